@@ -1,0 +1,71 @@
+/** The launcher, started by a Node that cannot run TypeScript, over a main.ts that only tells what it got. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+
+const ROOT = new URL('..', import.meta.url).pathname
+const bundled = existsSync(join(ROOT, `node_modules/node-${process.platform}-${process.arch}/bin/node`))
+/** What Node 20 is to us, whichever Node runs this test. */
+const OLD = ['--no-experimental-strip-types']
+
+const MAIN = `
+const [how]: string[] = process.argv.slice(2)
+if (how === 'leave') process.exit(7)
+if (how === 'die') process.kill(process.pid, 'SIGKILL')
+process.on('SIGTERM', () => process.exit(0))
+setInterval(() => {}, 1000)
+console.log('ready')
+`
+
+const folders: string[] = []
+afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true })))
+
+function launch(flags: string[], how: string, options: { installed: boolean } = { installed: true }) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-launch-'))
+  folders.push(folder)
+  mkdirSync(join(folder, 'src'))
+  mkdirSync(join(folder, 'bin'))
+  cpSync(join(ROOT, 'bin/server'), join(folder, 'bin/server'))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(folder, 'src/main.ts'), MAIN)
+  if (options.installed) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return spawn(process.execPath, [...flags, 'bin/server', how], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+for (const [node, flags] of [
+  ['an old Node', OLD],
+  ['a new Node', []],
+] as const) {
+  const skipped = node === 'an old Node' && !bundled
+
+  test.skipIf(skipped)(`on ${node} the exit code is the server's own`, async () => {
+    expect(await once(launch([...flags], 'leave'), 'exit')).toEqual([7, null])
+  })
+
+  test.skipIf(skipped)(
+    `on ${node} a request to stop reaches the server, which may take its time`,
+    async () => {
+      const server = launch([...flags], 'serve')
+      await once(server.stdout, 'data')
+      server.kill('SIGTERM')
+      expect(await once(server, 'exit')).toEqual([0, null])
+    },
+  )
+}
+
+test.skipIf(!bundled)('a server killed from outside is told as a shell tells it', async () => {
+  expect(await once(launch(OLD, 'die'), 'exit')).toEqual([128 + 9, null])
+})
+
+test('without a fitting Node it says what to do', async () => {
+  const server = launch(OLD, 'serve', { installed: false })
+  const [[sentence], exit] = await Promise.all([once(server.stderr, 'data'), once(server, 'exit')])
+  expect(String(sentence)).toContain('Run `npm ci` first')
+  expect(exit).toEqual([1, null])
+})

@@ -1,0 +1,5 @@
+/** Every table of the control plane. The `vector` type stays out of it: only managed databases hold vectors. */
+export * from './tables/identity.ts'
+export * from './tables/operations.ts'
+export * from './tables/organizations.ts'
+export * from './tables/sign-in.ts'

@@ -1,0 +1,88 @@
+/** Sign-in with Microsoft Entra: one tenant, all organizations, private accounts, or everybody. */
+import type { IDToken } from 'openid-client'
+import { textOf } from './claims.ts'
+import { SignInRefused } from './errors.ts'
+import { openIdProvider, type Timing } from './open-id.ts'
+import type { ProvenPerson, SignInProvider } from './port.ts'
+
+export type MicrosoftSettings = {
+  clientId: string
+  clientSecret: string
+  /** A tenant's UUID, `common`, `organizations` or `consumers`. */
+  tenantId: string
+  authority?: string
+}
+
+const MICROSOFT = 'https://login.microsoftonline.com'
+/** The one tenant that all private Microsoft accounts live in. */
+const PRIVATE_ACCOUNTS = '9188040d-6c67-4c5b-b112-36a304b66dad'
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export function microsoftProvider(
+  { clientId, clientSecret, tenantId, authority = MICROSOFT }: MicrosoftSettings,
+  timing?: Timing,
+): SignInProvider {
+  const tenant = tenantId.toLowerCase()
+  const { origin } = new URL(authority)
+  return openIdProvider(
+    {
+      name: 'microsoft',
+      title: 'Microsoft',
+      // The library understands the `{tenantid}` in Microsoft's issuer at Microsoft's own address only, so
+      // that address is what it is told, and the discovery request is sent on to the configured authority.
+      issuer: new URL(`${MICROSOFT}/${tenant}/v2.0`),
+      discoveryOrigin: new URL(origin),
+      clientId,
+      clientSecret,
+      scopes: ['openid', 'profile', 'email'],
+      personFrom: (claims) => microsoftPerson(claims, { tenant, origin }),
+    },
+    timing,
+  )
+}
+
+export function microsoftPerson(
+  claims: IDToken,
+  { tenant, origin }: { tenant: string; origin: string },
+): Omit<ProvenPerson, 'provider'> {
+  const { tid, oid } = claims
+  if (typeof tid !== 'string' || !UUID.test(tid)) throw new SignInRefused('tid missing or malformed')
+  if (typeof oid !== 'string' || !UUID.test(oid)) throw new SignInRefused('oid missing or malformed')
+  if (!admits(tenant, tid)) throw new SignInRefused('tid of a tenant that is not let in')
+  // Every tenant may write what it likes into its own tokens, so a token speaks for the tenant that issued it
+  // and for no other.
+  if (claims.iss !== `${origin}/${tid}/v2.0`) throw new SignInRefused('iss and tid name different tenants')
+  return { issuer: claims.iss, subject: oid, name: textOf(claims.name), ...emailOf(claims) }
+}
+
+function admits(tenant: string, tid: string): boolean {
+  switch (tenant) {
+    case 'common':
+      return true
+    case 'organizations':
+      return tid !== PRIVATE_ACCOUNTS
+    case 'consumers':
+      return tid === PRIVATE_ACCOUNTS
+    default:
+      return tid === tenant
+  }
+}
+
+/**
+ * The administrator of any tenant can type anybody's address into the `email` claim ("nOAuth"), and
+ * `preferred_username` is a label. Only what Microsoft checked against the tenant's own domains counts: the
+ * optional claims `verified_primary_email`, or `xms_edov` (e-mail domain owner verified) beside `email`.
+ */
+function emailOf(claims: IDToken): { email: string | null; emailVerified: boolean } {
+  const primary = textOf(
+    Array.isArray(claims.verified_primary_email) ? claims.verified_primary_email[0] : null,
+  )
+  if (primary !== null) return { email: primary, emailVerified: true }
+  const email = textOf(claims.email)
+  return { email, emailVerified: email !== null && isTrue(claims.xms_edov) }
+}
+
+/** Entra writes this one claim as true, as 1 and as "1", depending on the kind of account. */
+function isTrue(claim: unknown): boolean {
+  return claim === true || claim === 1 || claim === '1' || claim === 'true'
+}

@@ -1,0 +1,176 @@
+/** One OpenID provider behind the sign-in port: discovery, the way out, the exchange on the way back. */
+import type { ClientAuth, Configuration, CustomFetch, IDToken, UserInfoResponse } from 'openid-client'
+import { SignInRefused, SignInUnavailable } from './errors.ts'
+import type { ProvenPerson, SignInProvider } from './port.ts'
+
+const DISCOVERY_KEPT_MS = 60 * 60 * 1000
+
+export type Timing = {
+  now?: () => number
+  /** A person is waiting at a blank page for each of these requests. */
+  requestSeconds?: number
+}
+
+type OpenIdClient = {
+  name: string
+  title: string
+  /** What the discovery document must say it speaks for. */
+  issuer: URL
+  /** Where discovery is asked, when that is not the issuer's own origin. */
+  discoveryOrigin?: URL
+  clientId: string
+  clientSecret: string
+  scopes: readonly string[]
+  /** Reads the person out of claims whose signature, issuer, audience, time and nonce have been checked. */
+  personFrom: (
+    claims: IDToken,
+    askUserInfo: () => Promise<UserInfoResponse | undefined>,
+  ) => Omit<ProvenPerson, 'provider'> | Promise<Omit<ProvenPerson, 'provider'>>
+}
+
+export function openIdProvider(
+  client: OpenIdClient,
+  { now = Date.now, requestSeconds = 5 }: Timing = {},
+): SignInProvider {
+  // Asked on the first sign-in, not at start: a provider that is down must not keep the server from starting.
+  const configuration = keepFor(DISCOVERY_KEPT_MS, now, () => discover(client, requestSeconds))
+
+  return {
+    name: client.name,
+    title: client.title,
+
+    async begin(redirectUri) {
+      const openid = await import('openid-client')
+      const config = await configuration()
+      const secrets = {
+        state: openid.randomState(),
+        nonce: openid.randomNonce(),
+        codeVerifier: openid.randomPKCECodeVerifier(),
+      }
+      const parameters = {
+        redirect_uri: redirectUri.href,
+        scope: client.scopes.join(' '),
+        state: secrets.state,
+        nonce: secrets.nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(secrets.codeVerifier),
+        code_challenge_method: 'S256',
+      }
+      try {
+        return { url: openid.buildAuthorizationUrl(config, parameters), ...secrets }
+      } catch (error) {
+        throw new SignInUnavailable(`authorization endpoint: ${describe(error)}`)
+      }
+    },
+
+    async finish(callbackUrl, { state, nonce, codeVerifier, redirectUri }) {
+      const openid = await import('openid-client')
+      const config = await configuration()
+      // Only the answer is read from the callback. The redirect URI repeated to the token endpoint is the one
+      // we sent (RFC 6749 section 4.1.3): behind a proxy the request's own address is another.
+      const answer = new URL(redirectUri)
+      answer.search = callbackUrl.search
+      try {
+        const tokens = await openid.authorizationCodeGrant(config, answer, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: codeVerifier,
+          idTokenExpected: true,
+        })
+        const claims = tokens.claims()
+        if (!claims) throw new SignInRefused('no id token')
+        const askUserInfo = async () =>
+          config.serverMetadata().userinfo_endpoint === undefined
+            ? undefined
+            : openid.fetchUserInfo(config, tokens.access_token, claims.sub)
+        return { provider: client.name, ...(await client.personFrom(claims, askUserInfo)) }
+      } catch (error) {
+        throw failureOf(error)
+      }
+    },
+  }
+}
+
+async function discover(client: OpenIdClient, requestSeconds: number): Promise<Configuration> {
+  const openid = await import('openid-client')
+  const { issuer, discoveryOrigin, clientId, clientSecret } = client
+  const post = openid.ClientSecretPost(clientSecret)
+  const basic = openid.ClientSecretBasic(clientSecret)
+  // Basic is what silence means (OpenID Connect Discovery section 3). Post goes first where both are offered:
+  // servers disagree about the percent-encoding that RFC 6749 section 2.3.1 asks of Basic.
+  const authenticate: ClientAuth = (server, ...request) =>
+    server.token_endpoint_auth_methods_supported?.includes('client_secret_post')
+      ? post(server, ...request)
+      : basic(server, ...request)
+
+  try {
+    return await openid.discovery(issuer, clientId, undefined, authenticate, {
+      timeout: requestSeconds,
+      ...(discoveryOrigin && { [openid.customFetch]: sentOnTo(discoveryOrigin, issuer) }),
+      execute: [
+        // Without it the library trusts TLS alone and reads id tokens without checking their signature.
+        openid.enableNonRepudiationChecks,
+        ...(isPlainLoopback(discoveryOrigin ?? issuer) ? [openid.allowInsecureRequests] : []),
+      ],
+    })
+  } catch (error) {
+    throw new SignInUnavailable(`discovery: ${describe(error)}`)
+  }
+}
+
+function sentOnTo(there: URL, issuer: URL): CustomFetch {
+  const here = `${issuer.origin}/`
+  return (url, options) =>
+    fetch(url.startsWith(here) ? new URL(url.slice(here.length), there) : url, options as RequestInit)
+}
+
+/** Http without TLS is for a provider on this very machine: nobody can listen in between. */
+function isPlainLoopback({ protocol, hostname }: URL) {
+  return protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
+}
+
+/** Keeps what was made for a while, shares it among callers of one moment, and forgets a failure at once. */
+function keepFor<T>(milliseconds: number, now: () => number, make: () => Promise<T>): () => Promise<T> {
+  let kept: { made: Promise<T>; until: number } | undefined
+  return () => {
+    if (kept && now() < kept.until) return kept.made
+    const fresh = { made: make(), until: now() + milliseconds }
+    kept = fresh
+    fresh.made.catch(() => {
+      if (kept === fresh) kept = undefined
+    })
+    return fresh.made
+  }
+}
+
+/**
+ * The library's errors carry codes, tokens and claims in `cause`. They end here, so that no logger that walks
+ * causes can write them down.
+ */
+function failureOf(error: unknown): SignInRefused | SignInUnavailable {
+  if (error instanceof SignInRefused || error instanceof SignInUnavailable) return error
+  return isOutage(error) ? new SignInUnavailable(describe(error)) : new SignInRefused(describe(error))
+}
+
+function isOutage(error: unknown): boolean {
+  const { code, status } = detailsOf(error)
+  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM') return true
+  if (typeof status === 'number' && status >= 500) return true
+  // How Node's fetch says that there was no connection.
+  return error instanceof TypeError && error.message === 'fetch failed'
+}
+
+/** The library's own fixed sentences and codes; `error` arrives in a URL that anybody can write. */
+function describe(error: unknown): string {
+  const { code, error: answered, cause } = detailsOf(error)
+  for (const { name, message } of [detailsOf(cause), detailsOf(error)]) {
+    if (name === 'OperationProcessingError' || name === 'UnsupportedOperationError') return String(message)
+  }
+  const codes = [code, answered, detailsOf(cause).code].filter(
+    (word) => typeof word === 'string' && /^\w{1,60}$/.test(word),
+  )
+  return codes.join(' ') || 'unknown failure'
+}
+
+function detailsOf(error: unknown): Record<string, unknown> {
+  return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {}
+}

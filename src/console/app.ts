@@ -1,0 +1,77 @@
+/** The web console: pages rendered here, every fact and every change asked of the gateway. */
+import { Hono, type Context, type Next } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { ServiceError } from '../contracts/errors.ts'
+import { idPattern, makeId } from '../contracts/ids.ts'
+import { BODY_MAX_BYTES } from '../contracts/limits.ts'
+import { assets } from './assets.ts'
+import type { ConsoleNeeds } from './needs.ts'
+import { auditPages } from './pages/audit.ts'
+import { memberPages } from './pages/members.ts'
+import { organizationPages } from './pages/organizations.ts'
+import { overviewPages } from './pages/overview.ts'
+import { profilePages } from './pages/profile.ts'
+import { securityPages } from './pages/security.ts'
+import { settingsPages } from './pages/settings.ts'
+import { tokenPages } from './pages/tokens.ts'
+import { refuse } from './refuse.ts'
+import { HOME } from './safe-next.ts'
+import { isSameOrigin } from './same-origin.ts'
+import { securityHeaders } from './security-headers.ts'
+import { signInPages } from './sign-in.ts'
+import { enter, type ConsoleEnv } from './visit.ts'
+
+export type { ConsoleNeeds } from './needs.ts'
+
+const PAGES = [
+  overviewPages,
+  memberPages,
+  auditPages,
+  organizationPages,
+  settingsPages,
+  tokenPages,
+  securityPages,
+  profilePages,
+] as const
+
+/** Mounted at the root: it answers under /console, and `/` leads there. */
+export function createConsole(needs: ConsoleNeeds): Hono<ConsoleEnv> {
+  const app = new Hono<ConsoleEnv>()
+  app.onError(refuse)
+  // Not `*`: mounted beside other services, that would dress their answers as well.
+  for (const path of ['/', '/console/*']) {
+    app.use(path, async function knowNeeds(c, next) {
+      c.set('needs', needs)
+      c.set('requestId', requestIdOf(c, needs))
+      await next()
+    })
+    app.use(path, securityHeaders)
+  }
+  app.get('/', (c) => c.redirect(HOME, 302))
+  app.route('/', assets())
+  app.use('/console/*', onlyOurForms, bodyLimit({ maxSize: BODY_MAX_BYTES }))
+  app.route(HOME, signInPages())
+  app.use('/console/*', enter)
+  for (const pages of PAGES) app.route(HOME, pages())
+  app.all('/console/*', (c) => {
+    if (c.req.method === 'GET' && c.req.path.endsWith('/')) return c.redirect(c.req.path.replace(/\/+$/, ''))
+    throw new ServiceError('NOT_FOUND')
+  })
+  return app
+}
+
+async function onlyOurForms(c: Context<ConsoleEnv>, next: Next): Promise<void> {
+  const isReading = ['GET', 'HEAD'].includes(c.req.method)
+  if (!isReading && !isSameOrigin(c.req.raw.headers, c.var.needs.appUrl)) {
+    throw new ServiceError('FORBIDDEN', 'This request did not come from a page of the console', {
+      hint: 'Open the console and do it there.',
+    })
+  }
+  await next()
+}
+
+/** The listener's own id if there is one, so that the page, the log and the gateway speak of the same request. */
+function requestIdOf(c: Context<ConsoleEnv>, { clock }: ConsoleNeeds): string {
+  const given = c.req.header('x-request-id')
+  return given !== undefined && idPattern('req').test(given) ? given : makeId('req', clock().getTime())
+}

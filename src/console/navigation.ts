@@ -1,0 +1,48 @@
+/** The table of pages in the side bar: a new room adds its lines here. */
+import type { Role } from '../contracts/roles.ts'
+import type { IconName } from './icons.ts'
+import { hasRole, type Visit } from './visit.ts'
+
+type NavigationLink = {
+  href: string
+  label: string
+  icon: IconName
+  /** The lowest role that finds anything there; `anyone` needs no organization. */
+  for: Role | 'anyone'
+}
+
+const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[] = [
+  {
+    title: 'Organization',
+    links: [
+      { href: '/console', label: 'Overview', icon: 'home', for: 'anyone' },
+      { href: '/console/members', label: 'Members', icon: 'people', for: 'viewer' },
+      { href: '/console/audit', label: 'Audit trail', icon: 'list', for: 'admin' },
+    ],
+  },
+  {
+    title: 'Settings',
+    links: [
+      { href: '/console/settings/organization', label: 'General', icon: 'building', for: 'viewer' },
+      { href: '/console/settings/tokens', label: 'API tokens', icon: 'key', for: 'viewer' },
+      { href: '/console/settings/security', label: 'Security', icon: 'shield', for: 'viewer' },
+    ],
+  },
+  {
+    title: 'You',
+    links: [{ href: '/console/profile', label: 'Profile', icon: 'person', for: 'anyone' }],
+  },
+]
+
+/** What this person finds in the side bar, with the page they are on marked. */
+export function navigationFor(visit: Visit, path: string) {
+  const groups = NAVIGATION.map(({ title, links }) => ({
+    title,
+    links: links.filter((link) => link.for === 'anyone' || hasRole(visit, link.for)),
+  })).filter(({ links }) => links.length > 0)
+  const here = groups
+    .flatMap(({ links }) => links.map(({ href }) => href))
+    .filter((href) => path === href || (href !== '/console' && path.startsWith(`${href}/`)))
+    .toSorted((a, b) => b.length - a.length)[0]
+  return { groups, here }
+}

@@ -1,0 +1,18 @@
+/** What the console is given. Everything else it asks the gateway, as any client does. */
+import type { Service } from '../client/service.ts'
+
+export type ConsoleNeeds = {
+  gateway: Service
+  /** Public address of the console. */
+  appUrl: URL
+  /** Public address of the HTTP API, for the lines people copy; the console's own when left out. */
+  apiUrl?: URL
+  /** Where sign-in sends people. */
+  signInUrl: URL
+  /** 32 bytes: signs the cookies of sign-in and of messages, and the token in every form. */
+  cookieKey: Uint8Array
+  clock: () => Date
+  version: string
+  /** Told of failures nobody foresaw; the page shows only the request id. */
+  onUnexpected?: (error: unknown, requestId: string) => void
+}

@@ -1,0 +1,71 @@
+/** When a page cannot be shown: sign-in again, or a page that says what happened and what to do. */
+import type { Context } from 'hono'
+import { html } from 'hono/html'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { ERRORS, ServiceError, type ErrorCode } from '../contracts/errors.ts'
+import { clearSession, readSession } from './cookies.ts'
+import { outsidePage, page } from './layout.ts'
+import { linkButton } from './parts.ts'
+import { safeNext } from './safe-next.ts'
+import { ageSeconds, GoTo, type ConsoleEnv } from './visit.ts'
+
+type C = Context<ConsoleEnv>
+
+export function refuse(error: unknown, c: C): Response | Promise<Response> {
+  if (error instanceof GoTo) return c.redirect(error.path, 303)
+  if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') return signInAgain(c)
+  if (!(error instanceof ServiceError)) c.var.needs.onUnexpected?.(error, c.var.requestId)
+  return errorPage(c, error instanceof ServiceError ? error : new ServiceError('UNEXPECTED'))
+}
+
+const TITLES: Partial<Record<ErrorCode, string>> = {
+  FORBIDDEN: 'You may not do this',
+  NOT_FOUND: 'There is nothing here',
+  INVALID_REQUEST: 'That did not work',
+  CONFLICT: 'Something has changed meanwhile',
+  RATE_LIMITED: 'Too fast',
+  TIMEOUT: 'That took too long',
+}
+
+export function errorPage(c: C, error: ServiceError): Response | Promise<Response> {
+  const show = c.get('visit') ? page : outsidePage
+  return show(c, {
+    status: ERRORS[error.code].status as ContentfulStatusCode,
+    title: TITLES[error.code] ?? 'Something went wrong on our side',
+    lead:
+      error.code === 'NOT_FOUND'
+        ? 'The page does not exist, or it is not for you to see.'
+        : `${error.message}.`,
+    body: html`<div class="card">
+      ${error.problems && html`<ul>${error.problems.map((said) => html`<li>${said}</li>`)}</ul>`}
+      <p>${error.hint ?? ERRORS[error.code].user}</p>
+      <div class="actions">${linkButton('/console', 'Go to the overview')}</div>
+      <p class="note">Request id <code>${c.var.requestId}</code></p>
+    </div>`,
+  })
+}
+
+/** A token that young and already refused: sending its owner round again would go on forever. */
+const CIRCLE_SECONDS = 10
+
+function signInAgain(c: C): Response | Promise<Response> {
+  const token = readSession(c)
+  if (token !== undefined) clearSession(c)
+  const age = token === undefined ? undefined : ageSeconds(token, c.var.needs.clock())
+  if (age !== undefined && Math.abs(age) < CIRCLE_SECONDS) {
+    return errorPage(
+      c,
+      new ServiceError('UNAUTHENTICATED', 'You signed in, but your session was ended at once', {
+        hint: 'Try again. If it happens again, tell whoever runs this service.',
+      }),
+    )
+  }
+  const query = new URLSearchParams({ next: whereTheyWere(c) })
+  return c.redirect(`/console/sign-in?${query}`, 303)
+}
+
+function whereTheyWere(c: C): string {
+  const url = c.req.method === 'GET' ? c.req.url : c.req.header('referer')
+  const parsed = url === undefined ? null : URL.parse(url)
+  return safeNext(parsed ? parsed.pathname + parsed.search : undefined, c.var.needs.appUrl)
+}

@@ -1,0 +1,160 @@
+/** One signed-in person looking at one page: who they are, which organization they work in, how to call for them. */
+import type { Context, Next } from 'hono'
+import type * as z from 'zod'
+import { caller, type Call } from '../client/call.ts'
+import { ADDRESS_HEADER } from '../client/service.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import {
+  listOrganizations,
+  showOrganization,
+  type Organization as OrganizationShape,
+} from '../contracts/organizations.ts'
+import { whoAmI } from '../contracts/people.ts'
+import { atLeast, type Role } from '../contracts/roles.ts'
+import { rotateSession } from '../contracts/sessions.ts'
+import { keepSession, readSession } from './cookies.ts'
+import { takeFlash, type Flash } from './flash.ts'
+import type { ConsoleNeeds } from './needs.ts'
+import { HOME, safeNext } from './safe-next.ts'
+import { sameSignature, signatureOf } from './sign.ts'
+
+export type Organization = z.output<typeof OrganizationShape>
+
+export type Visit = {
+  me: z.output<typeof whoAmI.output>
+  call: Call
+  organization: Organization | null
+  organizations: readonly Organization[]
+  /** Stands in every form; a page of another site cannot know it. */
+  formToken: string
+  flash: Flash | undefined
+}
+
+export type ConsoleEnv = {
+  Variables: { needs: ConsoleNeeds; requestId: string; visit: Visit | undefined; form: FormData }
+}
+
+type C = Context<ConsoleEnv>
+
+/** Go to another page instead of finishing this one. */
+export class GoTo extends Error {
+  readonly path: string
+  constructor(path: string) {
+    super(`go to ${path}`)
+    this.path = path
+  }
+}
+
+/** The middleware before every page: no page without a live session, no change without the form's own token. */
+export async function enter(c: C, next: Next): Promise<void> {
+  const token = readSession(c)
+  if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
+  if (c.req.method === 'POST') {
+    const form = await c.req.formData().catch(() => new FormData())
+    c.set('form', form)
+    const visit = await visitWith(c, token, text(form, 'organization') || undefined)
+    refuseForeignForm(form, visit)
+    c.set('visit', visit)
+  } else {
+    c.set('visit', await visitWith(c, await freshToken(c, token), undefined))
+  }
+  await next()
+}
+
+export function visitOf(c: C): Visit {
+  const visit = c.get('visit')
+  if (!visit) throw new Error('a page was reached without passing `enter`')
+  return visit
+}
+
+/** The organization of a page that makes no sense without one. */
+export function organizationOf(c: C): Organization {
+  const { organization } = visitOf(c)
+  if (!organization) throw new GoTo(HOME)
+  return organization
+}
+
+export const hasRole = (visit: Visit, minimum: Role): boolean =>
+  visit.organization !== null && atLeast(visit.organization.role, minimum)
+
+/** A text field of a form as it was typed; files and absent fields are empty. */
+export function text(form: FormData, name: string): string {
+  const value = form.get(name)
+  return typeof value === 'string' ? value : ''
+}
+
+export const texts = (form: FormData, name: string): string[] =>
+  form.getAll(name).filter((value) => typeof value === 'string')
+
+/** Where a form in a list wants to return: the same page of the same filtered list. */
+export const backFrom = (c: C): string => safeNext(text(c.get('form'), 'back'), c.var.needs.appUrl)
+
+export const callFor = (c: C, token?: string, organization?: string): Call =>
+  caller(c.var.needs.gateway, {
+    token,
+    organization,
+    door: 'console',
+    address: c.req.header(ADDRESS_HEADER),
+    requestId: c.var.requestId,
+    traceparent: c.req.header('traceparent'),
+    userAgent: c.req.header('user-agent'),
+  })
+
+/**
+ * `named` is the organization a form was shown for: when another tab has switched meanwhile, the button must
+ * still do what it said, or nothing.
+ */
+async function visitWith(c: C, token: string, named: string | undefined): Promise<Visit> {
+  const call = callFor(c, token, named)
+  const [me, { organizations }] = await Promise.all([call(whoAmI, {}), call(listOrganizations, {})])
+  if (named !== undefined && me.organization?.id !== named) {
+    throw new ServiceError('FORBIDDEN', 'You are no longer a member of the organization this page was about')
+  }
+  return {
+    me,
+    call,
+    organization: me.organization ? await detailsOf(me.organization.id, organizations, call) : null,
+    organizations,
+    formToken: signatureOf(c.var.needs.cookieKey, 'form', me.session_id ?? me.user.id),
+    flash: c.req.method === 'GET' ? takeFlash(c) : undefined,
+  }
+}
+
+const detailsOf = async (id: string, listed: readonly Organization[], call: Call): Promise<Organization> =>
+  listed.find((organization) => organization.id === id) ?? (await call(showOrganization, { org_id: id }))
+
+function refuseForeignForm(form: FormData, visit: Visit): void {
+  if (sameSignature(text(form, 'form_token'), visit.formToken)) return
+  throw new ServiceError('FORBIDDEN', 'This form does not belong to your present session', {
+    hint: 'Go back, reload the page and send it again.',
+  })
+}
+
+/** Swapped this often, a stolen token is of use for minutes, and its second use ends the session. */
+const ROTATE_AFTER_SECONDS = 15 * 60
+
+async function freshToken(c: C, token: string): Promise<string> {
+  const age = ageSeconds(token, c.var.needs.clock())
+  if (age === undefined || age < ROTATE_AFTER_SECONDS) return token
+  try {
+    const session = await callFor(c, token)(rotateSession, {})
+    keepSession(c, session)
+    return session.token
+  } catch (error) {
+    // Another tab was faster and its answer brought the new cookie; ours is good for another minute.
+    if (error instanceof ServiceError && error.code === 'CONFLICT') return token
+    throw error
+  }
+}
+
+/** Read without verifying: it only decides when to ask for a new one, and a liar hurts nobody but himself. */
+export function ageSeconds(token: string, now: Date): number | undefined {
+  try {
+    const payload = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
+      iat?: unknown
+    }
+    return typeof payload.iat === 'number' ? now.getTime() / 1000 - payload.iat : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,65 @@
+/** The audit trail: who did what in an organization, in the words of a closed list. */
+import * as z from 'zod'
+import { Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { operation } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+
+/** Every action that leaves a row, with the words the console shows. */
+export const AUDIT_ACTIONS = {
+  'organization.created': 'created the organization',
+  'organization.updated': 'changed the organization',
+  'organization.domains_set': 'set the e-mail domains',
+  'agents.switched_on': 'switched agents on',
+  'agents.switched_off': 'switched agents off',
+  'member.joined': 'joined',
+  'member.role_changed': 'changed a role',
+  'member.removed': 'removed a member',
+  'member.left': 'left',
+  'invitation.created': 'invited',
+  'invitation.revoked': 'took an invitation back',
+  'invitation.accepted': 'accepted an invitation',
+  'token.created': 'made an API token',
+  'token.revoked': 'ended an API token',
+  'session.started': 'signed in',
+  'session.ended': 'signed out',
+  'session.all_ended': 'signed out everywhere',
+  'session.reused': 'presented an outdated session token; the session was ended',
+  'password.changed': 'changed the password',
+} as const
+
+export type AuditAction = keyof typeof AUDIT_ACTIONS
+const AuditActionName = z.enum(Object.keys(AUDIT_ACTIONS) as [AuditAction, ...AuditAction[]])
+
+export const AuditEntry = z.object({
+  id: z.string(),
+  at: Time,
+  action: AuditActionName,
+  actor: z
+    .object({ kind: z.enum(['user', 'api_token', 'actor', 'operator', 'system']), id: z.string().nullable(), name: z.string() })
+    .describe('Who did it, and by which kind of credential.'),
+  subject: z.string().nullable().describe('What it was done to: a person, a token, a role.'),
+  request_id: z.string().nullable(),
+})
+
+export const listAudit = operation({
+  name: 'audit.list',
+  summary: 'Read the audit trail of an organization, newest first.',
+  service: 'auth-service',
+  input: z.object({
+    org_id: Id('org'),
+    action: AuditActionName.optional(),
+    user_id: Id('usr').optional().describe('Only what this person did.'),
+    from: z.iso.datetime().optional(),
+    to: z.iso.datetime().optional(),
+    ...pageInput,
+  }),
+  output: z.object({ audit: z.array(AuditEntry), ...pageOutput }),
+  who: 'admin',
+  scope: null,
+  readOnly: true,
+  destructive: false,
+  idempotent: true,
+  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  http: { method: 'get', path: '/api/v1/orgs/{org_id}/audit' },
+})

@@ -1,0 +1,21 @@
+/** Fields that several contracts share. */
+import * as z from 'zod'
+
+/** Control and bidirectional characters would let a name lie about itself on a page or in a mail. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u
+
+export const DisplayName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(120)
+  .refine((text) => !INVISIBLE.test(text), 'must not contain control or invisible characters')
+
+/** Compared in lower case everywhere, so it is stored that way. */
+export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
+
+export const Time = z.iso.datetime().describe('UTC.')
+export const Secret = z.string().min(1).max(512)
+
+/** An answer without content. */
+export const Nothing = z.object({})

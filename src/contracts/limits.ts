@@ -1,0 +1,38 @@
+/** Numbers that are promises, each with the sentence it came from. */
+
+/** Our own limit on any request body; the largest honest one (a search configuration) is a few kilobytes. */
+export const BODY_MAX_BYTES = 256 * 1024
+
+/** A page of a list, unless the caller asks for less or more. */
+export const PAGE_DEFAULT = 50
+export const PAGE_MAX = 200
+
+/** decisions: "a single-use 60-second code" is what a person returns with after sign-in. */
+export const SIGN_IN_CODE_SECONDS = 60
+/** Time to walk through an identity provider, second factor included. */
+export const SIGN_IN_ATTEMPT_SECONDS = 10 * 60
+
+/** A user JWT; the console rotates its own long before. */
+export const USER_TOKEN_SECONDS = 12 * 60 * 60
+export const SESSION_SECONDS = 30 * 24 * 60 * 60
+/** Tabs that left with the previous token a moment ago are not thieves. */
+export const SESSION_ROTATION_GRACE_SECONDS = 60
+
+/** decisions: actor assertion 60 s. */
+export const ACTOR_ASSERTION_SECONDS = 60
+
+export const INVITATION_SECONDS = 7 * 24 * 60 * 60
+export const MAIL_LINK_SECONDS = 60 * 60
+
+/** NIST SP 800-63B-4, 3.1.1.2: 15 where the password is the only factor; the upper bound keeps megabytes from argon2. */
+export const PASSWORD_MIN = 15
+export const PASSWORD_MAX = 256
+
+/** Wrong passwords for one address, and from one network address, before both must wait. */
+export const SIGN_IN_FAILURES_PER_EMAIL = { count: 10, seconds: 15 * 60 }
+export const SIGN_IN_FAILURES_PER_ADDRESS = { count: 50, seconds: 15 * 60 }
+/** Mails a stranger can make us send to one address (reset, verification, invitation). */
+export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
+
+export const TOKENS_PER_PERSON = 100
+export const IDEMPOTENCY_KEY_SECONDS = 24 * 60 * 60

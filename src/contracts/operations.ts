@@ -1,0 +1,42 @@
+/** The table of every operation: gateway, auth service, OpenAPI and the tests that walk all of them read it. */
+import * as audit from './audit.ts'
+import * as members from './members.ts'
+import type { Operation } from './operation.ts'
+import * as organizations from './organizations.ts'
+import * as people from './people.ts'
+import * as sessions from './sessions.ts'
+import * as tokens from './tokens.ts'
+
+export const OPERATIONS = [
+  people.whoAmI,
+  people.showProfile,
+  people.updateProfile,
+  people.changePassword,
+  people.sendEmailVerification,
+  organizations.createOrganization,
+  organizations.listOrganizations,
+  organizations.showOrganization,
+  organizations.updateOrganization,
+  organizations.chooseOrganization,
+  organizations.createOrganizationForAdmin,
+  organizations.listOrganizationsForAdmin,
+  organizations.setOrganizationDomains,
+  members.listMembers,
+  members.changeRole,
+  members.removeMember,
+  members.inviteMember,
+  members.listInvitations,
+  members.revokeInvitation,
+  members.acceptInvitation,
+  sessions.signInWithPassword,
+  sessions.exchangeSignInCode,
+  sessions.rotateSession,
+  sessions.listSessions,
+  sessions.signOut,
+  sessions.signOutEverywhere,
+  tokens.createToken,
+  tokens.listTokens,
+  tokens.revokeToken,
+  tokens.validateToken,
+  audit.listAudit,
+] as const satisfies readonly Operation[]

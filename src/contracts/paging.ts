@@ -1,0 +1,44 @@
+/** Keyset paging: every list takes `limit` and `cursor` and answers `next_cursor` while there is more. */
+import * as z from 'zod'
+import { ServiceError } from './errors.ts'
+import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
+
+export const pageInput = {
+  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT).describe('Rows in a page.'),
+  cursor: z.string().max(500).optional().describe('`next_cursor` of the page before.'),
+}
+
+export const pageOutput = {
+  next_cursor: z.string().optional().describe('Pass it as `cursor` for the next page; absent on the last.'),
+}
+
+/** A cursor is the sort key of the last row seen, nothing more: it grants nothing and survives restarts. */
+export const writeCursor = (key: readonly string[]): string =>
+  Buffer.from(JSON.stringify(key)).toString('base64url')
+
+// Postgres takes every character but NUL.
+const Key = z.array(z.string().max(300).regex(/^[^\0]*$/)).max(4)
+
+export function readCursor(cursor: string | undefined, parts: number): string[] | undefined {
+  if (cursor === undefined) return undefined
+  try {
+    const key = Key.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+    if (key.length === parts) return key
+  } catch {
+    // Falls through to the same sentence: what exactly is broken in a broken cursor helps nobody.
+  }
+  throw new ServiceError('INVALID_REQUEST', 'The cursor is not one of ours', {
+    hint: 'Leave `cursor` out to start from the first page.',
+  })
+}
+
+/** Takes one row more than asked for to know whether there is a next page. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  key: (row: Row) => readonly string[],
+): { rows: readonly Row[]; next_cursor?: string } {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  return rows.length > limit && last ? { rows: shown, next_cursor: writeCursor(key(last)) } : { rows: shown }
+}

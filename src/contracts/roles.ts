@@ -1,0 +1,16 @@
+/** The role ladder: viewer < developer < admin < owner; `member` (joined by e-mail domain) ranks with viewer. */
+import * as z from 'zod'
+
+const RANKS = { member: 1, viewer: 1, developer: 2, admin: 3, owner: 4 } as const
+
+export type Role = keyof typeof RANKS
+export const ROLES = Object.keys(RANKS) as [Role, ...Role[]]
+export const RoleName = z.enum(ROLES)
+
+/** What one person may hand to another. `member` only comes from a domain, so nobody chooses it. */
+export const GRANTABLE_ROLES = ['viewer', 'developer', 'admin', 'owner'] as const
+export const GrantableRole = z.enum(GRANTABLE_ROLES)
+
+export const atLeast = (role: Role, minimum: Role): boolean => RANKS[role] >= RANKS[minimum]
+
+export const lowerOf = (a: Role, b: Role): Role => (atLeast(a, b) ? b : a)

@@ -1,0 +1,20 @@
+/** The scopes an API token or an agent's grant may carry, in the words the token page and the consent page use. */
+import * as z from 'zod'
+
+export const SCOPES = {
+  'data:read': 'Ask the data sources you may ask',
+  'maintenance:read': 'Read maintenance runs, findings and proposals',
+  'maintenance:run': 'Start maintenance runs',
+  'maintenance:admin': 'Switch maintenance on and off',
+  'proposals:decide': 'Approve or deny proposed changes',
+  'notifications:read': 'Read your notifications',
+  'notifications:write': 'Mark your notifications as read and change what you follow',
+} as const
+
+export type Scope = keyof typeof SCOPES
+export const ScopeName = z.enum(Object.keys(SCOPES) as [Scope, ...Scope[]])
+
+/** Where a token may be used: the HTTP API, or one of the two MCP endpoints. */
+export const AUDIENCES = ['api', 'platform', 'notifications'] as const
+export type Audience = (typeof AUDIENCES)[number]
+export const AudienceName = z.enum(AUDIENCES)

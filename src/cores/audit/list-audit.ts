@@ -1,0 +1,42 @@
+/** The audit trail of one organization, newest first. */
+import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import { auditLog } from '../../../db/schema.ts'
+import type { listAudit } from '../../contracts/audit.ts'
+import type { Handler } from '../../contracts/operation.ts'
+import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { asMember } from '../caller.ts'
+import type { Storage } from '../needs.ts'
+
+export const readAudit =
+  ({ db }: Storage): Handler<typeof listAudit> =>
+  async (caller, { action, user_id, from, to, limit, cursor }) => {
+    const { orgId } = asMember(caller)
+    const before = readCursor(cursor, 1)?.[0]
+    const rows = await db
+      .select()
+      .from(auditLog)
+      .where(
+        and(
+          eq(auditLog.orgId, orgId),
+          before === undefined ? undefined : lt(auditLog.id, before),
+          action && eq(auditLog.action, action),
+          user_id && eq(auditLog.actorId, user_id),
+          from && gte(auditLog.at, new Date(from)),
+          to && lt(auditLog.at, new Date(to)),
+        ),
+      )
+      .orderBy(desc(auditLog.id))
+      .limit(limit + 1)
+    const page = pageOf(rows, limit, (row) => [row.id])
+    return {
+      audit: page.rows.map((row) => ({
+        id: row.id,
+        at: row.at.toISOString(),
+        action: row.action,
+        actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
+        subject: row.subject,
+        request_id: row.requestId,
+      })),
+      next_cursor: page.next_cursor,
+    }
+  }

@@ -1,0 +1,87 @@
+/** The operator opens an organization: name, e-mail domains, first owner. */
+import { and, asc, eq, isNotNull } from 'drizzle-orm'
+import type { Transaction } from '../../../db/connect.ts'
+import { memberships, users } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { makeId } from '../../contracts/ids.ts'
+import type { Handler } from '../../contracts/operation.ts'
+import type { createOrganizationForAdmin } from '../../contracts/organizations.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Clock } from '../needs.ts'
+import { withTransaction } from '../transaction.ts'
+import { claimDomains } from './domains.ts'
+import { insertOrganization } from './insert-organization.ts'
+import { handOverInvitation, insertInvitation, type InvitationNeeds } from './invitations.ts'
+import { presentForOperator } from './present.ts'
+
+export const openOrganization =
+  (needs: InvitationNeeds): Handler<typeof createOrganizationForAdmin> =>
+  async (caller, { name, domains, admin_email, admin_name }) => {
+    const { org, owner } = await withTransaction(needs.db, async (tx) => {
+      const row = await insertOrganization(tx, needs.clock, name)
+      if (!row) throw new ServiceError('CONFLICT', 'An organization with this name exists already')
+      await claimDomains(tx, row.id, domains)
+      await recordAudit(tx, needs.clock, caller, { orgId: row.id, action: 'organization.created', subject: name })
+      if (admin_email === undefined) return { org: row, owner: null }
+      return { org: row, owner: await makeOwner(tx, needs, row.id, admin_email, admin_name) }
+    })
+    if (!owner) return { ...presentForOperator(org, domains), owner: null }
+    const url = owner.invitation && (await handOverInvitation(needs, owner.invitation, org.name, 'The operator'))
+    return {
+      ...presentForOperator(org, domains),
+      owner: {
+        id: owner.user.id,
+        email: owner.user.email,
+        name: owner.user.name,
+        role: 'owner' as const,
+        created: owner.invitation !== undefined,
+        invitation_url: url ?? undefined,
+      },
+    }
+  }
+
+/**
+ * Only a verified address counts as "an existing user with that e-mail": an unverified one could have been
+ * claimed by anybody, and would be handed an organization. A new account waits for its person behind an invitation.
+ */
+async function makeOwner(
+  tx: Transaction,
+  needs: InvitationNeeds,
+  orgId: string,
+  email: string,
+  name: string | undefined,
+) {
+  const known = await verifiedUserWith(tx, email)
+  const user = known ?? (await insertWaitingUser(tx, needs.clock, email, name))
+  await tx
+    .insert(memberships)
+    .values({ orgId, userId: user.id, role: 'owner', joinedBy: 'operator', joinedAt: needs.clock() })
+  if (known) return { user, invitation: undefined }
+  const invitation = await insertInvitation(tx, needs, {
+    orgId,
+    email,
+    role: 'owner',
+    invitedBy: null,
+    waitingUserId: user.id,
+  })
+  return { user, invitation }
+}
+
+async function verifiedUserWith(tx: Transaction, email: string) {
+  const [user] = await tx
+    .select()
+    .from(users)
+    .where(and(eq(users.email, email), isNotNull(users.emailVerifiedAt)))
+    .orderBy(asc(users.id))
+    .limit(1)
+  return user
+}
+
+async function insertWaitingUser(tx: Transaction, clock: Clock, email: string, name: string | undefined) {
+  const now = clock()
+  const [user] = await tx
+    .insert(users)
+    .values({ id: makeId('usr', now.getTime()), email, name: name ?? email, createdAt: now })
+    .returning()
+  return user!
+}

@@ -1,0 +1,13 @@
+/** The face of the organizations core. */
+export { acceptAs, findInvitation, joinByInvitation } from './accept-invitation.ts'
+export { endMembership, giveRole } from './change-members.ts'
+export { openOrganization } from './create-for-admin.ts'
+export { foundOrganization } from './create-organization.ts'
+export { replaceDomains } from './domains.ts'
+export { insertWithFreeSlug } from './insert-organization.ts'
+export type { InvitationNeeds } from './invitations.ts'
+export { invite, openInvitations, takeBackInvitation } from './invite-member.ts'
+export { joinByDomain } from './join-by-domain.ts'
+export { membersOf } from './read-members.ts'
+export { allOrganizations, myOrganizations, oneOrganization } from './read-organizations.ts'
+export { changeOrganization, pickOrganization } from './update-organization.ts'

@@ -1,0 +1,27 @@
+/** One transaction, one story: joins the outer one when there is one, tries again when Postgres asks for it. */
+import { is } from 'drizzle-orm'
+import { PgTransaction } from 'drizzle-orm/pg-core'
+import type { Handle, Transaction } from '../../db/connect.ts'
+
+/** serialization_failure and deadlock_detected: nothing was done, the same work may simply run again. */
+const TRY_AGAIN = new Set(['40001', '40P01'])
+const ATTEMPTS = 4
+
+export async function withTransaction<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  // Joining, not nesting: a savepoint would let half of a story survive.
+  if (is(db, PgTransaction)) return work(db as Transaction)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await db.transaction(work)
+    } catch (error) {
+      if (attempt === ATTEMPTS || !TRY_AGAIN.has(codeOf(error))) throw error
+    }
+  }
+}
+
+function codeOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string') return at.code
+  }
+  return ''
+}

@@ -1,0 +1,67 @@
+/** How answers leave: YAML or JSON, errors from the one table, nothing from inside. */
+import { stringify } from 'yaml'
+import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
+import type { HttpContext } from './context.ts'
+
+export type Format = 'json' | 'yaml'
+
+const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml'])
+
+/** The first format the caller names wins; who names neither gets the operation's own. */
+export function formatFor(accept: string | undefined, otherwise: Format): Format {
+  for (const part of (accept ?? '').split(',')) {
+    const type = part.split(';')[0]!.trim().toLowerCase()
+    if (type === 'application/json') return 'json'
+    if (YAML_TYPES.has(type)) return 'yaml'
+  }
+  return otherwise
+}
+
+export function answer(c: HttpContext, body: unknown, status: number, format: Format): Response {
+  const headers = new Headers({ 'cache-control': 'no-store', 'x-request-id': c.get('requestId') })
+  if (status === 204) return new Response(null, { status, headers })
+  headers.set('content-type', format === 'json' ? 'application/json' : 'application/yaml; charset=utf-8')
+  return new Response(format === 'json' ? JSON.stringify(body) : stringify(body), { status, headers })
+}
+
+export function answerError(c: HttpContext, error: unknown, format: Format): Response {
+  const said = asServiceError(error)
+  c.set('failure', error)
+  const { status } = ERRORS[said.code]
+  const response = answer(c, errorBody(said, c.get('requestId')), status, format)
+  if (said.retryAfterSeconds !== undefined) response.headers.set('retry-after', String(said.retryAfterSeconds))
+  // RFC 6750, 3: a refused bearer is told which scheme would be taken.
+  if (status === 401) response.headers.set('www-authenticate', 'Bearer realm="svc", error="invalid_token"')
+  return response
+}
+
+const errorBody = (error: ServiceError, requestId: string): ErrorBody => ({
+  error: {
+    code: error.code,
+    message: error.message,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...(error.problems === undefined ? {} : { problems: error.problems }),
+    request_id: requestId,
+  },
+})
+
+export function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  const code = databaseCode(error)
+  // Class 22, data exception: a value passed the contract and still does not fit a column (the year 0, say).
+  if (code.startsWith('22')) {
+    return new ServiceError('INVALID_REQUEST', 'A value in the request is out of range', { cause: error })
+  }
+  if (code === '57014') return new ServiceError('TIMEOUT', undefined, { cause: error })
+  if (error instanceof DOMException && error.name === 'TimeoutError') {
+    return new ServiceError('TIMEOUT', undefined, { cause: error })
+  }
+  return new ServiceError('UNEXPECTED', undefined, { cause: error })
+}
+
+function databaseCode(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string') return at.code
+  }
+  return ''
+}

@@ -1,0 +1,88 @@
+/** The api-gateway: validates every bearer at the auth service in charge, answers its own operations, relays the rest. */
+import type { Hono } from 'hono'
+import { cors } from 'hono/cors'
+import { caller } from '../client/call.ts'
+import { ADDRESS_HEADER, type Service } from '../client/service.ts'
+import { OPERATIONS } from '../contracts/operations.ts'
+import { whoAmI } from '../contracts/people.ts'
+import { validateToken } from '../contracts/tokens.ts'
+import { apiDocsPage } from './api-docs.ts'
+import type { Validate } from './authenticate.ts'
+import type { HttpContext, HttpEnv } from './context.ts'
+import { validateAssertion, type AssertionNeeds } from './own-assertions.ts'
+import { does, mount, routePath } from './mount.ts'
+import { openapi } from './openapi.ts'
+import { createServiceApp, type Observation } from './service-app.ts'
+import { sayWho } from './who-am-i.ts'
+
+export type GatewayNeeds = Observation &
+  AssertionNeeds & {
+    readonly auth: Service
+    readonly apiUrl: URL
+    readonly version: string
+  }
+
+const OWN = [does(whoAmI, sayWho)]
+
+export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
+  const app = createServiceApp('api-gateway', needs)
+  // Bearer endpoints act on no cookie, so any page may call them; credentials never come along.
+  app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
+  mount(app, OWN, needs, { validate: validateWith(needs), operatorToken: undefined })
+  for (const op of OPERATIONS) {
+    if (op.service !== 'auth-service') continue
+    app.on(op.http.method.toUpperCase(), routePath(op), (c) => relay(needs, c, op.name))
+  }
+  const document = openapi(OPERATIONS, needs)
+  app.get('/api/openapi.json', (c) => {
+    c.set('route', 'openapi')
+    return c.json(document)
+  })
+  app.get('/api/docs', (c) => {
+    c.set('route', 'docs')
+    return apiDocsPage(document)
+  })
+  return app
+}
+
+function validateWith(needs: GatewayNeeds): Validate {
+  return async ({ token, organization, requestId, address }) =>
+    (await validateAssertion(needs, token)) ??
+    caller(tracedService(needs), { requestId, address })(validateToken, { token, organization, audience: 'api' })
+}
+
+const tracedService =
+  ({ auth, tracing }: GatewayNeeds): Service =>
+  (request) => {
+    tracing.inject(request.headers)
+    return auth(request)
+  }
+
+/** What the auth service needs to know of the original request; cookies and hop-by-hop headers stay here. */
+const RELAYED = [
+  'authorization',
+  'accept',
+  'content-type',
+  'idempotency-key',
+  'user-agent',
+  'x-svc-org',
+  'x-svc-client',
+  ADDRESS_HEADER,
+]
+
+async function relay(needs: GatewayNeeds, c: HttpContext, route: string): Promise<Response> {
+  c.set('route', `relay ${route}`)
+  const headers = new Headers({ 'x-request-id': c.get('requestId') })
+  for (const name of RELAYED) {
+    const value = c.req.header(name)
+    if (value !== undefined) headers.set(name, value)
+  }
+  const { method, url, body, signal } = c.req.raw
+  const response = await tracedService(needs)(
+    new Request(url, { method, headers, body, signal, ...(body ? { duplex: 'half' as const } : {}) }),
+  )
+  // A fetched response's headers are read-only, and its transfer encodings were undone on the way.
+  const answered = new Headers(response.headers)
+  for (const name of ['content-encoding', 'content-length', 'transfer-encoding', 'connection']) answered.delete(name)
+  return new Response(response.body, { status: response.status, headers: answered })
+}

@@ -1,0 +1,11 @@
+/** `/healthz`: the process is alive. `/readyz`: it can do its work: database reachable, migrations applied. */
+export type Readiness = () => Promise<{ ready: true } | { ready: false; because: string }>
+
+export async function answerHealth(path: string, readiness: Readiness): Promise<Response | undefined> {
+  if (path === '/healthz') return Response.json({ status: 'alive' })
+  if (path !== '/readyz') return undefined
+  const state = await readiness()
+  return state.ready
+    ? Response.json({ status: 'ready' })
+    : Response.json({ status: 'not ready', because: state.because }, { status: 503 })
+}

@@ -1,0 +1,149 @@
+/** OpenAPI 3.1 of every operation, read off the same table as the routes. */
+import * as z from 'zod'
+import { ERRORS, type ErrorCode } from '../contracts/errors.ts'
+import type { Operation } from '../contracts/operation.ts'
+
+type JsonSchema = { properties?: Record<string, JsonSchema>; required?: string[]; [key: string]: unknown }
+
+export type OpenApi = {
+  openapi: string
+  info: { title: string; version: string; description: string }
+  servers: { url: string }[]
+  security: Record<string, string[]>[]
+  paths: Record<string, Record<string, OpenApiOperation>>
+  components: Record<string, unknown>
+}
+
+export type OpenApiOperation = {
+  operationId: string
+  summary: string
+  description: string
+  tags: string[]
+  security?: Record<string, string[]>[]
+  parameters?: { name: string; in: 'path' | 'query' | 'header'; required: boolean; description?: string; schema: JsonSchema }[]
+  requestBody?: { required: boolean; content: Record<string, { schema: JsonSchema }> }
+  responses: Record<string, { description: string; content?: Record<string, { schema: JsonSchema }> }>
+}
+
+export function openapi(operations: readonly Operation[], about: { version: string; apiUrl: URL }): OpenApi {
+  const paths: OpenApi['paths'] = {}
+  for (const op of operations) {
+    const entry = (paths[op.http.path] ??= {})
+    entry[op.http.method] = describe(op)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'svc',
+      version: about.version,
+      description: 'A safe way for AI assistants into an organization’s data and apps.',
+    },
+    servers: [{ url: about.apiUrl.origin }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'A user JWT or an API token.' } },
+      schemas: { Error: ERROR_SCHEMA },
+    },
+  }
+}
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message'],
+      properties: {
+        code: { type: 'string', enum: Object.keys(ERRORS) },
+        message: { type: 'string' },
+        hint: { type: 'string' },
+        problems: { type: 'array', items: { type: 'string' } },
+        request_id: { type: 'string' },
+      },
+    },
+  },
+}
+
+function describe(op: Operation): OpenApiOperation {
+  const { $schema: _drop, ...input } = z.toJSONSchema(op.input, { io: 'input' }) as JsonSchema
+  const pathNames = [...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
+  const properties = input.properties ?? {}
+  const rest = Object.keys(properties).filter((name) => !pathNames.includes(name))
+  const inQuery = op.http.method === 'get' || op.http.method === 'delete'
+  const parameter = (name: string, where: 'path' | 'query') => ({
+    name,
+    in: where,
+    required: where === 'path' || (input.required ?? []).includes(name),
+    schema: properties[name] ?? {},
+  })
+  return {
+    operationId: op.name,
+    summary: op.summary,
+    description: whoSentence(op),
+    tags: [op.name.split('.')[0]!],
+    ...(op.who === 'anyone' ? { security: [] } : {}),
+    parameters: [
+      ...pathNames.map((name) => parameter(name, 'path')),
+      ...(inQuery ? rest.map((name) => parameter(name, 'query')) : []),
+      ...(op.takesIdempotencyKey ? [IDEMPOTENCY_KEY] : []),
+    ],
+    ...(inQuery || rest.length === 0 ? {} : { requestBody: body(input, rest) }),
+    responses: { ...success(op), ...failures(op.errors) },
+  }
+}
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header' as const,
+  required: false,
+  description: 'Repeating a key replays the first answer.',
+  schema: { type: 'string' },
+}
+
+function whoSentence(op: Operation): string {
+  const who = {
+    anyone: 'Open to anyone.',
+    person: 'For whoever is signed in.',
+    operator: 'For the operator’s token.',
+  }
+  const base = op.who in who ? who[op.who as keyof typeof who] : `Needs the role ${op.who} or above.`
+  if (op.who === 'anyone' || op.who === 'operator') return base
+  if (op.scope === null) return `${base} Closed to scoped tokens and agents.`
+  return op.scope === 'any' ? `${base} Open to every scope.` : `${base} Scope: ${op.scope}.`
+}
+
+function body(input: JsonSchema, names: readonly string[]) {
+  const schema: JsonSchema = {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, input.properties?.[name] ?? {}])),
+    additionalProperties: false,
+  }
+  const required = (input.required ?? []).filter((name) => names.includes(name))
+  if (required.length > 0) schema.required = required
+  return { required: required.length > 0, content: { 'application/json': { schema } } }
+}
+
+function success(op: Operation): OpenApiOperation['responses'] {
+  const status = String(op.http.success ?? 200)
+  if (status === '204') return { [status]: { description: 'Done.' } }
+  const { $schema: _drop, ...schema } = z.toJSONSchema(op.output, { io: 'output' }) as JsonSchema
+  return {
+    [status]: { description: 'Done.', content: { 'application/json': { schema }, 'application/yaml': { schema } } },
+  }
+}
+
+/** Several codes may share a status; they stand in one description. */
+function failures(codes: readonly ErrorCode[]): OpenApiOperation['responses'] {
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
+  return Object.fromEntries(
+    [...byStatus].map(([status, group]) => [
+      String(status),
+      {
+        description: group.map((code) => `${code}: ${ERRORS[code].says}`).join('; '),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  )
+}

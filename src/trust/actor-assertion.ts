@@ -1,0 +1,91 @@
+/**
+ * What the MCP server shows the gateway instead of the agent's token: who acts, for which organization, through which
+ * client, for 60 seconds. Signed with ACTOR_ASSERTION_SECRET, which neither agents nor browsers ever come near.
+ */
+import * as z from 'zod'
+import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
+import { RoleName, type Role } from '../contracts/roles.ts'
+import { ScopeName, type Scope } from '../contracts/scopes.ts'
+import { hs256 } from './hs256.ts'
+
+export type Actor = {
+  userId: string
+  email: string
+  name: string
+  orgId: string
+  orgName: string
+  orgSlug: string
+  /** As they were when it was signed; self-hosted validation reads everything anew. */
+  role: Role
+  scopes: readonly Scope[]
+  /** The API token or the grant that let the agent in; exactly one is set. */
+  tokenId?: string | undefined
+  grantId?: string | undefined
+  clientId?: string | undefined
+}
+
+export type ActorAssertions = ReturnType<typeof actorAssertions>
+
+export const ACTOR_ASSERTION_TYPE = 'svc-actor+jwt'
+
+const Claims = z
+  .object({
+    sub: z.string(),
+    email: z.string(),
+    name: z.string(),
+    org: z.string(),
+    org_name: z.string(),
+    org_slug: z.string(),
+    role: RoleName,
+    scopes: z.array(ScopeName),
+    tid: z.string().optional(),
+    gid: z.string().optional(),
+    cid: z.string().optional(),
+    iat: z.number(),
+    exp: z.number(),
+  })
+  // A longer life than agreed means that somebody else's idea of an assertion was signed with our secret.
+  .refine((claims) => claims.exp - claims.iat <= ACTOR_ASSERTION_SECONDS)
+  .refine((claims) => (claims.tid === undefined) !== (claims.gid === undefined))
+
+export function actorAssertions(secretHex: string, issuer: string) {
+  const key = new Uint8Array(Buffer.from(secretHex, 'hex'))
+  const jwt = hs256(key, { typ: ACTOR_ASSERTION_TYPE, issuer, audience: 'svc-gateway' })
+  return {
+    sign(actor: Actor, now: Date): Promise<string> {
+      const claims = {
+        sub: actor.userId,
+        email: actor.email,
+        name: actor.name,
+        org: actor.orgId,
+        org_name: actor.orgName,
+        org_slug: actor.orgSlug,
+        role: actor.role,
+        scopes: [...actor.scopes],
+        ...(actor.tokenId === undefined ? {} : { tid: actor.tokenId }),
+        ...(actor.grantId === undefined ? {} : { gid: actor.grantId }),
+        ...(actor.clientId === undefined ? {} : { cid: actor.clientId }),
+      }
+      return jwt.sign(claims, now, new Date(now.getTime() + ACTOR_ASSERTION_SECONDS * 1000))
+    },
+    async verify(token: string, now: Date): Promise<(Actor & { expiresAt: Date }) | undefined> {
+      const claims = Claims.safeParse(await jwt.verify(token, now))
+      if (!claims.success) return undefined
+      const { sub, email, name, org, org_name, org_slug, role, scopes, tid, gid, cid, exp } = claims.data
+      return {
+        userId: sub,
+        email,
+        name,
+        orgId: org,
+        orgName: org_name,
+        orgSlug: org_slug,
+        role,
+        scopes,
+        tokenId: tid,
+        grantId: gid,
+        clientId: cid,
+        expiresAt: new Date(exp * 1000),
+      }
+    },
+  }
+}

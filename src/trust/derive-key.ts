@@ -1,0 +1,21 @@
+/** One key per purpose, by HKDF (RFC 5869) from both JWT secrets: rotating either one ends everything made with them. */
+import { hkdfSync } from 'node:crypto'
+
+export type JwtSecrets = { readonly jwtSecret: string; readonly jwtSigningKey: string }
+
+/** A key never serves two purposes: what leaks or is confused in one place opens nothing in another. */
+export type KeyPurpose =
+  | 'user-token'
+  | 'api-token'
+  | 'browser-session'
+  | 'sign-in-state'
+  | 'sign-in-code'
+  | 'mailed-link'
+  | 'invitation'
+  | 'page-forms'
+  | 'console-cookies'
+
+export function deriveKey(secrets: JwtSecrets, purpose: KeyPurpose): Uint8Array {
+  const both = Buffer.concat([Buffer.from(secrets.jwtSecret, 'hex'), Buffer.from(secrets.jwtSigningKey, 'hex')])
+  return new Uint8Array(hkdfSync('sha256', both, 'svc', purpose, 32))
+}

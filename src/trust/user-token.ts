@@ -1,0 +1,24 @@
+/** The JWT of a signed-in person: it names a session and the generation of that session's token, no more. */
+import * as z from 'zod'
+import { hs256 } from './hs256.ts'
+
+export type UserClaims = { userId: string; sessionId: string; generation: number }
+export type UserTokens = ReturnType<typeof userTokens>
+
+export const USER_TOKEN_TYPE = 'svc-user+jwt'
+
+const Claims = z.object({ sub: z.string(), sid: z.string(), gen: z.int(), exp: z.number() })
+
+export function userTokens(key: Uint8Array, issuer: string) {
+  const jwt = hs256(key, { typ: USER_TOKEN_TYPE, issuer, audience: 'svc' })
+  return {
+    sign: (claims: UserClaims, issuedAt: Date, expiresAt: Date): Promise<string> =>
+      jwt.sign({ sub: claims.userId, sid: claims.sessionId, gen: claims.generation }, issuedAt, expiresAt),
+    async verify(token: string, now: Date): Promise<(UserClaims & { expiresAt: Date }) | undefined> {
+      const claims = Claims.safeParse(await jwt.verify(token, now))
+      if (!claims.success) return undefined
+      const { sub, sid, gen, exp } = claims.data
+      return { userId: sub, sessionId: sid, generation: gen, expiresAt: new Date(exp * 1000) }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+/** Documentation that names a file, a heading, a script or a setting names one that exists. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { SETTINGS } from '../../src/config.ts'
+import { ERRORS } from '../../src/contracts/errors.ts'
+import { brokenReferences } from './doc-references.ts'
+import type { World } from './doc-references.ts'
+import { filesUnder, readSourceFiles, readText, ROOT } from './source-tree.ts'
+
+const pages = ['README.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
+const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
+
+const sources = [...readSourceFiles().values(), readText('.ci/run')].join('\n')
+const declared = [...sources.matchAll(/\b(?:const|env\['|\$\{)\s*([A-Z][A-Z0-9_]+)\b/g)].map(
+  ([, name = '']) => name,
+)
+
+const world: World = {
+  read: (path) => {
+    const found = statSync(join(ROOT, path), { throwIfNoEntry: false })
+    return found?.isFile() ? readText(path) : found && ''
+  },
+  scripts: new Set(Object.keys(scripts)),
+  names: new Set([...Object.keys(SETTINGS), ...Object.keys(ERRORS), ...declared]),
+}
+
+test.each(pages)('%s names only what exists', (page) => {
+  expect(brokenReferences(page, readText(page), world)).toEqual([])
+})
+
+describe('planted mistakes', () => {
+  const small: World = {
+    read: (path) => ({ 'src/main.ts': '', src: '', 'docs/a.md': '# One, two\n' })[path],
+    scripts: new Set(['start', 'check']),
+    names: new Set(['JWT_SECRET', 'PORT']),
+  }
+  const check = (text: string) => brokenReferences('docs/page.md', text, small)
+
+  test.each([
+    '[a](b.md)',
+    '[a](a.md#three)',
+    '[a](#nowhere)',
+    'see `src/gone.ts`',
+    'see src/gone/',
+    '`npm run gone`',
+    '`npm test`',
+    '`JWT_SECRETS`',
+    '```sh\nPROT=1 npm start\n```',
+  ])('is found: %s', (text) => {
+    expect(check(text)).toHaveLength(1)
+  })
+
+  test.each([
+    '[a](a.md#one-two)',
+    '[a](https://example.com/src/gone.ts)',
+    '# Here\n[a](#here)',
+    '`src/main.ts` and `src/<room>.ts`',
+    '`npm start`, `npm run check`',
+    '`JWT_SECRET=x PORT=1`',
+    '/usr/bin/gone, example.com/docs/gone',
+  ])('is fine: %s', (text) => {
+    expect(check(text)).toEqual([])
+  })
+})

@@ -1,0 +1,71 @@
+/** Reads the repository the way its tests talk about it: files by path, and what each one really imports. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path/posix'
+import { fileURLToPath } from 'node:url'
+import { parseSync, Visitor } from 'vite'
+import type { ESTree } from 'vite'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Path from the root of the repository, with `/`, and the text of the file. */
+export type Files = ReadonlyMap<string, string>
+
+export type Import = {
+  /** A path from the root for our own files, the specifier as written for packages. */
+  to: string
+  ours: boolean
+  /** `import type`, erased before the program runs. `import { type X }` is not: the module is still loaded. */
+  typeOnly: boolean
+}
+
+const CODE_FOLDERS = ['src', 'mcp', 'oauth', 'db', 'test', 'scripts', 'bench']
+
+export function readSourceFiles(): Files {
+  const paths = CODE_FOLDERS.flatMap((folder) => filesUnder(folder)).filter((path) => path.endsWith('.ts'))
+  return new Map([...paths, 'drizzle.config.ts'].map((path) => [path, readText(path)]))
+}
+
+export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+export function filesUnder(folder: string): string[] {
+  try {
+    return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+      .toSorted()
+  } catch (error) {
+    // A room that is not open yet has no folder.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+export function programOf(path: string, text: string): ESTree.Program {
+  const { program, errors } = parseSync(path, text)
+  if (errors[0]) throw new Error(`${path} does not parse: ${errors[0].message}`)
+  return program
+}
+
+export function importsOf(path: string, text: string): Import[] {
+  const imports: Import[] = []
+  const add = (source: ESTree.Node | null | undefined, typeOnly: boolean) => {
+    if (source?.type !== 'Literal' || typeof source.value !== 'string') return
+    const ours = source.value.startsWith('.')
+    imports.push({ to: ours ? join(dirname(path), source.value) : source.value, ours, typeOnly })
+  }
+  new Visitor({
+    ImportDeclaration: (node) => add(node.source, node.importKind === 'type'),
+    ExportNamedDeclaration: (node) => add(node.source, node.exportKind === 'type'),
+    ExportAllDeclaration: (node) => add(node.source, node.exportKind === 'type'),
+    ImportExpression: (node) => add(node.source, false),
+    TSImportType: (node) => add(node.source, true),
+    // `new Worker(new URL('./x.ts', import.meta.url))` runs that file as surely as an import does.
+    NewExpression: (node) => {
+      const [first] = node.arguments
+      const isCode =
+        first?.type === 'Literal' && typeof first.value === 'string' && first.value.endsWith('.ts')
+      if (node.callee.type === 'Identifier' && node.callee.name === 'URL' && isCode) add(first, false)
+    },
+  }).visit(programOf(path, text))
+  return imports
+}

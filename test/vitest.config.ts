@@ -1,0 +1,58 @@
+/** What `npm test` runs. Walks run twice, on the embedded database and on a real Postgres server. */
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import type { TestProjectInlineConfiguration } from 'vitest/config'
+import { findChromium } from './find-chromium.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    engine: 'pglite' | 'postgres'
+    chromium: string
+  }
+}
+
+type Project = NonNullable<TestProjectInlineConfiguration['test']>
+const project = (name: string, test: Project): TestProjectInlineConfiguration => ({
+  extends: true,
+  test: { name, ...test },
+})
+
+const GLOBAL_SETUP = 'test/support/global-setup.ts'
+/** Repository tests that ask a migrated database; they run where the walks run. */
+const NEEDS_DATABASE = 'test/repository/schema.test.ts'
+const onEngine = (engine: 'pglite' | 'postgres') =>
+  project(engine, {
+    include: ['test/walks/**/*.test.ts', NEEDS_DATABASE],
+    globalSetup: [GLOBAL_SETUP],
+    provide: { engine },
+  })
+
+const chromium = findChromium()
+if (!chromium) console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
+const browser = (path: string) =>
+  project('browser', {
+    include: ['test/browser/**/*.test.ts'],
+    globalSetup: [GLOBAL_SETUP],
+    provide: { engine: 'pglite', chromium: path },
+  })
+
+export default defineConfig({
+  root: fileURLToPath(new URL('..', import.meta.url)),
+  test: {
+    // Threads without isolation: a worker loads the program and opens a database once for all its files. Isolated,
+    // the same files take some forty times as long. The price: no module state, no mocks, no writes to process.env.
+    pool: 'threads',
+    isolate: false,
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    passWithNoTests: true,
+    projects: [
+      project('unit', { include: ['{src,mcp,oauth,db,bin}/**/*.test.ts'] }),
+      project('repository', { include: ['test/repository/*.test.ts'], exclude: [NEEDS_DATABASE] }),
+      onEngine('pglite'),
+      onEngine('postgres'),
+      ...(chromium ? [browser(chromium)] : []),
+    ],
+  },
+})
