@@ -3,12 +3,19 @@ import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { openEmbedded } from './embedded.ts'
 import * as schema from './schema.ts'
-import { makeTransactionsSafe, SAFE_OPTIONS, type Sql } from './safe-transactions.ts'
+import { makeTransactionsSafe, SAFE_OPTIONS } from './safe-transactions.ts'
 
 export type Database = PostgresJsDatabase<typeof schema>
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
 /** For verbs that do not care whether somebody else opened a transaction around them. */
 export type Handle = Database | Transaction
+
+/** SQL as text, for what has no tables of ours: migrations, the catalogue, a sign of life. */
+export type Sql = SqlQueries & { transaction<T>(work: (tx: SqlQueries) => Promise<T>): Promise<T> }
+export type SqlQueries = {
+  /** Without parameters the text may hold several statements; rows are those of a single one. */
+  query<Row extends object>(text: string, parameters?: readonly string[]): Promise<readonly Row[]>
+}
 
 export type Where = { readonly url: string } | { readonly folder: string }
 export type ConnectOptions = { readonly poolSize?: number; readonly statementTimeoutMs?: number }
@@ -36,7 +43,7 @@ export async function connect(
 /** `folder` is the data folder. Its lock is the caller's: other files in it are guarded by it too. */
 async function connectEmbedded(folder: string, statementTimeoutMs: number): Promise<Connection> {
   const embedded = await openEmbedded(folder, { statementTimeoutMs })
-  const client = openClient({
+  const client = openClient('', {
     socket: embedded.socket,
     user: 'postgres',
     database: 'postgres',
@@ -48,11 +55,14 @@ async function connectEmbedded(folder: string, statementTimeoutMs: number): Prom
     connect_timeout: 0,
     backoff: () => 0.01,
   })
-  const close = async () => {
-    await client.sql.end({ timeout: CLOSE_TIMEOUT_SECONDS })
-    await embedded.close()
+  return {
+    kind: 'embedded',
+    ...handlesOf(client),
+    async close() {
+      await client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+      await embedded.close()
+    },
   }
-  return { kind: 'embedded', ...client, close }
 }
 
 async function connectPostgres(
@@ -61,36 +71,40 @@ async function connectPostgres(
   statementTimeoutMs: number,
 ): Promise<Connection> {
   const address = addressOf(url)
-  const client = openClient(
-    {
-      max: poolSize,
-      connect_timeout: CONNECT_TIMEOUT_SECONDS,
-      connection: { application_name: 'svc', statement_timeout: statementTimeoutMs },
+  const client = openClient(url, {
+    max: poolSize,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    connection: {
+      ...SAFE_OPTIONS.connection,
+      application_name: 'svc',
+      statement_timeout: statementTimeoutMs,
     },
-    url,
-  )
-  const close = () => client.sql.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+  })
+  const close = () => client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
   try {
-    await client.sql`select 1`
+    await client.unsafe('select 1')
   } catch (error) {
     await close()
     throw new Error(`Cannot use Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
-  return { kind: 'postgres', ...client, close }
+  return { kind: 'postgres', ...handlesOf(client), close }
 }
 
-/** The driver's types leave out `socket`, `max_pipeline` and a `max_lifetime` of none. */
-function openClient(options: Record<string, unknown>, url = ''): { db: Database; sql: Sql } {
-  const settings = {
-    ...SAFE_OPTIONS,
-    ...options,
-    connection: { ...SAFE_OPTIONS.connection, ...(options['connection'] ?? {}) },
-    // Drizzle knows the types of its columns; asking would cost every connection a query.
-    fetch_types: false,
-    onnotice() {},
-  }
-  const sql = makeTransactionsSafe(postgres(url, settings as postgres.Options<Record<string, never>>))
-  return { db: drizzle(sql, { schema }), sql }
+function openClient(url: string, options: object): postgres.Sql {
+  // Drizzle knows the types of its columns; asking the server for types would cost every connection a query.
+  const settings = { ...SAFE_OPTIONS, fetch_types: false, onnotice() {}, ...options }
+  // The driver's types leave out `socket`, `max_pipeline` and a `max_lifetime` of none.
+  return makeTransactionsSafe(postgres(url, settings as postgres.Options<Record<string, never>>))
+}
+
+function handlesOf(client: postgres.Sql): { db: Database; sql: Sql } {
+  const queries = ({ unsafe }: Pick<postgres.Sql, 'unsafe'>): SqlQueries => ({
+    query: <Row extends object>(text: string, parameters: readonly string[] = []) =>
+      unsafe<Row[]>(text, [...parameters]),
+  })
+  const transaction = <T>(work: (tx: SqlQueries) => Promise<T>) =>
+    client.begin((tx) => work(queries(tx))) as Promise<T>
+  return { db: drizzle(client, { schema }), sql: { ...queries(client), transaction } }
 }
 
 /** Host and database only. The parser's own error carries the whole address, and with it the password. */

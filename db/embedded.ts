@@ -29,6 +29,7 @@ export async function openEmbedded(
   const folder = databaseFolder(dataFolder)
   await removePartial(folder)
   if (!(await holdsDatabase(folder))) {
+    await refuseAfterBrokenRestore(folder)
     await inPartialFolder(folder, async (partial) => {
       await stopEngine(await startEngine(partial))
       await rename(partial, folder)
@@ -91,6 +92,22 @@ async function removePartial(folder: string): Promise<void> {
   await Promise.all(leftovers.map((name) => rm(join(parent, name), { recursive: true, force: true })))
 }
 
+/** A restore moves the old database aside before it puts the new one in its place. */
+export const asideName = (folder: string, at: Date): string =>
+  `${folder}${ASIDE}${at.toISOString().replaceAll(/[-:.]/g, '')}`
+const ASIDE = '.before-restore-'
+
+/** Killed between these two steps, it leaves none: an empty one must not be made in silence. */
+async function refuseAfterBrokenRestore(folder: string): Promise<void> {
+  const aside = (await readdir(dirname(folder))).findLast((name) =>
+    name.startsWith(`${basename(folder)}${ASIDE}`),
+  )
+  if (!aside) return
+  throw new Error(
+    `${dirname(folder)} holds no database but ${aside}: a restore was interrupted. Restore again, or rename ${aside} to ${basename(folder)}.`,
+  )
+}
+
 /** Opens and closes the folder: the proof that what lies in it is a database. */
 export async function proveDatabase(folder: string): Promise<void> {
   await stopEngine(await startEngine(folder))
@@ -103,6 +120,8 @@ type Engine = {
 }
 
 async function startEngine(folder: string): Promise<Engine> {
+  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
+  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
   const workerData: WorkerSettings = { folder }
   const worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), { workerData })
   const ended = new Promise<unknown>((settle) => {

@@ -6,12 +6,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 
-/** `reserve` has the same fault and no remedy; text and parameters are all a transaction needs here. */
-export type Sql = Omit<postgres.Sql, 'begin' | 'reserve'> & {
-  begin<T>(work: (tx: SqlTransaction) => Promise<T>): Promise<T>
-}
-export type SqlTransaction = Pick<postgres.TransactionSql, 'unsafe'>
-
 export const SAFE_OPTIONS = {
   // A BEGIN that fills the pipeline is sent without reserving its connection: anybody's next query would join it.
   max_pipeline: Number.POSITIVE_INFINITY,

@@ -1,6 +1,24 @@
 /** Every file that `npm run generate` writes without a database, and how; a test compares them with what is committed. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { OPERATIONS } from '../../src/contracts/operations.ts'
+import { openapi } from '../../src/http/openapi.ts'
 import { errorsPage } from './errors-page.ts'
+
+export const ROOT = join(import.meta.dirname, '../..')
 
 export type GeneratedFile = { path: string; text: () => string }
 
-export const GENERATED_FILES: readonly GeneratedFile[] = [{ path: 'docs/errors.md', text: errorsPage }]
+export const GENERATED_FILES: readonly GeneratedFile[] = [
+  { path: 'docs/errors.md', text: errorsPage },
+  { path: 'docs/openapi.json', text: openapiFile },
+]
+
+/** Served with the installation's own address; the committed one has that of a fresh start. */
+function openapiFile(): string {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const about = { version, apiUrl: new URL('http://localhost:4000') }
+  return `${JSON.stringify(openapi(OPERATIONS, about), null, 2)}\n`
+}
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')

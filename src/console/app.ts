@@ -1,10 +1,11 @@
 /** The web console: pages rendered here, every fact and every change asked of the gateway. */
 import { Hono, type Context, type Next } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import { matchedRoutes } from 'hono/route'
 import { ServiceError } from '../contracts/errors.ts'
 import { idPattern, makeId } from '../contracts/ids.ts'
 import { BODY_MAX_BYTES } from '../contracts/limits.ts'
-import { assets } from './assets.ts'
+import { ASSETS, assets } from './assets.ts'
 import type { ConsoleNeeds } from './needs.ts'
 import { auditPages } from './pages/audit.ts'
 import { memberPages } from './pages/members.ts'
@@ -39,15 +40,18 @@ export function createConsole(needs: ConsoleNeeds): Hono<ConsoleEnv> {
   const app = new Hono<ConsoleEnv>()
   app.onError(refuse)
   // Not `*`: mounted beside other services, that would dress their answers as well.
-  for (const path of ['/', '/console/*']) {
+  for (const path of ['/', '/favicon.ico', '/console/*']) {
     app.use(path, async function knowNeeds(c, next) {
       c.set('needs', needs)
-      c.set('requestId', requestIdOf(c, needs))
+      c.set('requestId', c.get('requestId') ?? requestIdOf(c, needs))
       await next()
+      // The pattern, not the path: what people put into an address does not belong into metrics.
+      c.set('route', matchedRoutes(c).find(({ method }) => method !== 'ALL')?.path ?? 'unmatched')
     })
     app.use(path, securityHeaders)
   }
   app.get('/', (c) => c.redirect(HOME, 302))
+  app.get('/favicon.ico', (c) => c.redirect(ASSETS.icon.path, 302))
   app.route('/', assets())
   app.use('/console/*', onlyOurForms, bodyLimit({ maxSize: BODY_MAX_BYTES }))
   app.route(HOME, signInPages())
@@ -70,7 +74,7 @@ async function onlyOurForms(c: Context<ConsoleEnv>, next: Next): Promise<void> {
   await next()
 }
 
-/** The listener's own id if there is one, so that the page, the log and the gateway speak of the same request. */
+/** Standing alone. Otherwise the frame has named the request, and page, log and gateway speak of the same one. */
 function requestIdOf(c: Context<ConsoleEnv>, { clock }: ConsoleNeeds): string {
   const given = c.req.header('x-request-id')
   return given !== undefined && idPattern('req').test(given) ? given : makeId('req', clock().getTime())

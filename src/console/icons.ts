@@ -10,6 +10,7 @@ const SHAPES = {
   shield: html`<path d="M10 2.75 16 5v4.5c0 3.7-2.4 6.4-6 7.75-3.6-1.35-6-4.05-6-7.75V5z" /><path d="m7.5 9.75 1.9 1.9 3.3-3.4" />`,
   person: html`<circle cx="10" cy="6.75" r="3.25" /><path d="M3.75 16.75c.6-3.3 2.9-5.1 6.25-5.1s5.65 1.8 6.25 5.1" />`,
   menu: html`<path d="M3.5 6h13M3.5 10h13M3.5 14h13" />`,
+  down: html`<path d="m5.75 8 4.25 4.25L14.25 8" />`,
   chevrons: html`<path d="m6.75 8 3.25-3.25L13.25 8M6.75 12 10 15.25 13.25 12" />`,
   check: html`<path d="m4.5 10.5 3.6 3.6 7.4-8.2" />`,
   plus: html`<path d="M10 4.5v11M4.5 10h11" />`,
@@ -23,4 +24,4 @@ export const icon = (name: IconName) =>
   html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${SHAPES[name]}</svg>`
 
 export const mark = () =>
-  html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="mark-arch" d="M4 29V15a12 12 0 0 1 24 0v14z" /><path class="mark-door" d="M11 29V16a5 5 0 0 1 10 0v13z" /><circle class="mark-light" cx="16" cy="17" r="2.25" /></svg>`
+  html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="mark-arch" d="M4 29V15a12 12 0 0 1 24 0v14z" /><path class="mark-door" d="M10.5 29V16.5a5.5 5.5 0 0 1 11 0V29z" /><circle class="mark-light" cx="16" cy="17.5" r="2.75" /></svg>`

@@ -5,7 +5,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { ASSETS } from './assets.ts'
 import { icon, mark } from './icons.ts'
 import { navigationFor } from './navigation.ts'
-import { form, initials, notice, ROLE_WORDS, type Content } from './parts.ts'
+import { personalForm, initials, notice, ROLE_WORDS, type Content } from './parts.ts'
 import { visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
@@ -25,6 +25,10 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
         </header>
         <div class="frame">
           <nav id="navigation" popover class="side" aria-label="Main">
+            <div class="side-head">
+              ${mark()}
+              <button type="button" class="button-bare" popovertarget="navigation" popovertargetaction="hide" aria-label="Close menu">${icon('close')}</button>
+            </div>
             ${groups.map(
               ({ title, links }) => html`<div class="side-group">
                 <p class="side-title" id="nav-${title.toLowerCase()}">${title}</p>
@@ -92,9 +96,9 @@ function organizationMenu(c: C) {
   if (!organization) return html`<span class="top-gap"></span>`
   return html`<span class="top-slash" aria-hidden="true">/</span>
     <details class="menu organization-menu">
-      <summary><span class="menu-name">${organization.name}</span>${icon('chevrons')}<span class="unseen">Switch organization</span></summary>
+      <summary><span class="menu-name">${organization.name}</span> ${icon('chevrons')} <span class="unseen">Switch organization</span></summary>
       <div class="menu-body">
-        ${form(
+        ${personalForm(
           c,
           '/console/organization',
           organizations.map(
@@ -105,7 +109,7 @@ function organizationMenu(c: C) {
               </button>`,
           ),
         )}
-        <a class="menu-item menu-item-last" href="/console/organizations">All organizations</a>
+        <a class="menu-item menu-item-last" href="/console/organizations">${icon('building')}All organizations</a>
         <a class="menu-item" href="/console/organizations/new">${icon('plus')}New organization</a>
       </div>
     </details>`
@@ -114,11 +118,11 @@ function organizationMenu(c: C) {
 function personMenu(c: C) {
   const { user } = visitOf(c).me
   return html`<details class="menu person-menu">
-    <summary><span class="avatar" aria-hidden="true">${initials(user.name)}</span><span class="unseen">You: ${user.name}</span></summary>
+    <summary><span class="avatar" aria-hidden="true">${initials(user.name)}</span> <span class="unseen">You: ${user.name}</span></summary>
     <div class="menu-body">
       <p class="menu-about"><strong>${user.name}</strong><span class="note">${user.email}</span></p>
       <a class="menu-item" href="/console/profile">${icon('person')}Profile and sessions</a>
-      ${form(c, '/console/sign-out', html`<button type="submit" class="menu-item">${icon('close')}Sign out</button>`)}
+      ${personalForm(c, '/console/sign-out', html`<button type="submit" class="menu-item">${icon('close')}Sign out</button>`)}
     </div>
   </details>`
 }

@@ -13,6 +13,4 @@ export type ConsoleNeeds = {
   cookieKey: Uint8Array
   clock: () => Date
   version: string
-  /** Told of failures nobody foresaw; the page shows only the request id. */
-  onUnexpected?: (error: unknown, requestId: string) => void
 }

@@ -1,7 +1,7 @@
 /** The pieces pages are made of. All text goes through `html`, which escapes it. */
 import type { Context } from 'hono'
 import { html } from 'hono/html'
-import { ServiceError } from '../contracts/errors.ts'
+import type { ServiceError } from '../contracts/errors.ts'
 import type { Role } from '../contracts/roles.ts'
 import { icon } from './icons.ts'
 import { visitOf, type ConsoleEnv } from './visit.ts'
@@ -10,15 +10,21 @@ type C = Context<ConsoleEnv>
 export type Html = ReturnType<typeof html>
 export type Content = Html | string | number | false | null | undefined | readonly Content[]
 
-/** Every form of the console: it names the session and the organization it was made for. */
-export const form = (c: C, action: string, body: Content, className = '') => {
-  const { formToken, organization } = visitOf(c)
-  return html`<form method="post" action="${action}" class="${className}">
-    <input type="hidden" name="form_token" value="${formToken}" />
-    ${organization && html`<input type="hidden" name="organization" value="${organization.id}" />`}
+/** A form about the organization it was shown for, whichever another tab has switched to meanwhile. */
+export const form = (c: C, action: string, body: Content, className = '') =>
+  personalForm(
+    c,
+    action,
+    [html`<input type="hidden" name="organization" value="${visitOf(c).organization?.id ?? ''}" />`, body],
+    className,
+  )
+
+/** A form about the person: it works on when they have just lost the organization of the page. */
+export const personalForm = (c: C, action: string, body: Content, className = '') =>
+  html`<form method="post" action="${action}" class="${className}">
+    <input type="hidden" name="form_token" value="${visitOf(c).formToken}" />
     ${body}
   </form>`
-}
 
 /** For forms in lists: come back to the same page of the same filtered list. */
 export function backField(c: C) {
@@ -36,6 +42,7 @@ type FieldWords = {
   id?: string
 }
 
+/** After a refusal the first field of the form gets the focus, so that the page opens where the trouble is. */
 type InputField = FieldWords & {
   type?: 'text' | 'email' | 'password' | 'search' | 'date'
   value?: string
@@ -62,6 +69,7 @@ export function inputField(field: InputField) {
       ${field.placeholder && html`placeholder="${field.placeholder}"`}
       ${field.required && html`required`}
       ${problems.length > 0 && html`aria-invalid="true"`}
+      ${field.problem && html`autofocus`}
       ${described.attribute}
     />
     ${described.text}
@@ -74,14 +82,14 @@ export function selectField(field: FieldWords & { value: string; options: readon
   const { id, described } = fieldParts(field)
   return html`<div class="field">
     <label for="${id}">${field.label}</label>
-    <select id="${id}" name="${field.name}" ${described.attribute}>
+    <span class="select"><select id="${id}" name="${field.name}" ${described.attribute}>
       ${field.options.map(
         ({ value, label, disabled }) =>
           html`<option value="${value}" ${value === field.value && html`selected`} ${disabled && html`disabled`}>
             ${label}
           </option>`,
       )}
-    </select>
+    </select>${icon('down')}</span>
     ${described.text}
   </div>`
 }
@@ -239,8 +247,8 @@ export const ROLE_WORDS: Record<Role, { label: string; about: string }> = {
   member: { label: 'Member', about: 'Joined by e-mail domain; may do what viewers do' },
   viewer: { label: 'Viewer', about: 'Reads and asks' },
   developer: { label: 'Developer', about: 'Also builds and configures' },
-  admin: { label: 'Admin', about: 'Also manages members, agents and tokens' },
-  owner: { label: 'Owner', about: 'May do everything, and decides who else may' },
+  admin: { label: 'Admin', about: 'Also manages members and agents' },
+  owner: { label: 'Owner', about: 'May do everything' },
 }
 
 export const roleBadge = (role: Role) =>

@@ -1,7 +1,6 @@
 /** When a page cannot be shown: sign-in again, or a page that says what happened and what to do. */
 import type { Context } from 'hono'
 import { html } from 'hono/html'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { ERRORS, ServiceError, type ErrorCode } from '../contracts/errors.ts'
 import { clearSession, readSession } from './cookies.ts'
 import { outsidePage, page } from './layout.ts'
@@ -14,8 +13,15 @@ type C = Context<ConsoleEnv>
 export function refuse(error: unknown, c: C): Response | Promise<Response> {
   if (error instanceof GoTo) return c.redirect(error.path, 303)
   if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') return signInAgain(c)
-  if (!(error instanceof ServiceError)) c.var.needs.onUnexpected?.(error, c.var.requestId)
+  c.set('failure', error)
   return errorPage(c, error instanceof ServiceError ? error : new ServiceError('UNEXPECTED'))
+}
+
+/** The table of errors speaks of calls and ids; on a page it is about addresses and buttons. */
+const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
+  NOT_FOUND: 'Check the address, or start again from the overview.',
+  FORBIDDEN: 'Ask an owner of the organization for a higher role.',
+  UNEXPECTED: 'Try again. If it stays broken, pass on the request id below.',
 }
 
 const TITLES: Partial<Record<ErrorCode, string>> = {
@@ -30,7 +36,7 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 export function errorPage(c: C, error: ServiceError): Response | Promise<Response> {
   const show = c.get('visit') ? page : outsidePage
   return show(c, {
-    status: ERRORS[error.code].status as ContentfulStatusCode,
+    status: ERRORS[error.code].status,
     title: TITLES[error.code] ?? 'Something went wrong on our side',
     lead:
       error.code === 'NOT_FOUND'
@@ -38,7 +44,7 @@ export function errorPage(c: C, error: ServiceError): Response | Promise<Respons
         : `${error.message}.`,
     body: html`<div class="card">
       ${error.problems && html`<ul>${error.problems.map((said) => html`<li>${said}</li>`)}</ul>`}
-      <p>${error.hint ?? ERRORS[error.code].user}</p>
+      <p>${error.hint ?? NEXT_STEPS[error.code] ?? ERRORS[error.code].user}</p>
       <div class="actions">${linkButton('/console', 'Go to the overview')}</div>
       <p class="note">Request id <code>${c.var.requestId}</code></p>
     </div>`,

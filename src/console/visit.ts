@@ -31,7 +31,15 @@ export type Visit = {
 }
 
 export type ConsoleEnv = {
-  Variables: { needs: ConsoleNeeds; requestId: string; visit: Visit | undefined; form: FormData }
+  Variables: {
+    needs: ConsoleNeeds
+    visit: Visit | undefined
+    form: FormData
+    /** Shared with the frame the console stands in, which writes the log line: the request, its page, its failure. */
+    requestId: string
+    route: string
+    failure: unknown
+  }
 }
 
 type C = Context<ConsoleEnv>

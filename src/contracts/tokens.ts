@@ -1,6 +1,6 @@
 /** API tokens, and the one question every other service asks: whose token is this, and what may it do now. */
 import * as z from 'zod'
-import { DisplayName, Nothing, Secret, Time } from './fields.ts'
+import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { operation } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'

@@ -46,6 +46,7 @@ const PLANTED: readonly [path: string, line: string][] = [
   ['src/http/planted.ts', "import '../adapters/clock.ts'"],
   ['src/http/planted.ts', "import '../worker/loop.ts'"],
   ['oauth/planted.ts', "import '../src/http/gateway.ts'"],
+  ['oauth/pages/planted.ts', "import '../../src/http/idempotency.ts'"],
   ['src/worker/planted.ts', "import '../http/mount.ts'"],
   ['mcp/planted.ts', "import '../src/cores/identity/index.ts'"],
   ['mcp/planted.ts', "export * from '../db/connect.ts'"],

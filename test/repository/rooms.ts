@@ -18,6 +18,10 @@ type Room = {
 }
 
 const DOOR_SEES = ['contracts', 'trust', 'client', 'db', 'cores']
+/** What every HTTP service is made of; the auth service wears the same clothes as the gateway, but does not know it. */
+const HTTP_PARTS = ['mount', 'answer', 'authenticate', 'context', 'read-input', 'service-app'].map(
+  (name) => `src/http/${name}.ts`,
+)
 const TRANSPORTS =
   /^(?!(hono|@hono|@modelcontextprotocol|oidc-provider|openid-client|nodemailer|(node:)?(http|https|http2|net|tls|dgram))(\/|$))/
 
@@ -64,7 +68,7 @@ export const ROOMS: Record<string, Room> = {
   oauth: {
     holds: /^oauth\//,
     sees: DOOR_SEES,
-    seesFiles: ['src/http/mount.ts', 'src/http/answer.ts'],
+    seesFiles: HTTP_PARTS,
     instead: 'doors do not know each other, and adapters come through needs',
   },
   worker: {

@@ -2,7 +2,7 @@
 import type { IDToken } from 'openid-client'
 import { textOf } from './claims.ts'
 import { openIdProvider, type Timing } from './open-id.ts'
-import type { ProvenPerson, SignInProvider } from './port.ts'
+import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type GoogleSettings = { clientId: string; clientSecret: string; authority?: string }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SignInRefused } from './errors.ts'
+import { SignInRefused } from '../../contracts/sign-in-errors.ts'
 import { microsoftPerson } from './microsoft.ts'
 
 const origin = 'https://login.microsoftonline.com'

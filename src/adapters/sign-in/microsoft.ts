@@ -1,9 +1,9 @@
 /** Sign-in with Microsoft Entra: one tenant, all organizations, private accounts, or everybody. */
 import type { IDToken } from 'openid-client'
 import { textOf } from './claims.ts'
-import { SignInRefused } from './errors.ts'
+import { SignInRefused } from '../../contracts/sign-in-errors.ts'
 import { openIdProvider, type Timing } from './open-id.ts'
-import type { ProvenPerson, SignInProvider } from './port.ts'
+import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type MicrosoftSettings = {
   clientId: string

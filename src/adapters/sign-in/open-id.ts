@@ -1,7 +1,7 @@
 /** One OpenID provider behind the sign-in port: discovery, the way out, the exchange on the way back. */
 import type { ClientAuth, Configuration, CustomFetch, IDToken, UserInfoResponse } from 'openid-client'
-import { SignInRefused, SignInUnavailable } from './errors.ts'
-import type { ProvenPerson, SignInProvider } from './port.ts'
+import { SignInRefused, SignInUnavailable } from '../../contracts/sign-in-errors.ts'
+import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 const DISCOVERY_KEPT_MS = 60 * 60 * 1000
 

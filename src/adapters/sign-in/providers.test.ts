@@ -8,7 +8,7 @@ import {
   type PersonAtProvider,
   type ProviderKind,
 } from '../../../test/support/identity-provider.ts'
-import { SignInRefused, SignInUnavailable } from './errors.ts'
+import { SignInRefused, SignInUnavailable } from '../../contracts/sign-in-errors.ts'
 import type { Timing } from './open-id.ts'
 import { createSignInProviders, type SignInConfig } from './providers.ts'
 

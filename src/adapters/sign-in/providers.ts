@@ -3,7 +3,7 @@ import { anyOpenIdProvider, type AnyOpenIdSettings } from './any-open-id.ts'
 import { googleProvider, type GoogleSettings } from './google.ts'
 import { microsoftProvider, type MicrosoftSettings } from './microsoft.ts'
 import type { Timing } from './open-id.ts'
-import type { SignInProvider } from './port.ts'
+import type { SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type SignInConfig = {
   google?: GoogleSettings

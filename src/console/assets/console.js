@@ -2,7 +2,8 @@
 
 // Times in the reader's own zone; the UTC text stays as a tooltip.
 for (const time of document.querySelectorAll('time[datetime]')) {
-  const options = 'day' in time.dataset ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' }
+  const options =
+    'day' in time.dataset ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' }
   time.title = time.dateTime
   time.textContent = new Intl.DateTimeFormat(undefined, options).format(new Date(time.dateTime))
 }

@@ -177,7 +177,8 @@ function memberActions(c: C, member: MemberRow, isMe: boolean) {
               ? form(
                   c,
                   '/console/members/leave',
-                  html`<p>You lose access to ${organization.name} at once. Your tokens for it stop working.</p>
+                  html`<h3>Leave</h3>
+                  <p>You lose access to ${organization.name} at once, and your tokens for it stop working.</p>
                   ${button('Leave the organization', 'danger')}`,
                   'stack',
                 )
@@ -185,7 +186,8 @@ function memberActions(c: C, member: MemberRow, isMe: boolean) {
                   c,
                   `${path}/remove`,
                   html`${backField(c)}
-                  <p>${member.name} loses access at once. Their tokens and agents for ${organization.name} stop working.</p>
+                  <h3>Remove</h3>
+                  <p>Takes their access to ${organization.name} away at once, and that of their tokens and agents.</p>
                   ${button('Remove from the organization', 'danger')}`,
                   'stack',
                 )
@@ -201,7 +203,7 @@ function memberActions(c: C, member: MemberRow, isMe: boolean) {
 const rolesUpTo = (own: Role) =>
   GRANTABLE_ROLES.filter((role) => atLeast(own, role)).map((value) => ({
     value,
-    label: `${ROLE_WORDS[value].label}: ${ROLE_WORDS[value].about.toLowerCase()}`,
+    label: ROLE_WORDS[value].label,
   }))
 
 const inviteCard = (c: C, organization: Organization, invited: Invited | undefined) =>
@@ -250,7 +252,7 @@ const invitationList = (c: C, invitations: readonly InvitationRow[]) =>
       )
     : table(
         'Invitations that wait for an answer',
-        ['E-mail', 'Role', 'Invited by', 'Ends', '(Actions)'],
+        ['E-mail', 'Role', 'Invited by', 'Expires', '(Actions)'],
         invitations.map((invitation) => [
           html`<span class="long">${invitation.email}</span>`,
           roleBadge(invitation.role),

@@ -11,7 +11,7 @@ import {
   button,
   day,
   emptyState,
-  form,
+  personalForm,
   inputField,
   linkButton,
   pager,
@@ -59,7 +59,7 @@ async function showOrganizations(c: C) {
                   ${
                     id === visit.organization?.id
                       ? badge('You are here', 'on')
-                      : form(
+                      : personalForm(
                           c,
                           '/console/organization',
                           html`<button type="submit" name="org_id" value="${id}" class="button button-quiet button-small" aria-label="Switch to ${name}">Switch</button>`,
@@ -80,7 +80,7 @@ const showNew = (c: C, typed = '', problem?: ServiceError) =>
     status: statusOf(problem),
     body: html`<div class="card">
       ${problemNotice(problem, ['name'])}
-      ${form(
+      ${personalForm(
         c,
         '/console/organizations/new',
         html`${inputField({

@@ -6,17 +6,7 @@ import { showProfile } from '../../contracts/people.ts'
 import { listTokens } from '../../contracts/tokens.ts'
 import { icon } from '../icons.ts'
 import { page } from '../layout.ts'
-import {
-  badge,
-  card,
-  copyable,
-  day,
-  emptyState,
-  linkButton,
-  roleBadge,
-  ROLE_WORDS,
-  type Content,
-} from '../parts.ts'
+import { card, copyable, day, emptyState, linkButton, roleBadge, ROLE_WORDS, type Content } from '../parts.ts'
 import { hasRole, visitOf, type ConsoleEnv, type Organization, type Visit } from '../visit.ts'
 import { mayInvite } from './may-invite.ts'
 
@@ -31,13 +21,13 @@ async function showOverview(c: C) {
   const facts = await factsOf(visit, organization)
   return page(c, {
     title: organization.name,
-    lead: html`You are ${roleBadge(organization.role)} here: ${lowerFirst(ROLE_WORDS[organization.role].about)}.`,
+    lead: html`${roleBadge(organization.role)} ${ROLE_WORDS[organization.role].about}.`,
     body: html`
       <dl class="facts">
         ${fact('Members', facts.members, '/console/members')}
         ${facts.invitations !== undefined && fact('Waiting invitations', facts.invitations, '/console/members#about-invitations')}
         ${fact('Your API tokens', facts.tokens, '/console/settings/tokens')}
-        ${fact('Agents', organization.agents_enabled ? badge('On', 'on') : badge('Off', 'off'), '/console/settings/security')}
+        ${fact('Agents', organization.agents_enabled ? 'On' : 'Off', '/console/settings/security')}
       </dl>
       ${checklist(stepsFor(visit, facts))} ${howToCall(c)}
       <p class="note">${organization.name} (<code>${organization.slug}</code>) exists since ${day(organization.created_at)}.</p>
@@ -91,7 +81,7 @@ function stepsFor(visit: Visit, facts: Facts): Step[] {
   const isInviting = facts.invitations !== undefined
   const steps: (Step | false)[] = [
     {
-      label: 'Prove your e-mail address',
+      label: 'Verify your e-mail address',
       why: 'So that messages about your account reach you and nobody else.',
       href: '/console/profile',
       isDone: facts.isVerified,
@@ -110,7 +100,7 @@ function stepsFor(visit: Visit, facts: Facts): Step[] {
     },
     {
       label: 'Make an API token',
-      why: 'For scripts and assistants: with a role, scopes and an end of your choosing.',
+      why: 'For scripts and assistants: with a role, scopes and an expiry of your choosing.',
       href: '/console/settings/tokens/new',
       isDone: facts.tokens !== '0',
     },
@@ -146,5 +136,3 @@ function howToCall(c: C) {
     html`Put the value of an <a href="/console/settings/tokens">API token</a> into <code>SVC_TOKEN</code>; this asks who you are.`,
   )
 }
-
-const lowerFirst = (words: string): string => words.charAt(0).toLowerCase() + words.slice(1)

@@ -2,7 +2,7 @@
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { ServiceError } from '../../contracts/errors.ts'
+import type { ServiceError } from '../../contracts/errors.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from '../../contracts/limits.ts'
 import { changePassword, sendEmailVerification, showProfile, updateProfile } from '../../contracts/people.ts'
 import { listSessions, signOut, signOutEverywhere } from '../../contracts/sessions.ts'
@@ -15,7 +15,7 @@ import {
   button,
   card,
   day,
-  form,
+  personalForm,
   inputField,
   opens,
   pager,
@@ -60,7 +60,7 @@ async function showMine(c: C, refused?: Refused) {
         html`${sessionTable(c, sessions)} ${pager(c, next_cursor)}
           <div class="actions">${opens('end-all', 'Sign out everywhere', {
             title: 'Sign out everywhere?',
-            content: form(
+            content: personalForm(
               c,
               `${PATH}/sessions/end-all`,
               html`<p>Every browser and program you are signed in with is signed out, this one included. API tokens keep working.</p>
@@ -78,7 +78,7 @@ const nameCard = (c: C, profile: Profile, refused: Refused | undefined) =>
   card(
     'Name',
     html`${problemNotice(refused?.problem, ['name'])}
-    ${form(
+    ${personalForm(
       c,
       PATH,
       html`${inputField({
@@ -98,13 +98,13 @@ const nameCard = (c: C, profile: Profile, refused: Refused | undefined) =>
 const emailCard = (c: C, { email, email_verified }: Profile) =>
   card(
     'E-mail address',
-    html`<p class="switch-state"><span class="long">${email}</span> ${email_verified ? badge('Proved', 'on') : badge('Not proved', 'wait')}</p>
+    html`<p class="switch-state"><span class="long">${email}</span> ${email_verified ? badge('Verified', 'on') : badge('Not verified', 'wait')}</p>
       ${
         !email_verified &&
-        form(
+        personalForm(
           c,
           `${PATH}/verify`,
-          html`<p class="note">Open a link we send you, and the address counts as yours.</p>
+          html`<p class="note">Open the link we send you, and we know the address is yours.</p>
           ${button('Send me a link', 'quiet')}`,
           'stack',
         )
@@ -115,7 +115,7 @@ const passwordCard = (c: C, problem: ServiceError | undefined) =>
   card(
     'Password',
     html`${problemNotice(problem, ['current_password', 'new_password'])}
-    ${form(
+    ${personalForm(
       c,
       `${PATH}/password`,
       html`${inputField({
@@ -149,7 +149,7 @@ const identitiesCard = ({ identities, has_password }: Profile) =>
     'Ways to sign in',
     html`<ul class="plain">
       ${has_password && html`<li>${badge('Password', 'on')} <span class="note">e-mail and password</span></li>`}
-      ${identities.map(({ provider, email }) => html`<li>${badge(provider, 'on')} <span class="note long">${email ?? 'without an e-mail address'}</span></li>`)}
+      ${identities.map(({ provider, email }) => html`<li>${badge(provider.charAt(0).toUpperCase() + provider.slice(1), 'on')} <span class="note long">${email ?? 'without an e-mail address'}</span></li>`)}
     </ul>`,
   )
 
@@ -165,7 +165,7 @@ const sessionTable = (c: C, sessions: z.output<typeof listSessions.output>['sess
         ${
           session.current
             ? badge('This one', 'on')
-            : form(
+            : personalForm(
                 c,
                 `${PATH}/sessions/${session.id}/end`,
                 html`<button type="submit" class="button button-quiet button-small" aria-label="Sign out ${deviceName(session.device)}">Sign out</button>`,

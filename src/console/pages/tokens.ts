@@ -2,7 +2,7 @@
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../contracts/errors.ts'
+import { ServiceError } from '../../contracts/errors.ts'
 import { atLeast, GRANTABLE_ROLES, GrantableRole, type Role } from '../../contracts/roles.ts'
 import {
   AUDIENCES,
@@ -99,7 +99,7 @@ async function showTokens(c: C) {
               )
           : table(
               'API tokens',
-              ['Token', ...(isAll ? ['Person'] : []), 'May', 'Last used', 'Ends', '(Actions)'],
+              ['Token', ...(isAll ? ['Person'] : []), 'Access', 'Last used', 'Expires', '(Actions)'],
               tokens.map((token) => tokenCells(c, token, isAll)),
             )
       }
@@ -119,7 +119,7 @@ const tokenCells = (c: C, token: Token, isAll: boolean) => [
   ...(isAll ? [html`${token.user_name}`] : []),
   html`<div class="two-lines"><span>${roleBadge(token.role_cap)}</span><span class="note">${reach(token)}</span></div>`,
   token.last_used_at ? time(token.last_used_at) : html`<span class="note">never</span>`,
-  token.expires_at ? day(token.expires_at) : html`<span class="note">does not end</span>`,
+  token.expires_at ? day(token.expires_at) : html`<span class="note">no expiry</span>`,
   html`<div class="row-actions">${opens(
     `revoke-${token.id}`,
     'Revoke',
@@ -213,7 +213,7 @@ function showNew(c: C, typed?: Typed, problem?: ServiceError) {
           <legend>Where it works</legend>
           ${AUDIENCES.map((name) => choice('checkbox', 'audiences', name, now.audiences.includes(name), AUDIENCE_WORDS[name].label, AUDIENCE_WORDS[name].about))}
         </fieldset>
-        ${selectField({ name: 'ends', label: 'It ends', value: now.ends, options: ENDS })}
+        ${selectField({ name: 'ends', label: 'Expires', value: now.ends, options: ENDS })}
         <div class="actions">${button('Make the token')} ${linkButton(PATH, 'Cancel', 'quiet')}</div>`,
         'stack',
       )}
@@ -231,11 +231,13 @@ async function create(c: C) {
     audiences: texts(fields, 'audiences'),
     ends: text(fields, 'ends'),
   }
+  const missing = nothingTicked(typed)
+  if (missing) return showNew(c, typed, missing)
   const tried = await attempt(() =>
     visitOf(c).call(createToken, {
       name: typed.name,
       role_cap: typed.role_cap,
-      // None ticked is sent as none: the gateway refuses it, where leaving it out would allow everything.
+      // None left is sent as none: the gateway refuses it, where leaving it out would allow everything.
       scopes: typed.isScoped
         ? typed.scopes.filter((scope): scope is Scope => ScopeName.safeParse(scope).success)
         : undefined,
@@ -256,6 +258,15 @@ async function create(c: C) {
       <div class="actions">${linkButton(PATH, 'Done, I have it')}</div>
     </div>`,
   })
+}
+
+/** The gateway refuses it too, in the words of an API. */
+function nothingTicked({ isScoped, scopes, audiences }: Typed): ServiceError | undefined {
+  if (isScoped && scopes.length === 0)
+    return new ServiceError('INVALID_REQUEST', 'Tick at least one thing it may do')
+  if (audiences.length === 0)
+    return new ServiceError('INVALID_REQUEST', 'Tick at least one place where it works')
+  return undefined
 }
 
 const apiAddress = (c: C): string => new URL('/api/v1/me', c.var.needs.apiUrl ?? c.var.needs.appUrl).href

@@ -20,9 +20,9 @@ export const readAudit =
           eq(auditLog.orgId, orgId),
           before === undefined ? undefined : lt(auditLog.id, before),
           action && eq(auditLog.action, action),
-          user_id && eq(auditLog.actorId, user_id),
-          from && gte(auditLog.at, new Date(from)),
-          to && lt(auditLog.at, new Date(to)),
+          user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
+          from === undefined ? undefined : gte(auditLog.at, new Date(from)),
+          to === undefined ? undefined : lt(auditLog.at, new Date(to)),
         ),
       )
       .orderBy(desc(auditLog.id))

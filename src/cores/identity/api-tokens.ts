@@ -1,5 +1,6 @@
 /** API tokens: made once and shown once, listed without their value, ended at once. */
 import { and, count, desc, eq, gt, ilike, isNull, lt, or } from 'drizzle-orm'
+import type { Transaction } from '../../../db/connect.ts'
 import { apiTokens, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
@@ -10,7 +11,7 @@ import { atLeast } from '../../contracts/roles.ts'
 import type { createToken, listTokens, revokeToken } from '../../contracts/tokens.ts'
 import { makeApiToken, startOf } from '../../trust/api-token.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
-import { recordAudit } from '../audit/index.ts'
+import { recordAudit, type AuditBy } from '../audit/index.ts'
 import { asMember, requireRole } from '../caller.ts'
 import type { Keys, Storage } from '../needs.ts'
 import { containing } from '../search-text.ts'
@@ -54,26 +55,41 @@ export const makeToken =
         throw new ServiceError('CONFLICT', `You have ${TOKENS_PER_PERSON} API tokens; end one first`)
       }
       const token = makeApiToken()
-      const [row] = await tx
-        .insert(apiTokens)
-        .values({
-          orgId,
-          id: makeId('tok', now.getTime()),
-          userId,
-          name: input.name,
-          startsWith: startOf(token),
-          secretHash: apiTokenHash(needs, token),
-          roleCap,
-          scopes: input.scopes ?? null,
-          audiences: input.audiences,
-          createdAt: now,
-          expiresAt: expiryOf(caller, now, input.expires_in_days),
-        })
-        .returning()
-      const subject = `${input.name} (${startOf(token)}…)`
-      await recordAudit(tx, needs.clock, caller, { orgId, action: 'token.created', subject })
-      return { ...presentToken(row!, caller.userName), token }
+      const row = await keepToken(tx, needs, caller, token, {
+        name: input.name,
+        roleCap,
+        scopes: input.scopes ?? null,
+        audiences: input.audiences,
+        expiresAt: expiryOf(caller, now, input.expires_in_days),
+      })
+      return { ...presentToken(row, caller.userName), token }
     })
+
+/** Stores what proves the token, and says in the audit trail that it exists. */
+export async function keepToken(
+  tx: Transaction,
+  needs: Storage & Keys,
+  by: AuditBy & { userId: string; orgId: string },
+  token: string,
+  asked: Pick<Row, 'name' | 'roleCap' | 'scopes' | 'audiences' | 'expiresAt'>,
+): Promise<Row> {
+  const now = needs.clock()
+  const [row] = await tx
+    .insert(apiTokens)
+    .values({
+      ...asked,
+      orgId: by.orgId,
+      id: makeId('tok', now.getTime()),
+      userId: by.userId,
+      startsWith: startOf(token),
+      secretHash: apiTokenHash(needs, token),
+      createdAt: now,
+    })
+    .returning()
+  const subject = `${asked.name} (${startOf(token)}…)`
+  await recordAudit(tx, needs.clock, by, { orgId: by.orgId, action: 'token.created', subject })
+  return row!
+}
 
 /** A token made by a token does not outlive it; otherwise a stolen one could make itself permanent. */
 function expiryOf(caller: Caller, now: Date, days: number | undefined): Date | null {

@@ -1,6 +1,6 @@
 /** The face of the identity core. */
 export { insertUser, profileOf, registerByInvitation, rename, replacePassword } from './accounts.ts'
-export { apiTokenHash, endToken, makeToken, tokensOf } from './api-tokens.ts'
+export { endToken, keepToken, makeToken, tokensOf } from './api-tokens.ts'
 export { askForReset, mailVerification, resetPassword, verifyAddress, type LinkNeeds } from './mailed-links.ts'
 export {
   endEverySession,
@@ -13,5 +13,6 @@ export {
 } from './sessions.ts'
 export { issueSignInCode, swapSignInCode } from './sign-in-codes.ts'
 export { checkPassword, signIn, type PasswordNeeds } from './sign-in-with-password.ts'
-export { rememberAttempt, signInAs, takeAttempt, type ProvenPerson } from './sign-in-with-provider.ts'
+export type { SignInProvider } from './sign-in-provider.ts'
+export { rememberAttempt, signInAs, takeAttempt } from './sign-in-with-provider.ts'
 export { validate, type Presented, type Validated, type ValidationNeeds } from './validate-token.ts'

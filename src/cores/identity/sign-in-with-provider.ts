@@ -10,23 +10,11 @@ import { keyedHash } from '../../trust/keyed-hash.ts'
 import { joinByDomain } from '../organizations/index.ts'
 import type { Clock, Keys, Storage } from '../needs.ts'
 import { withTransaction } from '../transaction.ts'
+import type { ProvenPerson, SignInSecrets } from './sign-in-provider.ts'
 import { startSession, type SessionNeeds, type SignedIn } from './sessions.ts'
 
-/** What a provider proved about somebody. At Microsoft issuer and subject are (tid, oid). */
-export type ProvenPerson = {
-  readonly provider: string
-  readonly issuer: string
-  readonly subject: string
-  readonly email: string | null
-  readonly emailVerified: boolean
-  readonly name: string | null
-}
-
-export type Attempt = {
+export type Attempt = SignInSecrets & {
   provider: string
-  state: string
-  nonce: string
-  codeVerifier: string
   returnTo: string
   /** The cookie of the browser that sets out. */
   browser: string

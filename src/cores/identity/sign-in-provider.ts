@@ -2,17 +2,18 @@
 
 /** A person is (issuer, subject). The e-mail is an attribute of that person, never a key to an account. */
 export type ProvenPerson = {
-  provider: string
-  issuer: string
-  subject: string
-  email: string | null
+  readonly provider: string
+  /** At Microsoft issuer and subject stand for (tid, oid). */
+  readonly issuer: string
+  readonly subject: string
+  readonly email: string | null
   /** True only where the provider answers for the address itself; everything else needs a link we sent. */
-  emailVerified: boolean
-  name: string | null
+  readonly emailVerified: boolean
+  readonly name: string | null
 }
 
 /** What must be kept, bound to the browser, between the way out and the way back. */
-type SignInSecrets = { state: string; nonce: string; codeVerifier: string }
+export type SignInSecrets = { state: string; nonce: string; codeVerifier: string }
 
 export type SignInProvider = {
   /** Stands in /auth/<name>/callback. */

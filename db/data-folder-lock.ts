@@ -1,0 +1,56 @@
+/** One process per data folder: the embedded database has no lock of its own, and two writers would destroy it. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+const SQLITE_BUSY = 5
+
+export type DataFolderLock = { readonly release: () => void }
+
+/**
+ * An empty SQLite file lends its lock. The kernel holds it, so it ends with the process however the process ends,
+ * and of two processes that start together one is refused. Nobody else may open that file: closing any handle of it
+ * would give the lock up, which is why the name of the holder stands in a file of its own.
+ */
+export function lockDataFolder(folder: string): DataFolderLock {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const holder = join(folder, 'lock-holder.txt')
+  const file = new DatabaseSync(join(folder, 'lock'))
+  try {
+    file.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  } catch (error) {
+    file.close()
+    throw refusal(folder, holder, error)
+  }
+  writeFileSync(holder, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, {
+    mode: 0o600,
+  })
+  return {
+    release() {
+      rmSync(holder, { force: true })
+      file.close()
+    },
+  }
+}
+
+function refusal(folder: string, holder: string, error: unknown): Error {
+  const { errcode, message } = error as { errcode?: number; message?: string }
+  if (errcode !== SQLITE_BUSY) {
+    return new Error(`The data folder ${folder} cannot be locked (${message}): put it on a local disk`, {
+      cause: error,
+    })
+  }
+  return new Error(
+    `The data folder ${folder} is in use by ${readHolder(holder)}. Stop that process, choose another folder with SVC_DATA_DIR, or set DATABASE_URL to a Postgres server, which any number of processes can share.`,
+  )
+}
+
+function readHolder(holder: string): string {
+  try {
+    return readFileSync(holder, 'utf8').trim()
+  } catch {
+    // It has the lock and has not come to say so.
+    return 'another process'
+  }
+}

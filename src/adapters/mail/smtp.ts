@@ -1,0 +1,34 @@
+/** Mail over SMTP. nodemailer is loaded with the first message: most starts never send one. */
+import type { Message } from '../../cores/needs.ts'
+
+const TIMEOUT_MS = 10_000
+
+export function smtpMail(options: { url: string; from: string }): (message: Message) => Promise<void> {
+  let transport: Promise<import('nodemailer').Transporter> | undefined
+  return async ({ to, subject, text }) => {
+    transport ??= import('nodemailer').then(({ createTransport }) =>
+      createTransport(options.url, { from: options.from }),
+    )
+    const sending = (await transport).sendMail({
+      // An object, not a string: a crafted address must not become two.
+      to: { name: '', address: to },
+      subject,
+      text,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+    await withinTime(sending)
+  }
+}
+
+async function withinTime(sending: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('the mail server did not answer in time')), TIMEOUT_MS)
+  })
+  try {
+    await Promise.race([sending, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,204 @@
+import { Hono } from 'hono'
+import { describe, expect, test } from 'vitest'
+import { openConsole, signedIn } from '../../test/support/console-visitor.ts'
+import { furnish } from '../../test/support/fake-gateway.ts'
+import { INSIDE } from '../client/service.ts'
+import type { ConsoleEnv } from './visit.ts'
+
+const PAGES = [
+  '/console',
+  '/console/members',
+  '/console/audit',
+  '/console/organizations',
+  '/console/organizations/new',
+  '/console/settings/organization',
+  '/console/settings/tokens',
+  '/console/settings/tokens/new',
+  '/console/settings/security',
+  '/console/profile',
+]
+
+describe('every page', () => {
+  test.each([...PAGES, '/console/signed-out', '/console/nothing'])(
+    '%s allows nothing but its own files',
+    async (path) => {
+      const response = await (await signedIn()).get(path)
+      expect(response.headers.get('content-security-policy')).toBe(
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+          "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      )
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+      expect(response.headers.get('referrer-policy')).toBe('same-origin')
+      expect(response.headers.get('cross-origin-opener-policy')).toBe('same-origin')
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      const page = await response.text()
+      expect(page).not.toMatch(/ style=|<style|<script(?! src=)| on[a-z]+="/)
+    },
+  )
+
+  test('a login page elsewhere is where a form sent too late may end', async () => {
+    const visitor = openConsole({ signInUrl: 'https://login.example/in' })
+    const policy = (await visitor.get('/console')).headers.get('content-security-policy')
+    expect(policy).toContain("form-action 'self' https://login.example;")
+  })
+
+  /** Names come from people: a name that is markup must stay a name. */
+  test.each(PAGES)('%s shows a hostile name as text', async (path) => {
+    const hostile = `<img src=x onerror=alert(1)>"'&`
+    const visitor = await signedIn({ name: hostile })
+    visitor.gateway.org.name = hostile
+    furnish(visitor.gateway)
+    for (const member of visitor.gateway.data.members)
+      Object.assign(member, { name: hostile, email: hostile })
+    for (const token of visitor.gateway.data.tokens) Object.assign(token, { name: hostile })
+    for (const entry of visitor.gateway.data.audit) Object.assign(entry, { subject: hostile })
+    for (const session of visitor.gateway.data.sessions) Object.assign(session, { device: hostile })
+    const response = await visitor.get(`${path}?search=${encodeURIComponent(hostile)}`)
+    expect(response.status).toBe(200)
+    const page = await response.text()
+    expect(page).toContain('&lt;img src=x')
+    expect(page).not.toContain('<img')
+  })
+
+  test('assets are found under an address of their content, and kept', async () => {
+    const visitor = openConsole()
+    const page = await visitor.read('/console/signed-out')
+    const addresses = [...page.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(
+      ([, address]) => address,
+    )
+    expect(addresses).toHaveLength(3)
+    for (const address of addresses) {
+      const response = await visitor.get(address ?? '')
+      expect(response.status).toBe(200)
+      expect(response.headers.get('cache-control')).toContain('immutable')
+    }
+  })
+
+  test('the script stays small', async () => {
+    const visitor = openConsole()
+    const script = /src="([^"]+\.js)"/.exec(await visitor.read('/console/signed-out'))?.[1] ?? ''
+    expect((await visitor.read(script)).length).toBeLessThanOrEqual(3 * 1024)
+  })
+
+  test('an unknown address is a page too, with the id of the request', async () => {
+    const response = await (await signedIn()).get('/console/nothing')
+    expect(response.status).toBe(404)
+    expect(await response.text()).toContain(response.headers.get('x-request-id'))
+  })
+
+  test('the root and a trailing slash lead to the console', async () => {
+    const visitor = await signedIn()
+    expect((await visitor.get('/')).headers.get('location')).toBe('/console')
+    expect((await visitor.get('/console/members/')).headers.get('location')).toBe('/console/members')
+  })
+
+  test('a failure nobody foresaw is left for the log and shown without its words', async () => {
+    const visitor = await signedIn()
+    visitor.needs.gateway = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7'))
+    const seen: unknown[] = []
+    const frame = new Hono<ConsoleEnv>()
+    frame.use(async (c, next) => {
+      c.set('requestId', 'named-by-the-frame')
+      await next()
+      seen.push(c.get('route'), c.get('failure'))
+    })
+    frame.route('/', visitor.app)
+    const headers = { cookie: `svc_console=${visitor.cookies.get('svc_console')}` }
+    const response = await frame.request('/console/members', { headers })
+    expect(response.status).toBe(500)
+    const page = await response.text()
+    expect(page).not.toContain('10.0.0.7')
+    expect(page).toContain('named-by-the-frame')
+    expect(seen).toEqual([
+      '/console/members',
+      expect.objectContaining({ message: 'connect ECONNREFUSED 10.0.0.7' }),
+    ])
+  })
+
+  test('mounted beside other services it leaves their answers alone', async () => {
+    const { app } = openConsole()
+    app.get('/api/other', (c) => c.text('ok'))
+    const response = await app.request(`${INSIDE}/api/other`)
+    expect(response.headers.has('content-security-policy')).toBe(false)
+  })
+})
+
+describe('forms', () => {
+  const rename = { name: 'Renamed' }
+
+  test('a form of ours is obeyed', async () => {
+    const visitor = await signedIn()
+    expect((await visitor.post('/console/settings/organization', rename)).status).toBe(303)
+    expect(visitor.gateway.org.name).toBe('Renamed')
+  })
+
+  /** Cross-site request forgery: the cookie alone must not be enough. */
+  test.each([
+    ['another site', {}, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+    ['a sandboxed frame', {}, { origin: 'null', 'sec-fetch-site': 'cross-site' }],
+    ['nowhere', {}, { origin: '' }],
+    ['our origin without the token', { form_token: '' }, {}],
+    ['our origin with another token', { form_token: 'x'.repeat(43) }, {}],
+  ])('a form from %s is refused', async (_whence, fields, headers) => {
+    const visitor = await signedIn()
+    const response = await visitor.post('/console/settings/organization', { ...rename, ...fields }, headers)
+    expect(response.status).toBe(403)
+    expect(visitor.gateway.org.name).toBe('Northwind Traders')
+  })
+
+  test('a form is about the organization it was shown for, not the one another tab switched to', async () => {
+    const visitor = await signedIn()
+    const other = visitor.gateway.addOrganization('Contoso', 'owner')
+    await visitor.post('/console/organization', { org_id: other.id })
+    await visitor.post('/console/settings/organization', { ...rename, organization: visitor.gateway.org.id })
+    expect([visitor.gateway.org.name, other.name]).toEqual(['Renamed', 'Contoso'])
+  })
+
+  test('a form for an organization one has left does nothing', async () => {
+    const visitor = await signedIn()
+    const organization = visitor.gateway.id('org')
+    const response = await visitor.post('/console/settings/organization', { ...rename, organization })
+    expect(response.status).toBe(403)
+  })
+
+  test('what was refused is said at its field and what was typed is kept', async () => {
+    const visitor = await signedIn()
+    const response = await visitor.post('/console/members/invitations', {
+      email: 'not an address',
+      role: 'admin',
+    })
+    expect(response.status).toBe(400)
+    const page = await response.text()
+    expect(page).toContain('value="not an address"')
+    expect(page).toMatch(/<option[^>]*value="admin"[^>]*selected/)
+    expect(page).toContain('aria-invalid="true"')
+    expect(page).toContain('Invalid email address')
+  })
+
+  test('passwords are never written back', async () => {
+    const visitor = await signedIn()
+    const fields = { current_password: 'wrong but secret', new_password: 'another long secret' }
+    const response = await visitor.post('/console/profile/password', fields)
+    expect(response.status).toBe(403)
+    const page = await response.text()
+    expect(page).toContain('The current password is not right')
+    expect(page).not.toContain('secret')
+  })
+
+  test('a message is shown once, and only if it is ours', async () => {
+    const visitor = await signedIn()
+    await visitor.post('/console/settings/organization', rename)
+    expect(await visitor.read('/console')).toContain('is now called Renamed')
+    expect(await visitor.read('/console')).not.toContain('is now called Renamed')
+    visitor.cookies.set('svc_console_flash', `${btoa('{"kind":"done","text":"Call +1 900"}')}.forged`)
+    expect(await visitor.read('/console')).not.toContain('+1 900')
+  })
+
+  test('a refused button in a row says why after the redirect', async () => {
+    const visitor = await signedIn()
+    const path = `/console/members/${visitor.gateway.data.me.id}/role`
+    const response = await visitor.post(path, { role: 'viewer', back: '/console/members?role=owner' })
+    expect(response.headers.get('location')).toBe('/console/members?role=owner')
+    expect(await visitor.read('/console/members')).toContain('The last owner cannot be lowered')
+  })
+})

@@ -1,0 +1,136 @@
+/** One port: who may ask (Host), where the question comes from (address), and which service answers it (path). */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { ADDRESS_HEADER, type Service } from './client/service.ts'
+import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
+import { answerHealth, type Readiness } from './http/health.ts'
+import { SERVICES } from './services.ts'
+import type { System } from './system.ts'
+
+export type Listening = { readonly port: number; stop(): Promise<void> }
+
+/** Headers in ten seconds, the whole request in a minute: slow senders do not hold sockets for ever. */
+const HEADERS_MS = 10_000
+const REQUEST_MS = 60_000
+/** Longer than the idle time-out of common load balancers (60 s), so that they close first. */
+const KEEP_ALIVE_MS = 65_000
+
+export async function listen(system: System): Promise<Listening> {
+  const { config } = system
+  let stopping = false
+  const readiness: Readiness = async () =>
+    stopping ? { ready: false, because: 'the process is stopping' } : system.readiness()
+  const isProxy = proxyCheck(config.TRUSTED_PROXIES)
+  const handle = getRequestListener((request) => dispatch(system, readiness, request), {
+    // The default replaces globalThis.Response, and then `instanceof Response` fails for everybody else here.
+    overrideGlobalObjects: false,
+  })
+  const server = createServer((incoming, outgoing) => {
+    establishAddress(incoming, isProxy)
+    if (stopping) outgoing.setHeader('connection', 'close')
+    void handle(incoming, outgoing)
+  })
+  server.headersTimeout = HEADERS_MS
+  server.requestTimeout = REQUEST_MS
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  const port = await bind(server, config.PORT, config.HOST, 'PORT')
+  return {
+    port,
+    async stop() {
+      stopping = true
+      await closeGently(server, config.STOP_SECONDS)
+    },
+  }
+}
+
+export async function bind(server: Server, port: number, host: string, setting: string): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const taken = error.code === 'EADDRINUSE'
+      reject(taken ? new Error(`Port ${port} is in use. Stop the other program, or set ${setting}.`) : error)
+    })
+    server.listen(port, host, resolve)
+  })
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : port
+}
+
+/** What was taken is finished; what is new goes elsewhere; who does not finish in time is cut off. */
+export async function closeGently(server: Server, seconds: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), seconds * 1000)
+  await closed
+  clearTimeout(timer)
+}
+
+async function dispatch(system: System, readiness: Readiness, request: Request): Promise<Response> {
+  const { pathname, host } = new URL(request.url)
+  const health = await answerHealth(pathname, readiness)
+  if (health) return health
+  const service = serviceFor(system, host, pathname)
+  if (service === 'unknown host') return plain(421, 'This host is not served here.\n')
+  return service ? service(request) : plain(404, 'Nothing is here.\n')
+}
+
+const plain = (status: number, text: string): Response =>
+  new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })
+
+/** Public addresses come from the configuration: a forged Host reaches nothing, so no page can be built from it. */
+function serviceFor({ config, services }: System, host: string, path: string): Service | 'unknown host' | undefined {
+  const internal = [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
+  let known = internal || isOwnAddress(host, config)
+  for (const name of SERVICE_NAMES) {
+    const service = services.get(name)
+    if (!service) continue
+    const isHere = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
+    known ||= isHere
+    if ((isHere || internal || isOwnAddress(host, config)) && SERVICES[name].owns.test(path)) return service
+  }
+  return known ? undefined : 'unknown host'
+}
+
+/** The address this process listens on, as health checks and neighbours on the same machine write it. */
+const isOwnAddress = (host: string, config: Config): boolean => host === `${config.HOST}:${config.PORT}` && isLoopback(config.HOST)
+
+/** localhost, 127.0.0.1 and [::1] are one place, at the same port. */
+function bothLoopback(url: URL, host: string): boolean {
+  const other = URL.parse(`http://${host}`)
+  return other !== null && isLoopback(url.hostname) && isLoopback(other.hostname) && url.port === other.port
+}
+
+/** Walks X-Forwarded-For from the near end: the first address that is not one of our proxies is the client. */
+function establishAddress(incoming: IncomingMessage, isProxy: (address: string) => boolean): void {
+  let address = incoming.socket.remoteAddress ?? 'unknown'
+  const forwarded = String(incoming.headers['x-forwarded-for'] ?? '').split(',')
+  while (isProxy(address) && forwarded.length > 0) {
+    const before = forwarded.pop()?.trim() ?? ''
+    if (!isIPv4(before) && !isIPv6(before)) break
+    address = before
+  }
+  setHeader(incoming, ADDRESS_HEADER, address)
+}
+
+/** Whatever came from outside under this name is a lie. Fetch headers are made from the raw ones. */
+function setHeader(incoming: IncomingMessage, name: string, value: string): void {
+  const raw: string[] = []
+  for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
+    const [key, old] = [incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!]
+    if (key.toLowerCase() !== name) raw.push(key, old)
+  }
+  incoming.rawHeaders = [...raw, name, value]
+  incoming.headers[name] = value
+}
+
+function proxyCheck(ranges: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [ip, bits] = range.split('/')
+    const family = isIPv4(ip!) ? 'ipv4' : 'ipv6'
+    if (bits === undefined) list.addAddress(ip!, family)
+    else list.addSubnet(ip!, Number(bits), family)
+  }
+  // A socket that listens on both families shows IPv4 peers as ::ffff:10.0.0.1; BlockList knows that they are one.
+  return (address) => list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+}

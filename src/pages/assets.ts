@@ -1,0 +1,32 @@
+/** Style, script and mark of every page, under addresses that change with their content and may be kept for ever. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Env, Hono } from 'hono'
+
+const FILES = {
+  style: ['style.css', 'text/css; charset=utf-8'],
+  script: ['comfort.js', 'text/javascript; charset=utf-8'],
+  icon: ['mark.svg', 'image/svg+xml'],
+} as const
+
+type Asset = { readonly path: string; readonly body: string; readonly type: string }
+export type Assets = Readonly<Record<keyof typeof FILES, Asset>>
+
+/** Each service serves them below a path of its own, so that two of different versions never mix. */
+export const assetsUnder = (prefix: string): Assets =>
+  Object.fromEntries(
+    Object.entries(FILES).map(([key, [name, type]]) => {
+      const body = readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8')
+      const hash = createHash('sha256').update(body).digest('base64url').slice(0, 12)
+      const [stem, extension] = name.split('.')
+      return [key, { path: `${prefix}/${stem}.${hash}.${extension}`, body, type }]
+    }),
+  ) as Record<keyof typeof FILES, Asset>
+
+export function serveAssets<E extends Env>(app: Hono<E>, assets: Assets): void {
+  for (const { path, body, type } of Object.values(assets)) {
+    app.get(path, (c) =>
+      c.body(body, 200, { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }),
+    )
+  }
+}

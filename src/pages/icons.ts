@@ -1,0 +1,27 @@
+/** Line icons on a 20-pixel grid, and the mark: a doorway with the light on. */
+import { html } from 'hono/html'
+
+const SHAPES = {
+  home: html`<path d="M3.5 9 10 3.5 16.5 9v7.5h-4.75v-4.25h-3.5v4.25H3.5z" />`,
+  people: html`<circle cx="7.5" cy="7" r="2.75" /><path d="M2.5 16c.4-2.9 2.3-4.5 5-4.5s4.6 1.6 5 4.5M12.5 4.6a2.75 2.75 0 0 1 0 4.8M14.5 11.9c1.7.6 2.7 2 3 4.1" />`,
+  list: html`<path d="M7 5h9.5M7 10h9.5M7 15h9.5M3.5 5h.01M3.5 10h.01M3.5 15h.01" />`,
+  building: html`<path d="M4.5 16.5v-13h7v13M11.5 8h4v8.5M2.5 16.5h15M7 6.5h2M7 9.5h2M7 12.5h2" />`,
+  key: html`<circle cx="6.75" cy="13.25" r="3.25" /><path d="m9.2 10.8 6.8-6.8M13.2 6.8l2.3 2.3" />`,
+  shield: html`<path d="M10 2.75 16 5v4.5c0 3.7-2.4 6.4-6 7.75-3.6-1.35-6-4.05-6-7.75V5z" /><path d="m7.5 9.75 1.9 1.9 3.3-3.4" />`,
+  person: html`<circle cx="10" cy="6.75" r="3.25" /><path d="M3.75 16.75c.6-3.3 2.9-5.1 6.25-5.1s5.65 1.8 6.25 5.1" />`,
+  menu: html`<path d="M3.5 6h13M3.5 10h13M3.5 14h13" />`,
+  down: html`<path d="m5.75 8 4.25 4.25L14.25 8" />`,
+  chevrons: html`<path d="m6.75 8 3.25-3.25L13.25 8M6.75 12 10 15.25 13.25 12" />`,
+  check: html`<path d="m4.5 10.5 3.6 3.6 7.4-8.2" />`,
+  plus: html`<path d="M10 4.5v11M4.5 10h11" />`,
+  alert: html`<path d="M10 6.25v4.5M10 13.6h.01" /><circle cx="10" cy="10" r="7" />`,
+  close: html`<path d="m5.5 5.5 9 9M14.5 5.5l-9 9" />`,
+} as const
+
+export type IconName = keyof typeof SHAPES
+
+export const icon = (name: IconName) =>
+  html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${SHAPES[name]}</svg>`
+
+export const mark = () =>
+  html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="mark-arch" d="M4 29V15a12 12 0 0 1 24 0v14z" /><path class="mark-door" d="M10.5 29V16.5a5.5 5.5 0 0 1 11 0V29z" /><circle class="mark-light" cx="16" cy="17.5" r="2.75" /></svg>`

@@ -1,0 +1,227 @@
+/** Every need, built once, by hand, from top to bottom: the one place that knows them all. */
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { connect, type Connection } from '../db/connect.ts'
+import { lockDataFolder } from '../db/data-folder-lock.ts'
+import { isMigrated, migrate, readMigrations } from '../db/migrate.ts'
+import { smtpMail } from './adapters/mail/smtp.ts'
+import { argon2Passwords } from './adapters/passwords/argon2.ts'
+import { createSignInProviders } from './adapters/sign-in/providers.ts'
+import { overNetwork, type Service } from './client/service.ts'
+import type { Config, ServiceName } from './config.ts'
+import type { Clock, Message } from './cores/needs.ts'
+import type { Readiness } from './http/health.ts'
+import type { Logger } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
+import { noTracing } from './observe/tracing-port.ts'
+import { readSecrets, type Secrets } from './secrets.ts'
+import { SERVICES, type Needs, type Running } from './services.ts'
+import { actorAssertions } from './trust/actor-assertion.ts'
+import { deriveKey, type KeyPurpose } from './trust/derive-key.ts'
+import { userTokens } from './trust/user-token.ts'
+import { VERSION } from './version.ts'
+
+export type System = {
+  readonly config: Config
+  /** By name, those that run here and answer requests. */
+  readonly services: ReadonlyMap<ServiceName, Service>
+  readonly readiness: Readiness
+  readonly metrics: Metrics | undefined
+  readonly log: Logger
+  /** The needs of the auth service, for what happens at the first start; undefined where it does not run. */
+  readonly auth: ReturnType<Needs['auth-service']> | undefined
+  stop(): Promise<void>
+}
+
+/** What tests put in the place of the outside world. */
+export type Overrides = {
+  readonly clock?: Clock
+  readonly connection?: Connection
+  readonly mail?: ((message: Message) => Promise<void>) | null
+  readonly passwords?: ReturnType<typeof argon2Passwords>
+  /** A service somewhere else, reached by function instead of address. */
+  readonly network?: (base: URL) => Service
+}
+
+const MIGRATIONS = fileURLToPath(new URL('../db/migrations', import.meta.url))
+
+export async function createSystem(config: Config, log: Logger, overrides: Overrides = {}): Promise<System> {
+  const closers: (() => Promise<void> | void)[] = []
+  const stop = async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+  }
+  try {
+    return await build(config, log, overrides, closers, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function build(
+  config: Config,
+  log: Logger,
+  overrides: Overrides,
+  closers: (() => Promise<void> | void)[],
+  stop: () => Promise<void>,
+): Promise<System> {
+  const clock = overrides.clock ?? (() => new Date())
+  const here = new Set(config.SVC_SERVICES)
+  const embedded = config.DATABASE_URL === undefined
+  const usesDatabase = config.SVC_SERVICES.some((name) => SERVICES[name].usesDatabase)
+
+  if (embedded && !overrides.connection) {
+    const lock = lockDataFolder(config.SVC_DATA_DIR)
+    closers.push(() => lock.release())
+  }
+  const secrets = await readSecrets(config)
+  const keyFor = keyMaker(secrets)
+
+  const metrics = config.METRICS_PORT === 'off' ? undefined : (await import('./observe/metrics.ts')).createMetrics()
+  const tracing = config.OTEL_EXPORTER_OTLP_ENDPOINT
+    ? (await import('./observe/tracing.ts')).startTracing({
+        endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
+        version: VERSION,
+      })
+    : noTracing
+  closers.push(() => tracing.stop())
+  const observation = { log, metrics, tracing, clock }
+
+  const migrations = await readMigrations(MIGRATIONS)
+  const connection = usesDatabase ? (overrides.connection ?? (await openDatabase(config))) : undefined
+  if (connection && !overrides.connection) closers.push(() => connection.close())
+  if (connection) {
+    const applied = await migrate(connection.sql, migrations)
+    if (applied.length > 0) log.info('migrations applied', { migrations: applied })
+  }
+  const storage = () => ({ db: connection!.db, clock })
+
+  const network = overrides.network ?? overNetwork
+  const running = new Map<ServiceName, Running>()
+  /** A service in this process by function, any other by address; looked up at the call, so the order does not matter. */
+  const reach =
+    (name: ServiceName, address: URL): Service =>
+    (request) =>
+      (running.get(name)?.service ?? network(address))(request)
+  const assertions = secrets.ACTOR_ASSERTION_SECRET
+    ? actorAssertions(secrets.ACTOR_ASSERTION_SECRET, config.AUTH_URL.origin)
+    : undefined
+
+  const needs: Needs = {
+    'api-gateway': () => ({
+      ...observation,
+      auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
+      apiUrl: config.API_URL,
+      version: VERSION,
+      ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
+    }),
+    'auth-service': () => ({
+      ...observation,
+      ...storage(),
+      keyFor,
+      userTokens: userTokens(keyFor('user-token'), config.AUTH_URL.origin),
+      actorAssertions: assertions,
+      passwords: overrides.passwords ?? argon2Passwords({ memoryKib: config.ARGON2_MEMORY_KIB, passes: 2 }),
+      passwordSignIn: config.PASSWORD_SIGN_IN ?? !hasIdentityProvider(config),
+      mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
+      providers: createSignInProviders(providerSettings(config)),
+      operatorToken: config.SVC_OPERATOR_TOKEN,
+      returnBases: [config.APP_URL, config.AUTH_URL, ...config.ALLOWED_REDIRECT_BASE_URLS.map((url) => new URL(url))],
+      appUrl: config.APP_URL,
+      pagesUrl: config.REDIRECT_BASE_URL ?? config.APP_URL,
+    }),
+    console: () => ({
+      ...observation,
+      gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
+      appUrl: config.APP_URL,
+      apiUrl: config.API_URL,
+      signInUrl: config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL),
+      cookieKey: new Uint8Array(randomBytes(32)),
+      version: VERSION,
+    }),
+    worker: () => ({ ...storage(), log, metrics }),
+  }
+
+  for (const name of here) {
+    const service = await SERVICES[name].start(needs)
+    running.set(name, service)
+    if (service.stop) closers.push(service.stop)
+  }
+
+  return {
+    config,
+    services: new Map([...running].flatMap(([name, { service }]) => (service ? [[name, service] as const] : []))),
+    readiness: () => readiness(connection, migrations),
+    metrics,
+    log,
+    auth: here.has('auth-service') ? needs['auth-service']() : undefined,
+    stop,
+  }
+}
+
+async function openDatabase(config: Config): Promise<Connection> {
+  return config.DATABASE_URL === undefined
+    ? connect({ folder: config.SVC_DATA_DIR })
+    : connect({ url: config.DATABASE_URL }, { poolSize: config.DATABASE_POOL })
+}
+
+async function readiness(
+  connection: Connection | undefined,
+  migrations: Awaited<ReturnType<typeof readMigrations>>,
+): ReturnType<Readiness> {
+  if (!connection) return { ready: true }
+  try {
+    return (await isMigrated(connection.sql, migrations))
+      ? { ready: true }
+      : { ready: false, because: 'migrations are not applied' }
+  } catch {
+    return { ready: false, because: 'the database cannot be reached' }
+  }
+}
+
+/** Derived on first use: a process without the JWT secrets never asks. */
+function keyMaker({ JWT_SECRET, JWT_SIGNING_KEY }: Secrets): (purpose: KeyPurpose) => Uint8Array {
+  const made = new Map<KeyPurpose, Uint8Array>()
+  return (purpose) => {
+    const known = made.get(purpose)
+    if (known) return known
+    if (!JWT_SECRET || !JWT_SIGNING_KEY) throw new Error('this process does not hold the JWT secrets')
+    const key = deriveKey({ jwtSecret: JWT_SECRET, jwtSigningKey: JWT_SIGNING_KEY }, purpose)
+    made.set(purpose, key)
+    return key
+  }
+}
+
+const mailOf = ({ SMTP_URL, MAIL_FROM }: Config) =>
+  SMTP_URL !== undefined && MAIL_FROM !== undefined ? smtpMail({ url: SMTP_URL, from: MAIL_FROM }) : null
+
+const hasIdentityProvider = (config: Config): boolean =>
+  [config.GOOGLE_CLIENT_ID, config.MICROSOFT_CLIENT_ID, config.OIDC_CLIENT_ID].some((id) => id !== undefined)
+
+function providerSettings(config: Config): Parameters<typeof createSignInProviders>[0] {
+  const { GOOGLE_CLIENT_ID, GOOGLE_CLIENT_SECRET, GOOGLE_AUTHORITY } = config
+  const { MICROSOFT_CLIENT_ID, MICROSOFT_CLIENT_SECRET, MICROSOFT_TENANT_ID, MICROSOFT_AUTHORITY } = config
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_TITLE } = config
+  return {
+    ...(GOOGLE_CLIENT_ID && GOOGLE_CLIENT_SECRET
+      ? { google: { clientId: GOOGLE_CLIENT_ID, clientSecret: GOOGLE_CLIENT_SECRET, ...at(GOOGLE_AUTHORITY) } }
+      : {}),
+    ...(MICROSOFT_CLIENT_ID && MICROSOFT_CLIENT_SECRET
+      ? {
+          microsoft: {
+            clientId: MICROSOFT_CLIENT_ID,
+            clientSecret: MICROSOFT_CLIENT_SECRET,
+            tenantId: MICROSOFT_TENANT_ID,
+            ...at(MICROSOFT_AUTHORITY),
+          },
+        }
+      : {}),
+    ...(OIDC_ISSUER && OIDC_CLIENT_ID && OIDC_CLIENT_SECRET
+      ? {
+          oidc: { issuer: OIDC_ISSUER.href, clientId: OIDC_CLIENT_ID, clientSecret: OIDC_CLIENT_SECRET, title: OIDC_TITLE },
+        }
+      : {}),
+  }
+}
+
+const at = (authority: URL | undefined) => (authority ? { authority: authority.href } : {})

@@ -1,0 +1,34 @@
+/** Throws away what has expired. Nothing depends on it: expired rows are refused wherever they are read. */
+import { and, isNotNull, lt, or } from 'drizzle-orm'
+import {
+  idempotencyKeys,
+  invitations,
+  mailedLinks,
+  sessions,
+  signInAttempts,
+  signInCodes,
+  throttles,
+} from '../../db/schema.ts'
+import type { Storage } from '../cores/needs.ts'
+
+/** Ended sessions and invitations stay visible to whoever investigates yesterday's trouble. */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+export async function sweep({ db, clock }: Storage): Promise<void> {
+  const now = clock()
+  const longAgo = new Date(now.getTime() - KEPT_MS)
+  await db.delete(signInAttempts).where(lt(signInAttempts.expiresAt, now))
+  await db.delete(signInCodes).where(lt(signInCodes.expiresAt, now))
+  await db.delete(mailedLinks).where(lt(mailedLinks.expiresAt, now))
+  await db.delete(throttles).where(lt(throttles.fullUntil, now))
+  await db.delete(idempotencyKeys).where(lt(idempotencyKeys.expiresAt, now))
+  await db.delete(sessions).where(or(lt(sessions.expiresAt, longAgo), lt(sessions.endedAt, longAgo)))
+  await db
+    .delete(invitations)
+    .where(
+      or(
+        lt(invitations.expiresAt, longAgo),
+        and(isNotNull(invitations.acceptedAt), lt(invitations.acceptedAt, longAgo)),
+      ),
+    )
+}

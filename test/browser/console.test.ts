@@ -1,0 +1,227 @@
+/** The console in a real browser: nothing in axe's way, nothing in the console log, everything within reach of the keyboard. */
+import { serve, type ServerType } from '@hono/node-server'
+import type { AddressInfo } from 'node:net'
+import { Hono } from 'hono'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createConsole } from '../../src/console/app.ts'
+import { findChromium } from '../find-chromium.ts'
+import { axeFindings, openBrowser } from '../support/browser.ts'
+import { createFakeGateway, furnish, type FakeGateway } from '../support/fake-gateway.ts'
+
+const PAGES = [
+  '/console',
+  '/console/members',
+  '/console/members?search=nobody',
+  '/console/audit',
+  '/console/organizations',
+  '/console/organizations/new',
+  '/console/settings/organization',
+  '/console/settings/tokens',
+  '/console/settings/tokens/new',
+  '/console/settings/security',
+  '/console/profile',
+  '/console/nothing',
+  '/console/signed-out',
+  '/console/sign-in/done?code=x&state=y',
+]
+
+const LOOKS: Record<string, BrowserContextOptions> = {
+  light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
+  'light at 320 pixels': { colorScheme: 'light', viewport: { width: 320, height: 640 } },
+  'dark at 320 pixels': { colorScheme: 'dark', viewport: { width: 320, height: 640 } },
+}
+
+describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 60_000 }, () => {
+  let browser: Browser
+  let server: ServerType
+  let base: string
+  let gateway: FakeGateway
+
+  beforeAll(async () => {
+    const clock = () => new Date()
+    gateway = furnish(createFakeGateway({ clock }))
+    // The port is known only once the server listens, and the console wants to know its own address.
+    let app = new Hono()
+    server = await new Promise((resolve) => {
+      const listening = serve(
+        { fetch: (request) => app.fetch(request), port: 0, hostname: '127.0.0.1' },
+        () => resolve(listening),
+      )
+    })
+    base = `http://localhost:${(server.address() as AddressInfo).port}`
+    app = new Hono()
+    app.get('/auth/sign-in', (c) => {
+      const back = new URL(c.req.query('return_to') ?? '')
+      back.searchParams.set('code', gateway.signIn())
+      back.searchParams.set('state', c.req.query('state') ?? '')
+      return c.redirect(back.href)
+    })
+    app.route(
+      '/',
+      createConsole({
+        gateway: gateway.service,
+        appUrl: new URL(base),
+        signInUrl: new URL('/auth/sign-in', base),
+        cookieKey: crypto.getRandomValues(new Uint8Array(32)),
+        clock,
+        version: '0.0.0',
+      }),
+    )
+    browser = await openBrowser()
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser?.close()
+    await new Promise((resolve) => server?.close(resolve) ?? resolve(undefined))
+  })
+
+  /** A page that has signed in, and what its browser complained about. */
+  async function open(
+    options: BrowserContextOptions = {},
+  ): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
+    const context = await browser.newContext(options)
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      // The log also repeats the status of pages that answer 404 on purpose.
+      const isStatus = /the server responded with a status of 4\d\d/.test(message.text())
+      if (message.type() === 'error' && !isStatus) complaints.push(message.text())
+    })
+    await page.goto(`${base}/console`)
+    return { context, page, complaints }
+  }
+
+  test.each(Object.entries(LOOKS))(
+    '%s: no page has a finding, scrolls sideways or complains',
+    async (_look, options) => {
+      const { context, page, complaints } = await open(options)
+      const findings: string[] = []
+      for (const path of PAGES) {
+        await page.goto(base + path)
+        const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
+        findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
+      }
+      expect(findings).toEqual([])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test.each(['light', 'dark'] as const)(
+    '%s: opened windows and menus have no finding',
+    async (colorScheme) => {
+      const { context, page } = await open({ colorScheme })
+      await page.goto(`${base}/console/members`)
+      await page.getByRole('button', { name: 'Manage Grace Hopper' }).click()
+      await page.getByRole('dialog', { name: 'Grace Hopper' }).waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      await page.keyboard.press('Escape')
+      await page.locator('.organization-menu summary').click()
+      expect(await axeFindings(page)).toEqual([])
+      await context.close()
+    },
+  )
+
+  test('the keyboard goes skip link, brand, organization, person, navigation, content', async () => {
+    const { context, page } = await open()
+    const walked: string[] = []
+    for (let steps = 0; steps < 6; steps += 1) {
+      await page.keyboard.press('Tab')
+      walked.push(
+        await page.evaluate(() => document.activeElement?.textContent?.trim().replaceAll(/\s+/g, ' ') ?? ''),
+      )
+    }
+    expect(walked).toEqual([
+      'Skip to content',
+      'svc',
+      'Northwind Traders Switch organization',
+      'AL You: Ada Lovelace',
+      'Overview',
+      'Members',
+    ])
+    await page.goto(`${base}/console/members`)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('search')
+    await context.close()
+  })
+
+  test('a window takes the focus, closes on Escape and gives the focus back', async () => {
+    const { context, page } = await open()
+    await page.goto(`${base}/console/members`)
+    const manage = page.getByRole('button', { name: 'Manage Edsger Dijkstra' })
+    await manage.focus()
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Close')
+    await page.keyboard.press('Escape')
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe(
+      'Manage Edsger Dijkstra',
+    )
+    await context.close()
+  })
+
+  test('the menu of a phone opens, leads on and closes', async () => {
+    const { context, page } = await open({ viewport: { width: 320, height: 640 } })
+    expect(
+      await page.getByRole('link', { name: 'Members', exact: true }).filter({ visible: true }).count(),
+    ).toBe(1)
+    await page.getByRole('button', { name: 'Menu' }).click()
+    expect(await axeFindings(page)).toEqual([])
+    await page.getByRole('navigation').getByRole('link', { name: 'Audit trail' }).click()
+    await page.getByRole('heading', { name: 'Audit trail' }).waitFor()
+    expect(await page.getByRole('navigation', { name: 'Main' }).isVisible()).toBe(false)
+    await context.close()
+  })
+
+  test.each([true, false])(
+    'a token is made, copied where scripts run, and revoked (scripts: %s)',
+    async (javaScriptEnabled) => {
+      const { context, page, complaints } = await open({
+        javaScriptEnabled,
+        permissions: ['clipboard-read', 'clipboard-write'],
+      })
+      await page.goto(`${base}/console/settings/tokens/new`)
+      const name = `Walk ${javaScriptEnabled}`
+      await page.getByLabel('Name').fill(name)
+      expect(await page.getByLabel('Ask the data sources').isVisible()).toBe(false)
+      await page.getByLabel('Only what I tick').check()
+      await page.getByLabel('Ask the data sources').check()
+      await page.getByRole('button', { name: 'Make the token' }).click()
+      const value = await page.locator('#token').textContent()
+      expect(value).toMatch(/^svc_/)
+      const copied = javaScriptEnabled ? await copyFirst(page) : value
+      expect(copied).toBe(value)
+      await page.getByRole('link', { name: 'Done, I have it' }).click()
+      await page.getByRole('button', { name: `Revoke ${name}` }).click()
+      await page.getByRole('button', { name: 'Revoke the token' }).filter({ visible: true }).click()
+      await page.getByText('The token was revoked.').waitFor()
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test('switching and signing out work through the menus', async () => {
+    const { context, page, complaints } = await open()
+    await page.locator('.organization-menu summary').click()
+    await page.getByRole('button', { name: 'Fabrikam' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Fabrikam' }).waitFor()
+    await page.locator('.organization-menu summary').click()
+    await page.getByRole('button', { name: 'Northwind Traders' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Northwind Traders' }).waitFor()
+    await page.locator('.person-menu summary').click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+})
+
+async function copyFirst(page: Page): Promise<string> {
+  await page.getByRole('button', { name: 'Copy' }).first().click()
+  return page.evaluate(() => navigator.clipboard.readText())
+}

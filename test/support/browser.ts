@@ -1,0 +1,36 @@
+/** A real browser for the tests that need one, where the machine has one. */
+import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { findChromium } from '../find-chromium.ts'
+
+export function openBrowser(): Promise<Browser> {
+  const executablePath = findChromium()
+  if (executablePath === undefined) throw new Error('no Chromium found; set CHROMIUM_PATH')
+  // Without a user namespace (root in a container) Chromium refuses to start its sandbox; only our own pages are opened.
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] })
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+type Violation = { id: string; help: string; nodes: { target: unknown; failureSummary?: string }[] }
+
+/** What axe finds wrong, one line each. It enters through the debugger, past the page's own CSP. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  const debug = await page.context().newCDPSession(page)
+  try {
+    await debug.send('Runtime.evaluate', { expression: AXE })
+    const { result, exceptionDetails } = await debug.send('Runtime.evaluate', {
+      expression: 'axe.run(document).then(({ violations }) => JSON.stringify(violations))',
+      awaitPromise: true,
+      returnByValue: true,
+    })
+    if (exceptionDetails) throw new Error(`axe did not run: ${exceptionDetails.text}`)
+    const violations = JSON.parse(result.value as string) as Violation[]
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id} at ${JSON.stringify(node.target)}: ${node.failureSummary ?? ''}`),
+    )
+  } finally {
+    await debug.detach()
+  }
+}

@@ -1,0 +1,70 @@
+/** Somebody who uses the console without a browser: keeps cookies, reads pages, fills forms as they stand there. */
+import { createConsole, type ConsoleNeeds } from '../../src/console/app.ts'
+import { createFakeGateway } from './fake-gateway.ts'
+
+type FakeOptions = Partial<Parameters<typeof createFakeGateway>[0]>
+
+export function openConsole(options: FakeOptions & { appUrl?: string; signInUrl?: string } = {}) {
+  const {
+    appUrl = 'http://localhost:4000',
+    signInUrl = 'http://localhost:4000/auth/sign-in',
+    ...fake
+  } = options
+  const time = { now: new Date('2026-11-15T12:00:00Z') }
+  const clock = () => time.now
+  const gateway = createFakeGateway({ clock, ...fake })
+  const needs: ConsoleNeeds = {
+    gateway: gateway.service,
+    appUrl: new URL(appUrl),
+    signInUrl: new URL(signInUrl),
+    cookieKey: new Uint8Array(32).fill(9),
+    clock,
+    version: '0.0.0',
+  }
+  const app = createConsole(needs)
+  const cookies = new Map<string, string>()
+
+  const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers)
+    headers.set('cookie', [...cookies].map(([name, value]) => `${name}=${value}`).join('; '))
+    const response = await app.request(new URL(path, appUrl).href, { ...init, headers })
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (/max-age=0(;|$)/i.test(cookie)) cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    return response
+  }
+
+  const get = (path: string) => send(path)
+  const read = async (path: string): Promise<string> => (await get(path)).text()
+
+  /** Sends fields with what every form of ours carries, unless told otherwise. */
+  const post = async (
+    path: string,
+    fields: Record<string, string | string[]> = {},
+    headers: Record<string, string> = {},
+  ) => {
+    const form_token = /name="form_token" value="([^"]*)"/.exec(await read('/console/profile'))?.[1] ?? ''
+    const organization = gateway.data.chosen ?? ''
+    const body = new URLSearchParams()
+    for (const [name, value] of Object.entries({ form_token, organization, ...fields })) {
+      for (const one of [value].flat()) body.append(name, one)
+    }
+    return send(path, { method: 'POST', body, headers: { origin: new URL(appUrl).origin, ...headers } })
+  }
+
+  const signIn = async (path = '/console/sign-in') => {
+    const begun = await get(path)
+    const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state') ?? ''
+    return get(`/console/sign-in/done?${new URLSearchParams({ code: gateway.signIn(), state })}`)
+  }
+
+  return { gateway, needs, app, cookies, time, send, get, read, post, signIn }
+}
+
+export async function signedIn(options: Parameters<typeof openConsole>[0] = {}) {
+  const visitor = openConsole(options)
+  await visitor.signIn()
+  return visitor
+}

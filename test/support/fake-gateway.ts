@@ -1,0 +1,422 @@
+/** A gateway with its data in memory: enough of one to look at the console without the rest of the house. */
+import { Hono } from 'hono'
+import type * as z from 'zod'
+import { inProcess, type Service } from '../../src/client/service.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import * as members from '../../src/contracts/members.ts'
+import type { Operation } from '../../src/contracts/operation.ts'
+import * as organizations from '../../src/contracts/organizations.ts'
+import { pageOf, readCursor } from '../../src/contracts/paging.ts'
+import * as people from '../../src/contracts/people.ts'
+import { atLeast, type Role } from '../../src/contracts/roles.ts'
+import * as sessions from '../../src/contracts/sessions.ts'
+import * as tokens from '../../src/contracts/tokens.ts'
+
+type Org = z.output<typeof organizations.Organization>
+type Member = z.output<typeof members.Member>
+type Invitation = z.output<typeof members.Invitation>
+type ApiToken = z.output<typeof tokens.ApiToken>
+type Entry = z.output<typeof listAudit.output>['audit'][number]
+type Session = z.output<typeof sessions.listSessions.output>['sessions'][number]
+
+export type FakeGateway = ReturnType<typeof createFakeGateway>
+type Asked = { org: string | null; token: string }
+type Handlers = Map<Operation, (input: never, asked: Asked) => unknown>
+
+export function createFakeGateway({
+  clock,
+  role = 'owner',
+  name = 'Ada Lovelace',
+  sendsMail = false,
+}: {
+  clock: () => Date
+  role?: Role
+  name?: string
+  sendsMail?: boolean
+}) {
+  const id = (prefix: Parameters<typeof makeId>[0]) => makeId(prefix, clock().getTime())
+  const daysAgo = (days: number) => new Date(clock().getTime() - days * 86_400_000).toISOString()
+  const me = { id: id('usr'), email: 'ada@northwind.example', name }
+  const data = {
+    me,
+    organizations: [] as Org[],
+    chosen: null as string | null,
+    members: [] as Member[],
+    invitations: [] as Invitation[],
+    tokens: [] as ApiToken[],
+    audit: [] as Entry[],
+    sessions: [] as Session[],
+    profile: {
+      ...me,
+      email_verified: false,
+      has_password: true,
+      identities: [{ provider: 'google', email: me.email as string | null }],
+      created_at: daysAgo(400),
+    },
+    liveTokens: new Set<string>(),
+    codes: new Map<string, string>(),
+    /** Every request as `METHOD path`, for tests that count. */
+    seen: [] as string[],
+    rotationConflicts: false,
+  }
+
+  const addOrganization = (name: string, own: Role): Org => {
+    const org: Org = {
+      id: id('org'),
+      name,
+      slug: name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'),
+      role: own,
+      domains: ['northwind.example'],
+      agents_enabled: true,
+      admins_may_invite: false,
+      created_at: daysAgo(90),
+    }
+    data.organizations.push(org)
+    return org
+  }
+  const addMember = (
+    name: string,
+    email: string,
+    role: Role,
+    joined_by: Member['joined_by'] = 'invitation',
+  ) => {
+    const member: Member = { user_id: id('usr'), name, email, role, joined_at: daysAgo(30), joined_by }
+    data.members.push(member)
+    return member
+  }
+  const issue = (): string => {
+    const iat = Math.floor(clock().getTime() / 1000)
+    const payload = Buffer.from(JSON.stringify({ iat, jti: crypto.randomUUID() })).toString('base64url')
+    const token = `head.${payload}.signature`
+    data.liveTokens.add(token)
+    return token
+  }
+  const sessionToken = () => ({
+    token: issue(),
+    expires_at: new Date(clock().getTime() + 12 * 3_600_000).toISOString(),
+    user: me,
+    organization: null,
+  })
+  const current = (orgId: string): Org =>
+    data.organizations.find(({ id }) => id === orgId) ?? fail(notFound())
+  const page = <Row extends { id?: string; user_id?: string }>(
+    rows: readonly Row[],
+    input: { limit: number; cursor?: string | undefined },
+  ) => {
+    const key = (row: Row) => [row.id ?? row.user_id ?? '']
+    const after = readCursor(input.cursor, 1)?.[0]
+    const start = after === undefined ? 0 : rows.findIndex((row) => key(row)[0] === after) + 1
+    return pageOf(rows.slice(start), input.limit, key)
+  }
+  const list = <Name extends string, Row extends { id?: string; user_id?: string }>(
+    name: Name,
+    rows: readonly Row[],
+    input: { limit: number; cursor?: string | undefined },
+  ) => {
+    const { rows: shown, ...more } = page(rows, input)
+    return { [name]: shown, ...more }
+  }
+  const without = <Row>(rows: Row[], matches: (row: Row) => boolean) => {
+    const at = rows.findIndex(matches)
+    if (at < 0) throw notFound()
+    rows.splice(at, 1)
+    return {}
+  }
+
+  const handlers: Handlers = new Map()
+  const on = <I extends z.ZodObject, O extends z.ZodObject>(
+    operation: Operation<I, O>,
+    handle: (input: z.output<I>, asked: Asked) => unknown,
+  ) => handlers.set(operation, handle)
+
+  on(people.whoAmI, (_input, { org }) => {
+    const found = data.organizations.find(({ id }) => id === (org ?? data.chosen))
+    return {
+      kind: 'user',
+      user: me,
+      organization: found ? { id: found.id, name: found.name, slug: found.slug } : null,
+      role: found?.role ?? null,
+      scopes: null,
+      audiences: ['api'],
+      expires_at: null,
+      session_id: data.sessions[0]?.id,
+    }
+  })
+  on(people.showProfile, () => data.profile)
+  on(people.updateProfile, ({ name }) => Object.assign(data.profile, { name }))
+  on(people.changePassword, ({ current_password }) => {
+    if (current_password !== 'correct horse battery')
+      throw new ServiceError('FORBIDDEN', 'The current password is not right')
+    return {}
+  })
+  on(people.sendEmailVerification, () => ({}))
+  on(organizations.listOrganizations, (input) => list('organizations', data.organizations, input))
+  on(organizations.showOrganization, ({ org_id }) => current(org_id))
+  on(organizations.createOrganization, ({ name }) => addOrganization(name, 'owner'))
+  on(organizations.chooseOrganization, ({ org_id }) => {
+    data.chosen = current(org_id).id
+    return {}
+  })
+  on(organizations.updateOrganization, ({ org_id, ...change }) => {
+    if (!atLeast(current(org_id).role, 'admin')) throw new ServiceError('FORBIDDEN')
+    return Object.assign(
+      current(org_id),
+      Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)),
+    )
+  })
+  on(members.listMembers, ({ role, search, ...input }) => {
+    const fits = ({ name, email }: Member) =>
+      `${name} ${email}`.toLowerCase().includes(search?.toLowerCase() ?? '')
+    return list(
+      'members',
+      data.members.filter((member) => (!role || member.role === role) && fits(member)),
+      input,
+    )
+  })
+  on(members.changeRole, ({ user_id, role }) => {
+    const member = data.members.find((one) => one.user_id === user_id) ?? fail(notFound())
+    const owners = data.members.filter((one) => one.role === 'owner')
+    if (owners.length === 1 && owners[0] === member && role !== 'owner') {
+      throw new ServiceError('CONFLICT', 'The last owner cannot be lowered', {
+        hint: 'Make somebody else an owner first.',
+      })
+    }
+    return Object.assign(member, { role })
+  })
+  on(members.removeMember, ({ user_id }) => without(data.members, (one) => one.user_id === user_id))
+  on(members.inviteMember, ({ email, role }) => {
+    if (data.invitations.some((one) => one.email === email))
+      throw new ServiceError('CONFLICT', 'An invitation for this address is waiting already')
+    const invitation: Invitation = {
+      id: id('inv'),
+      email,
+      role,
+      invited_by: me.name,
+      created_at: daysAgo(0),
+      expires_at: daysAgo(-7),
+    }
+    data.invitations.push(invitation)
+    return sendsMail
+      ? invitation
+      : { ...invitation, invitation_url: `http://localhost:4000/auth/invitation#${crypto.randomUUID()}` }
+  })
+  on(members.listInvitations, (input) => list('invitations', data.invitations, input))
+  on(members.revokeInvitation, ({ invitation_id }) =>
+    without(data.invitations, (one) => one.id === invitation_id),
+  )
+  on(sessions.exchangeSignInCode, ({ code, code_verifier }) => {
+    const challenge = data.codes.get(code)
+    data.codes.delete(code)
+    if (challenge === undefined || !code_verifier) throw new ServiceError('UNAUTHENTICATED')
+    return sessionToken()
+  })
+  on(sessions.rotateSession, () => {
+    if (data.rotationConflicts) throw new ServiceError('CONFLICT')
+    return sessionToken()
+  })
+  on(sessions.listSessions, (input) => list('sessions', data.sessions, input))
+  on(sessions.signOut, ({ session_id }, { token }) => {
+    if (session_id === 'current') data.liveTokens.delete(token)
+    else without(data.sessions, ({ id }) => id === session_id)
+    return {}
+  })
+  on(sessions.signOutEverywhere, () => {
+    data.liveTokens.clear()
+    return { ended: data.sessions.length }
+  })
+  on(tokens.createToken, ({ name, role_cap, scopes, audiences, expires_in_days }) => {
+    const token: ApiToken = {
+      id: id('tok'),
+      name,
+      user_id: me.id,
+      user_name: me.name,
+      starts_with: 'svc_9fK2',
+      role_cap: role_cap ?? 'viewer',
+      scopes: scopes ?? null,
+      audiences,
+      created_at: daysAgo(0),
+      expires_at: expires_in_days ? daysAgo(-expires_in_days) : null,
+      last_used_at: null,
+    }
+    data.tokens.unshift(token)
+    return { ...token, token: 'svc_9fK2mT7wQx4LrB8nVdY1cHs6JpZ3uGa5EoRkXyWtNqDf' }
+  })
+  on(tokens.listTokens, ({ all, search, ...input }) =>
+    list(
+      'tokens',
+      data.tokens.filter(
+        (one) =>
+          (all || one.user_id === me.id) && one.name.toLowerCase().includes(search?.toLowerCase() ?? ''),
+      ),
+      input,
+    ),
+  )
+  on(tokens.revokeToken, ({ token_id }) => without(data.tokens, ({ id }) => id === token_id))
+  on(listAudit, ({ action, user_id, from, to, ...input }) =>
+    list(
+      'audit',
+      data.audit.filter(
+        (entry) =>
+          (!action || entry.action === action) &&
+          (!user_id || entry.actor.id === user_id) &&
+          (!from || entry.at >= from) &&
+          (!to || entry.at <= to),
+      ),
+      input,
+    ),
+  )
+
+  const signIn = (challenge = 'any'): string => {
+    const code = crypto.randomUUID()
+    data.codes.set(code, challenge)
+    return code
+  }
+
+  const org = addOrganization('Northwind Traders', role)
+  data.chosen = org.id
+  data.members.push({
+    user_id: me.id,
+    name: me.name,
+    email: me.email,
+    role,
+    joined_at: daysAgo(90),
+    joined_by: 'creation',
+  })
+  data.sessions.push(
+    {
+      id: id('ses'),
+      signed_in_by: 'password',
+      device: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0 Safari/537.36',
+      created_at: daysAgo(0.1),
+      last_used_at: daysAgo(0),
+      expires_at: daysAgo(-30),
+      current: true,
+    },
+    {
+      id: id('ses'),
+      signed_in_by: 'google',
+      device: 'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1',
+      created_at: daysAgo(12),
+      last_used_at: daysAgo(1),
+      expires_at: daysAgo(-18),
+      current: false,
+    },
+  )
+
+  return { data, org, signIn, issue, addOrganization, addMember, daysAgo, id, service: serve(handlers, data) }
+}
+
+function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string[] }): Service {
+  const app = new Hono()
+  for (const [operation, handle] of handlers) {
+    app.on(
+      operation.http.method.toUpperCase(),
+      operation.http.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      async (c) => {
+        data.seen.push(operation.name)
+        const token = c.req.header('authorization')?.slice('Bearer '.length) ?? ''
+        if (operation.who !== 'anyone' && !data.liveTokens.has(token))
+          throw new ServiceError('UNAUTHENTICATED')
+        const body: unknown = ['POST', 'PUT', 'PATCH'].includes(c.req.method)
+          ? await c.req.json()
+          : c.req.query()
+        const input = operation.input.safeParse({ ...(body as object), ...c.req.param() })
+        if (!input.success) {
+          const problems = input.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+          throw new ServiceError('INVALID_REQUEST', undefined, { problems })
+        }
+        const answer = handle(input.data as never, { org: c.req.header('x-svc-org') ?? null, token })
+        return operation.http.success === 204
+          ? c.body(null, 204)
+          : c.json(answer as object, operation.http.success ?? 200)
+      },
+    )
+  }
+  app.onError((error, c) => {
+    const { code, message, hint, problems } =
+      error instanceof ServiceError ? error : new ServiceError('UNEXPECTED')
+    return c.json({ error: { code, message, hint, problems } }, ERRORS[code].status)
+  })
+  return inProcess(app)
+}
+
+function fail(error: Error): never {
+  throw error
+}
+
+/** A company that has been around for a while, for pages one wants to look at. */
+export function furnish(gateway: FakeGateway): FakeGateway {
+  const { data, addMember, addOrganization, daysAgo, id } = gateway
+  const grace = addMember('Grace Hopper', 'grace@northwind.example', 'admin')
+  addMember('Edsger Dijkstra', 'edsger@northwind.example', 'developer')
+  addMember('Barbara Liskov', 'barbara@northwind.example', 'viewer', 'domain')
+  addMember('Radia Perlman', 'radia@northwind.example', 'member', 'domain')
+  addOrganization('Contoso Labs', 'developer')
+  addOrganization('Fabrikam', 'viewer')
+  const token = {
+    user_id: data.me.id,
+    user_name: data.me.name,
+    created_at: daysAgo(20),
+    last_used_at: null,
+    expires_at: null,
+  }
+  data.tokens.push(
+    {
+      ...token,
+      id: id('tok'),
+      name: 'Nightly report',
+      starts_with: 'svc_4hTz',
+      role_cap: 'viewer',
+      scopes: ['data:read'],
+      audiences: ['api'],
+      expires_at: daysAgo(-70),
+      last_used_at: daysAgo(0.3),
+    },
+    {
+      ...token,
+      id: id('tok'),
+      name: 'Laptop',
+      starts_with: 'svc_Qm81',
+      role_cap: 'owner',
+      scopes: null,
+      audiences: ['api', 'platform', 'notifications'],
+    },
+    {
+      ...token,
+      id: id('tok'),
+      name: 'Deploy check',
+      user_id: grace.user_id,
+      user_name: grace.name,
+      starts_with: 'svc_b0Wc',
+      role_cap: 'developer',
+      scopes: ['maintenance:read', 'maintenance:run'],
+      audiences: ['api', 'platform'],
+      last_used_at: daysAgo(2),
+    },
+  )
+  data.invitations.push({
+    id: id('inv'),
+    email: 'alan@northwind.example',
+    role: 'developer',
+    invited_by: data.me.name,
+    created_at: daysAgo(1),
+    expires_at: daysAgo(-6),
+  })
+  const ada = { kind: 'user', id: data.me.id, name: data.me.name } as const
+  const rows: [number, Entry['action'], Entry['actor'], string | null][] = [
+    [0.05, 'session.started', ada, null],
+    [0.3, 'token.created', ada, 'Nightly report'],
+    [1, 'invitation.created', ada, 'alan@northwind.example as developer'],
+    [2, 'agents.switched_on', { kind: 'user', id: grace.user_id, name: grace.name }, null],
+    [2.1, 'agents.switched_off', { kind: 'user', id: grace.user_id, name: grace.name }, null],
+    [9, 'token.revoked', { kind: 'api_token', id: grace.user_id, name: grace.name }, 'Old laptop'],
+    [30, 'member.joined', { kind: 'user', id: id('usr'), name: 'Radia Perlman' }, 'by e-mail domain'],
+    [90, 'organization.domains_set', { kind: 'operator', id: null, name: 'operator' }, 'northwind.example'],
+  ]
+  for (const [days, action, actor, subject] of rows) {
+    data.audit.push({ id: id('aud'), at: daysAgo(days), action, actor, subject, request_id: id('req') })
+  }
+  return gateway
+}

