@@ -1,7 +1,7 @@
 /** One way to the database, whichever engine it is: Postgres by its address, or the embedded one in a folder. */
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
-import { openEmbedded } from './embedded.ts'
+import { openEmbedded, type Embedded } from './embedded.ts'
 import * as schema from './schema.ts'
 import { makeTransactionsSafe, SAFE_OPTIONS } from './safe-transactions.ts'
 
@@ -17,7 +17,11 @@ export type SqlQueries = {
   query<Row extends object>(text: string, parameters?: readonly string[]): Promise<readonly Row[]>
 }
 
-export type Where = { readonly url: string } | { readonly folder: string }
+/** An embedded engine may be on its way already: it opens in a thread of its own while the program loads. */
+export type Where =
+  | { readonly url: string }
+  | { readonly folder: string }
+  | { readonly embedded: Embedded | Promise<Embedded> }
 export type ConnectOptions = { readonly poolSize?: number; readonly statementTimeoutMs?: number }
 
 export type Connection = {
@@ -35,14 +39,13 @@ export async function connect(
   where: Where,
   { poolSize = 10, statementTimeoutMs = 30_000 }: ConnectOptions = {},
 ): Promise<Connection> {
-  return 'url' in where
-    ? connectPostgres(where.url, poolSize, statementTimeoutMs)
-    : connectEmbedded(where.folder, statementTimeoutMs)
+  if ('url' in where) return connectPostgres(where.url, poolSize, statementTimeoutMs)
+  const embedded = 'embedded' in where ? where.embedded : openEmbedded(where.folder, { statementTimeoutMs })
+  return connectEmbedded(await embedded)
 }
 
-/** `folder` is the data folder. Its lock is the caller's: other files in it are guarded by it too. */
-async function connectEmbedded(folder: string, statementTimeoutMs: number): Promise<Connection> {
-  const embedded = await openEmbedded(folder, { statementTimeoutMs })
+/** The lock of the data folder is the caller's: other files in it are guarded by it too. */
+function connectEmbedded(embedded: Embedded): Connection {
   const client = openClient('', {
     socket: embedded.socket,
     user: 'postgres',
@@ -99,7 +102,8 @@ function openClient(url: string, options: object): postgres.Sql {
 
 function handlesOf(client: postgres.Sql): { db: Database; sql: Sql } {
   const queries = ({ unsafe }: Pick<postgres.Sql, 'unsafe'>): SqlQueries => ({
-    query: <Row extends object>(text: string, parameters: readonly string[] = []) =>
+    // The driver's own queries do not start before somebody waits for them; these do.
+    query: async <Row extends object>(text: string, parameters: readonly string[] = []) =>
       unsafe<Row[]>(text, [...parameters]),
   })
   const transaction = <T>(work: (tx: SqlQueries) => Promise<T>) =>

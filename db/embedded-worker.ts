@@ -1,6 +1,7 @@
 /** The embedded database's own thread: PGlite runs synchronously and would stop the HTTP server while it works. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
+import { cutIntoStatements } from './cut-into-statements.ts'
 
 export type WorkerSettings = { readonly folder: string }
 
@@ -12,8 +13,6 @@ export type ToWorker = 'close' | Uint8Array<ArrayBuffer>
 
 /** Answers are posted whole up to this size: a message between threads costs more than copying 64 KiB. */
 const POST_BYTES = 64 * 1024
-const QUERY = 'Q'.charCodeAt(0)
-const SYNC = 'S'.charCodeAt(0)
 
 if (!parentPort) throw new Error('This file is the thread of the embedded database, not a program')
 const port = parentPort
@@ -47,27 +46,6 @@ async function answer(write: Uint8Array): Promise<void> {
     })
     post(index === statements.length - 1 ? 'write' : 'statement')
   }
-}
-
-/**
- * A driver writes several statements at once when it is busy. Each ends with a Query or a Sync message (a byte for
- * the kind, four for the length); the start-up packet alone has no kind and stands alone.
- */
-function cutIntoStatements(write: Uint8Array): Uint8Array[] {
-  if (write[0] === 0) return [write]
-  const view = new DataView(write.buffer, write.byteOffset, write.byteLength)
-  const statements: Uint8Array[] = []
-  let start = 0
-  for (let at = 0; at + 5 <= write.length;) {
-    const end = at + 1 + view.getUint32(at + 1)
-    if (write[at] === QUERY || write[at] === SYNC) {
-      statements.push(write.subarray(start, end))
-      start = end
-    }
-    at = end
-  }
-  if (start < write.length) statements.push(write.subarray(start))
-  return statements
 }
 
 async function close(): Promise<void> {

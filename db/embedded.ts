@@ -12,6 +12,9 @@ export const databaseFolder = (dataFolder: string): string => join(dataFolder, '
 /** Closing writes out what is in memory (0.1 s measured). What is cut off here is recovered at the next start. */
 const CLOSE_MS = 10_000
 
+/** The message with which a driver takes its leave. */
+const TERMINATE = 'X'.charCodeAt(0)
+
 /** PGlite 0.5 is Postgres 18, and files of one major version cannot be read by another. */
 const POSTGRES_MAJOR = '18'
 
@@ -24,7 +27,7 @@ export type Embedded = {
 /** The caller holds the lock of the data folder: PGlite itself would let two processes write into one folder. */
 export async function openEmbedded(
   dataFolder: string,
-  options: { statementTimeoutMs: number },
+  { statementTimeoutMs = 30_000 }: { statementTimeoutMs?: number } = {},
 ): Promise<Embedded> {
   const folder = databaseFolder(dataFolder)
   await removePartial(folder)
@@ -43,7 +46,7 @@ export async function openEmbedded(
       if (current && !current.closed) return refusedSocket()
       const engine = spare ? Promise.resolve(spare) : startEngine(folder)
       spare = undefined
-      current = engineSocket(engine, options.statementTimeoutMs)
+      current = engineSocket(engine, statementTimeoutMs)
       return current
     },
     async close() {
@@ -123,7 +126,8 @@ async function startEngine(folder: string): Promise<Engine> {
   // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
   await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
   const workerData: WorkerSettings = { folder }
-  const worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), { workerData })
+  // No flags of the program's own: some (`--input-type`, an inspector's port) do not suit a second thread.
+  const worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), { workerData, execArgv: [] })
   const ended = new Promise<unknown>((settle) => {
     worker.on('error', settle)
     worker.on('exit', (code) => settle(new Error(`its thread ended with code ${code}`)))
@@ -156,7 +160,8 @@ function engineSocket(starting: Promise<Engine>, statementTimeoutMs: number): Du
     if (unanswered > 0) deadline = setTimeout(() => socket.destroy(statementTimedOut()), statementTimeoutMs)
   }
   const send = (bytes: Uint8Array<ArrayBuffer>) => {
-    if (!engine) return
+    // Goodbye needs no answer; the end of the socket follows it.
+    if (!engine || bytes[0] === TERMINATE) return
     tell(engine.worker, bytes, [bytes.buffer])
     unanswered += 1
     if (unanswered === 1) keepTime()

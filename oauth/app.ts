@@ -49,6 +49,8 @@ export function createAuthService(needs: AuthNeeds): Hono<HttpEnv> {
 function mountPage(app: Hono<HttpEnv>, needs: AuthNeeds, method: 'get' | 'post', path: string, show: Page): void {
   app[method](path, async (c) => {
     c.set('route', path)
+    // Redirects too: they carry codes and set cookies.
+    c.header('cache-control', 'no-store')
     try {
       return await show(needs, c)
     } catch (error) {

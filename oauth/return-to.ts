@@ -27,7 +27,8 @@ export function readReturn(asked: unknown, bases: readonly URL[]): Return | unde
 }
 
 function isBelow(url: URL, base: URL): boolean {
-  if (url.origin !== base.origin) return false
+  // Not by origin: those of all unusual schemes are equal (`null`), and that of `blob:http://here` is `http://here`.
+  if (url.protocol !== base.protocol || url.host !== base.host) return false
   const root = base.pathname.endsWith('/') ? base.pathname : `${base.pathname}/`
   return url.pathname === base.pathname || url.pathname.startsWith(root)
 }

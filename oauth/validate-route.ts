@@ -15,6 +15,7 @@ export function mountValidation(app: Hono<HttpEnv>, needs: AuthNeeds): void {
   const check = validate(needs)
   app.post(validateToken.http.path, async (c) => {
     c.set('route', validateToken.name)
+    c.set('isHop', true)
     const format = formatFor(c.req.header('accept'), 'json')
     try {
       const { token = bearerOf(c), organization, audience } = await read(c)

@@ -1,6 +1,8 @@
 /** Every setting of the program: read once from the environment, checked as a whole, every problem reported at once. */
 import { isIP } from 'node:net'
 import * as z from 'zod'
+import { DisplayName } from './contracts/fields.ts'
+import { PASSWORD_MAX, PASSWORD_MIN } from './contracts/limits.ts'
 import { LOG_LEVELS } from './observe/log.ts'
 
 /** In the order in which the listener offers a path to them. */
@@ -14,7 +16,15 @@ const hexSecret = z
   .regex(/^[0-9a-f]{64}$/i, 'must be 32 random bytes as 64 hexadecimal digits, e.g. from `openssl rand -hex 32`')
   .optional()
 const address = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).transform((text) => new URL(text))
-const port = z.coerce.number<string>().int().min(0).max(65_535)
+/** Digits only: `Number` would read a blank as 0 and take 0x10 and 1e3 as well. */
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => /^\d{1,9}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    })
+    .transform(Number)
+const port = whole(0, 65_535)
 const flag = z.stringbool({ truthy: ['true', '1', 'on', 'yes'], falsy: ['false', '0', 'off', 'no'] })
 const text = z.string().min(1)
 const list = <Item extends string>(item: z.ZodType<Item, string>) =>
@@ -34,7 +44,7 @@ export const SETTINGS = {
   PORT: { schema: port.default(4000), says: 'Port to listen on.', default: '4000' },
   METRICS_HOST: { schema: text.default('127.0.0.1'), says: 'Address of `/metrics`; loopback unless something scrapes from outside.', default: '127.0.0.1' },
   METRICS_PORT: {
-    schema: z.union([z.literal('off'), port]).default(4001),
+    schema: z.union([z.literal('off'), port], 'must be a port from 0 to 65535, or off').default(4001),
     says: 'Port of `/metrics`, or `off`.',
     default: '4001',
   },
@@ -44,9 +54,10 @@ export const SETTINGS = {
     says: 'Postgres to use instead of the embedded database.',
     default: 'embedded',
   },
-  DATABASE_POOL: { schema: z.coerce.number<string>().int().min(1).max(200).default(10), says: 'Connections this process keeps to Postgres.', default: '10' },
+  DATABASE_POOL: { schema: whole(1, 200).default(10), says: 'Connections this process keeps to Postgres.', default: '10' },
   BASE_DOMAIN: {
-    schema: z.string().regex(/^[a-z0-9.-]+$/i, 'must be a domain such as example.com').optional(),
+    // The last label begins with a letter: 10.0.0.1 is an address, and nothing can be put in front of it.
+    schema: z.string().regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?$/i, 'must be a domain such as example.com').optional(),
     says: 'Sets all public addresses at once: `auth.`, `api.` and `app.` below it.',
   },
   API_URL: { schema: address.optional(), says: 'Public address of the HTTP API.', default: 'http://localhost:PORT' },
@@ -70,12 +81,12 @@ export const SETTINGS = {
     says: 'Bearer of the operator’s own endpoints under `/api/v1/admin`.',
     default: 'those endpoints are closed',
   },
-  SVC_ADMIN_EMAIL: { schema: z.email().toLowerCase().optional(), says: 'E-mail of the first owner.', default: 'owner@localhost.localdomain' },
-  SVC_ADMIN_PASSWORD: { schema: z.string().min(15, 'must have at least 15 characters').optional(), says: 'Password of the first owner.', default: 'generated' },
-  SVC_ORG: { schema: text.max(120).optional(), says: 'Name of the first organization.', default: 'My organization' },
+  SVC_ADMIN_EMAIL: { schema: z.email().toLowerCase().optional(), says: 'E-mail of the first owner.', default: 'owner@svc.localhost' },
+  SVC_ADMIN_PASSWORD: { schema: z.string().min(PASSWORD_MIN, `must have at least ${PASSWORD_MIN} characters`).max(PASSWORD_MAX, `must have at most ${PASSWORD_MAX} characters`).optional(), says: 'Password of the first owner.', default: 'generated' },
+  SVC_ORG: { schema: DisplayName.optional(), says: 'Name of the first organization.', default: 'My organization' },
   PASSWORD_SIGN_IN: { schema: flag.optional(), says: 'Whether people may sign in with a password.', default: 'on without an identity provider, else off' },
   REDIRECT_BASE_URL: { schema: address.optional(), says: 'Base of the callback registered at identity providers.', default: 'APP_URL' },
-  ALLOWED_REDIRECT_BASE_URLS: { schema: list(z.url()).default([]), says: 'Further addresses to which a signed-in person may return, separated by commas.', default: 'APP_URL only' },
+  ALLOWED_REDIRECT_BASE_URLS: { schema: list(z.url({ protocol: /^https?$/, error: 'must be http or https addresses' })).default([]), says: 'Further addresses to which a signed-in person may return, separated by commas.', default: 'APP_URL only' },
   GOOGLE_CLIENT_ID: { schema: text.optional(), says: 'Sign-in with Google: client id.' },
   GOOGLE_CLIENT_SECRET: { schema: text.optional(), says: 'Sign-in with Google: client secret.' },
   GOOGLE_AUTHORITY: { schema: address.optional(), says: 'Another address for Google’s OpenID service, for tests.', default: 'Google’s own' },
@@ -98,8 +109,8 @@ export const SETTINGS = {
   LOG_LEVEL: { schema: z.enum(LOG_LEVELS).default('info'), says: `Least important line to log: ${LOG_LEVELS.join(', ')}.`, default: 'info' },
   LOG_FORMAT: { schema: z.enum(['json', 'text']).optional(), says: 'Form of log lines.', default: 'text on a terminal, else json' },
   OTEL_EXPORTER_OTLP_ENDPOINT: { schema: address.optional(), says: 'OTLP/HTTP endpoint that receives traces.', default: 'no traces' },
-  STOP_SECONDS: { schema: z.coerce.number<string>().int().min(0).max(600).default(25), says: 'How long a stop waits for requests that are under way.', default: '25' },
-  ARGON2_MEMORY_KIB: { schema: z.coerce.number<string>().int().min(64).max(1_048_576).default(19_456), says: 'Memory argon2id uses for one password.', default: '19456' },
+  STOP_SECONDS: { schema: whole(0, 600).default(25), says: 'How long a stop waits for requests that are under way.', default: '25' },
+  ARGON2_MEMORY_KIB: { schema: whole(64, 1_048_576).default(19_456), says: 'Memory argon2id uses for one password.', default: '19456' },
 } as const satisfies Record<string, Setting>
 
 type Settings = { [Key in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Key]['schema']> }
@@ -130,7 +141,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   // Problems between settings are looked for even where single ones are wrong: one start tells everything.
   const settings = (parsed.success ? parsed.data : looseSettings(shape, given)) as Settings
   const config = withAddresses(settings)
-  problems.push(...problemsBetween(config))
+  problems.push(...problemsBetween(config, given))
   if (problems.length > 0) throw new ConfigProblems(problems)
   return config
 }
@@ -160,20 +171,32 @@ function withAddresses(settings: Settings): Config {
   }
 }
 
-function problemsBetween(config: Config): string[] {
+function problemsBetween(config: Config, given: Record<string, unknown>): string[] {
   const problems: string[] = []
-  for (const key of ['API_URL', 'AUTH_URL', 'APP_URL', 'REDIRECT_BASE_URL'] as const) {
+  for (const key of ['API_URL', 'AUTH_URL', 'APP_URL', 'REDIRECT_BASE_URL', 'AUTH_LOGIN_URL'] as const) {
+    if (config[key] && !isSafelyPublic(config[key])) problems.push(`${key}: a public address must be https`)
+  }
+  if (!config.ALLOWED_REDIRECT_BASE_URLS.every((base) => isSafelyPublic(new URL(base)))) {
+    problems.push('ALLOWED_REDIRECT_BASE_URLS: a public address must be https')
+  }
+  for (const key of [
+    'API_URL',
+    'AUTH_URL',
+    'APP_URL',
+    'REDIRECT_BASE_URL',
+    // Their paths are those of the operations: one of their own would silently be lost.
+    'AUTH_SERVICE_URL',
+    'GATEWAY_URL',
+  ] as const) {
     const url = config[key]
-    if (!url) continue
-    if (url.protocol !== 'https:' && !isLoopback(url.hostname)) problems.push(`${key}: a public address must be https`)
-    if (url.pathname !== '/' || url.search || url.hash || url.username) {
+    if (url && (url.pathname !== '/' || url.search || url.hash || url.username || url.password)) {
       problems.push(`${key}: must be an origin, without path, query or user`)
     }
   }
   const together = (keys: readonly (keyof Config)[]) => {
-    const missing = keys.filter((key) => config[key] === undefined)
+    const missing = keys.filter((key) => given[key] === undefined)
     if (missing.length > 0 && missing.length < keys.length) {
-      problems.push(`${missing.join(', ')}: needed together with ${keys.find((key) => config[key] !== undefined)}`)
+      problems.push(`${missing.join(', ')}: needed together with ${keys.find((key) => given[key] !== undefined)}`)
     }
   }
   together(['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET'])
@@ -182,8 +205,8 @@ function problemsBetween(config: Config): string[] {
   together(['SMTP_URL', 'MAIL_FROM'])
   if (config.SVC_SERVICES.length === 0) problems.push('SVC_SERVICES: names no service')
   if (config.AUTH_MODE === 'hosted') {
-    if (!config.AUTH_SERVICE_URL) problems.push('AUTH_SERVICE_URL: needed with AUTH_MODE=hosted')
-    if (!config.AUTH_LOGIN_URL) problems.push('AUTH_LOGIN_URL: needed with AUTH_MODE=hosted')
+    if (given['AUTH_SERVICE_URL'] === undefined) problems.push('AUTH_SERVICE_URL: needed with AUTH_MODE=hosted')
+    if (given['AUTH_LOGIN_URL'] === undefined) problems.push('AUTH_LOGIN_URL: needed with AUTH_MODE=hosted')
     if (config.SVC_SERVICES.includes('auth-service')) {
       problems.push('SVC_SERVICES: with AUTH_MODE=hosted the vendor runs the auth-service; leave it out')
     }
@@ -197,6 +220,8 @@ function problemsBetween(config: Config): string[] {
 
 export const SECRET_KEYS = ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET', 'DATA_KEY'] as const
 export type SecretKey = (typeof SECRET_KEYS)[number]
+
+const isSafelyPublic = (url: URL): boolean => url.protocol === 'https:' || isLoopback(url.hostname)
 
 export const isLoopback = (hostname: string): boolean =>
   ['localhost', '127.0.0.1', '[::1]'].includes(hostname)

@@ -1,11 +1,12 @@
 /**
  * The first start: an owner, an organization and a token, said once. Killed at any moment it begins again where it
- * stood: what will be said is written down (0600) before it comes true, and thrown away after it was said.
+ * stood: what will be said is written down (0600) before it comes true, and thrown away after it was said. Of several
+ * processes that start together only the one that made the owner writes anything down.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import type { Transaction } from '../db/connect.ts'
 import { installationFacts, passwords } from '../db/schema.ts'
@@ -18,43 +19,53 @@ import { withTransaction } from './cores/transaction.ts'
 import { writePrivately } from './secrets.ts'
 import { makeApiToken } from './trust/api-token.ts'
 
-const Plan = z.object({ email: z.string(), password: z.string().nullable(), token: z.string().nullable() })
+const Plan = z.object({
+  id: z.string(),
+  email: z.string(),
+  password: z.string().nullable(),
+  token: z.string().nullable(),
+  tokenDays: z.int(),
+})
 type Plan = z.output<typeof Plan>
 
 export type FirstRun = { readonly config: Config; readonly auth: AuthNeeds; readonly terminal: boolean }
 
-/** The lines to say, or nothing when this is not the first start. */
-export async function firstRun(run: FirstRun): Promise<string[] | undefined> {
-  const folder = run.config.SVC_DATA_DIR
-  const planned = join(folder, 'first-run.json')
-  if (await isDone(run.auth)) {
-    const unsaid = await readPlan(planned)
-    return unsaid && say(run, unsaid, planned)
+/** What to say; `wereSaid` is called afterwards, because only then may they be forgotten. */
+export type FirstWords = { readonly lines: string[]; readonly wereSaid: () => Promise<void> }
+
+/** Nothing when this is not the first start. */
+export async function firstRun(run: FirstRun): Promise<FirstWords | undefined> {
+  const done = await planThatCameTrue(run.auth)
+  if (done !== undefined) {
+    const unsaid = await readPlan(run)
+    if (unsaid?.id === done) return wordsFor(run, unsaid)
+    // It was killed before it came true, and then another one did.
+    if (unsaid) await forgetPlan(run)
+    return undefined
   }
-  const plan = (await readPlan(planned)) ?? makePlan(run)
-  if (plan.password ?? plan.token) {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await writePrivately(planned, JSON.stringify(plan))
-  }
+  const plan = makePlan(run)
   const hash = await run.auth.passwords.hash(plan.password ?? run.config.SVC_ADMIN_PASSWORD ?? '')
-  const made = await withTransaction(run.auth.db, (tx) => settle(tx, run, plan, hash))
-  if (made) return say(run, plan, planned)
-  // Another process was faster: its words are the true ones.
-  await rm(planned, { force: true })
-  return undefined
+  const isOurs = await withTransaction(run.auth.db, (tx) => settle(tx, run, plan, hash))
+  return isOurs ? wordsFor(run, plan) : undefined
 }
 
-async function isDone({ db }: AuthNeeds): Promise<boolean> {
-  return (await db.select().from(installationFacts)).some((fact) => fact.name === 'first-run')
+async function planThatCameTrue({ db }: AuthNeeds): Promise<string | undefined> {
+  const [fact] = await db.select().from(installationFacts).where(eq(installationFacts.name, 'first-run'))
+  return fact && Fact.parse(fact.value).plan
 }
+
+const Fact = z.object({ at: z.string(), plan: z.string() })
 
 function makePlan({ config, terminal }: FirstRun): Plan {
   const given = config.SVC_ADMIN_PASSWORD !== undefined
   return {
+    id: randomBytes(16).toString('hex'),
     email: config.SVC_ADMIN_EMAIL ?? 'owner@svc.localhost',
     password: given ? null : readablePassword(),
     // Somebody who chose the password themselves and looks at no terminal has no use for a secret in a file.
     token: given && !terminal ? null : makeApiToken(),
+    // In a file it may lie for long.
+    tokenDays: terminal ? 30 : 1,
   }
 }
 
@@ -77,10 +88,11 @@ async function settle(tx: Transaction, run: FirstRun, plan: Plan, hash: string):
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc first run', 0))`)
   const [fact] = await tx
     .insert(installationFacts)
-    .values({ name: 'first-run', value: { at: auth.clock().toISOString() } })
+    .values({ name: 'first-run', value: { at: auth.clock().toISOString(), plan: plan.id } satisfies z.input<typeof Fact> })
     .onConflictDoNothing()
     .returning()
   if (!fact) return false
+  await writePlan(run, plan)
   const name = plan.email.split('@')[0]!
   const userId = await insertUser(tx, auth.clock, { email: plan.email, name })
   await tx.insert(passwords).values({ userId, email: plan.email, hash, changedAt: auth.clock() })
@@ -92,7 +104,7 @@ async function settle(tx: Transaction, run: FirstRun, plan: Plan, hash: string):
       roleCap: 'owner',
       scopes: null,
       audiences: ['api', 'platform', 'notifications'],
-      expiresAt: new Date(auth.clock().getTime() + (run.terminal ? 30 : 1) * 24 * 60 * 60 * 1000),
+      expiresAt: new Date(auth.clock().getTime() + plan.tokenDays * 24 * 60 * 60 * 1000),
     })
   }
   return true
@@ -114,16 +126,34 @@ const founderOf = (userId: string, name: string, email: string): Caller & { user
   requestId: 'first-run',
 })
 
-async function readPlan(file: string): Promise<Plan | undefined> {
+const planFile = ({ config }: FirstRun): string => join(config.SVC_DATA_DIR, 'first-run.json')
+
+async function readPlan(run: FirstRun): Promise<Plan | undefined> {
   try {
-    return Plan.parse(JSON.parse(await readFile(file, 'utf8')))
+    return Plan.parse(JSON.parse(await readFile(planFile(run), 'utf8')))
   } catch {
     return undefined
   }
 }
 
+async function writePlan(run: FirstRun, plan: Plan): Promise<void> {
+  if (plan.password === null && plan.token === null) return
+  await mkdir(run.config.SVC_DATA_DIR, { recursive: true, mode: 0o700 })
+  await writePrivately(planFile(run), JSON.stringify(plan))
+}
+
+/** With what a killed process left half written of it. */
+async function forgetPlan({ config }: FirstRun): Promise<void> {
+  const folder = config.SVC_DATA_DIR
+  const names = await readdir(folder).catch(() => [])
+  const ours = names.filter((name) => name === 'first-run.json' || /^first-run\..*\.partial/.test(name))
+  await Promise.all(ours.map((name) => rm(join(folder, name), { force: true })))
+}
+
 /** On a terminal the secrets are shown; elsewhere they would stay in somebody's log, so a private file takes them. */
-async function say({ config, terminal }: FirstRun, plan: Plan, planned: string): Promise<string[]> {
+async function wordsFor(run: FirstRun, plan: Plan): Promise<FirstWords> {
+  const { config, terminal } = run
+  const wereSaid = () => forgetPlan(run)
   const lines = [
     '',
     `  Console   ${config.APP_URL.origin}/console`,
@@ -135,13 +165,13 @@ async function say({ config, terminal }: FirstRun, plan: Plan, planned: string):
     '',
   ]
   if (terminal || (plan.password === null && plan.token === null)) {
-    await rm(planned, { force: true })
-    return ['Welcome to svc. This is said once:', ...lines]
+    return { lines: ['Welcome to svc. This is said once:', ...lines], wereSaid }
   }
   const file = join(config.SVC_DATA_DIR, 'first-run.txt')
-  await writePrivately(planned, `${lines.join('\n')}\n`)
-  await rename(planned, file)
-  return [
-    `First owner: ${plan.email}. Password and a token (good for a day) are in ${file}: read it, then delete it.`,
-  ]
+  await writePrivately(file, `${lines.join('\n')}\n`)
+  const days = plan.tokenDays === 1 ? 'a day' : `${plan.tokenDays} days`
+  return {
+    lines: [`First owner: ${plan.email}. Password and a token (good for ${days}) are in ${file}: read it, then delete it.`],
+    wereSaid,
+  }
 }

@@ -1,6 +1,6 @@
 /** One port: who may ask (Host), where the question comes from (address), and which service answers it (path). */
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { BlockList, isIPv4, isIPv6 } from 'node:net'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { BlockList, isIPv4, isIPv6, Server as NetServer } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from './client/service.ts'
 import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
@@ -8,13 +8,15 @@ import { answerHealth, type Readiness } from './http/health.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
 
-export type Listening = { readonly port: number; stop(): Promise<void> }
+export type Listening = { readonly port: number; readonly stop: () => Promise<void> }
 
 /** Headers in ten seconds, the whole request in a minute: slow senders do not hold sockets for ever. */
 const HEADERS_MS = 10_000
 const REQUEST_MS = 60_000
 /** Longer than the idle time-out of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000
+/** A connection that stayed quiet this long has no request on its way to us. */
+const QUIET_MS = 1_000
 
 export async function listen(system: System): Promise<Listening> {
   const { config } = system
@@ -22,13 +24,16 @@ export async function listen(system: System): Promise<Listening> {
   const readiness: Readiness = async () =>
     stopping ? { ready: false, because: 'the process is stopping' } : system.readiness()
   const isProxy = proxyCheck(config.TRUSTED_PROXIES)
-  const handle = getRequestListener((request) => dispatch(system, readiness, request), {
+  const handle = getRequestListener(dispatcher(system, readiness), {
     // The default replaces globalThis.Response, and then `instanceof Response` fails for everybody else here.
     overrideGlobalObjects: false,
   })
+  const answering = new Set<ServerResponse>()
   const server = createServer((incoming, outgoing) => {
     establishAddress(incoming, isProxy)
-    if (stopping) outgoing.setHeader('connection', 'close')
+    if (stopping) sayGoodbye(outgoing)
+    answering.add(outgoing)
+    outgoing.once('close', () => answering.delete(outgoing))
     void handle(incoming, outgoing)
   })
   server.headersTimeout = HEADERS_MS
@@ -39,6 +44,7 @@ export async function listen(system: System): Promise<Listening> {
     port,
     async stop() {
       stopping = true
+      answering.forEach(sayGoodbye)
       await closeGently(server, config.STOP_SECONDS)
     },
   }
@@ -58,21 +64,34 @@ export async function bind(server: Server, port: number, host: string, setting: 
 
 /** What was taken is finished; what is new goes elsewhere; who does not finish in time is cut off. */
 export async function closeGently(server: Server, seconds: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeIdleConnections()
-  const timer = setTimeout(() => server.closeAllConnections(), seconds * 1000)
+  // Not the close of an HTTP server: that one also cuts off connections whose next request may be on its way.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  const quiet = setTimeout(() => {
+    server.closeIdleConnections()
+    quiet.refresh()
+  }, QUIET_MS)
+  const late = setTimeout(() => server.closeAllConnections(), seconds * 1000)
   await closed
-  clearTimeout(timer)
+  clearTimeout(quiet)
+  clearTimeout(late)
 }
 
-async function dispatch(system: System, readiness: Readiness, request: Request): Promise<Response> {
-  const { pathname, host } = new URL(request.url)
-  const health = await answerHealth(pathname, readiness)
-  if (health) return health
-  const service = serviceFor(system, host, pathname)
-  if (service === 'unknown host') return plain(421, 'This host is not served here.\n')
-  return service ? service(request) : plain(404, 'Nothing is here.\n')
+/** The answer itself tells the client to use another connection next time. */
+function sayGoodbye(outgoing: ServerResponse): void {
+  if (!outgoing.headersSent) outgoing.setHeader('connection', 'close')
 }
+
+/** Everything behind the socket. */
+export const dispatcher =
+  (system: System, readiness: Readiness = system.readiness): Service =>
+  async (request) => {
+    const { pathname, host } = new URL(request.url)
+    const health = await answerHealth(pathname, readiness)
+    if (health) return health
+    const service = serviceFor(system, host, pathname)
+    if (service === 'unknown host') return plain(421, 'This host is not served here.\n')
+    return service ? service(request) : plain(404, 'Nothing is here.\n')
+  }
 
 const plain = (status: number, text: string): Response =>
   new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })
@@ -102,15 +121,18 @@ function bothLoopback(url: URL, host: string): boolean {
 
 /** Walks X-Forwarded-For from the near end: the first address that is not one of our proxies is the client. */
 function establishAddress(incoming: IncomingMessage, isProxy: (address: string) => boolean): void {
-  let address = incoming.socket.remoteAddress ?? 'unknown'
+  let address = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
   const forwarded = String(incoming.headers['x-forwarded-for'] ?? '').split(',')
   while (isProxy(address) && forwarded.length > 0) {
     const before = forwarded.pop()?.trim() ?? ''
     if (!isIPv4(before) && !isIPv6(before)) break
-    address = before
+    address = plainAddress(before)
   }
   setHeader(incoming, ADDRESS_HEADER, address)
 }
+
+/** A socket that listens on both families shows IPv4 peers as ::ffff:10.0.0.1: the same client, not another one. */
+const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 
 /** Whatever came from outside under this name is a lie. Fetch headers are made from the raw ones. */
 function setHeader(incoming: IncomingMessage, name: string, value: string): void {
@@ -131,6 +153,5 @@ function proxyCheck(ranges: readonly string[]): (address: string) => boolean {
     if (bits === undefined) list.addAddress(ip!, family)
     else list.addSubnet(ip!, Number(bits), family)
   }
-  // A socket that listens on both families shows IPv4 peers as ::ffff:10.0.0.1; BlockList knows that they are one.
   return (address) => list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }

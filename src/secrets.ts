@@ -1,9 +1,10 @@
 /** The secrets of this process: given by the operator, or made once beside the embedded database. */
 import { randomBytes } from 'node:crypto'
-import { chmod, open, readFile, rename } from 'node:fs/promises'
+import { open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ConfigProblems, SECRET_KEYS, type Config, type SecretKey, type ServiceName } from './config.ts'
+import { isEmbedded } from './services.ts'
 
 export type Secrets = Partial<Record<SecretKey, string>>
 
@@ -11,6 +12,7 @@ export type Secrets = Partial<Record<SecretKey, string>>
 const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   'auth-service': () => ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET'],
   'api-gateway': (config) => (config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : []),
+  // Its cookies and forms must be understood by every replica.
   console: () => [],
   worker: () => [],
 }
@@ -19,8 +21,8 @@ export async function readSecrets(config: Config): Promise<Secrets> {
   const given: Secrets = Object.fromEntries(
     SECRET_KEYS.flatMap((key) => (config[key] === undefined ? [] : [[key, config[key]]])),
   )
-  // Over Postgres several processes must agree, so nothing is made up there.
-  const all = config.DATABASE_URL === undefined ? { ...(await keptSecrets(config.SVC_DATA_DIR)), ...given } : given
+  // Elsewhere several processes must agree, so nothing is made up there.
+  const all = isEmbedded(config) ? { ...(await keptSecrets(config.SVC_DATA_DIR)), ...given } : given
   const needed = new Set(config.SVC_SERVICES.flatMap((name) => NEEDED[name](config)))
   const missing = [...needed].filter((key) => all[key] === undefined)
   if (missing.length > 0) {
@@ -60,14 +62,16 @@ function parseJson(text: string): unknown {
 
 /** Whole or not at all, and readable by nobody else at any moment. */
 export async function writePrivately(file: string, text: string): Promise<void> {
-  const partial = `${file}.partial`
-  const handle = await open(partial, 'w', 0o600)
+  // Processes that share a folder may write the same file at the same moment.
+  const partial = `${file}.partial-${process.pid}`
+  // One that was left behind might be readable, and would keep its mode.
+  await rm(partial, { force: true })
+  const handle = await open(partial, 'wx', 0o600)
   try {
     await handle.writeFile(text)
     await handle.sync()
   } finally {
     await handle.close()
   }
-  await chmod(partial, 0o600)
   await rename(partial, file)
 }

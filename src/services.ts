@@ -22,21 +22,26 @@ type Entry = {
   readonly at: (config: Config) => readonly URL[]
   readonly owns: RegExp
   readonly usesDatabase: boolean
-  readonly start: (needs: Needs) => Promise<Running>
+  /** Loading takes longest and needs nothing; starting is quick. */
+  readonly load: () => Promise<(needs: Needs) => Running>
 }
 
 const asService = (app: { fetch(request: Request): Response | Promise<Response> }): Running => ({
   service: async (request) => app.fetch(request),
 })
 
+/** Whether the data folder is this process's own. Gateways and consoles by themselves have no use for one. */
+export const isEmbedded = (config: Config): boolean =>
+  config.DATABASE_URL === undefined && config.SVC_SERVICES.some((name) => SERVICES[name].usesDatabase)
+
 export const SERVICES: Record<ServiceName, Entry> = {
   'api-gateway': {
     at: (config) => [config.API_URL],
     owns: /^\/api(\/|$)/,
     usesDatabase: false,
-    async start(needs) {
+    async load() {
       const { createGateway } = await import('./http/gateway.ts')
-      return asService(createGateway(needs['api-gateway']()))
+      return (needs) => asService(createGateway(needs['api-gateway']()))
     },
   },
   'auth-service': {
@@ -44,35 +49,39 @@ export const SERVICES: Record<ServiceName, Entry> = {
     at: (config) => [config.AUTH_URL, config.REDIRECT_BASE_URL ?? config.APP_URL],
     owns: /^\/(api\/v1|auth)(\/|$)/,
     usesDatabase: true,
-    async start(needs) {
+    async load() {
       const { createAuthService } = await import('../oauth/app.ts')
-      return asService(createAuthService(needs['auth-service']()))
+      return (needs) => asService(createAuthService(needs['auth-service']()))
     },
   },
   console: {
     at: (config) => [config.APP_URL],
     owns: /^\/(console(\/|$)|$|favicon\.ico$)/,
     usesDatabase: false,
-    async start(needs) {
+    async load() {
       const [{ createConsole }, { createServiceApp }] = await Promise.all([
         import('./console/app.ts'),
         import('./http/service-app.ts'),
       ])
-      const own = needs.console()
-      return asService(createServiceApp('console', own).route('/', createConsole(own)))
+      return (needs) => {
+        const own = needs.console()
+        return asService(createServiceApp('console', own).route('/', createConsole(own)))
+      }
     },
   },
   worker: {
     at: () => [],
     owns: /^\b$/,
     usesDatabase: true,
-    async start(needs) {
+    async load() {
       const [{ startLoop }, { jobTable }] = await Promise.all([
         import('./worker/loop.ts'),
         import('./worker/jobs.ts'),
       ])
-      const own = needs.worker()
-      return startLoop(own, jobTable(own))
+      return (needs) => {
+        const own = needs.worker()
+        return startLoop(own, jobTable(own))
+      }
     },
   },
 }

@@ -1,23 +1,33 @@
 /** Starts the chosen services, says where they are, and stops them when asked to. */
+import { lockDataFolder } from '../db/data-folder-lock.ts'
+import { openEmbedded, type Embedded } from '../db/embedded.ts'
 import type { Config } from './config.ts'
-import { firstRun } from './first-run.ts'
-import { listen } from './listener.ts'
-import { listenForMetrics } from './metrics-listener.ts'
 import type { Logger } from './observe/log.ts'
-import { createSystem, type System } from './system.ts'
+import { isEmbedded } from './services.ts'
 
 export async function start(config: Config, log: Logger): Promise<void> {
   const stopAsked = stopSignal()
-  const system = await createSystem(config, log)
-  const closers = [() => system.stop()]
+  const closers: (() => Promise<void> | void)[] = []
   try {
+    const embedded = sendForDatabase(config, closers)
+    // Only now: the database opens in its own thread while this one loads the program.
+    const [{ createSystem }, { listen }, { listenForMetrics }, { firstRun }] = await Promise.all([
+      import('./system.ts'),
+      import('./listener.ts'),
+      import('./metrics-listener.ts'),
+      import('./first-run.ts'),
+    ])
+    const system = await createSystem(config, log, { embedded })
+    closers.push(() => system.stop())
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
     // Before the port opens: whoever reaches us finds an owner and not an empty house.
-    const words = await welcome(system)
+    const terminal = process.stdout.isTTY === true
+    const first = system.auth && (await firstRun({ config, auth: system.auth, terminal }))
     const listening = await listen(system)
     closers.push(() => listening.stop())
-    for (const line of words) process.stdout.write(`${line}\n`)
+    for (const line of first?.lines ?? laterWords(config)) process.stdout.write(`${line}\n`)
+    await first?.wereSaid()
     log.info('ready', { services: config.SVC_SERVICES, port: listening.port, database: databaseWord(config) })
     log.info('stopping', { because: await stopAsked })
   } finally {
@@ -26,24 +36,38 @@ export async function start(config: Config, log: Logger): Promise<void> {
   log.info('stopped')
 }
 
-async function welcome(system: System): Promise<string[]> {
-  const { config, auth } = system
-  const terminal = process.stdout.isTTY === true
-  const first = auth && (await firstRun({ config, auth, terminal }))
-  if (first) return first
-  return config.SVC_SERVICES.includes('console') ? [`Console ${config.APP_URL.origin}/console`] : []
+/** Takes the data folder for this process, and opens the embedded database in it. */
+function sendForDatabase(config: Config, closers: (() => Promise<void> | void)[]): Promise<Embedded> | undefined {
+  if (!isEmbedded(config)) return undefined
+  const lock = lockDataFolder(config.SVC_DATA_DIR)
+  closers.push(() => lock.release())
+  const embedded = openEmbedded(config.SVC_DATA_DIR)
+  // Whoever awaits it hears of a failure; until then it must not end the process as an unhandled one.
+  embedded.catch(() => {})
+  // Also where nobody came to connect to it: it would keep the process alive, and the folder in use without a lock.
+  closers.push(() => embedded.then((opened) => opened.close(), () => {}))
+  return embedded
 }
 
+const laterWords = (config: Config): string[] =>
+  config.SVC_SERVICES.includes('console') ? [`Console ${config.APP_URL.origin}/console`] : []
+
 const databaseWord = (config: Config): string => (config.DATABASE_URL === undefined ? 'embedded' : 'postgres')
+
+/**
+ * npm and the launcher pass on a signal that a terminal, systemd or `timeout` has sent to the whole group already, so
+ * the same wish may come twice within a moment.
+ */
+const SAME_WISH_MS = 1_000
 
 /** The second signal means it: whoever presses Ctrl-C twice does not want to wait. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    let asked = false
+    let askedAt: number | undefined
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(1)
-        asked = true
+        askedAt ??= performance.now()
+        if (performance.now() - askedAt > SAME_WISH_MS) process.exit(1)
         resolve(signal)
       })
     }

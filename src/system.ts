@@ -1,8 +1,7 @@
 /** Every need, built once, by hand, from top to bottom: the one place that knows them all. */
-import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { connect, type Connection } from '../db/connect.ts'
-import { lockDataFolder } from '../db/data-folder-lock.ts'
+import type { Embedded } from '../db/embedded.ts'
 import { isMigrated, migrate, readMigrations } from '../db/migrate.ts'
 import { smtpMail } from './adapters/mail/smtp.ts'
 import { argon2Passwords } from './adapters/passwords/argon2.ts'
@@ -37,6 +36,8 @@ export type System = {
 export type Overrides = {
   readonly clock?: Clock
   readonly connection?: Connection
+  /** The embedded engine, if it was sent for before this program was loaded. */
+  readonly embedded?: Promise<Embedded> | undefined
   readonly mail?: ((message: Message) => Promise<void>) | null
   readonly passwords?: ReturnType<typeof argon2Passwords>
   /** A service somewhere else, reached by function instead of address. */
@@ -67,13 +68,8 @@ async function build(
 ): Promise<System> {
   const clock = overrides.clock ?? (() => new Date())
   const here = new Set(config.SVC_SERVICES)
-  const embedded = config.DATABASE_URL === undefined
   const usesDatabase = config.SVC_SERVICES.some((name) => SERVICES[name].usesDatabase)
 
-  if (embedded && !overrides.connection) {
-    const lock = lockDataFolder(config.SVC_DATA_DIR)
-    closers.push(() => lock.release())
-  }
   const secrets = await readSecrets(config)
   const keyFor = keyMaker(secrets)
 
@@ -87,8 +83,11 @@ async function build(
   closers.push(() => tracing.stop())
   const observation = { log, metrics, tracing, clock }
 
+  // Loaded while the database opens in its own thread: a start takes as long as the slower of the two.
+  const loaded = await Promise.all([...here].map(async (name) => [name, await SERVICES[name].load()] as const))
+
   const migrations = await readMigrations(MIGRATIONS)
-  const connection = usesDatabase ? (overrides.connection ?? (await openDatabase(config))) : undefined
+  const connection = usesDatabase ? (overrides.connection ?? (await openDatabase(config, overrides.embedded))) : undefined
   if (connection && !overrides.connection) closers.push(() => connection.close())
   if (connection) {
     const applied = await migrate(connection.sql, migrations)
@@ -136,14 +135,13 @@ async function build(
       appUrl: config.APP_URL,
       apiUrl: config.API_URL,
       signInUrl: config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL),
-      cookieKey: new Uint8Array(randomBytes(32)),
       version: VERSION,
     }),
     worker: () => ({ ...storage(), log, metrics }),
   }
 
-  for (const name of here) {
-    const service = await SERVICES[name].start(needs)
+  for (const [name, start] of loaded) {
+    const service = start(needs)
     running.set(name, service)
     if (service.stop) closers.push(service.stop)
   }
@@ -159,10 +157,11 @@ async function build(
   }
 }
 
-async function openDatabase(config: Config): Promise<Connection> {
-  return config.DATABASE_URL === undefined
-    ? connect({ folder: config.SVC_DATA_DIR })
-    : connect({ url: config.DATABASE_URL }, { poolSize: config.DATABASE_POOL })
+async function openDatabase(config: Config, embedded: Promise<Embedded> | undefined): Promise<Connection> {
+  if (config.DATABASE_URL !== undefined) {
+    return connect({ url: config.DATABASE_URL }, { poolSize: config.DATABASE_POOL })
+  }
+  return connect(embedded ? { embedded } : { folder: config.SVC_DATA_DIR })
 }
 
 async function readiness(

@@ -39,9 +39,10 @@ const browser = (path: string) =>
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
-    // Threads without isolation: a worker loads the program and opens a database once for all its files. Isolated,
-    // the same files take some forty times as long. The price: no module state, no mocks, no writes to process.env.
-    pool: 'threads',
+    // Processes, because the program owns its process in earnest: signals, umask, workers of its own. Not isolated: a
+    // worker loads the program and opens a database once for all its files; isolated, the same takes some forty times
+    // as long. The price: no module state, no mocks, no writes to process.env.
+    pool: 'forks',
     isolate: false,
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -24,14 +24,13 @@ export async function showInvitation(needs: AuthNeeds, c: HttpContext, error?: S
   const secret = c.req.param('secret') ?? ''
   const found = await findInvitation(needs, secret)
   if (!found) throw gone()
-  if (error) c.set('failure', error)
   const { invitation, org } = found
   const browser = await signedInBrowser(needs, c)
   const hidden = hiddenFields({ form: tokenFor(needs, visitorOf(needs, c)) })
   const here = new URL(`/auth/invitation/${secret}`, needs.pagesUrl).href
   return page(c, {
     title: `Join ${org.name}`,
-    status: error ? 400 : 200,
+    problem: error,
     lead: html`You are invited as <strong>${invitation.role}</strong>. The invitation is for ${invitation.email}.`,
     body: html`${problemNotice(error, ['name', 'password'])}
       ${
@@ -97,7 +96,8 @@ export async function takeInvitation(needs: AuthNeeds, c: HttpContext) {
     }
     return c.redirect(new URL('/console', needs.appUrl).href, 303)
   } catch (error) {
-    if (!(error instanceof ServiceError) || error.code === 'NOT_FOUND') throw error
+    if (!(error instanceof ServiceError)) throw error
+    if (error.code === 'NOT_FOUND') throw gone()
     return showInvitation(needs, c, error, fields.name)
   }
 }

@@ -39,12 +39,11 @@ export async function takeForgot(needs: AuthNeeds, c: HttpContext) {
   })
 }
 
-export function showReset(needs: AuthNeeds, c: HttpContext, error?: ServiceError) {
-  if (error) c.set('failure', error)
-  return page(c, {
+export const showReset = (needs: AuthNeeds, c: HttpContext, error?: ServiceError) =>
+  page(c, {
     title: 'Choose a new password',
     lead: 'Everywhere else you will be signed out.',
-    status: error ? 400 : 200,
+    problem: error,
     body: html`${problemNotice(error, ['password'])}
       <form method="post" class="card">
         ${hiddenFor(needs, c)}
@@ -61,7 +60,6 @@ export function showReset(needs: AuthNeeds, c: HttpContext, error?: ServiceError
         ${button('Save')}
       </form>`,
   })
-}
 
 export async function takeReset(needs: AuthNeeds, c: HttpContext) {
   const given = NewPassword.safeParse((await readForm(needs, c)).password)

@@ -1,6 +1,7 @@
 /** The clothes of the auth service's own pages: one column, one question. */
 import { html } from 'hono/html'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { ERRORS, type ServiceError } from '../../src/contracts/errors.ts'
 import type { HttpContext } from '../../src/http/context.ts'
 import { assetsUnder } from '../../src/pages/assets.ts'
 import { brand, skeleton, type Content } from '../../src/pages/skeleton.ts'
@@ -15,10 +16,12 @@ const POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; frame-ance
 
 export function page(
   c: HttpContext,
-  said: { title: string; lead?: Content; body?: Content; status?: ContentfulStatusCode },
+  said: { title: string; lead?: Content; body?: Content; problem?: ServiceError | undefined },
 ): Response | Promise<Response> {
+  const { problem } = said
+  if (problem) c.set('failure', problem)
+  if (problem?.retryAfterSeconds !== undefined) c.header('retry-after', String(problem.retryAfterSeconds))
   c.header('content-security-policy', POLICY)
-  c.header('cache-control', 'no-store')
   // The address may hold the secret of a link; it must not travel on. `same-origin` keeps Origin on our own forms.
   c.header('referrer-policy', 'same-origin')
   return c.html(
@@ -30,6 +33,6 @@ export function page(
         ${said.lead && html`<p class="lead">${said.lead}</p>`} ${said.body}
       </main>`,
     ),
-    said.status ?? 200,
+    problem ? (ERRORS[problem.code].status as ContentfulStatusCode) : 200,
   )
 }

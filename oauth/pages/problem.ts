@@ -1,7 +1,5 @@
 /** A page for what went wrong, in words a person can act on. */
 import { html } from 'hono/html'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { ERRORS } from '../../src/contracts/errors.ts'
 import { asServiceError } from '../../src/http/answer.ts'
 import type { HttpContext } from '../../src/http/context.ts'
 import { linkButton, problemNotice } from '../../src/pages/parts.ts'
@@ -9,10 +7,9 @@ import { page } from './page.ts'
 
 export function problemPage(c: HttpContext, error: unknown, title = 'That did not work') {
   const said = asServiceError(error)
-  c.set('failure', error)
   return page(c, {
     title,
-    status: ERRORS[said.code].status as ContentfulStatusCode,
+    problem: said,
     body: html`${problemNotice(said)}
       <p>${linkButton('/console', 'Go to the console', 'quiet')}</p>
       <p class="note">Request ${c.get('requestId')}</p>`,

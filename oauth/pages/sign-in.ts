@@ -40,12 +40,11 @@ export async function showSignIn(needs: AuthNeeds, c: HttpContext) {
 
 function signInPage(needs: AuthNeeds, c: HttpContext, back: Return | undefined, refused?: { error: unknown; email: string }) {
   const error = refused?.error instanceof ServiceError ? refused.error : undefined
-  if (error) c.set('failure', error)
   const token = tokenFor(needs, visitorOf(needs, c))
   const hidden = hiddenFields({ form: token, ...(back ? writeReturn(back) : {}) })
   return page(c, {
     title: 'Sign in',
-    status: error ? (error.code === 'RATE_LIMITED' ? 429 : 401) : 200,
+    problem: error,
     body: html`${problemNotice(error)}
       <div class="card sign-in">
         ${needs.providers.map(

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { openapi } from '../../src/http/openapi.ts'
 import { errorsPage } from './errors-page.ts'
+import { settingsTable } from './settings-table.ts'
+import { betweenMarkers } from './table.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
@@ -12,6 +14,10 @@ export type GeneratedFile = { path: string; text: () => string }
 export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/openapi.json', text: openapiFile },
+  {
+    path: 'docs/operating.md',
+    text: () => betweenMarkers(read('docs/operating.md'), 'settings', settingsTable()),
+  },
 ]
 
 /** Served with the installation's own address; the committed one has that of a fresh start. */

@@ -12,5 +12,5 @@ export function betweenMarkers(page: string, name: string, content: string): str
   const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
   const [start, end] = [page.indexOf(open), page.indexOf(close)]
   if (start < 0 || end < start) throw new Error(`The page lacks the markers ${open} and ${close}`)
-  return `${page.slice(0, start + open.length)}\n${content}\n${page.slice(end)}`
+  return `${page.slice(0, start + open.length)}\n\n${content}\n\n${page.slice(end)}`
 }

@@ -5,7 +5,8 @@ import { matchedRoutes } from 'hono/route'
 import { ServiceError } from '../contracts/errors.ts'
 import { idPattern, makeId } from '../contracts/ids.ts'
 import { BODY_MAX_BYTES } from '../contracts/limits.ts'
-import { ASSETS, assets } from './assets.ts'
+import { serveAssets } from '../pages/assets.ts'
+import { CONSOLE_ASSETS } from './layout.ts'
 import type { ConsoleNeeds } from './needs.ts'
 import { auditPages } from './pages/audit.ts'
 import { memberPages } from './pages/members.ts'
@@ -51,8 +52,8 @@ export function createConsole(needs: ConsoleNeeds): Hono<ConsoleEnv> {
     app.use(path, securityHeaders)
   }
   app.get('/', (c) => c.redirect(HOME, 302))
-  app.get('/favicon.ico', (c) => c.redirect(ASSETS.icon.path, 302))
-  app.route('/', assets())
+  app.get('/favicon.ico', (c) => c.redirect(CONSOLE_ASSETS.icon.path, 302))
+  serveAssets(app, CONSOLE_ASSETS)
   app.use('/console/*', onlyOurForms, bodyLimit({ maxSize: BODY_MAX_BYTES }))
   app.route(HOME, signInPages())
   app.use('/console/*', enter)

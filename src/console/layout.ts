@@ -2,13 +2,17 @@
 import type { Context } from 'hono'
 import { html } from 'hono/html'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { ASSETS } from './assets.ts'
-import { icon, mark } from './icons.ts'
+import { assetsUnder } from '../pages/assets.ts'
+import { icon, mark } from '../pages/icons.ts'
+import { brand, skeleton } from '../pages/skeleton.ts'
 import { navigationFor } from './navigation.ts'
-import { personalForm, initials, notice, ROLE_WORDS, type Content } from './parts.ts'
+import { personalForm, initials, ROLE_WORDS } from './parts.ts'
+import { notice, type Content } from '../pages/parts.ts'
 import { visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
+
+export const CONSOLE_ASSETS = assetsUnder('/console/assets')
 type Page = { title: string; lead?: Content; actions?: Content; body: Content; status?: ContentfulStatusCode }
 
 /** A page for somebody signed in. */
@@ -17,10 +21,10 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
   const { groups, here } = navigationFor(visit, c.req.path)
   return c.html(
     skeleton(
-      `${title} · ${visit.organization?.name ?? 'svc'}`,
+      { title: `${title} · ${visit.organization?.name ?? 'svc'}`, assets: CONSOLE_ASSETS, script: true },
       html`<header class="top">
           <button type="button" class="button-bare menu-button" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
-          <a class="brand" href="/console" aria-label="svc console">${mark()}<span>svc</span></a>
+          ${brand('/console')}
           ${organizationMenu(c)} ${personMenu(c)}
         </header>
         <div class="frame">
@@ -63,9 +67,9 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
 export const outsidePage = (c: C, { title, lead, body, status = 200 }: Page) =>
   c.html(
     skeleton(
-      `${title} · svc`,
+      { title: `${title} · svc`, assets: CONSOLE_ASSETS, script: true },
       html`<main id="content" class="outside" tabindex="-1">
-          <a class="brand" href="/console" aria-label="svc console">${mark()}<span>svc</span></a>
+          ${brand('/console')}
           <h1>${title}</h1>
           ${lead && html`<p class="lead">${lead}</p>`} ${body}
         </main>
@@ -73,23 +77,6 @@ export const outsidePage = (c: C, { title, lead, body, status = 200 }: Page) =>
     ),
     status,
   )
-
-const skeleton = (title: string, body: Content) => html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="color-scheme" content="light dark" />
-    <title>${title}</title>
-    <link rel="icon" href="${ASSETS.icon.path}" type="image/svg+xml" />
-    <link rel="stylesheet" href="${ASSETS.style.path}" />
-    <script src="${ASSETS.script.path}" defer></script>
-  </head>
-  <body>
-    <a class="skip" href="#content">Skip to content</a>
-    ${body}
-  </body>
-</html>`
 
 function organizationMenu(c: C) {
   const { organization, organizations } = visitOf(c)

@@ -1,6 +1,6 @@
 /** The table of pages in the side bar: a new room adds its lines here. */
 import type { Role } from '../contracts/roles.ts'
-import type { IconName } from './icons.ts'
+import type { IconName } from '../pages/icons.ts'
 import { hasRole, type Visit } from './visit.ts'
 
 type NavigationLink = {

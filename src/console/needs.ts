@@ -9,8 +9,6 @@ export type ConsoleNeeds = {
   apiUrl?: URL
   /** Where sign-in sends people. */
   signInUrl: URL
-  /** 32 bytes: signs the cookies of sign-in and of messages, and the token in every form. */
-  cookieKey: Uint8Array
   clock: () => Date
   version: string
 }

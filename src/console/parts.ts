@@ -1,14 +1,12 @@
-/** The pieces pages are made of. All text goes through `html`, which escapes it. */
+/** The pieces only console pages are made of: forms of a visit, tables, filters, people. */
 import type { Context } from 'hono'
 import { html } from 'hono/html'
-import type { ServiceError } from '../contracts/errors.ts'
 import type { Role } from '../contracts/roles.ts'
-import { icon } from './icons.ts'
+import { icon } from '../pages/icons.ts'
+import { linkButton, type Content } from '../pages/parts.ts'
 import { visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
-export type Html = ReturnType<typeof html>
-export type Content = Html | string | number | false | null | undefined | readonly Content[]
 
 /** A form about the organization it was shown for, whichever another tab has switched to meanwhile. */
 export const form = (c: C, action: string, body: Content, className = '') =>
@@ -33,136 +31,6 @@ export function backField(c: C) {
   return html`<input type="hidden" name="back" value="${here}" />`
 }
 
-type FieldWords = {
-  name: string
-  label: string
-  hint?: Content
-  problem?: ServiceError | undefined
-  /** Where two forms of one page have a field of the same name. */
-  id?: string
-}
-
-/** After a refusal the first field of the form gets the focus, so that the page opens where the trouble is. */
-type InputField = FieldWords & {
-  type?: 'text' | 'email' | 'password' | 'search' | 'date'
-  value?: string
-  autocomplete?: string
-  required?: boolean
-  minlength?: number
-  maxlength?: number
-  placeholder?: string
-  className?: string
-}
-
-export function inputField(field: InputField) {
-  const { id, described, problems } = fieldParts(field)
-  return html`<div class="field ${field.className}">
-    <label for="${id}">${field.label}</label>
-    <input
-      id="${id}"
-      name="${field.name}"
-      type="${field.type ?? 'text'}"
-      value="${field.value ?? ''}"
-      ${field.autocomplete && html`autocomplete="${field.autocomplete}"`}
-      ${field.minlength && html`minlength="${field.minlength}"`}
-      ${field.maxlength && html`maxlength="${field.maxlength}"`}
-      ${field.placeholder && html`placeholder="${field.placeholder}"`}
-      ${field.required && html`required`}
-      ${problems.length > 0 && html`aria-invalid="true"`}
-      ${field.problem && html`autofocus`}
-      ${described.attribute}
-    />
-    ${described.text}
-  </div>`
-}
-
-export type Option = { value: string; label: string; disabled?: boolean }
-
-export function selectField(field: FieldWords & { value: string; options: readonly Option[] }) {
-  const { id, described } = fieldParts(field)
-  return html`<div class="field">
-    <label for="${id}">${field.label}</label>
-    <span class="select"><select id="${id}" name="${field.name}" ${described.attribute}>
-      ${field.options.map(
-        ({ value, label, disabled }) =>
-          html`<option value="${value}" ${value === field.value && html`selected`} ${disabled && html`disabled`}>
-            ${label}
-          </option>`,
-      )}
-    </select>${icon('down')}</span>
-    ${described.text}
-  </div>`
-}
-
-export const choice = (
-  kind: 'checkbox' | 'radio',
-  name: string,
-  value: string,
-  isOn: boolean,
-  label: Content,
-  note?: Content,
-) =>
-  html`<label class="choice">
-    <input type="${kind}" name="${name}" value="${value}" ${isOn && html`checked`} />
-    <span class="choice-text"><span>${label}</span>${note && html`<span class="note">${note}</span>`}</span>
-  </label>`
-
-function fieldParts({ id: given, name, hint, problem }: FieldWords) {
-  const id = given ?? name
-  const problems = problemsOf(problem, name)
-  const attribute = (hint || problems.length > 0) && html`aria-describedby="${id}-about"`
-  const text =
-    attribute &&
-    html`<div id="${id}-about" class="about">
-      ${problems.map((said) => html`<p class="field-problem">${said}</p>`)} ${hint && html`<p class="note">${hint}</p>`}
-    </div>`
-  return { id, problems, described: { attribute, text } }
-}
-
-/** Problems of a request begin with the name of the field they are about. */
-const FIELD = /^`?([a-z_]+)[^\s:`]*`?:?\s+/
-
-const problemsOf = (error: ServiceError | undefined, name: string): string[] =>
-  (error?.problems ?? [])
-    .filter((said) => FIELD.exec(said)?.[1] === name)
-    .map((said) => said.replace(FIELD, ''))
-
-/** Said above a form that was refused. Problems of fields it shows stand at the fields. */
-export function problemNotice(error: ServiceError | undefined, shown: readonly string[] = []) {
-  if (!error) return null
-  const elsewhere = (error.problems ?? []).filter((said) => !shown.includes(FIELD.exec(said)?.[1] ?? ''))
-  return notice(
-    'problem',
-    html`<p><strong>${error.message}</strong></p>
-      ${elsewhere.length > 0 && html`<ul>${elsewhere.map((said) => html`<li>${said}</li>`)}</ul>`}
-      ${error.hint && html`<p>${error.hint}</p>`}
-      ${error.retryAfterSeconds && html`<p>Try again in ${waitWords(error.retryAfterSeconds)}.</p>`}`,
-  )
-}
-
-const waitWords = (seconds: number): string =>
-  seconds < 90 ? `${Math.ceil(seconds)} seconds` : `${Math.ceil(seconds / 60)} minutes`
-
-export const notice = (kind: 'done' | 'problem' | 'info', body: Content) =>
-  html`<div class="notice notice-${kind}" role="${kind === 'problem' ? 'alert' : 'status'}">
-    ${icon(kind === 'done' ? 'check' : 'alert')}
-    <div>${body}</div>
-  </div>`
-
-export const button = (label: Content, kind: 'main' | 'quiet' | 'danger' = 'main') =>
-  html`<button type="submit" class="button button-${kind}">${label}</button>`
-
-export const linkButton = (href: string, label: Content, kind: 'main' | 'quiet' = 'main') =>
-  html`<a href="${href}" class="button button-${kind}">${label}</a>`
-
-export const card = (title: string, body: Content, lead?: Content) =>
-  html`<section class="card" aria-labelledby="${slug(title)}">
-    <h2 id="${slug(title)}">${title}</h2>
-    ${lead && html`<p class="lead">${lead}</p>`} ${body}
-  </section>`
-
-const slug = (title: string): string => `about-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`
-
 export const emptyState = (title: string, body: Content, action?: Content) =>
   html`<div class="empty">
     <p class="empty-title">${title}</p>
@@ -185,7 +53,7 @@ export const table = (caption: string, columns: readonly string[], rows: readonl
     <tbody role="rowgroup">
       ${rows.map(
         (cells) => html`<tr role="row">
-          ${cells.map((cell, at) => html`<td role="cell" data-label="${columns[at]?.startsWith('(') ? '' : columns[at]}">${cell}</td>`)}
+          ${cells.map((cell, at) => html`<td role="cell" data-label="${columns[at]?.startsWith('(') ? '' : columns[at]}"><div class="cell">${cell}</div></td>`)}
         </tr>`,
       )}
     </tbody>

@@ -4,7 +4,7 @@ import { html } from 'hono/html'
 import { ERRORS, ServiceError, type ErrorCode } from '../contracts/errors.ts'
 import { clearSession, readSession } from './cookies.ts'
 import { outsidePage, page } from './layout.ts'
-import { linkButton } from './parts.ts'
+import { linkButton } from '../pages/parts.ts'
 import { safeNext } from './safe-next.ts'
 import { ageSeconds, GoTo, type ConsoleEnv } from './visit.ts'
 
@@ -33,7 +33,7 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
   TIMEOUT: 'That took too long',
 }
 
-export function errorPage(c: C, error: ServiceError): Response | Promise<Response> {
+function errorPage(c: C, error: ServiceError): Response | Promise<Response> {
   const show = c.get('visit') ? page : outsidePage
   return show(c, {
     status: ERRORS[error.code].status,

@@ -1,9 +1,11 @@
 /** Sign-in through a round trip to the login page, and sign-out. */
 import { createHash, randomBytes } from 'node:crypto'
 import { Hono, type Context } from 'hono'
+import * as z from 'zod'
 import { ServiceError } from '../contracts/errors.ts'
 import { SIGN_IN_ATTEMPT_SECONDS } from '../contracts/limits.ts'
 import { exchangeSignInCode, signOut } from '../contracts/sessions.ts'
+import { pack, unpack } from './carried.ts'
 import {
   clearCookie,
   clearSession,
@@ -14,13 +16,13 @@ import {
   writeCookie,
 } from './cookies.ts'
 import { outsidePage } from './layout.ts'
-import { linkButton } from './parts.ts'
+import { linkButton } from '../pages/parts.ts'
 import { safeNext } from './safe-next.ts'
-import { sign, unsign } from './sign.ts'
 import { callFor, enter, visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
-type Attempt = { state: string; verifier: string; next: string; until: number }
+const AttemptShape = z.object({ state: z.string(), verifier: z.string(), next: z.string(), until: z.number() })
+type Attempt = z.output<typeof AttemptShape>
 
 /** One cookie per attempt, so that tabs signing in at the same moment do not overwrite each other. */
 const ATTEMPT = 'svc_console_sign_in_'
@@ -48,8 +50,7 @@ function beginSignIn(c: C): Response {
   }
   const waiting = cookiesNamed(c, ATTEMPT)
   if (waiting.length >= ATTEMPTS_MAX) for (const name of waiting) clearCookie(c, name)
-  const cookie = sign(needs.cookieKey, 'sign-in', JSON.stringify(attempt))
-  writeCookie(c, attemptCookie(attempt.state), cookie, SIGN_IN_ATTEMPT_SECONDS)
+  writeCookie(c, attemptCookie(attempt.state), pack(attempt), SIGN_IN_ATTEMPT_SECONDS)
   const url = new URL(needs.signInUrl)
   url.searchParams.set('return_to', new URL('/console/sign-in/done', needs.appUrl).href)
   url.searchParams.set('state', attempt.state)
@@ -77,11 +78,11 @@ async function finishSignIn(c: C): Promise<Response> {
 
 function takeAttempt(c: C, state: string): Attempt | undefined {
   const name = attemptCookie(state)
-  const signed = unsign(c.var.needs.cookieKey, 'sign-in', readCookie(c, name))
-  if (signed === undefined) return undefined
+  const attempt = unpack(AttemptShape, readCookie(c, name))
+  if (attempt === undefined) return undefined
   clearCookie(c, name)
-  const attempt = JSON.parse(signed) as Attempt
-  return attempt.state === state && attempt.until > c.var.needs.clock().getTime() ? attempt : undefined
+  if (attempt.state !== state || attempt.until <= c.var.needs.clock().getTime()) return undefined
+  return { ...attempt, next: safeNext(attempt.next, c.var.needs.appUrl) }
 }
 
 const failedSignIn = (c: C, lead: string, next?: string) =>

@@ -3,6 +3,9 @@
 /** Our own limit on any request body; the largest honest one (a search configuration) is a few kilobytes. */
 export const BODY_MAX_BYTES = 256 * 1024
 
+/** No bearer of ours comes near it, and nobody should make us hash or parse a novel. */
+export const BEARER_MAX = 8192
+
 /** A page of a list, unless the caller asks for less or more. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200

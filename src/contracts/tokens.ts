@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { BEARER_MAX } from './limits.ts'
 import { operation } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
@@ -105,7 +106,7 @@ export const validateToken = operation({
   summary: 'Say whose token this is and what it may do at this moment.',
   service: 'auth-service',
   input: z.object({
-    token: z.string().min(1).max(8192).optional().describe('Or send it as the bearer.'),
+    token: z.string().min(1).max(BEARER_MAX).optional().describe('Or send it as the bearer.'),
     organization: z
       .string()
       .max(60)

@@ -36,3 +36,12 @@ export async function takeTry({ db, clock }: Storage, what: string, allowance: A
 export async function forgetTries({ db }: Storage, what: string): Promise<void> {
   await db.delete(throttles).where(eq(throttles.key, sha256(what)))
 }
+
+/** It was no guess: this one try is won back and no other, so that nobody wipes a count by signing in as themselves. */
+export async function giveBackTry({ db }: Storage, what: string, allowance: Allowance): Promise<void> {
+  const step = allowance.seconds / allowance.count
+  await db
+    .update(throttles)
+    .set({ fullUntil: sql`${throttles.fullUntil} - make_interval(secs => ${step})` })
+    .where(eq(throttles.key, sha256(what)))
+}

@@ -4,9 +4,9 @@ import { html, raw } from 'hono/html'
 import type { OpenApi, OpenApiOperation } from './openapi.ts'
 
 const STYLE = `
-:root{color-scheme:light dark;--ink:light-dark(#1c1b22,#ecebf1);--soft:light-dark(#5d5a6b,#a7a3b8);--line:light-dark(#e3e1ea,#34313f);--ground:light-dark(#fbfafc,#17151c);--card:light-dark(#fff,#1f1d26);--accent:light-dark(#4338a8,#b3a9ff)}
+:root{color-scheme:light dark;--ink:light-dark(#1a211d,#e7ece8);--soft:light-dark(#56605a,#a2aea7);--line:light-dark(#e4e2d9,#26302b);--ground:light-dark(#f6f5f1,#0e1311);--card:light-dark(#fff,#151c19);--accent:light-dark(#0b6b5b,#6fd3bb)}
 *{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
-main{max-width:60rem;margin:auto;padding:2.5rem 1.25rem 6rem}h1{font-size:1.9rem;margin:0 0 .25rem;letter-spacing:-.02em}h2{margin:3rem 0 1rem;font-size:1.25rem;text-transform:capitalize}
+main{max-width:60rem;margin:auto;padding:2.5rem 1.25rem 6rem}h1{font:500 2rem ui-serif,Charter,Cambria,Georgia,serif;margin:0 0 .25rem}h2{margin:3rem 0 1rem;font-size:1.25rem;text-transform:capitalize}
 p{margin:.4rem 0;color:var(--soft)}a{color:var(--accent)}details{background:var(--card);border:1px solid var(--line);border-radius:12px;margin:.6rem 0}
 summary{padding:.8rem 1rem;cursor:pointer;display:flex;gap:.8rem;align-items:baseline;flex-wrap:wrap;list-style:none}summary::-webkit-details-marker{display:none}
 summary:focus-visible,a:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:12px}

@@ -1,6 +1,7 @@
 /** Any bearer becomes a Caller, by asking whichever auth service is in charge; then the operation's own rule is applied. */
 import type * as z from 'zod'
 import { notFound, ServiceError } from '../contracts/errors.ts'
+import { BEARER_MAX } from '../contracts/limits.ts'
 import type { Caller, Door, Operation } from '../contracts/operation.ts'
 import { atLeast } from '../contracts/roles.ts'
 import type { ValidatedToken } from '../contracts/tokens.ts'
@@ -42,6 +43,7 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
   if (op.who === 'anyone') return nobody
   const token = bearerOf(c)
   if (token === undefined) throw new ServiceError('UNAUTHENTICATED', 'A bearer token is needed')
+  if (token.length > BEARER_MAX) throw new ServiceError('UNAUTHENTICATED')
   if (op.who === 'operator' && by.operatorToken !== undefined && sameSecret(token, by.operatorToken)) {
     return { ...nobody, kind: 'operator', userName: 'operator' }
   }

@@ -10,6 +10,8 @@ export type HttpEnv = {
     /** The name of the operation or page, for logs and metrics; never the path, which may hold a secret. */
     route: string
     caller: Caller | undefined
+    /** A hop inside the house: another line tells the same story better. */
+    isHop: boolean | undefined
     /** Why a request failed: for the log line, never for the answer. */
     failure: unknown
   }

@@ -47,7 +47,7 @@ export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
 
 function validateWith(needs: GatewayNeeds): Validate {
   return async ({ token, organization, requestId, address }) =>
-    (await validateAssertion(needs, token)) ??
+    (await validateAssertion(needs, token, organization)) ??
     caller(tracedService(needs), { requestId, address })(validateToken, { token, organization, audience: 'api' })
 }
 
@@ -72,6 +72,7 @@ const RELAYED = [
 
 async function relay(needs: GatewayNeeds, c: HttpContext, route: string): Promise<Response> {
   c.set('route', `relay ${route}`)
+  c.set('isHop', true)
   const headers = new Headers({ 'x-request-id': c.get('requestId') })
   for (const name of RELAYED) {
     const value = c.req.header(name)

@@ -15,16 +15,22 @@ export type AssertionNeeds = {
 }
 
 /** Undefined when this is not an assertion or not ours to check. */
-export async function validateAssertion(needs: AssertionNeeds, token: string): Promise<ValidAnswer | undefined> {
+export async function validateAssertion(
+  needs: AssertionNeeds,
+  token: string,
+  meant: string | undefined,
+): Promise<ValidAnswer | undefined> {
   if (!needs.ownAssertions || jwtType(token) !== ACTOR_ASSERTION_TYPE) return undefined
   const actor = await needs.ownAssertions.verify(token, needs.clock())
   if (!actor) throw new ServiceError('UNAUTHENTICATED')
+  // As self-hosted validation has it: another organization than the assertion's own is as unknown as none.
+  const isMeant = meant === undefined || meant === actor.orgId || meant === actor.orgSlug
   return {
     valid: true,
     kind: 'actor',
     user: { id: actor.userId, email: actor.email, name: actor.name },
-    organization: { id: actor.orgId, name: actor.orgName, slug: actor.orgSlug },
-    role: actor.role,
+    organization: isMeant ? { id: actor.orgId, name: actor.orgName, slug: actor.orgSlug } : null,
+    role: isMeant ? actor.role : null,
     scopes: [...actor.scopes],
     audiences: ['api'],
     expires_at: actor.expiresAt.toISOString(),

@@ -80,6 +80,7 @@ function logRequest(
   }
   // What callers do wrong is their business and one line; what we do wrong is an error with its cause.
   if (seen.status >= 500) log.error('request failed', { ...fields, error: failure })
+  else if (c.get('isHop')) log.debug('hop', fields)
   else if (failure) log.info('request refused', { ...fields, code: asServiceError(failure).code })
   else log.info('request', fields)
 }

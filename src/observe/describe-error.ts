@@ -1,6 +1,6 @@
 /** An error as a log may keep it: what, where and why, without the values that were in play. */
 
-type Described = { name: string; message: string; code?: string; constraint?: string; stack?: string; cause?: unknown }
+type Described = { name: string; message: string; code?: string; constraint?: string; stack?: string; cause?: unknown; errors?: unknown[] }
 
 const MAX_DEPTH = 5
 
@@ -20,6 +20,8 @@ export function describeError(error: unknown, depth = 0): Described | string | u
     // The first line of a stack repeats the message; the frames are what helps.
     ...(error.stack ? { stack: error.stack.split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 12).join('\n') } : {}),
     ...(cause === undefined ? {} : { cause }),
+    // A host with several addresses fails with one error for each, and with no words of its own.
+    ...(error instanceof AggregateError ? { errors: error.errors.slice(0, 3).map((one) => describeError(one, depth + 1)) } : {}),
   }
 }
 

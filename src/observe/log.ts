@@ -8,7 +8,7 @@ type Fields = Record<string, unknown>
 type Write = (event: string, fields?: Fields) => void
 export type Logger = Record<Exclude<LogLevel, 'silent'>, Write>
 
-/** A key that sounds like a secret is one; the value is not looked at. */
+/** A key that sounds like a secret holds one, unless it is a number or a yes or no: then it is about secrets. */
 const SECRET_KEY = /token|secret|password|passwd|authorization|cookie|api_?key|verifier|signature/i
 
 export function createLogger(options: {
@@ -22,23 +22,41 @@ export function createLogger(options: {
     (level: Exclude<LogLevel, 'silent'>): Write =>
     (event, fields = {}) => {
       if (LOG_LEVELS.indexOf(level) < lowest) return
-      const entry = { time: options.clock().toISOString(), level, event, ...clean(fields) }
-      options.write(options.pretty ? prettyLine(entry) : `${JSON.stringify(entry)}\n`)
+      const { error, ...rest } = fields
+      const told = cleanFields({ ...rest, error: describeError(error) }, 0)
+      const entry = { time: options.clock().toISOString(), level, event, ...told }
+      options.write(`${onOneLine(options.pretty ? prettyLine(entry) : JSON.stringify(entry))}\n`)
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-function clean(fields: Fields): Fields {
-  return Object.fromEntries(
+/** Deeper than any field of ours; it also ends what goes round in circles. */
+const MAX_DEPTH = 8
+
+const cleanFields = (fields: object, depth: number): Fields =>
+  Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined)
-      .map(([key, value]) => {
-        if (value instanceof Error || key === 'error') return [key, describeError(value)]
-        if (SECRET_KEY.test(key) && typeof value === 'string') return [key, '[hidden]']
-        return [key, value]
-      }),
+      .map(([key, value]) => [key, SECRET_KEY.test(key) && isContent(value) ? '[hidden]' : clean(value, depth)]),
   )
+
+const isContent = (value: unknown): boolean => typeof value === 'string' || (typeof value === 'object' && value !== null)
+
+function clean(value: unknown, depth: number): unknown {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Error) return describeError(value)
+  if (value instanceof Date || value instanceof URL) return value.toJSON()
+  if (depth === MAX_DEPTH) return '[deeper]'
+  return Array.isArray(value) ? value.map((item) => clean(item, depth + 1)) : cleanFields(value, depth + 1)
 }
+
+/**
+ * A value with a line break in it could forge a line, one with an escape sequence move the reader's cursor. JSON
+ * escapes the first 32 characters itself; the others are ends of lines to some readers.
+ */
+const onOneLine = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function prettyLine({ time, level, event, ...rest }: { time: string; level: string; event: string }): string {
   const details = Object.entries(rest).map(([key, value]) => {
@@ -46,5 +64,5 @@ function prettyLine({ time, level, event, ...rest }: { time: string; level: stri
     return `${key}=${text}`
   })
   const mark = level === 'info' ? '' : `${level.toUpperCase()} `
-  return `${[time.slice(11, 19), mark + event, ...details].join('  ')}\n`
+  return [time.slice(11, 19), mark + event, ...details].join('  ')
 }

@@ -7,7 +7,7 @@ import type { Tracing } from './tracing-port.ts'
 
 export function startTracing(options: { endpoint: URL; version: string }): Tracing {
   // The OTLP specification: signals live below the base endpoint.
-  const url = new URL('v1/traces', `${options.endpoint.href.replace(/\/?$/, '/')}`).href
+  const url = new URL('v1/traces', options.endpoint.href.replace(/\/?$/, '/')).href
   const provider = new NodeTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'svc', 'service.version': options.version }),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],

@@ -135,4 +135,3 @@ export const card = (title: string, body: Content, lead?: Content) =>
   </section>`
 
 const slug = (title: string): string => `about-${title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`
-

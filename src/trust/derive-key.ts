@@ -13,7 +13,6 @@ export type KeyPurpose =
   | 'mailed-link'
   | 'invitation'
   | 'page-forms'
-  | 'console-cookies'
 
 export function deriveKey(secrets: JwtSecrets, purpose: KeyPurpose): Uint8Array {
   const both = Buffer.concat([Buffer.from(secrets.jwtSecret, 'hex'), Buffer.from(secrets.jwtSigningKey, 'hex')])

@@ -6,12 +6,12 @@ import { SETTINGS } from '../../src/config.ts'
 import { ERRORS } from '../../src/contracts/errors.ts'
 import { brokenReferences } from './doc-references.ts'
 import type { World } from './doc-references.ts'
-import { filesUnder, readSourceFiles, readText, ROOT } from './source-tree.ts'
+import { filesUnder, readText, readTree, ROOT } from './source-tree.ts'
 
 const pages = ['README.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
 const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
 
-const sources = [...readSourceFiles().values(), readText('.ci/run')].join('\n')
+const sources = [...[...readTree().values()].map(({ text }) => text), readText('.ci/run')].join('\n')
 const declared = [...sources.matchAll(/\b(?:const|env\['|\$\{)\s*([A-Z][A-Z0-9_]+)\b/g)].map(
   ([, name = '']) => name,
 )

@@ -1,7 +1,7 @@
 /** Which room of the house may look into which: the table of docs/architecture.md as a checkable value. */
 import { Visitor } from 'vite'
-import { importsOf, programOf } from './source-tree.ts'
-import type { Files } from './source-tree.ts'
+import type { ESTree } from 'vite'
+import type { SourceFile, Tree } from './source-tree.ts'
 
 type Room = {
   holds: RegExp
@@ -25,7 +25,7 @@ const HTTP_PARTS = ['mount', 'answer', 'authenticate', 'context', 'read-input', 
 const TRANSPORTS =
   /^(?!(hono|@hono|@modelcontextprotocol|oidc-provider|openid-client|nodemailer|(node:)?(http|https|http2|net|tls|dgram))(\/|$))/
 
-export const ROOMS: Record<string, Room> = {
+const ROOMS: Record<string, Room> = {
   contracts: {
     holds: /^src\/contracts\//,
     sees: [],
@@ -67,7 +67,7 @@ export const ROOMS: Record<string, Room> = {
   },
   oauth: {
     holds: /^oauth\//,
-    sees: DOOR_SEES,
+    sees: [...DOOR_SEES, 'pages'],
     seesFiles: HTTP_PARTS,
     instead: 'doors do not know each other, and adapters come through needs',
   },
@@ -81,9 +81,14 @@ export const ROOMS: Record<string, Room> = {
     sees: ['contracts', 'trust', 'client'],
     instead: 'the MCP server is a client: call the gateway through src/client',
   },
+  pages: {
+    holds: /^src\/pages\//,
+    sees: ['contracts'],
+    instead: 'pages draw what they are given',
+  },
   console: {
     holds: /^src\/console\//,
-    sees: ['contracts', 'client'],
+    sees: ['contracts', 'client', 'pages'],
     instead: 'the console is a client: call the gateway through src/client',
   },
   cli: {
@@ -96,15 +101,16 @@ export const ROOMS: Record<string, Room> = {
     sees: ['contracts'],
     instead: 'observing knows nothing of what it observes',
   },
-  config: {
-    holds: /^src\/config\.ts$/,
-    sees: ['contracts'],
-    instead: 'settings are read first and know nothing of what they configure',
-  },
+  // What lies directly in src/ puts the parts together: it may look everywhere, and nobody may look at it.
   composition: {
-    holds: /^src\/(main|system|services|listener|first-run)\.ts$/,
+    holds: /^src\/[^/]+\.ts$/,
     sees: 'everything',
     instead: 'nothing of the product needs tests or scripts to run',
+  },
+  config: {
+    holds: /^src\/config\.ts$/,
+    sees: ['contracts', 'observe'],
+    instead: 'settings are read first and know nothing of what they configure',
   },
   // Not the product: these may look anywhere, and nobody of the product may look at them.
   workshop: {
@@ -115,17 +121,17 @@ export const ROOMS: Record<string, Room> = {
 }
 
 const roomOf = (path: string): string | undefined =>
-  // Backwards, because a unit test beside its source belongs to the workshop.
+  // Backwards, because the later rows are exceptions: config.ts in src/, a unit test beside its source.
   Object.keys(ROOMS).findLast((name) => ROOMS[name]?.holds.test(path))
 
 /** Every import that looks into a room it must not, as sentences. */
-export function forbiddenImports(files: Files): string[] {
-  return [...files].flatMap(([path, text]) => {
+export function forbiddenImports(tree: Tree): string[] {
+  return [...tree].flatMap(([path, { imports }]) => {
     const name = roomOf(path)
     const room = name === undefined ? undefined : ROOMS[name]
     if (name === undefined || !room)
       return [`${path} stands in no room: give it one in test/repository/rooms.ts`]
-    return importsOf(path, text)
+    return imports
       .filter((found) => !(found.ours ? maySee(name, room, path, found) : mayUse(room, found.to)))
       .map((found) => `${path} imports ${found.to}: ${room.instead}`)
   })
@@ -156,73 +162,70 @@ const coreOf = (path: string): string | undefined => /^src\/cores\/([^/]+)\//.ex
 const mayUse = (room: Room, specifier: string): boolean => room.packages?.test(specifier) ?? true
 
 /** Circles of imports that load each other; type imports are erased and cannot. */
-export function importCircles(files: Files): string[] {
+export function importCircles(tree: Tree): string[] {
   const circles: string[] = []
   const done = new Set<string>()
   const visit = (path: string, trail: readonly string[]) => {
     if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' -> '))
     if (done.has(path) || trail.includes(path)) return
-    const text = files.get(path)
-    if (text === undefined) return
-    for (const found of importsOf(path, text)) {
+    for (const found of tree.get(path)?.imports ?? []) {
       if (found.ours && !found.typeOnly) visit(found.to, [...trail, path])
     }
     done.add(path)
   }
-  for (const path of files.keys()) visit(path, [])
+  for (const path of tree.keys()) visit(path, [])
   return circles
 }
 
 /** Files of the product other than src/config.ts that read the environment. */
-export function readersOfTheEnvironment(files: Files): string[] {
-  return [...files]
-    .filter(([path, text]) => !mayReadEnvironment(path) && readsEnvironment(path, text))
+export function readersOfTheEnvironment(tree: Tree): string[] {
+  return [...tree]
+    .filter(([path, file]) => !['config', 'workshop'].includes(roomOf(path) ?? '') && readsEnvironment(file))
     .map(([path]) => path)
 }
 
-const mayReadEnvironment = (path: string): boolean => ['config', 'workshop'].includes(roomOf(path) ?? '')
-
-function readsEnvironment(path: string, text: string): boolean {
-  let reads = importsOf(path, text).some(({ to, typeOnly }) => !typeOnly && /^(node:)?process$/.test(to))
+function readsEnvironment({ imports, program }: SourceFile): boolean {
+  let reads = imports.some(({ to, typeOnly }) => !typeOnly && /^(node:)?process$/.test(to))
   new Visitor({
     MemberExpression: (node) => {
-      const { object, property } = node
-      const isEnv =
-        property.type === 'Identifier' ? property.name === 'env' : property.type !== 'PrivateIdentifier'
-      if (object.type === 'Identifier' && object.name === 'process' && (node.computed || isEnv)) reads = true
+      if (nameOf(node) === 'process.env' || (node.computed && nameOf(node.object) === 'process')) reads = true
     },
     VariableDeclarator: ({ id, init }) => {
-      if (id.type === 'ObjectPattern' && init?.type === 'Identifier' && init.name === 'process') reads = true
+      if (id.type === 'ObjectPattern' && nameOf(init) === 'process') reads = true
     },
-  }).visit(programOf(path, text))
+  }).visit(program)
   return reads
 }
 
+const REACHING_OUT = ['Date.now', 'performance.now', 'globalThis.fetch']
+
 /** Places in cores that ask the machine for the time or the network, which they should be given. */
-export function coresThatReachOut(files: Files): string[] {
-  return [...files]
-    .filter(([path]) => roomOf(path) === 'cores')
-    .flatMap(([path, text]) => {
-      const found: string[] = []
-      new Visitor({
-        CallExpression: ({ callee }) => {
-          if (callee.type === 'Identifier' && callee.name === 'fetch') found.push(`${path} calls fetch`)
-          if (callee.type === 'Identifier' && callee.name === 'Date') found.push(`${path} calls Date()`)
-        },
-        MemberExpression: ({ object, property }) => {
-          const name =
-            object.type === 'Identifier' && property.type === 'Identifier'
-              ? `${object.name}.${property.name}`
-              : ''
-          if (['Date.now', 'performance.now', 'globalThis.fetch'].includes(name))
-            found.push(`${path} calls ${name}`)
-        },
-        NewExpression: (node) => {
-          const isNow =
-            node.callee.type === 'Identifier' && node.callee.name === 'Date' && node.arguments.length === 0
-          if (isNow) found.push(`${path} calls new Date()`)
-        },
-      }).visit(programOf(path, text))
-      return found
-    })
+export function coresThatReachOut(tree: Tree): string[] {
+  const cores = [...tree].filter(([path]) => roomOf(path) === 'cores')
+  return cores.flatMap(([path, { program }]) => {
+    const found: string[] = []
+    new Visitor({
+      CallExpression: ({ callee }) => {
+        if (['fetch', 'Date'].includes(nameOf(callee))) found.push(`${path} calls ${nameOf(callee)}`)
+      },
+      MemberExpression: (node) => {
+        if (REACHING_OUT.includes(nameOf(node))) found.push(`${path} uses ${nameOf(node)}`)
+      },
+      // With an argument it only turns a number or a text into a date.
+      NewExpression: (node) => {
+        if (nameOf(node.callee) === 'Date' && node.arguments.length === 0)
+          found.push(`${path} says new Date()`)
+      },
+    }).visit(program)
+    return found
+  })
+}
+
+/** `a` or `a.b` as it is written, '' for anything longer. */
+function nameOf(node: ESTree.Node | null | undefined): string {
+  if (node?.type === 'Identifier') return node.name
+  if (node?.type !== 'MemberExpression' || node.computed) return ''
+  return node.object.type === 'Identifier' && node.property.type === 'Identifier'
+    ? `${node.object.name}.${node.property.name}`
+    : ''
 }

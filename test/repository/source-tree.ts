@@ -7,10 +7,12 @@ import type { ESTree } from 'vite'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Path from the root of the repository, with `/`, and the text of the file. */
-export type Files = ReadonlyMap<string, string>
+/** By path from the root of the repository, with `/`. */
+export type Tree = ReadonlyMap<string, SourceFile>
 
-export type Import = {
+export type SourceFile = { text: string; program: ESTree.Program; imports: readonly Import[] }
+
+type Import = {
   /** A path from the root for our own files, the specifier as written for packages. */
   to: string
   ours: boolean
@@ -20,10 +22,13 @@ export type Import = {
 
 const CODE_FOLDERS = ['src', 'mcp', 'oauth', 'db', 'test', 'scripts', 'bench']
 
-export function readSourceFiles(): Files {
+export function readTree(): Tree {
   const paths = CODE_FOLDERS.flatMap((folder) => filesUnder(folder)).filter((path) => path.endsWith('.ts'))
-  return new Map([...paths, 'drizzle.config.ts'].map((path) => [path, readText(path)]))
+  return treeOf([...paths, 'drizzle.config.ts'].map((path) => [path, readText(path)]))
 }
+
+export const treeOf = (files: readonly (readonly [path: string, text: string])[]): Tree =>
+  new Map(files.map(([path, text]) => [path, parse(path, text)]))
 
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
@@ -40,13 +45,13 @@ export function filesUnder(folder: string): string[] {
   }
 }
 
-export function programOf(path: string, text: string): ESTree.Program {
+function parse(path: string, text: string): SourceFile {
   const { program, errors } = parseSync(path, text)
   if (errors[0]) throw new Error(`${path} does not parse: ${errors[0].message}`)
-  return program
+  return { text, program, imports: importsOf(path, program) }
 }
 
-export function importsOf(path: string, text: string): Import[] {
+function importsOf(path: string, program: ESTree.Program): Import[] {
   const imports: Import[] = []
   const add = (source: ESTree.Node | null | undefined, typeOnly: boolean) => {
     if (source?.type !== 'Literal' || typeof source.value !== 'string') return
@@ -66,6 +71,6 @@ export function importsOf(path: string, text: string): Import[] {
         first?.type === 'Literal' && typeof first.value === 'string' && first.value.endsWith('.ts')
       if (node.callee.type === 'Identifier' && node.callee.name === 'URL' && isCode) add(first, false)
     },
-  }).visit(programOf(path, text))
+  }).visit(program)
   return imports
 }

@@ -21,7 +21,8 @@ export async function axeFindings(page: Page): Promise<string[]> {
   try {
     await debug.send('Runtime.evaluate', { expression: AXE })
     const { result, exceptionDetails } = await debug.send('Runtime.evaluate', {
-      expression: 'axe.run(document).then(({ violations }) => JSON.stringify(violations))',
+      expression:
+        'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations))',
       awaitPromise: true,
       returnByValue: true,
     })

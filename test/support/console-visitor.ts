@@ -17,7 +17,6 @@ export function openConsole(options: FakeOptions & { appUrl?: string; signInUrl?
     gateway: gateway.service,
     appUrl: new URL(appUrl),
     signInUrl: new URL(signInUrl),
-    cookieKey: new Uint8Array(32).fill(9),
     clock,
     version: '0.0.0',
   }

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { cpSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
@@ -81,8 +81,7 @@ export async function snapshot(): Promise<string> {
   const folder = join(ROOT, 'node_modules', '.cache', `svc-database-${version}-${hash}`)
   if (await isThere(folder)) return folder
 
-  const parent = join(ROOT, 'node_modules', '.cache')
-  await mkdir(parent, { recursive: true })
+  await mkdir(dirname(folder), { recursive: true })
   const partial = await mkdtemp(`${folder}.partial-`)
   try {
     const { sql, close } = await connect({ folder: partial })

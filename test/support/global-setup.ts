@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../db/connect.ts'
 import { migrate, readMigrations } from '../../db/migrate.ts'
@@ -34,7 +35,7 @@ async function setupPostgres(project: TestProject): Promise<() => Promise<void>>
   const template = `svc_test_${randomBytes(4).toString('hex')}`
   await onServer(url, `create database ${template}`)
   const { sql, close } = await connect({ url: databaseUrl(url, template) }, { poolSize: 1 })
-  await migrate(sql, await readMigrations(new URL('../../db/migrations', import.meta.url).pathname))
+  await migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
   await close()
   project.provide('postgres', { url, template })
   return async () => {

@@ -8,7 +8,8 @@ import { idPattern } from '../../contracts/ids.ts'
 import { PAGE_MAX } from '../../contracts/limits.ts'
 import { listMembers } from '../../contracts/members.ts'
 import { page } from '../layout.ts'
-import { badge, emptyState, filters, inputField, pager, selectField, table, time } from '../parts.ts'
+import { badge, emptyState, filters, pager, table, time } from '../parts.ts'
+import { inputField, selectField } from '../../pages/parts.ts'
 import { hasRole, organizationOf, visitOf, type ConsoleEnv } from '../visit.ts'
 
 type C = Context<ConsoleEnv>

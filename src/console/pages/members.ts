@@ -17,26 +17,8 @@ import { atLeast, GRANTABLE_ROLES, GrantableRole, RoleName, ROLES, type Role } f
 import { attempt, statusOf } from '../attempt.ts'
 import { actAndReturn, leaveFlash } from '../flash.ts'
 import { page } from '../layout.ts'
-import {
-  backField,
-  button,
-  card,
-  copyable,
-  day,
-  emptyState,
-  filters,
-  form,
-  inputField,
-  notice,
-  opens,
-  pager,
-  person,
-  problemNotice,
-  roleBadge,
-  ROLE_WORDS,
-  selectField,
-  table,
-} from '../parts.ts'
+import { backField, copyable, day, emptyState, filters, form, opens, pager, person, roleBadge, ROLE_WORDS, table } from '../parts.ts'
+import { button, card, inputField, notice, problemNotice, selectField } from '../../pages/parts.ts'
 import {
   backFrom,
   hasRole,

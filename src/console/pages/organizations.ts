@@ -6,19 +6,8 @@ import { chooseOrganization, createOrganization, listOrganizations } from '../..
 import { attempt, statusOf } from '../attempt.ts'
 import { leaveFlash } from '../flash.ts'
 import { page } from '../layout.ts'
-import {
-  badge,
-  button,
-  day,
-  emptyState,
-  personalForm,
-  inputField,
-  linkButton,
-  pager,
-  problemNotice,
-  roleBadge,
-  table,
-} from '../parts.ts'
+import { badge, day, emptyState, personalForm, pager, roleBadge, table } from '../parts.ts'
+import { button, inputField, linkButton, problemNotice } from '../../pages/parts.ts'
 import { text, visitOf, type ConsoleEnv } from '../visit.ts'
 
 type C = Context<ConsoleEnv>

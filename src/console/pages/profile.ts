@@ -10,19 +10,8 @@ import { attempt, statusOf } from '../attempt.ts'
 import { clearSession } from '../cookies.ts'
 import { actAndReturn, leaveFlash } from '../flash.ts'
 import { page } from '../layout.ts'
-import {
-  badge,
-  button,
-  card,
-  day,
-  personalForm,
-  inputField,
-  opens,
-  pager,
-  problemNotice,
-  table,
-  time,
-} from '../parts.ts'
+import { badge, day, personalForm, opens, pager, table, time } from '../parts.ts'
+import { button, card, inputField, problemNotice } from '../../pages/parts.ts'
 import { text, visitOf, type ConsoleEnv } from '../visit.ts'
 import { deviceName } from './device-name.ts'
 

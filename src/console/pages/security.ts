@@ -4,7 +4,8 @@ import { html } from 'hono/html'
 import { updateOrganization } from '../../contracts/organizations.ts'
 import { actAndReturn } from '../flash.ts'
 import { page } from '../layout.ts'
-import { badge, button, card, form, opens } from '../parts.ts'
+import { badge, form, opens } from '../parts.ts'
+import { button, card } from '../../pages/parts.ts'
 import { hasRole, organizationOf, text, visitOf, type ConsoleEnv } from '../visit.ts'
 
 type C = Context<ConsoleEnv>

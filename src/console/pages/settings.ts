@@ -6,7 +6,8 @@ import { updateOrganization } from '../../contracts/organizations.ts'
 import { attempt, statusOf } from '../attempt.ts'
 import { leaveFlash } from '../flash.ts'
 import { page } from '../layout.ts'
-import { button, card, choice, day, form, inputField, problemNotice, type Content } from '../parts.ts'
+import { day, form } from '../parts.ts'
+import { button, card, choice, inputField, problemNotice, type Content } from '../../pages/parts.ts'
 import { hasRole, organizationOf, text, visitOf, type ConsoleEnv } from '../visit.ts'
 
 type C = Context<ConsoleEnv>

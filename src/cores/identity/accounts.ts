@@ -1,7 +1,7 @@
 /** Accounts with a password: made from an invitation or at the first start, changed by their owner. */
 import { and, eq } from 'drizzle-orm'
 import { isUniqueViolation, type Transaction } from '../../../db/connect.ts'
-import { identities, passwords, users } from '../../../db/schema.ts'
+import { identities, mailedLinks, passwords, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { SIGN_IN_FAILURES_PER_EMAIL } from '../../contracts/limits.ts'
@@ -109,7 +109,7 @@ export const replacePassword =
     return {}
   }
 
-/** Every other session ends: changing a password is what people do when they fear somebody is in. */
+/** Every other session and every link to choose a password ends: people do this when they fear somebody is in. */
 export async function setPassword(
   tx: Transaction,
   clock: Clock,
@@ -122,5 +122,8 @@ export async function setPassword(
     .set({ hash, changedAt: clock() })
     .where(and(eq(passwords.userId, by.userId)))
   await endSessionsOf(tx, clock, by.userId, exceptSessionId)
+  await tx
+    .delete(mailedLinks)
+    .where(and(eq(mailedLinks.userId, by.userId), eq(mailedLinks.purpose, 'reset-password')))
   if (by.orgId !== null) await recordAudit(tx, clock, by, { orgId: by.orgId, action: 'password.changed' })
 }

@@ -1,7 +1,7 @@
 /** API tokens: made once and shown once, listed without their value, ended at once. */
 import { and, count, desc, eq, gt, ilike, isNull, lt, or } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { apiTokens, users } from '../../../db/schema.ts'
+import { apiTokens, memberships, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { TOKENS_PER_PERSON } from '../../contracts/limits.ts'
@@ -44,6 +44,7 @@ export const makeToken =
     withTransaction(needs.db, async (tx) => {
       const caller = asMember(who)
       const { orgId, userId } = caller
+      await lockMembership(tx, orgId, userId)
       const now = needs.clock()
       const roleCap = input.role_cap ?? (caller.role === 'member' ? 'viewer' : caller.role)
       if (!atLeast(caller.role, roleCap)) throw new ServiceError('FORBIDDEN', 'Nobody grants a role above their own')
@@ -64,6 +65,16 @@ export const makeToken =
       })
       return { ...presentToken(row, caller.userName), token }
     })
+
+/** One at a time: a burst stays below the limit, and no token slips past a removal that is under way. */
+async function lockMembership(tx: Transaction, orgId: string, userId: string): Promise<void> {
+  const [row] = await tx
+    .select({ role: memberships.role })
+    .from(memberships)
+    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+    .for('update')
+  if (!row) throw new ServiceError('FORBIDDEN')
+}
 
 /** Stores what proves the token, and says in the audit trail that it exists. */
 export async function keepToken(

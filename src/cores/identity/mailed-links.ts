@@ -12,6 +12,7 @@ import { joinByDomain } from '../organizations/index.ts'
 import { takeTry } from '../throttle.ts'
 import { withTransaction } from '../transaction.ts'
 import { setPassword } from './accounts.ts'
+import { workplaceOf } from './sessions.ts'
 import type { PasswordNeeds } from './sign-in-with-password.ts'
 
 export type LinkNeeds = Storage & Keys & Mail & Log & { readonly pagesUrl: URL }
@@ -83,18 +84,25 @@ export async function verifyAddress(needs: Storage & Keys, secret: string, reque
   })
 }
 
-/** Answers the same whether the address is known or not, and the mail leaves behind the answer's back. */
+/**
+ * Answers the same, and as soon, whether the address is known or not: everything that only a known one meets
+ * (its own throttle included) happens behind the answer's back.
+ */
 export async function askForReset(needs: LinkNeeds, caller: Pick<Caller, 'address'>, email: string): Promise<void> {
   if (!needs.mail) return
   await takeTry(needs, `reset-from:${caller.address}`, SIGN_IN_FAILURES_PER_ADDRESS)
+  mailReset(needs, needs.mail, email).catch((error: unknown) => {
+    needs.log.warn('password mail could not be sent', { error })
+  })
+}
+
+async function mailReset(needs: LinkNeeds, mail: NonNullable<LinkNeeds['mail']>, email: string): Promise<void> {
   const [known] = await needs.db.select().from(passwords).where(eq(passwords.email, email))
   if (!known) return
   await takeTry(needs, `mail:${email}`, MAILS_PER_ADDRESS)
   const link = await makeLink(needs, 'reset-password', known.userId, email)
   const text = `Open this link within an hour to choose a new password:\n\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.`
-  needs.mail({ to: email, subject: 'Choose a new password', text }).catch((error: unknown) => {
-    needs.log.warn('password mail could not be sent', { error })
-  })
+  await mail({ to: email, subject: 'Choose a new password', text })
 }
 
 export async function resetPassword(
@@ -113,7 +121,7 @@ export async function resetPassword(
       userId: user.id,
       userName: user.name,
       requestId,
-      orgId: user.lastOrgId,
+      orgId: (await workplaceOf(tx, user.id))?.org.id ?? null,
     }
     await setPassword(tx, needs.clock, by, hash)
     // Whoever opened the link reads that mailbox.

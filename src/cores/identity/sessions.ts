@@ -28,7 +28,7 @@ export async function startSession(
 ): Promise<SignedIn> {
   const now = needs.clock()
   const browserSecret = randomSecret()
-  const orgId = await organizationToBeginIn(tx, by.userId)
+  const orgId = (await workplaceOf(tx, by.userId))?.org.id ?? null
   const id = makeId('ses', now.getTime())
   await tx.insert(sessions).values({
     id,
@@ -48,15 +48,21 @@ export async function startSession(
   return { sessionId: id, browserSecret }
 }
 
-async function organizationToBeginIn(tx: Transaction, userId: string): Promise<string | null> {
-  const [row] = await tx
-    .select({ orgId: memberships.orgId })
+/** Where somebody works: in the organization last chosen while they belong to it, else in the first one they joined. */
+export async function workplaceOf(
+  db: Handle,
+  userId: string,
+  chosen: string | null | typeof users.lastOrgId = users.lastOrgId,
+) {
+  const [row] = await db
+    .select({ org: organizations, role: memberships.role })
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.userId))
+    .innerJoin(organizations, eq(organizations.id, memberships.orgId))
     .where(eq(memberships.userId, userId))
-    .orderBy(desc(sql`coalesce(${memberships.orgId} = ${users.lastOrgId}, false)`), asc(memberships.joinedAt))
+    .orderBy(sql`${memberships.orgId} is distinct from ${chosen}`, asc(memberships.joinedAt))
     .limit(1)
-  return row?.orgId ?? null
+  return row
 }
 
 const browserHash = (needs: Keys, secret: string) => keyedHash(needs.keyFor('browser-session'), secret)
@@ -81,14 +87,13 @@ export async function findBrowserSession(needs: SessionNeeds, browserSecret: str
 export async function sessionToken(db: Handle, needs: SessionNeeds, sessionId: string) {
   const now = needs.clock()
   const [row] = await db
-    .select({ session: sessions, user: users, org: organizations, role: memberships.role })
+    .select({ session: sessions, user: users })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
-    .leftJoin(memberships, and(eq(memberships.userId, users.id), eq(memberships.orgId, sessions.orgId)))
-    .leftJoin(organizations, eq(organizations.id, memberships.orgId))
     .where(and(eq(sessions.id, sessionId), isNull(sessions.endedAt), gt(sessions.expiresAt, now)))
   if (!row) throw new ServiceError('UNAUTHENTICATED')
-  const { session, user, org, role } = row
+  const { session, user } = row
+  const place = await workplaceOf(db, user.id, session.orgId)
   const expiresAt = new Date(
     Math.min(now.getTime() + USER_TOKEN_SECONDS * 1000, session.expiresAt.getTime()),
   )
@@ -97,7 +102,7 @@ export async function sessionToken(db: Handle, needs: SessionNeeds, sessionId: s
     token: await needs.userTokens.sign(claims, now, expiresAt),
     expires_at: expiresAt.toISOString(),
     user: { id: user.id, email: user.email, name: user.name },
-    organization: org && role ? { id: org.id, name: org.name, slug: org.slug, role } : null,
+    organization: place ? { id: place.org.id, name: place.org.name, slug: place.org.slug, role: place.role } : null,
   }
 }
 
@@ -169,7 +174,8 @@ export const endSession =
         .where(and(eq(sessions.id, id), eq(sessions.userId, personOf(caller)), isNull(sessions.endedAt)))
         .returning()
       if (!row) throw notFound()
-      if (row.orgId !== null) await recordAudit(tx, clock, caller, { orgId: row.orgId, action: 'session.ended' })
+      const place = await workplaceOf(tx, row.userId, row.orgId)
+      if (place) await recordAudit(tx, clock, caller, { orgId: place.org.id, action: 'session.ended' })
       return {}
     })
 

@@ -7,7 +7,7 @@ import type { Caller, Handler } from '../../contracts/operation.ts'
 import type { signInWithPassword } from '../../contracts/sessions.ts'
 import { joinByDomain } from '../organizations/index.ts'
 import type { PasswordHashing } from '../needs.ts'
-import { forgetTries, takeTry } from '../throttle.ts'
+import { forgetTries, giveBackTry, takeTry } from '../throttle.ts'
 import { withTransaction } from '../transaction.ts'
 import { sessionToken, startSession, type SessionNeeds, type SignedIn } from './sessions.ts'
 
@@ -33,8 +33,9 @@ export async function checkPassword(
     })
   }
   const byEmail = `password:${email}`
+  const byAddress = `password-from:${caller.address}`
   // Tries are taken before the check, so that parallel guesses count too; a success gives them back.
-  await takeTry(needs, `password-from:${caller.address}`, SIGN_IN_FAILURES_PER_ADDRESS)
+  await takeTry(needs, byAddress, SIGN_IN_FAILURES_PER_ADDRESS)
   await takeTry(needs, byEmail, SIGN_IN_FAILURES_PER_EMAIL)
   const [known] = await needs.db
     .select({ hash: passwords.hash, user: users })
@@ -46,6 +47,7 @@ export async function checkPassword(
     : await needs.passwords.verifyNothing(password)
   if (!known || !right) throw new ServiceError('UNAUTHENTICATED', 'E-mail or password is wrong')
   await forgetTries(needs, byEmail)
+  await giveBackTry(needs, byAddress, SIGN_IN_FAILURES_PER_ADDRESS)
   const { user } = known
   const by = { kind: 'user' as const, userId: user.id, userName: user.name, requestId: caller.requestId }
   return withTransaction(needs.db, async (tx) => {

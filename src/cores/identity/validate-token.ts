@@ -16,7 +16,7 @@ import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { apiTokenHash } from './api-tokens.ts'
-import type { SessionNeeds } from './sessions.ts'
+import { workplaceOf, type SessionNeeds } from './sessions.ts'
 
 export type ValidationNeeds = SessionNeeds & {
   /** Undefined where no MCP server belongs to this installation. */
@@ -144,9 +144,10 @@ async function endReplayedSession(
 ): Promise<void> {
   await withTransaction(needs.db, async (tx) => {
     await tx.update(sessions).set({ endedAt: needs.clock() }).where(eq(sessions.id, session.id))
-    if (session.orgId === null) return
+    const place = await workplaceOf(tx, user.id, session.orgId)
+    if (!place) return
     const by = { kind: 'user' as const, userId: user.id, userName: user.name, requestId }
-    await recordAudit(tx, needs.clock, by, { orgId: session.orgId, action: 'session.reused' })
+    await recordAudit(tx, needs.clock, by, { orgId: place.org.id, action: 'session.reused' })
   })
 }
 
@@ -167,13 +168,10 @@ async function validateApiToken(needs: ValidationNeeds, { token, organization, a
         ),
       )
   }
-  // Naming another organization than the token's own: as unknown as one that does not exist.
-  const meant = organization === undefined || [found.organization.id, found.organization.slug].includes(organization)
   return {
     kind: 'api_token' as const,
     user: found.user,
-    organization: meant ? found.organization : null,
-    role: meant ? found.role : null,
+    ...placeMeant(found, organization),
     scopes: found.row.scopes,
     audiences: found.row.audiences,
     expiresAt: found.row.expiresAt,
@@ -182,7 +180,7 @@ async function validateApiToken(needs: ValidationNeeds, { token, organization, a
 }
 
 /** The agent's credential is looked at again behind the assertion: it may have ended in the last 60 seconds. */
-async function validateActor(needs: ValidationNeeds, { token, audience }: Presented) {
+async function validateActor(needs: ValidationNeeds, { token, organization, audience }: Presented) {
   const actor = await needs.actorAssertions?.verify(token, needs.clock())
   if (!actor || actor.tokenId === undefined || (audience ?? 'api') !== 'api') throw refused()
   const found = await liveToken(needs, and(eq(apiTokens.orgId, actor.orgId), eq(apiTokens.id, actor.tokenId)))
@@ -190,8 +188,7 @@ async function validateActor(needs: ValidationNeeds, { token, audience }: Presen
   return {
     kind: 'actor' as const,
     user: found.user,
-    organization: found.organization,
-    role: found.role,
+    ...placeMeant(found, organization),
     // An assertion never opens more than its token does.
     scopes: actor.scopes.filter((scope) => found.row.scopes?.includes(scope) ?? true),
     audiences: ['api' as const],
@@ -199,6 +196,12 @@ async function validateActor(needs: ValidationNeeds, { token, audience }: Presen
     tokenId: found.row.id,
     clientId: actor.clientId,
   }
+}
+
+/** Naming another organization than the token's own: as unknown as one that does not exist. */
+function placeMeant({ organization, role }: Awaited<ReturnType<typeof liveToken>>, meant: string | undefined) {
+  const isMeant = meant === undefined || meant === organization.id || meant === organization.slug
+  return isMeant ? { organization, role } : { organization: null, role: null }
 }
 
 async function liveToken(needs: ValidationNeeds, which: ReturnType<typeof and>) {

@@ -1,7 +1,7 @@
 /** The operator opens an organization: name, e-mail domains, first owner. */
-import { and, asc, eq, isNotNull } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { memberships, users } from '../../../db/schema.ts'
+import { memberships, organizations, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operation.ts'
@@ -10,7 +10,7 @@ import { recordAudit } from '../audit/index.ts'
 import type { Clock } from '../needs.ts'
 import { withTransaction } from '../transaction.ts'
 import { claimDomains } from './domains.ts'
-import { insertOrganization } from './insert-organization.ts'
+import { insertWithFreeSlug } from './insert-organization.ts'
 import { handOverInvitation, insertInvitation, type InvitationNeeds } from './invitations.ts'
 import { presentForOperator } from './present.ts'
 
@@ -18,8 +18,8 @@ export const openOrganization =
   (needs: InvitationNeeds): Handler<typeof createOrganizationForAdmin> =>
   async (caller, { name, domains, admin_email, admin_name }) => {
     const { org, owner } = await withTransaction(needs.db, async (tx) => {
-      const row = await insertOrganization(tx, needs.clock, name)
-      if (!row) throw new ServiceError('CONFLICT', 'An organization with this name exists already')
+      await refuseNamesake(tx, name)
+      const row = await insertWithFreeSlug(tx, needs.clock, name)
       await claimDomains(tx, row.id, domains)
       await recordAudit(tx, needs.clock, caller, { orgId: row.id, action: 'organization.created', subject: name })
       if (admin_email === undefined) return { org: row, owner: null }
@@ -39,6 +39,18 @@ export const openOrganization =
       },
     }
   }
+
+/** By name, not by slug: names in another script all leave the same slug, and are different all the same. */
+async function refuseNamesake(tx: Transaction, name: string): Promise<void> {
+  // A request that is sent twice, say by a script that lost patience, waits here for its twin.
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`organization ${name.toLowerCase()}`}, 0))`)
+  const [namesake] = await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(sql`lower(${organizations.name}) = lower(${name})`)
+    .limit(1)
+  if (namesake) throw new ServiceError('CONFLICT', 'An organization with this name exists already')
+}
 
 /**
  * Only a verified address counts as "an existing user with that e-mail": an unverified one could have been

@@ -8,27 +8,16 @@ import { slugOf } from './slug.ts'
 
 type Row = typeof organizations.$inferSelect
 
-/** Undefined when the slug is taken: the caller decides whether that is a conflict or wants a number behind it. */
-export async function insertOrganization(
-  tx: Transaction,
-  clock: Clock,
-  name: string,
-  slug: string = slugOf(name),
-): Promise<Row | undefined> {
-  const now = clock()
-  const [row] = await tx
-    .insert(organizations)
-    .values({ id: makeId('org', now.getTime()), name, slug, createdAt: now })
-    .onConflictDoNothing({ target: organizations.slug })
-    .returning()
-  return row
-}
-
 /** Acme, acme-2, acme-3: two unrelated companies may share a name. */
 export async function insertWithFreeSlug(tx: Transaction, clock: Clock, name: string): Promise<Row> {
   const base = slugOf(name)
+  const now = clock()
   for (;;) {
-    const row = await insertOrganization(tx, clock, name, await freeSlug(tx, base))
+    const [row] = await tx
+      .insert(organizations)
+      .values({ id: makeId('org', now.getTime()), name, slug: await freeSlug(tx, base), createdAt: now })
+      .onConflictDoNothing({ target: organizations.slug })
+      .returning()
     // Somebody took the slug between the look and the insert; there is always a next one.
     if (row) return row
   }

@@ -1,0 +1,18 @@
+/** `npm run bench [name …]`: every claim about speed is a ratio, measured side by side in one run on one machine. */
+import { coldStart } from './cold-start.ts'
+import { gateway } from './gateway.ts'
+import { memory } from './memory.ts'
+
+const BENCHES: Record<string, () => Promise<string[]>> = { gateway, 'cold-start': coldStart, memory }
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => !(name in BENCHES))
+if (unknown.length > 0) {
+  console.error(`No bench called ${unknown.join(', ')}. There are: ${Object.keys(BENCHES).join(', ')}.`)
+  process.exit(5)
+}
+for (const [name, bench] of Object.entries(BENCHES)) {
+  if (asked.length > 0 && !asked.includes(name)) continue
+  console.log(`\n${name}`)
+  for (const line of await bench()) console.log(`  ${line}`)
+}

@@ -1,0 +1,99 @@
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { copySnapshot } from '../test/support/database.ts'
+import { backupEmbedded, restoreEmbedded } from './backup.ts'
+import { connect } from './connect.ts'
+
+/** Opening an engine takes half a second of a processor, and this machine may have other things to do. */
+const SLOW = { timeout: 120_000 }
+
+let home = ''
+let backup = ''
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-backup-'))
+  backup = join(home, 'svc.backup')
+  await copySnapshot(join(home, 'original'))
+  await inDatabase(
+    'original',
+    'create table story (told text); insert into story values (repeat(md5(random()::text), 9000))',
+  )
+  await backupEmbedded(join(home, 'original'), backup)
+})
+afterAll(() => rm(home, { recursive: true }))
+
+async function inDatabase(name: string, query: string): Promise<readonly object[]> {
+  const { sql, close } = await connect({ folder: join(home, name) })
+  const rows = await sql.query(query)
+  await close()
+  return rows
+}
+
+const STORY = 'select md5(told) from story'
+
+test('a restored database tells the same story, and the file is for its owner only', SLOW, async () => {
+  expect((await stat(backup)).mode & 0o777).toBe(0o600)
+  expect(await readdir(home)).not.toContainEqual(expect.stringContaining('partial'))
+  expect(await restoreEmbedded(backup, join(home, 'copy'))).toEqual({ keptAside: undefined })
+  expect(await inDatabase('copy', STORY)).toEqual(await inDatabase('original', STORY))
+})
+
+test('a database is replaced only when that is said, and is kept aside then', SLOW, async () => {
+  await copySnapshot(join(home, 'occupied'))
+  await inDatabase('occupied', 'create table mine (id int)')
+  await expect(restoreEmbedded(backup, join(home, 'occupied'))).rejects.toThrow('already holds a database')
+  const { keptAside } = await restoreEmbedded(backup, join(home, 'occupied'), { replace: true })
+  expect(await readdir(join(home, 'occupied'))).toEqual([
+    'db',
+    expect.stringMatching(/^db\.before-restore-\d{8}T\d{9}Z$/),
+  ])
+  expect(keptAside).toBe(join(home, 'occupied', (await readdir(join(home, 'occupied')))[1] ?? ''))
+  expect(await inDatabase('occupied', STORY)).toHaveLength(1)
+})
+
+const broken: [string, (sound: Buffer) => Buffer, string][] = [
+  ['is cut off', (sound) => sound.subarray(0, sound.length - 1_000), 'unexpected end of file'],
+  ['has wrong bytes', (sound) => Buffer.concat([sound.subarray(0, 99_000), sound.subarray(99_100)]), ''],
+  ['is something else', () => Buffer.from('Dear diary'), 'incorrect header check'],
+  [
+    'is another tar file',
+    (sound) => gzipSync(renamed(firstBlocks(sound), 0, 'notes')),
+    'not made by a backup of svc',
+  ],
+  [
+    'reaches outside',
+    (sound) => gzipSync(renamed(firstBlocks(sound), 1, '../evil')),
+    'not a file of a database',
+  ],
+  ['ends too early', (sound) => gzipSync(firstBlocks(sound)), 'ends too early'],
+]
+
+test.each(broken)('a file that %s is refused and nothing is changed', async (_, breakIt, reason) => {
+  const file = join(home, 'broken.backup')
+  await writeFile(file, breakIt(await readFile(backup)))
+  const target = join(home, 'untouched')
+  const refusal = restoreEmbedded(file, target)
+  await expect(refusal).rejects.toThrow('is not a sound backup of an embedded database, nothing was changed')
+  await expect(refusal).rejects.toThrow(reason)
+  expect(await readdir(target)).toEqual([])
+})
+
+test('an empty folder has nothing to back up', async () => {
+  await expect(backupEmbedded(join(home, 'nothing'), join(home, 'nothing.backup'))).rejects.toThrow(
+    'nothing to back up',
+  )
+})
+
+const firstBlocks = (sound: Buffer): Buffer => gunzipSync(sound).subarray(0, 100 * 512)
+
+/** A header with another name and the check sum that goes with it: a file made by hand, not a damaged one. */
+function renamed(tar: Buffer, entry: number, name: string): Buffer {
+  const header = tar.subarray(entry * 512, (entry + 1) * 512)
+  header.fill(0, 0, 100).write(name)
+  header.fill(' ', 148, 156)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  return tar
+}

@@ -1,0 +1,85 @@
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databaseUrl, onServer } from '../test/support/database.ts'
+import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
+import { connect, type Connection } from './connect.ts'
+import { isMigrated, migrate, readMigrations, type Migration } from './migrate.ts'
+
+let server: TestPostgres
+const open: Connection[] = []
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(async () => {
+  for (const { close } of open) await close()
+  await server.stop()
+})
+
+const migration = (name: string, ...statements: string[]): Migration => ({
+  name,
+  sha256: statements.join(),
+  statements,
+})
+const FIRST = migration(
+  '0000_people',
+  'create table people (id int)',
+  'create index people_by_id on people (id)',
+)
+const SECOND = migration('0001_pets', 'create table pets (id int)')
+
+async function database(name: string): Promise<Connection> {
+  await onServer(server.url, `create database ${name}`)
+  return again(name)
+}
+async function again(name: string): Promise<Connection> {
+  const connection = await connect({ url: databaseUrl(server.url, name) })
+  open.push(connection)
+  return connection
+}
+
+test('what is missing is applied once, in order, and the database knows whether it is ready', async () => {
+  const { sql } = await database('ordered')
+  expect(await isMigrated(sql, [FIRST])).toBe(false)
+  expect(await migrate(sql, [FIRST])).toEqual(['0000_people'])
+  expect(await isMigrated(sql, [FIRST])).toBe(true)
+  expect(await isMigrated(sql, [FIRST, SECOND])).toBe(false)
+  expect(await migrate(sql, [FIRST, SECOND])).toEqual(['0001_pets'])
+  expect(await migrate(sql, [FIRST, SECOND])).toEqual([])
+  // An old replica stays ready while a new one has migrated already.
+  expect(await isMigrated(sql, [FIRST])).toBe(true)
+})
+
+test('starters that come together share the work and never repeat it', async () => {
+  await database('together')
+  const starters = await Promise.all(Array.from({ length: 4 }, () => again('together')))
+  const applied = await Promise.all(starters.map(({ sql }) => migrate(sql, [FIRST, SECOND])))
+  expect(applied.flat().toSorted()).toEqual(['0000_people', '0001_pets'])
+})
+
+test('a migration that fails leaves nothing behind and is tried again', async () => {
+  const { sql } = await database('failing')
+  const broken = migration('0001_pets', 'create table pets (id int)', 'create table pets (id int)')
+  await expect(migrate(sql, [FIRST, broken])).rejects.toThrow('already exists')
+  expect(await migrate(sql, [FIRST, SECOND])).toEqual(['0001_pets'])
+})
+
+test('a database of a newer program is refused, and so is a migration whose text was changed', async () => {
+  const { sql } = await database('refused')
+  await migrate(sql, [FIRST, SECOND])
+  await expect(migrate(sql, [FIRST])).rejects.toThrow(
+    'This database is newer than this program: it holds the migration 0001_pets. Upgrade svc, or restore a backup made before.',
+  )
+  await expect(
+    migrate(sql, [migration('0000_people', 'create table persons (id int)'), SECOND]),
+  ).rejects.toThrow('The migration 0000_people was changed after it was applied')
+})
+
+test('the migrations of the program are read in the order of the journal', async () => {
+  const migrations = await readMigrations(fileURLToPath(new URL('./migrations', import.meta.url)))
+  expect(migrations[0]).toMatchObject({
+    name: expect.stringMatching(/^0000_/),
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  })
+  const { sql } = await database('product')
+  expect(await migrate(sql, migrations)).toEqual(migrations.map(({ name }) => name))
+})

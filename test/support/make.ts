@@ -1,0 +1,77 @@
+/** People, organizations and tokens for a test: every test makes its own and cleans up nothing. */
+import { randomBytes } from 'node:crypto'
+import { memberships, passwords, users } from '../../db/schema.ts'
+import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
+import type { Call } from '../../src/client/call.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { createOrganization } from '../../src/contracts/organizations.ts'
+import type { Role } from '../../src/contracts/roles.ts'
+import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { createToken } from '../../src/contracts/tokens.ts'
+import type { TestSystem } from './system.ts'
+
+export const unique = (word: string): string => `${word}-${randomBytes(5).toString('hex')}`
+
+export const PASSWORD = 'a few words for the tests'
+const passwordHash = argon2Passwords({ memoryKib: 64, passes: 1 }).hash(PASSWORD)
+
+export type Person = {
+  readonly userId: string
+  readonly email: string
+  readonly name: string
+  readonly token: string
+  readonly call: Call
+}
+
+export async function makePerson(
+  system: TestSystem,
+  given: { email?: string; name?: string; verified?: boolean } = {},
+): Promise<Person> {
+  const name = given.name ?? unique('person')
+  const email = given.email ?? `${name}@people.test`
+  const now = system.clock.now()
+  const userId = makeId('usr', now.getTime())
+  const emailVerifiedAt = (given.verified ?? true) ? now : null
+  await system.db.insert(users).values({ id: userId, email, emailVerifiedAt, name, createdAt: now })
+  await system.db.insert(passwords).values({ userId, email, hash: await passwordHash, changedAt: now })
+  return { userId, email, name, ...(await signedIn(system, email)) }
+}
+
+/** Another session of the same person. */
+export async function signedIn(system: TestSystem, email: string): Promise<{ token: string; call: Call }> {
+  const { token } = await system.as()(signInWithPassword, { email, password: PASSWORD })
+  return { token, call: system.as({ token }) }
+}
+
+export type Org = { readonly id: string; readonly name: string; readonly slug: string; readonly owner: Person }
+
+export async function makeOrganization(system: TestSystem, owner?: Person): Promise<Org> {
+  const person = owner ?? (await makePerson(system))
+  const { id, name, slug } = await person.call(createOrganization, { name: unique('Org') })
+  return { id, name, slug, owner: person }
+}
+
+export async function makeMember(system: TestSystem, org: Org, role: Role, person?: Person): Promise<Person> {
+  const member = person ?? (await makePerson(system))
+  await system.db.insert(memberships).values({
+    orgId: org.id,
+    userId: member.userId,
+    role,
+    joinedBy: 'invitation',
+    joinedAt: system.clock.now(),
+  })
+  return member
+}
+
+export async function makeApiToken(
+  system: TestSystem,
+  org: Org,
+  person: Person,
+  asked: Partial<Parameters<typeof createToken.input.parse>[0] & object> = {},
+): Promise<{ id: string; token: string; call: Call }> {
+  const made = await system.as({ token: person.token, organization: org.id })(createToken, {
+    name: unique('token'),
+    ...asked,
+  })
+  return { id: made.id, token: made.token, call: system.as({ token: made.token }) }
+}

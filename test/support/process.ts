@@ -1,0 +1,204 @@
+/** The real server as a process of its own: started, listened to, killed, and gone with the test that started it. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { caller, type Call, type CallAs } from '../../src/client/call.ts'
+import { overNetwork } from '../../src/client/service.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const LAUNCHER = join(ROOT, 'bin', 'server')
+
+/** The first start of an embedded database takes seconds, and other tests use the machine at the same time. */
+const READY_MS = 60_000
+
+export type Env = Record<string, string>
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+export type LogLine = { readonly event: string; readonly level: string } & Record<string, unknown>
+
+export type ServerProcess = {
+  readonly pid: number
+  readonly port: number
+  readonly metricsPort: number
+  /** Its address as a person writes it. */
+  readonly origin: string
+  readonly dataFolder: string
+  readonly stdout: () => string
+  readonly stderr: () => string
+  /** Those of its lines that are log lines. */
+  readonly logLines: () => LogLine[]
+  readonly exited: Promise<Exit>
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
+  readonly as: (who?: CallAs) => Call
+  /** Sends the signal and waits for the end. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<Exit & { readonly ms: number }>
+}
+
+export type Start = { readonly env?: Env; readonly args?: readonly string[] }
+export type Finished = Exit & { readonly stdout: string; readonly stderr: string }
+
+export type Processes = {
+  /** A folder that goes with the processes. */
+  readonly newFolder: () => Promise<string>
+  /** Resolves when the server says that it is ready. */
+  readonly start: (start: Start) => Promise<ServerProcess>
+  /** Does not wait: for servers that are to be killed on the way. */
+  readonly launch: (start: Start) => Promise<ServerProcess>
+  /** Waits for the end: for chores and refusals. */
+  readonly run: (start: Start) => Promise<Finished>
+  readonly cleanUp: () => Promise<void>
+}
+
+/** Give `cleanUp` to `afterEach` or `afterAll`: it kills what still runs and removes every folder. */
+export function processes(): Processes {
+  const running = new Set<Child>()
+  const folders: string[] = []
+
+  const newFolder = async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-process-'))
+    folders.push(folder)
+    return folder
+  }
+  const begin = async ({ env = {}, args = [] }: Start) => {
+    const PORT = env['PORT'] ?? String(await freePort())
+    const METRICS_PORT = env['METRICS_PORT'] ?? String(await freePort())
+    const home = await newFolder()
+    const SVC_DATA_DIR = env['SVC_DATA_DIR'] ?? join(home, 'data')
+    // Nothing of this test's own environment: a developer's settings must not decide what is proved.
+    const clean = { PATH: process.env['PATH'] ?? '', HOME: home }
+    const child = startChild([LAUNCHER, ...args], home, {
+      ...clean,
+      SVC_DATA_DIR,
+      ...env,
+      PORT,
+      METRICS_PORT,
+    })
+    running.add(child)
+    void child.exited.then(() => running.delete(child))
+    return { child, server: describe(child, Number(PORT), Number(METRICS_PORT), SVC_DATA_DIR) }
+  }
+
+  return {
+    newFolder,
+    async launch(start) {
+      return (await begin(start)).server
+    },
+    async start(start) {
+      const { child, server } = await begin(start)
+      await untilReady(child, server)
+      return server
+    },
+    async run(start) {
+      const { child } = await begin(start)
+      return { ...(await child.exited), stdout: child.stdout(), stderr: child.stderr() }
+    },
+    async cleanUp() {
+      const left = [...running]
+      for (const { process } of left) process.kill('SIGKILL')
+      await Promise.all(left.map(({ exited }) => exited))
+      await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true, force: true })))
+    },
+  }
+}
+
+type Child = {
+  readonly process: ChildProcess
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly exited: Promise<Exit>
+}
+
+/** Kills the process whose number it is given as soon as its own standard input ends, which is when we end. */
+const GUARD = 'cat >/dev/null; kill -KILL "$0" 2>/dev/null'
+
+function startChild(args: readonly string[], cwd: string, env: Env): Child {
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const guard = spawn('/bin/sh', ['-c', GUARD, String(child.pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  // `close` and not `exit`: by then everything it said has been heard.
+  const exited = new Promise<Exit>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      guard.kill('SIGKILL')
+      resolve({ code, signal })
+    })
+  })
+  return { process: child, stdout: () => stdout, stderr: () => stderr, exited }
+}
+
+function describe(child: Child, port: number, metricsPort: number, dataFolder: string): ServerProcess {
+  const origin = `http://localhost:${port}`
+  const service = overNetwork(new URL(origin))
+  return {
+    pid: child.process.pid!,
+    port,
+    metricsPort,
+    origin,
+    dataFolder,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    logLines: () => readLogLines(child.stdout()),
+    exited: child.exited,
+    fetch: (path, init) => fetch(new URL(path, origin), { redirect: 'manual', ...init }),
+    as: (who) => caller(service, who),
+    async stop(signal = 'SIGTERM') {
+      const began = performance.now()
+      child.process.kill(signal)
+      const exit = await child.exited
+      return { ...exit, ms: performance.now() - began }
+    },
+  }
+}
+
+async function untilReady(child: Child, server: ServerProcess): Promise<void> {
+  const deadline = AbortSignal.timeout(READY_MS)
+  let exit: Exit | undefined
+  void child.exited.then((how) => (exit = how))
+  while (!server.logLines().some(({ event }) => event === 'ready')) {
+    if (exit || deadline.aborted) {
+      const how = exit ? `ended with ${exit.code ?? exit.signal}` : 'did not get ready'
+      throw new Error(`The server ${how}:\n${server.stderr()}${server.stdout()}`)
+    }
+    await sleep(20)
+  }
+}
+
+function readLogLines(text: string): LogLine[] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as LogLine)
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((closed) => probe.close(closed))
+  return port
+}
+
+export type FirstWords = { readonly email: string; readonly password: string; readonly token: string }
+
+/** What the first start had to say, from a terminal or from the file it left. */
+export function readFirstWords(text: string): FirstWords {
+  const word = (pattern: RegExp) => {
+    const [, found] = pattern.exec(text) ?? []
+    if (found === undefined) throw new Error(`${pattern} is not in: ${text}`)
+    return found
+  }
+  return {
+    email: word(/E-mail {4}(\S+)/),
+    password: word(/Password {2}(\S+)/),
+    token: word(/Bearer (svc_\w+)/),
+  }
+}
+
+export const firstWordsIn = async ({ dataFolder }: Pick<ServerProcess, 'dataFolder'>): Promise<FirstWords> =>
+  readFirstWords(await readFile(join(dataFolder, 'first-run.txt'), 'utf8'))

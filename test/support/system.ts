@@ -1,0 +1,75 @@
+/** The whole system in one process, on the database of this test run, with a clock that tests move. */
+import { randomBytes } from 'node:crypto'
+import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
+import { caller, type Call, type CallAs } from '../../src/client/call.ts'
+import type { Service } from '../../src/client/service.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Message } from '../../src/cores/needs.ts'
+import { dispatcher } from '../../src/listener.ts'
+import { createLogger } from '../../src/observe/log.ts'
+import { createSystem, type Overrides, type System } from '../../src/system.ts'
+import { testDatabase } from './database.ts'
+
+export const OPERATOR_TOKEN = 'operator-token-of-the-tests-0123456789'
+export const ORIGIN = 'http://localhost:4000'
+
+export type TestSystem = {
+  readonly system: System
+  readonly db: Awaited<ReturnType<typeof testDatabase>>['db']
+  /** The listener without its socket: Host check, health, services by path. */
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
+  readonly service: Service
+  /** Calls operations through the gateway. */
+  readonly as: (who?: CallAs) => Call
+  readonly clock: { now(): Date; advance(seconds: number): void }
+  readonly mails: Message[]
+  readonly logLines: string[]
+  stop(): Promise<void>
+}
+
+/** Secrets of their own for each system, so that one test's rotation is not another's. */
+export const freshSecrets = () => ({
+  JWT_SECRET: randomBytes(32).toString('hex'),
+  JWT_SIGNING_KEY: randomBytes(32).toString('hex'),
+  ACTOR_ASSERTION_SECRET: randomBytes(32).toString('hex'),
+  DATA_KEY: randomBytes(32).toString('hex'),
+})
+
+export async function startSystem(
+  env: Record<string, string> = {},
+  overrides: Overrides & { withMail?: boolean } = {},
+): Promise<TestSystem> {
+  const { db, sql, kind } = await testDatabase()
+  let offsetMs = 0
+  const now = () => new Date(Date.now() + offsetMs)
+  const mails: Message[] = []
+  const logLines: string[] = []
+  const config = readConfig({
+    METRICS_PORT: 'off',
+    SVC_OPERATOR_TOKEN: OPERATOR_TOKEN,
+    // Never opened: the connection is given. It only keeps secrets from being written into a folder.
+    DATABASE_URL: 'postgres://unused.invalid/svc',
+    ...freshSecrets(),
+    ...env,
+  })
+  const log = createLogger({ level: 'debug', pretty: false, write: (line) => logLines.push(line), clock: now })
+  const system = await createSystem(config, log, {
+    clock: now,
+    connection: { db, sql, kind, close: async () => {} },
+    passwords: argon2Passwords({ memoryKib: 64, passes: 1 }),
+    mail: overrides.withMail ? async (message) => void mails.push(message) : null,
+    ...overrides,
+  })
+  const service = dispatcher(system)
+  return {
+    system,
+    db,
+    service,
+    fetch: (path, init) => service(new Request(new URL(path, ORIGIN), init)),
+    as: (who = {}) => caller((request) => service(new Request(new URL(new URL(request.url).pathname + new URL(request.url).search, ORIGIN), request)), who),
+    clock: { now, advance: (seconds) => void (offsetMs += seconds * 1000) },
+    mails,
+    logLines,
+    stop: () => system.stop(),
+  }
+}

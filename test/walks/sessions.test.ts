@@ -1,0 +1,376 @@
+/** Signing in, staying signed in, signing out; and what guessers, thieves and the curious meet instead. */
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import {
+  SESSION_ROTATION_GRACE_SECONDS,
+  SESSION_SECONDS,
+  SIGN_IN_CODE_SECONDS,
+  SIGN_IN_FAILURES_PER_ADDRESS,
+  SIGN_IN_FAILURES_PER_EMAIL,
+  USER_TOKEN_SECONDS,
+} from '../../src/contracts/limits.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { createOrganization } from '../../src/contracts/organizations.ts'
+import { changePassword, whoAmI } from '../../src/contracts/people.ts'
+import {
+  exchangeSignInCode,
+  listSessions,
+  rotateSession,
+  signInWithPassword,
+  signOut,
+  signOutEverywhere,
+} from '../../src/contracts/sessions.ts'
+import { answerTo } from '../support/answers.ts'
+import { makeApiToken, makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
+import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
+import { visitor } from '../support/visitor.ts'
+
+const UNAUTHENTICATED = { code: 'UNAUTHENTICATED' }
+
+let system: TestSystem
+const checks = { verified: 0, nothing: 0 }
+
+beforeAll(async () => {
+  const real = argon2Passwords({ memoryKib: 64, passes: 1 })
+  system = await startSystem(
+    { SVC_SERVICES: 'api-gateway,auth-service' },
+    {
+      passwords: {
+        ...real,
+        verify: (hash, password) => (checks.verified++, real.verify(hash, password)),
+        verifyNothing: (password) => (checks.nothing++, real.verifyNothing(password)),
+      },
+    },
+  )
+})
+
+afterAll(() => system.stop())
+
+const stranger = () => `${unique('nobody')}@people.test`
+const address = () => unique('address')
+const tryPassword = (email: string, password: string, from = address()) =>
+  answerTo(system, { address: from }, signInWithPassword, { email, password })
+
+describe('signing in with a password', () => {
+  test('answers a token that says who it is, in the organization the person works in', async () => {
+    const org = await makeOrganization(system)
+    const signIn = system.as({ address: address() })
+    const session = await signIn(signInWithPassword, {
+      email: ` ${org.owner.email.toUpperCase()} `,
+      password: PASSWORD,
+    })
+    expect(session).toMatchObject({
+      user: { id: org.owner.userId, email: org.owner.email, name: org.owner.name },
+      organization: { id: org.id, slug: org.slug, role: 'owner' },
+    })
+    const lifetime = (new Date(session.expires_at).getTime() - system.clock.now().getTime()) / 1000
+    expect(lifetime).toBeLessThanOrEqual(USER_TOKEN_SECONDS)
+    const me = await system.as({ token: session.token })(whoAmI, {})
+    expect(me).toMatchObject({
+      kind: 'user',
+      user: session.user,
+      organization: { id: org.id },
+      scopes: null,
+      audiences: ['api'],
+    })
+  })
+
+  test('an unknown address and a wrong password are one answer, and cost the same work', async () => {
+    const { email } = await makePerson(system)
+    const before = { ...checks }
+    const wrong = await tryPassword(email, 'not the password at all')
+    expect(checks).toEqual({ verified: before.verified + 1, nothing: before.nothing })
+    const unknown = await tryPassword(stranger(), 'not the password at all')
+    expect(checks).toEqual({ verified: before.verified + 1, nothing: before.nothing + 1 })
+    expect(unknown.status).toBe(401)
+    expect({ status: unknown.status, text: unknown.text }).toEqual({ status: wrong.status, text: wrong.text })
+    const names = (headers: Headers) => [...headers.keys()].toSorted()
+    expect(names(unknown.headers)).toEqual(names(wrong.headers))
+  })
+
+  test('is off where an identity provider is configured, unless it is switched on', async () => {
+    const { email } = await makePerson(system)
+    const provider = { OIDC_ISSUER: 'https://id.test', OIDC_CLIENT_ID: 'svc', OIDC_CLIENT_SECRET: 'shared' }
+    for (const [env, status] of [
+      [provider, 403],
+      [{ ...provider, PASSWORD_SIGN_IN: 'on' }, 201],
+    ] as const) {
+      const other = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service', ...env })
+      const { status: answered } = await answerTo(other, { address: address() }, signInWithPassword, {
+        email,
+        password: PASSWORD,
+      })
+      expect(answered).toBe(status)
+      await other.stop()
+    }
+  })
+})
+
+describe('guessing passwords', () => {
+  const guessFor = async (email: string) => {
+    for (let n = 0; n < SIGN_IN_FAILURES_PER_EMAIL.count; n++) {
+      expect((await tryPassword(email, 'a guess')).status).toBe(401)
+    }
+  }
+
+  test('for one address ends in 429 with Retry-After, wherever the guesses come from; time heals it', async () => {
+    const { email } = await makePerson(system)
+    const neighbour = await makePerson(system)
+    await guessFor(email)
+    const refused = await tryPassword(email, PASSWORD)
+    expect(refused.status).toBe(429)
+    const wait = Number(refused.headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(0)
+    expect(wait).toBeLessThanOrEqual(SIGN_IN_FAILURES_PER_EMAIL.seconds / SIGN_IN_FAILURES_PER_EMAIL.count)
+    expect((await tryPassword(neighbour.email, PASSWORD)).status).toBe(201)
+    system.clock.advance(wait)
+    expect((await tryPassword(email, PASSWORD)).status).toBe(201)
+  })
+
+  test('hammering a closed door does not keep it closed longer', async () => {
+    const email = stranger()
+    await guessFor(email)
+    const first = Number((await tryPassword(email, 'a guess')).headers.get('retry-after'))
+    for (let n = 0; n < 5; n++) expect((await tryPassword(email, 'a guess')).status).toBe(429)
+    system.clock.advance(first)
+    expect((await tryPassword(email, 'a guess')).status).toBe(401)
+  })
+
+  test('an address nobody has is counted like any other', async () => {
+    const email = stranger()
+    await guessFor(email)
+    expect((await tryPassword(email, 'a guess')).status).toBe(429)
+  })
+
+  test('a success forgets the failures before it', async () => {
+    const { email } = await makePerson(system)
+    for (let round = 0; round < 2; round++) {
+      for (let n = 1; n < SIGN_IN_FAILURES_PER_EMAIL.count; n++) await tryPassword(email, 'a typing error')
+      expect((await tryPassword(email, PASSWORD)).status).toBe(201)
+    }
+  })
+
+  test('from one network address ends in 429 for that address only; time heals it', async () => {
+    const from = address()
+    const { email } = await makePerson(system)
+    for (let n = 0; n < SIGN_IN_FAILURES_PER_ADDRESS.count; n++) {
+      // Signing in to an account of one's own in between does not wipe the count.
+      if (n === 25) expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
+      expect((await tryPassword(stranger(), 'a guess', from)).status).toBe(401)
+    }
+    const refused = await tryPassword(email, PASSWORD, from)
+    expect(refused.status).toBe(429)
+    expect((await tryPassword(email, PASSWORD)).status).toBe(201)
+    system.clock.advance(Number(refused.headers.get('retry-after')))
+    expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
+  })
+
+  test('an office behind one network address signs in as often as it likes', async () => {
+    const from = address()
+    const { email } = await makePerson(system)
+    for (let n = 0; n <= SIGN_IN_FAILURES_PER_ADDRESS.count; n++) {
+      expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
+    }
+  })
+
+  test('at an open browser’s "change password" is counted too', async () => {
+    const person = await makePerson(system)
+    const change = (current_password: string) =>
+      person.call(changePassword, { current_password, new_password: 'another few words here' })
+    for (let n = 0; n < SIGN_IN_FAILURES_PER_EMAIL.count; n++) {
+      await expect(change('a guess')).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    }
+    await expect(change(PASSWORD)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  })
+})
+
+describe('renewing a session', () => {
+  test('the old token works for the moment a tab needs, and the fresh one takes over', async () => {
+    const org = await makeOrganization(system)
+    const fresh = await org.owner.call(rotateSession, {})
+    expect(fresh.organization).toMatchObject({ id: org.id, role: 'owner' })
+    system.clock.advance(SESSION_ROTATION_GRACE_SECONDS - 5)
+    expect((await org.owner.call(whoAmI, {})).user.id).toBe(org.owner.userId)
+    system.clock.advance(10)
+    const { call } = { call: system.as({ token: fresh.token }) }
+    expect((await call(whoAmI, {})).user.id).toBe(org.owner.userId)
+    expect((await call(listSessions, {})).sessions).toHaveLength(1)
+  })
+
+  test('an old token after that is in two hands: the session ends, and the audit trail says so', async () => {
+    const org = await makeOrganization(system)
+    const { token } = await org.owner.call(rotateSession, {})
+    system.clock.advance(SESSION_ROTATION_GRACE_SECONDS + 1)
+    await expect(org.owner.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    await expect(system.as({ token })(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    const again = await signedIn(system, org.owner.email)
+    const { audit } = await again.call(listAudit, { org_id: org.id, action: 'session.reused' })
+    expect(audit).toMatchObject([{ actor: { kind: 'user', id: org.owner.userId } }])
+  })
+
+  test('of two tabs that renew at the same moment one does, and the other keeps what it has', async () => {
+    const { call } = await makePerson(system)
+    const both = await Promise.allSettled([call(rotateSession, {}), call(rotateSession, {})])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(both.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'CONFLICT' } })
+    expect((await call(whoAmI, {})).kind).toBe('user')
+  })
+
+  test('is for people: an API token has no session', async () => {
+    const org = await makeOrganization(system)
+    const { call } = await makeApiToken(system, org, org.owner)
+    await expect(call(rotateSession, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(call(signOut, { session_id: 'current' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+})
+
+describe('the end of a session', () => {
+  test('a token ends after half a day, a session after thirty', async () => {
+    const first = await makePerson(system)
+    system.clock.advance(USER_TOKEN_SECONDS + 1)
+    await expect(first.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+
+    const second = await makePerson(system)
+    let { token } = second
+    for (let passed = 0; passed < SESSION_SECONDS - USER_TOKEN_SECONDS; passed += USER_TOKEN_SECONDS / 2) {
+      ;({ token } = await system.as({ token })(rotateSession, {}))
+      system.clock.advance(USER_TOKEN_SECONDS / 2)
+    }
+    const last = await system.as({ token })(rotateSession, {})
+    expect(new Date(last.expires_at).getTime() - system.clock.now().getTime()).toBeLessThanOrEqual(
+      USER_TOKEN_SECONDS * 1000,
+    )
+    system.clock.advance(USER_TOKEN_SECONDS)
+    await expect(system.as({ token: last.token })(rotateSession, {})).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
+  test('signing out ends this session and no other', async () => {
+    const here = await makePerson(system)
+    const there = await signedIn(system, here.email)
+    await here.call(signOut, { session_id: 'current' })
+    await expect(here.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    expect((await there.call(whoAmI, {})).user.id).toBe(here.userId)
+  })
+
+  test('another session of one’s own can be ended by its id', async () => {
+    const here = await makePerson(system)
+    const there = await signedIn(system, here.email)
+    const { sessions } = await here.call(listSessions, {})
+    expect(sessions.map(({ current }) => current)).toEqual([false, true])
+    await here.call(signOut, { session_id: sessions[0]!.id })
+    await expect(there.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    expect((await here.call(listSessions, {})).sessions).toMatchObject([{ current: true }])
+  })
+
+  test('signing out everywhere ends all of them, API tokens stay', async () => {
+    const org = await makeOrganization(system)
+    const there = await signedIn(system, org.owner.email)
+    const token = await makeApiToken(system, org, org.owner)
+    expect(await org.owner.call(signOutEverywhere, {})).toEqual({ ended: 2 })
+    for (const { call } of [org.owner, there])
+      await expect(call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    expect((await token.call(whoAmI, {})).kind).toBe('api_token')
+  })
+
+  test('another person’s session is as unknown as one that never was', async () => {
+    const [mine, theirs] = [await makePerson(system), await makePerson(system)]
+    const { sessions } = await theirs.call(listSessions, {})
+    const end = (session_id: string) => answerTo(system, { token: mine.token }, signOut, { session_id })
+    const [foreign, unknown] = [await end(sessions[0]!.id), await end(makeId('ses', 0))]
+    expect(foreign.status).toBe(404)
+    expect(foreign.text).toBe(unknown.text)
+    expect((await theirs.call(whoAmI, {})).kind).toBe('user')
+  })
+
+  test('a changed password ends every session but the one it was changed in', async () => {
+    const here = await makePerson(system)
+    const there = await signedIn(system, here.email)
+    await here.call(changePassword, { current_password: PASSWORD, new_password: 'another few words here' })
+    await expect(there.call(whoAmI, {})).rejects.toMatchObject(UNAUTHENTICATED)
+    expect((await here.call(whoAmI, {})).kind).toBe('user')
+    expect((await tryPassword(here.email, PASSWORD)).status).toBe(401)
+    expect((await tryPassword(here.email, 'another few words here')).status).toBe(201)
+  })
+})
+
+describe('the code a person returns with', () => {
+  const verifier = 'v'.repeat(43)
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+
+  const codeFor = async (email: string, query: Record<string, string> = {}): Promise<string> => {
+    const back = await visitor(system).signIn(email, PASSWORD, {
+      return_to: `${ORIGIN}/console/done`,
+      state: 'kept',
+      ...query,
+    })
+    const location = new URL(back.headers.get('location') ?? '')
+    expect(location.pathname).toBe('/console/done')
+    expect(location.searchParams.get('state')).toBe('kept')
+    return location.searchParams.get('code') ?? ''
+  }
+  const swap = (code: string, code_verifier?: string) =>
+    system.as()(exchangeSignInCode, { code, code_verifier })
+
+  test('becomes a token, once', async () => {
+    const { email, userId } = await makePerson(system)
+    const code = await codeFor(email)
+    const session = await swap(code)
+    expect((await system.as({ token: session.token })(whoAmI, {})).user.id).toBe(userId)
+    await expect(swap(code)).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
+  test('of two who swap it at the same moment, one gets a token', async () => {
+    const { email } = await makePerson(system)
+    const code = await codeFor(email)
+    const both = await Promise.allSettled([swap(code), swap(code)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('is worth nothing after a minute', async () => {
+    const { email } = await makePerson(system)
+    const code = await codeFor(email)
+    system.clock.advance(SIGN_IN_CODE_SECONDS)
+    await expect(swap(code)).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
+  test('with a challenge belongs to whoever holds the verifier', async () => {
+    const { email } = await makePerson(system)
+    expect((await swap(await codeFor(email, { code_challenge: challenge }), verifier)).user.email).toBe(email)
+  })
+
+  test.each([
+    ['a wrong verifier', 'w'.repeat(43)],
+    ['no verifier', undefined],
+  ])('with %s is burnt: the right one comes too late', async (_what, wrong) => {
+    const { email } = await makePerson(system)
+    const code = await codeFor(email, { code_challenge: challenge })
+    await expect(swap(code, wrong)).rejects.toMatchObject(UNAUTHENTICATED)
+    await expect(swap(code, verifier)).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
+  test('dies with the session it was issued for', async () => {
+    const person = await makePerson(system)
+    const code = await codeFor(person.email)
+    await person.call(signOutEverywhere, {})
+    await expect(swap(code)).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
+  test.each(['https://evil.test/', `${ORIGIN}.evil.test/`, 'javascript:alert(1)', `${ORIGIN}@evil.test/`])(
+    'is never sent to %s',
+    async (return_to) => {
+      const page = await visitor(system).send(`/auth/sign-in?${new URLSearchParams({ return_to })}`)
+      expect(page.status).toBe(400)
+      expect(page.headers.get('location')).toBeNull()
+    },
+  )
+})
+
+test('a session that began before the first organization works in it as soon as there is one', async () => {
+  const person = await makePerson(system)
+  expect((await person.call(whoAmI, {})).organization).toBeNull()
+  const org = await person.call(createOrganization, { name: unique('Late') })
+  expect((await person.call(whoAmI, {})).organization?.id).toBe(org.id)
+  expect((await person.call(rotateSession, {})).organization?.id).toBe(org.id)
+})

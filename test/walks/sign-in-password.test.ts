@@ -1,0 +1,258 @@
+/** Signing in with a password, as the console and its reader see it. */
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  SESSION_SECONDS,
+  SIGN_IN_CODE_SECONDS,
+  SIGN_IN_FAILURES_PER_ADDRESS,
+  SIGN_IN_FAILURES_PER_EMAIL,
+} from '../../src/contracts/limits.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { exchangeSignInCode, listSessions, signOutEverywhere } from '../../src/contracts/sessions.ts'
+import { makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
+import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
+import { newWalker, PAGES, signInOnPage, type Page } from '../support/walker.ts'
+
+const DONE = `${ORIGIN}/console/sign-in/done`
+
+let system: TestSystem
+beforeAll(async () => {
+  system = await startSystem(PAGES)
+})
+afterAll(() => system.stop())
+
+/** How an application asks: PKCE, and a state to recognise the answer by. */
+function ask() {
+  const verifier = randomBytes(32).toString('base64url')
+  const state = randomBytes(16).toString('base64url')
+  const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+  const path = `/auth/sign-in?${new URLSearchParams({ return_to: DONE, state, code_challenge })}`
+  return { verifier, state, path }
+}
+
+const codeOf = (page: Page): string => page.location?.searchParams.get('code') ?? ''
+const exchange = (code: string, code_verifier?: string) =>
+  system.as()(exchangeSignInCode, { code, code_verifier })
+const refused = { code: 'UNAUTHENTICATED' }
+
+describe('the way back', () => {
+  test('a person signs in and returns with a code and the state, and the code becomes a token', async () => {
+    const person = await makePerson(system)
+    const { verifier, state, path } = ask()
+    const back = await signInOnPage(newWalker(system), person.email, path)
+    expect(back.status).toBe(303)
+    expect(back.location?.href.split('?')[0]).toBe(DONE)
+    expect(Object.fromEntries(back.location!.searchParams)).toEqual({ code: codeOf(back), state })
+    const { token, user } = await exchange(codeOf(back), verifier)
+    expect(user).toEqual({ id: person.userId, email: person.email, name: person.name })
+    expect(await system.as({ token })(whoAmI, {})).toMatchObject({
+      kind: 'user',
+      user: { id: person.userId },
+    })
+  })
+
+  test('the whole way round: the console asks, the person signs in, the console opens', async () => {
+    const { owner, name } = await makeOrganization(system)
+    const walker = newWalker(system)
+    const form = await walker.follow(await walker.open('/console'))
+    expect(form.url.pathname).toBe('/auth/sign-in')
+    const home = await walker.follow(
+      await walker.submit(form, 'Sign in', { email: owner.email, password: PASSWORD }),
+    )
+    expect([home.status, home.url.href]).toEqual([200, `${ORIGIN}/console`])
+    expect(home.words).toContain(name)
+  })
+
+  test('a code works once', async () => {
+    const { email } = await makePerson(system)
+    const { verifier, path } = ask()
+    const code = codeOf(await signInOnPage(newWalker(system), email, path))
+    await exchange(code, verifier)
+    await expect(exchange(code, verifier)).rejects.toMatchObject(refused)
+  })
+
+  test('a code works for sixty seconds', async () => {
+    const own = await startSystem(PAGES)
+    const { email } = await makePerson(own)
+    const { verifier, path } = ask()
+    const code = codeOf(await signInOnPage(newWalker(own), email, path))
+    own.clock.advance(SIGN_IN_CODE_SECONDS + 1)
+    await expect(own.as()(exchangeSignInCode, { code, code_verifier: verifier })).rejects.toMatchObject(
+      refused,
+    )
+    await own.stop()
+  })
+
+  test.each([
+    ['without', undefined],
+    ['with another', randomBytes(32).toString('base64url')],
+  ])('a code %s verifier is refused, and is spent by the try', async (_how, wrong) => {
+    const { email } = await makePerson(system)
+    const { verifier, path } = ask()
+    const code = codeOf(await signInOnPage(newWalker(system), email, path))
+    await expect(exchange(code, wrong)).rejects.toMatchObject(refused)
+    await expect(exchange(code, verifier)).rejects.toMatchObject(refused)
+  })
+
+  test('a code from a sign-in that has ended meanwhile is refused', async () => {
+    const person = await makePerson(system)
+    const { verifier, path } = ask()
+    const code = codeOf(await signInOnPage(newWalker(system), person.email, path))
+    await person.call(signOutEverywhere, {})
+    await expect(exchange(code, verifier)).rejects.toMatchObject(refused)
+  })
+
+  test('whoever is signed in already goes straight back, in the session that is there', async () => {
+    const person = await makePerson(system)
+    const walker = newWalker(system)
+    const [first, second] = [ask(), ask()]
+    const back = await signInOnPage(walker, person.email, first.path)
+    const again = await walker.open(second.path)
+    expect([again.status, again.location?.searchParams.get('state')]).toEqual([303, second.state])
+    const tokens = [
+      await exchange(codeOf(back), first.verifier),
+      await exchange(codeOf(again), second.verifier),
+    ]
+    const current = await Promise.all(
+      tokens.map(async ({ token }) => {
+        const { sessions } = await system.as({ token })(listSessions, {})
+        return sessions.find((session) => session.current)?.id
+      }),
+    )
+    expect(current[0]).toMatch(/^ses_/)
+    expect(current[1]).toBe(current[0])
+  })
+
+  test('nobody asked: the sign-in ends at the console', async () => {
+    const { email } = await makePerson(system)
+    const walker = newWalker(system)
+    const back = await signInOnPage(walker, email)
+    expect(back.location?.href).toBe(`${ORIGIN}/console`)
+    expect((await walker.open('/auth/sign-in')).location?.href).toBe(`${ORIGIN}/console`)
+  })
+
+  test('an application that is not known is told to the person, and nothing is sent there', async () => {
+    const walker = newWalker(system)
+    const page = await walker.open('/auth/sign-in?return_to=https://elsewhere.test/')
+    expect(page).toMatchObject({ status: 400, location: undefined, forms: [] })
+    expect(page.words).toContain('The application that sent you here is not known')
+  })
+})
+
+describe('staying signed in', () => {
+  test('signing out everywhere also ends the session of the browser', async () => {
+    const { email } = await makePerson(system)
+    const walker = newWalker(system)
+    await signInOnPage(walker, email)
+    const { call } = await signedIn(system, email)
+    await call(signOutEverywhere, {})
+    expect((await walker.open('/auth/sign-in')).status).toBe(200)
+  })
+
+  test('after thirty days the page asks again, whatever the browser still holds', async () => {
+    const own = await startSystem(PAGES)
+    const { email } = await makePerson(own)
+    const walker = newWalker(own)
+    await signInOnPage(walker, email)
+    const cookie = walker.jar.find('svc_auth')!
+    own.clock.advance(SESSION_SECONDS + 1)
+    expect(walker.jar.find('svc_auth')).toBeUndefined()
+    walker.jar.keep(`svc_auth=${cookie.value}; Path=/`, ORIGIN)
+    expect((await walker.open('/auth/sign-in')).status).toBe(200)
+    await own.stop()
+  })
+})
+
+describe('a wrong password', () => {
+  test('is said on the page, which keeps the address and forgets the password', async () => {
+    const { email } = await makePerson(system)
+    const { path, state } = ask()
+    const walker = newWalker(system)
+    const page = await signInOnPage(walker, email, path, 'not the words of this person')
+    expect([page.status, page.location, walker.jar.find('svc_auth')]).toEqual([401, undefined, undefined])
+    expect(page.words).toContain('E-mail or password is wrong')
+    expect(page.text).not.toContain('not the words of this person')
+    expect(page.forms[0]?.fields).toMatchObject({ email, password: '', return_to: DONE, state })
+    const back = await walker.submit(page, 'Sign in', { password: PASSWORD })
+    expect(back.location?.searchParams.get('state')).toBe(state)
+  })
+
+  test.each([
+    ['no e-mail address', { email: 'nobody', password: PASSWORD }],
+    ['an empty password', { email: 'nobody@people.test', password: '' }],
+    ['a password of a thousand characters', { email: 'nobody@people.test', password: 'x'.repeat(1000) }],
+  ])('%s is as wrong as any', async (_what, filled) => {
+    const walker = newWalker(system)
+    const page = await walker.submit(await walker.open('/auth/sign-in'), 'Sign in', filled)
+    expect(page.status).toBe(401)
+    expect(page.words).toContain('E-mail or password is wrong')
+  })
+
+  test('the address is compared without case and without spaces around it', async () => {
+    const name = unique('mixed')
+    await makePerson(system, { email: `${name}@people.test` })
+    expect((await signInOnPage(newWalker(system), ` ${name.toUpperCase()}@People.Test `)).status).toBe(303)
+  })
+
+  test('ten times: even the right one must wait, the page says how long, and then it works', async () => {
+    const own = await startSystem(PAGES)
+    const { email } = await makePerson(own)
+    // From everywhere: the count belongs to the account.
+    const wrong = () => signInOnPage(newWalker(own), email, '/auth/sign-in', 'a wrong one')
+    for (let time = 0; time < SIGN_IN_FAILURES_PER_EMAIL.count; time++) {
+      expect((await wrong()).status).toBe(401)
+    }
+    own.clock.advance(10)
+    const page = await signInOnPage(newWalker(own), email)
+    expect(page.status).toBe(429)
+    const seconds = Number(page.headers.get('retry-after'))
+    expect(page.words).toContain(`Try again in ${seconds} seconds.`)
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThanOrEqual(SIGN_IN_FAILURES_PER_EMAIL.seconds / SIGN_IN_FAILURES_PER_EMAIL.count)
+    expect(page.forms[0]?.fields).toMatchObject({ email, password: '' })
+    own.clock.advance(seconds)
+    expect((await signInOnPage(newWalker(own), email)).status).toBe(303)
+    await own.stop()
+  })
+
+  test('a success gives the tries back', async () => {
+    const { email } = await makePerson(system)
+    const enter = (password?: string) => signInOnPage(newWalker(system), email, '/auth/sign-in', password)
+    const nine = Array.from({ length: SIGN_IN_FAILURES_PER_EMAIL.count - 1 }, () => 'a wrong one')
+    for (const password of nine) await enter(password)
+    expect((await enter()).status).toBe(303)
+    for (const password of nine) expect((await enter(password)).status).toBe(401)
+    expect((await enter()).status).toBe(303)
+  })
+
+  test('fifty from one network address: it must wait, and other addresses need not', async () => {
+    const one = newWalker(system)
+    const { email } = await makePerson(system)
+    for (let time = 0; time < SIGN_IN_FAILURES_PER_ADDRESS.count; time++) {
+      const page = await signInOnPage(one, `${unique('nobody')}@people.test`)
+      expect(page.status).toBe(401)
+    }
+    expect((await signInOnPage(one, email)).status).toBe(429)
+    expect((await signInOnPage(newWalker(system), email)).status).toBe(303)
+  })
+})
+
+test('where passwords are switched off there is no form for them, and a form from before is refused', async () => {
+  const person = await makePerson(system)
+  const walker = newWalker(system)
+  const page = await walker.open('/auth/sign-in')
+  const off = await startSystem({ ...PAGES, PASSWORD_SIGN_IN: 'off', ...secretsOf(system) })
+  const there = newWalker(off)
+  expect((await there.open('/auth/sign-in')).forms).toEqual([])
+  there.jar.keep(`svc_visitor=${walker.jar.find('svc_visitor')!.value}; Path=/`, ORIGIN)
+  const refusal = await there.submit(page, 'Sign in', { email: person.email, password: PASSWORD })
+  expect(refusal.status).toBe(403)
+  expect(refusal.words).toContain('Password sign-in is switched off here')
+  await off.stop()
+})
+
+/** The same house after a restart with another setting. */
+function secretsOf({ system: { config } }: TestSystem): Record<string, string> {
+  const { JWT_SECRET = '', JWT_SIGNING_KEY = '', ACTOR_ASSERTION_SECRET = '', DATA_KEY = '' } = config
+  return { JWT_SECRET, JWT_SIGNING_KEY, ACTOR_ASSERTION_SECRET, DATA_KEY }
+}
