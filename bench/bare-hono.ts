@@ -3,4 +3,9 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 
 const app = new Hono().get('/api/v1/me', (c) => c.json({ kind: 'api_token' }))
-serve({ fetch: app.fetch, port: Number(process.argv[2]), hostname: '127.0.0.1', overrideGlobalObjects: false })
+serve({
+  fetch: app.fetch,
+  port: Number(process.argv[2]),
+  hostname: '127.0.0.1',
+  overrideGlobalObjects: false,
+})

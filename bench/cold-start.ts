@@ -1,6 +1,15 @@
 /** `npm start` on existing data until /readyz answers, against an empty Node process that opens the same database. */
 import { join } from 'node:path'
-import { file, freePort, inTemporaryFolder, median, run, startServer, untilAnswers, untilSays } from './programs.ts'
+import {
+  file,
+  freePort,
+  inTemporaryFolder,
+  median,
+  run,
+  startServer,
+  untilAnswers,
+  untilSays,
+} from './programs.ts'
 
 const ROUNDS = 7
 const TARGET = 1.5

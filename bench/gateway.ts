@@ -2,7 +2,17 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
-import { cpuSeconds, file, freePort, inTemporaryFolder, median, run, startServer, untilAnswers, type Program } from './programs.ts'
+import {
+  cpuSeconds,
+  file,
+  freePort,
+  inTemporaryFolder,
+  median,
+  run,
+  startServer,
+  untilAnswers,
+  type Program,
+} from './programs.ts'
 
 const REQUESTS = 3000
 const CONNECTIONS = 8
@@ -17,7 +27,10 @@ export const gateway = () =>
       await untilAnswers(`http://localhost:${ports[0]}/readyz`, ours)
       await untilAnswers(`http://127.0.0.1:${ports[1]}/api/v1/me`, bare)
       const token = /svc_\w+/.exec(readFileSync(join(folder, 'first-run.txt'), 'utf8'))![0]
-      const at = { ours: `http://localhost:${ports[0]}/api/v1/me`, bare: `http://127.0.0.1:${ports[1]}/api/v1/me` }
+      const at = {
+        ours: `http://localhost:${ports[0]}/api/v1/me`,
+        bare: `http://127.0.0.1:${ports[1]}/api/v1/me`,
+      }
       // Warm both: the first thousand requests are compiled, not served.
       await load(at.ours, token, 1000)
       await load(at.bare, token, 1000)

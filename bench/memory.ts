@@ -1,6 +1,15 @@
 /** Memory of the whole product at rest, against an empty Node process with the same database open. */
 import { join } from 'node:path'
-import { file, freePort, inTemporaryFolder, residentMiB, run, startServer, untilAnswers, untilSays } from './programs.ts'
+import {
+  file,
+  freePort,
+  inTemporaryFolder,
+  residentMiB,
+  run,
+  startServer,
+  untilAnswers,
+  untilSays,
+} from './programs.ts'
 
 const REST_MS = 5000
 

@@ -41,12 +41,20 @@ export function createAuthService(needs: AuthNeeds): Hono<HttpEnv> {
   for (const [method, path, show] of PAGES) mountPage(app, needs, method, path, show)
   for (const provider of needs.providers) {
     mountPage(app, needs, 'post', `/auth/${provider.name}`, (own, c) => leaveForProvider(own, c, provider))
-    mountPage(app, needs, 'get', `/auth/${provider.name}/callback`, (own, c) => returnFromProvider(own, c, provider))
+    mountPage(app, needs, 'get', `/auth/${provider.name}/callback`, (own, c) =>
+      returnFromProvider(own, c, provider),
+    )
   }
   return app
 }
 
-function mountPage(app: Hono<HttpEnv>, needs: AuthNeeds, method: 'get' | 'post', path: string, show: Page): void {
+function mountPage(
+  app: Hono<HttpEnv>,
+  needs: AuthNeeds,
+  method: 'get' | 'post',
+  path: string,
+  show: Page,
+): void {
   app[method](path, async (c) => {
     c.set('route', path)
     // Redirects too: they carry codes and set cookies.
@@ -69,7 +77,9 @@ function readable(needs: AuthNeeds, error: unknown): unknown {
   }
   if (error instanceof SignInUnavailable) {
     needs.log.warn('identity provider unavailable', { reason: error.reason })
-    return new ServiceError('TIMEOUT', 'Your identity provider cannot be reached now', { hint: 'Try again in a minute.' })
+    return new ServiceError('TIMEOUT', 'Your identity provider cannot be reached now', {
+      hint: 'Try again in a minute.',
+    })
   }
   return error
 }

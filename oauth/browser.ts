@@ -26,7 +26,10 @@ export async function signedInBrowser(needs: AuthNeeds, c: HttpContext) {
 }
 
 export const keepSignedIn = (needs: AuthNeeds, c: HttpContext, signedIn: SignedIn): void =>
-  setCookie(c, nameFor(needs, SESSION), signedIn.browserSecret, { ...attributes(needs), maxAge: SESSION_SECONDS })
+  setCookie(c, nameFor(needs, SESSION), signedIn.browserSecret, {
+    ...attributes(needs),
+    maxAge: SESSION_SECONDS,
+  })
 
 export function visitorOf(needs: AuthNeeds, c: HttpContext): string {
   const known = getCookie(c, nameFor(needs, VISITOR))
@@ -36,16 +39,19 @@ export function visitorOf(needs: AuthNeeds, c: HttpContext): string {
   return visitor
 }
 
-export const tokenFor = (needs: AuthNeeds, visitor: string): string => formToken(needs.keyFor('page-forms'), visitor)
+export const tokenFor = (needs: AuthNeeds, visitor: string): string =>
+  formToken(needs.keyFor('page-forms'), visitor)
 
 /** The fields of a form that our own page sent from this very browser; anything else is refused. */
 export async function readForm(needs: AuthNeeds, c: HttpContext): Promise<Record<string, string>> {
   if (!isSameOrigin(c.req.raw.headers, needs.pagesUrl)) throw foreignForm()
-  if (c.req.header('content-type')?.split(';')[0]?.trim() !== 'application/x-www-form-urlencoded') throw foreignForm()
+  if (c.req.header('content-type')?.split(';')[0]?.trim() !== 'application/x-www-form-urlencoded')
+    throw foreignForm()
   const text = new TextDecoder().decode(await readBytes(c.req.raw, 64 * 1024))
   const fields = Object.fromEntries(new URLSearchParams(text.replaceAll('%00', '')))
   const visitor = getCookie(c, nameFor(needs, VISITOR))
-  if (visitor === undefined || !isFormToken(needs.keyFor('page-forms'), visitor, fields.form)) throw foreignForm()
+  if (visitor === undefined || !isFormToken(needs.keyFor('page-forms'), visitor, fields.form))
+    throw foreignForm()
   return fields
 }
 
@@ -61,4 +67,5 @@ function isSameOrigin(headers: Headers, pagesUrl: URL): boolean {
   return headers.get('sec-fetch-site') === 'same-origin'
 }
 
-export const deviceOf = (c: HttpContext): string => (c.req.header('user-agent') ?? 'unknown device').replaceAll('\0', '')
+export const deviceOf = (c: HttpContext): string =>
+  (c.req.header('user-agent') ?? 'unknown device').replaceAll('\0', '')

@@ -1,5 +1,10 @@
 /** What the auth service needs, by name. */
-import type { LinkNeeds, PasswordNeeds, SignInProvider, ValidationNeeds } from '../src/cores/identity/index.ts'
+import type {
+  LinkNeeds,
+  PasswordNeeds,
+  SignInProvider,
+  ValidationNeeds,
+} from '../src/cores/identity/index.ts'
 import type { InvitationNeeds } from '../src/cores/organizations/index.ts'
 import type { Observation } from '../src/http/service-app.ts'
 

@@ -38,7 +38,11 @@ export async function migrateOnly(config: Config): Promise<void> {
 }
 
 /** The lock tells a running server apart from a stopped one: a copy of a database in motion is worth nothing. */
-async function withEmbedded(config: Config, chore: string, work: (folder: string) => Promise<void>): Promise<void> {
+async function withEmbedded(
+  config: Config,
+  chore: string,
+  work: (folder: string) => Promise<void>,
+): Promise<void> {
   if (config.DATABASE_URL !== undefined) {
     throw new Error(`${chore} is for the embedded database; for Postgres use pg_dump and pg_restore.`)
   }

@@ -9,13 +9,22 @@ import { LOG_LEVELS } from './observe/log.ts'
 export const SERVICE_NAMES = ['api-gateway', 'auth-service', 'console', 'worker'] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
-type Setting = { readonly schema: z.ZodType<unknown, string | undefined>; readonly says: string; readonly default?: string }
+type Setting = {
+  readonly schema: z.ZodType<unknown, string | undefined>
+  readonly says: string
+  readonly default?: string
+}
 
 const hexSecret = z
   .string()
-  .regex(/^[0-9a-f]{64}$/i, 'must be 32 random bytes as 64 hexadecimal digits, e.g. from `openssl rand -hex 32`')
+  .regex(
+    /^[0-9a-f]{64}$/i,
+    'must be 32 random bytes as 64 hexadecimal digits, e.g. from `openssl rand -hex 32`',
+  )
   .optional()
-const address = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).transform((text) => new URL(text))
+const address = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+  .transform((text) => new URL(text))
 /** Digits only: `Number` would read a blank as 0 and take 0x10 and 1e3 as well. */
 const whole = (min: number, max: number) =>
   z
@@ -30,7 +39,12 @@ const text = z.string().min(1)
 const list = <Item extends string>(item: z.ZodType<Item, string>) =>
   z
     .string()
-    .transform((all) => all.split(',').map((part) => part.trim()).filter(Boolean))
+    .transform((all) =>
+      all
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
     .pipe(z.array(item))
 
 /** Which, what for, and what happens without it. docs/operating.md shows this table. */
@@ -42,75 +56,204 @@ export const SETTINGS = {
   },
   HOST: { schema: text.default('127.0.0.1'), says: 'Address to listen on.', default: '127.0.0.1' },
   PORT: { schema: port.default(4000), says: 'Port to listen on.', default: '4000' },
-  METRICS_HOST: { schema: text.default('127.0.0.1'), says: 'Address of `/metrics`; loopback unless something scrapes from outside.', default: '127.0.0.1' },
+  METRICS_HOST: {
+    schema: text.default('127.0.0.1'),
+    says: 'Address of `/metrics`; loopback unless something scrapes from outside.',
+    default: '127.0.0.1',
+  },
   METRICS_PORT: {
     schema: z.union([z.literal('off'), port], 'must be a port from 0 to 65535, or off').default(4001),
     says: 'Port of `/metrics`, or `off`.',
     default: '4001',
   },
-  SVC_DATA_DIR: { schema: text.default('.svc'), says: 'Folder of the embedded database and of generated secrets.', default: './.svc' },
+  SVC_DATA_DIR: {
+    schema: text.default('.svc'),
+    says: 'Folder of the embedded database and of generated secrets.',
+    default: './.svc',
+  },
   DATABASE_URL: {
     schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgres://' }).optional(),
     says: 'Postgres to use instead of the embedded database.',
     default: 'embedded',
   },
-  DATABASE_POOL: { schema: whole(1, 200).default(10), says: 'Connections this process keeps to Postgres.', default: '10' },
+  DATABASE_POOL: {
+    schema: whole(1, 200).default(10),
+    says: 'Connections this process keeps to Postgres.',
+    default: '10',
+  },
   BASE_DOMAIN: {
     // The last label begins with a letter: 10.0.0.1 is an address, and nothing can be put in front of it.
-    schema: z.string().regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?$/i, 'must be a domain such as example.com').optional(),
+    schema: z
+      .string()
+      .regex(
+        /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?$/i,
+        'must be a domain such as example.com',
+      )
+      .optional(),
     says: 'Sets all public addresses at once: `auth.`, `api.` and `app.` below it.',
   },
-  API_URL: { schema: address.optional(), says: 'Public address of the HTTP API.', default: 'http://localhost:PORT' },
-  AUTH_URL: { schema: address.optional(), says: 'Public address of the auth service.', default: 'http://localhost:PORT' },
-  APP_URL: { schema: address.optional(), says: 'Public address of the console and of the sign-in pages.', default: 'http://localhost:PORT' },
+  API_URL: {
+    schema: address.optional(),
+    says: 'Public address of the HTTP API.',
+    default: 'http://localhost:PORT',
+  },
+  AUTH_URL: {
+    schema: address.optional(),
+    says: 'Public address of the auth service.',
+    default: 'http://localhost:PORT',
+  },
+  APP_URL: {
+    schema: address.optional(),
+    says: 'Public address of the console and of the sign-in pages.',
+    default: 'http://localhost:PORT',
+  },
   TRUSTED_PROXIES: {
     schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
     says: 'Proxies whose `X-Forwarded-For` is believed, as addresses or CIDR ranges.',
     default: 'none',
   },
-  AUTH_MODE: { schema: z.enum(['self', 'hosted']).default('self'), says: '`self`: our own auth service; `hosted`: the vendor’s.', default: 'self' },
-  AUTH_SERVICE_URL: { schema: address.optional(), says: 'Where the gateway validates tokens; may be an internal address.', default: 'AUTH_URL' },
-  AUTH_LOGIN_URL: { schema: address.optional(), says: 'Where sign-in sends people.', default: 'APP_URL/auth/sign-in' },
-  GATEWAY_URL: { schema: address.optional(), says: 'Where the console reaches the gateway; may be an internal address.', default: 'API_URL' },
-  JWT_SECRET: { schema: hexSecret, says: 'First secret of all tokens and sessions: 32 bytes as hex.', default: 'generated (embedded)' },
-  JWT_SIGNING_KEY: { schema: hexSecret, says: 'Second secret of all tokens and sessions: 32 bytes as hex.', default: 'generated (embedded)' },
-  ACTOR_ASSERTION_SECRET: { schema: hexSecret, says: 'Signs what the MCP server tells the gateway about an agent: 32 bytes as hex.', default: 'generated (embedded)' },
-  DATA_KEY: { schema: hexSecret, says: 'Seals what must be read back (database passwords, chat tokens): 32 bytes as hex.', default: 'generated (embedded)' },
+  AUTH_MODE: {
+    schema: z.enum(['self', 'hosted']).default('self'),
+    says: '`self`: our own auth service; `hosted`: the vendor’s.',
+    default: 'self',
+  },
+  AUTH_SERVICE_URL: {
+    schema: address.optional(),
+    says: 'Where the gateway validates tokens; may be an internal address.',
+    default: 'AUTH_URL',
+  },
+  AUTH_LOGIN_URL: {
+    schema: address.optional(),
+    says: 'Where sign-in sends people.',
+    default: 'APP_URL/auth/sign-in',
+  },
+  GATEWAY_URL: {
+    schema: address.optional(),
+    says: 'Where the console reaches the gateway; may be an internal address.',
+    default: 'API_URL',
+  },
+  JWT_SECRET: {
+    schema: hexSecret,
+    says: 'First secret of all tokens and sessions: 32 bytes as hex.',
+    default: 'generated (embedded)',
+  },
+  JWT_SIGNING_KEY: {
+    schema: hexSecret,
+    says: 'Second secret of all tokens and sessions: 32 bytes as hex.',
+    default: 'generated (embedded)',
+  },
+  ACTOR_ASSERTION_SECRET: {
+    schema: hexSecret,
+    says: 'Signs what the MCP server tells the gateway about an agent: 32 bytes as hex.',
+    default: 'generated (embedded)',
+  },
+  DATA_KEY: {
+    schema: hexSecret,
+    says: 'Seals what must be read back (database passwords, chat tokens): 32 bytes as hex.',
+    default: 'generated (embedded)',
+  },
   SVC_OPERATOR_TOKEN: {
     schema: z.string().min(32, 'must have at least 32 characters').optional(),
     says: 'Bearer of the operator’s own endpoints under `/api/v1/admin`.',
     default: 'those endpoints are closed',
   },
-  SVC_ADMIN_EMAIL: { schema: z.email().toLowerCase().optional(), says: 'E-mail of the first owner.', default: 'owner@svc.localhost' },
-  SVC_ADMIN_PASSWORD: { schema: z.string().min(PASSWORD_MIN, `must have at least ${PASSWORD_MIN} characters`).max(PASSWORD_MAX, `must have at most ${PASSWORD_MAX} characters`).optional(), says: 'Password of the first owner.', default: 'generated' },
-  SVC_ORG: { schema: DisplayName.optional(), says: 'Name of the first organization.', default: 'My organization' },
-  PASSWORD_SIGN_IN: { schema: flag.optional(), says: 'Whether people may sign in with a password.', default: 'on without an identity provider, else off' },
-  REDIRECT_BASE_URL: { schema: address.optional(), says: 'Base of the callback registered at identity providers.', default: 'APP_URL' },
-  ALLOWED_REDIRECT_BASE_URLS: { schema: list(z.url({ protocol: /^https?$/, error: 'must be http or https addresses' })).default([]), says: 'Further addresses to which a signed-in person may return, separated by commas.', default: 'APP_URL only' },
+  SVC_ADMIN_EMAIL: {
+    schema: z.email().toLowerCase().optional(),
+    says: 'E-mail of the first owner.',
+    default: 'owner@svc.localhost',
+  },
+  SVC_ADMIN_PASSWORD: {
+    schema: z
+      .string()
+      .min(PASSWORD_MIN, `must have at least ${PASSWORD_MIN} characters`)
+      .max(PASSWORD_MAX, `must have at most ${PASSWORD_MAX} characters`)
+      .optional(),
+    says: 'Password of the first owner.',
+    default: 'generated',
+  },
+  SVC_ORG: {
+    schema: DisplayName.optional(),
+    says: 'Name of the first organization.',
+    default: 'My organization',
+  },
+  PASSWORD_SIGN_IN: {
+    schema: flag.optional(),
+    says: 'Whether people may sign in with a password.',
+    default: 'on without an identity provider, else off',
+  },
+  REDIRECT_BASE_URL: {
+    schema: address.optional(),
+    says: 'Base of the callback registered at identity providers.',
+    default: 'APP_URL',
+  },
+  ALLOWED_REDIRECT_BASE_URLS: {
+    schema: list(z.url({ protocol: /^https?$/, error: 'must be http or https addresses' })).default([]),
+    says: 'Further addresses to which a signed-in person may return, separated by commas.',
+    default: 'APP_URL only',
+  },
   GOOGLE_CLIENT_ID: { schema: text.optional(), says: 'Sign-in with Google: client id.' },
   GOOGLE_CLIENT_SECRET: { schema: text.optional(), says: 'Sign-in with Google: client secret.' },
-  GOOGLE_AUTHORITY: { schema: address.optional(), says: 'Another address for Google’s OpenID service, for tests.', default: 'Google’s own' },
+  GOOGLE_AUTHORITY: {
+    schema: address.optional(),
+    says: 'Another address for Google’s OpenID service, for tests.',
+    default: 'Google’s own',
+  },
   MICROSOFT_CLIENT_ID: { schema: text.optional(), says: 'Sign-in with Microsoft: application id.' },
   MICROSOFT_CLIENT_SECRET: { schema: text.optional(), says: 'Sign-in with Microsoft: client secret.' },
   MICROSOFT_TENANT_ID: {
     schema: z
-      .union([z.enum(['common', 'organizations', 'consumers']), z.guid()], 'must be a UUID, common, organizations or consumers')
+      .union(
+        [z.enum(['common', 'organizations', 'consumers']), z.guid()],
+        'must be a UUID, common, organizations or consumers',
+      )
       .default('common'),
     says: 'Sign-in with Microsoft: tenant, a UUID or `common`, `organizations`, `consumers`.',
     default: 'common',
   },
-  MICROSOFT_AUTHORITY: { schema: address.optional(), says: 'Another address for Microsoft’s OpenID service, for tests.', default: 'Microsoft’s own' },
+  MICROSOFT_AUTHORITY: {
+    schema: address.optional(),
+    says: 'Another address for Microsoft’s OpenID service, for tests.',
+    default: 'Microsoft’s own',
+  },
   OIDC_ISSUER: { schema: address.optional(), says: 'Sign-in with any OpenID provider: its issuer.' },
   OIDC_CLIENT_ID: { schema: text.optional(), says: 'Sign-in with any OpenID provider: client id.' },
   OIDC_CLIENT_SECRET: { schema: text.optional(), says: 'Sign-in with any OpenID provider: client secret.' },
-  OIDC_TITLE: { schema: text.max(40).default('single sign-on'), says: 'Sign-in with any OpenID provider: words on the button.', default: 'single sign-on' },
-  SMTP_URL: { schema: z.url({ protocol: /^smtps?$/, error: 'must begin with smtp:// or smtps://' }).optional(), says: 'Mail server, e.g. `smtps://user:password@mail.example.com`.', default: 'no mail: links are shown instead' },
+  OIDC_TITLE: {
+    schema: text.max(40).default('single sign-on'),
+    says: 'Sign-in with any OpenID provider: words on the button.',
+    default: 'single sign-on',
+  },
+  SMTP_URL: {
+    schema: z.url({ protocol: /^smtps?$/, error: 'must begin with smtp:// or smtps://' }).optional(),
+    says: 'Mail server, e.g. `smtps://user:password@mail.example.com`.',
+    default: 'no mail: links are shown instead',
+  },
   MAIL_FROM: { schema: text.optional(), says: 'Sender of all mail; needed with SMTP_URL.' },
-  LOG_LEVEL: { schema: z.enum(LOG_LEVELS).default('info'), says: `Least important line to log: ${LOG_LEVELS.join(', ')}.`, default: 'info' },
-  LOG_FORMAT: { schema: z.enum(['json', 'text']).optional(), says: 'Form of log lines.', default: 'text on a terminal, else json' },
-  OTEL_EXPORTER_OTLP_ENDPOINT: { schema: address.optional(), says: 'OTLP/HTTP endpoint that receives traces.', default: 'no traces' },
-  STOP_SECONDS: { schema: whole(0, 600).default(25), says: 'How long a stop waits for requests that are under way.', default: '25' },
-  ARGON2_MEMORY_KIB: { schema: whole(64, 1_048_576).default(19_456), says: 'Memory argon2id uses for one password.', default: '19456' },
+  LOG_LEVEL: {
+    schema: z.enum(LOG_LEVELS).default('info'),
+    says: `Least important line to log: ${LOG_LEVELS.join(', ')}.`,
+    default: 'info',
+  },
+  LOG_FORMAT: {
+    schema: z.enum(['json', 'text']).optional(),
+    says: 'Form of log lines.',
+    default: 'text on a terminal, else json',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    schema: address.optional(),
+    says: 'OTLP/HTTP endpoint that receives traces.',
+    default: 'no traces',
+  },
+  STOP_SECONDS: {
+    schema: whole(0, 600).default(25),
+    says: 'How long a stop waits for requests that are under way.',
+    default: '25',
+  },
+  ARGON2_MEMORY_KIB: {
+    schema: whole(64, 1_048_576).default(19_456),
+    says: 'Memory argon2id uses for one password.',
+    default: '19456',
+  },
 } as const satisfies Record<string, Setting>
 
 type Settings = { [Key in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Key]['schema']> }
@@ -127,17 +270,21 @@ export class ConfigProblems extends Error {
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length} problem${problems.length === 1 ? '' : 's'}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
+    super(
+      `The configuration has ${problems.length} problem${problems.length === 1 ? '' : 's'}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    )
     this.problems = problems
   }
 }
 
-export function readConfig(env: Record<string, string | undefined>): Config {
+export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const shape = Object.fromEntries(Object.entries(SETTINGS).map(([key, { schema }]) => [key, schema]))
   // An empty variable means the same as none: compose files and charts leave such behind.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = z.object(shape).safeParse(given)
-  const problems = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path[0]?.toString()}: ${issue.message}`)
+  const problems = parsed.success
+    ? []
+    : parsed.error.issues.map((issue) => `${issue.path[0]?.toString()}: ${issue.message}`)
   // Problems between settings are looked for even where single ones are wrong: one start tells everything.
   const settings = (parsed.success ? parsed.data : looseSettings(shape, given)) as Settings
   const config = withAddresses(settings)
@@ -147,7 +294,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 }
 
 /** Every setting that is right by itself. */
-function looseSettings(shape: Record<string, z.ZodType>, given: Record<string, unknown>): Record<string, unknown> {
+function looseSettings(
+  shape: Record<string, z.ZodType>,
+  given: Record<string, unknown>,
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(shape).map(([key, schema]) => {
       const own = schema.safeParse(given[key])
@@ -196,7 +346,9 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
   const together = (keys: readonly (keyof Config)[]) => {
     const missing = keys.filter((key) => given[key] === undefined)
     if (missing.length > 0 && missing.length < keys.length) {
-      problems.push(`${missing.join(', ')}: needed together with ${keys.find((key) => given[key] !== undefined)}`)
+      problems.push(
+        `${missing.join(', ')}: needed together with ${keys.find((key) => given[key] !== undefined)}`,
+      )
     }
   }
   together(['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET'])
@@ -205,7 +357,8 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
   together(['SMTP_URL', 'MAIL_FROM'])
   if (config.SVC_SERVICES.length === 0) problems.push('SVC_SERVICES: names no service')
   if (config.AUTH_MODE === 'hosted') {
-    if (given['AUTH_SERVICE_URL'] === undefined) problems.push('AUTH_SERVICE_URL: needed with AUTH_MODE=hosted')
+    if (given['AUTH_SERVICE_URL'] === undefined)
+      problems.push('AUTH_SERVICE_URL: needed with AUTH_MODE=hosted')
     if (given['AUTH_LOGIN_URL'] === undefined) problems.push('AUTH_LOGIN_URL: needed with AUTH_MODE=hosted')
     if (config.SVC_SERVICES.includes('auth-service')) {
       problems.push('SVC_SERVICES: with AUTH_MODE=hosted the vendor runs the auth-service; leave it out')

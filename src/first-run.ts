@@ -88,7 +88,10 @@ async function settle(tx: Transaction, run: FirstRun, plan: Plan, hash: string):
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc first run', 0))`)
   const [fact] = await tx
     .insert(installationFacts)
-    .values({ name: 'first-run', value: { at: auth.clock().toISOString(), plan: plan.id } satisfies z.input<typeof Fact> })
+    .values({
+      name: 'first-run',
+      value: { at: auth.clock().toISOString(), plan: plan.id } satisfies z.input<typeof Fact>,
+    })
     .onConflictDoNothing()
     .returning()
   if (!fact) return false
@@ -97,7 +100,9 @@ async function settle(tx: Transaction, run: FirstRun, plan: Plan, hash: string):
   const userId = await insertUser(tx, auth.clock, { email: plan.email, name })
   await tx.insert(passwords).values({ userId, email: plan.email, hash, changedAt: auth.clock() })
   const founder = founderOf(userId, name, plan.email)
-  const org = await foundOrganization({ ...auth, db: tx })(founder, { name: config.SVC_ORG ?? 'My organization' })
+  const org = await foundOrganization({ ...auth, db: tx })(founder, {
+    name: config.SVC_ORG ?? 'My organization',
+  })
   if (plan.token !== null) {
     await keepToken(tx, auth, { ...founder, orgId: org.id }, plan.token, {
       name: 'First run',
@@ -161,7 +166,11 @@ async function wordsFor(run: FirstRun, plan: Plan): Promise<FirstWords> {
     ...(plan.password === null ? [] : [`  Password  ${plan.password}`]),
     ...(plan.token === null
       ? []
-      : ['', '  Try it:', `  curl -H 'Authorization: Bearer ${plan.token}' ${config.API_URL.origin}/api/v1/me`]),
+      : [
+          '',
+          '  Try it:',
+          `  curl -H 'Authorization: Bearer ${plan.token}' ${config.API_URL.origin}/api/v1/me`,
+        ]),
     '',
   ]
   if (terminal || (plan.password === null && plan.token === null)) {
@@ -171,7 +180,9 @@ async function wordsFor(run: FirstRun, plan: Plan): Promise<FirstWords> {
   await writePrivately(file, `${lines.join('\n')}\n`)
   const days = plan.tokenDays === 1 ? 'a day' : `${plan.tokenDays} days`
   return {
-    lines: [`First owner: ${plan.email}. Password and a token (good for ${days}) are in ${file}: read it, then delete it.`],
+    lines: [
+      `First owner: ${plan.email}. Password and a token (good for ${days}) are in ${file}: read it, then delete it.`,
+    ],
     wereSaid,
   }
 }

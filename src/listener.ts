@@ -97,7 +97,11 @@ const plain = (status: number, text: string): Response =>
   new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })
 
 /** Public addresses come from the configuration: a forged Host reaches nothing, so no page can be built from it. */
-function serviceFor({ config, services }: System, host: string, path: string): Service | 'unknown host' | undefined {
+function serviceFor(
+  { config, services }: System,
+  host: string,
+  path: string,
+): Service | 'unknown host' | undefined {
   const internal = [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
   let known = internal || isOwnAddress(host, config)
   for (const name of SERVICE_NAMES) {
@@ -111,7 +115,8 @@ function serviceFor({ config, services }: System, host: string, path: string): S
 }
 
 /** The address this process listens on, as health checks and neighbours on the same machine write it. */
-const isOwnAddress = (host: string, config: Config): boolean => host === `${config.HOST}:${config.PORT}` && isLoopback(config.HOST)
+const isOwnAddress = (host: string, config: Config): boolean =>
+  host === `${config.HOST}:${config.PORT}` && isLoopback(config.HOST)
 
 /** localhost, 127.0.0.1 and [::1] are one place, at the same port. */
 function bothLoopback(url: URL, host: string): boolean {

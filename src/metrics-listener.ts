@@ -10,7 +10,9 @@ export async function listenForMetrics({ config, metrics }: System): Promise<Lis
       response.writeHead(404).end()
       return
     }
-    void metrics.expose().then(({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text))
+    void metrics
+      .expose()
+      .then(({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text))
   })
   const port = await bind(server, config.METRICS_PORT, config.METRICS_HOST, 'METRICS_PORT')
   return { port, stop: () => closeGently(server, 1) }

@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   if (values.version) return say(VERSION)
   if (values.help) return say(HELP)
   if (command === 'settings') return say(settingsText())
-  const config = readConfig(process.env)
+  const config = readConfig()
   const log = createLogger({
     level: config.LOG_LEVEL,
     pretty: (config.LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json')) === 'text',
@@ -58,14 +58,17 @@ const say = (text: string): void => void process.stdout.write(`${text.trimEnd()}
 
 const settingsText = (): string =>
   Object.entries(SETTINGS)
-    .map(([key, setting]) => `${key}\n    ${setting.says}${'default' in setting ? ` Default: ${setting.default}.` : ''}`)
+    .map(
+      ([key, setting]) =>
+        `${key}\n    ${setting.says}${'default' in setting ? ` Default: ${setting.default}.` : ''}`,
+    )
     .join('\n')
 
 /** Usage errors leave by 5, as the client's do; everything else that stops the start by 1. */
 main().catch((error: unknown) => {
-  const isUsage = error instanceof TypeError && String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
+  const isUsage =
+    error instanceof TypeError && String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
   const text = error instanceof Error ? error.message : String(error)
   process.stderr.write(`${text}\n`)
   process.exitCode = isUsage || error instanceof ConfigProblems ? 5 : 1
 })
-

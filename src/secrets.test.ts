@@ -104,11 +104,10 @@ const NEEDED: [services: string, env: Record<string, string>, problems: string[]
     { ...POSTGRES, JWT_SECRET: hex('a'), JWT_SIGNING_KEY: hex('b') },
     ['ACTOR_ASSERTION_SECRET: needed by auth-service'],
   ],
-  ['console', {}, ['JWT_SECRET: needed by console', 'JWT_SIGNING_KEY: needed by console']],
   [
     'auth-service,console',
     { ...POSTGRES, ACTOR_ASSERTION_SECRET: hex('a') },
-    ['JWT_SECRET: needed by auth-service, console', 'JWT_SIGNING_KEY: needed by auth-service, console'],
+    ['JWT_SECRET: needed by auth-service', 'JWT_SIGNING_KEY: needed by auth-service'],
   ],
   ['api-gateway', HOSTED, ['ACTOR_ASSERTION_SECRET: needed by api-gateway']],
   ['api-gateway', {}, []],

@@ -45,7 +45,9 @@ async function keptSecrets(folder: string): Promise<Secrets> {
   if (text !== undefined) {
     const kept = Kept.safeParse(parseJson(text))
     if (kept.success) return kept.data
-    throw new Error(`${file} does not hold the four secrets any more. Restore it from a copy: without it every token ends.`)
+    throw new Error(
+      `${file} does not hold the four secrets any more. Restore it from a copy: without it every token ends.`,
+    )
   }
   const made = Object.fromEntries(SECRET_KEYS.map((key) => [key, randomBytes(32).toString('hex')]))
   await writePrivately(file, `${JSON.stringify(made, null, 2)}\n`)

@@ -22,7 +22,7 @@ export async function start(config: Config, log: Logger): Promise<void> {
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
     // Before the port opens: whoever reaches us finds an owner and not an empty house.
-    const terminal = process.stdout.isTTY === true
+    const terminal = process.stdout.isTTY
     const first = system.auth && (await firstRun({ config, auth: system.auth, terminal }))
     const listening = await listen(system)
     closers.push(() => listening.stop())
@@ -31,13 +31,16 @@ export async function start(config: Config, log: Logger): Promise<void> {
     log.info('ready', { services: config.SVC_SERVICES, port: listening.port, database: databaseWord(config) })
     log.info('stopping', { because: await stopAsked })
   } finally {
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.toReversed()) await close()
   }
   log.info('stopped')
 }
 
 /** Takes the data folder for this process, and opens the embedded database in it. */
-function sendForDatabase(config: Config, closers: (() => Promise<void> | void)[]): Promise<Embedded> | undefined {
+function sendForDatabase(
+  config: Config,
+  closers: (() => Promise<void> | void)[],
+): Promise<Embedded> | undefined {
   if (!isEmbedded(config)) return undefined
   const lock = lockDataFolder(config.SVC_DATA_DIR)
   closers.push(() => lock.release())
@@ -45,7 +48,12 @@ function sendForDatabase(config: Config, closers: (() => Promise<void> | void)[]
   // Whoever awaits it hears of a failure; until then it must not end the process as an unhandled one.
   embedded.catch(() => {})
   // Also where nobody came to connect to it: it would keep the process alive, and the folder in use without a lock.
-  closers.push(() => embedded.then((opened) => opened.close(), () => {}))
+  closers.push(() =>
+    embedded.then(
+      (opened) => opened.close(),
+      () => {},
+    ),
+  )
   return embedded
 }
 

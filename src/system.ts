@@ -49,7 +49,7 @@ const MIGRATIONS = fileURLToPath(new URL('../db/migrations', import.meta.url))
 export async function createSystem(config: Config, log: Logger, overrides: Overrides = {}): Promise<System> {
   const closers: (() => Promise<void> | void)[] = []
   const stop = async () => {
-    for (const close of closers.splice(0).reverse()) await close()
+    for (const close of closers.splice(0).toReversed()) await close()
   }
   try {
     return await build(config, log, overrides, closers, stop)
@@ -73,7 +73,8 @@ async function build(
   const secrets = await readSecrets(config)
   const keyFor = keyMaker(secrets)
 
-  const metrics = config.METRICS_PORT === 'off' ? undefined : (await import('./observe/metrics.ts')).createMetrics()
+  const metrics =
+    config.METRICS_PORT === 'off' ? undefined : (await import('./observe/metrics.ts')).createMetrics()
   const tracing = config.OTEL_EXPORTER_OTLP_ENDPOINT
     ? (await import('./observe/tracing.ts')).startTracing({
         endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
@@ -84,10 +85,14 @@ async function build(
   const observation = { log, metrics, tracing, clock }
 
   // Loaded while the database opens in its own thread: a start takes as long as the slower of the two.
-  const loaded = await Promise.all([...here].map(async (name) => [name, await SERVICES[name].load()] as const))
+  const loaded = await Promise.all(
+    [...here].map(async (name) => [name, await SERVICES[name].load()] as const),
+  )
 
   const migrations = await readMigrations(MIGRATIONS)
-  const connection = usesDatabase ? (overrides.connection ?? (await openDatabase(config, overrides.embedded))) : undefined
+  const connection = usesDatabase
+    ? (overrides.connection ?? (await openDatabase(config, overrides.embedded)))
+    : undefined
   if (connection && !overrides.connection) closers.push(() => connection.close())
   if (connection) {
     const applied = await migrate(connection.sql, migrations)
@@ -125,7 +130,11 @@ async function build(
       mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
       providers: createSignInProviders(providerSettings(config)),
       operatorToken: config.SVC_OPERATOR_TOKEN,
-      returnBases: [config.APP_URL, config.AUTH_URL, ...config.ALLOWED_REDIRECT_BASE_URLS.map((url) => new URL(url))],
+      returnBases: [
+        config.APP_URL,
+        config.AUTH_URL,
+        ...config.ALLOWED_REDIRECT_BASE_URLS.map((url) => new URL(url)),
+      ],
       appUrl: config.APP_URL,
       pagesUrl: config.REDIRECT_BASE_URL ?? config.APP_URL,
     }),
@@ -134,7 +143,8 @@ async function build(
       gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
       appUrl: config.APP_URL,
       apiUrl: config.API_URL,
-      signInUrl: config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL),
+      signInUrl:
+        config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL),
       version: VERSION,
     }),
     worker: () => ({ ...storage(), log, metrics }),
@@ -148,7 +158,9 @@ async function build(
 
   return {
     config,
-    services: new Map([...running].flatMap(([name, { service }]) => (service ? [[name, service] as const] : []))),
+    services: new Map(
+      [...running].flatMap(([name, { service }]) => (service ? [[name, service] as const] : [])),
+    ),
     readiness: () => readiness(connection, migrations),
     metrics,
     log,
@@ -203,7 +215,9 @@ function providerSettings(config: Config): Parameters<typeof createSignInProvide
   const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_TITLE } = config
   return {
     ...(GOOGLE_CLIENT_ID && GOOGLE_CLIENT_SECRET
-      ? { google: { clientId: GOOGLE_CLIENT_ID, clientSecret: GOOGLE_CLIENT_SECRET, ...at(GOOGLE_AUTHORITY) } }
+      ? {
+          google: { clientId: GOOGLE_CLIENT_ID, clientSecret: GOOGLE_CLIENT_SECRET, ...at(GOOGLE_AUTHORITY) },
+        }
       : {}),
     ...(MICROSOFT_CLIENT_ID && MICROSOFT_CLIENT_SECRET
       ? {
@@ -217,7 +231,12 @@ function providerSettings(config: Config): Parameters<typeof createSignInProvide
       : {}),
     ...(OIDC_ISSUER && OIDC_CLIENT_ID && OIDC_CLIENT_SECRET
       ? {
-          oidc: { issuer: OIDC_ISSUER.href, clientId: OIDC_CLIENT_ID, clientSecret: OIDC_CLIENT_SECRET, title: OIDC_TITLE },
+          oidc: {
+            issuer: OIDC_ISSUER.href,
+            clientId: OIDC_CLIENT_ID,
+            clientSecret: OIDC_CLIENT_SECRET,
+            title: OIDC_TITLE,
+          },
         }
       : {}),
   }

@@ -52,8 +52,8 @@ const strangerForms = (
   error: ServiceError | undefined,
   name: string,
 ) => html`${
-    needs.passwordSignIn &&
-    html`<form method="post" class="card">
+  needs.passwordSignIn &&
+  html`<form method="post" class="card">
       ${hidden}
       ${inputField({ name: 'name', label: 'Your name', autocomplete: 'name', required: true, value: name, problem: error })}
       ${inputField({
@@ -68,7 +68,7 @@ const strangerForms = (
       })}
       ${button('Create account and join')}
     </form>`
-  }
+}
   <p>
     Already have an account?
     ${linkButton(`/auth/sign-in?${new URLSearchParams({ return_to: here })}`, 'Sign in first', 'quiet')}
@@ -91,7 +91,12 @@ export async function takeInvitation(needs: AuthNeeds, c: HttpContext) {
         const problems = given.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
         throw new ServiceError('INVALID_REQUEST', 'Something is missing', { problems })
       }
-      const signedIn = await registerByInvitation(needs, { secret, ...given.data, device: deviceOf(c), requestId })
+      const signedIn = await registerByInvitation(needs, {
+        secret,
+        ...given.data,
+        device: deviceOf(c),
+        requestId,
+      })
       keepSignedIn(needs, c, signedIn)
     }
     return c.redirect(new URL('/console', needs.appUrl).href, 303)

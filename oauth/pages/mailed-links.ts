@@ -12,7 +12,8 @@ import type { AuthNeeds } from '../needs.ts'
 import { page } from './page.ts'
 import { hiddenFields } from './sign-in.ts'
 
-const hiddenFor = (needs: AuthNeeds, c: HttpContext) => hiddenFields({ form: tokenFor(needs, visitorOf(needs, c)) })
+const hiddenFor = (needs: AuthNeeds, c: HttpContext) =>
+  hiddenFields({ form: tokenFor(needs, visitorOf(needs, c)) })
 
 export const showForgot = (needs: AuthNeeds, c: HttpContext) =>
   page(c, {

@@ -38,7 +38,12 @@ export async function showSignIn(needs: AuthNeeds, c: HttpContext) {
   return signInPage(needs, c, back)
 }
 
-function signInPage(needs: AuthNeeds, c: HttpContext, back: Return | undefined, refused?: { error: unknown; email: string }) {
+function signInPage(
+  needs: AuthNeeds,
+  c: HttpContext,
+  back: Return | undefined,
+  refused?: { error: unknown; email: string },
+) {
   const error = refused?.error instanceof ServiceError ? refused.error : undefined
   const token = tokenFor(needs, visitorOf(needs, c))
   const hidden = hiddenFields({ form: token, ...(back ? writeReturn(back) : {}) })
@@ -103,7 +108,12 @@ export async function leaveForProvider(needs: AuthNeeds, c: HttpContext, provide
   const back = returnAsked(needs, fields)
   const { url, ...secrets } = await provider.begin(callbackOf(needs, provider))
   const returnTo = JSON.stringify(back ? writeReturn(back) : {})
-  await rememberAttempt(needs, { ...secrets, provider: provider.name, returnTo, browser: visitorOf(needs, c) })
+  await rememberAttempt(needs, {
+    ...secrets,
+    provider: provider.name,
+    returnTo,
+    browser: visitorOf(needs, c),
+  })
   return c.redirect(url.href, 303)
 }
 
@@ -111,9 +121,13 @@ export async function returnFromProvider(needs: AuthNeeds, c: HttpContext, provi
   const state = c.req.query('state') ?? ''
   const attempt = await takeAttempt(needs, { provider: provider.name, state, browser: visitorOf(needs, c) })
   if (!attempt) {
-    throw new ServiceError('INVALID_REQUEST', 'This sign-in was not begun in this browser, or it took too long', {
-      hint: 'Start again from the sign-in page.',
-    })
+    throw new ServiceError(
+      'INVALID_REQUEST',
+      'This sign-in was not begun in this browser, or it took too long',
+      {
+        hint: 'Start again from the sign-in page.',
+      },
+    )
   }
   const redirectUri = callbackOf(needs, provider)
   // From configuration, not from the request: a proxy may have changed host and scheme.

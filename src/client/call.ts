@@ -1,6 +1,6 @@
 /** The one typed way to call an operation, in this process or across the network. */
 import type * as z from 'zod'
-import { ERRORS, ServiceError, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
+import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import type { Door, Operation } from '../contracts/operation.ts'
 import { ADDRESS_HEADER, INSIDE, type Service } from './service.ts'
 
@@ -24,7 +24,7 @@ export type Call = <I extends z.ZodObject, O extends z.ZodObject>(
 export const caller =
   (service: Service, as: CallAs = {}): Call =>
   async (operation, input) => {
-    const response = await service(requestFor(operation, input as Record<string, unknown>, as))
+    const response = await service(requestFor(operation, input, as))
     if (response.status === 204) return operation.output.parse({})
     const body: unknown = await response.json().catch(() => undefined)
     if (response.ok) return operation.output.parse(body)
@@ -50,7 +50,7 @@ function requestFor(operation: Operation, input: Record<string, unknown>, as: Ca
   set('user-agent', as.userAgent)
   if (operation.http.method === 'get' || operation.http.method === 'delete') {
     for (const [key, value] of Object.entries(rest)) {
-      if (value !== undefined) url.searchParams.set(key, String(value))
+      if (value !== undefined) url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
     }
     return new Request(url, { method: operation.http.method.toUpperCase(), headers })
   }
@@ -70,7 +70,7 @@ function errorFrom(response: Response, body: unknown): ServiceError {
     })
   }
   const wait = Number(response.headers.get('retry-after'))
-  return new ServiceError(said.code as ErrorCode, said.message, {
+  return new ServiceError(said.code, said.message, {
     hint: said.hint,
     problems: said.problems,
     retryAfterSeconds: Number.isFinite(wait) && wait > 0 ? wait : undefined,

@@ -9,9 +9,14 @@ test('what was packed comes back as it was', () => {
   expect(unpack(Shape, pack(flash))).toEqual(flash)
 })
 
-test.each([undefined, '', '.', 'abc', pack('text'), pack({ kind: 'evil', text: 'x' }), pack({ kind: 'done' })])(
-  '%j is not what we packed',
-  (text) => {
-    expect(unpack(Shape, text)).toBeUndefined()
-  },
-)
+test.each([
+  undefined,
+  '',
+  '.',
+  'abc',
+  pack('text'),
+  pack({ kind: 'evil', text: 'x' }),
+  pack({ kind: 'done' }),
+])('%j is not what we packed', (text) => {
+  expect(unpack(Shape, text)).toBeUndefined()
+})

@@ -21,7 +21,12 @@ import { safeNext } from './safe-next.ts'
 import { callFor, enter, visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
-const AttemptShape = z.object({ state: z.string(), verifier: z.string(), next: z.string(), until: z.number() })
+const AttemptShape = z.object({
+  state: z.string(),
+  verifier: z.string(),
+  next: z.string(),
+  until: z.number(),
+})
 type Attempt = z.output<typeof AttemptShape>
 
 /** One cookie per attempt, so that tabs signing in at the same moment do not overwrite each other. */

@@ -36,7 +36,11 @@ export const AuditEntry = z.object({
   at: Time,
   action: AuditActionName,
   actor: z
-    .object({ kind: z.enum(['user', 'api_token', 'actor', 'operator', 'system']), id: z.string().nullable(), name: z.string() })
+    .object({
+      kind: z.enum(['user', 'api_token', 'actor', 'operator', 'system']),
+      id: z.string().nullable(),
+      name: z.string(),
+    })
     .describe('Who did it, and by which kind of credential.'),
   subject: z.string().nullable().describe('What it was done to: a person, a token, a role.'),
   request_id: z.string().nullable(),

@@ -75,7 +75,8 @@ export const ERRORS = {
     exit: 1,
     says: 'Too many requests; wait and try again',
     user: 'Wait as many seconds as `Retry-After` says.',
-    operator: 'If honest people meet it, check TRUSTED_PROXIES: behind a proxy everybody may share one address.',
+    operator:
+      'If honest people meet it, check TRUSTED_PROXIES: behind a proxy everybody may share one address.',
   },
   QUOTA_EXCEEDED: {
     status: 429,

@@ -38,7 +38,9 @@ export type Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodObject
   }
 }
 
-export const operation = <I extends z.ZodObject, O extends z.ZodObject>(o: Operation<I, O>): Operation<I, O> => o
+export const operation = <I extends z.ZodObject, O extends z.ZodObject>(
+  o: Operation<I, O>,
+): Operation<I, O> => o
 
 /** The door a caller came through; the activity trail shows it. */
 export type Door = 'console' | 'cli' | 'api' | 'mcp'

@@ -94,7 +94,10 @@ const Domain = z
   .trim()
   .toLowerCase()
   .max(253)
-  .regex(/^(?=.*\.)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/, 'must be a domain such as example.com')
+  .regex(
+    /^(?=.*\.)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/,
+    'must be a domain such as example.com',
+  )
 
 const AdminOrganization = z.object({
   ...OrganizationFields,

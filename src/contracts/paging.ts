@@ -13,11 +13,18 @@ export const pageOutput = {
 }
 
 /** A cursor is the sort key of the last row seen, nothing more: it grants nothing and survives restarts. */
-export const writeCursor = (key: readonly string[]): string =>
+const writeCursor = (key: readonly string[]): string =>
   Buffer.from(JSON.stringify(key)).toString('base64url')
 
 // Postgres takes every character but NUL.
-const Key = z.array(z.string().max(300).regex(/^[^\0]*$/)).max(4)
+const Key = z
+  .array(
+    z
+      .string()
+      .max(300)
+      .regex(/^[^\0]*$/),
+  )
+  .max(4)
 
 export function readCursor(cursor: string | undefined, parts: number): string[] | undefined {
   if (cursor === undefined) return undefined

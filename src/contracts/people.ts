@@ -25,11 +25,12 @@ export const whoAmI = operation({
   http: { method: 'get', path: '/api/v1/me' },
 })
 
-export const Profile = z.object({
+const Profile = z.object({
   id: z.string(),
   name: z.string(),
   email: z.string(),
   email_verified: z.boolean(),
+  can_verify_email: z.boolean().describe('Whether this installation can send the link.'),
   has_password: z.boolean(),
   identities: z.array(z.object({ provider: z.string(), email: z.string().nullable() })),
   created_at: Time,

@@ -6,7 +6,7 @@ import { pageInput, pageOutput } from './paging.ts'
 import { Id } from './ids.ts'
 import { RoleName } from './roles.ts'
 
-export const SessionToken = z.object({
+const SessionToken = z.object({
   token: z.string(),
   expires_at: Time,
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),

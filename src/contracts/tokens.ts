@@ -112,7 +112,9 @@ export const validateToken = operation({
       .max(60)
       .optional()
       .describe('The organization a person means; one they are no member of is as unknown as none.'),
-    audience: AudienceName.optional().describe('Where it was presented; refused if it is not meant for that.'),
+    audience: AudienceName.optional().describe(
+      'Where it was presented; refused if it is not meant for that.',
+    ),
   }),
   output: ValidatedToken,
   who: 'anyone',

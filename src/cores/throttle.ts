@@ -27,9 +27,15 @@ export async function takeTry({ db, clock }: Storage, what: string, allowance: A
     })
     .returning({ key: throttles.key })
   if (row) return
-  const [full] = await db.select().from(throttles).where(eq(throttles.key, sha256(what)))
-  const waitMs = (full?.fullUntil.getTime() ?? now.getTime()) - now.getTime() - (allowance.seconds - step) * 1000
-  throw new ServiceError('RATE_LIMITED', undefined, { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
+  const [full] = await db
+    .select()
+    .from(throttles)
+    .where(eq(throttles.key, sha256(what)))
+  const waitMs =
+    (full?.fullUntil.getTime() ?? now.getTime()) - now.getTime() - (allowance.seconds - step) * 1000
+  throw new ServiceError('RATE_LIMITED', undefined, {
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+  })
 }
 
 /** A success shows that the earlier failures were the person's own. */

@@ -29,7 +29,8 @@ export function answerError(c: HttpContext, error: unknown, format: Format): Res
   c.set('failure', error)
   const { status } = ERRORS[said.code]
   const response = answer(c, errorBody(said, c.get('requestId')), status, format)
-  if (said.retryAfterSeconds !== undefined) response.headers.set('retry-after', String(said.retryAfterSeconds))
+  if (said.retryAfterSeconds !== undefined)
+    response.headers.set('retry-after', String(said.retryAfterSeconds))
   // RFC 6750, 3: a refused bearer is told which scheme would be taken.
   if (status === 401) response.headers.set('www-authenticate', 'Bearer realm="svc", error="invalid_token"')
   return response

@@ -62,7 +62,10 @@ const operation = ({ path, method, op }: { path: string; method: string; op: Ope
     <div class="inside">
       <p>${op.description}</p>
       ${table('Parameters', parametersOf(op))} ${table('Body', fieldsOf(op.requestBody))}
-      ${table('Answers', Object.entries(op.responses).map(([status, { description }]) => [status, description]))}
+      ${table(
+        'Answers',
+        Object.entries(op.responses).map(([status, { description }]) => [status, description]),
+      )}
     </div>
   </details>`
 
@@ -81,12 +84,22 @@ const table = (title: string, rows: readonly (readonly string[])[]) =>
       </table>
     </div>`
 
-type Schema = { type?: unknown; enum?: unknown[]; description?: string; properties?: Record<string, Schema>; required?: string[] }
+type Schema = {
+  type?: unknown
+  enum?: unknown[]
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+}
 
 const parametersOf = (op: OpenApiOperation): string[][] =>
   (op.parameters ?? []).map((given) => {
     const schema = given.schema as Schema
-    return [given.name, `${given.in}${given.required ? ', needed' : ''}`, given.description ?? schema.description ?? typeOf(schema)]
+    return [
+      given.name,
+      `${given.in}${given.required ? ', needed' : ''}`,
+      given.description ?? schema.description ?? typeOf(schema),
+    ]
   })
 
 function fieldsOf(body: OpenApiOperation['requestBody']): string[][] {

@@ -48,7 +48,12 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
     return { ...nobody, kind: 'operator', userName: 'operator' }
   }
   const meant = organizationMeant(c)
-  const valid = await by.validate({ token, organization: meant, requestId: nobody.requestId, address: nobody.address })
+  const valid = await by.validate({
+    token,
+    organization: meant,
+    requestId: nobody.requestId,
+    address: nobody.address,
+  })
   const caller: Caller = {
     ...nobody,
     kind: valid.kind,
@@ -88,7 +93,8 @@ function doorOf(c: HttpContext): Door {
 }
 
 function authorize(caller: Caller, op: Operation, namedOrganization: boolean): void {
-  if (op.who === 'operator') throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
+  if (op.who === 'operator')
+    throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
   if (caller.scopes !== null && !opens(caller.scopes, op)) {
     throw new ServiceError('FORBIDDEN', 'The scopes of this token do not allow this', {
       hint: op.scope === null ? 'Use a token without scopes, or sign in.' : `It needs the scope ${op.scope}.`,
@@ -101,7 +107,8 @@ function authorize(caller: Caller, op: Operation, namedOrganization: boolean): v
       hint: 'Create one, or ask an owner to invite you.',
     })
   }
-  if (!atLeast(caller.role, op.who)) throw new ServiceError('FORBIDDEN', `This needs the role ${op.who} or above`)
+  if (!atLeast(caller.role, op.who))
+    throw new ServiceError('FORBIDDEN', `This needs the role ${op.who} or above`)
 }
 
 const opens = (scopes: readonly string[], op: Operation): boolean =>

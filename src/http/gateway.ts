@@ -48,7 +48,11 @@ export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
 function validateWith(needs: GatewayNeeds): Validate {
   return async ({ token, organization, requestId, address }) =>
     (await validateAssertion(needs, token, organization)) ??
-    caller(tracedService(needs), { requestId, address })(validateToken, { token, organization, audience: 'api' })
+    caller(tracedService(needs), { requestId, address })(validateToken, {
+      token,
+      organization,
+      audience: 'api',
+    })
 }
 
 const tracedService =
@@ -84,6 +88,7 @@ async function relay(needs: GatewayNeeds, c: HttpContext, route: string): Promis
   )
   // A fetched response's headers are read-only, and its transfer encodings were undone on the way.
   const answered = new Headers(response.headers)
-  for (const name of ['content-encoding', 'content-length', 'transfer-encoding', 'connection']) answered.delete(name)
+  for (const name of ['content-encoding', 'content-length', 'transfer-encoding', 'connection'])
+    answered.delete(name)
   return new Response(response.body, { status: response.status, headers: answered })
 }

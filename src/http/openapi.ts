@@ -20,7 +20,13 @@ export type OpenApiOperation = {
   description: string
   tags: string[]
   security?: Record<string, string[]>[]
-  parameters?: { name: string; in: 'path' | 'query' | 'header'; required: boolean; description?: string; schema: JsonSchema }[]
+  parameters?: {
+    name: string
+    in: 'path' | 'query' | 'header'
+    required: boolean
+    description?: string
+    schema: JsonSchema
+  }[]
   requestBody?: { required: boolean; content: Record<string, { schema: JsonSchema }> }
   responses: Record<string, { description: string; content?: Record<string, { schema: JsonSchema }> }>
 }
@@ -42,7 +48,9 @@ export function openapi(operations: readonly Operation[], about: { version: stri
     security: [{ bearer: [] }],
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'A user JWT or an API token.' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'A user JWT or an API token.' },
+      },
       schemas: { Error: ERROR_SCHEMA },
     },
   }
@@ -130,7 +138,10 @@ function success(op: Operation): OpenApiOperation['responses'] {
   if (status === '204') return { [status]: { description: 'Done.' } }
   const { $schema: _drop, ...schema } = z.toJSONSchema(op.output, { io: 'output' }) as JsonSchema
   return {
-    [status]: { description: 'Done.', content: { 'application/json': { schema }, 'application/yaml': { schema } } },
+    [status]: {
+      description: 'Done.',
+      content: { 'application/json': { schema }, 'application/yaml': { schema } },
+    },
   }
 }
 

@@ -7,7 +7,9 @@ import type { HttpContext } from './context.ts'
 
 export type InputReader<I extends z.ZodObject> = (c: HttpContext) => Promise<z.output<I>>
 
-export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(op: Operation<I, O>): InputReader<I> {
+export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
+  op: Operation<I, O>,
+): InputReader<I> {
   const pathNames = new Set([...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
   const hasBody = op.http.method !== 'get' && op.http.method !== 'delete'
   // A misspelt key that is silently ignored (`expire_in_days`) does something else than was meant.

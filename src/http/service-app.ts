@@ -23,7 +23,10 @@ const REQUEST_ID = /^[\w.-]{8,64}$/
 /** Longer than any honest operation, shorter than a proxy's patience. */
 const DEADLINE_MS = 30_000
 
-export function createServiceApp(service: string, { log, metrics, tracing, clock }: Observation): Hono<HttpEnv> {
+export function createServiceApp(
+  service: string,
+  { log, metrics, tracing, clock }: Observation,
+): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   app.use(async function observed(c, next) {
     const started = performance.now()

@@ -1,6 +1,14 @@
 /** An error as a log may keep it: what, where and why, without the values that were in play. */
 
-type Described = { name: string; message: string; code?: string; constraint?: string; stack?: string; cause?: unknown; errors?: unknown[] }
+type Described = {
+  name: string
+  message: string
+  code?: string
+  constraint?: string
+  stack?: string
+  cause?: unknown
+  errors?: unknown[]
+}
 
 const MAX_DEPTH = 5
 
@@ -9,7 +17,9 @@ export function describeError(error: unknown, depth = 0): Described | string | u
   if (!(error instanceof Error)) return typeof error === 'string' ? error : `a thrown ${typeof error}`
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   const constraint =
-    'constraint_name' in error && typeof error.constraint_name === 'string' ? error.constraint_name : undefined
+    'constraint_name' in error && typeof error.constraint_name === 'string'
+      ? error.constraint_name
+      : undefined
   const cause = describeError(error.cause, depth + 1)
   const message = safeMessage(error, code)
   return {
@@ -18,10 +28,20 @@ export function describeError(error: unknown, depth = 0): Described | string | u
     ...(code === undefined ? {} : { code }),
     ...(constraint === undefined ? {} : { constraint }),
     // The first line of a stack repeats the message; the frames are what helps.
-    ...(error.stack ? { stack: error.stack.split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 12).join('\n') } : {}),
+    ...(error.stack
+      ? {
+          stack: error.stack
+            .split('\n')
+            .filter((line) => /^\s+at /.test(line))
+            .slice(0, 12)
+            .join('\n'),
+        }
+      : {}),
     ...(cause === undefined ? {} : { cause }),
     // A host with several addresses fails with one error for each, and with no words of its own.
-    ...(error instanceof AggregateError ? { errors: error.errors.slice(0, 3).map((one) => describeError(one, depth + 1)) } : {}),
+    ...(error instanceof AggregateError
+      ? { errors: error.errors.slice(0, 3).map((one) => describeError(one, depth + 1)) }
+      : {}),
   }
 }
 

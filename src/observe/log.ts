@@ -37,10 +37,14 @@ const cleanFields = (fields: object, depth: number): Fields =>
   Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined)
-      .map(([key, value]) => [key, SECRET_KEY.test(key) && isContent(value) ? '[hidden]' : clean(value, depth)]),
+      .map(([key, value]) => [
+        key,
+        SECRET_KEY.test(key) && isContent(value) ? '[hidden]' : clean(value, depth),
+      ]),
   )
 
-const isContent = (value: unknown): boolean => typeof value === 'string' || (typeof value === 'object' && value !== null)
+const isContent = (value: unknown): boolean =>
+  typeof value === 'string' || (typeof value === 'object' && value !== null)
 
 function clean(value: unknown, depth: number): unknown {
   if (typeof value === 'bigint') return String(value)
@@ -56,7 +60,10 @@ function clean(value: unknown, depth: number): unknown {
  * escapes the first 32 characters itself; the others are ends of lines to some readers.
  */
 const onOneLine = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replaceAll(
+    /[\p{Cc}\u2028\u2029]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 function prettyLine({ time, level, event, ...rest }: { time: string; level: string; event: string }): string {
   const details = Object.entries(rest).map(([key, value]) => {

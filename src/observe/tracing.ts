@@ -17,7 +17,10 @@ export function startTracing(options: { endpoint: URL; version: string }): Traci
   return {
     request(service, request, work) {
       const parent = propagation.extract(context.active(), Object.fromEntries(request.headers))
-      const options = { kind: SpanKind.SERVER, attributes: { 'http.request.method': request.method, 'svc.service': service } }
+      const options = {
+        kind: SpanKind.SERVER,
+        attributes: { 'http.request.method': request.method, 'svc.service': service },
+      }
       return tracer.startActiveSpan(`${service} ${request.method}`, options, parent, async (span) => {
         try {
           const done = await work()

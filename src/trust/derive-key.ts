@@ -15,6 +15,9 @@ export type KeyPurpose =
   | 'page-forms'
 
 export function deriveKey(secrets: JwtSecrets, purpose: KeyPurpose): Uint8Array {
-  const both = Buffer.concat([Buffer.from(secrets.jwtSecret, 'hex'), Buffer.from(secrets.jwtSigningKey, 'hex')])
+  const both = Buffer.concat([
+    Buffer.from(secrets.jwtSecret, 'hex'),
+    Buffer.from(secrets.jwtSigningKey, 'hex'),
+  ])
   return new Uint8Array(hkdfSync('sha256', both, 'svc', purpose, 32))
 }

@@ -5,10 +5,13 @@ export type JwtKind = { readonly typ: string; readonly issuer: string; readonly 
 
 export function hs256(key: Uint8Array, kind: JwtKind) {
   // A CryptoKey verifies about 1.5 times as fast as raw bytes, which jose would import anew on every call.
-  const ready = crypto.subtle.importKey('raw', new Uint8Array(key), { name: 'HMAC', hash: 'SHA-256' }, false, [
-    'sign',
-    'verify',
-  ])
+  const ready = crypto.subtle.importKey(
+    'raw',
+    new Uint8Array(key),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['sign', 'verify'],
+  )
   return {
     async sign(claims: JWTPayload, issuedAt: Date, expiresAt: Date): Promise<string> {
       return new SignJWT(claims)

@@ -51,6 +51,7 @@ export function createFakeGateway({
     profile: {
       ...me,
       email_verified: false,
+      can_verify_email: true,
       has_password: true,
       identities: [{ provider: 'google', email: me.email as string | null }],
       created_at: daysAgo(400),

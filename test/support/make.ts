@@ -43,7 +43,12 @@ export async function signedIn(system: TestSystem, email: string): Promise<{ tok
   return { token, call: system.as({ token }) }
 }
 
-export type Org = { readonly id: string; readonly name: string; readonly slug: string; readonly owner: Person }
+export type Org = {
+  readonly id: string
+  readonly name: string
+  readonly slug: string
+  readonly owner: Person
+}
 
 export async function makeOrganization(system: TestSystem, owner?: Person): Promise<Org> {
   const person = owner ?? (await makePerson(system))

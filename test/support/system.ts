@@ -52,7 +52,12 @@ export async function startSystem(
     ...freshSecrets(),
     ...env,
   })
-  const log = createLogger({ level: 'debug', pretty: false, write: (line) => logLines.push(line), clock: now })
+  const log = createLogger({
+    level: 'debug',
+    pretty: false,
+    write: (line) => logLines.push(line),
+    clock: now,
+  })
   const system = await createSystem(config, log, {
     clock: now,
     connection: { db, sql, kind, close: async () => {} },
@@ -66,7 +71,17 @@ export async function startSystem(
     db,
     service,
     fetch: (path, init) => service(new Request(new URL(path, ORIGIN), init)),
-    as: (who = {}) => caller((request) => service(new Request(new URL(new URL(request.url).pathname + new URL(request.url).search, ORIGIN), request)), who),
+    as: (who = {}) =>
+      caller(
+        (request) =>
+          service(
+            new Request(
+              new URL(new URL(request.url).pathname + new URL(request.url).search, ORIGIN),
+              request,
+            ),
+          ),
+        who,
+      ),
     clock: { now, advance: (seconds) => void (offsetMs += seconds * 1000) },
     mails,
     logLines,

@@ -5,11 +5,16 @@ import type { PasswordHashing } from '../../cores/needs.ts'
 export type Argon2Cost = { memoryKib: number; passes: number }
 
 /** OWASP's first recommendation for argon2id: 19 MiB, two passes, one lane. */
-export const ARGON2_COST: Argon2Cost = { memoryKib: 19_456, passes: 2 }
+const ARGON2_COST: Argon2Cost = { memoryKib: 19_456, passes: 2 }
 
 export function argon2Passwords(cost: Argon2Cost = ARGON2_COST): PasswordHashing['passwords'] {
   // `Algorithm` is an ambient const enum, which type stripping cannot read: 2 is Argon2id.
-  const options = { algorithm: 2 as Algorithm, memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 }
+  const options = {
+    algorithm: 2 as Algorithm,
+    memoryCost: cost.memoryKib,
+    timeCost: cost.passes,
+    parallelism: 1,
+  }
   // Unicode has several spellings of one text; a phone and a laptop may type different ones.
   const spelled = (password: string) => password.normalize('NFKC')
   let nobody: Promise<string> | undefined

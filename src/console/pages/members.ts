@@ -17,7 +17,20 @@ import { atLeast, GRANTABLE_ROLES, GrantableRole, RoleName, ROLES, type Role } f
 import { attempt, statusOf } from '../attempt.ts'
 import { actAndReturn, leaveFlash } from '../flash.ts'
 import { page } from '../layout.ts'
-import { backField, copyable, day, emptyState, filters, form, opens, pager, person, roleBadge, ROLE_WORDS, table } from '../parts.ts'
+import {
+  backField,
+  copyable,
+  day,
+  emptyState,
+  filters,
+  form,
+  opens,
+  pager,
+  person,
+  roleBadge,
+  ROLE_WORDS,
+  table,
+} from '../parts.ts'
 import { button, card, inputField, notice, problemNotice, selectField } from '../../pages/parts.ts'
 import {
   backFrom,

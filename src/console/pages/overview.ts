@@ -65,7 +65,7 @@ async function factsOf(visit: Visit, organization: Organization) {
     hasSecondOwner: owners.members.length > 1,
     invitations: invitations && countish(invitations.invitations, invitations.next_cursor),
     tokens: countish(tokens.tokens, tokens.next_cursor),
-    isVerified: profile.email_verified,
+    isVerified: profile.email_verified || !profile.can_verify_email,
   }
 }
 

@@ -84,12 +84,13 @@ const nameCard = (c: C, profile: Profile, refused: Refused | undefined) =>
     )}`,
   )
 
-const emailCard = (c: C, { email, email_verified }: Profile) =>
+const emailCard = (c: C, { email, email_verified, can_verify_email }: Profile) =>
   card(
     'E-mail address',
     html`<p class="switch-state"><span class="long">${email}</span> ${email_verified ? badge('Verified', 'on') : badge('Not verified', 'wait')}</p>
       ${
         !email_verified &&
+        can_verify_email &&
         personalForm(
           c,
           `${PATH}/verify`,

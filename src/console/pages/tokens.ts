@@ -16,8 +16,29 @@ import { createToken, listTokens, revokeToken, type ApiToken } from '../../contr
 import { attempt, statusOf } from '../attempt.ts'
 import { actAndReturn } from '../flash.ts'
 import { page } from '../layout.ts'
-import { backField, copyable, day, emptyState, filters, form, opens, pager, roleBadge, ROLE_WORDS, table, time } from '../parts.ts'
-import { button, choice, inputField, linkButton, notice, problemNotice, selectField } from '../../pages/parts.ts'
+import {
+  backField,
+  copyable,
+  day,
+  emptyState,
+  filters,
+  form,
+  opens,
+  pager,
+  roleBadge,
+  ROLE_WORDS,
+  table,
+  time,
+} from '../parts.ts'
+import {
+  button,
+  choice,
+  inputField,
+  linkButton,
+  notice,
+  problemNotice,
+  selectField,
+} from '../../pages/parts.ts'
 import { backFrom, hasRole, organizationOf, text, texts, visitOf, type ConsoleEnv } from '../visit.ts'
 
 type C = Context<ConsoleEnv>

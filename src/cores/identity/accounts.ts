@@ -9,7 +9,7 @@ import type { Handler } from '../../contracts/operation.ts'
 import type { changePassword, showProfile, updateProfile } from '../../contracts/people.ts'
 import { recordAudit, type AuditBy } from '../audit/index.ts'
 import { personOf } from '../caller.ts'
-import type { Clock, Storage } from '../needs.ts'
+import type { Clock, Mail, Storage } from '../needs.ts'
 import { acceptAs, findInvitation } from '../organizations/index.ts'
 import { forgetTries, takeTry } from '../throttle.ts'
 import { withTransaction } from '../transaction.ts'
@@ -55,7 +55,7 @@ export async function insertUser(
 }
 
 export const profileOf =
-  ({ db }: Pick<Storage, 'db'>): Handler<typeof showProfile> =>
+  ({ db, mail }: Pick<Storage, 'db'> & Mail): Handler<typeof showProfile> =>
   async (caller) => {
     const userId = personOf(caller)
     const [row] = await db
@@ -74,6 +74,7 @@ export const profileOf =
       name: row.user.name,
       email: row.user.email,
       email_verified: row.user.emailVerifiedAt !== null,
+      can_verify_email: mail !== null,
       has_password: row.passwordFor !== null,
       identities: linked,
       created_at: row.user.createdAt.toISOString(),
@@ -81,7 +82,7 @@ export const profileOf =
   }
 
 export const rename =
-  (needs: Pick<Storage, 'db'>): Handler<typeof updateProfile> =>
+  (needs: Pick<Storage, 'db'> & Mail): Handler<typeof updateProfile> =>
   async (caller, { name }) => {
     await needs.db
       .update(users)
@@ -95,7 +96,8 @@ export const replacePassword =
   async (caller, { current_password, new_password }) => {
     const userId = personOf(caller)
     const [row] = await needs.db.select().from(passwords).where(eq(passwords.userId, userId))
-    if (!row) throw new ServiceError('CONFLICT', 'You sign in through an identity provider, without a password')
+    if (!row)
+      throw new ServiceError('CONFLICT', 'You sign in through an identity provider, without a password')
     // Whoever found an open browser must not be able to guess here what the sign-in page would not let them.
     await takeTry(needs, `password:${row.email}`, SIGN_IN_FAILURES_PER_EMAIL)
     if (!(await needs.passwords.verify(row.hash, current_password))) {

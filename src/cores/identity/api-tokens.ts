@@ -19,7 +19,8 @@ import { withTransaction } from '../transaction.ts'
 
 type Row = typeof apiTokens.$inferSelect
 
-export const apiTokenHash = (needs: Keys, token: string): string => keyedHash(needs.keyFor('api-token'), token)
+export const apiTokenHash = (needs: Keys, token: string): string =>
+  keyedHash(needs.keyFor('api-token'), token)
 
 const presentToken = (row: Row, userName: string) => ({
   id: row.id,
@@ -47,7 +48,8 @@ export const makeToken =
       await lockMembership(tx, orgId, userId)
       const now = needs.clock()
       const roleCap = input.role_cap ?? (caller.role === 'member' ? 'viewer' : caller.role)
-      if (!atLeast(caller.role, roleCap)) throw new ServiceError('FORBIDDEN', 'Nobody grants a role above their own')
+      if (!atLeast(caller.role, roleCap))
+        throw new ServiceError('FORBIDDEN', 'Nobody grants a role above their own')
       const [present] = await tx
         .select({ count: count() })
         .from(apiTokens)

@@ -88,7 +88,11 @@ export async function verifyAddress(needs: Storage & Keys, secret: string, reque
  * Answers the same, and as soon, whether the address is known or not: everything that only a known one meets
  * (its own throttle included) happens behind the answer's back.
  */
-export async function askForReset(needs: LinkNeeds, caller: Pick<Caller, 'address'>, email: string): Promise<void> {
+export async function askForReset(
+  needs: LinkNeeds,
+  caller: Pick<Caller, 'address'>,
+  email: string,
+): Promise<void> {
   if (!needs.mail) return
   await takeTry(needs, `reset-from:${caller.address}`, SIGN_IN_FAILURES_PER_ADDRESS)
   mailReset(needs, needs.mail, email).catch((error: unknown) => {
@@ -96,7 +100,11 @@ export async function askForReset(needs: LinkNeeds, caller: Pick<Caller, 'addres
   })
 }
 
-async function mailReset(needs: LinkNeeds, mail: NonNullable<LinkNeeds['mail']>, email: string): Promise<void> {
+async function mailReset(
+  needs: LinkNeeds,
+  mail: NonNullable<LinkNeeds['mail']>,
+  email: string,
+): Promise<void> {
   const [known] = await needs.db.select().from(passwords).where(eq(passwords.email, email))
   if (!known) return
   await takeTry(needs, `mail:${email}`, MAILS_PER_ADDRESS)

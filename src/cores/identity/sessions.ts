@@ -43,7 +43,11 @@ export async function startSession(
     expiresAt: new Date(now.getTime() + SESSION_SECONDS * 1000),
   })
   if (orgId !== null) {
-    await recordAudit(tx, needs.clock, by, { orgId, action: 'session.started', subject: `by ${how.signedInBy}` })
+    await recordAudit(tx, needs.clock, by, {
+      orgId,
+      action: 'session.started',
+      subject: `by ${how.signedInBy}`,
+    })
   }
   return { sessionId: id, browserSecret }
 }
@@ -94,15 +98,15 @@ export async function sessionToken(db: Handle, needs: SessionNeeds, sessionId: s
   if (!row) throw new ServiceError('UNAUTHENTICATED')
   const { session, user } = row
   const place = await workplaceOf(db, user.id, session.orgId)
-  const expiresAt = new Date(
-    Math.min(now.getTime() + USER_TOKEN_SECONDS * 1000, session.expiresAt.getTime()),
-  )
+  const expiresAt = new Date(Math.min(now.getTime() + USER_TOKEN_SECONDS * 1000, session.expiresAt.getTime()))
   const claims = { userId: user.id, sessionId: session.id, generation: session.generation }
   return {
     token: await needs.userTokens.sign(claims, now, expiresAt),
     expires_at: expiresAt.toISOString(),
     user: { id: user.id, email: user.email, name: user.name },
-    organization: place ? { id: place.org.id, name: place.org.name, slug: place.org.slug, role: place.role } : null,
+    organization: place
+      ? { id: place.org.id, name: place.org.name, slug: place.org.slug, role: place.role }
+      : null,
   }
 }
 

@@ -199,7 +199,10 @@ async function validateActor(needs: ValidationNeeds, { token, organization, audi
 }
 
 /** Naming another organization than the token's own: as unknown as one that does not exist. */
-function placeMeant({ organization, role }: Awaited<ReturnType<typeof liveToken>>, meant: string | undefined) {
+function placeMeant(
+  { organization, role }: Awaited<ReturnType<typeof liveToken>>,
+  meant: string | undefined,
+) {
   const isMeant = meant === undefined || meant === organization.id || meant === organization.slug
   return isMeant ? { organization, role } : { organization: null, role: null }
 }

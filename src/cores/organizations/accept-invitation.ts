@@ -67,7 +67,12 @@ export async function acceptAs(
 }
 
 /** Conditional, so that a link opened twice at the same moment lets one person in. */
-async function markAccepted(tx: Transaction, needs: Storage, invitation: Found['invitation'], userId: string) {
+async function markAccepted(
+  tx: Transaction,
+  needs: Storage,
+  invitation: Found['invitation'],
+  userId: string,
+) {
   const [row] = await tx
     .update(invitations)
     .set({ acceptedAt: needs.clock(), acceptedBy: userId })
@@ -92,13 +97,16 @@ async function join(tx: Transaction, needs: Storage, { orgId, role }: Found['inv
     .insert(memberships)
     .values({ orgId, userId, role, joinedBy: 'invitation', joinedAt: needs.clock() })
     .onConflictDoUpdate({ target: [memberships.orgId, memberships.userId], set: { role } })
-  await tx
-    .delete(formerMembers)
-    .where(and(eq(formerMembers.orgId, orgId), eq(formerMembers.userId, userId)))
+  await tx.delete(formerMembers).where(and(eq(formerMembers.orgId, orgId), eq(formerMembers.userId, userId)))
   return role
 }
 
-async function proveAddress(tx: Transaction, needs: Storage, invitation: Found['invitation'], userId: string) {
+async function proveAddress(
+  tx: Transaction,
+  needs: Storage,
+  invitation: Found['invitation'],
+  userId: string,
+) {
   if (!invitation.sentByMail) return
   await tx
     .update(users)
@@ -107,15 +115,27 @@ async function proveAddress(tx: Transaction, needs: Storage, invitation: Found['
 }
 
 /** The person came with another account: the one that waited for them is not needed any more. */
-async function dissolveWaitingAccount(tx: Transaction, { waitingUserId }: Found['invitation'], userId: string) {
+async function dissolveWaitingAccount(
+  tx: Transaction,
+  { waitingUserId }: Found['invitation'],
+  userId: string,
+) {
   if (waitingUserId === null || waitingUserId === userId) return
-  await tx
-    .delete(users)
-    .where(
-      and(
-        eq(users.id, waitingUserId),
-        notExists(tx.select({ one: sql`1` }).from(passwords).where(eq(passwords.userId, waitingUserId))),
-        notExists(tx.select({ one: sql`1` }).from(identities).where(eq(identities.userId, waitingUserId))),
+  await tx.delete(users).where(
+    and(
+      eq(users.id, waitingUserId),
+      notExists(
+        tx
+          .select({ one: sql`1` })
+          .from(passwords)
+          .where(eq(passwords.userId, waitingUserId)),
       ),
-    )
+      notExists(
+        tx
+          .select({ one: sql`1` })
+          .from(identities)
+          .where(eq(identities.userId, waitingUserId)),
+      ),
+    ),
+  )
 }

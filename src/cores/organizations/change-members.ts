@@ -20,7 +20,8 @@ export const giveRole =
       await lockOwners(tx, caller.orgId)
       const member = await findMember(tx, caller.orgId, user_id)
       refuseAbove(caller, member.role)
-      if (!atLeast(caller.role, role)) throw new ServiceError('FORBIDDEN', 'Nobody grants a role above their own')
+      if (!atLeast(caller.role, role))
+        throw new ServiceError('FORBIDDEN', 'Nobody grants a role above their own')
       if (member.role === 'owner' && role !== 'owner') await requireAnotherOwner(tx, caller.orgId, user_id)
       if (member.role === role) return presentMember(member)
       await tx.update(memberships).set({ role }).where(membership(caller.orgId, user_id))
@@ -84,7 +85,12 @@ async function findMember(tx: Transaction, orgId: string, userId: string) {
 }
 
 /** Otherwise somebody who is about to go could keep a link to come back by. */
-async function takeBackInvitationsOf(tx: Transaction, clock: Clock, orgId: string, userId: string): Promise<void> {
+async function takeBackInvitationsOf(
+  tx: Transaction,
+  clock: Clock,
+  orgId: string,
+  userId: string,
+): Promise<void> {
   await tx
     .update(invitations)
     .set({ revokedAt: clock() })

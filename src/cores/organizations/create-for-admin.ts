@@ -21,12 +21,17 @@ export const openOrganization =
       await refuseNamesake(tx, name)
       const row = await insertWithFreeSlug(tx, needs.clock, name)
       await claimDomains(tx, row.id, domains)
-      await recordAudit(tx, needs.clock, caller, { orgId: row.id, action: 'organization.created', subject: name })
+      await recordAudit(tx, needs.clock, caller, {
+        orgId: row.id,
+        action: 'organization.created',
+        subject: name,
+      })
       if (admin_email === undefined) return { org: row, owner: null }
       return { org: row, owner: await makeOwner(tx, needs, row.id, admin_email, admin_name) }
     })
     if (!owner) return { ...presentForOperator(org, domains), owner: null }
-    const url = owner.invitation && (await handOverInvitation(needs, owner.invitation, org.name, 'The operator'))
+    const url =
+      owner.invitation && (await handOverInvitation(needs, owner.invitation, org.name, 'The operator'))
     return {
       ...presentForOperator(org, domains),
       owner: {
@@ -43,7 +48,9 @@ export const openOrganization =
 /** By name, not by slug: names in another script all leave the same slug, and are different all the same. */
 async function refuseNamesake(tx: Transaction, name: string): Promise<void> {
   // A request that is sent twice, say by a script that lost patience, waits here for its twin.
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`organization ${name.toLowerCase()}`}, 0))`)
+  await tx.execute(
+    sql`select pg_advisory_xact_lock(hashtextextended(${`organization ${name.toLowerCase()}`}, 0))`,
+  )
   const [namesake] = await tx
     .select({ id: organizations.id })
     .from(organizations)

@@ -24,7 +24,11 @@ export const replaceDomains =
       return presentForOperator(org, await domainsOf(tx, org_id))
     })
 
-export async function claimDomains(tx: Transaction, orgId: string, domains: readonly string[]): Promise<void> {
+export async function claimDomains(
+  tx: Transaction,
+  orgId: string,
+  domains: readonly string[],
+): Promise<void> {
   const wanted = [...new Set(domains)]
   const open = wanted.filter(isPublicMailDomain)
   if (open.length > 0) {
@@ -39,10 +43,7 @@ export async function claimDomains(tx: Transaction, orgId: string, domains: read
     .onConflictDoNothing()
     .returning()
   if (claimed.length === wanted.length) return
-  const taken = await tx
-    .select()
-    .from(organizationDomains)
-    .where(inArray(organizationDomains.domain, wanted))
+  const taken = await tx.select().from(organizationDomains).where(inArray(organizationDomains.domain, wanted))
   throw new ServiceError('CONFLICT', 'A domain belongs to another organization', {
     problems: taken.filter((row) => row.orgId !== orgId).map((row) => `domains: ${row.domain} is taken`),
   })

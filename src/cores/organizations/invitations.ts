@@ -13,7 +13,8 @@ export type InvitationNeeds = Storage & Keys & Mail & Log & { readonly pagesUrl:
 
 export type MadeInvitation = { row: typeof invitations.$inferSelect; secret: string }
 
-export const invitationHash = (needs: Keys, secret: string): string => keyedHash(needs.keyFor('invitation'), secret)
+export const invitationHash = (needs: Keys, secret: string): string =>
+  keyedHash(needs.keyFor('invitation'), secret)
 
 export async function insertInvitation(
   tx: Transaction,

@@ -24,7 +24,9 @@ export async function joinByDomain(
           tx
             .select({ one: sql`1` })
             .from(formerMembers)
-            .where(and(eq(formerMembers.orgId, organizationDomains.orgId), eq(formerMembers.userId, by.userId))),
+            .where(
+              and(eq(formerMembers.orgId, organizationDomains.orgId), eq(formerMembers.userId, by.userId)),
+            ),
         ),
       ),
     )
@@ -35,5 +37,9 @@ export async function joinByDomain(
     .onConflictDoNothing()
     .returning({ orgId: memberships.orgId })
   if (joined.length === 0) return
-  await recordAudit(tx, clock, by, { orgId: found.orgId, action: 'member.joined', subject: `through ${domain}` })
+  await recordAudit(tx, clock, by, {
+    orgId: found.orgId,
+    action: 'member.joined',
+    subject: `through ${domain}`,
+  })
 }

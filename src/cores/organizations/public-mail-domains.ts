@@ -15,4 +15,5 @@ const PUBLIC = new Set(
 /** yahoo.co.uk, hotmail.fr, outlook.es and their like are too many to list. */
 const PUBLIC_FAMILIES = /^(yahoo|hotmail|outlook|live|msn|gmx|yandex|aol|icloud)\.[a-z]{2,3}(\.[a-z]{2})?$/
 
-export const isPublicMailDomain = (domain: string): boolean => PUBLIC.has(domain) || PUBLIC_FAMILIES.test(domain)
+export const isPublicMailDomain = (domain: string): boolean =>
+  PUBLIC.has(domain) || PUBLIC_FAMILIES.test(domain)

@@ -22,7 +22,9 @@ export const membersOf =
         and(
           eq(memberships.orgId, orgId),
           role && eq(memberships.role, role),
-          search ? or(ilike(users.name, containing(search)), ilike(users.email, containing(search))) : undefined,
+          search
+            ? or(ilike(users.name, containing(search)), ilike(users.email, containing(search)))
+            : undefined,
           name !== undefined && id !== undefined
             ? or(gt(users.name, name), and(eq(users.name, name), gt(users.id, id)))
             : undefined,

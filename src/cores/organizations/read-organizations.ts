@@ -42,9 +42,14 @@ export const myOrganizations =
       .orderBy(asc(organizations.name), asc(organizations.id))
       .limit(limit + 1)
     const page = pageOf(rows, limit, (row) => byName(row.org))
-    const domains = await domainsByOrg(db, page.rows.map((row) => row.org.id))
+    const domains = await domainsByOrg(
+      db,
+      page.rows.map((row) => row.org.id),
+    )
     return {
-      organizations: page.rows.map(({ org, role }) => presentOrganization(org, role, domains.get(org.id) ?? [])),
+      organizations: page.rows.map(({ org, role }) =>
+        presentOrganization(org, role, domains.get(org.id) ?? []),
+      ),
       next_cursor: page.next_cursor,
     }
   }
@@ -59,7 +64,10 @@ export const allOrganizations =
       .orderBy(asc(organizations.name), asc(organizations.id))
       .limit(limit + 1)
     const page = pageOf(rows, limit, byName)
-    const domains = await domainsByOrg(db, page.rows.map((row) => row.id))
+    const domains = await domainsByOrg(
+      db,
+      page.rows.map((row) => row.id),
+    )
     return {
       organizations: page.rows.map((row) => presentForOperator(row, domains.get(row.id) ?? [])),
       next_cursor: page.next_cursor,

@@ -1,0 +1,39 @@
+/** The links that people get: by mail, or from whoever invites them. */
+import { vi } from 'vitest'
+import { inviteMember } from '../../src/contracts/members.ts'
+import type { GrantableRole } from '../../src/contracts/roles.ts'
+import { makeOrganization, unique, type Org } from './make.ts'
+import type { TestSystem } from './system.ts'
+import { newWalker } from './walker.ts'
+
+export const linkIn = (text: string): string => /https?:\S+/.exec(text)?.[0] ?? ''
+
+/** The newest mail to an address; some leave behind an answer's back. */
+export const mailTo = (system: TestSystem, email: string) =>
+  vi.waitFor(() => {
+    const mail = system.mails.findLast(({ to }) => to === email)
+    if (!mail) throw new Error(`No mail to ${email}`)
+    return mail
+  })
+
+export async function askForReset(system: TestSystem, email: string) {
+  const walker = newWalker(system)
+  return walker.submit(await walker.open('/auth/forgot'), 'Send me a link', { email })
+}
+
+export async function resetLink(system: TestSystem, email: string): Promise<string> {
+  await askForReset(system, email)
+  return linkIn((await mailTo(system, email)).text)
+}
+
+/** An invitation somebody got, by mail or by hand. */
+export async function invitation(
+  system: TestSystem,
+  given: { org?: Org; email?: string; role?: (typeof GrantableRole)['_output'] } = {},
+): Promise<{ link: string; email: string; org: Org }> {
+  const org = given.org ?? (await makeOrganization(system))
+  const email = given.email ?? `${unique('guest')}@people.test`
+  const { role } = given
+  const { invitation_url } = await org.owner.call(inviteMember, { org_id: org.id, email, role })
+  return { link: invitation_url ?? linkIn((await mailTo(system, email)).text), email, org }
+}

@@ -1,0 +1,363 @@
+/** Organizations: who founds them, what they are called, whose domains they hold, and who comes in by them. */
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { users } from '../../db/schema.ts'
+import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
+import {
+  chooseOrganization,
+  createOrganization,
+  createOrganizationForAdmin,
+  listOrganizations,
+  listOrganizationsForAdmin,
+  setOrganizationDomains,
+  showOrganization,
+  updateOrganization,
+} from '../../src/contracts/organizations.ts'
+import { sendEmailVerification, showProfile, whoAmI } from '../../src/contracts/people.ts'
+import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { answerTo } from '../support/answers.ts'
+import {
+  makeMember,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  signedIn,
+  unique,
+  type Person,
+} from '../support/make.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+import { linkIn, pathOf, visitor } from '../support/visitor.ts'
+
+const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
+
+let system: TestSystem
+let mailing: TestSystem
+
+beforeAll(async () => {
+  system = await startSystem(DOORS_ONLY)
+  mailing = await startSystem(DOORS_ONLY, { withMail: true })
+})
+
+afterAll(async () => {
+  await system.stop()
+  await mailing.stop()
+})
+
+const operator = (of: TestSystem = system) => of.as({ token: OPERATOR_TOKEN })
+const domain = () => `${unique('corp')}.test`
+const open = (
+  input: Omit<Parameters<typeof createOrganizationForAdmin.input.parse>[0] & object, 'name'> = {},
+  of = system,
+) => operator(of)(createOrganizationForAdmin, { name: unique('Opened'), ...input })
+const secretOf = (link: string): string => link.split('/').at(-1) ?? ''
+const organizationsOf = async ({ call }: Pick<Person, 'call'>) =>
+  (await call(listOrganizations, {})).organizations
+
+describe('founding one', () => {
+  test('answers 201 with id, name, slug and role, and the founder owns it', async () => {
+    const founder = await makePerson(system)
+    const name = unique('Founders')
+    const answered = await answerTo(system, { token: founder.token }, createOrganization, { name })
+    expect(answered.status).toBe(201)
+    const org = JSON.parse(answered.text) as { id: string }
+    expect(org).toEqual({ id: org.id, name, slug: name.toLowerCase(), role: 'owner' })
+    const { members } = await founder.call(listMembers, { org_id: org.id })
+    expect(members).toMatchObject([{ user_id: founder.userId, role: 'owner', joined_by: 'creation' }])
+  })
+
+  test.each([
+    ['Café Zürich', 'cafe-zurich'],
+    ['  Ärger & Söhne GmbH  ', 'arger-sohne-gmbh'],
+    ['ＦＵＬＬ ｗｉｄｔｈ', 'full-width'],
+    ['日本 tea', 'tea'],
+    ['---', ''],
+  ])('%s is spelled %s in an address', async (name, spelled) => {
+    const mark = unique('x')
+    const { call } = await makePerson(system)
+    const { slug } = await call(createOrganization, { name: `${name} ${mark}` })
+    expect(slug).toBe([spelled, mark].filter(Boolean).join('-'))
+  })
+
+  test('a name in another script gets an address too, and a long one is cut', async () => {
+    const { call } = await makePerson(system)
+    expect((await call(createOrganization, { name: '日本の会社' })).slug).toMatch(/^org(-\d+)?$/)
+    expect(
+      (await call(createOrganization, { name: `${unique('long')} ${'word '.repeat(20)}` })).slug.length,
+    ).toBeLessThanOrEqual(51)
+  })
+
+  test('namesakes get a number each, also when they come at the same moment', async () => {
+    const people = await Promise.all(Array.from({ length: 5 }, () => makePerson(system)))
+    const name = unique('Namesake')
+    const slugs = await Promise.all(
+      people.map(async ({ call }) => (await call(createOrganization, { name })).slug),
+    )
+    const base = name.toLowerCase()
+    expect(slugs.toSorted()).toEqual([base, `${base}-2`, `${base}-3`, `${base}-4`, `${base}-5`])
+  })
+
+  test('a new name changes no address', async () => {
+    const { owner, id, slug } = await makeOrganization(system)
+    const name = unique('Renamed')
+    expect(await owner.call(updateOrganization, { org_id: id, name })).toMatchObject({ name, slug })
+  })
+})
+
+describe('opening one as the operator', () => {
+  test('without an owner', async () => {
+    const domains = [domain(), domain()].toSorted()
+    const opened = await open({ domains })
+    expect(opened).toMatchObject({ domains, owner: null })
+    const listed = await operator()(listOrganizationsForAdmin, { limit: 200 })
+    expect(listed.organizations.length).toBeGreaterThan(0)
+  })
+
+  test('the same name twice is a conflict, in any case of letters and at the same moment', async () => {
+    const name = unique('Twice')
+    const make = (spelled: string) => operator()(createOrganizationForAdmin, { name: spelled })
+    const both = await Promise.allSettled([make(name), make(name)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await expect(make(name.toUpperCase())).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('names that leave the same address are no conflict', async () => {
+    const mark = String.fromCodePoint(
+      ...Array.from({ length: 8 }, () => 0x4e00 + Math.floor(Math.random() * 20_000)),
+    )
+    const [first, second] = [
+      await operator()(createOrganizationForAdmin, { name: `会社 ${mark}` }),
+      await operator()(createOrganizationForAdmin, { name: `組織 ${mark}` }),
+    ]
+    expect(first.slug).not.toBe(second.slug)
+  })
+
+  test('admin_email of somebody we know, verified, makes that person owner', async () => {
+    const known = await makePerson(system)
+    const opened = await open({ admin_email: known.email.toUpperCase(), admin_name: 'Another Name' })
+    expect(opened.owner).toEqual({
+      id: known.userId,
+      email: known.email,
+      name: known.name,
+      role: 'owner',
+      created: false,
+    })
+    expect(await organizationsOf(known)).toMatchObject([{ id: opened.id, role: 'owner' }])
+  })
+
+  test('admin_email that somebody merely claims makes a new account wait behind an invitation', async () => {
+    const claimed = await makePerson(system, { verified: false })
+    const opened = await open({ admin_email: claimed.email })
+    expect(opened.owner).toMatchObject({ email: claimed.email, created: true })
+    expect(opened.owner!.id).not.toBe(claimed.userId)
+    expect(await organizationsOf(claimed)).toEqual([])
+    await expect(claimed.call(showOrganization, { org_id: opened.id })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+
+  test('whoever takes the invitation with an account of their own replaces the one that waited', async () => {
+    const person = await makePerson(system)
+    const opened = await open({ admin_email: `${unique('other')}@people.test` })
+    const joined = await person.call(acceptInvitation, { token: secretOf(opened.owner!.invitation_url!) })
+    expect(joined).toMatchObject({ id: opened.id, role: 'owner' })
+    const { members } = await person.call(listMembers, { org_id: opened.id })
+    expect(members.map(({ user_id }) => user_id)).toEqual([person.userId])
+    expect(await system.db.select().from(users).where(eq(users.id, opened.owner!.id))).toEqual([])
+  })
+
+  test('an unknown admin_email without a mail server: the link is in the answer, and leads to the account', async () => {
+    const email = `${unique('first')}@people.test`
+    const { id, owner } = await open({ admin_email: email, admin_name: 'First Owner' })
+    expect(owner).toMatchObject({ email, name: 'First Owner', role: 'owner', created: true })
+    const done = await visitor(system).submit(pathOf(owner!.invitation_url!), {
+      name: 'First Owner',
+      password: PASSWORD,
+    })
+    expect(done.status).toBe(303)
+    const session = await system.as()(signInWithPassword, { email, password: PASSWORD })
+    expect(session).toMatchObject({ user: { id: owner!.id }, organization: { id, role: 'owner' } })
+    // Nobody mailed the link, so nothing is proven about the address.
+    expect((await system.as({ token: session.token })(showProfile, {})).email_verified).toBe(false)
+  })
+
+  test('an unknown admin_email with a mail server: the link is in the mail alone, and proves the address', async () => {
+    const email = `${unique('first')}@people.test`
+    const { owner } = await open({ admin_email: email }, mailing)
+    expect(owner).toMatchObject({ email, created: true })
+    expect(owner).not.toHaveProperty('invitation_url')
+    const mail = mailing.mails.find(({ to }) => to === email)
+    await visitor(mailing).submit(pathOf(linkIn(mail!.text)), { name: 'First Owner', password: PASSWORD })
+    expect((await (await signedIn(mailing, email)).call(showProfile, {})).email_verified).toBe(true)
+  })
+})
+
+describe('domains', () => {
+  test('are the operator’s to set: an owner who tries is told so, and nothing changes', async () => {
+    const { owner, id } = await makeOrganization(system)
+    const headers = { authorization: `Bearer ${owner.token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'Renamed', domains: [domain()] })
+    const answered = await system.fetch(`/api/v1/orgs/${id}`, { method: 'PATCH', headers, body })
+    expect(answered.status).toBe(400)
+    const org = await owner.call(showOrganization, { org_id: id })
+    expect(org.domains).toEqual([])
+    expect(org.name).not.toBe('Renamed')
+    await expect(owner.call(setOrganizationDomains, { org_id: id, domains: [] })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+  })
+
+  test('are replaced as a whole, in lower case, each once', async () => {
+    const { owner, id } = await makeOrganization(system)
+    const [first, second] = [domain(), domain()]
+    await operator()(setOrganizationDomains, { org_id: id, domains: [first] })
+    const set = await operator()(setOrganizationDomains, {
+      org_id: id,
+      domains: [second.toUpperCase(), second],
+    })
+    expect(set.domains).toEqual([second])
+    expect((await owner.call(showOrganization, { org_id: id })).domains).toEqual([second])
+  })
+
+  test('belong to one organization only: taking another’s is a conflict and changes nothing', async () => {
+    const [mine, taken] = [domain(), domain()]
+    const { id } = await open({ domains: [mine] })
+    await open({ domains: [taken] })
+    const claims = [
+      () => operator()(setOrganizationDomains, { org_id: id, domains: [mine, taken, domain()] }),
+      () => open({ domains: [domain(), taken] }),
+    ]
+    for (const claim of claims) {
+      await expect(claim()).rejects.toMatchObject({
+        code: 'CONFLICT',
+        problems: [`domains: ${taken} is taken`],
+      })
+    }
+    const again = await operator()(setOrganizationDomains, { org_id: id, domains: [mine] })
+    expect(again.domains).toEqual([mine])
+  })
+
+  test('where anybody can have an address are refused, all of them at once, and nothing is opened', async () => {
+    const name = unique('Public')
+    const attempt = operator()(createOrganizationForAdmin, {
+      name,
+      domains: ['gmail.com', domain(), 'Yahoo.co.uk'],
+    })
+    await expect(attempt).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [expect.stringContaining('gmail.com'), expect.stringContaining('yahoo.co.uk')] as string[],
+    })
+    expect((await operator()(createOrganizationForAdmin, { name })).name).toBe(name)
+  })
+
+  test('that are none are refused, all of them at once', async () => {
+    const nonsense = ['localhost', '*.corp.test', 'corp test', 'corp.test.', 'a@corp.test', '']
+    await expect(open({ domains: nonsense })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: nonsense.map((_text, at) => expect.stringContaining(`domains.${at}`) as string),
+    })
+  })
+})
+
+describe('joining by domain', () => {
+  const at = (where: string) => ({ email: `${unique('person')}@${where}` })
+
+  test('a verified address in the domain is a regular member from the first sign-in on', async () => {
+    const own = domain()
+    const org = await open({ domains: [own] })
+    const person = await makePerson(system, at(own))
+    expect(await organizationsOf(person)).toMatchObject([{ id: org.id, role: 'member' }])
+    expect((await person.call(whoAmI, {})).organization?.id).toBe(org.id)
+    const { members } = await person.call(listMembers, { org_id: org.id })
+    expect(members).toMatchObject([{ user_id: person.userId, joined_by: 'domain' }])
+  })
+
+  test('an address that is only claimed opens nothing, until the person follows a link we mailed', async () => {
+    const own = domain()
+    const org = await open({ domains: [own] }, mailing)
+    const person = await makePerson(mailing, { ...at(own), verified: false })
+    expect(await organizationsOf(person)).toEqual([])
+    await person.call(sendEmailVerification, {})
+    const mail = mailing.mails.find(({ to }) => to === person.email)
+    await visitor(mailing).submit(pathOf(linkIn(mail!.text)))
+    expect(await organizationsOf(person)).toMatchObject([{ id: org.id, role: 'member' }])
+  })
+
+  test('neighbouring domains and other organizations stay closed', async () => {
+    const own = domain()
+    const org = await open({ domains: [own] })
+    await open({ domains: [domain()] })
+    for (const near of [`sub.${own}`, `x${own}`, own.replace('.test', '.example'), own.slice(1)]) {
+      expect(await organizationsOf(await makePerson(system, at(near)))).toEqual([])
+    }
+    expect(await organizationsOf(await makePerson(system, at(own)))).toMatchObject([{ id: org.id }])
+  })
+
+  test.each(['removed', 'gone by themselves'])(
+    'whoever was %s stays out, until somebody invites them',
+    async (how) => {
+      const own = domain()
+      const admin = await makePerson(system)
+      const org = await open({ domains: [own], admin_email: admin.email })
+      const person = await makePerson(system, at(own))
+      const by = how === 'removed' ? admin : person
+      await by.call(removeMember, { org_id: org.id, user_id: person.userId })
+      const again = await signedIn(system, person.email)
+      expect(await organizationsOf(again)).toEqual([])
+      const { invitation_url } = await admin.call(inviteMember, { org_id: org.id, email: person.email })
+      await again.call(acceptInvitation, { token: secretOf(invitation_url!) })
+      expect(await organizationsOf(await signedIn(system, person.email))).toMatchObject([
+        { id: org.id, role: 'viewer' },
+      ])
+    },
+  )
+
+  test('a domain that was taken back lets nobody new in, and nobody out', async () => {
+    const own = domain()
+    const org = await open({ domains: [own] })
+    const early = await makePerson(system, at(own))
+    await operator()(setOrganizationDomains, { org_id: org.id, domains: [] })
+    expect(await organizationsOf(await makePerson(system, at(own)))).toEqual([])
+    expect(await organizationsOf(early)).toMatchObject([{ id: org.id }])
+  })
+})
+
+describe('a person in several organizations', () => {
+  test('names the one meant by id or slug, and otherwise works in the one last chosen', async () => {
+    const person = await makePerson(system)
+    const first = await makeOrganization(system, person)
+    const second = await makeOrganization(system)
+    await makeMember(system, second, 'viewer', person)
+    const me = (organization?: string) => system.as({ token: person.token, organization })(whoAmI, {})
+    expect(await me()).toMatchObject({ organization: { id: first.id }, role: 'owner' })
+    for (const meant of [second.id, second.slug]) {
+      expect(await me(meant)).toMatchObject({ organization: { id: second.id }, role: 'viewer' })
+    }
+    expect(await me('no-such-organization')).toMatchObject({ organization: null, role: null })
+
+    await person.call(chooseOrganization, { org_id: second.id })
+    expect((await me()).organization?.id).toBe(second.id)
+    const next = await system.as()(signInWithPassword, { email: person.email, password: PASSWORD })
+    expect(next.organization?.id).toBe(second.id)
+  })
+
+  test('falls back to the first one joined when the chosen one is lost', async () => {
+    const person = await makePerson(system)
+    const first = await makeOrganization(system, person)
+    const second = await makeOrganization(system)
+    await makeMember(system, second, 'viewer', person)
+    await person.call(chooseOrganization, { org_id: second.id })
+    await second.owner.call(removeMember, { org_id: second.id, user_id: person.userId })
+    expect((await person.call(whoAmI, {})).organization?.id).toBe(first.id)
+    const next = await system.as()(signInWithPassword, { email: person.email, password: PASSWORD })
+    expect(next.organization?.id).toBe(first.id)
+  })
+
+  test('cannot choose one they do not belong to', async () => {
+    const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
+    await expect(mine.owner.call(chooseOrganization, { org_id: theirs.id })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    expect((await mine.owner.call(whoAmI, {})).organization?.id).toBe(mine.id)
+    expect(await organizationsOf(mine.owner)).toMatchObject([{ id: mine.id }])
+  })
+})

@@ -1,0 +1,90 @@
+/** The worker: recurring jobs run once at their time, on whichever process, and sweeping loses nothing that is alive. */
+import { randomUUID } from 'node:crypto'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { jobs, sessions, signInCodes, throttles } from '../../db/schema.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { runIfDue, type Job } from '../../src/worker/loop.ts'
+import { sweep } from '../../src/worker/sweep.ts'
+import { makeOrganization } from '../support/make.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+beforeAll(async () => {
+  system = await startSystem()
+})
+afterAll(() => system.stop())
+
+const needsOf = ({ db, clock, system: { log } }: TestSystem) => ({ db, clock: clock.now, log, metrics: undefined })
+const never = new AbortController().signal
+
+function countingJob(fails = false): { job: Job; runs: () => number } {
+  let runs = 0
+  const run = async () => {
+    runs++
+    if (fails) throw new Error('planted')
+  }
+  return { job: { name: `job-${randomUUID()}`, everySeconds: 60, leaseSeconds: 30, run }, runs: () => runs }
+}
+
+describe('a recurring job', () => {
+  test('runs when due, then not again before its time', async () => {
+    const { job, runs } = countingJob()
+    expect(await runIfDue(needsOf(system), job, never)).toBe(true)
+    expect(await runIfDue(needsOf(system), job, never)).toBe(false)
+    system.clock.advance(61)
+    expect(await runIfDue(needsOf(system), job, never)).toBe(true)
+    expect(runs()).toBe(2)
+  })
+
+  test('of many processes that look at the same moment one runs it', async () => {
+    const { job, runs } = countingJob()
+    await Promise.all(Array.from({ length: 8 }, () => runIfDue(needsOf(system), job, never)))
+    expect(runs()).toBe(1)
+  })
+
+  test('that fails is logged, keeps the loop alive and is tried again when its lease is over', async () => {
+    const { job, runs } = countingJob(true)
+    expect(await runIfDue(needsOf(system), job, never)).toBe(false)
+    expect(system.logLines.some((line) => line.includes(job.name) && line.includes('planted'))).toBe(true)
+    expect(await runIfDue(needsOf(system), job, never)).toBe(false)
+    expect(runs()).toBe(1)
+    system.clock.advance(31)
+    await runIfDue(needsOf(system), job, never)
+    expect(runs()).toBe(2)
+  })
+
+  test('whose lease ran out does not move the time of the process that took over', async () => {
+    const { job } = countingJob()
+    const slow: Job = { ...job, run: async () => system.clock.advance(31) }
+    const late: Job = {
+      ...job,
+      run: async () => {
+        system.clock.advance(31)
+        await runIfDue(needsOf(system), slow, never)
+      },
+    }
+    await runIfDue(needsOf(system), late, never)
+    const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
+    expect(row?.leaseToken).toBeNull()
+    expect(row!.nextRunAt.getTime()).toBeGreaterThan(system.clock.now().getTime() + 55_000)
+  })
+})
+
+test('sweeping throws away what expired and leaves what lives', async () => {
+  const org = await makeOrganization(system)
+  const now = system.clock.now()
+  const at = (seconds: number) => new Date(now.getTime() + seconds * 1000)
+  const keys = { old: `old-${randomUUID()}`, young: `young-${randomUUID()}` }
+  const [session] = await system.db.select().from(sessions).where(eq(sessions.userId, org.owner.userId))
+  for (const [name, seconds] of [[keys.old, -10], [keys.young, 600]] as const) {
+    await system.db.insert(throttles).values({ key: name, fullUntil: at(seconds) })
+    await system.db.insert(signInCodes).values({ codeHash: name, sessionId: session!.id, expiresAt: at(seconds) })
+  }
+  await sweep(needsOf(system))
+  expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.old))).toHaveLength(0)
+  expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.young))).toHaveLength(1)
+  expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.old))).toHaveLength(0)
+  expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.young))).toHaveLength(1)
+  await expect(org.owner.call(whoAmI, {})).resolves.toMatchObject({ role: 'owner' })
+})
