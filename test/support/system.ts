@@ -65,23 +65,18 @@ export async function startSystem(
     mail: overrides.withMail ? async (message) => void mails.push(message) : null,
     ...overrides,
   })
-  const service = dispatcher(system)
+  const dispatch = dispatcher(system)
+  // As a browser would: at the public address of this system, whatever address the request was made for.
+  const service: Service = (request) => {
+    const { pathname, search } = new URL(request.url)
+    return dispatch(new Request(new URL(pathname + search, config.API_URL), request))
+  }
   return {
     system,
     db,
-    service,
-    fetch: (path, init) => service(new Request(new URL(path, ORIGIN), init)),
-    as: (who = {}) =>
-      caller(
-        (request) =>
-          service(
-            new Request(
-              new URL(new URL(request.url).pathname + new URL(request.url).search, ORIGIN),
-              request,
-            ),
-          ),
-        who,
-      ),
+    service: dispatch,
+    fetch: (path, init) => dispatch(new Request(new URL(path, config.API_URL), init)),
+    as: (who = {}) => caller(service, who),
     clock: { now, advance: (seconds) => void (offsetMs += seconds * 1000) },
     mails,
     logLines,

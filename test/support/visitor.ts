@@ -17,25 +17,27 @@ export function visitor(system: TestSystem) {
     return response
   }
 
-  /** Opens the page and sends its first form with what stands hidden in it. */
-  const submit = async (path: string, fields: Record<string, string> = {}): Promise<Response> => {
+  /** Opens the page; what comes back sends its first form, with what stands hidden in it. */
+  const open = async (path: string) => {
     const page = await (await send(path)).text()
     const form = /<form method="post"([^>]*)>(.*?)<\/form>/s.exec(page)
     const action = /action="([^"]*)"/.exec(form?.[1] ?? '')?.[1] ?? path
-    const hidden = [...(form?.[2] ?? '').matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)]
-    const body = new URLSearchParams({
-      ...Object.fromEntries(
-        hidden.map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]),
-      ),
-      ...fields,
-    })
-    return send(action, { method: 'POST', body, headers: { origin: ORIGIN } })
+    const hidden = [
+      ...(form?.[2] ?? '').matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g),
+    ].map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')] as const)
+    return (fields: Record<string, string> = {}): Promise<Response> => {
+      const body = new URLSearchParams({ ...Object.fromEntries(hidden), ...fields })
+      return send(action, { method: 'POST', body, headers: { origin: ORIGIN } })
+    }
   }
+
+  const submit = async (path: string, fields?: Record<string, string>): Promise<Response> =>
+    (await open(path))(fields)
 
   const signIn = (email: string, password: string, query: Record<string, string> = {}) =>
     submit(`/auth/sign-in?${new URLSearchParams(query)}`, { email, password })
 
-  return { cookies, send, submit, signIn }
+  return { cookies, send, open, submit, signIn }
 }
 
 /** The part of a link that the pages are asked for. */

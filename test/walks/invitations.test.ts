@@ -10,7 +10,7 @@ import {
   removeMember,
   revokeInvitation,
 } from '../../src/contracts/members.ts'
-import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { createOrganizationForAdmin, updateOrganization } from '../../src/contracts/organizations.ts'
 import { showProfile, whoAmI } from '../../src/contracts/people.ts'
 import type { GRANTABLE_ROLES, Role } from '../../src/contracts/roles.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -26,7 +26,7 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
-import { startSystem, type TestSystem } from '../support/system.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 import { linkIn, pathOf, visitor } from '../support/visitor.ts'
 
 const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
@@ -210,11 +210,15 @@ describe('a link is dead', () => {
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(both.find(({ status }) => status === 'rejected')).toMatchObject({ reason: GONE })
 
-    const { invitation_url } = await invite(org)
-    const register = () =>
-      visitor(system).submit(pathOf(invitation_url!), { name: 'New Person', password: PASSWORD })
-    const pages = await Promise.all([register(), register()])
-    expect(pages.map(({ status }) => status).toSorted()).toEqual([303, 404])
+    const { owner } = await system.as({ token: OPERATOR_TOKEN })(createOrganizationForAdmin, {
+      name: unique('Opened'),
+      admin_email: newcomer(),
+    })
+    for (const link of [(await invite(org)).invitation_url!, owner!.invitation_url!]) {
+      const forms = [await visitor(system).open(pathOf(link)), await visitor(system).open(pathOf(link))]
+      const pages = await Promise.all(forms.map((send) => send({ name: 'New Person', password: PASSWORD })))
+      expect(pages.map(({ status }) => status).toSorted()).toEqual([303, 404])
+    }
     expect((await org.owner.call(listMembers, { org_id: org.id })).members).toHaveLength(3)
   })
 })

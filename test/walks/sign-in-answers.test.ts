@@ -2,15 +2,20 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { and } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createOrganization } from '../../src/contracts/organizations.ts'
 import { updateProfile } from '../../src/contracts/people.ts'
-import { invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
+import { invitation, resetLink } from '../support/links.ts'
 import { makePerson, PASSWORD, unique } from '../support/make.ts'
 import { ORIGIN } from '../support/system.ts'
-import { BUTTON, signInThrough, startWithProviders, walkToCallback, type WithProviders } from '../support/system-with-providers.ts'
-import { bonesOf, newWalker, personIn, signInOnPage, type Page, type Walker } from '../support/walker.ts'
+import {
+  BUTTON,
+  signInThrough,
+  startWithProviders,
+  walkToCallback,
+  type WithProviders,
+} from '../support/system-with-providers.ts'
+import { bonesOf, newWalker, signInOnPage, type Page } from '../support/walker.ts'
 
 const EVIL = 'https://evil.test'
 const DONE = `${ORIGIN}/console/sign-in/done`
@@ -24,9 +29,6 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-const isSignedIn = async (walker: Walker) => (await personIn(system, walker)) !== undefined
-
-
 /** A new password account: who, and a browser that is not signed in. */
 const makeVictim = async () => ({ person: await makePerson(system), walker: newWalker(system) })
 
@@ -37,7 +39,7 @@ async function everyAnswer(): Promise<[string, Page][]> {
   const { link } = await invitation(system)
   const signIn = await walker.open(`/auth/sign-in?return_to=${DONE}`)
   const wrong = await walker.submit(signIn, 'Sign in', { email, password: 'a wrong one' })
-  const invitation = await walker.open(link)
+  const invited = await walker.open(link)
   const forgot = await walker.open('/auth/forgot')
   const reset = await walker.open(await resetLink(system, email))
   return [
@@ -47,11 +49,8 @@ async function everyAnswer(): Promise<[string, Page][]> {
     ['foreign form', await walker.postFrom(EVIL, '/auth/sign-in', {})],
     ['setting out', await walker.submit(signIn, BUTTON.google)],
     ['wrong callback', await walker.open('/auth/google/callback?state=x')],
-    ['invitation', invitation],
-    [
-      'refused account',
-      await walker.submit(invitation, 'Create account and join', { name: '', password: '' }),
-    ],
+    ['invitation', invited],
+    ['refused account', await walker.submit(invited, 'Create account and join', { name: '', password: '' })],
     ['dead invitation', await walker.open('/auth/invitation/none')],
     ['forgot', forgot],
     ['link on its way', await walker.submit(forgot, 'Send me a link', { email })],
@@ -217,10 +216,8 @@ describe('HTML injection', () => {
   test('through the name of an organization', () =>
     compare(async (text) => {
       const owner = await makePerson(system)
-      const { id } = await owner.call(createOrganization, { name: `${unique('org')} ${text}` })
-      const email = `${unique('guest')}@people.test`
-      await owner.call(inviteMember, { org_id: id, email })
-      return newWalker(system).open(linkIn((await mailTo(system, email)).text))
+      const org = await owner.call(createOrganization, { name: `${unique('org')} ${text}` })
+      return newWalker(system).open((await invitation(system, { org: { ...org, owner } })).link)
     }))
 
   test('through the name of a person', () =>

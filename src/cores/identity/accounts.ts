@@ -30,9 +30,10 @@ export async function registerByInvitation(
     return await withTransaction(needs.db, async (tx) => {
       const userId = waitingUserId ?? (await insertUser(tx, needs.clock, { email, name: given.name }))
       if (waitingUserId) await tx.update(users).set({ name: given.name }).where(eq(users.id, userId))
-      await tx.insert(passwords).values({ userId, email, hash, changedAt: needs.clock() })
       const by = { kind: 'user' as const, userId, userName: given.name, requestId: given.requestId }
+      // Before the password: who sends the same form twice waits here, and then finds the link used.
       await acceptAs(tx, needs, by, given.secret)
+      await tx.insert(passwords).values({ userId, email, hash, changedAt: needs.clock() })
       return startSession(tx, needs, by, { signedInBy: 'password', device: given.device })
     })
   } catch (error) {
