@@ -21,9 +21,9 @@ export function mountValidation(app: Hono<HttpEnv>, needs: AuthNeeds): void {
       const { token = bearerOf(c), organization, audience } = await read(c)
       if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
       const valid = await check({ token, organization, audience, requestId: c.get('requestId') })
-      return answer(c, validateToken.output.parse(present(valid)), 200, format)
+      return await answer(c, validateToken.output.parse(present(valid)), 200, format)
     } catch (error) {
-      return answerError(c, error, format)
+      return await answerError(c, error, format)
     }
   })
 }

@@ -5,7 +5,8 @@ import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
 
 export const pageInput = {
   limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT).describe('Rows in a page.'),
-  cursor: z.string().max(500).optional().describe('`next_cursor` of the page before.'),
+  // A name of 120 letters takes up to 360 bytes, and with an id beside it 528 letters of base64.
+  cursor: z.string().max(1000).optional().describe('`next_cursor` of the page before.'),
 }
 
 export const pageOutput = {

@@ -1,5 +1,4 @@
 /** How answers leave: YAML or JSON, errors from the one table, nothing from inside. */
-import { stringify } from 'yaml'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import type { HttpContext } from './context.ts'
 
@@ -17,18 +16,27 @@ export function formatFor(accept: string | undefined, otherwise: Format): Format
   return otherwise
 }
 
-export function answer(c: HttpContext, body: unknown, status: number, format: Format): Response {
+export async function answer(
+  c: HttpContext,
+  body: unknown,
+  status: number,
+  format: Format,
+): Promise<Response> {
   const headers = new Headers({ 'cache-control': 'no-store', 'x-request-id': c.get('requestId') })
   if (status === 204) return new Response(null, { status, headers })
   headers.set('content-type', format === 'json' ? 'application/json' : 'application/yaml; charset=utf-8')
-  return new Response(format === 'json' ? JSON.stringify(body) : stringify(body), { status, headers })
+  return new Response(await written(body, format), { status, headers })
 }
 
-export function answerError(c: HttpContext, error: unknown, format: Format): Response {
+/** The YAML writer is loaded when somebody first asks for YAML: most starts never need its 72 files. */
+const written = async (body: unknown, format: Format): Promise<string> =>
+  format === 'json' ? JSON.stringify(body) : (await import('yaml')).stringify(body)
+
+export async function answerError(c: HttpContext, error: unknown, format: Format): Promise<Response> {
   const said = asServiceError(error)
   c.set('failure', error)
   const { status } = ERRORS[said.code]
-  const response = answer(c, errorBody(said, c.get('requestId')), status, format)
+  const response = await answer(c, errorBody(said, c.get('requestId')), status, format)
   if (said.retryAfterSeconds !== undefined)
     response.headers.set('retry-after', String(said.retryAfterSeconds))
   // RFC 6750, 3: a refused bearer is told which scheme would be taken.

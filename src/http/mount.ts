@@ -53,18 +53,18 @@ function mountOne<Needs extends Partial<Storage>>(
       const input = await read(c)
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
-        return answer(c, op.output.parse(await act(caller, input)), success, format)
+        return await answer(c, op.output.parse(await act(caller, input)), success, format)
       }
       const kept = await onlyOnce(
         needs as Storage,
         { caller, operation: op.name, key, input, status: success },
         async (db) => op.output.parse(await (verb({ ...needs, db }) as Verb)(caller, input)),
       )
-      const response = answer(c, kept.body, kept.status, format)
+      const response = await answer(c, kept.body, kept.status, format)
       if (kept.replayed) response.headers.set('idempotency-replayed', 'true')
       return response
     } catch (error) {
-      return answerError(c, error, format)
+      return await answerError(c, error, format)
     }
   })
 }

@@ -77,8 +77,14 @@ export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promi
 }
 
 /** Postgres text takes every character but this one; refused here, it is the caller's mistake and not our 500. */
-function holdsNul(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\0')
-  if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([key, inner]) => key.includes('\0') || holdsNul(inner))
+function holdsNul(given: unknown): boolean {
+  // Not by recursion: JSON may nest deeper than our stack.
+  const open = [given]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (typeof value === 'string' && value.includes('\0')) return true
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, inner] of Object.entries(value)) open.push(key, inner)
+  }
+  return false
 }

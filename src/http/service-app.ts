@@ -57,7 +57,7 @@ async function beforeDeadline(c: HttpContext, next: () => Promise<void>): Promis
   })
   try {
     if ((await Promise.race([next(), late])) !== 'late') return
-    c.res = answerError(c, new ServiceError('TIMEOUT'), formatFor(c.req.header('accept'), 'json'))
+    c.res = await answerError(c, new ServiceError('TIMEOUT'), formatFor(c.req.header('accept'), 'json'))
   } finally {
     clearTimeout(timer)
   }

@@ -5,12 +5,15 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import type { Tracing } from './tracing-port.ts'
 
+/** All tries to send one batch together. A stop waits for the last batch, and the collector may be gone by then. */
+const EXPORT_MS = 3_000
+
 export function startTracing(options: { endpoint: URL; version: string }): Tracing {
   // The OTLP specification: signals live below the base endpoint.
   const url = new URL('v1/traces', options.endpoint.href.replace(/\/?$/, '/')).href
   const provider = new NodeTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'svc', 'service.version': options.version }),
-    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url, timeoutMillis: EXPORT_MS }))],
   })
   provider.register()
   const tracer = trace.getTracer('svc')
@@ -39,6 +42,7 @@ export function startTracing(options: { endpoint: URL; version: string }): Traci
       propagation.inject(context.active(), carrier)
       for (const [name, value] of Object.entries(carrier)) headers.set(name, value)
     },
-    stop: () => provider.shutdown(),
+    // What could not be sent is lost; that must not turn a good stop into a failed one.
+    stop: () => provider.shutdown().catch(() => {}),
   }
 }

@@ -12,7 +12,7 @@ import { ORIGIN } from './system.ts'
 export type Knock = { token?: string | undefined; orgId: string }
 
 export async function knock(service: Service, op: Operation, { token, orgId }: Knock): Promise<ErrorCode> {
-  const url = new URL(pathOf(op, orgId), ORIGIN)
+  const url = new URL(pathFor(op, orgId), ORIGIN)
   const headers = new Headers(token === undefined ? {} : { authorization: `Bearer ${token}` })
   const init: RequestInit = { method: op.http.method.toUpperCase(), headers }
   if (op.http.method === 'get' || op.http.method === 'delete') {
@@ -29,7 +29,7 @@ export async function knock(service: Service, op: Operation, { token, orgId }: K
 }
 
 /** Ids of the right shape that name nothing; the organization is the one meant. */
-const pathOf = (op: Operation, orgId: string): string =>
+export const pathFor = (op: Operation, orgId: string): string =>
   op.http.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) =>
     name === 'org_id' ? orgId : sampleOf(z.toJSONSchema(op.input.shape[name]! as z.ZodType)),
   )

@@ -7,8 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
 import { caller, type Call, type CallAs } from '../../src/client/call.ts'
 import { overNetwork } from '../../src/client/service.ts'
+import { SECRET_KEYS } from '../../src/config.ts'
+import { copySnapshot } from './database.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCHER = join(ROOT, 'bin', 'server')
@@ -34,11 +37,19 @@ export type ServerProcess = {
   readonly exited: Promise<Exit>
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   readonly as: (who?: CallAs) => Call
+  /** Keys pressed at its terminal, if it has one. */
+  readonly press: (keys: string) => void
+  readonly kill: (signal: NodeJS.Signals) => void
   /** Sends the signal and waits for the end. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<Exit & { readonly ms: number }>
 }
 
-export type Start = { readonly env?: Env; readonly args?: readonly string[] }
+export type Start = {
+  readonly env?: Env
+  readonly args?: readonly string[]
+  /** At a terminal, by way of the program `script`; both of its outputs are one then. */
+  readonly terminal?: boolean
+}
 export type Finished = Exit & { readonly stdout: string; readonly stderr: string }
 
 export type Processes = {
@@ -63,20 +74,16 @@ export function processes(): Processes {
     folders.push(folder)
     return folder
   }
-  const begin = async ({ env = {}, args = [] }: Start) => {
+  const begin = async ({ env = {}, args = [], terminal = false }: Start) => {
     const PORT = env['PORT'] ?? String(await freePort())
     const METRICS_PORT = env['METRICS_PORT'] ?? String(await freePort())
     const home = await newFolder()
     const SVC_DATA_DIR = env['SVC_DATA_DIR'] ?? join(home, 'data')
     // Nothing of this test's own environment: a developer's settings must not decide what is proved.
     const clean = { PATH: process.env['PATH'] ?? '', HOME: home }
-    const child = startChild([LAUNCHER, ...args], home, {
-      ...clean,
-      SVC_DATA_DIR,
-      ...env,
-      PORT,
-      METRICS_PORT,
-    })
+    const command = [process.execPath, LAUNCHER, ...args]
+    const settings = { ...clean, SVC_DATA_DIR, ...env, PORT, METRICS_PORT }
+    const child = startChild(terminal ? atTerminal(command) : command, home, settings)
     running.add(child)
     void child.exited.then(() => running.delete(child))
     return { child, server: describe(child, Number(PORT), Number(METRICS_PORT), SVC_DATA_DIR) }
@@ -115,8 +122,17 @@ type Child = {
 /** Kills the process whose number it is given as soon as its own standard input ends, which is when we end. */
 const GUARD = 'cat >/dev/null; kill -KILL "$0" 2>/dev/null'
 
-function startChild(args: readonly string[], cwd: string, env: Env): Child {
-  const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+const atTerminal = (command: readonly string[]): string[] => [
+  'script',
+  '--quiet',
+  '--return',
+  '--command',
+  command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' '),
+  '/dev/null',
+]
+
+function startChild([program, ...args]: readonly string[], cwd: string, env: Env): Child {
+  const child = spawn(program!, args, { cwd, env, stdio: 'pipe' })
   const guard = spawn('/bin/sh', ['-c', GUARD, String(child.pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
@@ -145,6 +161,8 @@ function describe(child: Child, port: number, metricsPort: number, dataFolder: s
     stderr: child.stderr,
     logLines: () => readLogLines(child.stdout()),
     exited: child.exited,
+    press: (keys) => void child.process.stdin?.write(keys),
+    kill: (signal) => void child.process.kill(signal),
     fetch: (path, init) => fetch(new URL(path, origin), { redirect: 'manual', ...init }),
     as: (who) => caller(service, who),
     async stop(signal = 'SIGTERM') {
@@ -171,7 +189,7 @@ async function untilReady(child: Child, server: ServerProcess): Promise<void> {
 
 function readLogLines(text: string): LogLine[] {
   return text
-    .split('\n')
+    .split(/\r?\n/)
     .filter((line) => line.startsWith('{') && line.endsWith('}'))
     .map((line) => JSON.parse(line) as LogLine)
 }
@@ -202,3 +220,28 @@ export function readFirstWords(text: string): FirstWords {
 
 export const firstWordsIn = async ({ dataFolder }: Pick<ServerProcess, 'dataFolder'>): Promise<FirstWords> =>
   readFirstWords(await readFile(join(dataFolder, 'first-run.txt'), 'utf8'))
+
+/** A data folder as the migrations leave it, with nobody in it: making the first one takes seconds. */
+export async function migratedFolder({ newFolder }: Processes): Promise<string> {
+  const folder = join(await newFolder(), 'data')
+  await copySnapshot(folder)
+  return folder
+}
+
+/** What it said to people, without its log. */
+export const wordsOf = ({ stdout }: ServerProcess): string[] =>
+  stdout()
+    .split(/\r?\n/)
+    .filter((line) => line !== '' && !line.startsWith('{'))
+
+/** The four: given, or kept beside the embedded database. */
+export async function secretsOf(installation: Env): Promise<string[]> {
+  const given = SECRET_KEYS.flatMap((key) => installation[key] ?? [])
+  if (given.length > 0) return given
+  const kept = await readFile(join(installation['SVC_DATA_DIR']!, 'secrets.json'), 'utf8')
+  return Object.values(JSON.parse(kept) as Env)
+}
+
+export function expectSilence({ stdout, stderr }: ServerProcess, secrets: readonly string[]): void {
+  for (const secret of secrets) expect((stdout() + stderr()).includes(secret)).toBe(false)
+}

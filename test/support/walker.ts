@@ -51,6 +51,12 @@ export type Walker = ReturnType<typeof newWalker>
 /** The services a walk over pages meets. */
 export const PAGES = { SVC_SERVICES: 'api-gateway,auth-service,console' }
 
+/** The same house after a restart with other settings: what was sealed before still opens. */
+export function sameHouse({ system: { config } }: TestSystem): Record<string, string> {
+  const { JWT_SECRET = '', JWT_SIGNING_KEY = '', ACTOR_ASSERTION_SECRET = '', DATA_KEY = '' } = config
+  return { ...PAGES, JWT_SECRET, JWT_SIGNING_KEY, ACTOR_ASSERTION_SECRET, DATA_KEY }
+}
+
 const HOPS_MAX = 20
 
 export function newWalker(system: TestSystem, options: WalkerOptions = {}) {

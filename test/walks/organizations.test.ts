@@ -26,7 +26,7 @@ import {
   type Person,
 } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
-import { linkIn, pathOf, visitor } from '../support/visitor.ts'
+import { newWalker } from '../support/walker.ts'
 
 const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 
@@ -49,6 +49,12 @@ const open = (
   input: Omit<Parameters<typeof createOrganizationForAdmin.input.parse>[0] & object, 'name'> = {},
   of = system,
 ) => operator(of)(createOrganizationForAdmin, { name: unique('Opened'), ...input })
+const follow = async (of: TestSystem, link: string, button: string, filled?: Record<string, string>) => {
+  const walker = newWalker(of)
+  return walker.submit(await walker.open(link), button, filled)
+}
+const takeOver = (of: TestSystem, link: string) =>
+  follow(of, link, 'Create account and join', { name: 'First Owner', password: PASSWORD })
 const secretOf = (link: string): string => link.split('/').at(-1) ?? ''
 const organizationsOf = async ({ call }: Pick<Person, 'call'>) =>
   (await call(listOrganizations, {})).organizations
@@ -169,11 +175,7 @@ describe('opening one as the operator', () => {
     const email = `${unique('first')}@people.test`
     const { id, owner } = await open({ admin_email: email, admin_name: 'First Owner' })
     expect(owner).toMatchObject({ email, name: 'First Owner', role: 'owner', created: true })
-    const done = await visitor(system).submit(pathOf(owner!.invitation_url!), {
-      name: 'First Owner',
-      password: PASSWORD,
-    })
-    expect(done.status).toBe(303)
+    expect((await takeOver(system, owner!.invitation_url!)).status).toBe(303)
     const session = await system.as()(signInWithPassword, { email, password: PASSWORD })
     expect(session).toMatchObject({ user: { id: owner!.id }, organization: { id, role: 'owner' } })
     // Nobody mailed the link, so nothing is proven about the address.
@@ -185,8 +187,7 @@ describe('opening one as the operator', () => {
     const { owner } = await open({ admin_email: email }, mailing)
     expect(owner).toMatchObject({ email, created: true })
     expect(owner).not.toHaveProperty('invitation_url')
-    const mail = mailing.mails.find(({ to }) => to === email)
-    await visitor(mailing).submit(pathOf(linkIn(mail!.text)), { name: 'First Owner', password: PASSWORD })
+    await takeOver(mailing, linkIn((await mailTo(mailing, email)).text))
     expect((await (await signedIn(mailing, email)).call(showProfile, {})).email_verified).toBe(true)
   })
 })
@@ -277,8 +278,7 @@ describe('joining by domain', () => {
     const person = await makePerson(mailing, { ...at(own), verified: false })
     expect(await organizationsOf(person)).toEqual([])
     await person.call(sendEmailVerification, {})
-    const mail = mailing.mails.find(({ to }) => to === person.email)
-    await visitor(mailing).submit(pathOf(linkIn(mail!.text)))
+    await follow(mailing, linkIn((await mailTo(mailing, person.email)).text), 'Yes, this is my address')
     expect(await organizationsOf(person)).toMatchObject([{ id: org.id, role: 'member' }])
   })
 

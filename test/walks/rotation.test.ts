@@ -6,7 +6,7 @@ import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { makeApiToken, makeOrganization, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { freshSecrets, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
-import { linkIn, pathOf, visitor } from '../support/visitor.ts'
+import { newWalker, personIn, signInOnPage } from '../support/walker.ts'
 
 const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 const SECRETS = freshSecrets()

