@@ -1,4 +1,4 @@
-/** `npm start` on existing data until /readyz answers, against an empty Node process that opens the same database. */
+/** The server on existing data until /readyz answers, against an empty Node process that opens the same database. */
 import { join } from 'node:path'
 import {
   file,
@@ -27,7 +27,7 @@ export const coldStart = () =>
     const [ours, bare] = [median(seen.ours), median(seen.bare)]
     return [
       `Node + bare PGlite   ${bare.toFixed(0)} ms`,
-      `npm start            ${ours.toFixed(0)} ms`,
+      `svc                  ${ours.toFixed(0)} ms`,
       `ratio                ${(ours / bare).toFixed(2)}x (target ${TARGET}x: ${ours / bare <= TARGET ? 'met' : 'missed'})`,
     ]
   })

@@ -1,5 +1,6 @@
 /** One way to the database, whichever engine it is: Postgres by its address, or the embedded one in a folder. */
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
+import { drizzle } from './drizzle.ts'
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { openEmbedded, type Embedded } from './embedded.ts'
 import * as schema from './schema.ts'

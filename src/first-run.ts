@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eq, sql } from 'drizzle-orm'
+import { eq, sql } from '../db/drizzle.ts'
 import * as z from 'zod'
 import type { Transaction } from '../db/connect.ts'
 import { installationFacts, passwords } from '../db/schema.ts'

@@ -1,5 +1,5 @@
 /** Column shapes that every table shares. */
-import { text, timestamp } from 'drizzle-orm/pg-core'
+import { text, timestamp } from '../drizzle.ts'
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' })
 export const orgId = () => text('org_id').notNull()

@@ -1,5 +1,5 @@
 /** People, how they prove who they are, and where they are signed in. */
-import { index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { index, integer, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import type { Audience, Scope } from '../../src/contracts/scopes.ts'
 import { instant, orgId, secretHash } from './columns.ts'

@@ -1,5 +1,5 @@
 /** What the machinery keeps about itself: the audit trail, repeated requests, jobs, facts of this installation. */
-import { index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { index, integer, jsonb, pgTable, primaryKey, text } from '../drizzle.ts'
 import type { AuditAction } from '../../src/contracts/audit.ts'
 import { instant, orgId } from './columns.ts'
 

@@ -1,5 +1,5 @@
 /** Organizations, who belongs to them, and who was asked to. `org_id` leads every key, so that they can be spread later. */
-import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import { instant, orgId, secretHash } from './columns.ts'
 import { users } from './identity.ts'

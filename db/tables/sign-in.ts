@@ -1,5 +1,5 @@
 /** What lives only for the minutes of a sign-in: attempts, codes, mailed links, and the counters against guessing. */
-import { index, pgTable, text } from 'drizzle-orm/pg-core'
+import { index, pgTable, text } from '../drizzle.ts'
 import { instant, secretHash } from './columns.ts'
 import { sessions, users } from './identity.ts'
 

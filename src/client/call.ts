@@ -50,7 +50,8 @@ function requestFor(operation: Operation, input: Record<string, unknown>, as: Ca
   set('user-agent', as.userAgent)
   if (operation.http.method === 'get' || operation.http.method === 'delete') {
     for (const [key, value] of Object.entries(rest)) {
-      if (value !== undefined) url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
+      if (value !== undefined)
+        url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
     }
     return new Request(url, { method: operation.http.method.toUpperCase(), headers })
   }

@@ -14,8 +14,7 @@ export const pageOutput = {
 }
 
 /** A cursor is the sort key of the last row seen, nothing more: it grants nothing and survives restarts. */
-const writeCursor = (key: readonly string[]): string =>
-  Buffer.from(JSON.stringify(key)).toString('base64url')
+const writeCursor = (key: readonly string[]): string => Buffer.from(JSON.stringify(key)).toString('base64url')
 
 // Postgres takes every character but NUL.
 const Key = z

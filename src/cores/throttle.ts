@@ -1,5 +1,5 @@
 /** Counts tries in rows, so that every process counts together: a leaky bucket in one statement. */
-import { eq, sql } from 'drizzle-orm'
+import { eq, sql } from '../../db/drizzle.ts'
 import { throttles } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { sha256 } from '../trust/keyed-hash.ts'

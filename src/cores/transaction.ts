@@ -1,6 +1,5 @@
 /** One transaction, one story: joins the outer one when there is one, tries again when Postgres asks for it. */
-import { is } from 'drizzle-orm'
-import { PgTransaction } from 'drizzle-orm/pg-core'
+import { is, PgTransaction } from '../../db/drizzle.ts'
 import type { Handle, Transaction } from '../../db/connect.ts'
 
 /** serialization_failure and deadlock_detected: nothing was done, the same work may simply run again. */

@@ -6,12 +6,11 @@ import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { OPERATIONS } from '../contracts/operations.ts'
 import { whoAmI } from '../contracts/people.ts'
 import { validateToken } from '../contracts/tokens.ts'
-import { apiDocsPage } from './api-docs.ts'
 import type { Validate } from './authenticate.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
 import { validateAssertion, type AssertionNeeds } from './own-assertions.ts'
 import { does, mount, routePath } from './mount.ts'
-import { openapi } from './openapi.ts'
+import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
 import { sayWho } from './who-am-i.ts'
 
@@ -33,14 +32,17 @@ export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
     if (op.service !== 'auth-service') continue
     app.on(op.http.method.toUpperCase(), routePath(op), (c) => relay(needs, c, op.name))
   }
-  const document = openapi(OPERATIONS, needs)
+  // Made when somebody first looks: it takes longer than everything else here together.
+  let document: OpenApi | undefined
+  const described = () => (document ??= openapi(OPERATIONS, needs))
   app.get('/api/openapi.json', (c) => {
     c.set('route', 'openapi')
-    return c.json(document)
+    return c.json(described())
   })
-  app.get('/api/docs', (c) => {
+  app.get('/api/docs', async (c) => {
     c.set('route', 'docs')
-    return apiDocsPage(document)
+    const { apiDocsPage } = await import('./api-docs.ts')
+    return apiDocsPage(described())
   })
   return app
 }

@@ -1,5 +1,5 @@
 /** A repeated `Idempotency-Key` replays the first answer: effect and answer are kept in one transaction. */
-import { and, eq, gt, sql } from 'drizzle-orm'
+import { and, eq, gt, sql } from '../../db/drizzle.ts'
 import { idempotencyKeys } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { IDEMPOTENCY_KEY_SECONDS } from '../contracts/limits.ts'

@@ -1,6 +1,6 @@
 /** One loop for all recurring jobs: take the lease in the database, do the work, put the next time. */
 import { randomUUID } from 'node:crypto'
-import { and, eq, isNull, lt, lte, or } from 'drizzle-orm'
+import { and, eq, isNull, lt, lte, or } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
 import type { Storage } from '../cores/needs.ts'
 import type { Logger } from '../observe/log.ts'

@@ -1,5 +1,5 @@
 /** Throws away what has expired. Nothing depends on it: expired rows are refused wherever they are read. */
-import { and, isNotNull, lt, or } from 'drizzle-orm'
+import { and, isNotNull, lt, or } from '../../db/drizzle.ts'
 import {
   idempotencyKeys,
   invitations,

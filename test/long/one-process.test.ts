@@ -162,8 +162,8 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   expect(await chore(data, 'migrate')).toMatchObject({ code: 0, stdout: 'Nothing to apply.\n' })
 
   const first = await own.start({ env: installation })
-  const { token } = await firstWordsIn(first)
-  await first.as({ token: await signIn(first, await firstWordsIn(first)) })(createOrganization, {
+  const token = await signIn(first, await firstWordsIn(first))
+  await first.as({ token })(createOrganization, {
     name: 'Before',
   })
   await first.stop()

@@ -8,10 +8,10 @@ import { newWalker } from './walker.ts'
 
 export const linkIn = (text: string): string => /https?:\S+/.exec(text)?.[0] ?? ''
 
-/** The newest mail to an address; some leave behind an answer's back. */
-export const mailTo = (system: TestSystem, email: string) =>
+/** The newest mail to an address, waited for: some leave behind an answer's back. `since` leaves earlier ones out. */
+export const mailTo = (system: TestSystem, email: string, since = 0) =>
   vi.waitFor(() => {
-    const mail = system.mails.findLast(({ to }) => to === email)
+    const mail = system.mails.slice(since).findLast(({ to }) => to === email)
     if (!mail) throw new Error(`No mail to ${email}`)
     return mail
   })
@@ -22,8 +22,9 @@ export async function askForReset(system: TestSystem, email: string) {
 }
 
 export async function resetLink(system: TestSystem, email: string): Promise<string> {
+  const since = system.mails.length
   await askForReset(system, email)
-  return linkIn((await mailTo(system, email)).text)
+  return linkIn((await mailTo(system, email, since)).text)
 }
 
 /** An invitation somebody got, by mail or by hand. */
@@ -34,6 +35,7 @@ export async function invitation(
   const org = given.org ?? (await makeOrganization(system))
   const email = given.email ?? `${unique('guest')}@people.test`
   const { role } = given
+  const since = system.mails.length
   const { invitation_url } = await org.owner.call(inviteMember, { org_id: org.id, email, role })
-  return { link: invitation_url ?? linkIn((await mailTo(system, email)).text), email, org }
+  return { link: invitation_url ?? linkIn((await mailTo(system, email, since)).text), email, org }
 }

@@ -127,7 +127,8 @@ const atTerminal = (command: readonly string[]): string[] => [
   '--quiet',
   '--return',
   '--command',
-  command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' '),
+  // Not below a shell, which the same Ctrl-C would end with a code of its own.
+  `exec ${command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')}`,
   '/dev/null',
 ]
 

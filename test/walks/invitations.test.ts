@@ -16,12 +16,11 @@ import type { GRANTABLE_ROLES, Role } from '../../src/contracts/roles.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { Message } from '../../src/cores/needs.ts'
 import { answerTo } from '../support/answers.ts'
+import { linkIn } from '../support/links.ts'
 import {
   makeMember,
   makeOrganization,
   makePerson,
-  PASSWORD,
-  signedIn,
   unique,
   type Org,
   type Person,
@@ -135,19 +134,16 @@ describe('a link is dead', () => {
     ['taken back', (org, { id }) => org.owner.call(revokeInvitation, { org_id: org.id, invitation_id: id })],
     ['replaced by a newer one', (org, { email }) => invite(org, { email })],
     ['seven days old', async () => system.clock.advance(INVITATION_SECONDS)],
-  ])(
-    'once it is %s, and answers like one that never was',
-    async (_how, kill) => {
-      const org = await makeOrganization(system)
-      const invited = await invite(org)
-      await kill(org, invited)
-      const person = await makePerson(system)
-      const ask = (token: string) => answerTo(system, { token: person.token }, acceptInvitation, { token })
-      const [dead, nonsense] = [await ask(invited.secret), await ask('nonsense')]
-      expect([dead.status, dead.text]).toEqual([404, nonsense.text])
-      expect((await person.call(whoAmI, {})).organization).toBeNull()
-    },
-  )
+  ])('once it is %s, and answers like one that never was', async (_how, kill) => {
+    const org = await makeOrganization(system)
+    const invited = await invite(org)
+    await kill(org, invited)
+    const person = await makePerson(system)
+    const ask = (token: string) => answerTo(system, { token: person.token }, acceptInvitation, { token })
+    const [dead, nonsense] = [await ask(invited.secret), await ask('nonsense')]
+    expect([dead.status, dead.text]).toEqual([404, nonsense.text])
+    expect((await person.call(whoAmI, {})).organization).toBeNull()
+  })
 
   test.each<[string, (org: Org, inviter: Person) => Promise<unknown>]>([
     ['removed', (org, { userId }) => org.owner.call(removeMember, { org_id: org.id, user_id: userId })],

@@ -16,6 +16,7 @@ import {
 import { sendEmailVerification, showProfile, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { answerTo } from '../support/answers.ts'
+import { linkIn, mailTo } from '../support/links.ts'
 import {
   makeMember,
   makeOrganization,

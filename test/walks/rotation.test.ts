@@ -1,12 +1,12 @@
 /** A changed secret ends what was made with it, and nothing else: the same database under a second system. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { inviteMember } from '../../src/contracts/members.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
 import { actorOf, signActor } from '../support/actor.ts'
-import { makeApiToken, makeOrganization, PASSWORD, signedIn, unique } from '../support/make.ts'
+import { invitation, resetLink } from '../support/links.ts'
+import { makeApiToken, makeOrganization, PASSWORD, signedIn } from '../support/make.ts'
 import { freshSecrets, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
-import { newWalker, personIn, signInOnPage } from '../support/walker.ts'
+import { newWalker, signInOnPage } from '../support/walker.ts'
 
 const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 const SECRETS = freshSecrets()
@@ -17,50 +17,40 @@ beforeAll(async () => {
 })
 afterAll(() => before.stop())
 
+const works = (attempt: Promise<unknown>): Promise<boolean> =>
+  attempt.then(
+    () => true,
+    () => false,
+  )
+
 /** Everything of ours a person may hold, each with the question whether a system still takes it. */
-async function holdings() {
+async function holdings(): Promise<Record<string, (system: TestSystem) => Promise<boolean>>> {
   const org = await makeOrganization(before)
   const apiToken = await makeApiToken(before, org, org.owner)
   const { token: userToken } = await signedIn(before, org.owner.email)
   const assertion = await signActor(before, actorOf(org, org.owner, apiToken.id))
-  const invited = `${unique('new')}@people.test`
-  await org.owner.call(inviteMember, { org_id: org.id, email: invited })
-  const browser = visitor(before)
-  await browser.signIn(org.owner.email, PASSWORD)
-  const back = await browser.send(`/auth/sign-in?${new URLSearchParams({ return_to: `${ORIGIN}/console` })}`)
-  const code = new URL(back.headers.get('location') ?? '').searchParams.get('code') ?? ''
-  await browser.submit('/auth/forgot', { email: org.owner.email })
-  // The mail leaves behind the answer's back.
-  const mailed = (to: string) =>
-    vi.waitFor(() => pathOf(linkIn(before.mails.find((mail) => mail.to === to)!.text)))
-  const links = { invitation: await mailed(invited), reset: await mailed(org.owner.email) }
+  const invited = await invitation(before, { org })
+  const reset = await resetLink(before, org.owner.email)
+  const browser = newWalker(before)
+  await signInOnPage(browser, org.owner.email)
+  const back = await browser.open(`/auth/sign-in?${new URLSearchParams({ return_to: `${ORIGIN}/console` })}`)
+  const code = back.location?.searchParams.get('code') ?? ''
 
-  const knows = async (system: TestSystem, token: string) =>
-    system
-      .as({ token })(whoAmI, {})
-      .then(
-        () => true,
-        () => false,
-      )
   return {
-    'user token': (system: TestSystem) => knows(system, userToken),
-    'API token': (system: TestSystem) => knows(system, apiToken.token),
-    assertion: (system: TestSystem) => knows(system, assertion),
-    'invitation link': async (system: TestSystem) => (await system.fetch(links.invitation)).status === 200,
-    'browser session': async (system: TestSystem) => {
-      const again = visitor(system)
-      for (const [name, value] of browser.cookies) again.cookies.set(name, value)
-      return (await again.send('/auth/sign-in')).status === 303
+    'user token': (system) => works(system.as({ token: userToken })(whoAmI, {})),
+    'API token': (system) => works(system.as({ token: apiToken.token })(whoAmI, {})),
+    assertion: (system) => works(system.as({ token: assertion })(whoAmI, {})),
+    'sign-in code': (system) => works(system.as()(exchangeSignInCode, { code })),
+    'invitation link': async (system) => (await newWalker(system).open(invited.link)).status === 200,
+    'browser session': async (system) => {
+      const again = newWalker(system)
+      for (const { name, value } of browser.jar.all()) again.jar.keep(`${name}=${value}; Path=/`, ORIGIN)
+      return (await again.open('/auth/sign-in')).status === 303
     },
-    'sign-in code': async (system: TestSystem) =>
-      system
-        .as()(exchangeSignInCode, { code })
-        .then(
-          () => true,
-          () => false,
-        ),
-    'mailed link': async (system: TestSystem) =>
-      (await visitor(system).submit(links.reset, { password: 'another few words here' })).status === 200,
+    'mailed link': async (system) => {
+      const walker = newWalker(system)
+      return (await walker.submit(await walker.open(reset), 'Save', { password: PASSWORD })).status === 200
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 /** The audit trail of one organization, newest first. */
-import { and, desc, eq, gte, lt } from 'drizzle-orm'
+import { and, desc, eq, gte, lt } from '../../../db/drizzle.ts'
 import { auditLog } from '../../../db/schema.ts'
 import type { listAudit } from '../../contracts/audit.ts'
 import type { Handler } from '../../contracts/operation.ts'

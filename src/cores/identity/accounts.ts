@@ -1,5 +1,5 @@
 /** Accounts with a password: made from an invitation or at the first start, changed by their owner. */
-import { and, eq } from 'drizzle-orm'
+import { and, eq } from '../../../db/drizzle.ts'
 import { isUniqueViolation, type Transaction } from '../../../db/connect.ts'
 import { identities, mailedLinks, passwords, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'

@@ -1,5 +1,5 @@
 /** API tokens: made once and shown once, listed without their value, ended at once. */
-import { and, count, desc, eq, gt, ilike, isNull, lt, or } from 'drizzle-orm'
+import { and, count, desc, eq, gt, ilike, isNull, lt, or } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { apiTokens, memberships, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'

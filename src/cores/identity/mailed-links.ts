@@ -1,5 +1,5 @@
 /** Links we mail: one proves an address, one lets a person choose a new password. Single use, one hour. */
-import { and, eq, gt, isNull } from 'drizzle-orm'
+import { and, eq, gt, isNull } from '../../../db/drizzle.ts'
 import { mailedLinks, passwords, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { MAIL_LINK_SECONDS, MAILS_PER_ADDRESS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../contracts/limits.ts'

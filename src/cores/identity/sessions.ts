@@ -1,5 +1,5 @@
 /** Sessions: begun by a sign-in, carried by a token that rotates, ended by hand, by time or by a replay. */
-import { and, asc, desc, eq, gt, isNull, lt, ne, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lt, ne, sql } from '../../../db/drizzle.ts'
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import { memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'

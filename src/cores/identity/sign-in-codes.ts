@@ -1,6 +1,6 @@
 /** The single-use code with which a person returns after sign-in: a token never stands in a URL. */
 import { createHash } from 'node:crypto'
-import { and, eq, gt } from 'drizzle-orm'
+import { and, eq, gt } from '../../../db/drizzle.ts'
 import { signInCodes } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SIGN_IN_CODE_SECONDS } from '../../contracts/limits.ts'

@@ -1,5 +1,5 @@
 /** E-mail and password: throttled, and silent about whether the address is known. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../../db/drizzle.ts'
 import { passwords, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SIGN_IN_FAILURES_PER_ADDRESS, SIGN_IN_FAILURES_PER_EMAIL } from '../../contracts/limits.ts'

@@ -1,5 +1,5 @@
 /** Sign-in through an identity provider: the walk there, the walk back, and whose account it is. */
-import { and, eq, gt, isNull } from 'drizzle-orm'
+import { and, eq, gt, isNull } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { identities, signInAttempts, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'

@@ -2,7 +2,7 @@
  * Whose token is this, and what may it do at this moment? Membership, role and switches are read anew on every call,
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
-import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../contracts/limits.ts'

@@ -1,5 +1,5 @@
 /** A person opens an invitation link and joins. */
-import { and, eq, gt, isNull, notExists, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, notExists, sql } from '../../../db/drizzle.ts'
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import {
   formerMembers,

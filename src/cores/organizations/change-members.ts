@@ -1,5 +1,5 @@
 /** Changes the role of a member, or ends the membership. Both act on the very next call of every token and session. */
-import { and, eq, isNull } from 'drizzle-orm'
+import { and, eq, isNull } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { apiTokens, formerMembers, invitations, memberships, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'

@@ -1,5 +1,5 @@
 /** The operator opens an organization: name, e-mail domains, first owner. */
-import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { memberships, organizations, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'

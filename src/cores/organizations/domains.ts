@@ -1,5 +1,5 @@
 /** E-mail domains of an organization: set by the operator, whose people join on first sign-in. */
-import { eq, inArray } from 'drizzle-orm'
+import { eq, inArray } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { organizationDomains, organizations } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'

@@ -1,5 +1,5 @@
 /** The row of a new organization. */
-import { like, or, eq } from 'drizzle-orm'
+import { like, or, eq } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { organizations } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'

@@ -1,5 +1,5 @@
 /** Invitations as rows and as links: made here, handed over by mail, or shown to the inviter when no mail went out. */
-import { and, eq, isNull } from 'drizzle-orm'
+import { and, eq, isNull } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { invitations } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'

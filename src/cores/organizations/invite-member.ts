@@ -1,5 +1,5 @@
 /** Owners bring people in; admins too where the organization lets them, up to admin. */
-import { and, asc, eq, gt, isNotNull, isNull } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, isNull } from '../../../db/drizzle.ts'
 import { invitations, memberships, organizations, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { inviteMember, listInvitations, revokeInvitation } from '../../contracts/members.ts'

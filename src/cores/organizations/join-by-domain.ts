@@ -1,5 +1,5 @@
 /** Whoever proves an address in an organization's domain becomes a regular member on signing in. */
-import { and, eq, notExists, sql } from 'drizzle-orm'
+import { and, eq, notExists, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { formerMembers, memberships, organizationDomains } from '../../../db/schema.ts'
 import { recordAudit, type AuditBy } from '../audit/index.ts'

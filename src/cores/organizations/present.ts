@@ -1,5 +1,5 @@
 /** How an organization leaves the house. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../../db/drizzle.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { organizationDomains, type organizations } from '../../../db/schema.ts'
 import type { Role } from '../../contracts/roles.ts'

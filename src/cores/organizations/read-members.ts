@@ -1,5 +1,5 @@
 /** Lists the members of an organization, by name. */
-import { and, asc, eq, gt, ilike, or } from 'drizzle-orm'
+import { and, asc, eq, gt, ilike, or } from '../../../db/drizzle.ts'
 import { memberships, users } from '../../../db/schema.ts'
 import type { listMembers } from '../../contracts/members.ts'
 import type { Handler } from '../../contracts/operation.ts'

@@ -1,5 +1,5 @@
 /** Lists and shows organizations: one's own for people, all of them for the operator. */
-import { and, asc, eq, gt, inArray, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, or, sql } from '../../../db/drizzle.ts'
 import type { Handle } from '../../../db/connect.ts'
 import { memberships, organizationDomains, organizations } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'

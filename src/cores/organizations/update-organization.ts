@@ -1,5 +1,5 @@
 /** Settings of an organization: its name, who invites, and whether agents may come in at all. */
-import { eq } from 'drizzle-orm'
+import { eq } from '../../../db/drizzle.ts'
 import { organizations, sessions, users } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operation.ts'
