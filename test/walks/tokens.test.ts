@@ -301,7 +301,7 @@ describe('asking whose token it is', () => {
   })
 
   test('an API token', async () => {
-    const scopes = ['data:read', 'maintenance:read'] as const
+    const scopes: Scope[] = ['data:read', 'maintenance:read']
     const made = await makeApiToken(system, org, org.owner, {
       scopes,
       role_cap: 'developer',
