@@ -15,7 +15,7 @@ import type { Overrides } from '../../src/system.ts'
 import { askForReset, linkIn, PATIENCE } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
-import { newWalker, PAGES, personIn } from '../support/walker.ts'
+import { newWalker, PAGES, personIn, signInOnPage } from '../support/walker.ts'
 
 const FROM = 'svc at Acme <svc@acme.test>'
 
@@ -98,6 +98,7 @@ describe('a mail that arrives', () => {
       [[email], 'Choose a new password'],
     ])
     const walker = newWalker(system)
+    await signInOnPage(walker, email)
     for (const [at, button, filled] of [
       [0, 'Yes, this is my address', {}],
       [1, 'Save', { password: 'quite other words than before' }],
