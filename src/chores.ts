@@ -17,8 +17,9 @@ export async function backup(config: Config, file: string): Promise<void> {
 
 export async function restore(config: Config, file: string, replace: boolean): Promise<void> {
   await withEmbedded(config, 'restore', async (folder) => {
-    await restoreEmbedded(file, folder, { replace })
+    const { keptAside } = await restoreEmbedded(file, folder, { replace })
     say(`The database of ${file} is in ${folder}.`)
+    if (keptAside !== undefined) say(`The one that was there before is in ${keptAside}.`)
   })
 }
 

@@ -44,7 +44,8 @@ export async function firstRun(run: FirstRun): Promise<FirstWords | undefined> {
     return undefined
   }
   const plan = makePlan(run)
-  const hash = await run.auth.passwords.hash(plan.password ?? run.config.SVC_ADMIN_PASSWORD ?? '')
+  const password = plan.password ?? run.config.SVC_ADMIN_PASSWORD
+  const hash = password === undefined ? undefined : await run.auth.passwords.hash(password)
   const isOurs = await withTransaction(run.auth.db, (tx) => settle(tx, run, plan, hash))
   return isOurs ? wordsFor(run, plan) : undefined
 }
@@ -56,12 +57,13 @@ async function planThatCameTrue({ db }: AuthNeeds): Promise<string | undefined> 
 
 const Fact = z.object({ at: z.string(), plan: z.string() })
 
-function makePlan({ config, terminal }: FirstRun): Plan {
+function makePlan({ config, auth, terminal }: FirstRun): Plan {
   const given = config.SVC_ADMIN_PASSWORD !== undefined
   return {
     id: randomBytes(16).toString('hex'),
     email: config.SVC_ADMIN_EMAIL ?? 'owner@svc.localhost',
-    password: given ? null : readablePassword(),
+    // Where people sign in through a provider only, a password would open nothing; the token invites the first of them.
+    password: given || !auth.passwordSignIn ? null : readablePassword(),
     // Somebody who chose the password themselves and looks at no terminal has no use for a secret in a file.
     token: given && !terminal ? null : makeApiToken(),
     // In a file it may lie for long.
@@ -82,7 +84,12 @@ function readablePassword(): string {
   return password.match(/.{5}/g)!.join('-')
 }
 
-async function settle(tx: Transaction, run: FirstRun, plan: Plan, hash: string): Promise<boolean> {
+async function settle(
+  tx: Transaction,
+  run: FirstRun,
+  plan: Plan,
+  hash: string | undefined,
+): Promise<boolean> {
   const { auth, config } = run
   // Several replicas may start on an empty database at the same moment.
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc first run', 0))`)
@@ -98,7 +105,9 @@ async function settle(tx: Transaction, run: FirstRun, plan: Plan, hash: string):
   await writePlan(run, plan)
   const name = plan.email.split('@')[0]!
   const userId = await insertUser(tx, auth.clock, { email: plan.email, name })
-  await tx.insert(passwords).values({ userId, email: plan.email, hash, changedAt: auth.clock() })
+  if (hash !== undefined) {
+    await tx.insert(passwords).values({ userId, email: plan.email, hash, changedAt: auth.clock() })
+  }
   const founder = founderOf(userId, name, plan.email)
   const org = await foundOrganization({ ...auth, db: tx })(founder, {
     name: config.SVC_ORG ?? 'My organization',

@@ -60,7 +60,10 @@ function sendForDatabase(
 const laterWords = (config: Config): string[] =>
   config.SVC_SERVICES.includes('console') ? [`Console ${config.APP_URL.origin}/console`] : []
 
-const databaseWord = (config: Config): string => (config.DATABASE_URL === undefined ? 'embedded' : 'postgres')
+function databaseWord(config: Config): string {
+  if (isEmbedded(config)) return 'embedded'
+  return config.DATABASE_URL === undefined ? 'none' : 'postgres'
+}
 
 /**
  * npm and the launcher pass on a signal that a terminal, systemd or `timeout` has sent to the whole group already, so

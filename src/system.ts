@@ -133,6 +133,7 @@ async function build(
       returnBases: [
         config.APP_URL,
         config.AUTH_URL,
+        config.REDIRECT_BASE_URL ?? config.APP_URL,
         ...config.ALLOWED_REDIRECT_BASE_URLS.map((url) => new URL(url)),
       ],
       appUrl: config.APP_URL,

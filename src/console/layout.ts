@@ -19,9 +19,10 @@ type Page = { title: string; lead?: Content; actions?: Content; body: Content; s
 export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
   const visit = visitOf(c)
   const { groups, here } = navigationFor(visit, c.req.path)
+  const place = visit.organization?.name ?? 'svc'
   return c.html(
     skeleton(
-      { title: `${title} · ${visit.organization?.name ?? 'svc'}`, assets: CONSOLE_ASSETS, script: true },
+      { title: title === place ? `${title} · svc` : `${title} · ${place}`, assets: CONSOLE_ASSETS, script: true },
       html`<header class="top">
           <button type="button" class="button-bare menu-button" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
           ${brand('/console')}

@@ -3,7 +3,7 @@ import { and, eq, gt, sql } from '../../db/drizzle.ts'
 import { idempotencyKeys } from '../../db/schema.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { IDEMPOTENCY_KEY_SECONDS } from '../contracts/limits.ts'
-import type { Caller } from '../contracts/operation.ts'
+import type { Caller, Operation } from '../contracts/operation.ts'
 import type { Storage } from '../cores/needs.ts'
 import { withTransaction } from '../cores/transaction.ts'
 import { sha256 } from '../trust/keyed-hash.ts'
@@ -14,13 +14,13 @@ const SHAPE = /^[\x21-\x7e]{1,200}$/
 
 export async function onlyOnce(
   { db, clock }: Storage,
-  asked: { caller: Caller; operation: string; key: string; input: unknown; status: number },
+  asked: { caller: Caller; operation: Operation; key: string; input: unknown; status: number },
   work: (db: Storage['db']) => Promise<unknown>,
 ): Promise<Kept> {
   if (!SHAPE.test(asked.key)) {
     throw new ServiceError('INVALID_REQUEST', 'Idempotency-Key must be 1 to 200 visible ASCII characters')
   }
-  const owner = `${asked.operation}:${asked.caller.userId ?? asked.caller.kind}:${asked.caller.orgId ?? ''}`
+  const owner = ownerOf(asked)
   const key = sha256(asked.key)
   const requestHash = sha256(JSON.stringify(asked.input))
   return withTransaction(db, async (tx) => {
@@ -53,4 +53,10 @@ export async function onlyOnce(
       .onConflictDoUpdate({ target: [idempotencyKeys.owner, idempotencyKeys.key], set: row })
     return { status: asked.status, body, replayed: false }
   })
+}
+
+/** Founding a first organization changes where a person stands; what they do as a person is theirs all the same. */
+function ownerOf({ caller, operation }: { caller: Caller; operation: Operation }): string {
+  const place = operation.who === 'person' ? '' : (caller.orgId ?? '')
+  return `${operation.name}:${caller.userId ?? caller.kind}:${place}`
 }

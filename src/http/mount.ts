@@ -57,7 +57,7 @@ function mountOne<Needs extends Partial<Storage>>(
       }
       const kept = await onlyOnce(
         needs as Storage,
-        { caller, operation: op.name, key, input, status: success },
+        { caller, operation: op, key, input, status: success },
         async (db) => op.output.parse(await (verb({ ...needs, db }) as Verb)(caller, input)),
       )
       const response = await answer(c, kept.body, kept.status, format)

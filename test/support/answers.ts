@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import { caller, type CallAs } from '../../src/client/call.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
-import { ORIGIN, type TestSystem } from './system.ts'
+import type { TestSystem } from './system.ts'
 
 /** `text` without the one thing that differs between two equal answers, the request id. */
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
@@ -16,9 +16,8 @@ export async function answerTo<I extends z.ZodObject, O extends z.ZodObject>(
   const { promise, resolve } = Promise.withResolvers<Response>()
   const call = caller(async (request) => {
     const { pathname, search } = new URL(request.url)
-    const sent = new Request(new URL(pathname + search, ORIGIN), request)
-    for (const [name, value] of Object.entries(who.headers ?? {})) sent.headers.set(name, value)
-    const response = await system.service(sent)
+    for (const [name, value] of Object.entries(who.headers ?? {})) request.headers.set(name, value)
+    const response = await system.fetch(pathname + search, request)
     resolve(response.clone())
     return response
   }, who)

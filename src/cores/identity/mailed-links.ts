@@ -61,11 +61,15 @@ export const mailVerification =
     if (user.emailVerifiedAt) throw new ServiceError('CONFLICT', 'Your address is verified already')
     await takeTry(needs, `mail:${user.email}`, MAILS_PER_ADDRESS)
     const link = await makeLink(needs, 'verify-email', user.id, user.email)
-    await needs.mail({
-      to: user.email,
-      subject: 'Confirm your e-mail address',
-      text: `Open this link within an hour to confirm that this address is yours:\n\n${link}\n\nIf you did not ask for it, do nothing.`,
-    })
+    const text = `Open this link within an hour to confirm that this address is yours:\n\n${link}\n\nIf you did not ask for it, do nothing.`
+    try {
+      await needs.mail({ to: user.email, subject: 'Confirm your e-mail address', text })
+    } catch (error) {
+      needs.log.warn('verification mail could not be sent', { error })
+      throw new ServiceError('CONFLICT', 'The mail could not be sent', {
+        hint: 'Try again in a few minutes.',
+      })
+    }
     return {}
   }
 

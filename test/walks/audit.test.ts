@@ -1,0 +1,273 @@
+/** The audit trail: every action of the closed list leaves its row, for the eyes of the organization's admins alone. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Call } from '../../src/client/call.ts'
+import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
+import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
+import {
+  acceptInvitation,
+  changeRole,
+  inviteMember,
+  removeMember,
+  revokeInvitation,
+} from '../../src/contracts/members.ts'
+import {
+  createOrganization,
+  createOrganizationForAdmin,
+  setOrganizationDomains,
+  updateOrganization,
+} from '../../src/contracts/organizations.ts'
+import { changePassword, whoAmI } from '../../src/contracts/people.ts'
+import { ROLES } from '../../src/contracts/roles.ts'
+import {
+  rotateSession,
+  signInWithPassword,
+  signOut,
+  signOutEverywhere,
+} from '../../src/contracts/sessions.ts'
+import { createToken, revokeToken } from '../../src/contracts/tokens.ts'
+import { resetLink } from '../support/links.ts'
+import {
+  makeApiToken,
+  makeMember,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  signedIn,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+import { newWalker } from '../support/walker.ts'
+
+let system: TestSystem
+let org: Org
+let admin: Person
+let member: Person
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { withMail: true })
+})
+
+beforeEach(async () => {
+  org = await makeOrganization(system)
+  ;[admin, member] = [await makeMember(system, org, 'admin'), await makeMember(system, org, 'viewer')]
+})
+
+afterAll(() => system.stop())
+
+const read = async (
+  filter: { action?: AuditAction; user_id?: string; from?: string; to?: string } = {},
+  { id, owner } = org,
+) => (await owner.call(listAudit, { org_id: id, limit: 200, ...filter })).audit
+
+/** Who did it and what the row says about it; the organization is the one of the test unless told otherwise. */
+type Deed = { by: Person | 'operator'; subject?: string | null; in?: Org }
+/** Does the deed with calls that carry the request id given. */
+type Act = (as: (who: { token: string }) => Call) => Promise<Deed>
+
+const invited = async (email: string) => {
+  const { id } = await org.owner.call(inviteMember, { org_id: org.id, email, role: 'developer' })
+  const link = system.mails.findLast(({ to }) => to === email)!.text
+  return { id, secret: /invitation\/(\S+)/.exec(link)![1]! }
+}
+
+/** A row for each, by type: an action that nobody can walk to does not compile. */
+const DEEDS: Record<AuditAction, Act> = {
+  'organization.created': async (as) => {
+    const founded = await as(admin)(createOrganization, { name: unique('Founded') })
+    return { by: admin, subject: founded.name, in: { ...founded, owner: admin } }
+  },
+  'organization.updated': async (as) => {
+    const name = unique('Renamed')
+    await as(org.owner)(updateOrganization, { org_id: org.id, name, admins_may_invite: true })
+    return { by: org.owner, subject: `name: ${org.name} → ${name}; admins may invite` }
+  },
+  'organization.domains_set': async (as) => {
+    const domain = `${unique('corp')}.test`
+    await as({ token: OPERATOR_TOKEN })(setOrganizationDomains, { org_id: org.id, domains: [domain] })
+    return { by: 'operator', subject: domain }
+  },
+  'agents.switched_off': async (as) => {
+    await as(admin)(updateOrganization, { org_id: org.id, agents_enabled: false })
+    return { by: admin }
+  },
+  'agents.switched_on': async (as) => {
+    await org.owner.call(updateOrganization, { org_id: org.id, agents_enabled: false })
+    await as(admin)(updateOrganization, { org_id: org.id, agents_enabled: true })
+    return { by: admin }
+  },
+  'member.joined': async (as) => {
+    const domain = `${unique('corp')}.test`
+    const person = await makePerson(system, { email: `${unique('person')}@${domain}` })
+    await system.as({ token: OPERATOR_TOKEN })(setOrganizationDomains, { org_id: org.id, domains: [domain] })
+    await as({ token: '' })(signInWithPassword, { email: person.email, password: PASSWORD })
+    return { by: person, subject: `through ${domain}` }
+  },
+  'member.role_changed': async (as) => {
+    await as(admin)(changeRole, { org_id: org.id, user_id: member.userId, role: 'developer' })
+    return { by: admin, subject: `${member.email}: viewer → developer` }
+  },
+  'member.removed': async (as) => {
+    await as(admin)(removeMember, { org_id: org.id, user_id: member.userId })
+    return { by: admin, subject: member.email }
+  },
+  'member.left': async (as) => {
+    await as(member)(removeMember, { org_id: org.id, user_id: member.userId })
+    return { by: member, subject: member.email }
+  },
+  'invitation.created': async (as) => {
+    const email = `${unique('new')}@people.test`
+    await as(org.owner)(inviteMember, { org_id: org.id, email, role: 'admin' })
+    return { by: org.owner, subject: `${email} as admin` }
+  },
+  'invitation.revoked': async (as) => {
+    const email = `${unique('new')}@people.test`
+    await as(admin)(revokeInvitation, { org_id: org.id, invitation_id: (await invited(email)).id })
+    return { by: admin, subject: email }
+  },
+  'invitation.accepted': async (as) => {
+    const person = await makePerson(system)
+    await as(person)(acceptInvitation, { token: (await invited(person.email)).secret })
+    return { by: person, subject: `${person.email} as developer` }
+  },
+  'token.created': async (as) => {
+    const { name, starts_with } = await as(member)(createToken, { name: unique('token') })
+    return { by: member, subject: `${name} (${starts_with}…)` }
+  },
+  'token.revoked': async (as) => {
+    const { id, name, starts_with } = await member.call(createToken, { name: unique('token') })
+    await as(admin)(revokeToken, { token_id: id })
+    return { by: admin, subject: `${name} (${starts_with}…)` }
+  },
+  'session.started': async (as) => {
+    await as({ token: '' })(signInWithPassword, { email: member.email, password: PASSWORD })
+    return { by: member, subject: 'by password' }
+  },
+  'session.ended': async (as) => {
+    await as(member)(signOut, { session_id: 'current' })
+    return { by: member }
+  },
+  'session.all_ended': async (as) => {
+    await as(member)(signOutEverywhere, {})
+    return { by: member }
+  },
+  'session.reused': async (as) => {
+    await member.call(rotateSession, {})
+    system.clock.advance(SESSION_ROTATION_GRACE_SECONDS)
+    await as(member)(whoAmI, {}).catch(() => undefined)
+    return { by: member }
+  },
+  'password.changed': async (as) => {
+    await as(member)(changePassword, { current_password: PASSWORD, new_password: 'another few words here' })
+    return { by: member }
+  },
+}
+
+describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
+  test('leaves one row that says who, what and in which request', async () => {
+    const requestId = unique('request')
+    const {
+      by,
+      subject = null,
+      in: where = org,
+    } = await DEEDS[action](({ token }) => system.as({ token, requestId }))
+    const rows = (await read({ action }, where)).filter(({ request_id }) => request_id === requestId)
+    const actor =
+      by === 'operator'
+        ? { kind: 'operator', id: null, name: 'operator' }
+        : { kind: 'user', id: by.userId, name: by.name }
+    expect(rows).toMatchObject([{ action, actor, subject, request_id: requestId }])
+    expect(Math.abs(Date.parse(rows[0]!.at) - system.clock.now().getTime())).toBeLessThan(60_000)
+  })
+})
+
+test('what somebody did by an API token or as the operator is told apart', async () => {
+  const token = await makeApiToken(system, org, admin)
+  await token.call(updateOrganization, { org_id: org.id, agents_enabled: false })
+  const [row] = await read({ action: 'agents.switched_off' })
+  expect(row?.actor).toEqual({ kind: 'api_token', id: admin.userId, name: admin.name })
+
+  const opened = await system.as({ token: OPERATOR_TOKEN })(createOrganizationForAdmin, {
+    name: unique('Opened'),
+    admin_email: org.owner.email,
+  })
+  const [created] = await read({ action: 'organization.created' }, { ...opened, owner: org.owner })
+  expect(created?.actor.kind).toBe('operator')
+})
+
+test('a password chosen by a mailed link is told too, where the person works', async () => {
+  const walker = newWalker(system)
+  const page = await walker.open(await resetLink(system, member.email))
+  expect((await walker.submit(page, 'Save', { password: 'another few words here' })).status).toBe(200)
+  expect(await read({ action: 'password.changed' })).toMatchObject([{ actor: { id: member.userId } }])
+})
+
+test('what was refused, and what changed nothing, leaves no row', async () => {
+  const before = await read()
+  await expect(member.call(updateOrganization, { org_id: org.id, name: 'Mine' })).rejects.toMatchObject({
+    code: 'FORBIDDEN',
+  })
+  await expect(
+    admin.call(changeRole, { org_id: org.id, user_id: org.owner.userId, role: 'viewer' }),
+  ).rejects.toThrow()
+  await admin.call(changeRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
+  await admin.call(updateOrganization, { org_id: org.id, name: org.name, agents_enabled: true })
+  expect(await read()).toEqual(before)
+})
+
+test.each(ROLES)('may be read by a %s or not', async (role) => {
+  const { call } = await makeMember(system, org, role)
+  const attempt = call(listAudit, { org_id: org.id })
+  if (role === 'owner' || role === 'admin') expect((await attempt).audit.length).toBeGreaterThan(0)
+  else await expect(attempt).rejects.toMatchObject({ code: 'FORBIDDEN' })
+})
+
+describe('filters', () => {
+  beforeEach(async () => {
+    for (const { call } of [admin, member]) {
+      system.clock.advance(10)
+      await call(createToken, { name: unique('token') })
+    }
+  })
+
+  test('by action and by person', async () => {
+    expect((await read({ action: 'token.created' })).map(({ actor }) => actor.id)).toEqual([
+      member.userId,
+      admin.userId,
+    ])
+    const mine = await read({ user_id: admin.userId })
+    expect(mine).toMatchObject([{ action: 'token.created', actor: { id: admin.userId } }])
+    expect(await read({ user_id: admin.userId, action: 'member.left' })).toEqual([])
+  })
+
+  test('by time: from is included, to is not', async () => {
+    const [later, earlier] = await read({ action: 'token.created' })
+    const ids = async (filter: { from?: string; to?: string }) =>
+      (await read({ action: 'token.created', ...filter })).map(({ id }) => id)
+    expect(await ids({ from: later!.at })).toEqual([later!.id])
+    expect(await ids({ to: later!.at })).toEqual([earlier!.id])
+    expect(await ids({ from: earlier!.at, to: later!.at })).toEqual([earlier!.id])
+    expect(await ids({ from: later!.at, to: earlier!.at })).toEqual([])
+  })
+})
+
+test('next door reads nothing of it, also about a person who belongs to both', async () => {
+  const other = await makeOrganization(system)
+  await makeMember(system, other, 'admin', admin)
+  await admin.call(createToken, { name: unique('token') })
+  await expect(other.owner.call(listAudit, { org_id: org.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect(await read({ user_id: admin.userId }, other)).toEqual([])
+  const here = new Set((await read()).map(({ id }) => id))
+  expect((await read({}, other)).filter(({ id }) => here.has(id))).toEqual([])
+})
+
+test('a session that ends after a removal is told to the organization that is left, not to the old one', async () => {
+  const kept = await makeOrganization(system)
+  await makeMember(system, kept, 'viewer', member)
+  const { call } = await signedIn(system, member.email)
+  await org.owner.call(removeMember, { org_id: org.id, user_id: member.userId })
+  await call(signOut, { session_id: 'current' })
+  expect(await read({ action: 'session.ended' })).toEqual([])
+  expect(await read({ action: 'session.ended' }, kept)).toMatchObject([{ actor: { id: member.userId } }])
+})

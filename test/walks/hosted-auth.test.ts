@@ -1,0 +1,257 @@
+/** The auth service somewhere else: at a vendor's, or in another process of one's own. Wired by function here. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ADDRESS_HEADER, type Service } from '../../src/client/service.ts'
+import { ConfigProblems } from '../../src/config.ts'
+import { ACTOR_ASSERTION_SECONDS } from '../../src/contracts/limits.ts'
+import { listMembers } from '../../src/contracts/members.ts'
+import {
+  createOrganization,
+  createOrganizationForAdmin,
+  listOrganizations,
+} from '../../src/contracts/organizations.ts'
+import { showProfile, whoAmI } from '../../src/contracts/people.ts'
+import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
+import { createToken, listTokens, revokeToken, validateToken } from '../../src/contracts/tokens.ts'
+import { actorOf, signActor } from '../support/actor.ts'
+import { answerTo } from '../support/answers.ts'
+import { makeApiToken, makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
+import { freshSecrets, OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+import { newWalker, signInOnPage } from '../support/walker.ts'
+
+/** What a process without an auth service is started with: none of its secrets. */
+const NO_JWT_SECRETS = { JWT_SECRET: '', JWT_SIGNING_KEY: '', DATA_KEY: '' }
+
+/** The other system behind an address: what a socket and its listener would make of the request. */
+const reaching =
+  (other: () => TestSystem) =>
+  (base: URL): Service =>
+  (request) => {
+    const { pathname, search } = new URL(request.url)
+    const sent = new Request(new URL(pathname + search, base), request)
+    sent.headers.delete(ADDRESS_HEADER)
+    return other().service(sent)
+  }
+
+/** The console of one system sends the browser to the pages of the other, which sends it back with a code. */
+async function signInAtConsole(at: TestSystem, pagesOf: TestSystem, email: string) {
+  const [here, there] = [newWalker(at), newWalker(pagesOf)]
+  const leaving = await here.open('/console/sign-in')
+  const back = await signInOnPage(there, email, leaving.location!.href)
+  const console = await here.follow(await here.open(back.location!))
+  return { leaving, console }
+}
+
+describe('hosted by a vendor', () => {
+  let vendor: TestSystem
+  let customer: TestSystem
+  const HOSTED = {
+    AUTH_MODE: 'hosted',
+    AUTH_SERVICE_URL: 'https://auth.vendor.test',
+    AUTH_LOGIN_URL: 'https://app.vendor.test/auth/sign-in',
+    BASE_DOMAIN: 'customer.test',
+    ...NO_JWT_SECRETS,
+  }
+
+  beforeAll(async () => {
+    vendor = await startSystem({
+      SVC_SERVICES: 'api-gateway,auth-service,console',
+      BASE_DOMAIN: 'vendor.test',
+      ALLOWED_REDIRECT_BASE_URLS: 'https://app.customer.test',
+    })
+    customer = await startSystem(
+      {
+        ...HOSTED,
+        SVC_SERVICES: 'api-gateway,console',
+        SVC_OPERATOR_TOKEN: unique('the operator of the customer'),
+      },
+      { network: reaching(() => vendor) },
+    )
+  })
+
+  afterAll(async () => {
+    await customer.stop()
+    await vendor.stop()
+  })
+
+  test('tokens of the vendor open the customer’s gateway, and what ends there ends here', async () => {
+    const org = await makeOrganization(vendor)
+    const token = await makeApiToken(vendor, org, org.owner)
+    const here = (bearer: string) => customer.as({ token: bearer })(whoAmI, {})
+    expect(await here(org.owner.token)).toMatchObject({
+      kind: 'user',
+      organization: { id: org.id },
+      role: 'owner',
+    })
+    expect(await here(token.token)).toMatchObject({ kind: 'api_token', token_id: token.id })
+    await org.owner.call(revokeToken, { token_id: token.id })
+    await org.owner.call(signOut, { session_id: 'current' })
+    for (const bearer of [token.token, org.owner.token]) {
+      await expect(here(bearer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    }
+  })
+
+  test('what belongs to the auth service is relayed: people sign in, found, make tokens', async () => {
+    const person = await makePerson(vendor)
+    const { token } = await customer.as()(signInWithPassword, { email: person.email, password: PASSWORD })
+    const call = customer.as({ token })
+    const org = await call(createOrganization, { name: unique('Relayed') })
+    const made = await call(createToken, { name: 'made at the customer’s' })
+    expect(await customer.as({ token: made.token })(whoAmI, {})).toMatchObject({
+      organization: { id: org.id },
+    })
+    expect((await person.call(listOrganizations, {})).organizations).toMatchObject([{ id: org.id }])
+    expect((await call(listMembers, { org_id: org.id })).members).toMatchObject([{ user_id: person.userId }])
+  })
+
+  test('refusals arrive as the vendor words them', async () => {
+    const org = await makeOrganization(vendor)
+    const token = (await makeApiToken(vendor, org, org.owner, { scopes: ['data:read'] })).token
+    for (const bearer of [token, 'nonsense', undefined]) {
+      const [direct, relayed] = [
+        await answerTo(vendor, { token: bearer }, listTokens, {}),
+        await answerTo(customer, { token: bearer }, listTokens, {}),
+      ]
+      expect([relayed.status, relayed.text]).toEqual([direct.status, direct.text])
+    }
+  })
+
+  test('the customer’s operator is nobody at the vendor’s', async () => {
+    const own = customer.system.config.SVC_OPERATOR_TOKEN!
+    const open = (token: string) =>
+      customer.as({ token })(createOrganizationForAdmin, { name: unique('Opened') })
+    await expect(open(own)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(await open(OPERATOR_TOKEN)).toHaveProperty('id')
+  })
+
+  test('the customer’s gateway checks its own assertions, for their minute; the vendor knows nothing of them', async () => {
+    const org = await makeOrganization(vendor)
+    const { id } = await makeApiToken(vendor, org, org.owner)
+    const actor = {
+      ...actorOf(org, org.owner, id),
+      role: 'developer' as const,
+      clientId: 'https://agent.test',
+    }
+    const token = await signActor(customer, actor)
+    expect(await customer.as({ token })(whoAmI, {})).toMatchObject({
+      kind: 'actor',
+      user: { id: org.owner.userId },
+      organization: { id: org.id },
+      role: 'developer',
+      scopes: ['data:read'],
+      client_id: 'https://agent.test',
+    })
+    const elsewhere = customer.as({ token, organization: 'another-organization' })
+    expect(await elsewhere(whoAmI, {})).toMatchObject({ organization: null, role: null })
+
+    const unknown = { code: 'UNAUTHENTICATED' }
+    await expect(vendor.as({ token })(whoAmI, {})).rejects.toMatchObject(unknown)
+    await expect(vendor.as()(validateToken, { token })).rejects.toMatchObject(unknown)
+    await expect(customer.as({ token })(showProfile, {})).rejects.toMatchObject(unknown)
+    const foreign = await signActor(vendor, actor)
+    await expect(customer.as({ token: foreign })(whoAmI, {})).rejects.toMatchObject(unknown)
+    customer.clock.advance(ACTOR_ASSERTION_SECONDS)
+    await expect(customer.as({ token })(whoAmI, {})).rejects.toMatchObject(unknown)
+  })
+
+  test('there is no auth service here, and none can be started', async () => {
+    expect([...customer.system.services.keys()]).toEqual(['api-gateway', 'console'])
+    expect(customer.system.auth).toBeUndefined()
+    expect((await newWalker(customer).open('/auth/sign-in')).status).toBe(404)
+    await expect(startSystem({ ...HOSTED, SVC_SERVICES: 'auth-service' })).rejects.toThrow(ConfigProblems)
+  })
+
+  test('the console sends people to the vendor’s sign-in and takes them back', async () => {
+    const org = await makeOrganization(vendor)
+    const { leaving, console } = await signInAtConsole(customer, vendor, org.owner.email)
+    expect(leaving.location?.href).toMatch(/^https:\/\/app\.vendor\.test\/auth\/sign-in\?/)
+    expect(console.url.host).toBe('app.customer.test')
+    expect([console.status, console.words]).toEqual([200, expect.stringContaining(org.name)])
+  })
+
+  test('a vendor who cannot be reached is our failure, without a word about where', async () => {
+    const alone = await startSystem(
+      { ...HOSTED, SVC_SERVICES: 'api-gateway' },
+      { network: (base) => () => Promise.reject(new TypeError(`fetch failed: ${base.href}`)) },
+    )
+    for (const operation of [whoAmI, showProfile]) {
+      const { status, text } = await answerTo(alone, { token: 'svc_0' }, operation, {})
+      expect(status).toBeGreaterThanOrEqual(500)
+      expect(text).not.toMatch(/vendor|fetch/)
+    }
+    await alone.stop()
+  })
+})
+
+describe('self-hosted in two processes', () => {
+  let front: TestSystem
+  let auth: TestSystem
+  /** Everything in one process, over the same database and with the same secrets. */
+  let whole: TestSystem
+
+  beforeAll(async () => {
+    const secrets = freshSecrets()
+    const house = { BASE_DOMAIN: 'split.test' }
+    auth = await startSystem({ ...house, ...secrets, SVC_SERVICES: 'auth-service,worker' })
+    front = await startSystem(
+      { ...house, ...NO_JWT_SECRETS, ACTOR_ASSERTION_SECRET: '', SVC_SERVICES: 'api-gateway,console' },
+      { network: reaching(() => auth) },
+    )
+    whole = await startSystem({ ...house, ...secrets, SVC_SERVICES: 'api-gateway,auth-service,console' })
+  })
+
+  afterAll(async () => {
+    await whole.stop()
+    await front.stop()
+    await auth.stop()
+  })
+
+  test('people and agents come in through the front as if it were one', async () => {
+    const org = await makeOrganization(front)
+    const token = await makeApiToken(front, org, org.owner)
+    expect((await token.call(whoAmI, {})).organization?.id).toBe(org.id)
+    const assertion = await signActor(auth, actorOf(org, org.owner, token.id))
+    const agent = front.as({ token: assertion })
+    expect(await agent(whoAmI, {})).toMatchObject({ kind: 'actor', organization: { id: org.id } })
+    await org.owner.call(revokeToken, { token_id: token.id })
+    await expect(agent(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  })
+
+  test('answers are the same bytes as of one process', async () => {
+    const org = await makeOrganization(whole)
+    const questions = [
+      (system: TestSystem) => answerTo(system, { token: org.owner.token }, whoAmI, {}),
+      (system: TestSystem) => answerTo(system, { token: org.owner.token }, listMembers, { org_id: org.id }),
+      (system: TestSystem) => answerTo(system, { token: org.owner.token }, listMembers, { org_id: 'org_0' }),
+      (system: TestSystem) => answerTo(system, { token: org.owner.token }, createOrganization, { name: '' }),
+      (system: TestSystem) => answerTo(system, { token: 'nonsense' }, whoAmI, {}),
+      (system: TestSystem) => answerTo(system, {}, listOrganizations, {}),
+    ]
+    for (const ask of questions) {
+      const [one, two] = [await ask(whole), await ask(front)]
+      expect([two.status, two.text]).toEqual([one.status, one.text])
+    }
+  })
+
+  test('a request keeps its id from door to door', async () => {
+    const requestId = unique('request')
+    await front
+      .as({ requestId, token: 'nonsense' })(listOrganizations, {})
+      .catch(() => undefined)
+    for (const { logLines } of [front, auth])
+      expect(logLines.some((line) => line.includes(requestId))).toBe(true)
+  })
+
+  test('each answers what is its own, and the front holds neither database nor secrets', async () => {
+    expect([...front.system.services.keys()]).toEqual(['api-gateway', 'console'])
+    expect([...auth.system.services.keys()]).toEqual(['auth-service'])
+    expect(front.system.auth).toBeUndefined()
+    expect((await newWalker(front).open('/auth/sign-in')).status).toBe(404)
+    expect((await newWalker(auth).open('/console')).status).toBe(404)
+  })
+
+  test('the console and the sign-in pages find each other', async () => {
+    const org = await makeOrganization(front)
+    const { console } = await signInAtConsole(front, auth, org.owner.email)
+    expect([console.status, console.words]).toEqual([200, expect.stringContaining(org.name)])
+  })
+})
