@@ -44,6 +44,7 @@ async function answer(c: Context<McpEnv>, needs: McpNeeds, resource: Resource): 
   // After the token: a client that begins with GET, as 2025 ones may, finds the challenge all the same.
   if (c.req.method !== 'POST') return onlyPost()
 
+  // Loaded with the first message: the SDK takes longer to load than everything else in this room.
   const { serve } = await import('./serve.ts')
   let failure: Error | undefined
   const response = await serve(c.req.raw, {

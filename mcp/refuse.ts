@@ -35,8 +35,7 @@ export function challenge(
 }
 
 /** Sessions and their GET and DELETE are gone since 2026-07-28, and nothing is kept for older clients either. */
-export const onlyPost = (): Response =>
-  rpcError(405, 'Only POST is answered here', { allow: METHODS })
+export const onlyPost = (): Response => rpcError(405, 'Only POST is answered here', { allow: METHODS })
 
 /** For what is wrong with the message rather than with its sender, as the protocol wants to hear it. */
 export const rpcError = (status: number, message: string, headers: Record<string, string> = {}): Response =>

@@ -76,8 +76,11 @@ export function consentPage(shown: {
           )}
         </fieldset>
         <p>
-          The answer goes to <strong>${asked.redirectHost}</strong>${asked.onThisComputer && html`, a program on the
-          computer you are using: allow it only if you started it just now`}.
+          The answer goes to <strong>${asked.redirectHost}</strong>${
+            asked.onThisComputer &&
+            html`, a program on the
+          computer you are using: allow it only if you started it just now`
+          }.
         </p>
         <div class="actions">
           <button type="submit" name="decision" value="approve" class="button button-main" ${!firstOpen && html`disabled`}>Allow</button>
@@ -96,7 +99,11 @@ export const expiredPage = (): string =>
   )
 
 /** An error at the authorization endpoint that must not be redirected: said to the person, with what to do. */
-export const errorPage = (said: { title: string; lead: string; details: readonly (readonly [string, string])[] }): string =>
+export const errorPage = (said: {
+  title: string
+  lead: string
+  details: readonly (readonly [string, string])[]
+}): string =>
   shell(
     said.title,
     html`<p class="lead">${said.lead}</p>

@@ -7,7 +7,12 @@ import { createHash } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { InteractionResults } from 'oidc-provider'
 import { and, asc, eq, gt, isNull } from '../../db/drizzle.ts'
-import { memberships, organizationClientBlocks, organizations, platformAccessGrants } from '../../db/schema.ts'
+import {
+  memberships,
+  organizationClientBlocks,
+  organizations,
+  platformAccessGrants,
+} from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
 import { recordAudit } from '../../src/cores/audit/index.ts'
@@ -73,7 +78,8 @@ export async function takeConsent(
   const place = places.find(({ id }) => id === form.get('organization'))
   if (!place?.open) return showPage(needs, visit, request, person, places, 'Choose an organization.')
   const scopes = request.scopes.filter((scope) => form.getAll('scope').includes(scope))
-  if (scopes.length === 0) return showPage(needs, visit, request, person, places, 'Allow at least one thing, or deny.')
+  if (scopes.length === 0)
+    return showPage(needs, visit, request, person, places, 'Allow at least one thing, or deny.')
   return approve(needs, provider, visit, request, person, place.id, scopes)
 }
 
@@ -91,8 +97,12 @@ function showPage(
   return { page: consentPage({ asked: request, person, places, form, problem }), status: problem ? 400 : 200 }
 }
 
-const formToken = (needs: ConnectorNeeds, { uid }: Visit, { documentSha256 }: Request, userId: string): string =>
-  keyedHash(needs.keyFor('consent'), JSON.stringify([uid, userId, documentSha256]))
+const formToken = (
+  needs: ConnectorNeeds,
+  { uid }: Visit,
+  { documentSha256 }: Request,
+  userId: string,
+): string => keyedHash(needs.keyFor('consent'), JSON.stringify([uid, userId, documentSha256]))
 
 /** The library finds the interaction by its cookie; the address must name the same one. */
 async function readRequest(
@@ -105,7 +115,11 @@ async function readRequest(
   const { params } = found
   const client = await provider.Client.find(String(params.client_id))
   if (!client) return undefined
-  const own = client as unknown as { svc_kind?: ClientKind; svc_document_sha256?: string; clientName?: string }
+  const own = client as unknown as {
+    svc_kind?: ClientKind
+    svc_document_sha256?: string
+    clientName?: string
+  }
   const resource = resourceMeant(needs, String([params.resource].flat()[0] ?? resourceUrl(needs, 'platform')))
   if (!resource) return undefined
   const redirectUri = String(params.redirect_uri)
@@ -175,7 +189,10 @@ async function organizationsOf({ db }: ConnectorNeeds, userId: string, clientId:
     .innerJoin(organizations, eq(organizations.id, memberships.orgId))
     .leftJoin(
       organizationClientBlocks,
-      and(eq(organizationClientBlocks.orgId, organizations.id), eq(organizationClientBlocks.clientId, clientId)),
+      and(
+        eq(organizationClientBlocks.orgId, organizations.id),
+        eq(organizationClientBlocks.clientId, clientId),
+      ),
     )
     .where(eq(memberships.userId, userId))
     .orderBy(asc(organizations.name))
@@ -194,7 +211,12 @@ async function isRemembered(needs: ConnectorNeeds, request: Request, userId: str
   if (request.verifiedHost === null || request.documentSha256 === null) return false
   const redirect = URL.parse(request.redirectUri)
   if (redirect?.protocol !== 'https:' || redirect.host !== request.verifiedHost) return false
-  if (String(request.params.prompt ?? '').split(' ').includes('consent')) return false
+  if (
+    String(request.params.prompt ?? '')
+      .split(' ')
+      .includes('consent')
+  )
+    return false
   return (await rememberedPlace(needs, request, userId)) !== undefined
 }
 
@@ -241,13 +263,21 @@ async function approve(
   const { kind: clientKind, name: clientName, redirectHost: host, documentSha256, resource } = request
   const approved = { orgId, clientKind, clientName, redirectHost: host, documentSha256, resource, scopes }
   const grantId = await approval.run(approved, () => grant.save())
-  const by = { kind: 'user' as const, userId: person.userId, userName: person.name, requestId: visit.requestId }
+  const by = {
+    kind: 'user' as const,
+    userId: person.userId,
+    userName: person.name,
+    requestId: visit.requestId,
+  }
   const subject = `${request.verifiedHost ?? clientName ?? request.clientId}: ${scopes.join(' ')}`
   await withTransaction(needs.db, (tx) =>
     recordAudit(tx, needs.clock, by, { orgId, action: 'grant.created', subject }),
   )
   visit.setCookie(SESSION, null)
-  return finish(provider, visit, { login: { accountId: person.userId, remember: false }, consent: { grantId } })
+  return finish(provider, visit, {
+    login: { accountId: person.userId, remember: false },
+    consent: { grantId },
+  })
 }
 
 async function finish(provider: Provider, visit: Visit, result: InteractionResults): Promise<Outcome> {

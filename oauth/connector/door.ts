@@ -16,11 +16,12 @@ import { reused, TooManyClients } from './registered-clients.ts'
 
 export type NodeDoor = {
   readonly owns: RegExp
-  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void
+  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 }
 
 /** No `form-action`: Chromium applies it to the whole chain of redirects, and the answer leaves this origin. */
-const PAGE_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 /** Requests a minute from one address; many people may share one. */
 const RATES: Record<string, { count: number; seconds: number }> = {
@@ -28,7 +29,7 @@ const RATES: Record<string, { count: number; seconds: number }> = {
   '/oauth/authorize': { count: 120, seconds: 60 },
 }
 
-export function connectorDoor(needs: ConnectorNeeds): NodeDoor {
+export function connectorDoor(needs: ConnectorNeeds): Pick<NodeDoor, 'handle'> {
   const provider = createProvider(needs)
   // Koa's own type knows nothing of what the library adds.
   const use = (middleware: (ctx: KoaContextWithOIDC, next: Next) => Promise<void>) =>
@@ -38,16 +39,34 @@ export function connectorDoor(needs: ConnectorNeeds): NodeDoor {
   use((ctx, next) => settleAnswers(needs, ctx, next))
   const koa = provider.callback()
   return {
-    owns: /^\/(oauth\/(authorize|token|register|revoke|jwks|interaction)(\/|$)|\.well-known\/(oauth-authorization-server|openid-configuration)$)/,
-    handle(incoming, outgoing) {
+    async handle(incoming, outgoing) {
+      logWhenAnswered(needs, incoming, outgoing)
       pinAddress(needs, incoming)
       outgoing.setHeader('x-content-type-options', 'nosniff')
       outgoing.setHeader('x-frame-options', 'DENY')
       outgoing.setHeader('referrer-policy', 'no-referrer')
       if (answeredPreflight(incoming, outgoing)) return
-      void koa(incoming, outgoing)
+      await koa(incoming, outgoing)
     },
   }
+}
+
+/** One line a request, as every service writes; only the path without its ids, never a query. */
+function logWhenAnswered({ log }: ConnectorNeeds, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const started = performance.now()
+  const route = (incoming.url ?? '')
+    .split('?', 1)[0]!
+    .replace(/^(\/oauth\/(interaction|authorize))\/.*/, '$1/…')
+  outgoing.once('finish', () => {
+    const ms = Math.round((performance.now() - started) * 10) / 10
+    log.info('request', {
+      service: 'auth-service',
+      route,
+      method: incoming.method,
+      status: outgoing.statusCode,
+      ms,
+    })
+  })
 }
 
 /** The library builds every address from the request; with this, a forged Host changes nothing. */
@@ -80,14 +99,22 @@ async function refuseFloods(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, next
       if (!(error instanceof ServiceError)) throw error
       ctx.status = 429
       ctx.set('retry-after', String(error.retryAfterSeconds ?? 1))
-      ctx.body = { error: 'temporarily_unavailable', error_description: 'too many requests; wait and try again' }
+      ctx.body = {
+        error: 'temporarily_unavailable',
+        error_description: 'too many requests; wait and try again',
+      }
       return
     }
   }
   await next()
 }
 
-async function interactions(needs: ConnectorNeeds, provider: Provider, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+async function interactions(
+  needs: ConnectorNeeds,
+  provider: Provider,
+  ctx: KoaContextWithOIDC,
+  next: Next,
+): Promise<void> {
   const [, uid] = /^\/oauth\/interaction\/([\w-]{1,64})$/.exec(ctx.path) ?? []
   if (uid === undefined) {
     await next()
@@ -176,7 +203,8 @@ async function settleAnswers(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, nex
 function settleRegistration(ctx: KoaContextWithOIDC, known: string | undefined): void {
   const body = ctx.body as Record<string, unknown> | undefined
   if (!body || !('client_id' in body)) return
-  for (const key of ['svc_kind', 'subject_type', 'id_token_signed_response_alg', 'require_auth_time']) delete body[key]
+  for (const key of ['svc_kind', 'subject_type', 'id_token_signed_response_alg', 'require_auth_time'])
+    delete body[key]
   if (known !== undefined) body.client_id = known
 }
 

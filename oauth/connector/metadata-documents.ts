@@ -27,13 +27,20 @@ export async function keptDocument({ db }: ConnectorNeeds, url: string): Promise
 /** MCP 2026-07-28 pins draft-00 of the documents: a path is required, and these three members. */
 export function mayBeDocument(clientId: string): boolean {
   const url = URL.parse(clientId)
-  return url !== null && url.protocol === 'https:' && url.pathname !== '/' && !url.search && clientId.length <= 1024
+  return (
+    url !== null &&
+    url.protocol === 'https:' &&
+    url.pathname !== '/' &&
+    !url.search &&
+    clientId.length <= 1024
+  )
 }
 
 export async function fetchDocument(needs: ConnectorNeeds, url: string): Promise<Kept> {
   const document = await read(needs, url)
   if (document.client_id !== url) throw refusal('does not name its own address as client_id')
-  if (typeof document.client_name !== 'string' || document.client_name === '') throw refusal('has no client_name')
+  if (typeof document.client_name !== 'string' || document.client_name === '')
+    throw refusal('has no client_name')
   if (!Array.isArray(document.redirect_uris) || document.redirect_uris.length === 0) {
     throw refusal('has no redirect_uris')
   }

@@ -2,11 +2,11 @@
 import type { GuardedFetch } from '../../src/cores/needs.ts'
 import type { LivenessNeeds } from '../../src/cores/grants/index.ts'
 import type { SessionNeeds } from '../../src/cores/identity/index.ts'
-import type { Log } from '../../src/cores/needs.ts'
+import type { Logger } from '../../src/observe/log.ts'
 
 export type ConnectorNeeds = SessionNeeds &
-  LivenessNeeds &
-  Log & {
+  LivenessNeeds & {
+    readonly log: Logger
     readonly issuer: URL
     readonly mcpUrl: URL
     /** Where sign-in sends people; they come back to the consent page with a code. */

@@ -1,6 +1,11 @@
 /** The authorization server: every setting of the library, each with its reason. */
 import { createHash, createPrivateKey, createSecretKey, timingSafeEqual } from 'node:crypto'
-import Provider, { errors, interactionPolicy, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import Provider, {
+  errors,
+  interactionPolicy,
+  type Configuration,
+  type KoaContextWithOIDC,
+} from 'oidc-provider'
 import { eq } from '../../db/drizzle.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
@@ -42,7 +47,10 @@ export function createProvider(needs: ConnectorNeeds): Provider {
     return redirectUriMatches(this.redirectUris ?? [], value, needs.loopbackPorts)
   }
   client.compareClientSecret = function same(given) {
-    const [actual, stored] = [createHash('sha256').update(given).digest(), Buffer.from(this.clientSecret ?? '', 'hex')]
+    const [actual, stored] = [
+      createHash('sha256').update(given).digest(),
+      Buffer.from(this.clientSecret ?? '', 'hex'),
+    ]
     return actual.length === stored.length && timingSafeEqual(actual, stored)
   }
   return provider
@@ -55,7 +63,11 @@ type ClientRules = {
   compareClientSecret(this: ClientRules, given: string): boolean
 }
 
-type Metadata = Record<string, unknown> & { redirect_uris?: unknown; grant_types?: unknown; client_name?: unknown }
+type Metadata = Record<string, unknown> & {
+  redirect_uris?: unknown
+  grant_types?: unknown
+  client_name?: unknown
+}
 
 function configuration(needs: ConnectorNeeds): Configuration {
   const isSecure = needs.issuer.protocol === 'https:'
@@ -184,11 +196,17 @@ function configuration(needs: ConnectorNeeds): Configuration {
         },
       },
     },
+    // Left as data: the door turns it into a page in our own clothes.
+    renderError: async (ctx, said) => {
+      ctx.type = 'json'
+      ctx.body = said
+    },
     fetchResponseBodyLimits: { 'client_id metadata document': 16_384, jwks_uri: 65_536 },
     // Documents come from what was fetched at the authorization; key sets of clients through the same guard.
-    fetch: async (url: string | URL) => {
-      const kept = await keptDocument(needs, String(url))
-      if (!kept) return keySets(String(url))
+    fetch: async (input) => {
+      const url = input instanceof Request ? input.url : String(input)
+      const kept = await keptDocument(needs, url)
+      if (!kept) return keySets(url)
       return Response.json({
         ...kept.document,
         svc_kind: 'metadata_document',
@@ -207,7 +225,12 @@ function everyTimeOurPage() {
   login.checks.add(new Check('signed_in', 'sign-in is required', (ctx) => !ctx.oidc.result?.login))
   consent.checks.length = 0
   consent.checks.add(
-    new Check('approved', 'approval is required', 'consent_required', (ctx) => !ctx.oidc.result?.consent?.grantId),
+    new Check(
+      'approved',
+      'approval is required',
+      'consent_required',
+      (ctx) => !ctx.oidc.result?.consent?.grantId,
+    ),
   )
   return policy
 }
@@ -220,13 +243,18 @@ function dropUnknownScopes(needs: ConnectorNeeds) {
     const spelled = [params.resource ?? resourceUrl(needs, 'platform')].flat().map(String)
     const resource = resourceMeant(needs, spelled[0] ?? '') ?? 'platform'
     const known: readonly string[] = [...RESOURCE_SCOPES[resource], 'offline_access']
-    const asked = String(params.scope ?? '').split(' ').filter((scope) => known.includes(scope))
+    const asked = String(params.scope ?? '')
+      .split(' ')
+      .filter((scope) => known.includes(scope))
     const isEmpty = asked.every((scope) => scope === 'offline_access')
     params.scope = (isEmpty ? [...DEFAULT_SCOPES[resource], ...asked] : asked).join(' ')
   }
 }
 
-async function organizationOf({ db }: ConnectorNeeds, grantId: string | undefined): Promise<string | undefined> {
+async function organizationOf(
+  { db }: ConnectorNeeds,
+  grantId: string | undefined,
+): Promise<string | undefined> {
   if (grantId === undefined) return undefined
   const [row] = await db
     .select({ orgId: platformAccessGrants.orgId })
@@ -254,7 +282,8 @@ function settleMetadata(needs: ConnectorNeeds, metadata: Metadata, isRegistratio
   }
   for (const uri of uris) {
     const problem = typeof uri === 'string' ? redirectUriProblem(uri, needs.privateSchemes) : 'is not a text'
-    if (problem !== undefined) throw new errors.InvalidClientMetadata(`redirect_uris: ${String(uri)} ${problem}`)
+    if (problem !== undefined)
+      throw new errors.InvalidClientMetadata(`redirect_uris: ${String(uri)} ${problem}`)
   }
   metadata.application_type = uris.every((uri) => /^https?:/.test(String(uri))) ? 'web' : 'native'
   if (metadata.client_name !== undefined && typeof metadata.client_name !== 'string') {

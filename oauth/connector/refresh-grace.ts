@@ -9,14 +9,24 @@ import { oauthArtifacts } from '../../db/schema.ts'
 import type { ConnectorNeeds } from './needs.ts'
 import { artifactId, inGrace } from './store.ts'
 
-type Answer = { access_token: string; refresh_token: string; expires_in: number; scope?: string; token_type: string }
+type Answer = {
+  access_token: string
+  refresh_token: string
+  expires_in: number
+  scope?: string
+  token_type: string
+}
 type Sealed = { answer: Answer; at: number }
 
 /** How long a second request waits for the first one's answer before it takes its own. */
 const WAIT_MS = 3_000
 const LOOK_MS = 20
 
-export async function keepOrRepeat(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, presented: string): Promise<void> {
+export async function keepOrRepeat(
+  needs: ConnectorNeeds,
+  ctx: KoaContextWithOIDC,
+  presented: string,
+): Promise<void> {
   if (ctx.status !== 200) return
   const id = artifactId(needs, 'RefreshToken', presented)
   const answer = ctx.body as Answer
@@ -37,7 +47,11 @@ export async function keepOrRepeat(needs: ConnectorNeeds, ctx: KoaContextWithOID
   ctx.body = { ...first.answer, expires_in: first.answer.expires_in - age }
 }
 
-async function firstAnswer(needs: ConnectorNeeds, id: string, presented: string): Promise<Sealed | undefined> {
+async function firstAnswer(
+  needs: ConnectorNeeds,
+  id: string,
+  presented: string,
+): Promise<Sealed | undefined> {
   for (let waited = 0; waited <= WAIT_MS; waited += LOOK_MS) {
     const [row] = await needs.db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, id))
     if (!row?.consumedAt || !inGrace(needs, 'RefreshToken', row.consumedAt)) return undefined
@@ -47,7 +61,8 @@ async function firstAnswer(needs: ConnectorNeeds, id: string, presented: string)
   return undefined
 }
 
-const keyOf = (token: string): Uint8Array => new Uint8Array(hkdfSync('sha256', token, 'svc', 'refresh-successor', 32))
+const keyOf = (token: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', token, 'svc', 'refresh-successor', 32))
 
 function seal(token: string, value: Sealed): string {
   const iv = randomBytes(12)
@@ -60,5 +75,7 @@ function open(token: string, sealed: string): Sealed {
   const bytes = Buffer.from(sealed, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', keyOf(token), bytes.subarray(0, 12))
   decipher.setAuthTag(bytes.subarray(12, 28))
-  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString()) as Sealed
+  return JSON.parse(
+    Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString(),
+  ) as Sealed
 }

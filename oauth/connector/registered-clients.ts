@@ -24,7 +24,13 @@ export class TooManyClients extends errors.OIDCProviderError {
 }
 
 /** What the registrant chose; what we add (ids, times, secrets) does not make two registrations different. */
-const OURS = new Set(['client_id', 'client_id_issued_at', 'client_secret', 'client_secret_expires_at', 'svc_kind'])
+const OURS = new Set([
+  'client_id',
+  'client_id_issued_at',
+  'client_secret',
+  'client_secret_expires_at',
+  'svc_kind',
+])
 
 export function clientStore(needs: ConnectorNeeds): Adapter {
   const { db, clock } = needs

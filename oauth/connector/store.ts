@@ -45,7 +45,10 @@ function artifactStore(needs: ConnectorNeeds, kind: string): Adapter {
   const until = (seconds: number | undefined) =>
     seconds === undefined ? null : new Date(clock().getTime() + seconds * 1000)
 
-  function read(row: typeof oauthArtifacts.$inferSelect | undefined, value?: string): AdapterPayload | undefined {
+  function read(
+    row: typeof oauthArtifacts.$inferSelect | undefined,
+    value?: string,
+  ): AdapterPayload | undefined {
     if (!row || (row.expiresAt && row.expiresAt <= clock())) return undefined
     const payload = { ...row.payload, ...(value === undefined ? {} : { jti: value }) } as AdapterPayload
     const isSpent = row.consumedAt !== null && !inGrace(needs, kind, row.consumedAt)
@@ -68,7 +71,10 @@ function artifactStore(needs: ConnectorNeeds, kind: string): Adapter {
         .onConflictDoUpdate({ target: oauthArtifacts.id, set: row })
     },
     async find(value) {
-      const [row] = await db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, idOf(value)))
+      const [row] = await db
+        .select()
+        .from(oauthArtifacts)
+        .where(eq(oauthArtifacts.id, idOf(value)))
       return read(row, value)
     },
     async findByUid(uid) {
@@ -88,7 +94,10 @@ function artifactStore(needs: ConnectorNeeds, kind: string): Adapter {
         .where(and(eq(oauthArtifacts.id, idOf(value)), isNull(oauthArtifacts.consumedAt)))
         .returning({ id: oauthArtifacts.id })
       if (mine) return
-      const [row] = await db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, idOf(value)))
+      const [row] = await db
+        .select()
+        .from(oauthArtifacts)
+        .where(eq(oauthArtifacts.id, idOf(value)))
       if (row?.consumedAt && inGrace(needs, kind, row.consumedAt)) return
       if (row?.grantId) await endAsReused(needs, row.grantId)
       throw new errors.InvalidGrant(`${kind} already used`)
@@ -106,8 +115,7 @@ function artifactStore(needs: ConnectorNeeds, kind: string): Adapter {
 
 /** Honest clients refresh in parallel, or never hear the answer: for a minute a spent refresh token is no theft. */
 export const inGrace = (needs: ConnectorNeeds, kind: string, consumedAt: Date): boolean =>
-  kind === 'RefreshToken' &&
-  needs.clock().getTime() - consumedAt.getTime() < needs.refreshGraceSeconds * 1000
+  kind === 'RefreshToken' && needs.clock().getTime() - consumedAt.getTime() < needs.refreshGraceSeconds * 1000
 
 async function endAsReused(needs: ConnectorNeeds, grantId: string): Promise<void> {
   const by = { kind: 'anonymous' as const, userId: null, userName: 'an agent', requestId: 'token' }
@@ -144,7 +152,12 @@ function grantStore(needs: ConnectorNeeds): Adapter {
     async destroy(id) {
       const route = (Provider.ctx as { oidc?: { route?: string } } | undefined)?.oidc?.route
       const reason = route === 'revocation' ? 'token_revoked' : 'reuse_detected'
-      const by = { kind: 'anonymous' as const, userId: null, userName: 'an agent', requestId: route ?? 'oauth' }
+      const by = {
+        kind: 'anonymous' as const,
+        userId: null,
+        userName: 'an agent',
+        requestId: route ?? 'oauth',
+      }
       await withTransaction(db, (tx) => endGrant(tx, clock, by, id, reason))
     },
     async findByUid() {

@@ -22,7 +22,11 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
   const place = visit.organization?.name ?? 'svc'
   return c.html(
     skeleton(
-      { title: title === place ? `${title} · svc` : `${title} · ${place}`, assets: CONSOLE_ASSETS, script: true },
+      {
+        title: title === place ? `${title} · svc` : `${title} · ${place}`,
+        assets: CONSOLE_ASSETS,
+        script: true,
+      },
       html`<header class="top">
           <button type="button" class="button-bare menu-button" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
           ${brand('/console')}

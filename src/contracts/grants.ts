@@ -21,7 +21,9 @@ export const Grant = z.object({
   client_id: z.string(),
   client_kind: z.enum(CLIENT_KINDS),
   client_name: z.string().nullable().describe('What the client calls itself; nobody checked it.'),
-  host: z.string().describe('The verified host of a metadata document, otherwise where the approval was sent.'),
+  host: z
+    .string()
+    .describe('The verified host of a metadata document, otherwise where the approval was sent.'),
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
   resource: z.enum(['platform', 'notifications']),
   scopes: z.array(ScopeName),

@@ -29,7 +29,13 @@ const Claims = z
     sub: z.string(),
     org: z.string(),
     known: z
-      .object({ email: z.string(), name: z.string(), orgName: z.string(), orgSlug: z.string(), role: RoleName })
+      .object({
+        email: z.string(),
+        name: z.string(),
+        orgName: z.string(),
+        orgSlug: z.string(),
+        role: RoleName,
+      })
       .optional(),
     scopes: z.array(ScopeName),
     tid: z.string().optional(),

@@ -36,7 +36,10 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await system?.stop()
   })
 
-  async function signIn(person: Person, options: BrowserContextOptions = {}): Promise<{ context: BrowserContext; page: Page }> {
+  async function signIn(
+    person: Person,
+    options: BrowserContextOptions = {},
+  ): Promise<{ context: BrowserContext; page: Page }> {
     const context = await browser.newContext(options)
     const page = await context.newPage()
     await page.goto(`${base}/`)
@@ -82,7 +85,10 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     expect(await page.content()).not.toContain(token)
     const row = page.getByRole('row', { name: /From the browser/ })
     await row.getByRole('button').first().click()
-    await page.getByRole('dialog').getByRole('button', { name: /revoke|end/i }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /revoke|end/i })
+      .click()
     await page.waitForURL(`${base}/console/settings/tokens`)
     expect((await ask()).status).toBe(401)
     await context.close()
@@ -94,7 +100,10 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     const owner = await signIn(org.owner)
     await owner.page.goto(`${base}/console/members?search=${member.name}`)
     await owner.page.getByRole('button', { name: `Manage ${member.name}` }).click()
-    await owner.page.getByRole('dialog').getByRole('button', { name: /remove/i }).click()
+    await owner.page
+      .getByRole('dialog')
+      .getByRole('button', { name: /remove/i })
+      .click()
     await page.goto(`${base}/console/members`)
     expect(await page.content()).not.toContain(org.owner.email)
     await Promise.all([context.close(), owner.context.close()])
@@ -110,35 +119,38 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await context.close()
   })
 
-  test.each(Object.entries(LOOKS))('%s: the pages outside the console have no finding', async (_look, options) => {
-    const invited = await system.fetch(`/api/v1/orgs/${org.id}/invitations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${org.owner.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ email: `somebody-${Math.random()}@people.test` }),
-    })
-    const { invitation_url } = (await invited.json()) as { invitation_url: string }
-    const context = await browser.newContext(options)
-    const page = await context.newPage()
-    const findings: string[] = []
-    const paths = [
-      '/auth/sign-in',
-      '/auth/forgot',
-      '/auth/reset/x',
-      '/auth/verify/x',
-      '/auth/invitation/unknown',
-      '/auth/sign-in?return_to=https://evil.test',
-      new URL(invitation_url).pathname,
-      '/api/docs',
-    ]
-    for (const path of paths) {
-      await page.goto(base + path)
-      const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-      if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
-      findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
-    }
-    expect(findings).toEqual([])
-    await context.close()
-  })
+  test.each(Object.entries(LOOKS))(
+    '%s: the pages outside the console have no finding',
+    async (_look, options) => {
+      const invited = await system.fetch(`/api/v1/orgs/${org.id}/invitations`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${org.owner.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ email: `somebody-${Math.random()}@people.test` }),
+      })
+      const { invitation_url } = (await invited.json()) as { invitation_url: string }
+      const context = await browser.newContext(options)
+      const page = await context.newPage()
+      const findings: string[] = []
+      const paths = [
+        '/auth/sign-in',
+        '/auth/forgot',
+        '/auth/reset/x',
+        '/auth/verify/x',
+        '/auth/invitation/unknown',
+        '/auth/sign-in?return_to=https://evil.test',
+        new URL(invitation_url).pathname,
+        '/api/docs',
+      ]
+      for (const path of paths) {
+        await page.goto(base + path)
+        const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
+        findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
+      }
+      expect(findings).toEqual([])
+      await context.close()
+    },
+  )
 
   test('the sign-in form is reached and sent by keyboard alone', async () => {
     const person = await makePerson(system)

@@ -17,14 +17,7 @@ import { makeId } from '../../src/contracts/ids.ts'
 import type { Message } from '../../src/cores/needs.ts'
 import { answerTo } from '../support/answers.ts'
 import { linkIn } from '../support/links.ts'
-import {
-  makeMember,
-  makeOrganization,
-  makePerson,
-  unique,
-  type Org,
-  type Person,
-} from '../support/make.ts'
+import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }

@@ -15,7 +15,12 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-const needsOf = ({ db, clock, system: { log } }: TestSystem) => ({ db, clock: clock.now, log, metrics: undefined })
+const needsOf = ({ db, clock, system: { log } }: TestSystem) => ({
+  db,
+  clock: clock.now,
+  log,
+  metrics: undefined,
+})
 const never = new AbortController().signal
 
 function countingJob(fails = false): { job: Job; runs: () => number } {
@@ -77,14 +82,21 @@ test('sweeping throws away what expired and leaves what lives', async () => {
   const at = (seconds: number) => new Date(now.getTime() + seconds * 1000)
   const keys = { old: `old-${randomUUID()}`, young: `young-${randomUUID()}` }
   const [session] = await system.db.select().from(sessions).where(eq(sessions.userId, org.owner.userId))
-  for (const [name, seconds] of [[keys.old, -10], [keys.young, 600]] as const) {
+  for (const [name, seconds] of [
+    [keys.old, -10],
+    [keys.young, 600],
+  ] as const) {
     await system.db.insert(throttles).values({ key: name, fullUntil: at(seconds) })
-    await system.db.insert(signInCodes).values({ codeHash: name, sessionId: session!.id, expiresAt: at(seconds) })
+    await system.db
+      .insert(signInCodes)
+      .values({ codeHash: name, sessionId: session!.id, expiresAt: at(seconds) })
   }
   await sweep(needsOf(system))
   expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.old))).toHaveLength(0)
   expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.young))).toHaveLength(1)
   expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.old))).toHaveLength(0)
-  expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.young))).toHaveLength(1)
+  expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.young))).toHaveLength(
+    1,
+  )
   await expect(org.owner.call(whoAmI, {})).resolves.toMatchObject({ role: 'owner' })
 })

@@ -32,10 +32,15 @@ export function guardedFetch(options: Options = {}): GuardedFetch {
     const url = readUrl(address)
     // One deadline over everything, from the first name server to the last byte.
     const signal = AbortSignal.timeout(deadlineMs)
-    try {
+
+    async function fetchOnce() {
       const addresses = await allowedAddresses(url, signal)
-      const response = await send(url, addresses, headers, signal)
-      return await receive(response, maxBytes)
+      signal.throwIfAborted()
+      return receive(await send(url, addresses, headers, signal), maxBytes)
+    }
+
+    try {
+      return await Promise.race([fetchOnce(), endOf(signal)])
     } catch (error) {
       if (error instanceof FetchRefused) throw error
       throw new FetchRefused(signal.aborted ? 'deadline' : `connection failed: ${codeOf(error)}`)
@@ -45,7 +50,7 @@ export function guardedFetch(options: Options = {}): GuardedFetch {
   /** Every one of them, because the connection may be made to any. */
   async function allowedAddresses({ hostname }: URL, signal: AbortSignal): Promise<readonly string[]> {
     const literal = hostname.replace(/^\[(.*)\]$/, '$1')
-    const addresses = isIP(literal) ? [literal] : await Promise.race([resolve(hostname, signal), end(signal)])
+    const addresses = isIP(literal) ? [literal] : await resolve(hostname, signal)
     if (addresses.length === 0) throw new FetchRefused('the name has no address')
     if (!addresses.every(allowAddress)) throw new FetchRefused('address not public')
     return addresses
@@ -71,6 +76,8 @@ export function guardedFetch(options: Options = {}): GuardedFetch {
       })
         .on('response', resolve)
         .on('error', reject)
+        // An answer that switches protocols ends in this alone: neither a response nor an error.
+        .on('close', () => reject(new FetchRefused('connection failed: closed')))
         .end()
     })
   }
@@ -98,7 +105,7 @@ async function askDns(hostname: string, signal: AbortSignal): Promise<readonly s
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
-function end(signal: AbortSignal): Promise<never> {
+function endOf(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(new FetchRefused('deadline')), { once: true })
   })

@@ -1,13 +1,14 @@
 /** Clients as an organization sees them, and the two ways to shut one out: here, or everywhere. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, sql } from '../../../db/drizzle.ts'
-import {
-  organizationClientBlocks,
-  platformAccessGrants,
-  platformOauthClients,
-} from '../../../db/schema.ts'
+import { organizationClientBlocks, platformAccessGrants, platformOauthClients } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
-import type { ClientKind, blockOauthClient, listOauthClients, setClientActive } from '../../contracts/grants.ts'
+import type {
+  ClientKind,
+  blockOauthClient,
+  listOauthClients,
+  setClientActive,
+} from '../../contracts/grants.ts'
 import type { Handler } from '../../contracts/operation.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -79,7 +80,10 @@ export const blockHere =
         : await tx
             .delete(organizationClientBlocks)
             .where(
-              and(eq(organizationClientBlocks.orgId, orgId), eq(organizationClientBlocks.clientId, client_id)),
+              and(
+                eq(organizationClientBlocks.orgId, orgId),
+                eq(organizationClientBlocks.clientId, client_id),
+              ),
             )
             .returning()
       if (changed.length > 0) {

@@ -12,7 +12,10 @@ import { withTransaction } from '../transaction.ts'
 import { endGrant } from './end-grant.ts'
 import type { LivenessNeeds } from './live-grant.ts'
 
-type Row = { grant: typeof platformAccessGrants.$inferSelect; user: { id: string; email: string; name: string } }
+type Row = {
+  grant: typeof platformAccessGrants.$inferSelect
+  user: { id: string; email: string; name: string }
+}
 
 const COLUMNS = { grant: platformAccessGrants, user: { id: users.id, email: users.email, name: users.name } }
 

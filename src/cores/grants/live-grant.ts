@@ -45,7 +45,10 @@ export async function findLiveGrant({ db, clock, keyEpoch }: LivenessNeeds, gran
         eq(organizations.agentsEnabled, true),
         // A registered client must still be there; a metadata document has no row unless it is blocked.
         or(
-          and(isNull(platformOauthClients.clientId), eq(platformAccessGrants.clientKind, 'metadata_document')),
+          and(
+            isNull(platformOauthClients.clientId),
+            eq(platformAccessGrants.clientKind, 'metadata_document'),
+          ),
           and(
             eq(platformOauthClients.isActive, true),
             or(isNull(platformOauthClients.expiresAt), gt(platformOauthClients.expiresAt, now)),

@@ -77,9 +77,7 @@ export async function findSession(needs: SessionNeeds, sessionId: string) {
     .select({ userId: users.id, email: users.email, name: users.name })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
-    .where(
-      and(eq(sessions.id, sessionId), isNull(sessions.endedAt), gt(sessions.expiresAt, needs.clock())),
-    )
+    .where(and(eq(sessions.id, sessionId), isNull(sessions.endedAt), gt(sessions.expiresAt, needs.clock())))
   return row
 }
 
