@@ -1,7 +1,7 @@
 /** The auth service: its operations, its sign-in pages, and the answer to "whose token is this". */
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
-import { ServiceError } from '../src/contracts/errors.ts'
+import { notFound, ServiceError } from '../src/contracts/errors.ts'
 import { SignInRefused, SignInUnavailable } from '../src/contracts/sign-in-errors.ts'
 import type { HttpContext, HttpEnv } from '../src/http/context.ts'
 import { mount } from '../src/http/mount.ts'
@@ -45,6 +45,10 @@ export function createAuthService(needs: AuthNeeds): Hono<HttpEnv> {
       returnFromProvider(own, c, provider),
     )
   }
+  // A person who lands beside a page (a form's address opened by hand, a cut-off link) reads words, not JSON.
+  mountPage(app, needs, 'get', '/auth/*', () => {
+    throw notFound()
+  })
   return app
 }
 

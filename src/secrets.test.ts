@@ -110,7 +110,7 @@ const NEEDED: [services: string, env: Record<string, string>, problems: string[]
     ['JWT_SECRET: needed by auth-service', 'JWT_SIGNING_KEY: needed by auth-service'],
   ],
   ['api-gateway', HOSTED, ['ACTOR_ASSERTION_SECRET: needed by api-gateway']],
-  ['api-gateway', {}, []],
+  ['api-gateway,console', {}, []],
   ['worker', POSTGRES, []],
   ['api-gateway,worker', POSTGRES, []],
 ]

@@ -1,4 +1,6 @@
 /** A service is `Request -> Promise<Response>`: in this process a function, elsewhere an address. */
+import { ServiceError } from '../contracts/errors.ts'
+
 export type Service = (request: Request) => Promise<Response>
 
 /** Where in-process requests pretend to go; only their path counts. */
@@ -36,5 +38,11 @@ export const overNetwork =
       ...(request.body ? { duplex: 'half' } : {}),
       redirect: 'manual',
       signal: AbortSignal.any([request.signal, AbortSignal.timeout(NETWORK_TIMEOUT_MS)]),
+    }).catch((error: unknown) => {
+      // `fetch` speaks of a peer that is not there by this type alone; nobody's mistake, and it may be back soon.
+      if (!(error instanceof TypeError)) throw error
+      throw new ServiceError('TIMEOUT', 'A service that is needed for this cannot be reached now', {
+        cause: error,
+      })
     })
   }

@@ -91,4 +91,4 @@ export async function signInThrough(
   return walker.step(await walkToCallback(system, walker, kind, who, page))
 }
 
-export const isCallback = ({ pathname }: URL): boolean => pathname.endsWith('/callback')
+const isCallback = ({ pathname }: URL): boolean => pathname.endsWith('/callback')

@@ -60,11 +60,7 @@ export function sameHouse({ system: { config } }: TestSystem): Record<string, st
 const HOPS_MAX = 20
 
 export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
-  const {
-    address = `2001:db8::${randomBytes(2).toString('hex')}`,
-    knowsSameSite = true,
-    overSockets = false,
-  } = options
+  const { address = someAddress(), knowsSameSite = true, overSockets = false } = options
   const { config } = system.system
   const own = new Set([config.APP_URL, config.AUTH_URL, config.API_URL].map((url) => url.origin))
   const jar = cookieJar(() => system.clock.now())
@@ -152,6 +148,11 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
     },
   }
 }
+
+const someAddress = () =>
+  `2001:db8::${randomBytes(6)
+    .toString('hex')
+    .replaceAll(/(.{4})(?=.)/g, '$1:')}`
 
 /** Signs in on the page itself and stops at the redirect that leads back. */
 export async function signInOnPage(

@@ -210,7 +210,7 @@ test('what was refused, and what changed nothing, leaves no row', async () => {
   })
   await expect(
     admin.call(changeRole, { org_id: org.id, user_id: org.owner.userId, role: 'viewer' }),
-  ).rejects.toThrow()
+  ).rejects.toMatchObject({ code: 'FORBIDDEN' })
   await admin.call(changeRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
   await admin.call(updateOrganization, { org_id: org.id, name: org.name, agents_enabled: true })
   expect(await read()).toEqual(before)

@@ -36,10 +36,7 @@ const isProven = async ({ call }: Person) => (await call(showProfile, {})).email
 const opens = async (email: string, password: string) =>
   (await signInOnPage(newWalker(system), email, '/auth/sign-in', password)).status === 303
 
-const isGone = (page: Page) => {
-  expect(page.status).toBe(404)
-  expect(page.words).toContain('This link is not valid any more')
-}
+const GONE = { status: 404, words: expect.stringContaining('This link is not valid any more') }
 
 describe('a link that proves an address', () => {
   test('comes by mail, and proves it when the button is pressed', async () => {
@@ -67,7 +64,7 @@ describe('a link that proves an address', () => {
     const person = await makePerson(system, { verified: false })
     const link = await verificationLink(system, person)
     await use(system, link, YES)
-    isGone(await use(system, link, YES))
+    expect(await use(system, link, YES)).toMatchObject(GONE)
   })
 
   test('works for an hour', async () => {
@@ -78,7 +75,7 @@ describe('a link that proves an address', () => {
     own.clock.advance(MAIL_LINK_SECONDS - 10)
     expect((await use(own, links[0]!, YES)).status).toBe(200)
     own.clock.advance(20)
-    isGone(await use(own, links[1]!, YES))
+    expect(await use(own, links[1]!, YES)).toMatchObject(GONE)
   })
 
   test('opens the organization of the address’s domain, and no other', async () => {
@@ -145,7 +142,7 @@ describe('a link to a new password', () => {
     const { email } = await makePerson(system)
     const link = await resetLink(system, email)
     await choose(link)
-    isGone(await choose(link, PASSWORD))
+    expect(await choose(link, PASSWORD)).toMatchObject(GONE)
     expect(await opens(email, NEW_PASSWORD)).toBe(true)
   })
 
@@ -155,7 +152,7 @@ describe('a link to a new password', () => {
     const { email } = await makePerson(own)
     const link = await resetLink(own, email)
     own.clock.advance(MAIL_LINK_SECONDS + 1)
-    isGone(await choose(link, NEW_PASSWORD, own))
+    expect(await choose(link, NEW_PASSWORD, own)).toMatchObject(GONE)
     expect((await signInOnPage(newWalker(own), email)).status).toBe(303)
   })
 
@@ -164,14 +161,14 @@ describe('a link to a new password', () => {
     const person = await makePerson(system)
     const links = [await resetLink(system, person.email), await resetLink(system, person.email)]
     await choose(links[1]!)
-    isGone(await choose(links[0]!, PASSWORD))
+    expect(await choose(links[0]!, PASSWORD)).toMatchObject(GONE)
     expect(await opens(person.email, NEW_PASSWORD)).toBe(true)
 
     const third = await resetLink(system, person.email)
     const { token } = await system.as()(signInWithPassword, { email: person.email, password: NEW_PASSWORD })
     const call = system.as({ token })
     await call(changePassword, { current_password: NEW_PASSWORD, new_password: PASSWORD })
-    isGone(await choose(third))
+    expect(await choose(third)).toMatchObject(GONE)
     expect(await opens(person.email, PASSWORD)).toBe(true)
   })
 
@@ -226,10 +223,10 @@ test('a link opens the one thing it was mailed for', async () => {
   const person = await makePerson(system, { verified: false })
   const [verify, reset] = [await verificationLink(system, person), await resetLink(system, person.email)]
   const secretOf = (link: string) => link.split('/').at(-1)!
-  isGone(await use(system, `/auth/verify/${secretOf(reset)}`, YES))
-  isGone(await choose(`/auth/reset/${secretOf(verify)}`))
+  expect(await use(system, `/auth/verify/${secretOf(reset)}`, YES)).toMatchObject(GONE)
+  expect(await choose(`/auth/reset/${secretOf(verify)}`)).toMatchObject(GONE)
   const { link } = await invitation(system)
-  isGone(await choose(`/auth/reset/${secretOf(link)}`))
+  expect(await choose(`/auth/reset/${secretOf(link)}`)).toMatchObject(GONE)
   expect((await newWalker(system).open(`/auth/invitation/${secretOf(reset)}`)).status).toBe(404)
   expect([await isProven(person), await opens(person.email, PASSWORD)]).toEqual([false, true])
 })

@@ -1,6 +1,7 @@
 /** Organizations: who founds them, what they are called, whose domains they hold, and who comes in by them. */
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type * as z from 'zod'
 import { users } from '../../db/schema.ts'
 import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import {
@@ -46,10 +47,8 @@ afterAll(async () => {
 
 const operator = (of: TestSystem = system) => of.as({ token: OPERATOR_TOKEN })
 const domain = () => `${unique('corp')}.test`
-const open = (
-  input: Omit<Parameters<typeof createOrganizationForAdmin.input.parse>[0] & object, 'name'> = {},
-  of = system,
-) => operator(of)(createOrganizationForAdmin, { name: unique('Opened'), ...input })
+const open = (input: Omit<z.input<typeof createOrganizationForAdmin.input>, 'name'> = {}, of = system) =>
+  operator(of)(createOrganizationForAdmin, { name: unique('Opened'), ...input })
 const follow = async (of: TestSystem, link: string, button: string, filled?: Record<string, string>) => {
   const walker = newWalker(of)
   return walker.submit(await walker.open(link), button, filled)

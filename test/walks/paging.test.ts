@@ -29,8 +29,8 @@ afterAll(() => system.stop())
 type Page = { ids: string[]; next_cursor?: string | undefined }
 type List = {
   /** Puts one more row into the list of this organization and its owner. */
-  add(org: Org): Promise<unknown>
-  page(org: Org, at: { limit: number; cursor?: string | undefined }): Promise<Page>
+  add: (org: Org) => Promise<unknown>
+  page: (org: Org, at: { limit: number; cursor?: string | undefined }) => Promise<Page>
   limit?: number
 }
 
@@ -130,6 +130,7 @@ describe.each(Object.entries(LISTS))('%s', (_name, list) => {
     for (let n = 0; n < 7; n++) await list.add(org)
     const before = await walk(org, list)
     expect(before.length).toBeGreaterThanOrEqual(7)
+    expect(await walk(org, { ...list, limit: 200 })).toEqual(before)
     const during = await walk(org, list, () => list.add(org))
     expect(new Set(during).size).toBe(during.length)
     const known = new Set(before)

@@ -73,7 +73,7 @@ const DOORS: Record<string, (op: Operation) => Service | undefined> = {
 const opensTo = (op: Operation, scope: string): boolean => op.scope === 'any' || op.scope === scope
 
 for (const [door, serviceOf] of Object.entries(DOORS)) {
-  describe.each(OPERATIONS.map((op) => [op.name, op as Operation] as const))(
+  describe.each(OPERATIONS.map((op): [string, Operation] => [op.name, op]))(
     `%s at the ${door}`,
     (_name, op) => {
       const ask = (token: string | undefined) => knock(serviceOf(op)!, op, { token, orgId: org.id })

@@ -59,6 +59,7 @@ async function everyAnswer(): Promise<[string, Page][]> {
     ['chosen password', await walker.submit(reset, 'Save', { password: PASSWORD })],
     ['dead link', await walker.submit(reset, 'Save', { password: PASSWORD })],
     ['verify', await walker.open('/auth/verify/none')],
+    ['beside every page', await walker.open('/auth/google')],
     ['signed in', await walker.submit(signIn, 'Sign in', { email, password: PASSWORD })],
     ['signed in already', await walker.open(`/auth/sign-in?return_to=${DONE}`)],
     ['invitation for one signed in', await walker.open(link)],
@@ -79,6 +80,7 @@ describe('what every answer says to the browser', () => {
   test('the walk sees every kind of answer', () => {
     expect(each(({ status }) => status)).toMatchInlineSnapshot(`
       {
+        "beside every page": 404,
         "chosen password": 200,
         "dead invitation": 404,
         "dead link": 404,
@@ -181,28 +183,55 @@ describe('HTML injection', () => {
   const HOSTILE = `"'><img src=x onerror=alert(1)><script>alert(1)</script><!--`
   const HARMLESS = 'a few plain words'
 
-  /** A page that shows what a stranger wrote has the same bones whatever that was, and says it word by word. */
-  async function compare(
-    show: (text: string) => Promise<Page>,
-    where: (page: Page) => string = ({ words }) => words,
-  ) {
+  const said = (page: Page) => page.words
+  const field = (name: string) => (page: Page) => page.forms.at(-1)?.fields[name] ?? ''
+
+  /** Where a page shows what somebody wrote: how to get it there, and where it then stands. */
+  const PLACES: [string, (text: string) => Promise<Page>, (page: Page) => string][] = [
+    ['the e-mail address of a sign-in', (text) => signInOnPage(newWalker(system), text), field('email')],
+    [
+      'state',
+      (state) => newWalker(system).open(`/auth/sign-in?${new URLSearchParams({ return_to: DONE, state })}`),
+      field('state'),
+    ],
+    [
+      'the name of an organization',
+      async (text) => {
+        const owner = await makePerson(system)
+        const org = await owner.call(createOrganization, { name: `${unique('org')} ${text}` })
+        return newWalker(system).open((await invitation(system, { org: { ...org, owner } })).link)
+      },
+      said,
+    ],
+    [
+      'the name of a person',
+      async (name) => {
+        const { person, walker } = await makeVictim()
+        await person.call(updateProfile, { name })
+        await signInOnPage(walker, person.email)
+        return walker.open((await invitation(system)).link)
+      },
+      said,
+    ],
+    [
+      'a name that was refused',
+      async (name) => {
+        const walker = newWalker(system)
+        const page = await walker.open((await invitation(system)).link)
+        return walker.submit(page, 'Create account and join', { name, password: 'short' })
+      },
+      field('name'),
+    ],
+  ]
+
+  /** The page has the same bones whatever was written, and says it word by word. */
+  test.each(PLACES)('through %s', async (_what, show, where) => {
     const [hostile, harmless] = [await show(HOSTILE), await show(HARMLESS)]
     expect(where(harmless)).toContain(HARMLESS)
     expect(where(hostile)).toContain(HOSTILE)
     expect(bonesOf(hostile.text)).toEqual(bonesOf(harmless.text))
     expect(hostile.text).not.toContain('<img')
-  }
-
-  const field = (name: string) => (page: Page) => page.forms.at(-1)?.fields[name] ?? ''
-
-  test('through the e-mail address on the sign-in page', () =>
-    compare((text) => signInOnPage(newWalker(system), text), field('email')))
-
-  test('through state', () =>
-    compare(
-      (state) => newWalker(system).open(`/auth/sign-in?${new URLSearchParams({ return_to: DONE, state })}`),
-      field('state'),
-    ))
+  })
 
   test('through return_to', async () => {
     // Spaces are not taken, and of the rest URL leaves nothing that HTML could read.
@@ -212,28 +241,6 @@ describe('HTML injection', () => {
     expect([hostile.status, harmless.status]).toEqual([200, 200])
     expect(bonesOf(hostile.text)).toEqual(bonesOf(harmless.text))
   })
-
-  test('through the name of an organization', () =>
-    compare(async (text) => {
-      const owner = await makePerson(system)
-      const org = await owner.call(createOrganization, { name: `${unique('org')} ${text}` })
-      return newWalker(system).open((await invitation(system, { org: { ...org, owner } })).link)
-    }))
-
-  test('through the name of a person', () =>
-    compare(async (name) => {
-      const { person, walker } = await makeVictim()
-      await person.call(updateProfile, { name })
-      await signInOnPage(walker, person.email)
-      return walker.open((await invitation(system)).link)
-    }))
-
-  test('through a name that was refused', () =>
-    compare(async (name) => {
-      const walker = newWalker(system)
-      const page = await walker.open((await invitation(system)).link)
-      return walker.submit(page, 'Create account and join', { name, password: 'short' })
-    }, field('name')))
 
   test.each(KINDS)('through what %s is said to have answered', async (kind) => {
     const walker = newWalker(system)

@@ -20,6 +20,8 @@ import {
 import { newWalker, PAGES, personIn, signInOnPage, type Page, type Walker } from '../support/walker.ts'
 
 const EVIL = 'https://evil.test'
+/** An application of the operator's, below a path of its host. */
+const SHOP = 'https://shop.acme.test/app'
 const DONE = `${ORIGIN}/console/sign-in/done`
 const ACME = `${unique('acme')}.test`
 const KINDS = ['google', 'microsoft', 'oidc'] as const
@@ -38,7 +40,12 @@ const PEOPLE = {
 
 let system: WithProviders
 beforeAll(async () => {
-  system = await startWithProviders(PEOPLE, { PASSWORD_SIGN_IN: 'on' }, KINDS, { withMail: true })
+  system = await startWithProviders(
+    PEOPLE,
+    { PASSWORD_SIGN_IN: 'on', ALLOWED_REDIRECT_BASE_URLS: SHOP },
+    KINDS,
+    { withMail: true },
+  )
 })
 afterAll(() => system.stop())
 
@@ -273,6 +280,7 @@ describe('open redirect', () => {
     'http://evil.test#http://localhost:4000/',
     'http://evil.test\\@localhost:4000/',
     'http://localhost:4001/',
+    'http://localhost:40001/',
     'http://localhost/',
     'https://localhost:4000/',
     'ftp://localhost:4000/',
@@ -292,6 +300,15 @@ describe('open redirect', () => {
     'http://127.0.0.1:4000/',
     'http://[::1]:4000/',
     'http://0x7f000001:4000/',
+    'https://shop.acme.test.evil.test/app',
+    'https://shop.acme.testevil.test/app',
+    'https://evil-shop.acme.test/app',
+    'https://shop.acme.test:8443/app',
+    'http://shop.acme.test/app',
+    'https://shop.acme.test/',
+    'https://shop.acme.test/apple',
+    'https://shop.acme.test/app/../admin',
+    'https://shop.acme.test/app/%2e%2e/admin',
     '/console',
     '',
     `http://localhost:4000/${'x'.repeat(2000)}`,
@@ -323,6 +340,13 @@ describe('open redirect', () => {
     stopped(await signedIn.open(asked))
   })
 
+  test('everybody is sent where the operator allows it', async () => {
+    for (const return_to of [DONE, SHOP, `${SHOP}/done?x=1`]) {
+      const page = await signedIn.open(`/auth/sign-in?${new URLSearchParams({ return_to })}`)
+      expect([page.status, page.location?.href.startsWith(return_to)]).toEqual([303, true])
+    }
+  })
+
   test('of two addresses in one question none is mixed with the other', async () => {
     for (const [first, second] of [
       [DONE, EVIL],
@@ -349,9 +373,15 @@ describe('finding out who has an account', () => {
     const real = argon2Passwords({ memoryKib: 64, passes: 1 })
     const calls: string[] = []
     const passwords: typeof real = {
-      hash: real.hash,
-      verify: (...given) => (calls.push('verify'), real.verify(...given)),
-      verifyNothing: (password) => (calls.push('verifyNothing'), real.verifyNothing(password)),
+      hash: (password) => real.hash(password),
+      verify(...given) {
+        calls.push('verify')
+        return real.verify(...given)
+      },
+      verifyNothing(password) {
+        calls.push('verifyNothing')
+        return real.verifyNothing(password)
+      },
     }
     return { passwords, calls }
   }

@@ -6,7 +6,7 @@ import { listAudit } from '../../src/contracts/audit.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { TOKENS_PER_PERSON } from '../../src/contracts/limits.ts'
 import { changeRole, inviteMember } from '../../src/contracts/members.ts'
-import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { listOrganizations, updateOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { GRANTABLE_ROLES, ROLES, type Role } from '../../src/contracts/roles.ts'
 import { AUDIENCES, type Audience } from '../../src/contracts/scopes.ts'
@@ -212,8 +212,9 @@ describe('ending a token', () => {
   })
 
   test('naming the other organization does not help a token out of its own', async () => {
-    const { token } = await makeApiToken(system, org, org.owner)
+    const { token, ...own } = await makeApiToken(system, org, org.owner)
     await makeMember(system, other, 'owner', org.owner)
+    expect((await own.call(listOrganizations, {})).organizations.map(({ id }) => id)).toEqual([org.id])
     const call = system.as({ token, organization: other.slug })
     await expect(call(listTokens, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect(await call(whoAmI, {})).toMatchObject({ organization: null, role: null })
@@ -272,10 +273,13 @@ describe('the limit for each person', () => {
   })
 
   test.skipIf(inject('engine') === 'pglite')('holds against a burst', async () => {
-    const own = await makeOrganization(system)
-    await fill(own, TOKENS_PER_PERSON - 1)
-    const burst = await Promise.allSettled([make(own), make(own), make(own), make(own)])
-    expect(burst.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    // More than once, because the first burst spends its time on opening connections.
+    for (let round = 0; round < 3; round++) {
+      const own = await makeOrganization(system)
+      await fill(own, TOKENS_PER_PERSON - 1)
+      const burst = await Promise.allSettled(Array.from({ length: 5 }, () => make(own)))
+      expect(burst.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    }
   })
 })
 

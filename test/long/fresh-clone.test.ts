@@ -1,0 +1,208 @@
+/** What somebody has after `git clone`: an old Node, an empty home, two commands. As root and as an ordinary user. */
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { chmod, chown, cp, lchown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join, sep } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterEach, expect, test } from 'vitest'
+import { freePort, readFirstWords } from '../support/process.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Known on every Linux. */
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+
+/** What the machine itself has, without the Node that npm brought here. */
+const PATH = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((folder) => !folder.includes(`${sep}node_modules${sep}`) && !folder.includes('node-gyp-bin'))
+  .join(delimiter)
+
+/** How npm gets out of this machine is the machine's affair; everything else begins empty. */
+const WAY_OUT = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) =>
+    /^(https?_proxy|no_proxy|npm_config_registry|npm_config_cafile|node_extra_ca_certs|ssl_cert_file)$/i.test(
+      name,
+    ),
+  ),
+)
+
+const reason = whyNot()
+if (reason) console.log(`A fresh clone is not tried: ${reason}.`)
+
+const homes: string[] = []
+const running = new Set<ChildProcess>()
+afterEach(async () => {
+  for (const child of running) killGroup(child, 'SIGKILL')
+  await Promise.all(homes.splice(0).map((home) => rm(home, { recursive: true, force: true })))
+})
+
+for (const who of isRoot
+  ? (['root, in a folder for root alone', 'an ordinary user'] as const)
+  : (['this user'] as const)) {
+  test.skipIf(reason)(
+    `as ${who}: npm ci, npm start, the README’s five minutes, and npm test on Postgres`,
+    async ({ skip }) => {
+      const uid = who === 'an ordinary user' ? NOBODY : undefined
+      const { folder, env } = await cloneFor(uid)
+      const run = (program: string, ...args: string[]) => finish(program, args, { folder, env, uid })
+
+      const installed = await run('npm', 'ci', '--no-audit', '--no-fund')
+      if (
+        /E(NOTFOUND|CONNREFUSED|CONNRESET|AI_AGAIN|TIMEDOUT)|network/.test(installed.output) &&
+        installed.code !== 0
+      ) {
+        skip(`npm cannot install here: ${installed.output.slice(-300)}`)
+      }
+      expect(installed, installed.output).toMatchObject({ code: 0 })
+
+      const [port, metrics] = [await freePort(), await freePort()]
+      const settings = { ...env, PORT: String(port), METRICS_PORT: String(metrics) }
+      const server = begin('npm', ['start'], { folder, env: settings, uid })
+      await untilReady(port, server)
+      const words = readFirstWords(await readFile(join(folder, '.svc', 'first-run.txt'), 'utf8'))
+      const { calls, chores } = await fiveMinutes(folder, port, words)
+      const pasted = await run('bash', '-euo', 'pipefail', '-c', calls)
+      expect(pasted, pasted.output).toMatchObject({ code: 0 })
+      for (const shown of [
+        'kind: api_token',
+        'email: owner@svc.localhost',
+        'name: Acme',
+        `invitation_url: http://localhost:${port}/auth/invitation/`,
+        'code: FORBIDDEN',
+      ]) {
+        expect(pasted.output).toContain(shown)
+      }
+      killGroup(server.child, 'SIGTERM')
+      expect(await server.ended).toMatchObject({ code: 0 })
+      const restored = await run('bash', '-euo', 'pipefail', '-c', chores)
+      expect(restored, restored.output).toMatchObject({ code: 0 })
+
+      const tested = await run(
+        'npm',
+        'test',
+        '--',
+        '--project',
+        'postgres',
+        'test/walks/organizations.test.ts',
+      )
+      expect(tested, tested.output).toMatchObject({ code: 0 })
+      expect(tested.output).toMatch(/Tests .*\d+ passed/)
+    },
+  )
+}
+
+function whyNot(): string | undefined {
+  const said = spawnSync('node', ['--version'], { env: { PATH }, encoding: 'utf8' }).stdout ?? ''
+  const [major = 0, minor = 0] = said.replace('v', '').split('.').map(Number)
+  if (major === 0) return 'there is no Node on the PATH besides the one npm brought'
+  if (major > 22 || (major === 22 && minor >= 18))
+    return `the machine’s own Node is ${said.trim()}, not an old one`
+  if (process.platform !== 'linux') return 'npm brings Node along on Linux only'
+  for (const program of ['git', 'npm', 'curl', 'bash']) {
+    if (spawnSync(program, ['--version'], { env: { PATH } }).error) return `there is no ${program}`
+  }
+  return undefined
+}
+
+type Place = { readonly folder: string; readonly env: NodeJS.ProcessEnv; readonly uid: number | undefined }
+
+async function cloneFor(uid: number | undefined): Promise<Place> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-clone-'))
+  homes.push(home)
+  await chmod(home, 0o700)
+  const folder = join(home, 'svc')
+  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', ROOT, folder])
+  await mkdir(join(home, 'empty'))
+  const cache = join(home, 'cache')
+  await copyCache(cache)
+  if (uid !== undefined) await giveTo(uid, home)
+  const env = {
+    ...WAY_OUT,
+    PATH,
+    HOME: join(home, 'empty'),
+    npm_config_cache: cache,
+    npm_config_prefer_offline: 'true',
+  }
+  return { folder, env, uid }
+}
+
+/** The machine's own cache saves the network; without one it takes longer. */
+async function copyCache(to: string): Promise<void> {
+  const { stdout } = spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8', cwd: tmpdir() })
+  await cp(join(stdout.trim(), '_cacache'), join(to, '_cacache'), { recursive: true }).catch(() =>
+    mkdir(to, { recursive: true }),
+  )
+}
+
+async function giveTo(uid: number, folder: string): Promise<void> {
+  await chown(folder, uid, uid)
+  for (const name of await readdir(folder, { recursive: true })) await lchown(join(folder, name), uid, uid)
+}
+
+type Ended = { readonly code: number | null; readonly output: string }
+
+function begin(
+  program: string,
+  args: readonly string[],
+  { folder, env, uid }: Place,
+): { child: ChildProcess; ended: Promise<Ended> } {
+  // A group of its own, so that nothing of what npm starts outlives the test.
+  const child = spawn(program, args, {
+    cwd: folder,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  })
+  running.add(child)
+  const exit = new Promise<number | null>((resolve, reject) =>
+    child.once('error', reject).once('close', resolve),
+  )
+  const ended = Promise.all([exit, text(child.stdout), text(child.stderr)]).then(([code, out, err]) => {
+    running.delete(child)
+    return { code, output: out + err }
+  })
+  return { child, ended }
+}
+
+const finish = (program: string, args: readonly string[], place: Place): Promise<Ended> =>
+  begin(program, args, place).ended
+
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal)
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+async function untilReady(port: number, server: { ended: Promise<Ended> }): Promise<void> {
+  let ended: Ended | undefined
+  void server.ended.then((how) => (ended = how))
+  for (let tries = 0; tries < 600; tries++) {
+    if (ended) throw new Error(`npm start ended with ${ended.code}: ${ended.output}`)
+    const answer = await fetch(`http://localhost:${port}/readyz`).catch(() => undefined)
+    if (answer?.status === 200) return
+    await sleep(100)
+  }
+  throw new Error('npm start did not get ready in a minute')
+}
+
+/** The README says that everything there can be pasted; here it is, with this start's own port, password and token. */
+async function fiveMinutes(folder: string, port: number, words: { password: string; token: string }) {
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  const section = readme.split('\n## Five minutes\n')[1]?.split('\n## ')[0] ?? ''
+  const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block!)
+  const afterTheStop = blocks.filter((block) => block.startsWith('npm run server'))
+  const sample = blocks.filter((block) => block.startsWith('password='))
+  expect([blocks.length > 5, afterTheStop.length, sample.length]).toEqual([true, 1, 1])
+  const own = `password='${words.password}'\ntoken='${words.token}'\n`
+  const calls = blocks.filter((block) => ![...afterTheStop, ...sample].includes(block)).join('')
+  return {
+    calls: own + calls.replaceAll('localhost:4000', `localhost:${port}`),
+    chores: afterTheStop.join('').replace(/^npm start$/m, ''),
+  }
+}
