@@ -164,6 +164,7 @@ async function build(
       gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
       appUrl: config.APP_URL,
       apiUrl: config.API_URL,
+      mcpUrl: config.MCP_URL,
       signInUrl: signInUrlOf(config),
       version: VERSION,
     }),

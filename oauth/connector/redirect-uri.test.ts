@@ -111,11 +111,11 @@ describe('a client may register', () => {
   })
 
   const PIECES = [
-    ...'/\\:@?#.%*[]。 \t\n\0\u202E\u200B',
-    ...'http: https: HTTP: javascript: cursor: blob: com.example: // .. %2f %40 %00 80 :443 :99999 cb'.split(
+    ...'/\\:@?#.%*[]。 \t\n\0\u202E\u200B'.split(''),
+    ...'http: https: HTTP: javascript: cursor: blob: com.example: // .. %2f %40 %00 :80 :443 :99999'.split(
       ' ',
     ),
-    ...'localhost 127.0.0.1 [::1] 127.1 client.example evil.test'.split(' '),
+    ...'localhost 127.0.0.1 [::1] 127.1 client.example evil.test cb'.split(' '),
     ...'http://localhost http://127.0.0.1:8080 https://client.example/cb'.split(' '),
     CURSOR,
   ]

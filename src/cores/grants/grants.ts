@@ -93,6 +93,7 @@ export const takeScopesAway =
         })
       }
       const left = found.grant.scopes.filter((scope) => scopes.includes(scope))
+      if (left.length === found.grant.scopes.length) return present(found)
       const grant = { ...found.grant, scopes: left, payload: narrowed(found.grant.payload, left) }
       await tx
         .update(platformAccessGrants)
