@@ -217,7 +217,7 @@ describe('an agent with an access token', () => {
     ['that has expired', (house) => agentToken(house, 'platform', { livesSeconds: -1 })],
     ['that is an actor assertion', (house) => house.assertions.sign(someActor, house.clock)],
     ['that is noise', async () => 'noise'],
-    ['of ten thousand characters', async () => 'x'.repeat(10_000)],
+    ['of ten thousand characters', async () => `svc_${'x'.repeat(10_000)}`],
   ]
   const someActor = { userId: 'usr_1', orgId: 'org_1', grantId: 'grt_1', scopes: [] }
 
@@ -377,6 +377,16 @@ describe('an agent with an API token', () => {
     expect((await callWhoAmI(house, '/notifications', 'of 2026', { token: house.apiToken })).status).toBe(200)
     house.token.isLive = false
     expect((await callWhoAmI(house, '/notifications', 'of 2026', { token: house.apiToken })).status).toBe(401)
+  })
+
+  test.each([
+    ['a person', { kind: 'user' as const }],
+    ['nobody’s organization', { organization: null, role: null }],
+    ['no role', { role: null }],
+  ])('stays outside when the auth service speaks of %s', async (_whom, other) => {
+    const house = openHouse()
+    house.changeAnswer = (valid) => ({ ...valid, ...other })
+    expect((await callWhoAmI(house, '/platform', 'of 2026', { token: house.apiToken })).status).toBe(401)
   })
 
   test('is not let in under no name when the auth service leaves the token unnamed', async () => {

@@ -53,6 +53,11 @@ export default defineConfig({
       project('repository', { include: ['test/repository/*.test.ts'], exclude: [NEEDS_DATABASE] }),
       onEngine('pglite'),
       onEngine('postgres'),
+      project('conformance', {
+        include: ['test/conformance/**/*.test.ts'],
+        globalSetup: [GLOBAL_SETUP],
+        provide: { engine: 'pglite' },
+      }),
       ...(chromium ? [browser(chromium)] : []),
     ],
   },

@@ -48,40 +48,47 @@ export function consentPage(shown: {
   return shell(
     `${who} asks for access`,
     html`${problem && notice('problem', html`<p>${problem}</p>`)}
-      <p class="lead">
-        ${asked.name && html`It calls itself “${asked.name}”; nobody checked that.`} You are signed in as
-        <strong>${person.name}</strong> (${person.email}).
-      </p>
+      ${facts([
+        asked.name !== null && [
+          'Calls itself',
+          // Isolated: a name in a right-to-left script must not turn our own words around.
+          html`<bdi>“${asked.name}”</bdi> <span class="note">Nobody checked that.</span>`,
+        ],
+        [
+          'Answer goes to',
+          html`<strong>${asked.redirectHost}</strong>
+            ${asked.onThisComputer && html`<span class="note">A program on the computer you are using.</span>`}`,
+        ],
+        ['You are', html`<strong>${person.name}</strong> <span class="note">${person.email}</span>`],
+      ])}
       ${places.length === 0 && notice('problem', html`<p>You do not belong to an organization yet.</p>`)}
       <form method="post" class="card">
         <input type="hidden" name="form" value="${form}" />
         <fieldset>
           <legend>In which organization?</legend>
-          ${places.map(
-            (place) =>
-              html`<label class="choice">
-                <input type="radio" name="organization" value="${place.id}" ${place === firstOpen && html`checked`} ${!place.open && html`disabled`} />
-                <span class="choice-text"><span>${place.name}</span>${place.because && html`<span class="note">${place.because}</span>`}</span>
-              </label>`,
-          )}
+          <div class="choices">
+            ${places.map(
+              (place) =>
+                html`<label class="choice">
+                  <input type="radio" name="organization" value="${place.id}" ${place === firstOpen && html`checked`} ${!place.open && html`disabled`} />
+                  <span class="choice-text"><span>${place.name}</span>${place.because && html`<span class="note">${place.because}</span>`}</span>
+                </label>`,
+            )}
+          </div>
         </fieldset>
         <fieldset>
           <legend>What may it do?</legend>
-          ${asked.scopes.map(
-            (scope) =>
-              html`<label class="choice">
-                <input type="checkbox" name="scope" value="${scope}" ${isOffered(scope) && html`checked`} />
-                <span class="choice-text"><span>${SCOPES[scope]}</span><span class="note">${scope}</span></span>
-              </label>`,
-          )}
+          <div class="choices">
+            ${asked.scopes.map(
+              (scope) =>
+                html`<label class="choice">
+                  <input type="checkbox" name="scope" value="${scope}" ${isOffered(scope) && html`checked`} />
+                  <span class="choice-text"><span>${SCOPES[scope]}</span><span class="note">${scope}</span></span>
+                </label>`,
+            )}
+          </div>
         </fieldset>
-        <p>
-          The answer goes to <strong>${asked.redirectHost}</strong>${
-            asked.onThisComputer &&
-            html`, a program on the
-          computer you are using: allow it only if you started it just now`
-          }.
-        </p>
+        ${asked.onThisComputer && notice('info', html`<p>Allow it only if you started it yourself, just now: any program on this computer can ask under this name.</p>`)}
         <div class="actions">
           <button type="submit" name="decision" value="approve" class="button button-main" ${!firstOpen && html`disabled`}>Allow</button>
           <button type="submit" name="decision" value="deny" class="button button-quiet">Deny</button>
@@ -90,6 +97,11 @@ export function consentPage(shown: {
       </form>`,
   )
 }
+
+const facts = (rows: readonly (readonly [string, Content] | false)[]) =>
+  html`<dl class="pairs">
+    ${rows.map((row) => row && html`<div><dt>${row[0]}</dt><dd>${row[1]}</dd></div>`)}
+  </dl>`
 
 export const expiredPage = (): string =>
   shell(
@@ -107,5 +119,5 @@ export const errorPage = (said: {
   shell(
     said.title,
     html`<p class="lead">${said.lead}</p>
-      ${said.details.length > 0 && html`<dl class="about-error">${said.details.map(([word, value]) => html`<dt>${word}</dt><dd><code>${value}</code></dd>`)}</dl>`}`,
+      ${said.details.length > 0 && facts(said.details.map(([word, value]) => [word, html`<code>${value}</code>`] as const))}`,
   )

@@ -129,7 +129,8 @@ async function readRequest(
     name: shownText(own.clientName),
     verifiedHost: own.svc_kind === 'metadata_document' ? new URL(client.clientId).host : null,
     redirectHost: redirectHost(redirectUri),
-    onThisComputer: isLoopbackRedirect(redirectUri),
+    // A private-use scheme is answered by whichever program here has claimed it.
+    onThisComputer: isLoopbackRedirect(redirectUri) || !/^https?:/i.test(redirectUri),
     resource,
     scopes: scopesAsked(resource, String(params.scope ?? '')),
     documentSha256: own.svc_document_sha256 ?? null,

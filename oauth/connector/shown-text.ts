@@ -1,7 +1,7 @@
 /** What a client calls itself, as a page can show it: nobody checked it, so it must not reach beyond its own place. */
 
 /** Control, bidirectional, private-use and unassigned characters, lone surrogates, and all that is drawn as nothing. */
-const INVISIBLE = /(?!\s)\p{C}|\p{Cf}|\p{Default_Ignorable_Code_Point}/gu
+const INVISIBLE = /(?!\s)\p{C}|\p{Default_Ignorable_Code_Point}/gu
 
 /** The blank Braille cell counts as a letter or symbol, and is drawn as a space. */
 const SPACES = /[\s\u2800]+/g

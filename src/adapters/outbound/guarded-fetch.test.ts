@@ -265,12 +265,15 @@ describe('a host that is allowed', () => {
       expect((await fetch(url, LIMITS)).body.length).toBe(1000)
     })
 
-    test('one byte more is refused, by the length it announces, before any of it arrived', async () => {
+    test('one byte more is refused by the length it announces, and the connection closed', async () => {
+      let cut: Promise<unknown> | undefined
       const url = serve((response) => {
-        response.writeHead(200, { 'content-length': '1001' })
-        response.flushHeaders()
+        cut = once(response, 'close')
+        response.writeHead(200, { 'content-length': '1001' }).flushHeaders()
       })
-      expect(await reasonOf(fetch(url, LIMITS))).toBe('too large')
+      // A deadline beyond that of the test: it is not what closes.
+      expect(await reasonOf(fetch(url, { ...LIMITS, deadlineMs: 60_000 }))).toBe('too large')
+      await cut
     })
 
     test('one byte more is refused while reading, when no length was announced', async () => {
@@ -375,6 +378,16 @@ describe('a host that is allowed', () => {
         'connection failed: ECONNREFUSED',
       )
     })
+
+    /** The kernel refuses to connect to it before a packet leaves. */
+    const broadcast = '255.255.255.255'
+    test.each([[[broadcast]], [[broadcast, broadcast]]])(
+      'addresses that fail in the very moment are refused, and nothing else breaks: %j',
+      async (addresses) => {
+        const atOnce = guardedFetch({ resolve: async () => addresses, allowAddress: () => true })
+        expect(await reasonOf(atOnce('https://client.test/', LIMITS))).toMatch(/^connection failed: E[A-Z]+$/)
+      },
+    )
 
     test('half an answer is none', async () => {
       const url = serve((response) => {

@@ -123,7 +123,11 @@ function headersToSend({ host }: URL, asked: Record<string, string>): Record<str
 function pinnedTo(addresses: readonly string[]): LookupFunction {
   const pinned = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, { all }, answer) =>
-    all ? answer(null, pinned) : answer(null, pinned[0]?.address ?? '', pinned[0]?.family)
+    // Later, as a real lookup would: a connection that fails at once would do so before anybody listens for its
+    // error, and that ends the process.
+    process.nextTick(() =>
+      all ? answer(null, pinned) : answer(null, pinned[0]?.address ?? '', pinned[0]?.family),
+    )
 }
 
 async function receive(response: IncomingMessage, maxBytes: number): ReturnType<GuardedFetch> {
