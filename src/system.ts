@@ -175,6 +175,7 @@ async function build(
       mcpUrl: config.MCP_URL,
       issuer: config.AUTH_URL,
       authMode: config.AUTH_MODE,
+      // With hosted auth there is no such secret and no such token; the MCP server then never asks.
       accessTokens: accessTokens(secrets.JWT_SECRET ?? '', config.AUTH_URL.origin),
       actorAssertions: assertions!,
       allowedOrigins: config.MCP_ALLOWED_ORIGINS,

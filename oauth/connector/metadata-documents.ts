@@ -57,7 +57,8 @@ async function read(needs: ConnectorNeeds, url: string): Promise<Record<string, 
   const answer = await needs
     .guardedFetch(url, { headers: { accept: 'application/json' }, maxBytes, deadlineMs })
     .catch((error: unknown) => {
-      needs.log.warn('metadata document not fetched', { url, error })
+      const reason = (error as { reason?: unknown }).reason
+      needs.log.warn('metadata document not fetched', { url, reason })
       throw refusal('could not be fetched')
     })
   if (answer.status !== 200) throw refusal('could not be fetched')

@@ -283,7 +283,7 @@ function settleMetadata(needs: ConnectorNeeds, metadata: Metadata, isRegistratio
   for (const uri of uris) {
     const problem = typeof uri === 'string' ? redirectUriProblem(uri, needs.privateSchemes) : 'is not a text'
     if (problem !== undefined)
-      throw new errors.InvalidClientMetadata(`redirect_uris: ${String(uri)} ${problem}`)
+      throw new errors.InvalidClientMetadata(`redirect_uris, number ${uris.indexOf(uri) + 1}: ${problem}`)
   }
   metadata.application_type = uris.every((uri) => /^https?:/.test(String(uri))) ? 'web' : 'native'
   if (metadata.client_name !== undefined && typeof metadata.client_name !== 'string') {
@@ -319,7 +319,11 @@ function keySetCache(needs: ConnectorNeeds): (url: string) => Promise<Response> 
       if (kept.size >= 500) kept.delete(kept.keys().next().value!)
       kept.set(url, { body: answer.body, until: now + 60_000 })
     }
-    return new Response(new Uint8Array(answer.body), { status: answer.status, headers: answer.headers })
+    // Some statuses forbid a body, and the other side chooses the status.
+    return new Response(answer.status === 200 ? new Uint8Array(answer.body) : null, {
+      status: answer.status === 200 ? 200 : 502,
+      headers: answer.headers,
+    })
   }
 }
 
