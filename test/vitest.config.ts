@@ -57,6 +57,8 @@ export default defineConfig({
         include: ['test/conformance/**/*.test.ts'],
         globalSetup: [GLOBAL_SETUP],
         provide: { engine: 'pglite' },
+        // Programs of others are started, several one after the other in one test.
+        testTimeout: 120_000,
       }),
       ...(chromium ? [browser(chromium)] : []),
     ],

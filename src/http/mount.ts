@@ -20,8 +20,8 @@ export const does = <I extends z.ZodObject, O extends z.ZodObject, Needs>(
   operation: Operation<I, O>,
   verb: (needs: Needs) => Handler<Operation<I, O>>,
 ): Row<Needs> => ({
-  operation: operation as unknown as Operation,
-  verb: verb as unknown as Row<Needs>['verb'],
+  operation,
+  verb,
 })
 
 export function mount<Needs extends Partial<Storage>>(

@@ -25,7 +25,17 @@ const LOOKS: Record<string, BrowserContextOptions> = {
 
 const EVERYTHING = 'data:read maintenance:read maintenance:run maintenance:admin proposals:decide'
 const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
+const STATE = 'the state of the assistant'
 const DOCUMENT = 'https://assistant.example/oauth/client.json'
+
+/** What a client sends as its name, and what becomes of it. */
+const HOSTILE: readonly (readonly [string, string])[] = [
+  ['</bdi><script>hacked=1</script>', '</bdi><script>hacked=1</script>'],
+  ['"><img src=x onerror=hacked=1>', '"><img src=x onerror=hacked=1>'],
+  ['\u202egnp.tnatsissa\u2066\u200f', 'gnp.tnatsissa'],
+  ['A\u200bs\u200ds\u00adi\ufeffstant', 'Assi stant'],
+  ['W'.repeat(5000), 'W'.repeat(100)],
+]
 
 /** The one document of the web of this test. */
 const documents: GuardedFetch = async (url) => ({
@@ -92,63 +102,196 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       response_type: 'code',
       code_challenge: createHash('sha256').update(randomBytes(32)).digest('base64url'),
       code_challenge_method: 'S256',
-      state: 'the state of the assistant',
+      state: STATE,
       resource: `${base}/platform`,
     })}`
 
   type Opened = { context: BrowserContext; page: Page; complaints: string[] }
 
-  /** Signed in, with the question on the screen. */
+  /** A browser that has signed in and shows the question. */
   async function openQuestion(url: string, options: BrowserContextOptions = {}): Promise<Opened> {
     const context = await browser.newContext(options)
     const page = await context.newPage()
     const complaints: string[] = []
     page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    page.on('console', (message) => {
+      // The log also repeats the status of pages that answer 400 on purpose.
+      const isStatus = /the server responded with a status of 400/.test(message.text())
+      if (message.type() === 'error' && !isStatus) complaints.push(message.text())
+    })
     await page.goto(url)
     await page.getByLabel('E-mail').fill(org.owner.email)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    await allow(page).waitFor()
     return { context, page, complaints }
   }
 
-  const asked = async (redirectUri: string, name = 'Walk', options: BrowserContextOptions = {}) =>
-    openQuestion(authorizeUrl(await register(redirectUri, name), redirectUri), options)
+  const allow = (page: Page) => page.getByRole('button', { name: 'Allow' })
+  const deny = (page: Page) => page.getByRole('button', { name: 'Deny' })
 
-  const granted = async (client_id: string) => (await org.owner.call(listGrants, { client_id })).grants
+  const grantsOf = async (client_id: string) => (await org.owner.call(listGrants, { client_id })).grants
 
-  test.each(Object.entries(LOOKS))('%s: no page has a finding', async (look, options) => {
-    const loopback = `http://127.0.0.1:${program.port}/cb`
-    const questions = {
-      registered: authorizeUrl(await register('http://127.0.0.1/cb', 'Editor'), loopback),
-      document: authorizeUrl(DOCUMENT, loopback),
-    }
-    const findings: string[] = []
-    const look_at = async (page: Page, what: string) => {
-      await page.screenshot({ path: `/tmp/shots/${what}-${look.slice(0, 5).trim()}.png`, fullPage: true })
-      const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-      if (extra > 0) findings.push(`${what} is ${extra} pixels too wide`)
-      findings.push(...(await axeFindings(page)).map((finding) => `${what}: ${finding}`))
-    }
-    for (const [what, url] of Object.entries(questions)) {
-      const { context, page, complaints } = await openQuestion(url, options)
-      await look_at(page, what)
+  test.each(Object.entries(LOOKS))(
+    '%s: no page has a finding, scrolls sideways or complains',
+    async (_look, options) => {
+      const findings: string[] = []
+      const lookAt = async (what: string) => {
+        const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        if (extra > 0) findings.push(`${what} is ${extra} pixels too wide`)
+        findings.push(...(await axeFindings(page)).map((finding) => `${what}: ${finding}`))
+      }
+      const answerTo = `http://127.0.0.1:${program.port}/cb`
+      const { context, page, complaints } = await openQuestion(authorizeUrl(DOCUMENT, answerTo), options)
+      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(
+        'assistant.example asks for access',
+      )
+      await lookAt('a verified client')
       for (const box of await page.getByRole('checkbox').all()) await box.uncheck()
-      await page.getByRole('button', { name: 'Allow' }).click()
-      await page.getByRole('alert').waitFor()
-      await look_at(page, `${what} refused`)
+      await allow(page).click()
+      await page.getByText('Allow at least one thing, or deny.').waitFor()
+      await lookAt('a refused form')
+      await page.goto(authorizeUrl(await register('http://127.0.0.1/cb', 'Editor'), answerTo))
+      await page.getByText('An unverified application').waitFor()
+      await lookAt('an unverified client')
       await page.goto(authorizeUrl(DOCUMENT, 'https://elsewhere.example/cb'))
-      await look_at(page, 'wrong redirect')
+      await page.getByText('https://elsewhere.example/cb').waitFor()
+      await lookAt('a wrong redirect')
       await page.goto(`${base}/oauth/interaction/unknown`)
-      await look_at(page, 'expired')
-      expect(complaints.filter((said) => !/status of 400/.test(said))).toEqual([])
+      await lookAt('an expired request')
+      expect(findings).toEqual([])
+      expect(complaints).toEqual([])
       await context.close()
-    }
-    expect(findings).toEqual([])
+    },
+  )
+
+  /** Chrome applies a page's form-action to the whole chain of redirects: this is where other servers fail. */
+  test.each([
+    ['http://127.0.0.1', () => ({ registered: 'http://127.0.0.1/cb', receiver: program })],
+    ['http://localhost', () => ({ registered: 'http://localhost/cb', receiver: program })],
+    ['http://[::1]', () => ({ registered: 'http://[::1]/cb', receiver: program })],
+    ['https://localhost', () => ({ registered: `https://localhost:${site.port}/cb`, receiver: site })],
+  ])('the approval arrives at %s', async (origin, where) => {
+    const { registered, receiver } = where()
+    const answerTo = `${origin}:${receiver.port}/cb`
+    const clientId = await register(registered, 'Walk')
+    const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo), {
+      ignoreHTTPSErrors: true,
+    })
+    const arrival = receiver.next()
+    await allow(page).click()
+    const answer = await arrival
+    expect(`${new URL(origin).protocol}//${answer.host}${answer.pathname}`).toBe(answerTo)
+    expect(Object.fromEntries(answer.searchParams)).toEqual({
+      code: expect.stringMatching(/^[\w-]{20,}$/) as string,
+      state: STATE,
+      iss: base,
+    })
+    await page.waitForURL(`${answerTo}?**`)
+    expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([
+      ['data:read', 'maintenance:read'],
+    ])
+    expect(complaints).toEqual([])
+    await context.close()
   })
 
-  void [site, granted]
+  test('the approval is handed to the program of a private-use scheme', async () => {
+    const clientId = await register(CURSOR, 'Cursor')
+    const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, CURSOR))
+    expect(await page.getByRole('definition').filter({ hasText: 'cursor:' }).innerText()).toContain(
+      'A program on the computer you are using.',
+    )
+    // Nobody here opens such links: the browser gives the navigation up once it has left the page's hands.
+    const handedOver = page.waitForEvent('requestfailed', (request) => request.url().startsWith('cursor:'))
+    await allow(page).click()
+    const request = await handedOver
+    const answer = new URL(request.url())
+    expect(request.url().startsWith(`${CURSOR}?`)).toBe(true)
+    expect([...answer.searchParams.keys()]).toEqual(['code', 'state', 'iss'])
+    expect(request.isNavigationRequest()).toBe(true)
+    expect(request.failure()?.errorText).toBe('net::ERR_ABORTED')
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a refusal arrives as one, and leaves nothing behind', async () => {
+    const clientId = await register('http://127.0.0.1/cb', 'Refused')
+    const answerTo = `http://127.0.0.1:${program.port}/cb`
+    const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo))
+    const arrival = program.next()
+    await deny(page).click()
+    expect(Object.fromEntries((await arrival).searchParams)).toEqual({
+      error: 'access_denied',
+      error_description: expect.any(String) as string,
+      state: STATE,
+      iss: base,
+    })
+    expect(await grantsOf(clientId)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('the keyboard alone chooses and approves', async () => {
+    const clientId = await register('http://127.0.0.1/cb', 'Keyboard')
+    const answerTo = `http://127.0.0.1:${program.port}/cb`
+    const { context, page } = await openQuestion(authorizeUrl(clientId, answerTo))
+    const walked: string[] = []
+    const arrival = program.next()
+    for (let steps = 0; steps < 12 && walked.at(-1) !== 'approve'; steps += 1) {
+      await page.keyboard.press('Tab')
+      const here = await page.evaluate(() => {
+        const { activeElement: at } = document
+        return at?.getAttribute('value') ?? at?.textContent?.trim() ?? ''
+      })
+      walked.push(here)
+      if (here === 'proposals:decide' || here === 'data:read') await page.keyboard.press('Space')
+    }
+    expect(walked).toEqual(['Skip to content', 'svc', org.id, ...EVERYTHING.split(' '), 'approve'])
+    await page.keyboard.press('Enter')
+    expect((await arrival).searchParams.has('code')).toBe(true)
+    expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([
+      ['maintenance:read', 'proposals:decide'],
+    ])
+    await context.close()
+  })
+
+  test('whatever a client calls itself is text between two quotation marks', async () => {
+    const answerTo = `http://127.0.0.1:${program.port}/cb`
+    const ask = async (name: string) => authorizeUrl(await register('http://127.0.0.1/cb', name), answerTo)
+    const { context, page, complaints } = await openQuestion(await ask('Harmless'), LOOKS['320 pixels'])
+    for (const [name, shown] of HOSTILE) {
+      await page.goto(await ask(name))
+      expect(await page.locator('bdi').innerText()).toBe(`“${shown}”`)
+      expect(await page.locator('h1').innerText()).toBe('An unverified application asks for access')
+      expect(await page.locator('script, img, iframe, [onerror], [style]').count()).toBe(0)
+      expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false)
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThan(1)
+    }
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('what was approved is found in the console, narrowed and ended there', async () => {
+    const clientId = await register('http://127.0.0.1/cb', 'Console walk')
+    const answerTo = `http://127.0.0.1:${program.port}/cb`
+    const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo))
+    const arrival = program.next()
+    await allow(page).click()
+    await arrival
+    await page.goto(`${base}/console/agents`)
+    const window = page.getByRole('dialog', { name: /Console walk/ })
+    await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
+    await window.getByLabel('Read maintenance runs').uncheck()
+    await window.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('What it may do was saved.').waitFor()
+    expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([['data:read']])
+    await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
+    await window.getByRole('button', { name: 'Disconnect the agent' }).click()
+    await page.getByText('The agent was disconnected.').waitFor()
+    expect(await grantsOf(clientId)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
 })
 
 type Receiver = { port: number; next: () => Promise<URL>; close: () => void }
@@ -157,7 +300,9 @@ type Receiver = { port: number; next: () => Promise<URL>; close: () => void }
 async function receive(server: http.Server | https.Server): Promise<Receiver> {
   const waiting: ((url: URL) => void)[] = []
   server.on('request', (request: http.IncomingMessage, response: http.ServerResponse) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Connected</title>You may close this.')
+    response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end('<title>Connected</title>You may close this.')
     const url = new URL(request.url ?? '', `http://${request.headers.host}`)
     if (url.pathname === '/cb') waiting.shift()?.(url)
   })
@@ -173,4 +318,5 @@ async function receive(server: http.Server | https.Server): Promise<Receiver> {
   }
 }
 
-const anyAddress = (): string => `2001:db8::${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}`
+const anyAddress = (): string =>
+  `2001:db8::${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}`

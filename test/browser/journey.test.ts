@@ -115,7 +115,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(`${base}/console/signed-out`)
     await page.goto(`${base}/console`)
-    await page.getByLabel('Password').waitFor()
+    expect(await page.getByLabel('Password').isVisible()).toBe(true)
     await context.close()
   })
 
@@ -167,6 +167,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     await page.keyboard.type(PASSWORD)
     await page.keyboard.press('Enter')
     await page.waitForURL(`${base}/console`)
+    expect(await page.locator('.person-menu').innerText()).toContain(person.name)
     await context.close()
   })
 })

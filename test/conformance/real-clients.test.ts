@@ -2,7 +2,7 @@
  * Clients that others wrote, each from the first refused call to the last: discovery, registration or metadata
  * document, approval, tokens, a tool, a refresh, and the end.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,6 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { revokeGrant, listGrants } from '../../src/contracts/grants.ts'
 import { openHouse, type House } from '../support/agents.ts'
 import { freePort } from '../support/process.ts'
 
@@ -269,9 +268,13 @@ function newMemory({ clientMetadataUrl }: { clientMetadataUrl?: string }) {
 }
 
 function modernClient({ provider }: Memory) {
-  const transport = new modern.StreamableHTTPClientTransport(new URL(house.platform), {
-    authProvider: provider,
-  })
+  let discovery: modern.OAuthDiscoveryState | undefined
+  const authProvider = {
+    ...provider,
+    saveDiscoveryState: (given: modern.OAuthDiscoveryState) => void (discovery = given),
+    discoveryState: () => discovery,
+  }
+  const transport = new modern.StreamableHTTPClientTransport(new URL(house.platform), { authProvider })
   const client = new modern.Client(
     { name: 'official', version: '0' },
     { versionNegotiation: { mode: 'auto' } },
@@ -323,12 +326,30 @@ describe('mcp-remote', () => {
     expect(first).toMatchObject({ user: { email: house.org.owner.email } })
     await client.close()
 
-    // Started again it has its tokens and asks nobody.
+    // Started again with a token that has run out, it renews it and asks nobody.
+    const before = await spoilAccessToken(home)
     const again = await openBridge(home, port, options)
     const { client: clientId } = (await again.whoAmI()) as { client: string }
     expect(again.wasAsked()).toBe(false)
+    expect((await keptTokens(home)).tokens.refresh_token).not.toBe(before)
+
+    // Disconnected it opens the browser, in which our person approves once more.
     await house.disconnect(clientId)
-    await expect(again.whoAmI()).rejects.toThrow()
+    expect(await again.whoAmI()).toMatchObject({ client: clientId })
+    expect(again.wasAsked()).toBe(true)
+    await house.disconnect(clientId)
+  }
+
+  async function keptTokens(home: string) {
+    const [file] = await Array.fromAsync(glob('**/*_tokens.json', { cwd: home }))
+    const path = join(home, file ?? 'no tokens were kept')
+    return { path, tokens: JSON.parse(await readFile(path, 'utf8')) as Tokens }
+  }
+
+  async function spoilAccessToken(home: string) {
+    const { path, tokens } = await keptTokens(home)
+    await writeFile(path, JSON.stringify({ ...tokens, access_token: 'expired' }))
+    return tokens.refresh_token
   }
 
   async function openBridge(home: string, port: number, options: readonly string[]) {

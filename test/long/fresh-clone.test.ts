@@ -116,8 +116,7 @@ async function cloneFor(uid: number | undefined): Promise<Place> {
   const folder = join(home, 'svc')
   execFileSync('git', ['clone', '--quiet', '--no-hardlinks', ROOT, folder])
   await mkdir(join(home, 'empty'))
-  const cache = join(home, 'cache')
-  await copyCache(cache)
+  const cache = uid === undefined ? machineCache() : await copyOfCache(join(home, 'cache'))
   if (uid !== undefined) await giveTo(uid, home)
   const env = {
     ...WAY_OUT,
@@ -129,12 +128,15 @@ async function cloneFor(uid: number | undefined): Promise<Place> {
   return { folder, env, uid }
 }
 
-/** The machine's own cache saves the network; without one it takes longer. */
-async function copyCache(to: string): Promise<void> {
-  const { stdout } = spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8', cwd: tmpdir() })
-  await cp(join(stdout.trim(), '_cacache'), join(to, '_cacache'), { recursive: true }).catch(() =>
-    mkdir(to, { recursive: true }),
-  )
+/** It saves the network; where it is empty, npm ci takes longer. */
+const machineCache = (): string =>
+  spawnSync('npm', ['config', 'get', 'cache'], { cwd: tmpdir(), encoding: 'utf8' }).stdout.trim()
+
+/** For somebody who may not read ours. */
+async function copyOfCache(to: string): Promise<string> {
+  await mkdir(to)
+  await cp(join(machineCache(), '_cacache'), join(to, '_cacache'), { recursive: true }).catch(() => {})
+  return to
 }
 
 async function giveTo(uid: number, folder: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** People, organizations and tokens for a test: every test makes its own and cleans up nothing. */
 import { randomBytes } from 'node:crypto'
+import type * as z from 'zod'
 import { memberships, passwords, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import type { Call } from '../../src/client/call.ts'
@@ -72,7 +73,7 @@ export async function makeApiToken(
   system: TestSystem,
   org: Org,
   person: Person,
-  asked: Partial<Parameters<typeof createToken.input.parse>[0] & object> = {},
+  asked: Partial<z.input<typeof createToken.input>> = {},
 ): Promise<{ id: string; token: string; call: Call }> {
   const made = await system.as({ token: person.token, organization: org.id })(createToken, {
     name: unique('token'),

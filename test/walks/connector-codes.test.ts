@@ -149,7 +149,11 @@ describe('resources', () => {
     ['none', 'platform', () => undefined],
     ['the address', 'platform', (origin) => `${origin}/platform`],
     ['a slash at the end', 'platform', (origin) => `${origin}/platform/`],
-    ['capitals', 'platform', (origin) => `${origin}/platform`.replace('http://localhost', 'HTTP://LOCALHOST')],
+    [
+      'capitals',
+      'platform',
+      (origin) => `${origin}/platform`.replace('http://localhost', 'HTTP://LOCALHOST'),
+    ],
     ['the bare origin', 'platform', (origin) => origin],
     ['the bare origin with a slash', 'platform', (origin) => `${origin}/`],
     ['the address', 'notifications', (origin) => `${origin}/notifications`],
@@ -174,14 +178,18 @@ describe('resources', () => {
     expect((await assistant.connect(org.owner, { resource: '' })).claims.aud).toBe(`${house.origin}/platform`)
   })
 
-  test.each(['https://evil.example/platform', '/other', '/platform#here', '/platform?x=1', '/Platform', 'nonsense'])(
-    '%s is refused as invalid_target',
-    async (spelled) => {
-      const resource = spelled.startsWith('/') ? house.origin + spelled : spelled
-      const answer = await heard({ resource })
-      expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_target', house.origin])
-    },
-  )
+  test.each([
+    'https://evil.example/platform',
+    '/other',
+    '/platform#here',
+    '/platform?x=1',
+    '/Platform',
+    'nonsense',
+  ])('%s is refused as invalid_target', async (spelled) => {
+    const resource = spelled.startsWith('/') ? house.origin + spelled : spelled
+    const answer = await heard({ resource })
+    expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_target', house.origin])
+  })
 
   test('a code for one gives no token for the other', async () => {
     const { asked, back } = await assistant.ask(org.owner, { resource: `${house.origin}/platform` })
@@ -202,13 +210,7 @@ describe('scopes', () => {
     ['only offline_access', 'platform', 'offline_access', platform, platform],
     ['those of the other endpoint', 'platform', 'notifications:read', platform, platform],
     ['some and unknown ones', 'platform', 'data:read mcp:tools offline_access', ['data:read'], ['data:read']],
-    [
-      'writing',
-      'platform',
-      'maintenance:run data:read',
-      ['data:read', 'maintenance:run'],
-      ['data:read'],
-    ],
+    ['writing', 'platform', 'maintenance:run data:read', ['data:read', 'maintenance:run'], ['data:read']],
     ['none', 'notifications', undefined, DEFAULT_SCOPES.notifications, DEFAULT_SCOPES.notifications],
   ] as const)('%s at /%s', async (_what, resource, scope, offered, ticked) => {
     const asked = { resource: `${house.origin}/${resource}`, scope }

@@ -11,32 +11,35 @@ afterAll(() => house.stop())
 const getJson = async (path: string) =>
   (await (await fetch(house.origin + path)).json()) as Record<string, unknown>
 
-describe.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])('%s', (path) => {
-  test('names the issuer byte for byte, our endpoints, and only what we support', async () => {
-    const { origin } = house
-    expect(await getJson(path)).toEqual({
-      issuer: origin,
-      authorization_endpoint: `${origin}/oauth/authorize`,
-      token_endpoint: `${origin}/oauth/token`,
-      registration_endpoint: `${origin}/oauth/register`,
-      revocation_endpoint: `${origin}/oauth/revoke`,
-      jwks_uri: `${origin}/oauth/jwks`,
-      response_types_supported: ['code'],
-      response_modes_supported: ['query'],
-      grant_types_supported: ['authorization_code', 'refresh_token'],
-      code_challenge_methods_supported: ['S256'],
-      token_endpoint_auth_methods_supported: expect.toSatisfy(
-        (methods: string[]) =>
-          methods.toSorted().join() === 'client_secret_basic,client_secret_post,none,private_key_jwt',
-      ),
-      token_endpoint_auth_signing_alg_values_supported: ['ES256', 'EdDSA', 'RS256', 'PS256'],
-      scopes_supported: [...RESOURCE_SCOPES.platform, ...RESOURCE_SCOPES.notifications, 'offline_access'],
-      protected_resources: [`${origin}/platform`, `${origin}/notifications`],
-      authorization_response_iss_parameter_supported: true,
-      client_id_metadata_document_supported: true,
+describe.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(
+  '%s',
+  (path) => {
+    test('names the issuer byte for byte, our endpoints, and only what we support', async () => {
+      const { origin } = house
+      expect(await getJson(path)).toEqual({
+        issuer: origin,
+        authorization_endpoint: `${origin}/oauth/authorize`,
+        token_endpoint: `${origin}/oauth/token`,
+        registration_endpoint: `${origin}/oauth/register`,
+        revocation_endpoint: `${origin}/oauth/revoke`,
+        jwks_uri: `${origin}/oauth/jwks`,
+        response_types_supported: ['code'],
+        response_modes_supported: ['query'],
+        grant_types_supported: ['authorization_code', 'refresh_token'],
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: expect.toSatisfy(
+          (methods: string[]) =>
+            methods.toSorted().join() === 'client_secret_basic,client_secret_post,none,private_key_jwt',
+        ),
+        token_endpoint_auth_signing_alg_values_supported: ['ES256', 'EdDSA', 'RS256', 'PS256'],
+        scopes_supported: [...RESOURCE_SCOPES.platform, ...RESOURCE_SCOPES.notifications, 'offline_access'],
+        protected_resources: [`${origin}/platform`, `${origin}/notifications`],
+        authorization_response_iss_parameter_supported: true,
+        client_id_metadata_document_supported: true,
+      })
     })
-  })
-})
+  },
+)
 
 /** fetch() does not let a program forge its Host. */
 const askWithHost = (path: string, headers: Record<string, string>) =>
@@ -72,13 +75,21 @@ describe('forged headers', () => {
       forwarded: 'host=evil.example;proto=https',
       'x-original-host': 'evil.example',
     })
-    expect([status, JSON.parse(text)]).toEqual([200, await getJson('/.well-known/oauth-authorization-server')])
+    expect([status, JSON.parse(text)]).toEqual([
+      200,
+      await getJson('/.well-known/oauth-authorization-server'),
+    ])
   })
 
   test('another name of the same machine gets the configured addresses', async () => {
     const { port } = new URL(house.origin)
-    const { text } = await askWithHost('/.well-known/oauth-authorization-server', { host: `127.0.0.1:${port}` })
-    expect(JSON.parse(text)).toMatchObject({ issuer: house.origin, token_endpoint: `${house.origin}/oauth/token` })
+    const { text } = await askWithHost('/.well-known/oauth-authorization-server', {
+      host: `127.0.0.1:${port}`,
+    })
+    expect(JSON.parse(text)).toMatchObject({
+      issuer: house.origin,
+      token_endpoint: `${house.origin}/oauth/token`,
+    })
   })
 })
 
@@ -130,27 +141,30 @@ describe('a page in a browser', () => {
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  test.each(['/oauth/register', '/oauth/token', '/oauth/revoke'])('may post to %s after asking', async (path) => {
-    const preflight = await fetch(house.origin + path, {
-      method: 'OPTIONS',
-      headers: {
-        origin,
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'content-type',
-      },
-    })
-    expect([200, 204]).toContain(preflight.status)
-    expect(['*', origin]).toContain(preflight.headers.get('access-control-allow-origin'))
-    expect(preflight.headers.get('access-control-allow-methods')).toContain('POST')
-    expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('content-type')
-    const answer = await fetch(house.origin + path, {
-      method: 'POST',
-      headers: { origin, 'content-type': 'application/json' },
-      body: '{}',
-    })
-    expect(answer.status).toBeGreaterThanOrEqual(400)
-    // Errors too: a client that cannot read them cannot tell its person what is wrong.
-    expect(['*', origin]).toContain(answer.headers.get('access-control-allow-origin'))
-    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
-  })
+  test.each(['/oauth/register', '/oauth/token', '/oauth/revoke'])(
+    'may post to %s after asking',
+    async (path) => {
+      const preflight = await fetch(house.origin + path, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type',
+        },
+      })
+      expect([200, 204]).toContain(preflight.status)
+      expect(['*', origin]).toContain(preflight.headers.get('access-control-allow-origin'))
+      expect(preflight.headers.get('access-control-allow-methods')).toContain('POST')
+      expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('content-type')
+      const answer = await fetch(house.origin + path, {
+        method: 'POST',
+        headers: { origin, 'content-type': 'application/json' },
+        body: '{}',
+      })
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      // Errors too: a client that cannot read them cannot tell its person what is wrong.
+      expect(['*', origin]).toContain(answer.headers.get('access-control-allow-origin'))
+      expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+    },
+  )
 })

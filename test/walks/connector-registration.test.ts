@@ -44,11 +44,7 @@ describe('what real clients send is settled', () => {
       {
         client_name: 'Visual Studio Code',
         redirect_uris: ['https://vscode.dev/redirect', 'http://127.0.0.1/', 'http://127.0.0.1:33418/'],
-        grant_types: [
-          'authorization_code',
-          'refresh_token',
-          'urn:ietf:params:oauth:grant-type:device_code',
-        ],
+        grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
         response_types: ['code'],
         token_endpoint_auth_method: 'none',
         application_type: 'native',
@@ -94,7 +90,11 @@ describe('what real clients send is settled', () => {
       { grant_types: ['authorization_code'] },
     ],
     ['a client id of its own choice', { redirect_uris: [LOCAL], client_id: 'mine' }, { client_id: /^dcr_/ }],
-    ['a kind of its own choice', { redirect_uris: [LOCAL], svc_kind: 'pre_registered' }, { client_id: /^dcr_/ }],
+    [
+      'a kind of its own choice',
+      { redirect_uris: [LOCAL], svc_kind: 'pre_registered' },
+      { client_id: /^dcr_/ },
+    ],
   ]
   test.each(taken)('%s', async (_who, metadata, expected) => {
     const answer = await register(house, metadata)
@@ -321,30 +321,36 @@ describe('a client with a secret', () => {
     client_secret_post: (id, secret) => ({ fields: { client_id: id, client_secret: secret } }),
   }
 
-  test.each(Object.keys(ways))('%s: sees it once, uses it, and the database does not know it', async (method) => {
-    const made = await register(house, { redirect_uris: [LOCAL], token_endpoint_auth_method: method })
-    const [id, secret] = [idIn(made), String(made.body.client_secret)]
-    expect([made.status, secret.length >= 32]).toEqual([201, true])
-    expect(JSON.stringify(await rowOf(id))).not.toContain(secret)
-    const client = { clientId: id, redirectUri: LOCAL }
-    const honest = newAssistant(house, client, () => ways[method]!(id, secret))
-    const tokens = await honest.connect(org.owner)
-    const again = tokensIn(await honest.refresh(tokens.refresh))
-    expect((await whoami(house, again.access)).status).toBe(200)
+  test.each(Object.keys(ways))(
+    '%s: sees it once, uses it, and the database does not know it',
+    async (method) => {
+      const made = await register(house, { redirect_uris: [LOCAL], token_endpoint_auth_method: method })
+      const [id, secret] = [idIn(made), String(made.body.client_secret)]
+      expect([made.status, secret.length >= 32]).toEqual([201, true])
+      expect(JSON.stringify(await rowOf(id))).not.toContain(secret)
+      const client = { clientId: id, redirectUri: LOCAL }
+      const honest = newAssistant(house, client, () => ways[method]!(id, secret))
+      const tokens = await honest.connect(org.owner)
+      const again = tokensIn(await honest.refresh(tokens.refresh))
+      expect((await whoami(house, again.access)).status).toBe(200)
 
-    const stored = String(((await rowOf(id))!.metadata as { client_secret?: string }).client_secret)
-    const [other] = Object.keys(ways).filter((name) => name !== method)
-    const impostors: Authenticate[] = [
-      () => ways[method]!(id, `${secret}x`),
-      () => ways[method]!(id, stored),
-      () => ways[other!]!(id, secret),
-      () => ({ fields: { client_id: id } }),
-      () => ({}),
-    ]
-    for (const authenticate of impostors) {
-      const { status, body } = await newAssistant(house, client, authenticate).refresh(again.refresh)
-      expect([status, body.error]).toEqual([expect.toBeOneOf([400, 401]), expect.stringMatching(/^invalid_(client|request)$/)])
-    }
-    expect((await honest.refresh(again.refresh)).status).toBe(200)
-  })
+      const stored = String(((await rowOf(id))!.metadata as { client_secret?: string }).client_secret)
+      const [other] = Object.keys(ways).filter((name) => name !== method)
+      const impostors: Authenticate[] = [
+        () => ways[method]!(id, `${secret}x`),
+        () => ways[method]!(id, stored),
+        () => ways[other!]!(id, secret),
+        () => ({ fields: { client_id: id } }),
+        () => ({}),
+      ]
+      for (const authenticate of impostors) {
+        const { status, body } = await newAssistant(house, client, authenticate).refresh(again.refresh)
+        expect([status, body.error]).toEqual([
+          expect.toBeOneOf([400, 401]),
+          expect.stringMatching(/^invalid_(client|request)$/),
+        ])
+      }
+      expect((await honest.refresh(again.refresh)).status).toBe(200)
+    },
+  )
 })

@@ -11,14 +11,7 @@ import { askForReset, invitation, linkIn, mailTo, resetLink } from '../support/l
 import { makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { signInThrough, startWithProviders } from '../support/system-with-providers.ts'
-import {
-  newWalker,
-  PAGES,
-  personIn,
-  sameHouse,
-  signInOnPage,
-  type Walker,
-} from '../support/walker.ts'
+import { newWalker, PAGES, personIn, sameHouse, signInOnPage, type Walker } from '../support/walker.ts'
 
 let system: TestSystem
 /** The same, with a mail server: links reach the invited person only. */

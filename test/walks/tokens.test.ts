@@ -66,25 +66,27 @@ describe('the value', () => {
     for (const [what, secret] of Object.entries(secrets)) {
       expect(JSON.stringify(lists), what).not.toContain(secret)
       expect(system.logLines.join(), what).not.toContain(secret)
-      expect(await tablesHolding(secret), what).toEqual([])
     }
+    expect(await tablesHolding(Object.values(secrets))).toEqual([])
     // The search would have found them: what is public about the token is there.
-    expect(await tablesHolding(made.token.slice(0, 10))).toEqual(
-      expect.arrayContaining(['api_tokens', 'audit_log']),
-    )
+    expect(await tablesHolding([made.token.slice(0, 10)])).toEqual(['api_tokens', 'audit_log'])
   })
 
-  async function tablesHolding(text: string): Promise<string[]> {
+  async function tablesHolding(texts: readonly string[]): Promise<string[]> {
     const tables = await system.db.execute<{ name: string }>(
-      sql`select table_name as name from information_schema.tables where table_schema = 'public'`,
+      sql`select table_name as name from information_schema.tables where table_schema = 'public' order by name`,
     )
     expect(tables.length).toBeGreaterThan(10)
     const holding: string[] = []
     for (const { name } of tables) {
-      const found = await system.db.execute(
-        sql`select 1 from ${sql.identifier(name)} as t where strpos(t::text, ${text}) > 0 limit 1`,
+      const found = sql.join(
+        texts.map((text) => sql`strpos(t::text, ${text}) > 0`),
+        sql` or `,
       )
-      if (found.length > 0) holding.push(name)
+      const rows = await system.db.execute(
+        sql`select 1 from ${sql.identifier(name)} as t where ${found} limit 1`,
+      )
+      if (rows.length > 0) holding.push(name)
     }
     return holding
   }
@@ -299,7 +301,7 @@ describe('asking whose token it is', () => {
   })
 
   test('an API token', async () => {
-    const scopes = ['data:read', 'maintenance:read'] as const
+    const scopes: Scope[] = ['data:read', 'maintenance:read']
     const made = await makeApiToken(system, org, org.owner, {
       scopes,
       role_cap: 'developer',

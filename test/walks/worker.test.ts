@@ -17,7 +17,7 @@ afterAll(() => system.stop())
 
 const needsOf = ({ db, clock, system: { log } }: TestSystem) => ({
   db,
-  clock: clock.now,
+  clock: () => clock.now(),
   log,
   metrics: undefined,
 })
