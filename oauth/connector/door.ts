@@ -5,6 +5,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contracts/limits.ts'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
 import { takeTry } from '../../src/cores/throttle.ts'
 import { showConsent, takeConsent, type Outcome, type Visit } from './consent.ts'
@@ -12,7 +13,7 @@ import { readableError } from './errors.ts'
 import type { ConnectorNeeds } from './needs.ts'
 import { createProvider, resourceUrl } from './provider.ts'
 import { keepOrRepeat } from './refresh-grace.ts'
-import { reused, TooManyClients } from './registered-clients.ts'
+import { reused } from './registered-clients.ts'
 
 export type NodeDoor = {
   readonly owns: RegExp
@@ -184,13 +185,11 @@ async function readForm(incoming: IncomingMessage): Promise<URLSearchParams> {
 /** What leaves: a discovery document trimmed to what we support, one client id per registration, one pair per refresh. */
 async function settleAnswers(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
   const registration: { clientId?: string } = {}
-  try {
-    await reused.run(registration, next)
-  } catch (error) {
-    if (error instanceof TooManyClients) ctx.set('retry-after', String(error.retryAfterSeconds))
-    throw error
-  }
+  await reused.run(registration, next)
   const route = ctx.oidc?.route
+  // The library answers its own errors further in, so there is nothing to catch here.
+  if (route === 'registration' && ctx.status === 429)
+    ctx.set('retry-after', String(DYNAMIC_CLIENT_UNUSED_SECONDS))
   if (route === 'registration') settleRegistration(ctx, registration.clientId)
   if (route === 'discovery') trimDiscovery(needs, ctx)
   const { params } = ctx.oidc ?? {}

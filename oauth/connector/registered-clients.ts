@@ -15,8 +15,7 @@ import type { ConnectorNeeds } from './needs.ts'
 export const reused = new AsyncLocalStorage<{ clientId?: string }>()
 
 /** RFC 6585: too many registrations; when one may try again is said in Retry-After. */
-export class TooManyClients extends errors.OIDCProviderError {
-  readonly retryAfterSeconds = DYNAMIC_CLIENT_UNUSED_SECONDS
+class TooManyClients extends errors.OIDCProviderError {
   constructor(because: string) {
     super(429, 'temporarily_unavailable')
     this.error_description = because
@@ -144,11 +143,11 @@ async function makeRoom(needs: ConnectorNeeds, tx: Transaction, originKey: strin
 
 /** One that never led to a grant and is older than ten minutes gives way, the oldest first. */
 async function evictUnused(
-  { clock }: ConnectorNeeds,
+  needs: ConnectorNeeds,
   tx: Transaction,
   which: ReturnType<typeof eq> | undefined,
 ): Promise<boolean> {
-  const oldEnough = new Date(clock().getTime() - DYNAMIC_CLIENT_UNUSED_SECONDS * 1000)
+  const oldEnough = new Date(needs.clock().getTime() - DYNAMIC_CLIENT_UNUSED_SECONDS * 1000)
   const [unused] = await tx
     .select({ clientId: platformOauthClients.clientId })
     .from(platformOauthClients)
@@ -156,7 +155,8 @@ async function evictUnused(
       and(
         which,
         eq(platformOauthClients.kind, 'dynamic'),
-        eq(platformOauthClients.isActive, true),
+        // One that has expired or is switched off does not count, so its going makes no room.
+        isLive(needs),
         lt(platformOauthClients.createdAt, oldEnough),
         notExists(
           tx
