@@ -33,8 +33,16 @@ const auth = betterAuth({
 })
 await (await getMigrations(auth.options)).runMigrations()
 
+const signedUp = await auth.api.signUpEmail({
+  body: { email: 'bench@people.test', password: 'a few words for the benches', name: 'Bench' },
+  asResponse: true,
+})
+const cookie = signedUp.headers
+  .getSetCookie()
+  .map((header) => header.split(';', 1)[0])
+  .join('; ')
 const client = await auth.api.adminCreateOAuthClient({
-  headers: new Headers(),
+  headers: new Headers({ cookie, origin }),
   body: {
     client_name: 'Bench',
     redirect_uris: ['http://127.0.0.1:41997/callback'],
@@ -45,4 +53,4 @@ const client = await auth.api.adminCreateOAuthClient({
   },
 })
 serve({ fetch: auth.handler, port: Number(port), hostname: '127.0.0.1', overrideGlobalObjects: false })
-console.log(`ready ${client.client_id}`)
+console.log(`ready ${JSON.stringify({ clientId: client.client_id, cookie })}`)

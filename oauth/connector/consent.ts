@@ -15,9 +15,7 @@ import {
 } from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
-import { recordAudit } from '../../src/cores/audit/index.ts'
 import { findSession, takeSignInCode } from '../../src/cores/identity/index.ts'
-import { withTransaction } from '../../src/cores/transaction.ts'
 import { keyedHash, randomSecret, sameSecret } from '../../src/trust/keyed-hash.ts'
 import { consentPage, expiredPage, type Asked } from './consent-page.ts'
 import type { ConnectorNeeds } from './needs.ts'
@@ -262,18 +260,18 @@ async function approve(
     grant.addResourceScope(String(spelled), scopes.join(' '))
   }
   const { kind: clientKind, name: clientName, redirectHost: host, documentSha256, resource } = request
-  const approved = { orgId, clientKind, clientName, redirectHost: host, documentSha256, resource, scopes }
-  const grantId = await approval.run(approved, () => grant.save())
-  const by = {
-    kind: 'user' as const,
-    userId: person.userId,
-    userName: person.name,
-    requestId: visit.requestId,
+  const approved = {
+    by: { kind: 'user' as const, userId: person.userId, userName: person.name, requestId: visit.requestId },
+    subject: `${request.verifiedHost ?? clientName ?? request.clientId}: ${scopes.join(' ')}`,
+    orgId,
+    clientKind,
+    clientName,
+    redirectHost: host,
+    documentSha256,
+    resource,
+    scopes,
   }
-  const subject = `${request.verifiedHost ?? clientName ?? request.clientId}: ${scopes.join(' ')}`
-  await withTransaction(needs.db, (tx) =>
-    recordAudit(tx, needs.clock, by, { orgId, action: 'grant.created', subject }),
-  )
+  const grantId = await approval.run(approved, () => grant.save())
   visit.setCookie(SESSION, null)
   return finish(provider, visit, {
     login: { accountId: person.userId, remember: false },

@@ -93,21 +93,29 @@ type Next = () => Promise<unknown>
 
 async function refuseFloods(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
   const rate = RATES[ctx.path]
-  if (rate) {
-    try {
-      await takeTry(needs, `${ctx.path}:${ctx.get(ADDRESS_HEADER)}`, rate)
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
-      ctx.status = 429
-      ctx.set('retry-after', String(error.retryAfterSeconds ?? 1))
-      ctx.body = {
-        error: 'temporarily_unavailable',
-        error_description: 'too many requests; wait and try again',
-      }
-      return
-    }
-  }
+  if (rate && !(await within(needs, ctx, rate))) return
   await next()
+}
+
+/** False, and the request is answered, when this address has asked too often. */
+async function within(
+  needs: ConnectorNeeds,
+  ctx: KoaContextWithOIDC,
+  rate: { count: number; seconds: number },
+): Promise<boolean> {
+  try {
+    await takeTry(needs, `${ctx.path}:${ctx.get(ADDRESS_HEADER)}`, rate)
+    return true
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    ctx.status = 429
+    ctx.set('retry-after', String(error.retryAfterSeconds ?? 1))
+    ctx.body = {
+      error: 'temporarily_unavailable',
+      error_description: 'too many requests; wait and try again',
+    }
+    return false
+  }
 }
 
 async function interactions(
@@ -196,7 +204,14 @@ async function settleAnswers(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, nex
   if (route === 'token' && params?.grant_type === 'refresh_token' && needs.refreshGraceSeconds > 0) {
     await keepOrRepeat(needs, ctx, String(params.refresh_token))
   }
+  if (route === 'token' && ctx.status >= 400) await slowGuessers(needs, ctx)
   if (route === 'authorization' && ctx.status >= 400) show(ctx, await readableError(ctx))
+}
+
+/** Guessing secrets is slowed down; `invalid_grant` is never hidden, or a client would not know to sign in again. */
+async function slowGuessers(needs: ConnectorNeeds, ctx: KoaContextWithOIDC): Promise<void> {
+  if ((ctx.body as { error?: string } | undefined)?.error === 'invalid_grant') return
+  await within(needs, ctx, { count: 60, seconds: 60 })
 }
 
 function settleRegistration(ctx: KoaContextWithOIDC, known: string | undefined): void {

@@ -9,6 +9,7 @@ import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Resource, Scope } from '../../src/contracts/scopes.ts'
+import { recordAudit, type AuditBy } from '../../src/cores/audit/index.ts'
 import { endGrant, findLiveGrant } from '../../src/cores/grants/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { keyedHash } from '../../src/trust/keyed-hash.ts'
@@ -17,6 +18,9 @@ import type { ConnectorNeeds } from './needs.ts'
 
 /** What the library's own grant cannot carry; set around `grant.save()`. */
 export type Approval = {
+  by: AuditBy
+  /** The words of the audit row. */
+  subject: string
   orgId: string
   clientKind: ClientKind
   clientName: string | null
@@ -134,9 +138,10 @@ function grantStore(needs: ConnectorNeeds): Adapter {
           .where(eq(platformAccessGrants.id, id))
         return
       }
+      const { by, subject, ...columns } = approved
       const now = clock()
-      await db.insert(platformAccessGrants).values({
-        ...approved,
+      const row = {
+        ...columns,
         id,
         userId: payload.accountId!,
         clientId: payload.clientId!,
@@ -144,6 +149,10 @@ function grantStore(needs: ConnectorNeeds): Adapter {
         keyEpoch: needs.keyEpoch,
         createdAt: now,
         expiresAt: new Date(now.getTime() + (expiresIn ?? CONNECTOR_SECONDS.grant) * 1000),
+      }
+      await withTransaction(db, async (tx) => {
+        await tx.insert(platformAccessGrants).values(row)
+        await recordAudit(tx, clock, by, { orgId: row.orgId, action: 'grant.created', subject })
       })
     },
     async find(id) {

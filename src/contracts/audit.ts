@@ -32,6 +32,8 @@ export const AUDIT_ACTIONS = {
   'grant.reused': 'presented a spent refresh token; the agent was disconnected',
   'client.blocked': 'blocked a client',
   'client.unblocked': 'let a client in again',
+  'client.switched_off': 'switched a client off everywhere',
+  'client.switched_on': 'switched a client on again',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

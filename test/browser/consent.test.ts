@@ -33,7 +33,7 @@ const HOSTILE: readonly (readonly [string, string])[] = [
   ['</bdi><script>hacked=1</script>', '</bdi><script>hacked=1</script>'],
   ['"><img src=x onerror=hacked=1>', '"><img src=x onerror=hacked=1>'],
   ['\u202egnp.tnatsissa\u2066\u200f', 'gnp.tnatsissa'],
-  ['A\u200bs\u200ds\u00adi\ufeffstant', 'Assi stant'],
+  ['A\u200bs\u200ds\u00adi\ufeffstant', 'Assistant'],
   ['W'.repeat(5000), 'W'.repeat(100)],
 ]
 

@@ -314,7 +314,8 @@ describe('mcp-remote', () => {
       token_endpoint_auth_method: 'none',
     }))
     await walkThrough(['--client-metadata-url', url, '--protocol', 'auto'])
-    expect(house.web.asked(url)).toBe(1)
+    // Once at each of its two authorizations.
+    expect(house.web.asked(url)).toBe(2)
   })
 
   async function walkThrough(options: readonly string[]) {

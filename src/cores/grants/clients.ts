@@ -96,7 +96,7 @@ export const blockHere =
 /** Off for an unknown metadata URL inserts the row that blocks it; on never creates one. */
 export const switchClient =
   ({ db, clock }: Storage): Handler<typeof setClientActive> =>
-  (_caller, { client_id, is_active }) =>
+  (caller, { client_id, is_active }) =>
     withTransaction(db, async (tx) => {
       const [known] = await tx
         .update(platformOauthClients)
@@ -105,6 +105,15 @@ export const switchClient =
         .returning({ id: platformOauthClients.clientId })
       if (!known && (is_active || !isUrl(client_id))) throw notFound()
       if (!known) await insertBlock(tx, clock, client_id)
+      // Told to every organization that the client has a grant in: its agents stop, and somebody will ask why.
+      const concerned = await tx
+        .selectDistinct({ orgId: platformAccessGrants.orgId })
+        .from(platformAccessGrants)
+        .where(eq(platformAccessGrants.clientId, client_id))
+      const action = is_active ? 'client.switched_on' : 'client.switched_off'
+      for (const { orgId } of concerned) {
+        await recordAudit(tx, clock, caller, { orgId, action, subject: client_id })
+      }
       return { client_id, is_active }
     })
 
