@@ -16,7 +16,7 @@ const auth = betterAuth({
   emailAndPassword: { enabled: true },
   rateLimit: { enabled: false },
   telemetry: { enabled: false },
-  logger: { level: 'error' },
+  logger: { disabled: true },
   disabledPaths: ['/token'],
   plugins: [
     jwt(),
@@ -24,6 +24,7 @@ const auth = betterAuth({
       loginPage: '/sign-in',
       consentPage: '/consent',
       scopes: ['data:read', 'maintenance:read', 'offline_access'],
+      enforcePerClientResources: false,
       resources: [`${origin}/platform`],
       accessTokenExpiresIn: 3600,
       codeExpiresIn: 600,
@@ -45,6 +46,7 @@ const client = await auth.api.adminCreateOAuthClient({
   headers: new Headers({ cookie, origin }),
   body: {
     client_name: 'Bench',
+    application_type: 'native',
     redirect_uris: ['http://127.0.0.1:41997/callback'],
     token_endpoint_auth_method: 'none',
     grant_types: ['authorization_code', 'refresh_token'],

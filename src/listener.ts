@@ -104,14 +104,14 @@ function serviceFor(
   host: string,
   path: string,
 ): Service | 'unknown host' | undefined {
-  const internal = [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
-  let known = internal || isOwnAddress(host, config)
+  const internal = isInternal(host, config)
+  let known = internal
   for (const name of SERVICE_NAMES) {
     const service = services.get(name)
     if (!service) continue
     const isHere = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
     known ||= isHere
-    if ((isHere || internal || isOwnAddress(host, config)) && SERVICES[name].owns.test(path)) return service
+    if ((isHere || internal) && SERVICES[name].owns.test(path)) return service
   }
   return known ? undefined : 'unknown host'
 }
@@ -121,10 +121,15 @@ function doorFor({ config, doors }: System, incoming: IncomingMessage): NodeDoor
   const path = (incoming.url ?? '/').split('?', 1)[0]!
   for (const [name, door] of doors) {
     const isHere = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
-    if (isHere && door.owns.test(path)) return door
+    if ((isHere || isInternal(host, config)) && door.owns.test(path)) return door
   }
   return undefined
 }
+
+/** Addresses that only our own services and proxies use. */
+const isInternal = (host: string, config: Config): boolean =>
+  isOwnAddress(host, config) ||
+  [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
 
 /** The address this process listens on, as health checks and neighbours on the same machine write it. */
 const isOwnAddress = (host: string, config: Config): boolean =>

@@ -50,7 +50,8 @@ export async function showConsent(needs: ConnectorNeeds, provider: Provider, vis
   const places = await organizationsOf(needs, person.userId, request.clientId)
   if (await isRemembered(needs, request, person.userId)) {
     const again = await rememberedPlace(needs, request, person.userId)
-    if (again) return approve(needs, provider, visit, request, person, again.orgId, again.scopes)
+    // What is asked for now: the earlier grant may hold more.
+    if (again) return approve(needs, provider, visit, request, person, again.orgId, request.scopes)
   }
   return showPage(needs, visit, request, person, places)
 }

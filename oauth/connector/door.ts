@@ -205,7 +205,8 @@ async function settleAnswers(needs: ConnectorNeeds, ctx: KoaContextWithOIDC, nex
     await keepOrRepeat(needs, ctx, String(params.refresh_token))
   }
   if (route === 'token' && ctx.status >= 400) await slowGuessers(needs, ctx)
-  if (route === 'authorization' && ctx.status >= 400) show(ctx, await readableError(ctx))
+  if ((route === 'authorization' || route === 'resume') && ctx.status >= 400)
+    show(ctx, await readableError(ctx))
 }
 
 /** Guessing secrets is slowed down; `invalid_grant` is never hidden, or a client would not know to sign in again. */

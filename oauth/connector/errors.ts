@@ -2,6 +2,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Outcome } from './consent.ts'
 import { errorPage } from './consent-page.ts'
+import { shownText } from './shown-text.ts'
 
 type Said = { error?: string; error_description?: string }
 
@@ -10,22 +11,27 @@ export async function readableError(ctx: KoaContextWithOIDC): Promise<Outcome> {
   return { status: ctx.status, page: errorPage(await wordsFor(ctx, error, error_description ?? '')) }
 }
 
+/** As long as an address may be; without what a stranger's text could turn our own words around with. */
+const shown = (text: unknown): string => shownText(text, 2000) ?? ''
+
 async function wordsFor(ctx: KoaContextWithOIDC, error: string, description: string) {
   const asked = ctx.oidc?.params ?? {}
-  if (error === 'invalid_client') {
+  const client = ctx.oidc?.client as { redirectUris?: string[] } | undefined
+  // Without a client the redirect in question is one of its own document.
+  if (/^invalid_client/.test(error) || (error === 'invalid_redirect_uri' && !client)) {
     return {
       title: 'This assistant is not known here',
       lead: 'Its registration has expired, was switched off, or its metadata document cannot be read. Remove the connection in your assistant and connect again.',
-      details: [['Client', String(asked.client_id ?? '')] as const, ['Reason', description] as const],
+      details: [['Client', shown(asked.client_id)] as const, ['Reason', shown(description)] as const],
     }
   }
   if (error === 'invalid_redirect_uri' || description.includes('redirect_uri')) {
-    const registered = (ctx.oidc?.client as { redirectUris?: string[] } | undefined)?.redirectUris ?? []
+    const registered = client?.redirectUris ?? []
     return {
       title: 'The return address does not fit',
       lead: 'Your assistant asked to send the answer to an address it did not register, so nothing was sent.',
       details: [
-        ['Received', String(asked.redirect_uri ?? '')] as const,
+        ['Received', shown(asked.redirect_uri)] as const,
         ...registered.map((uri) => ['Registered', uri] as const),
       ],
     }
@@ -33,6 +39,6 @@ async function wordsFor(ctx: KoaContextWithOIDC, error: string, description: str
   return {
     title: 'This request cannot be answered',
     lead: 'Start again from your assistant. If it happens again, tell its makers what stands below.',
-    details: [['Error', error] as const, ['Reason', description] as const],
+    details: [['Error', error] as const, ['Reason', shown(description)] as const],
   }
 }

@@ -8,6 +8,7 @@ import { oauthMetadataDocuments, platformOauthClients } from '../../db/schema.ts
 import { METADATA_DOCUMENT } from '../../src/contracts/limits.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorNeeds } from './needs.ts'
+import { isStorable } from './storable.ts'
 
 type Kept = typeof oauthMetadataDocuments.$inferSelect
 
@@ -44,6 +45,7 @@ export async function fetchDocument(needs: ConnectorNeeds, url: string): Promise
   if (!Array.isArray(document.redirect_uris) || document.redirect_uris.length === 0) {
     throw refusal('has no redirect_uris')
   }
+  if (!isStorable(document)) throw refusal('contains a character that cannot be kept')
   const row = { url, document, sha256: documentDigest(document), fetchedAt: needs.clock() }
   await needs.db
     .insert(oauthMetadataDocuments)

@@ -10,6 +10,7 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorNeeds } from './needs.ts'
+import { isStorable } from './storable.ts'
 
 /** Filled when a registration turned out to be one we have already. */
 export const reused = new AsyncLocalStorage<{ clientId?: string }>()
@@ -35,6 +36,8 @@ export function clientStore(needs: ConnectorNeeds): Adapter {
   const { db, clock } = needs
   return {
     async upsert(id, payload) {
+      if (!isStorable(payload))
+        throw new errors.InvalidClientMetadata('a member contains a character that cannot be kept')
       const metadata = payload as AdapterPayload & { redirect_uris: string[]; client_secret?: string }
       const chosen = Object.fromEntries(Object.entries(metadata).filter(([key]) => !OURS.has(key)))
       const isPublic = metadata.client_secret === undefined
@@ -63,6 +66,7 @@ export function clientStore(needs: ConnectorNeeds): Adapter {
       })
     },
     async find(id) {
+      if (!isStorable(id)) return undefined
       const [row] = await db
         .select()
         .from(platformOauthClients)

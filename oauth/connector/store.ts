@@ -15,6 +15,7 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { keyedHash } from '../../src/trust/keyed-hash.ts'
 import { clientStore } from './registered-clients.ts'
 import type { ConnectorNeeds } from './needs.ts'
+import { isStorable } from './storable.ts'
 
 /** What the library's own grant cannot carry; set around `grant.save()`. */
 export type Approval = {
@@ -63,16 +64,22 @@ function artifactStore(needs: ConnectorNeeds, kind: string): Adapter {
     async upsert(value, payload, expiresIn) {
       // The library puts the bearer value itself into the payload as jti.
       const { jti: _bearer, ...rest } = payload
+      if (!isStorable(rest))
+        throw new errors.InvalidRequest('a parameter contains a character that cannot be kept')
       const row = {
         payload: rest,
         grantId: payload.grantId ?? null,
         uid: payload.uid ?? null,
         expiresAt: until(expiresIn),
       }
-      await db
-        .insert(oauthArtifacts)
-        .values({ id: idOf(value), kind, ...row })
-        .onConflictDoUpdate({ target: oauthArtifacts.id, set: row })
+      const inserting = db.insert(oauthArtifacts).values({ id: idOf(value), kind, ...row })
+      if (kind === 'ReplayDetection') {
+        // The library looks and remembers in two steps: whoever comes second finds the row, not the place.
+        const [mine] = await inserting.onConflictDoNothing().returning({ id: oauthArtifacts.id })
+        if (!mine) throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
+        return
+      }
+      await inserting.onConflictDoUpdate({ target: oauthArtifacts.id, set: row })
     },
     async find(value) {
       const [row] = await db

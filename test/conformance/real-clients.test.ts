@@ -2,7 +2,7 @@
  * Clients that others wrote, each from the first refused call to the last: discovery, registration or metadata
  * document, approval, tokens, a tool, a refresh, and the end.
  */
-import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -342,7 +342,7 @@ describe('mcp-remote', () => {
   }
 
   async function keptTokens(home: string) {
-    const [file] = await Array.fromAsync(glob('**/*_tokens.json', { cwd: home }))
+    const file = (await readdir(home, { recursive: true })).find((name) => name.endsWith('_tokens.json'))
     const path = join(home, file ?? 'no tokens were kept')
     return { path, tokens: JSON.parse(await readFile(path, 'utf8')) as Tokens }
   }

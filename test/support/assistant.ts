@@ -104,7 +104,11 @@ export async function preRegistered(
 /** Parameters over or instead of the usual ones; undefined leaves one out. */
 type Params = Record<string, string | undefined>
 
-export type AuthorizationRequest = { readonly url: URL; readonly verifier: string; readonly redirectUri: string }
+export type AuthorizationRequest = {
+  readonly url: URL
+  readonly verifier: string
+  readonly redirectUri: string
+}
 
 export type Tokens = {
   readonly access: string
@@ -158,7 +162,11 @@ export function newAssistant(
     return said(await fetch(new URL(path, house.origin), { method: 'POST', headers, body }))
   }
 
-  const exchange = (code: string, { verifier, redirectUri: at }: AuthorizationRequest, changes: Params = {}) =>
+  const exchange = (
+    code: string,
+    { verifier, redirectUri: at }: AuthorizationRequest,
+    changes: Params = {},
+  ) =>
     post('/oauth/token', {
       grant_type: 'authorization_code',
       code,
@@ -207,9 +215,10 @@ export function newAssistant(
 export function tokensIn({ status, text, body }: Said): Tokens {
   if (status !== 200) throw new Error(`No tokens (${status}): ${text}`)
   const { access_token, refresh_token, scope } = body as Record<string, string>
-  const claims = JSON.parse(
-    Buffer.from(access_token!.split('.')[1]!, 'base64url').toString(),
-  ) as Record<string, unknown>
+  const claims = JSON.parse(Buffer.from(access_token!.split('.')[1]!, 'base64url').toString()) as Record<
+    string,
+    unknown
+  >
   return {
     access: access_token!,
     refresh: refresh_token!,

@@ -69,12 +69,7 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
   const jar = cookieJar(() => system.clock.now())
   const trail: { readonly url: URL; readonly headers: Headers }[] = []
 
-  async function send(
-    method: string,
-    url: URL,
-    came: Navigation,
-    fields?: Fields,
-  ): Promise<Page> {
+  async function send(method: string, url: URL, came: Navigation, fields?: Fields): Promise<Page> {
     const way = [...came.way, url]
     const site = siteOf(came.from?.url, way)
     const isForeignPost = site === 'cross-site' && method !== 'GET'

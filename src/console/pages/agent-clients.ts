@@ -73,7 +73,7 @@ function clientActions(c: C, client: Client, at: number) {
   return client.blocked
     ? opens(
         `client-${at}`,
-        'Let in',
+        'Let in again',
         {
           title: 'Let it in again?',
           content: form(
@@ -85,7 +85,7 @@ function clientActions(c: C, client: Client, at: number) {
             'stack',
           ),
         },
-        `Let ${called} in again`,
+        `Let in again: ${called}`,
       )
     : opens(
         `client-${at}`,

@@ -146,7 +146,7 @@ describe('agent clients', () => {
     const visitor = await settled({ role: 'admin' })
     const page = await visitor.read('/console/agents/clients')
     expect(page).toContain('Block “House assistant” (desk.northwind.example)')
-    expect(page).toContain('Let nosy.example in again')
+    expect(page).toContain('Let in again: nosy.example')
     expect(page).toContain('/console/agents?all=true&amp;client_id=house-assistant')
   })
 
