@@ -48,7 +48,9 @@ export async function readForm(needs: AuthNeeds, c: HttpContext): Promise<Record
   if (c.req.header('content-type')?.split(';')[0]?.trim() !== 'application/x-www-form-urlencoded')
     throw foreignForm()
   const text = new TextDecoder().decode(await readBytes(c.req.raw, 64 * 1024))
-  const fields = Object.fromEntries(new URLSearchParams(text.replaceAll('%00', '')))
+  const fields = Object.fromEntries(
+    [...new URLSearchParams(text)].map(([name, value]) => [name, value.replaceAll('\0', '')]),
+  )
   const visitor = getCookie(c, nameFor(needs, VISITOR))
   if (visitor === undefined || !isFormToken(needs.keyFor('page-forms'), visitor, fields.form))
     throw foreignForm()

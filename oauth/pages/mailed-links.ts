@@ -7,7 +7,7 @@ import { NewPassword } from '../../src/contracts/people.ts'
 import { askForReset, resetPassword, verifyAddress } from '../../src/cores/identity/index.ts'
 import type { HttpContext } from '../../src/http/context.ts'
 import { button, inputField, linkButton, problemNotice } from '../../src/pages/parts.ts'
-import { readForm, tokenFor, visitorOf } from '../browser.ts'
+import { readForm, signedInBrowser, tokenFor, visitorOf } from '../browser.ts'
 import type { AuthNeeds } from '../needs.ts'
 import { page } from './page.ts'
 import { hiddenFields } from './sign-in.ts'
@@ -75,15 +75,25 @@ export async function takeReset(needs: AuthNeeds, c: HttpContext) {
   })
 }
 
-export const showVerify = (needs: AuthNeeds, c: HttpContext) =>
-  page(c, {
+export async function showVerify(needs: AuthNeeds, c: HttpContext) {
+  const browser = await signedInBrowser(needs, c)
+  const here = new URL(c.req.path, needs.pagesUrl).href
+  return page(c, {
     title: 'Confirm your e-mail address',
-    body: html`<form method="post" class="card">${hiddenFor(needs, c)} ${button('Yes, this is my address')}</form>`,
+    lead: browser
+      ? html`For the account of <strong>${browser.name}</strong> (${browser.email}).`
+      : 'Sign in with the account that asked for this link. If you did not ask for it, close this page.',
+    body: browser
+      ? html`<form method="post" class="card">${hiddenFor(needs, c)} ${button('Yes, this is my address')}</form>`
+      : html`<p>${linkButton(`/auth/sign-in?${new URLSearchParams({ return_to: here })}`, 'Sign in')}</p>`,
   })
+}
 
 export async function takeVerify(needs: AuthNeeds, c: HttpContext) {
   await readForm(needs, c)
-  await verifyAddress(needs, c.req.param('secret') ?? '', c.get('requestId'))
+  const browser = await signedInBrowser(needs, c)
+  if (!browser) throw new ServiceError('FORBIDDEN', 'Sign in first, then open the link again')
+  await verifyAddress(needs, browser.userId, c.req.param('secret') ?? '', c.get('requestId'))
   return page(c, {
     title: 'Thank you',
     lead: 'Your address is confirmed.',

@@ -48,6 +48,8 @@ export function describeError(error: unknown, depth = 0): Described | string | u
 function safeMessage(error: Error, code: string | undefined): string {
   // drizzle puts the parameters of a failed query behind its text.
   if ('query' in error && 'params' in error) return `Failed query: ${String(error.query)}`
+  // A mail server repeats the address it refuses.
+  if ('responseCode' in error) return `the mail server answered ${String(error.responseCode)}`
   // Postgres quotes the offending value in data exceptions (class 22) and constraint violations (class 23).
   if (code && /^2[23]/.test(code)) return `Postgres error ${code}`
   return error.message

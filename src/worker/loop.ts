@@ -89,6 +89,8 @@ async function releaseLease({ db, clock }: Storage, job: Job, leaseToken: string
 
 function sleep(ms: number, stopping: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    // Asked to stop while a job ran: the event is over and would not come again.
+    if (stopping.aborted) return resolve()
     const timer = setTimeout(done, ms)
     stopping.addEventListener('abort', done, { once: true })
     function done() {

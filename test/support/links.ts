@@ -6,6 +6,9 @@ import { makeOrganization, unique, type Org } from './make.ts'
 import type { TestSystem } from './system.ts'
 import { newWalker } from './walker.ts'
 
+/** Longer than any machine needs, and not waited for when it is there. */
+export const PATIENCE = { timeout: 10_000, interval: 20 }
+
 export const linkIn = (text: string): string => /https?:\S+/.exec(text)?.[0] ?? ''
 
 /** The newest mail to an address, waited for: some leave behind an answer's back. `since` leaves earlier ones out. */
@@ -14,7 +17,7 @@ export const mailTo = (system: TestSystem, email: string, since = 0) =>
     const mail = system.mails.slice(since).findLast(({ to }) => to === email)
     if (!mail) throw new Error(`No mail to ${email}`)
     return mail
-  })
+  }, PATIENCE)
 
 export async function askForReset(system: TestSystem, email: string) {
   const walker = newWalker(system)

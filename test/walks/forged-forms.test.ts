@@ -82,6 +82,7 @@ const FORMS: [string, (victim: Walker) => Promise<Target>][] = [
     async (victim) => {
       const { call, email } = await makePerson(system, { verified: false })
       await call(sendEmailVerification, {})
+      await signInOnPage(victim, email)
       const page = await victim.open(linkIn((await mailTo(system, email)).text))
       const done = async () => (await call(showProfile, {})).email_verified
       return { page, button: 'Yes, this is my address', filled: {}, done }

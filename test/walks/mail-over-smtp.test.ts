@@ -12,10 +12,10 @@ import { inviteMember } from '../../src/contracts/members.ts'
 import { createOrganization, createOrganizationForAdmin } from '../../src/contracts/organizations.ts'
 import { sendEmailVerification, showProfile, updateProfile } from '../../src/contracts/people.ts'
 import type { Overrides } from '../../src/system.ts'
-import { askForReset, linkIn } from '../support/links.ts'
+import { askForReset, linkIn, PATIENCE } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
-import { newWalker, PAGES, personIn } from '../support/walker.ts'
+import { newWalker, PAGES, personIn, signInOnPage } from '../support/walker.ts'
 
 const FROM = 'svc at Acme <svc@acme.test>'
 
@@ -92,12 +92,13 @@ describe('a mail that arrives', () => {
     const { email, call } = await makePerson(system, { verified: false })
     await call(sendEmailVerification, {})
     await askForReset(system, email)
-    await vi.waitFor(() => expect(arrived).toHaveLength(2))
+    await vi.waitFor(() => expect(arrived).toHaveLength(2), PATIENCE)
     expect(arrived.map(({ to, mail }) => [to, mail.subject])).toEqual([
       [[email], 'Confirm your e-mail address'],
       [[email], 'Choose a new password'],
     ])
     const walker = newWalker(system)
+    await signInOnPage(walker, email)
     for (const [at, button, filled] of [
       [0, 'Yes, this is my address', {}],
       [1, 'Save', { password: 'quite other words than before' }],
@@ -204,7 +205,10 @@ describe('a mail that does not arrive', () => {
     const known = await askForReset(system, email)
     const unknown = await askForReset(system, `${unique('nobody')}@people.test`)
     expect([known.status, known.words]).toEqual([200, unknown.words])
-    await vi.waitFor(() => expect(system.logLines.join('')).toContain('password mail could not be sent'))
+    await vi.waitFor(
+      () => expect(system.logLines.join('')).toContain('password mail could not be sent'),
+      PATIENCE,
+    )
   })
 
   test('who wants to prove an address is told that it did not work', async () => {

@@ -30,6 +30,13 @@ async function use(where: TestSystem, link: string, button: string, filled = {})
   return walker.submit(await walker.open(link), button, filled)
 }
 
+/** The person opens the link where they are signed in. */
+async function prove(where: TestSystem, { email }: Person, link: string): Promise<Page> {
+  const walker = newWalker(where)
+  await signInOnPage(walker, email)
+  return walker.submit(await walker.open(link), YES)
+}
+
 const choose = (link: string, password = NEW_PASSWORD, where = system) =>
   use(where, link, 'Save', { password })
 const isProven = async ({ call }: Person) => (await call(showProfile, {})).email_verified
@@ -44,7 +51,7 @@ describe('a link that proves an address', () => {
     const link = await verificationLink(system, person)
     expect(await mailTo(system, person.email)).toMatchObject({ subject: 'Confirm your e-mail address' })
     expect(link).toMatch(`${ORIGIN}/auth/verify/`)
-    const done = await use(system, link, YES)
+    const done = await prove(system, person, link)
     expect([done.status, await isProven(person)]).toEqual([200, true])
     expect(done.words).toContain('Your address is confirmed.')
   })
@@ -56,15 +63,15 @@ describe('a link that proves an address', () => {
     const page = await newWalker(system).open(link)
     await system.fetch(new URL(link).pathname, { method: 'HEAD' })
     expect([page.status, await isProven(person)]).toEqual([200, false])
-    await use(system, link, YES)
+    await prove(system, person, link)
     expect(await isProven(person)).toBe(true)
   })
 
   test('works once', async () => {
     const person = await makePerson(system, { verified: false })
     const link = await verificationLink(system, person)
-    await use(system, link, YES)
-    expect(await use(system, link, YES)).toMatchObject(GONE)
+    await prove(system, person, link)
+    expect(await prove(system, person, link)).toMatchObject(GONE)
   })
 
   test('works for an hour', async () => {
@@ -73,9 +80,9 @@ describe('a link that proves an address', () => {
     const person = await makePerson(own, { verified: false })
     const links = [await verificationLink(own, person), await verificationLink(own, person)]
     own.clock.advance(MAIL_LINK_SECONDS - 10)
-    expect((await use(own, links[0]!, YES)).status).toBe(200)
+    expect((await prove(own, person, links[0]!)).status).toBe(200)
     own.clock.advance(20)
-    expect(await use(own, links[1]!, YES)).toMatchObject(GONE)
+    expect(await prove(own, person, links[1]!)).toMatchObject(GONE)
   })
 
   test('opens the organization of the address’s domain, and no other', async () => {
@@ -86,7 +93,7 @@ describe('a link that proves an address', () => {
     const person = await makePerson(system, { email: `ada@${domain}`, verified: false })
     const mine = async () => (await person.call(listOrganizations, {})).organizations.map((org) => org.id)
     expect(await mine()).toEqual([])
-    await use(system, await verificationLink(system, person), YES)
+    await prove(system, person, await verificationLink(system, person))
     expect(await mine()).toEqual([id])
   })
 
@@ -95,11 +102,21 @@ describe('a link that proves an address', () => {
     await expect(call(sendEmailVerification, {})).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
-  test('signs nobody in', async () => {
+  test('proves nothing for whoever is not signed in, and signs nobody in', async () => {
     const person = await makePerson(system, { verified: false })
     const walker = newWalker(system)
-    await walker.submit(await walker.open(await verificationLink(system, person)), YES)
+    const page = await walker.open(await verificationLink(system, person))
+    expect(page.words).toContain('Sign in with the account that asked for this link')
+    expect(page.words).not.toContain(person.email)
     expect(await personIn(system, walker)).toBeUndefined()
+  })
+
+  /** An account on somebody else's address, whose owner is asked to press the button: nothing is proven by that. */
+  test('proves nothing about another account than the one that is signed in', async () => {
+    const [attacker, victim] = [await makePerson(system, { verified: false }), await makePerson(system)]
+    const link = await verificationLink(system, attacker)
+    expect(await prove(system, victim, link)).toMatchObject(GONE)
+    expect(await isProven(attacker)).toBe(false)
   })
 })
 
@@ -223,7 +240,7 @@ test('a link opens the one thing it was mailed for', async () => {
   const person = await makePerson(system, { verified: false })
   const [verify, reset] = [await verificationLink(system, person), await resetLink(system, person.email)]
   const secretOf = (link: string) => link.split('/').at(-1)!
-  expect(await use(system, `/auth/verify/${secretOf(reset)}`, YES)).toMatchObject(GONE)
+  expect(await prove(system, person, `/auth/verify/${secretOf(reset)}`)).toMatchObject(GONE)
   expect(await choose(`/auth/reset/${secretOf(verify)}`)).toMatchObject(GONE)
   const { link } = await invitation(system)
   expect(await choose(`/auth/reset/${secretOf(link)}`)).toMatchObject(GONE)

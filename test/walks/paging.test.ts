@@ -28,17 +28,14 @@ afterAll(() => system.stop())
 
 type Page = { ids: string[]; next_cursor?: string | undefined }
 type List = {
-  /** Puts one more row into the list of this organization and its owner. */
-  add: (org: Org) => Promise<unknown>
+  /** Puts one more row, the nth, into the list of this organization and its owner. */
+  add: (org: Org, nth: number) => Promise<unknown>
   page: (org: Org, at: { limit: number; cursor?: string | undefined }) => Promise<Page>
   limit?: number
 }
 
 /** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
 const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
-/** Equal names: the second part of the key must keep them apart. */
-const NAMES = ['Twin', 'Twin', 'Twin']
-
 const LISTS: Record<string, List> = {
   'organizations.list': {
     add: (org) => org.owner.call(createOrganization, { name: longName() }),
@@ -57,14 +54,11 @@ const LISTS: Record<string, List> = {
     limit: 100,
   },
   'members.list': {
-    add: async (org) => {
-      const email = `${unique('person')}@people.test`
-      return makeMember(
-        system,
-        org,
-        'viewer',
-        await makePerson(system, { name: NAMES.pop() ?? longName(), email }),
-      )
+    add: async (org, nth) => {
+      // Equal names: the second part of the key must keep them apart.
+      const name = nth < 3 ? 'Twin' : longName()
+      const person = await makePerson(system, { name, email: `${unique('person')}@people.test` })
+      return makeMember(system, org, 'viewer', person)
     },
     page: async (org, at) => {
       const { members, next_cursor } = await org.owner.call(listMembers, { org_id: org.id, ...at })
@@ -127,11 +121,11 @@ async function walk(
 describe.each(Object.entries(LISTS))('%s', (_name, list) => {
   test('shows every row once, in one order, while others come in', async () => {
     const org = await makeOrganization(system)
-    for (let n = 0; n < 7; n++) await list.add(org)
+    for (let n = 0; n < 7; n++) await list.add(org, n)
     const before = await walk(org, list)
     expect(before.length).toBeGreaterThanOrEqual(7)
     expect(await walk(org, { ...list, limit: 200 })).toEqual(before)
-    const during = await walk(org, list, () => list.add(org))
+    const during = await walk(org, list, () => list.add(org, 99))
     expect(new Set(during).size).toBe(during.length)
     const known = new Set(before)
     expect(during.filter((id) => known.has(id))).toEqual(before)
@@ -139,7 +133,7 @@ describe.each(Object.entries(LISTS))('%s', (_name, list) => {
 
   test('a page that just fits is the last one', async () => {
     const org = await makeOrganization(system)
-    for (let n = 0; n < 3; n++) await list.add(org)
+    for (let n = 0; n < 3; n++) await list.add(org, n)
     const { length } = (await list.page(org, { limit: 200 })).ids
     // The installation's list is longer than any page by now, or soon.
     if (length === 200) return
@@ -149,7 +143,7 @@ describe.each(Object.entries(LISTS))('%s', (_name, list) => {
 
   test('a cursor from next door finds one’s own rows only', async () => {
     const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
-    for (const org of [mine, theirs]) for (let n = 0; n < 4; n++) await list.add(org)
+    for (const org of [mine, theirs]) for (let n = 0; n < 4; n++) await list.add(org, n)
     const own = new Set(await walk(mine, list))
     const { next_cursor } = await list.page(theirs, { limit: 2 })
     const { ids } = await list.page(mine, { limit: list.limit ?? 200, cursor: next_cursor })

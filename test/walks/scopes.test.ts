@@ -17,7 +17,7 @@ const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 let system: TestSystem
 let org: Org
 /** Everything anybody might come with, by the words of the table below. */
-let bearers: Record<string, string | (() => Promise<string>)>
+let bearers: Record<string, string | (() => Promise<string>) | undefined>
 
 beforeAll(async () => {
   system = await startSystem(DOORS_ONLY)
@@ -32,6 +32,7 @@ beforeAll(async () => {
   )
   const byRole = ROLES.map(async (role) => [`the role ${role}`, (await makeMember(system, org, role)).token])
   bearers = {
+    'nobody at all': undefined,
     ...forged,
     ...Object.fromEntries(await Promise.all(byRole)),
     'a data:read token': (await make({ scopes: ['data:read'] })).token,
@@ -99,6 +100,7 @@ const WHO: readonly [who: string, rule: Rule][] = [
 
 async function expectRules(service: Service, op: Operation, asked: typeof WHO): Promise<void> {
   for (const [who, rule] of asked) {
+    expect(Object.keys(bearers)).toContain(who)
     const bearer = bearers[who]
     const token = typeof bearer === 'function' ? await bearer() : bearer
     const code = await knock(service, op, { token, orgId: org.id })

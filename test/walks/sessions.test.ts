@@ -161,11 +161,18 @@ describe('guessing passwords', () => {
   test('from one network address ends in 429 for that address only; time heals it', async () => {
     const from = address()
     const { email } = await makePerson(system)
-    for (let n = 0; n < SIGN_IN_FAILURES_PER_ADDRESS.count; n++) {
+    const { count, seconds } = SIGN_IN_FAILURES_PER_ADDRESS
+    const started = Date.now()
+    let guesses = 0
+    while ((await tryPassword(stranger(), 'a guess', from)).status === 401) {
+      guesses++
       // Signing in to an account of one's own in between does not wipe the count.
-      if (n === 25) expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
-      expect((await tryPassword(stranger(), 'a guess', from)).status).toBe(401)
+      if (guesses === 25) expect((await tryPassword(email, PASSWORD, from)).status).toBe(201)
     }
+    // A slow machine wins back a try or two while this runs.
+    const wonBack = Math.ceil((Date.now() - started) / 1000 / (seconds / count))
+    expect(guesses).toBeGreaterThanOrEqual(count)
+    expect(guesses).toBeLessThanOrEqual(count + wonBack)
     const refused = await tryPassword(email, PASSWORD, from)
     expect(refused.status).toBe(429)
     expect((await tryPassword(email, PASSWORD)).status).toBe(201)
@@ -197,10 +204,10 @@ describe('renewing a session', () => {
     const org = await makeOrganization(system)
     const fresh = await org.owner.call(rotateSession, {})
     expect(fresh.organization).toMatchObject({ id: org.id, role: 'owner' })
-    system.clock.advance(SESSION_ROTATION_GRACE_SECONDS - 5)
+    system.clock.advance(SESSION_ROTATION_GRACE_SECONDS / 2)
     expect((await org.owner.call(whoAmI, {})).user.id).toBe(org.owner.userId)
-    system.clock.advance(10)
-    const { call } = { call: system.as({ token: fresh.token }) }
+    system.clock.advance(SESSION_ROTATION_GRACE_SECONDS)
+    const call = system.as({ token: fresh.token })
     expect((await call(whoAmI, {})).user.id).toBe(org.owner.userId)
     expect((await call(listSessions, {})).sessions).toHaveLength(1)
   })

@@ -7,7 +7,7 @@ import { MAILS_PER_ADDRESS, SIGN_IN_ATTEMPT_SECONDS } from '../../src/contracts/
 import { createOrganizationForAdmin, listOrganizations } from '../../src/contracts/organizations.ts'
 import { showProfile } from '../../src/contracts/people.ts'
 import type { ProviderKind } from '../support/identity-provider.ts'
-import { askForReset, resetLink } from '../support/links.ts'
+import { askForReset, PATIENCE, resetLink } from '../support/links.ts'
 import { makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem } from '../support/system.ts'
 import {
@@ -436,8 +436,9 @@ describe('finding out who has an account', () => {
     }
     expect(answers[0]?.status).toBe(200)
     for (const answer of answers) expect(answer).toEqual(answers[0])
-    await vi.waitFor(() =>
-      expect(system.mails.filter(({ to }) => to === known)).toHaveLength(MAILS_PER_ADDRESS.count),
+    await vi.waitFor(
+      () => expect(system.mails.filter(({ to }) => to === known)).toHaveLength(MAILS_PER_ADDRESS.count),
+      PATIENCE,
     )
     expect(system.mails.filter(({ to }) => to === unknown)).toEqual([])
   })

@@ -7,7 +7,7 @@ export function smtpMail(options: { url: string; from: string }): (message: Mess
   let transport: Promise<import('nodemailer').Transporter> | undefined
   return async ({ to, subject, text }) => {
     transport ??= import('nodemailer').then(({ createTransport }) =>
-      createTransport(options.url, { from: options.from }),
+      createTransport(withTimeouts(options.url), { from: options.from }),
     )
     const sending = (await transport).sendMail({
       // An object, not a string: a crafted address must not become two.
@@ -19,6 +19,15 @@ export function smtpMail(options: { url: string; from: string }): (message: Mess
     })
     await withinTime(sending)
   }
+}
+
+/** A silent server must not keep sockets either; what the operator set in the address goes first. */
+function withTimeouts(address: string): string {
+  const url = new URL(address)
+  for (const name of ['connectionTimeout', 'greetingTimeout', 'socketTimeout']) {
+    if (!url.searchParams.has(name)) url.searchParams.set(name, String(TIMEOUT_MS))
+  }
+  return url.href
 }
 
 async function withinTime(sending: Promise<unknown>): Promise<void> {

@@ -35,13 +35,14 @@ async function makeLink(needs: LinkNeeds, purpose: Purpose, userId: string, emai
   return new URL(PAGE[purpose] + secret, needs.pagesUrl).href
 }
 
-async function takeLink(needs: Storage & Keys, purpose: Purpose, secret: string) {
+async function takeLink(needs: Storage & Keys, purpose: Purpose, secret: string, userId?: string) {
   const [row] = await needs.db
     .delete(mailedLinks)
     .where(
       and(
         eq(mailedLinks.secretHash, linkHash(needs, purpose, secret)),
         gt(mailedLinks.expiresAt, needs.clock()),
+        userId === undefined ? undefined : eq(mailedLinks.userId, userId),
       ),
     )
     .returning()
@@ -73,8 +74,17 @@ export const mailVerification =
     return {}
   }
 
-export async function verifyAddress(needs: Storage & Keys, secret: string, requestId: string): Promise<void> {
-  const link = await takeLink(needs, 'verify-email', secret)
+/**
+ * Only for the account that is signed in: otherwise somebody with an account on a foreign address could have its
+ * owner press the button for them.
+ */
+export async function verifyAddress(
+  needs: Storage & Keys,
+  userId: string,
+  secret: string,
+  requestId: string,
+): Promise<void> {
+  const link = await takeLink(needs, 'verify-email', secret, userId)
   await withTransaction(needs.db, async (tx) => {
     const [user] = await tx
       .update(users)

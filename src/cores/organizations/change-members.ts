@@ -80,6 +80,8 @@ async function findMember(tx: Transaction, orgId: string, userId: string) {
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.userId))
     .where(membership(orgId, userId))
+    // Somebody may be accepting an invitation to another role at this moment.
+    .for('update', { of: memberships })
   if (!member) throw notFound()
   return member
 }

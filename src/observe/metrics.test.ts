@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { createMetrics } from './metrics.ts'
+
+const linesOf = async (metrics: ReturnType<typeof createMetrics>): Promise<string[]> =>
+  (await metrics.expose()).text.split('\n')
+
+test('requests are counted and timed by service, operation, method and status', async () => {
+  const metrics = createMetrics()
+  const seen = { service: 'api-gateway', route: 'me.show', method: 'GET', status: 200 }
+  metrics.observeRequest({ ...seen, seconds: 0.003 })
+  metrics.observeRequest({ ...seen, seconds: 0.2 })
+  metrics.observeRequest({ ...seen, status: 401, seconds: 0.001 })
+  const labels = 'service="api-gateway",route="me.show",method="GET",status'
+  expect(await linesOf(metrics)).toEqual(
+    expect.arrayContaining([
+      '# TYPE svc_http_request_duration_seconds histogram',
+      `svc_http_request_duration_seconds_bucket{le="0.005",${labels}="200"} 1`,
+      `svc_http_request_duration_seconds_bucket{le="0.25",${labels}="200"} 2`,
+      `svc_http_request_duration_seconds_sum{${labels}="200"} 0.203`,
+      `svc_http_request_duration_seconds_count{${labels}="200"} 2`,
+      `svc_http_request_duration_seconds_count{${labels}="401"} 1`,
+    ]),
+  )
+})
+
+test('jobs are timed, and their failures counted', async () => {
+  const metrics = createMetrics()
+  metrics.observeJob('sweep', 'done', 0.5)
+  metrics.observeJob('sweep', 'failed', 0.5)
+  expect(await linesOf(metrics)).toEqual(
+    expect.arrayContaining([
+      'svc_job_duration_seconds_count{job="sweep"} 2',
+      'svc_job_failures_total{job="sweep"} 1',
+    ]),
+  )
+})
+
+test('two systems in one process do not count for each other', async () => {
+  const [one, other] = [createMetrics(), createMetrics()]
+  one.observeJob('sweep', 'done', 0.5)
+  expect((await linesOf(other)).filter((line) => line.startsWith('svc_job_duration_seconds_count'))).toEqual(
+    [],
+  )
+})
+
+test('what a scraper reads also tells how the process itself is doing', async () => {
+  const { text, type } = await createMetrics().expose()
+  expect(type).toMatch(/^text\/plain; version=0\.0\.4/)
+  expect(text).toMatch(/^process_resident_memory_bytes \d/m)
+  expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m)
+})
