@@ -405,7 +405,7 @@ test('no code, token, verifier, state or request id of a sign-in stands in the l
   const answer = await assistant.exchange(code, asked)
   const { access_token, refresh_token } = answer.body as Record<string, string>
   await assistant.refresh(refresh_token!)
-  await whoami(house, access_token!)
+  await whoami(house, access_token)
   await assistant.exchange(code, asked)
   const log = house.logLines.join('\n')
   expect(log).toContain('/oauth/token')
@@ -493,7 +493,7 @@ describe('too much', () => {
     const expired = () =>
       house.db.select().from(oauthArtifacts).where(lt(oauthArtifacts.expiresAt, house.clock.now()))
     expect((await expired()).map(({ kind }) => kind)).toContain('Interaction')
-    await sweep({ db: house.db, clock: house.clock.now })
+    await sweep({ db: house.db, clock: () => house.clock.now() })
     expect(await expired()).toEqual([])
     expect(
       await house.db.select().from(oauthArtifacts).where(eq(oauthArtifacts.grantId, tokens.grantId)),

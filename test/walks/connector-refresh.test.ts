@@ -63,7 +63,7 @@ describe('with the grace', () => {
   test('twenty at once all get the same pair, and the family has one successor', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => assistant.refresh(tokens.refresh)))
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
-    const pairs = new Set(answers.map(({ body }) => `${body.access_token} ${body.refresh_token}`))
+    const pairs = new Set(answers.map(({ body }) => JSON.stringify([body.access_token, body.refresh_token])))
     expect(pairs.size).toBe(1)
     const family = await familyOf(tokens)
     expect(family.filter(({ consumedAt }) => consumedAt === null)).toHaveLength(1)

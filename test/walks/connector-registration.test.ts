@@ -186,7 +186,7 @@ describe('limits', () => {
     const answers = await Promise.all(
       Array.from({ length: 120 }, (_, i) => fromWeb(`https://client-${i}.example`)),
     )
-    const statuses = answers.map(({ status }) => status).toSorted()
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
     expect(statuses).toEqual([...Array(100).fill(201), ...Array(20).fill(429)])
     expect(await rows()).toHaveLength(DYNAMIC_CLIENTS.active)
     for (const { status, headers, body } of answers) {
