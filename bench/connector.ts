@@ -207,7 +207,7 @@ async function newDatabase(url: string, name: string): Promise<string> {
   return own.href
 }
 
-const CALLS = 1500
+const CALLS = 500
 const ON_TOP_TARGET_MS = 1
 
 /** What a call costs on top of a bare route: the token and its grant alone, and a whole answer of the MCP server. */
@@ -239,7 +239,7 @@ async function measureCalls(ours: Contestant & { origin: string }): Promise<stri
       const program = url.startsWith(ours.origin) ? ours.program : bare
       return { name, program, loads: [] as Load[], ask: async () => void (await send()) }
     })
-    for (const { ask } of seen) await inLanes(500, ask)
+    for (const { ask } of seen) await inLanes(300, ask)
     for (let round = 0; round < ROUNDS; round++) {
       for (const { program, loads, ask } of seen) loads.push(await measured(program, CALLS, ask))
     }

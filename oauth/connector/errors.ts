@@ -18,7 +18,7 @@ async function wordsFor(ctx: KoaContextWithOIDC, error: string, description: str
   const asked = ctx.oidc?.params ?? {}
   const client = ctx.oidc?.client as { redirectUris?: string[] } | undefined
   // Without a client the redirect in question is one of its own document.
-  if (/^invalid_client/.test(error) || (error === 'invalid_redirect_uri' && !client)) {
+  if (error.startsWith('invalid_client') || (error === 'invalid_redirect_uri' && !client)) {
     return {
       title: 'This assistant is not known here',
       lead: 'Its registration has expired, was switched off, or its metadata document cannot be read. Remove the connection in your assistant and connect again.',

@@ -241,6 +241,8 @@ function dropUnknownScopes(needs: ConnectorNeeds) {
     const { params } = ctx.oidc
     if (!params) return
     const spelled = [params.resource ?? resourceUrl(needs, 'platform')].flat().map(String)
+    // The page shows and the grant holds one; a second would be approved unseen.
+    if (new Set(spelled.map((one) => resourceMeant(needs, one))).size > 1) throw new errors.InvalidTarget()
     const resource = resourceMeant(needs, spelled[0] ?? '') ?? 'platform'
     const known: readonly string[] = [...RESOURCE_SCOPES[resource], 'offline_access']
     const asked = String(params.scope ?? '')

@@ -41,7 +41,10 @@ beforeAll(async () => {
   const env: Env = {
     DATABASE_URL: databaseUrl(url, name),
     // Both are the one public address; the second is reached as its neighbours reach it.
-    ...{ APP_URL: address, API_URL: address, AUTH_URL: address, MCP_URL: address },
+    APP_URL: address,
+    API_URL: address,
+    AUTH_URL: address,
+    MCP_URL: address,
     TRUSTED_PROXIES: '127.0.0.1',
     ARGON2_MEMORY_KIB: '64',
     OAUTH_REFRESH_GRACE_S: String(GRACE_S),
@@ -91,7 +94,9 @@ test('twenty refreshes at once over both: no failure, one successor, one family;
       Array.from({ length: 20 }, (_, i) => assistants[i % 2]!.refresh(refresh)),
     )
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
-    expect(new Set(answers.map(({ body }) => JSON.stringify([body.access_token, body.refresh_token]))).size).toBe(1)
+    expect(
+      new Set(answers.map(({ body }) => JSON.stringify([body.access_token, body.refresh_token]))).size,
+    ).toBe(1)
     expect((await familyOf(tokens)).filter(({ consumedAt }) => consumedAt === null)).toHaveLength(1)
     current = tokensIn(answers[0]!)
     expect(current.grantId).toBe(tokens.grantId)

@@ -191,6 +191,14 @@ describe('resources', () => {
     expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_target', house.origin])
   })
 
+  /** Only one is shown and approved; a token for the other would be for what nobody saw. */
+  test('two at once are refused', async () => {
+    const both = assistant.request({ resource: `${house.origin}/platform` })
+    both.url.searchParams.append('resource', `${house.origin}/notifications`)
+    const { location } = await newWalker(house, { overSockets: true }).open(both.url)
+    expect(location?.searchParams.get('error')).toBe('invalid_target')
+  })
+
   test('a code for one gives no token for the other', async () => {
     const { asked, back } = await assistant.ask(org.owner, { resource: `${house.origin}/platform` })
     const resource = `${house.origin}/notifications`

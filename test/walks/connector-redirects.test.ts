@@ -102,7 +102,7 @@ describe('nothing is sent to a place nobody registered', () => {
     expect([page.status, page.location]).toEqual([400, undefined])
     expect(page.headers.get('content-type')).toContain('text/html')
     expect(page.words).toContain(words)
-    expect(page.text).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u0007]/)
+    expect(page.text).not.toMatch(/(?!\s)\p{C}/u)
     expect(page.text).not.toMatch(/\bat .*\.[jt]s:/)
   })
 
@@ -167,7 +167,7 @@ describe('the page is never skipped', () => {
 
   /** Threat: confused deputy. */
   test('for a client that registered itself or was registered, in a browser that is signed in and approved it', async () => {
-    const https = 'https://app.example/cb'
+    const https = `https://${unique('app')}.example/cb`
     const dynamic = await register(house, { redirect_uris: [https], client_name: unique('app') })
     const walker = newWalker(house, { overSockets: true })
     for (const clientId of [
