@@ -23,17 +23,19 @@ export type Asked = {
 /** Reading is offered, writing must be chosen; marking one's own notifications as read harms nobody. */
 const isOffered = (scope: Scope): boolean => scope.endsWith(':read') || scope === 'notifications:write'
 
-const shell = (title: string, body: Content): string =>
-  String(
-    skeleton(
-      { title: `${title} · svc`, assets: AUTH_ASSETS, script: false },
-      html`<main id="content" class="outside consent" tabindex="-1">
-        ${brand('/console')}
-        <h1>${title}</h1>
-        ${body}
-      </main>`,
-    ),
+const shell = (title: string, body: Content): string => {
+  const page = skeleton(
+    { title: `${title} · svc`, assets: AUTH_ASSETS, script: false },
+    html`<main id="content" class="outside consent" tabindex="-1">
+      ${brand('/console')}
+      <h1>${title}</h1>
+      ${body}
+    </main>`,
   )
+  if (page instanceof Promise) throw new TypeError('a page was given something to wait for')
+  // An object to Koa, which would answer JSON.
+  return page.toString()
+}
 
 export function consentPage(shown: {
   asked: Asked

@@ -1,6 +1,6 @@
 /** The approval of an assistant in a real browser: the page that asks, and the answer that really arrives. */
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import * as http from 'node:http'
 import * as https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -178,9 +178,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo), {
       ignoreHTTPSErrors: true,
     })
-    const arrival = receiver.next()
-    await allow(page).click()
-    const answer = await arrival
+    const [answer] = await Promise.all([receiver.next(), allow(page).click()])
     expect(`${new URL(origin).protocol}//${answer.host}${answer.pathname}`).toBe(answerTo)
     expect(Object.fromEntries(answer.searchParams)).toEqual({
       code: expect.stringMatching(/^[\w-]{20,}$/) as string,
@@ -201,10 +199,11 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     expect(await page.getByRole('definition').filter({ hasText: 'cursor:' }).innerText()).toContain(
       'A program on the computer you are using.',
     )
-    // Nobody here opens such links: the browser gives the navigation up once it has left the page's hands.
-    const handedOver = page.waitForEvent('requestfailed', (request) => request.url().startsWith('cursor:'))
-    await allow(page).click()
-    const request = await handedOver
+    const [request] = await Promise.all([
+      // Nobody here opens such links, so the browser gives up what it would have handed over.
+      page.waitForEvent('requestfailed', (failed) => failed.url().startsWith('cursor:')),
+      allow(page).click(),
+    ])
     const answer = new URL(request.url())
     expect(request.url().startsWith(`${CURSOR}?`)).toBe(true)
     expect([...answer.searchParams.keys()]).toEqual(['code', 'state', 'iss'])
@@ -218,9 +217,8 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     const clientId = await register('http://127.0.0.1/cb', 'Refused')
     const answerTo = `http://127.0.0.1:${program.port}/cb`
     const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo))
-    const arrival = program.next()
-    await deny(page).click()
-    expect(Object.fromEntries((await arrival).searchParams)).toEqual({
+    const [answer] = await Promise.all([program.next(), deny(page).click()])
+    expect(Object.fromEntries(answer.searchParams)).toEqual({
       error: 'access_denied',
       error_description: expect.any(String) as string,
       state: STATE,
@@ -236,7 +234,6 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     const answerTo = `http://127.0.0.1:${program.port}/cb`
     const { context, page } = await openQuestion(authorizeUrl(clientId, answerTo))
     const walked: string[] = []
-    const arrival = program.next()
     for (let steps = 0; steps < 12 && walked.at(-1) !== 'approve'; steps += 1) {
       await page.keyboard.press('Tab')
       const here = await page.evaluate(() => {
@@ -247,8 +244,8 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       if (here === 'proposals:decide' || here === 'data:read') await page.keyboard.press('Space')
     }
     expect(walked).toEqual(['Skip to content', 'svc', org.id, ...EVERYTHING.split(' '), 'approve'])
-    await page.keyboard.press('Enter')
-    expect((await arrival).searchParams.has('code')).toBe(true)
+    const [answer] = await Promise.all([program.next(), page.keyboard.press('Enter')])
+    expect(answer.searchParams.has('code')).toBe(true)
     expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([
       ['maintenance:read', 'proposals:decide'],
     ])
@@ -275,9 +272,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     const clientId = await register('http://127.0.0.1/cb', 'Console walk')
     const answerTo = `http://127.0.0.1:${program.port}/cb`
     const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo))
-    const arrival = program.next()
-    await allow(page).click()
-    await arrival
+    await Promise.all([program.next(), allow(page).click()])
     await page.goto(`${base}/console/agents`)
     const window = page.getByRole('dialog', { name: /Console walk/ })
     await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
@@ -298,19 +293,22 @@ type Receiver = { port: number; next: () => Promise<URL>; close: () => void }
 
 /** A client that waits for its answer, on all three spellings of loopback. */
 async function receive(server: http.Server | https.Server): Promise<Receiver> {
-  const waiting: ((url: URL) => void)[] = []
+  const arrivals = new EventEmitter<{ answer: [URL] }>()
   server.on('request', (request: http.IncomingMessage, response: http.ServerResponse) => {
     response
       .writeHead(200, { 'content-type': 'text/html' })
       .end('<title>Connected</title>You may close this.')
     const url = new URL(request.url ?? '', `http://${request.headers.host}`)
-    if (url.pathname === '/cb') waiting.shift()?.(url)
+    if (url.pathname === '/cb') arrivals.emit('answer', url)
   })
   server.listen(0, '::')
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    next: () => new Promise((resolve) => waiting.push(resolve)),
+    async next() {
+      const [url] = await once(arrivals, 'answer', { signal: AbortSignal.timeout(20_000) })
+      return url as URL
+    },
     close() {
       server.closeAllConnections()
       server.close()

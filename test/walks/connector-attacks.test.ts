@@ -223,12 +223,18 @@ describe('a request begun in one browser', () => {
     const walker = newBrowser()
     const first = await arrive(house, walker, org.owner, assistant.request().url)
     const other = await arrive(house, newBrowser(), org.owner, assistant.request().url)
-    const answer = await walker.send(
-      { ...first, forms: [{ ...formOn(first, 'Allow'), action: other.url }] },
-      'Allow',
-      approval(other),
-    )
-    expect([answer.status, answer.location]).toEqual([400, undefined])
+    const cookie = walker.jar.headerFor(first.url, {
+      isCrossSite: false,
+      isForeignPost: false,
+      knowsSameSite: true,
+    })
+    const answer = await fetch(other.url, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: house.origin },
+      body: new URLSearchParams(approval(other)),
+    })
+    expect(answer.status).toBe(400)
     expect(await grantsOf(assistant)).toEqual([])
   })
 
@@ -431,15 +437,14 @@ describe('too much', () => {
     const open = (address: string) =>
       fetch(assistant.request().url, { redirect: 'manual', headers: { 'x-forwarded-for': address } })
     const address = newAddress()
-    const statuses: number[] = []
-    for (let i = 0; i < 13; i++) {
-      const answers = await Promise.all(Array.from({ length: 10 }, () => open(address)))
-      statuses.push(...answers.map(({ status }) => status))
+    const answers: Response[] = []
+    // As fast as this machine can: two tries a second are won back meanwhile.
+    while (answers.at(-1)?.status !== 429 && answers.length < 600) {
+      answers.push(...(await Promise.all(Array.from({ length: 20 }, () => open(address)))))
     }
-    expect(statuses.slice(0, 100)).toEqual(Array(100).fill(303))
-    const late = await open(address)
-    expect(late.status).toBe(429)
-    expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(answers.slice(0, 120).map(({ status }) => status)).toEqual(Array(120).fill(303))
+    expect(answers.at(-1)!.status).toBe(429)
+    expect(Number(answers.at(-1)!.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await open(newAddress())).status).toBe(303)
   })
 
@@ -456,7 +461,7 @@ describe('too much', () => {
   test('of wrong clients at the token endpoint waits, and still nothing else does', async () => {
     const tokens = await assistant.connect(org.owner)
     const nobody = () => assistant.refresh('x', { client_id: 'nobody' })
-    const answers = await Promise.all(Array.from({ length: 80 }, nobody))
+    const answers = await Promise.all(Array.from({ length: 120 }, nobody))
     const statuses = new Set(answers.map(({ status }) => status))
     expect(statuses.has(429)).toBe(true)
     expect([...statuses].every((status) => [400, 401, 429].includes(status))).toBe(true)

@@ -259,10 +259,11 @@ describe('limits', () => {
 
   test('an address that asks too often is told to wait, before anything is looked at', async () => {
     const address = newAddress()
-    const answers = []
-    for (let i = 0; i < 40; i++) answers.push(await register(house, {}, address))
-    expect(answers[0]!.status).toBe(400)
-    const late = answers.at(-1)!
+    const [first] = await Promise.all(Array.from({ length: 30 }, () => register(house, {}, address)))
+    expect(first!.status).toBe(400)
+    let late = first!
+    // One try is won back every two seconds.
+    for (let i = 0; i < 30 && late.status !== 429; i++) late = await register(house, {}, address)
     expect([late.status, Number(late.headers.get('retry-after')) > 0]).toEqual([429, true])
     expect(late.body).toMatchObject({ error: 'temporarily_unavailable' })
     expect((await register(house, {}, newAddress())).status).toBe(400)

@@ -57,7 +57,7 @@ async function showClients(c: C, typed?: { client_id: string; problem: ServiceEr
 }
 
 const clientCells = (c: C, client: Client, at: number) => [
-  html`${clientLines(client)}<code class="note long">${client.client_id}</code>`,
+  html`${clientLines(client, wasHere(client))}<code class="note long">${client.client_id}</code>`,
   client.live_grants === 0
     ? html`<span class="note">none</span>`
     : html`<a href="/console/agents?${new URLSearchParams({ all: 'true', client_id: client.client_id }).toString()}">${client.live_grants}<span class="unseen"> agents of ${clientWord(client)}</span></a>`,
@@ -65,6 +65,9 @@ const clientCells = (c: C, client: Client, at: number) => [
   client.blocked ? badge('Blocked', 'wait') : badge('May connect', 'on'),
   html`<div class="row-actions">${clientActions(c, client, at)}</div>`,
 ]
+
+const wasHere = ({ name, live_grants, last_used_at }: Client): boolean =>
+  name !== null || live_grants > 0 || last_used_at !== null
 
 /** A client id is anybody's text, so the window is named by its place in the list. */
 function clientActions(c: C, client: Client, at: number) {

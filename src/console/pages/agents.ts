@@ -15,19 +15,7 @@ import { ScopeName, SCOPES, type Scope } from '../../contracts/scopes.ts'
 import { button, card, choice, linkButton, notice, selectField } from '../../pages/parts.ts'
 import { actAndReturn } from '../flash.ts'
 import { page } from '../layout.ts'
-import {
-  backField,
-  copyable,
-  day,
-  emptyState,
-  filters,
-  form,
-  opens,
-  pager,
-  person,
-  table,
-  time,
-} from '../parts.ts'
+import { backField, copyable, day, emptyState, filters, form, opens, pager, table, time } from '../parts.ts'
 import { backFrom, hasRole, organizationOf, texts, visitOf, type ConsoleEnv } from '../visit.ts'
 import { clientLines, clientWord } from './client-words.ts'
 
@@ -120,19 +108,29 @@ const nobody = (isAll: boolean, isFiltered: boolean) =>
 const grantTable = (c: C, grants: readonly Grant[], isAll: boolean) =>
   table(
     'Connected agents, newest first',
-    ['Agent', ...(isAll ? ['Person'] : []), 'May', 'Last used', 'Connected', '(Actions)'],
+    ['Agent', ...(isAll ? ['Person'] : []), 'May', 'Last used', '(Actions)'],
     grants.map((grant) => [
-      clientLines({ kind: grant.client_kind, name: grant.client_name, ...grant }),
-      ...(isAll ? [person(grant.user.name, grant.user.email)] : []),
+      clientLines(clientOf(grant)),
+      ...(isAll
+        ? [
+            html`<div class="two-lines"><strong>${grant.user.name}</strong><span class="note">${grant.user.email}</span></div>`,
+          ]
+        : []),
       html`<ul class="lines">${grant.scopes.map((scope) => html`<li>${SCOPES[scope]}</li>`)}</ul>`,
-      grant.last_used_at ? time(grant.last_used_at) : html`<span class="note">never</span>`,
-      html`${day(grant.created_at)} <span class="note">until ${day(grant.expires_at)}</span>`,
+      html`${grant.last_used_at ? time(grant.last_used_at) : 'never'} <span class="note">connected ${day(grant.created_at)}</span>`,
       html`<div class="row-actions">${grantActions(c, grant)}</div>`,
     ]),
   )
 
+const clientOf = ({ client_id, client_kind: kind, client_name: name, host }: Grant) => ({
+  client_id,
+  kind,
+  name,
+  host,
+})
+
 function grantActions(c: C, grant: Grant) {
-  const called = clientWord({ name: grant.client_name, ...grant })
+  const called = clientWord(clientOf(grant))
   const isMine = grant.user.id === visitOf(c).me.user.id
   const path = `${PATH}/${grant.id}`
   return opens(
@@ -162,7 +160,7 @@ function grantActions(c: C, grant: Grant) {
             `${path}/disconnect`,
             html`${backField(c)}
             <h3>Disconnect</h3>
-            <p>${isMine ? 'It' : html`What acts for ${grant.user.name} here`} gets no further than its next call, and must be approved again to come back.</p>
+            <p>${isMine ? 'It' : html`What acts for ${grant.user.name} here`} gets no further than its next call, and must be approved again to come back. Left alone, it ends on ${day(grant.expires_at)}.</p>
             ${button('Disconnect the agent', 'danger')}`,
             'stack',
           )}

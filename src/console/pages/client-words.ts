@@ -5,19 +5,31 @@ import { badge } from '../parts.ts'
 
 type Client = { client_id: string; kind: ClientKind; name: string | null; host: string | null }
 
-/** In one line, for lists to choose from and titles. */
-export const clientWord = ({ client_id, name, host }: Omit<Client, 'kind'>): string =>
-  name === null ? (host ?? client_id) : host === null ? `“${name}”` : `“${name}” (${host})`
+/** In one line, for titles and lists to choose from. */
+export function clientWord({ client_id, kind, name, host }: Client): string {
+  if (name === null || host === null) return name === null ? (host ?? client_id) : `“${name}”`
+  return kind === 'metadata_document' ? `${host} (“${name}”)` : `“${name}” (${host})`
+}
 
-/** Only the host of a metadata document is proven; of the others we know where the approval was sent. */
-export const clientLines = ({ client_id, kind, name, host }: Client) =>
-  html`<div class="two-lines">
-    ${
-      kind === 'metadata_document'
-        ? html`<span><strong>${host ?? client_id}</strong> ${badge('verified host', 'on')}</span>`
-        : name && html`<strong><bdi>“${name}”</bdi></strong>`
-    }
-    ${kind === 'metadata_document' && name && html`<span class="note">calls itself <bdi>“${name}”</bdi>, unverified</span>`}
-    ${kind === 'dynamic' && html`<span class="note">${name ? 'its own word, unverified' : 'unverified'}${host && `; answers to ${host}`}</span>`}
-    ${kind === 'pre_registered' && html`<span class="note">set up by the operator${host && `; answers to ${host}`}</span>`}
-  </div>`
+/** The host of a metadata document is proven once one was read from it; of others we know where answers go. */
+export function clientLines({ client_id, kind, name, host }: Client, wasHere = true) {
+  const itself = name && html`<bdi>“${name}”</bdi>`
+  const answersTo = host && `; answers to ${host}`
+  switch (kind) {
+    case 'metadata_document':
+      return html`<div class="two-lines">
+        <span><strong>${host ?? client_id}</strong> ${wasHere && badge('verified host', 'on')}</span>
+        ${itself && html`<span class="note">calls itself ${itself}, unverified</span>`}
+      </div>`
+    case 'dynamic':
+      return html`<div class="two-lines">
+        ${itself && html`<strong>${itself}</strong>`}
+        <span class="note">${itself ? 'its own word, unverified' : 'unverified'}${answersTo}</span>
+      </div>`
+    case 'pre_registered':
+      return html`<div class="two-lines">
+        ${itself && html`<strong>${itself}</strong>`}
+        <span class="note">set up by the operator${answersTo}</span>
+      </div>`
+  }
+}

@@ -106,7 +106,7 @@ export const takeScopesAway =
 
 /** What the authorization server itself remembers of the grant: the next refresh must not bring the scopes back. */
 function narrowed(payload: Record<string, unknown>, scopes: readonly string[]): Record<string, unknown> {
-  const resources = Object.keys((payload.resources ?? {}) as Record<string, string>)
+  const resources = Object.keys(payload.resources ?? {})
   return { ...payload, resources: Object.fromEntries(resources.map((name) => [name, scopes.join(' ')])) }
 }
 
