@@ -28,7 +28,7 @@ import {
   type Person,
 } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
-import { newWalker } from '../support/walker.ts'
+import { newWalker, signInOnPage } from '../support/walker.ts'
 
 const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 
@@ -278,7 +278,10 @@ describe('joining by domain', () => {
     const person = await makePerson(mailing, { ...at(own), verified: false })
     expect(await organizationsOf(person)).toEqual([])
     await person.call(sendEmailVerification, {})
-    await follow(mailing, linkIn((await mailTo(mailing, person.email)).text), 'Yes, this is my address')
+    const walker = newWalker(mailing)
+    await signInOnPage(walker, person.email)
+    const page = await walker.open(linkIn((await mailTo(mailing, person.email)).text))
+    await walker.submit(page, 'Yes, this is my address')
     expect(await organizationsOf(person)).toMatchObject([{ id: org.id, role: 'member' }])
   })
 
