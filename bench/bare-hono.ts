@@ -2,7 +2,9 @@
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 
-const app = new Hono().get('/api/v1/me', (c) => c.json({ kind: 'api_token' }))
+const app = new Hono()
+  .get('/api/v1/me', (c) => c.json({ kind: 'api_token' }))
+  .post('/platform', async (c) => c.json({ jsonrpc: '2.0', id: ((await c.req.json()) as { id: number }).id }))
 serve({
   fetch: app.fetch,
   port: Number(process.argv[2]),

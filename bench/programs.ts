@@ -30,12 +30,13 @@ export function run(args: readonly string[], env: Record<string, string> = {}): 
   }
 }
 
-export const startServer = (folder: string, port: number): Program =>
+export const startServer = (folder: string, port: number, more: Record<string, string> = {}): Program =>
   run([file('../src/main.ts')], {
     SVC_DATA_DIR: folder,
     PORT: String(port),
     METRICS_PORT: 'off',
     LOG_LEVEL: 'warn',
+    ...more,
   })
 
 /** Polls every few milliseconds: the time between ready and noticed must not count. */

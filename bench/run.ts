@@ -1,9 +1,16 @@
 /** `npm run bench [name …]`: every claim about speed is a ratio, measured side by side in one run on one machine. */
 import { coldStart } from './cold-start.ts'
+import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
 import { memory } from './memory.ts'
 
-const BENCHES: Record<string, () => Promise<string[]>> = { gateway, 'cold-start': coldStart, memory }
+const BENCHES: Record<string, () => Promise<string[]>> = {
+  gateway,
+  connector,
+  'mcp-call': mcpCall,
+  'cold-start': coldStart,
+  memory,
+}
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => !(name in BENCHES))

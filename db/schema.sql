@@ -126,6 +126,37 @@ CREATE TABLE memberships (
 );
 CREATE INDEX memberships_by_user ON public.memberships USING btree (user_id);
 
+CREATE TABLE oauth_artifacts (
+  id text NOT NULL,
+  kind text NOT NULL,
+  payload jsonb NOT NULL,
+  grant_id text,
+  uid text,
+  consumed_at timestamp with time zone,
+  successor text,
+  expires_at timestamp with time zone,
+  CONSTRAINT oauth_artifacts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX oauth_artifacts_by_expiry ON public.oauth_artifacts USING btree (expires_at);
+CREATE INDEX oauth_artifacts_by_grant ON public.oauth_artifacts USING btree (grant_id);
+CREATE INDEX oauth_artifacts_by_uid ON public.oauth_artifacts USING btree (uid);
+
+CREATE TABLE oauth_metadata_documents (
+  url text NOT NULL,
+  document jsonb NOT NULL,
+  sha256 text NOT NULL,
+  fetched_at timestamp with time zone NOT NULL,
+  CONSTRAINT oauth_metadata_documents_pkey PRIMARY KEY (url)
+);
+
+CREATE TABLE organization_client_blocks (
+  org_id text NOT NULL,
+  client_id text NOT NULL,
+  since timestamp with time zone NOT NULL,
+  CONSTRAINT organization_client_blocks_org_id_client_id_pk PRIMARY KEY (org_id, client_id),
+  CONSTRAINT organization_client_blocks_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
 CREATE TABLE organization_domains (
   domain text NOT NULL,
   org_id text NOT NULL,
@@ -154,6 +185,47 @@ CREATE TABLE passwords (
   CONSTRAINT passwords_pkey PRIMARY KEY (user_id),
   CONSTRAINT passwords_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+
+CREATE TABLE platform_access_grants (
+  id text NOT NULL,
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  client_id text NOT NULL,
+  client_kind text NOT NULL,
+  client_name text,
+  redirect_host text NOT NULL,
+  document_sha256 text,
+  resource text NOT NULL,
+  scopes text[] NOT NULL,
+  payload jsonb NOT NULL,
+  key_epoch text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  expires_at timestamp with time zone NOT NULL,
+  revoked_at timestamp with time zone,
+  revoked_reason text,
+  CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
+  CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX platform_access_grants_by_client ON public.platform_access_grants USING btree (client_id);
+CREATE INDEX platform_access_grants_by_org ON public.platform_access_grants USING btree (org_id, id);
+CREATE INDEX platform_access_grants_by_user ON public.platform_access_grants USING btree (user_id, client_id);
+
+CREATE TABLE platform_oauth_clients (
+  client_id text NOT NULL,
+  kind text NOT NULL,
+  is_active boolean NOT NULL DEFAULT true,
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  origin_key text,
+  registration_hash text,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  CONSTRAINT platform_oauth_clients_pkey PRIMARY KEY (client_id)
+);
+CREATE INDEX platform_oauth_clients_by_registration ON public.platform_oauth_clients USING btree (registration_hash);
+CREATE INDEX platform_oauth_clients_dynamic ON public.platform_oauth_clients USING btree (kind, is_active, expires_at);
 
 CREATE TABLE sessions (
   id text NOT NULL,

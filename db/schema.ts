@@ -1,4 +1,5 @@
 /** Every table of the control plane. The `vector` type stays out of it: only managed databases hold vectors. */
+export * from './tables/connector.ts'
 export * from './tables/identity.ts'
 export * from './tables/operations.ts'
 export * from './tables/organizations.ts'

@@ -1,11 +1,13 @@
 /** The operations of the auth service, each beside the verb that does it. */
 import { listAudit } from '../src/contracts/audit.ts'
+import * as agents from '../src/contracts/grants.ts'
 import * as members from '../src/contracts/members.ts'
 import * as organizations from '../src/contracts/organizations.ts'
 import * as people from '../src/contracts/people.ts'
 import * as sessions from '../src/contracts/sessions.ts'
 import * as tokens from '../src/contracts/tokens.ts'
 import { readAudit } from '../src/cores/audit/index.ts'
+import * as grants from '../src/cores/grants/index.ts'
 import * as identity from '../src/cores/identity/index.ts'
 import * as orgs from '../src/cores/organizations/index.ts'
 import { does, type Row } from '../src/http/mount.ts'
@@ -41,4 +43,10 @@ export const AUTH_OPERATIONS: readonly Row<AuthNeeds>[] = [
   does(tokens.listTokens, identity.tokensOf),
   does(tokens.revokeToken, identity.endToken),
   does(listAudit, readAudit),
+  does(agents.listGrants, grants.grantsOf),
+  does(agents.narrowGrant, grants.takeScopesAway),
+  does(agents.revokeGrant, grants.disconnect),
+  does(agents.listOauthClients, grants.clientsOf),
+  does(agents.blockOauthClient, grants.blockHere),
+  does(agents.setClientActive, grants.switchClient),
 ]

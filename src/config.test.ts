@@ -46,6 +46,12 @@ const ANY_TEXT = { good: ['x'], bad: [] }
 
 /** Every setting there is: the type demands a row for a new one. */
 const VALUES: Table = {
+  MCP_URL: { good: ['https://mcp.example.com'], bad: ['ftp://mcp.example.com', 'mcp'] },
+  MCP_ALLOWED_ORIGINS: { good: ['https://a.test,https://b.test'], bad: ['a.test'] },
+  OAUTH_DCR: { good: ['on', 'off'], bad: ['maybe'] },
+  OAUTH_LOOPBACK_PORTS: { good: ['portless', 'exact', 'any'], bad: ['all'] },
+  OAUTH_REFRESH_GRACE_S: { good: ['0', '300'], bad: ['-1', '301', 'x'] },
+  OAUTH_PRIVATE_REDIRECTS: { good: ['cursor://x/y'], bad: [] },
   SVC_SERVICES: {
     good: ['worker', 'api-gateway, console', 'auth-service,worker,'],
     bad: ['gateway', ',', 'worker;console', 'WORKER'],

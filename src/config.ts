@@ -6,7 +6,7 @@ import { PASSWORD_MAX, PASSWORD_MIN } from './contracts/limits.ts'
 import { LOG_LEVELS } from './observe/log.ts'
 
 /** In the order in which the listener offers a path to them. */
-export const SERVICE_NAMES = ['api-gateway', 'auth-service', 'console', 'worker'] as const
+export const SERVICE_NAMES = ['api-gateway', 'auth-service', 'mcp-server', 'console', 'worker'] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
 type Setting = {
@@ -90,7 +90,7 @@ export const SETTINGS = {
         'must be a domain such as example.com',
       )
       .optional(),
-    says: 'Sets all public addresses at once: `auth.`, `api.` and `app.` below it.',
+    says: 'Sets all public addresses at once: `auth.`, `api.`, `mcp.` and `app.` below it.',
   },
   API_URL: {
     schema: address.optional(),
@@ -100,6 +100,11 @@ export const SETTINGS = {
   AUTH_URL: {
     schema: address.optional(),
     says: 'Public address of the auth service.',
+    default: 'http://localhost:PORT',
+  },
+  MCP_URL: {
+    schema: address.optional(),
+    says: 'Public address of the MCP endpoints.',
     default: 'http://localhost:PORT',
   },
   APP_URL: {
@@ -131,6 +136,31 @@ export const SETTINGS = {
     schema: address.optional(),
     says: 'Where the console reaches the gateway; may be an internal address.',
     default: 'API_URL',
+  },
+  MCP_ALLOWED_ORIGINS: {
+    schema: list(z.url()).default([]),
+    says: 'Web pages that may call the MCP endpoints from a browser, as origins separated by commas.',
+    default: 'none but loopback during development',
+  },
+  OAUTH_DCR: {
+    schema: flag.default(true),
+    says: 'Whether clients may register themselves (RFC 7591).',
+    default: 'on',
+  },
+  OAUTH_LOOPBACK_PORTS: {
+    schema: z.enum(['portless', 'exact', 'any']).default('portless'),
+    says: 'Ports of loopback redirects: `portless` (one registered without a port matches any), `exact`, or `any` (for GitHub Copilot CLI).',
+    default: 'portless',
+  },
+  OAUTH_REFRESH_GRACE_S: {
+    schema: z.coerce.number<string>().int().min(0).max(300).default(60),
+    says: 'Seconds in which a spent refresh token is answered again; 0 is strict.',
+    default: '60',
+  },
+  OAUTH_PRIVATE_REDIRECTS: {
+    schema: list(z.string()).default(['cursor://anysphere.cursor-mcp/oauth/callback']),
+    says: 'Redirects with private schemes that clients may register, separated by commas.',
+    default: 'Cursor’s',
   },
   JWT_SECRET: {
     schema: hexSecret,
@@ -258,11 +288,12 @@ export const SETTINGS = {
 
 type Settings = { [Key in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Key]['schema']> }
 
-export type Config = Omit<Settings, 'SVC_SERVICES' | 'API_URL' | 'AUTH_URL' | 'APP_URL'> & {
+export type Config = Omit<Settings, 'SVC_SERVICES' | 'API_URL' | 'AUTH_URL' | 'APP_URL' | 'MCP_URL'> & {
   SVC_SERVICES: readonly ServiceName[]
   API_URL: URL
   AUTH_URL: URL
   APP_URL: URL
+  MCP_URL: URL
 }
 
 export class ConfigProblems extends Error {
@@ -318,6 +349,7 @@ function withAddresses(settings: Settings): Config {
     API_URL: settings.API_URL ?? at('api'),
     AUTH_URL: settings.AUTH_URL ?? at('auth'),
     APP_URL: settings.APP_URL ?? at('app'),
+    MCP_URL: settings.MCP_URL ?? at('mcp'),
   }
 }
 

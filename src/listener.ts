@@ -4,6 +4,7 @@ import { BlockList, isIPv4, isIPv6, Server as NetServer } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from './client/service.ts'
 import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
+import type { NodeDoor } from '../oauth/connector/door.ts'
 import { answerHealth, type Readiness } from './http/health.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
@@ -34,7 +35,8 @@ export async function listen(system: System): Promise<Listening> {
     if (stopping) sayGoodbye(outgoing)
     answering.add(outgoing)
     outgoing.once('close', () => answering.delete(outgoing))
-    void handle(incoming, outgoing)
+    const door = doorFor(system, incoming)
+    void (door ? door.handle(incoming, outgoing) : handle(incoming, outgoing))
   })
   server.headersTimeout = HEADERS_MS
   server.requestTimeout = REQUEST_MS
@@ -102,17 +104,32 @@ function serviceFor(
   host: string,
   path: string,
 ): Service | 'unknown host' | undefined {
-  const internal = [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
-  let known = internal || isOwnAddress(host, config)
+  const internal = isInternal(host, config)
+  let known = internal
   for (const name of SERVICE_NAMES) {
     const service = services.get(name)
     if (!service) continue
     const isHere = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
     known ||= isHere
-    if ((isHere || internal || isOwnAddress(host, config)) && SERVICES[name].owns.test(path)) return service
+    if ((isHere || internal) && SERVICES[name].owns.test(path)) return service
   }
   return known ? undefined : 'unknown host'
 }
+
+function doorFor({ config, doors }: System, incoming: IncomingMessage): NodeDoor | undefined {
+  const host = incoming.headers.host ?? ''
+  const path = (incoming.url ?? '/').split('?', 1)[0]!
+  for (const [name, door] of doors) {
+    const isHere = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
+    if ((isHere || isInternal(host, config)) && door.owns.test(path)) return door
+  }
+  return undefined
+}
+
+/** Addresses that only our own services and proxies use. */
+const isInternal = (host: string, config: Config): boolean =>
+  isOwnAddress(host, config) ||
+  [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
 
 /** The address this process listens on, as health checks and neighbours on the same machine write it. */
 const isOwnAddress = (host: string, config: Config): boolean =>

@@ -12,6 +12,9 @@ export type Secrets = Partial<Record<SecretKey, string>>
 const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   'auth-service': () => ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET'],
   'api-gateway': (config) => (config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : []),
+  // It reads agents' tokens (first secret) and signs for them (third); it can make neither sessions nor API tokens.
+  'mcp-server': (config) =>
+    config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : ['JWT_SECRET', 'ACTOR_ASSERTION_SECRET'],
   console: () => [],
   worker: () => [],
 }

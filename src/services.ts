@@ -1,4 +1,7 @@
 /** The list of services: what each owns, and how it is made. Imported lazily, so a worker never loads a page. */
+import type { McpNeeds } from '../mcp/needs.ts'
+import type { NodeDoor } from '../oauth/connector/door.ts'
+import type { ConnectorNeeds } from '../oauth/connector/needs.ts'
 import type { AuthNeeds } from '../oauth/needs.ts'
 import type { Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
@@ -7,12 +10,18 @@ import type { GatewayNeeds } from './http/gateway.ts'
 import type { Observation } from './http/service-app.ts'
 import type { LoopNeeds } from './worker/loop.ts'
 
-export type Running = { readonly service?: Service; readonly stop?: () => Promise<void> }
+/** `door`: paths that want Node's own request and response, because a library behind them does. */
+export type Running = {
+  readonly service?: Service
+  readonly door?: NodeDoor
+  readonly stop?: () => Promise<void>
+}
 
 /** What a service needs is built only if it runs here, hence the functions. */
 export type Needs = {
   readonly 'api-gateway': () => GatewayNeeds
-  readonly 'auth-service': () => AuthNeeds
+  readonly 'auth-service': () => AuthNeeds & ConnectorNeeds
+  readonly 'mcp-server': () => McpNeeds & Observation
   readonly console: () => ConsoleNeeds & Observation
   readonly worker: () => LoopNeeds
 }
@@ -25,6 +34,21 @@ type Entry = {
   /** Loading takes longest and needs nothing; starting is quick. */
   readonly load: () => Promise<(needs: Needs) => Running>
 }
+
+/** The authorization server is loaded when an agent first asks for it: it is the largest library of the house. */
+function lazyConnector(needs: ConnectorNeeds): NodeDoor {
+  let door: Promise<Pick<NodeDoor, 'handle'>> | undefined
+  return {
+    owns: CONNECTOR_PATHS,
+    async handle(incoming, outgoing) {
+      door ??= import('../oauth/connector/door.ts').then(({ connectorDoor }) => connectorDoor(needs))
+      await (await door).handle(incoming, outgoing)
+    },
+  }
+}
+
+const CONNECTOR_PATHS =
+  /^\/(oauth\/(authorize|token|register|revoke|jwks|interaction)(\/|$)|\.well-known\/(oauth-authorization-server|openid-configuration)$)/
 
 const asService = (app: { fetch(request: Request): Response | Promise<Response> }): Running => ({
   service: async (request) => app.fetch(request),
@@ -51,7 +75,25 @@ export const SERVICES: Record<ServiceName, Entry> = {
     usesDatabase: true,
     async load() {
       const { createAuthService } = await import('../oauth/app.ts')
-      return (needs) => asService(createAuthService(needs['auth-service']()))
+      return (needs) => {
+        const own = needs['auth-service']()
+        return { ...asService(createAuthService(own)), door: lazyConnector(own) }
+      }
+    },
+  },
+  'mcp-server': {
+    at: (config) => [config.MCP_URL],
+    owns: /^\/(platform|notifications|\.well-known\/oauth-protected-resource(\/.*)?)$/,
+    usesDatabase: false,
+    async load() {
+      const [{ createMcpServer }, { createServiceApp }] = await Promise.all([
+        import('../mcp/app.ts'),
+        import('./http/service-app.ts'),
+      ])
+      return (needs) => {
+        const own = needs['mcp-server']()
+        return asService(createServiceApp('mcp-server', own).route('/', createMcpServer(own)))
+      }
     },
   },
   console: {

@@ -2,21 +2,24 @@
 import { fileURLToPath } from 'node:url'
 import { connect, type Connection } from '../db/connect.ts'
 import type { Embedded } from '../db/embedded.ts'
+import type { NodeDoor } from '../oauth/connector/door.ts'
 import { isMigrated, migrate, readMigrations } from '../db/migrate.ts'
+import { guardedFetch } from './adapters/outbound/guarded-fetch.ts'
 import { smtpMail } from './adapters/mail/smtp.ts'
 import { argon2Passwords } from './adapters/passwords/argon2.ts'
 import { createSignInProviders } from './adapters/sign-in/providers.ts'
 import { overNetwork, type Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
-import type { Clock, Message } from './cores/needs.ts'
+import type { Clock, GuardedFetch, Message } from './cores/needs.ts'
 import type { Readiness } from './http/health.ts'
 import type { Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { noTracing } from './observe/tracing-port.ts'
 import { readSecrets, type Secrets } from './secrets.ts'
 import { SERVICES, type Needs, type Running } from './services.ts'
+import { accessTokens } from './trust/access-token.ts'
 import { actorAssertions } from './trust/actor-assertion.ts'
-import { deriveKey, type KeyPurpose } from './trust/derive-key.ts'
+import { deriveKey, keyEpochOf, type KeyPurpose } from './trust/derive-key.ts'
 import { userTokens } from './trust/user-token.ts'
 import { VERSION } from './version.ts'
 
@@ -24,6 +27,8 @@ export type System = {
   readonly config: Config
   /** By name, those that run here and answer requests. */
   readonly services: ReadonlyMap<ServiceName, Service>
+  /** Paths that want Node's own request and response. */
+  readonly doors: ReadonlyMap<ServiceName, NodeDoor>
   readonly readiness: Readiness
   readonly metrics: Metrics | undefined
   readonly log: Logger
@@ -40,6 +45,7 @@ export type Overrides = {
   readonly embedded?: Promise<Embedded> | undefined
   readonly mail?: ((message: Message) => Promise<void>) | null
   readonly passwords?: ReturnType<typeof argon2Passwords>
+  readonly guardedFetch?: GuardedFetch
   /** A service somewhere else, reached by function instead of address. */
   readonly network?: (base: URL) => Service
 }
@@ -107,6 +113,9 @@ async function build(
     (name: ServiceName, address: URL): Service =>
     (request) =>
       (running.get(name)?.service ?? network(address))(request)
+  const { JWT_SECRET, JWT_SIGNING_KEY } = secrets
+  const keyEpoch =
+    JWT_SECRET && JWT_SIGNING_KEY ? keyEpochOf({ jwtSecret: JWT_SECRET, jwtSigningKey: JWT_SIGNING_KEY }) : ''
   const assertions = secrets.ACTOR_ASSERTION_SECRET
     ? actorAssertions(secrets.ACTOR_ASSERTION_SECRET, config.AUTH_URL.origin)
     : undefined
@@ -125,6 +134,17 @@ async function build(
       keyFor,
       userTokens: userTokens(keyFor('user-token'), config.AUTH_URL.origin),
       actorAssertions: assertions,
+      keyEpoch,
+      issuer: config.AUTH_URL,
+      mcpUrl: config.MCP_URL,
+      signInUrl: signInUrlOf(config),
+      jwtSecret: secrets.JWT_SECRET ?? '',
+      jwtSigningKey: secrets.JWT_SIGNING_KEY ?? '',
+      guardedFetch: overrides.guardedFetch ?? guardedFetch(),
+      loopbackPorts: config.OAUTH_LOOPBACK_PORTS,
+      registrationOpen: config.OAUTH_DCR,
+      refreshGraceSeconds: config.OAUTH_REFRESH_GRACE_S,
+      privateSchemes: config.OAUTH_PRIVATE_REDIRECTS,
       passwords: overrides.passwords ?? argon2Passwords({ memoryKib: config.ARGON2_MEMORY_KIB, passes: 2 }),
       passwordSignIn: config.PASSWORD_SIGN_IN ?? !hasIdentityProvider(config),
       mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
@@ -144,8 +164,21 @@ async function build(
       gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
       appUrl: config.APP_URL,
       apiUrl: config.API_URL,
-      signInUrl:
-        config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL),
+      mcpUrl: config.MCP_URL,
+      signInUrl: signInUrlOf(config),
+      version: VERSION,
+    }),
+    'mcp-server': () => ({
+      ...observation,
+      auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
+      gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
+      mcpUrl: config.MCP_URL,
+      issuer: config.AUTH_URL,
+      authMode: config.AUTH_MODE,
+      // With hosted auth there is no such secret and no such token; the MCP server then never asks.
+      accessTokens: accessTokens(secrets.JWT_SECRET ?? '', config.AUTH_URL.origin),
+      actorAssertions: assertions!,
+      allowedOrigins: config.MCP_ALLOWED_ORIGINS,
       version: VERSION,
     }),
     worker: () => ({ ...storage(), log, metrics }),
@@ -162,6 +195,7 @@ async function build(
     services: new Map(
       [...running].flatMap(([name, { service }]) => (service ? [[name, service] as const] : [])),
     ),
+    doors: new Map([...running].flatMap(([name, { door }]) => (door ? [[name, door] as const] : []))),
     readiness: () => readiness(connection, migrations),
     metrics,
     log,
@@ -203,6 +237,9 @@ function keyMaker({ JWT_SECRET, JWT_SIGNING_KEY }: Secrets): (purpose: KeyPurpos
     return key
   }
 }
+
+const signInUrlOf = (config: Config): URL =>
+  config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL)
 
 const mailOf = ({ SMTP_URL, MAIL_FROM }: Config) =>
   SMTP_URL !== undefined && MAIL_FROM !== undefined ? smtpMail({ url: SMTP_URL, from: MAIL_FROM }) : null

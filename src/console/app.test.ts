@@ -8,6 +8,8 @@ import type { ConsoleEnv } from './visit.ts'
 const PAGES = [
   '/console',
   '/console/members',
+  '/console/agents',
+  '/console/agents/clients',
   '/console/audit',
   '/console/organizations',
   '/console/organizations/new',
@@ -51,6 +53,7 @@ describe('every page', () => {
     for (const member of visitor.gateway.data.members)
       Object.assign(member, { name: hostile, email: hostile })
     for (const token of visitor.gateway.data.tokens) Object.assign(token, { name: hostile })
+    for (const grant of visitor.gateway.data.grants) Object.assign(grant, { client_name: hostile })
     for (const entry of visitor.gateway.data.audit) Object.assign(entry, { subject: hostile })
     for (const session of visitor.gateway.data.sessions) Object.assign(session, { device: hostile })
     const response = await visitor.get(`${path}?search=${encodeURIComponent(hostile)}`)

@@ -8,6 +8,8 @@ import { BODY_MAX_BYTES } from '../contracts/limits.ts'
 import { serveAssets } from '../pages/assets.ts'
 import { CONSOLE_ASSETS } from './layout.ts'
 import type { ConsoleNeeds } from './needs.ts'
+import { agentClientPages } from './pages/agent-clients.ts'
+import { agentPages } from './pages/agents.ts'
 import { auditPages } from './pages/audit.ts'
 import { memberPages } from './pages/members.ts'
 import { organizationPages } from './pages/organizations.ts'
@@ -28,6 +30,8 @@ export type { ConsoleNeeds } from './needs.ts'
 const PAGES = [
   overviewPages,
   memberPages,
+  agentPages,
+  agentClientPages,
   auditPages,
   organizationPages,
   settingsPages,

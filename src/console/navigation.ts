@@ -21,6 +21,13 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
     ],
   },
   {
+    title: 'Agents',
+    links: [
+      { href: '/console/agents', label: 'Connected agents', icon: 'plug', for: 'viewer' },
+      { href: '/console/agents/clients', label: 'Agent clients', icon: 'window', for: 'admin' },
+    ],
+  },
+  {
     title: 'Settings',
     links: [
       { href: '/console/settings/organization', label: 'General', icon: 'building', for: 'viewer' },

@@ -7,6 +7,8 @@ export type ConsoleNeeds = {
   appUrl: URL
   /** Public address of the HTTP API, for the lines people copy; the console's own when left out. */
   apiUrl?: URL
+  /** Public address of the MCP endpoints, for the lines people give to their assistants. */
+  mcpUrl: URL
   /** Where sign-in sends people. */
   signInUrl: URL
   clock: () => Date

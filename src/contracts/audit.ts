@@ -26,6 +26,14 @@ export const AUDIT_ACTIONS = {
   'session.all_ended': 'signed out everywhere',
   'session.reused': 'presented an outdated session token; the session was ended',
   'password.changed': 'changed the password',
+  'grant.created': 'connected an agent',
+  'grant.narrowed': 'narrowed an agent',
+  'grant.revoked': 'disconnected an agent',
+  'grant.reused': 'presented a spent refresh token; the agent was disconnected',
+  'client.blocked': 'blocked a client',
+  'client.unblocked': 'let a client in again',
+  'client.switched_off': 'switched a client off everywhere',
+  'client.switched_on': 'switched a client on again',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

@@ -21,6 +21,23 @@ export const SESSION_SECONDS = 30 * 24 * 60 * 60
 /** Tabs that left with the previous token a moment ago are not thieves. */
 export const SESSION_ROTATION_GRACE_SECONDS = 60
 
+/** contract, Limits: dynamic client registration, at most 100 active, 5 per origin, 30 days. */
+export const DYNAMIC_CLIENTS = { active: 100, perOrigin: 5, seconds: 30 * 24 * 60 * 60 }
+/** decisions: one that never led to a grant gives way after ten minutes. */
+export const DYNAMIC_CLIENT_UNUSED_SECONDS = 10 * 60
+
+/** decisions, section 4: lifetimes of the connector. */
+export const CONNECTOR_SECONDS = {
+  code: 60,
+  consent: 10 * 60,
+  accessToken: 60 * 60,
+  refreshToken: 30 * 24 * 60 * 60,
+  grant: 365 * 24 * 60 * 60,
+}
+
+/** decisions: a metadata document is read within 2.5 s and 5 KB. */
+export const METADATA_DOCUMENT = { bytes: 5 * 1024, ms: 2_500 }
+
 /** decisions: actor assertion 60 s. */
 export const ACTOR_ASSERTION_SECONDS = 60
 

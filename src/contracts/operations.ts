@@ -1,5 +1,6 @@
 /** The table of every operation: gateway, auth service, OpenAPI and the tests that walk all of them read it. */
 import * as audit from './audit.ts'
+import * as grants from './grants.ts'
 import * as members from './members.ts'
 import type { Operation } from './operation.ts'
 import * as organizations from './organizations.ts'
@@ -39,4 +40,10 @@ export const OPERATIONS = [
   tokens.revokeToken,
   tokens.validateToken,
   audit.listAudit,
+  grants.listGrants,
+  grants.narrowGrant,
+  grants.revokeGrant,
+  grants.listOauthClients,
+  grants.blockOauthClient,
+  grants.setClientActive,
 ] as const satisfies readonly Operation[]

@@ -18,3 +18,18 @@ export const ScopeName = z.enum(Object.keys(SCOPES) as [Scope, ...Scope[]])
 export const AUDIENCES = ['api', 'platform', 'notifications'] as const
 export type Audience = (typeof AUDIENCES)[number]
 export const AudienceName = z.enum(AUDIENCES)
+
+/** The two places an agent's grant is for, and what can be asked for there. The first scopes are the defaults. */
+export const RESOURCES = ['platform', 'notifications'] as const
+export type Resource = (typeof RESOURCES)[number]
+
+export const RESOURCE_SCOPES = {
+  platform: ['data:read', 'maintenance:read', 'maintenance:run', 'maintenance:admin', 'proposals:decide'],
+  notifications: ['notifications:read', 'notifications:write'],
+} as const satisfies Record<Resource, readonly Scope[]>
+
+/** decisions: no scope asked means the read scopes at /platform, and both of its own at /notifications. */
+export const DEFAULT_SCOPES = {
+  platform: ['data:read', 'maintenance:read'],
+  notifications: ['notifications:read', 'notifications:write'],
+} as const satisfies Record<Resource, readonly Scope[]>

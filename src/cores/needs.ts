@@ -25,3 +25,9 @@ export type PasswordHashing = {
 
 /** Warnings a verb has for whoever runs the installation. */
 export type Log = { readonly log: { warn(event: string, fields?: Record<string, unknown>): void } }
+
+/** An outgoing fetch that somebody else's text may steer: public addresses only, no redirects, bounded in every way. */
+export type GuardedFetch = (
+  url: string,
+  how: { headers?: Record<string, string>; maxBytes: number; deadlineMs: number },
+) => Promise<{ status: number; headers: Headers; body: Uint8Array }>

@@ -22,15 +22,16 @@ export async function validateAssertion(
 ): Promise<ValidAnswer | undefined> {
   if (!needs.ownAssertions || jwtType(token) !== ACTOR_ASSERTION_TYPE) return undefined
   const actor = await needs.ownAssertions.verify(token, needs.clock())
-  if (!actor) throw new ServiceError('UNAUTHENTICATED')
+  if (!actor?.known) throw new ServiceError('UNAUTHENTICATED')
+  const { known } = actor
   // As self-hosted validation has it: another organization than the assertion's own is as unknown as none.
-  const isMeant = meant === undefined || meant === actor.orgId || meant === actor.orgSlug
+  const isMeant = meant === undefined || meant === actor.orgId || meant === known.orgSlug
   return {
     valid: true,
     kind: 'actor',
-    user: { id: actor.userId, email: actor.email, name: actor.name },
-    organization: isMeant ? { id: actor.orgId, name: actor.orgName, slug: actor.orgSlug } : null,
-    role: isMeant ? actor.role : null,
+    user: { id: actor.userId, email: known.email, name: known.name },
+    organization: isMeant ? { id: actor.orgId, name: known.orgName, slug: known.orgSlug } : null,
+    role: isMeant ? known.role : null,
     scopes: [...actor.scopes],
     audiences: ['api'],
     expires_at: actor.expiresAt.toISOString(),

@@ -10,13 +10,9 @@ import { hs256 } from './hs256.ts'
 
 export type Actor = {
   userId: string
-  email: string
-  name: string
   orgId: string
-  orgName: string
-  orgSlug: string
-  /** As they were when it was signed; self-hosted validation reads everything anew. */
-  role: Role
+  /** As they were when it was signed, for hosted auth; self-hosted validation reads everything anew. */
+  known?: { email: string; name: string; orgName: string; orgSlug: string; role: Role } | undefined
   scopes: readonly Scope[]
   /** The API token or the grant that let the agent in; exactly one is set. */
   tokenId?: string | undefined
@@ -31,12 +27,16 @@ export const ACTOR_ASSERTION_TYPE = 'svc-actor+jwt'
 const Claims = z
   .object({
     sub: z.string(),
-    email: z.string(),
-    name: z.string(),
     org: z.string(),
-    org_name: z.string(),
-    org_slug: z.string(),
-    role: RoleName,
+    known: z
+      .object({
+        email: z.string(),
+        name: z.string(),
+        orgName: z.string(),
+        orgSlug: z.string(),
+        role: RoleName,
+      })
+      .optional(),
     scopes: z.array(ScopeName),
     tid: z.string().optional(),
     gid: z.string().optional(),
@@ -55,12 +55,8 @@ export function actorAssertions(secretHex: string, issuer: string) {
     sign(actor: Actor, now: Date): Promise<string> {
       const claims = {
         sub: actor.userId,
-        email: actor.email,
-        name: actor.name,
         org: actor.orgId,
-        org_name: actor.orgName,
-        org_slug: actor.orgSlug,
-        role: actor.role,
+        ...(actor.known === undefined ? {} : { known: actor.known }),
         scopes: [...actor.scopes],
         ...(actor.tokenId === undefined ? {} : { tid: actor.tokenId }),
         ...(actor.grantId === undefined ? {} : { gid: actor.grantId }),
@@ -71,15 +67,11 @@ export function actorAssertions(secretHex: string, issuer: string) {
     async verify(token: string, now: Date): Promise<(Actor & { expiresAt: Date }) | undefined> {
       const claims = Claims.safeParse(await jwt.verify(token, now))
       if (!claims.success) return undefined
-      const { sub, email, name, org, org_name, org_slug, role, scopes, tid, gid, cid, exp } = claims.data
+      const { sub, org, known, scopes, tid, gid, cid, exp } = claims.data
       return {
         userId: sub,
-        email,
-        name,
         orgId: org,
-        orgName: org_name,
-        orgSlug: org_slug,
-        role,
+        known,
         scopes,
         tokenId: tid,
         grantId: gid,

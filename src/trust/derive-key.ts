@@ -13,6 +13,10 @@ export type KeyPurpose =
   | 'mailed-link'
   | 'invitation'
   | 'page-forms'
+  | 'oauth-artifact'
+  | 'oauth-cookies'
+  | 'consent'
+  | 'key-epoch'
 
 export function deriveKey(secrets: JwtSecrets, purpose: KeyPurpose): Uint8Array {
   const both = Buffer.concat([
@@ -21,3 +25,7 @@ export function deriveKey(secrets: JwtSecrets, purpose: KeyPurpose): Uint8Array 
   ])
   return new Uint8Array(hkdfSync('sha256', both, 'svc', purpose, 32))
 }
+
+/** A short fingerprint of both secrets; grants carry it, so rotating either one ends them all without a sweep. */
+export const keyEpochOf = (secrets: JwtSecrets): string =>
+  Buffer.from(deriveKey(secrets, 'key-epoch')).toString('hex').slice(0, 16)

@@ -13,6 +13,10 @@ const PAGES = [
   '/console',
   '/console/members',
   '/console/members?search=nobody',
+  '/console/agents',
+  '/console/agents?all=true',
+  '/console/agents?client_id=nobody',
+  '/console/agents/clients',
   '/console/audit',
   '/console/organizations',
   '/console/organizations/new',
@@ -62,6 +66,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       createConsole({
         gateway: gateway.service,
         appUrl: new URL(base),
+        mcpUrl: new URL(base),
         signInUrl: new URL('/auth/sign-in', base),
         clock,
         version: '0.0.0',

@@ -34,10 +34,13 @@ export const readText = (path: string): string => readFileSync(join(ROOT, path),
 
 export function filesUnder(folder: string): string[] {
   try {
-    return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
-      .toSorted()
+    return (
+      readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+        // The benches have packages of their own.
+        .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+        .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+        .toSorted()
+    )
   } catch (error) {
     // A room that is not open yet has no folder.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []

@@ -11,12 +11,8 @@ export const actorOf = (
   scopes: readonly Scope[] = ['data:read'],
 ): Actor => ({
   userId: person.userId,
-  email: person.email,
-  name: person.name,
   orgId: org.id,
-  orgName: org.name,
-  orgSlug: org.slug,
-  role: 'owner',
+  known: { email: person.email, name: person.name, orgName: org.name, orgSlug: org.slug, role: 'owner' },
   scopes,
   tokenId,
 })

@@ -16,6 +16,7 @@ export function openConsole(options: FakeOptions & { appUrl?: string; signInUrl?
   const needs: ConsoleNeeds = {
     gateway: gateway.service,
     appUrl: new URL(appUrl),
+    mcpUrl: new URL('http://mcp.localhost:4000'),
     signInUrl: new URL(signInUrl),
     clock,
     version: '0.0.0',

@@ -4,6 +4,7 @@ import type * as z from 'zod'
 import { inProcess, type Service } from '../../src/client/service.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
+import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import * as members from '../../src/contracts/members.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
@@ -18,6 +19,7 @@ type Org = z.output<typeof organizations.Organization>
 type Member = z.output<typeof members.Member>
 type Invitation = z.output<typeof members.Invitation>
 type ApiToken = z.output<typeof tokens.ApiToken>
+type Grant = z.output<typeof grants.Grant>
 type Entry = z.output<typeof listAudit.output>['audit'][number]
 type Session = z.output<typeof sessions.listSessions.output>['sessions'][number]
 
@@ -46,6 +48,8 @@ export function createFakeGateway({
     members: [] as Member[],
     invitations: [] as Invitation[],
     tokens: [] as ApiToken[],
+    grants: [] as Grant[],
+    blockedClients: new Set<string>(),
     audit: [] as Entry[],
     sessions: [] as Session[],
     profile: {
@@ -255,6 +259,48 @@ export function createFakeGateway({
     ),
   )
   on(tokens.revokeToken, ({ token_id }) => without(data.tokens, ({ id }) => id === token_id))
+  on(grants.listGrants, ({ all, client_id, ...input }) =>
+    list(
+      'grants',
+      data.grants.filter(
+        (one) => (all || one.user.id === me.id) && (!client_id || one.client_id === client_id),
+      ),
+      input,
+    ),
+  )
+  on(grants.narrowGrant, ({ grant_id, scopes }) => {
+    const grant = data.grants.find((one) => one.id === grant_id) ?? fail(notFound())
+    if (scopes.some((scope) => !grant.scopes.includes(scope))) {
+      throw new ServiceError('INVALID_REQUEST', 'A grant can only be narrowed')
+    }
+    return Object.assign(grant, { scopes })
+  })
+  on(grants.revokeGrant, ({ grant_id }) => without(data.grants, (one) => one.id === grant_id))
+  on(grants.listOauthClients, ({ limit }) => {
+    if (!atLeast(current(data.chosen ?? '').role, 'admin')) throw new ServiceError('FORBIDDEN')
+    const ids = new Set([...data.grants.map((one) => one.client_id), ...data.blockedClients])
+    return {
+      oauth_clients: [...ids].slice(0, limit).map((client_id) => {
+        const own = data.grants.filter((one) => one.client_id === client_id)
+        const isUrl = client_id.startsWith('https://')
+        return {
+          client_id,
+          kind: own[0]?.client_kind ?? (isUrl ? 'metadata_document' : 'dynamic'),
+          name: own[0]?.client_name ?? null,
+          host: own[0]?.host ?? (isUrl ? new URL(client_id).host : null),
+          live_grants: own.length,
+          blocked: data.blockedClients.has(client_id),
+          last_used_at: own[0]?.last_used_at ?? null,
+        }
+      }),
+    }
+  })
+  on(grants.blockOauthClient, ({ client_id, blocked }) => {
+    if (!atLeast(current(data.chosen ?? '').role, 'admin')) throw new ServiceError('FORBIDDEN')
+    if (blocked) data.blockedClients.add(client_id)
+    else data.blockedClients.delete(client_id)
+    return {}
+  })
   on(listAudit, ({ action, user_id, from, to, ...input }) =>
     list(
       'audit',
@@ -397,6 +443,47 @@ export function furnish(gateway: FakeGateway): FakeGateway {
       last_used_at: daysAgo(2),
     },
   )
+  const grant = {
+    user: data.me,
+    resource: 'platform',
+    created_at: daysAgo(14),
+    expires_at: daysAgo(-351),
+  } as const
+  data.grants.push(
+    {
+      ...grant,
+      id: id('grt'),
+      client_id: 'https://assistant.example/oauth/client.json',
+      client_kind: 'metadata_document',
+      client_name: 'Assistant',
+      host: 'assistant.example',
+      scopes: ['data:read', 'maintenance:read', 'proposals:decide'],
+      last_used_at: daysAgo(0.02),
+    },
+    {
+      ...grant,
+      id: id('grt'),
+      client_id: 'dyn_3fVtq0ZyK1mWb8',
+      client_kind: 'dynamic',
+      client_name: 'Editor on the laptop',
+      host: '127.0.0.1',
+      resource: 'notifications',
+      scopes: ['notifications:read'],
+      last_used_at: null,
+    },
+    {
+      ...grant,
+      id: id('grt'),
+      user: { id: grace.user_id, email: grace.email, name: grace.name },
+      client_id: 'house-assistant',
+      client_kind: 'pre_registered',
+      client_name: 'House assistant',
+      host: 'desk.northwind.example',
+      scopes: ['data:read', 'maintenance:read'],
+      last_used_at: daysAgo(3),
+    },
+  )
+  data.blockedClients.add('https://nosy.example/client.json')
   data.invitations.push({
     id: id('inv'),
     email: 'alan@northwind.example',

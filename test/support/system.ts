@@ -39,7 +39,7 @@ export async function startSystem(
   env: Record<string, string> = {},
   overrides: Overrides & { withMail?: boolean } = {},
 ): Promise<TestSystem> {
-  const { db, sql, kind } = await testDatabase()
+  const { db, sql, kind } = overrides.connection ?? (await testDatabase())
   let offsetMs = 0
   const now = () => new Date(Date.now() + offsetMs)
   // Its own, because throttles are rows: a system with a moved clock must not keep the next one waiting.

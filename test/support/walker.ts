@@ -46,6 +46,9 @@ export type WalkerOptions = {
   readonly overSockets?: boolean
 }
 
+/** As pairs where one name is sent several times. */
+type Fields = Record<string, string> | [string, string][]
+
 export type Walker = ReturnType<typeof newWalker>
 
 /** The services a walk over pages meets. */
@@ -66,12 +69,7 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
   const jar = cookieJar(() => system.clock.now())
   const trail: { readonly url: URL; readonly headers: Headers }[] = []
 
-  async function send(
-    method: string,
-    url: URL,
-    came: Navigation,
-    fields?: Record<string, string>,
-  ): Promise<Page> {
+  async function send(method: string, url: URL, came: Navigation, fields?: Fields): Promise<Page> {
     const way = [...came.way, url]
     const site = siteOf(came.from?.url, way)
     const isForeignPost = site === 'cross-site' && method !== 'GET'
@@ -100,6 +98,8 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
       request.headers.set(ADDRESS_HEADER, address)
       return system.service(request)
     }
+    // Believed only where a system trusts loopback as its proxy.
+    if (own.has(url.origin)) request.headers.set('x-forwarded-for', address)
     if (!isLoopback(url.hostname)) throw new Error(`The walk leaves this machine: ${url.href}`)
     return fetch(request)
   }
@@ -130,8 +130,14 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
       return send(form.method, form.action, cameFrom(page), { ...form.fields, ...filled })
     },
 
-    /** A form on a page of somebody else's, sent by a script there. */
-    postFrom: (from: string, path: string | URL, fields: Record<string, string>) =>
+    /** Sends the form with exactly these fields: of several boxes with one name, those that are ticked. */
+    send: (page: Page, button: string, fields: Fields) => {
+      const { method, action } = formOn(page, button)
+      return send(method, action, cameFrom(page), fields)
+    },
+
+    /** Any form at all: one on a page of somebody else's, sent by a script there, or one filled in by hand. */
+    postFrom: (from: Page | string, path: string | URL, fields: Fields) =>
       send('POST', at(path), cameFrom(from), fields),
 
     /** Goes where one redirect leads. */

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
+import { blockOauthClient, narrowGrant, revokeGrant, setClientActive } from '../../src/contracts/grants.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import {
   acceptInvitation,
@@ -25,6 +26,7 @@ import {
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
 import { createToken, revokeToken } from '../../src/contracts/tokens.ts'
+import { newAssistant, openHouse, preRegistered, type House } from '../support/assistant.ts'
 import { resetLink } from '../support/links.ts'
 import {
   makeApiToken,
@@ -37,16 +39,16 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
-import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
-let system: TestSystem
+let system: House
 let org: Org
 let admin: Person
 let member: Person
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { withMail: true })
+  system = await openHouse({ SVC_SERVICES: 'api-gateway,auth-service' }, { withMail: true })
 })
 
 beforeEach(async () => {
@@ -61,8 +63,11 @@ const read = async (
   { id, owner } = org,
 ) => (await owner.call(listAudit, { org_id: id, limit: 200, ...filter })).audit
 
-/** Who did it and what the row says about it; the organization is the one of the test unless told otherwise. */
-type Deed = { by: Person | 'operator'; subject?: string | null; in?: Org }
+/**
+ * Who did it and what the row says about it; the organization is the one of the test unless told otherwise. Deeds at
+ * the pages and endpoints of the authorization server name their requests themselves.
+ */
+type Deed = { by: Person | 'operator' | 'an agent'; subject?: string | null; in?: Org; namesItself?: boolean }
 /** Does the deed with calls that carry the request id given. */
 type Act = (as: (who: { token: string }) => Call) => Promise<Deed>
 
@@ -70,6 +75,12 @@ const invited = async (email: string) => {
   const { id } = await org.owner.call(inviteMember, { org_id: org.id, email, role: 'developer' })
   const link = system.mails.findLast(({ to }) => to === email)!.text
   return { id, secret: /invitation\/(\S+)/.exec(link)![1]! }
+}
+
+/** An agent of the member's. */
+async function connected() {
+  const assistant = newAssistant(system, await preRegistered(system))
+  return { assistant, ...(await assistant.connect(member)) }
 }
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
@@ -162,6 +173,49 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(member)(changePassword, { current_password: PASSWORD, new_password: 'another few words here' })
     return { by: member }
   },
+  'grant.created': async () => {
+    await connected()
+    return { by: member, subject: 'An assistant: data:read maintenance:read', namesItself: true }
+  },
+  'grant.narrowed': async (as) => {
+    const { grantId } = await connected()
+    await as(member)(narrowGrant, { grant_id: grantId, scopes: ['data:read'] })
+    return { by: member, subject: 'An assistant: data:read' }
+  },
+  'grant.revoked': async (as) => {
+    const { grantId } = await connected()
+    await as(admin)(revokeGrant, { grant_id: grantId })
+    return { by: admin, subject: 'An assistant' }
+  },
+  'grant.reused': async () => {
+    const { assistant, refresh } = await connected()
+    await assistant.refresh(refresh)
+    system.clock.advance(61)
+    await assistant.refresh(refresh)
+    return { by: 'an agent', subject: 'An assistant', namesItself: true }
+  },
+  'client.blocked': async (as) => {
+    const client_id = unique('client')
+    await as(admin)(blockOauthClient, { client_id, blocked: true })
+    return { by: admin, subject: client_id }
+  },
+  'client.unblocked': async (as) => {
+    const client_id = unique('client')
+    await admin.call(blockOauthClient, { client_id, blocked: true })
+    await as(admin)(blockOauthClient, { client_id, blocked: false })
+    return { by: admin, subject: client_id }
+  },
+  'client.switched_off': async (as) => {
+    const { clientId } = (await connected()).assistant
+    await as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: false })
+    return { by: 'operator', subject: clientId }
+  },
+  'client.switched_on': async (as) => {
+    const { clientId } = (await connected()).assistant
+    await system.as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: false })
+    await as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: true })
+    return { by: 'operator', subject: clientId }
+  },
 }
 
 describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
@@ -171,13 +225,19 @@ describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
       by,
       subject = null,
       in: where = org,
+      namesItself = false,
     } = await DEEDS[action](({ token }) => system.as({ token, requestId }))
-    const rows = (await read({ action }, where)).filter(({ request_id }) => request_id === requestId)
+    const rows = (await read({ action }, where)).filter(
+      ({ request_id }) => namesItself || request_id === requestId,
+    )
     const actor =
       by === 'operator'
         ? { kind: 'operator', id: null, name: 'operator' }
-        : { kind: 'user', id: by.userId, name: by.name }
-    expect(rows).toMatchObject([{ action, actor, subject, request_id: requestId }])
+        : by === 'an agent'
+          ? { kind: 'system', id: null, name: 'an agent' }
+          : { kind: 'user', id: by.userId, name: by.name }
+    const request_id = namesItself ? expect.any(String) : requestId
+    expect(rows).toMatchObject([{ action, actor, subject, request_id }])
     expect(Math.abs(Date.parse(rows[0]!.at) - system.clock.now().getTime())).toBeLessThan(60_000)
   })
 })

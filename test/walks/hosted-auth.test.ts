@@ -126,9 +126,10 @@ describe('hosted by a vendor', () => {
   test('the customer’s gateway checks its own assertions, for their minute; the vendor knows nothing of them', async () => {
     const org = await makeOrganization(vendor)
     const { id } = await makeApiToken(vendor, org, org.owner)
+    const { known, ...about } = actorOf(org, org.owner, id)
     const actor = {
-      ...actorOf(org, org.owner, id),
-      role: 'developer' as const,
+      ...about,
+      known: { ...known!, role: 'developer' as const },
       clientId: 'https://agent.test',
     }
     const token = await signActor(customer, actor)

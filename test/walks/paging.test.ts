@@ -2,7 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
+import { platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import {
@@ -34,6 +37,25 @@ type List = {
   limit?: number
 }
 
+/** The row of an approval; how one comes about is walked elsewhere. */
+async function addGrant(org: Org, clientId: string): Promise<void> {
+  const now = system.clock.now()
+  await system.db.insert(platformAccessGrants).values({
+    id: makeId('grt', now.getTime()),
+    orgId: org.id,
+    userId: org.owner.userId,
+    clientId,
+    clientKind: 'dynamic',
+    redirectHost: '127.0.0.1',
+    resource: 'platform',
+    scopes: ['data:read'],
+    payload: {},
+    keyEpoch: system.system.auth!.keyEpoch,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + 3_600_000),
+  })
+}
+
 /** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
 const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
 const LISTS: Record<string, List> = {
@@ -52,6 +74,20 @@ const LISTS: Record<string, List> = {
     },
     // This list is the whole installation's, with what every other test made.
     limit: 100,
+  },
+  'grants.list': {
+    add: (org) => addGrant(org, unique('client')),
+    page: async (org, at) => {
+      const { grants, next_cursor } = await org.owner.call(listGrants, at)
+      return { ids: grants.map(({ id }) => id), next_cursor }
+    },
+  },
+  'oauthClients.list': {
+    add: (org) => addGrant(org, unique('client')),
+    page: async (org, at) => {
+      const { oauth_clients, next_cursor } = await org.owner.call(listOauthClients, at)
+      return { ids: oauth_clients.map(({ client_id }) => client_id), next_cursor }
+    },
   },
   'members.list': {
     add: async (org, nth) => {

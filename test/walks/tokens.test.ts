@@ -322,7 +322,7 @@ describe('asking whose token it is', () => {
   test('an agent’s: never more than the token behind it', async () => {
     const { id } = await makeApiToken(system, org, org.owner, { scopes: ['data:read'], role_cap: 'viewer' })
     const actor = actorOf(org, org.owner, id, ['data:read', 'proposals:decide'])
-    const assertion = await signActor(system, { ...actor, role: 'owner', clientId: 'https://agent.test' })
+    const assertion = await signActor(system, { ...actor, clientId: 'https://agent.test' })
     expect(await validate(assertion)).toMatchObject({
       kind: 'actor',
       role: 'viewer',

@@ -1,6 +1,7 @@
 /** The first page: the organization at a glance, what to do next, and how to call the API. */
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
+import { listGrants } from '../../contracts/grants.ts'
 import { listInvitations, listMembers } from '../../contracts/members.ts'
 import { showProfile } from '../../contracts/people.ts'
 import { listTokens } from '../../contracts/tokens.ts'
@@ -28,7 +29,7 @@ async function showOverview(c: C) {
         ${fact('Members', facts.members, '/console/members')}
         ${facts.invitations !== undefined && fact('Waiting invitations', facts.invitations, '/console/members#about-invitations')}
         ${fact('Your API tokens', facts.tokens, '/console/settings/tokens')}
-        ${fact('Agents', organization.agents_enabled ? 'On' : 'Off', '/console/settings/security')}
+        ${fact('Your agents', organization.agents_enabled ? facts.agents : 'Off', '/console/agents')}
       </dl>
       ${checklist(stepsFor(visit, facts))} ${howToCall(c)}
       <p class="note">${organization.name} (<code>${organization.slug}</code>) exists since ${day(organization.created_at)}.</p>
@@ -52,11 +53,12 @@ type Facts = Awaited<ReturnType<typeof factsOf>>
 
 async function factsOf(visit: Visit, organization: Organization) {
   const org_id = organization.id
-  const [members, owners, invitations, tokens, profile] = await Promise.all([
+  const [members, owners, invitations, tokens, grants, profile] = await Promise.all([
     visit.call(listMembers, { org_id }),
     visit.call(listMembers, { org_id, role: 'owner', limit: 2 }),
     mayInvite(organization) ? visit.call(listInvitations, { org_id }) : undefined,
     visit.call(listTokens, {}),
+    visit.call(listGrants, {}),
     visit.call(showProfile, {}),
   ])
   return {
@@ -65,6 +67,7 @@ async function factsOf(visit: Visit, organization: Organization) {
     hasSecondOwner: owners.members.length > 1,
     invitations: invitations && countish(invitations.invitations, invitations.next_cursor),
     tokens: countish(tokens.tokens, tokens.next_cursor),
+    agents: countish(grants.grants, grants.next_cursor),
     isVerified: profile.email_verified || !profile.can_verify_email,
   }
 }
@@ -101,9 +104,15 @@ function stepsFor(visit: Visit, facts: Facts): Step[] {
     },
     {
       label: 'Make an API token',
-      why: 'For scripts and assistants: with a role, scopes and an expiry of your choosing.',
+      why: 'For scripts: with a role, scopes and an expiry of your choosing.',
       href: '/console/settings/tokens/new',
       isDone: facts.tokens !== '0',
+    },
+    visit.organization?.agents_enabled === true && {
+      label: 'Connect an assistant',
+      why: 'It asks you first, and you can narrow or end what you allowed at any time.',
+      href: '/console/agents',
+      isDone: facts.agents !== '0',
     },
   ]
   return steps.filter((step) => step !== false)

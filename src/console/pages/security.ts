@@ -30,6 +30,7 @@ function showSecurity(c: C) {
           <li><strong>On</strong>: those that were connected before work again. Roles and scopes still limit each of them.</li>
           <li>People in this console and API tokens at the HTTP API are not touched.</li>
         </ul>
+        <p>Single ones are narrowed and ended under <a href="/console/agents">Connected agents</a>${hasRole(visitOf(c), 'admin') && html`, a whole client is kept out under <a href="/console/agents/clients">Agent clients</a>`}.</p>
         ${hasRole(visitOf(c), 'admin') ? switchForm(c, isOn) : html`<p class="note">Owners and admins can switch this.</p>`}`,
     ),
   })

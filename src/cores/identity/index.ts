@@ -12,11 +12,13 @@ export {
   endEverySession,
   endSession,
   findBrowserSession,
+  findSession,
   mySessions,
   renewSession,
+  type SessionNeeds,
   type SignedIn,
 } from './sessions.ts'
-export { issueSignInCode, swapSignInCode } from './sign-in-codes.ts'
+export { issueSignInCode, swapSignInCode, takeSignInCode } from './sign-in-codes.ts'
 export { checkPassword, signIn, type PasswordNeeds } from './sign-in-with-password.ts'
 export type { SignInProvider } from './sign-in-provider.ts'
 export { rememberAttempt, signInAs, takeAttempt } from './sign-in-with-provider.ts'

@@ -71,6 +71,16 @@ export async function workplaceOf(
 
 const browserHash = (needs: Keys, secret: string) => keyedHash(needs.keyFor('browser-session'), secret)
 
+/** Whose session this is, while it lives. */
+export async function findSession(needs: SessionNeeds, sessionId: string) {
+  const [row] = await needs.db
+    .select({ userId: users.id, email: users.email, name: users.name })
+    .from(sessions)
+    .innerJoin(users, eq(users.id, sessions.userId))
+    .where(and(eq(sessions.id, sessionId), isNull(sessions.endedAt), gt(sessions.expiresAt, needs.clock())))
+  return row
+}
+
 /** Whose browser this is, on the auth service's own pages. */
 export async function findBrowserSession(needs: SessionNeeds, browserSecret: string) {
   const [row] = await needs.db

@@ -28,16 +28,26 @@ export async function issueSignInCode(
   return code
 }
 
+/** The session of a code, once; undefined when it is spent, late or not this browser's. */
+export async function takeSignInCode(
+  needs: SessionNeeds,
+  code: string,
+  verifier: string | undefined,
+): Promise<string | undefined> {
+  // Deleted whatever happens next: a code that was tried with a wrong verifier is a stolen one.
+  const [row] = await needs.db
+    .delete(signInCodes)
+    .where(and(eq(signInCodes.codeHash, codeHash(needs, code)), gt(signInCodes.expiresAt, needs.clock())))
+    .returning()
+  return row && provesPossession(row.codeChallenge, verifier) ? row.sessionId : undefined
+}
+
 export const swapSignInCode =
   (needs: SessionNeeds): Handler<typeof exchangeSignInCode> =>
   async (_caller, { code, code_verifier }) => {
-    // Deleted whatever happens next: a code that was tried with a wrong verifier is a stolen one.
-    const [row] = await needs.db
-      .delete(signInCodes)
-      .where(and(eq(signInCodes.codeHash, codeHash(needs, code)), gt(signInCodes.expiresAt, needs.clock())))
-      .returning()
-    if (!row || !provesPossession(row.codeChallenge, code_verifier)) throw refusal()
-    return withTransaction(needs.db, (tx) => sessionToken(tx, needs, row.sessionId))
+    const sessionId = await takeSignInCode(needs, code, code_verifier)
+    if (sessionId === undefined) throw refusal()
+    return withTransaction(needs.db, (tx) => sessionToken(tx, needs, sessionId))
   }
 
 const refusal = () => new ServiceError('UNAUTHENTICATED', 'This sign-in code is not valid any more')

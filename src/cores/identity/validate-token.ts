@@ -8,12 +8,13 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../contracts/limits.ts'
 import { lowerOf, type Role } from '../../contracts/roles.ts'
 import type { Audience, Scope } from '../../contracts/scopes.ts'
-import type { ActorAssertions } from '../../trust/actor-assertion.ts'
+import type { Actor, ActorAssertions } from '../../trust/actor-assertion.ts'
 import { isApiToken } from '../../trust/api-token.ts'
 import { jwtType } from '../../trust/hs256.ts'
 import { ACTOR_ASSERTION_TYPE } from '../../trust/actor-assertion.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
+import { findLiveGrant, touchGrant } from '../grants/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { apiTokenHash } from './api-tokens.ts'
 import { workplaceOf, type SessionNeeds } from './sessions.ts'
@@ -21,6 +22,7 @@ import { workplaceOf, type SessionNeeds } from './sessions.ts'
 export type ValidationNeeds = SessionNeeds & {
   /** Undefined where no MCP server belongs to this installation. */
   readonly actorAssertions: ActorAssertions | undefined
+  readonly keyEpoch: string
 }
 
 export type Presented = {
@@ -182,7 +184,9 @@ async function validateApiToken(needs: ValidationNeeds, { token, organization, a
 /** The agent's credential is looked at again behind the assertion: it may have ended in the last 60 seconds. */
 async function validateActor(needs: ValidationNeeds, { token, organization, audience }: Presented) {
   const actor = await needs.actorAssertions?.verify(token, needs.clock())
-  if (!actor || actor.tokenId === undefined || (audience ?? 'api') !== 'api') throw refused()
+  if (!actor || (audience ?? 'api') !== 'api') throw refused()
+  if (actor.grantId !== undefined) return validateGrant(needs, actor, actor.grantId, organization)
+  if (actor.tokenId === undefined) throw refused()
   const found = await liveToken(needs, and(eq(apiTokens.orgId, actor.orgId), eq(apiTokens.id, actor.tokenId)))
   if (found.user.id !== actor.userId || !found.agentsEnabled) throw refused()
   return {
@@ -198,9 +202,31 @@ async function validateActor(needs: ValidationNeeds, { token, organization, audi
   }
 }
 
+async function validateGrant(
+  needs: ValidationNeeds,
+  actor: Actor & { expiresAt: Date },
+  grantId: string,
+  organization: string | undefined,
+) {
+  const found = await findLiveGrant(needs, grantId)
+  if (!found || found.user.id !== actor.userId || found.organization.id !== actor.orgId) throw refused()
+  await touchGrant(needs, found.grant)
+  return {
+    kind: 'actor' as const,
+    user: found.user,
+    ...placeMeant(found, organization),
+    // What was approved and not yet taken away; the agent's token may be older than that.
+    scopes: actor.scopes.filter((scope) => found.grant.scopes.includes(scope)),
+    audiences: ['api' as const],
+    expiresAt: actor.expiresAt,
+    clientId: found.grant.clientId,
+    grantId,
+  }
+}
+
 /** Naming another organization than the token's own: as unknown as one that does not exist. */
 function placeMeant(
-  { organization, role }: Awaited<ReturnType<typeof liveToken>>,
+  { organization, role }: { organization: NonNullable<Validated['organization']>; role: Role },
   meant: string | undefined,
 ) {
   const isMeant = meant === undefined || meant === organization.id || meant === organization.slug

@@ -1,0 +1,184 @@
+/** For tests: an MCP server whose auth service and gateway are small functions that write down what they are asked. */
+import type * as z from 'zod'
+import type { Service } from '../src/client/service.ts'
+import type { ErrorCode } from '../src/contracts/errors.ts'
+import { ERRORS } from '../src/contracts/errors.ts'
+import { whoAmI } from '../src/contracts/people.ts'
+import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import { validateToken } from '../src/contracts/tokens.ts'
+import { ACCESS_TOKEN_TYPE, accessTokens } from '../src/trust/access-token.ts'
+import { actorAssertions } from '../src/trust/actor-assertion.ts'
+import { makeApiToken } from '../src/trust/api-token.ts'
+import { hs256 } from '../src/trust/hs256.ts'
+import { createMcpServer, type McpNeeds } from './app.ts'
+
+export const MCP = 'https://mcp.example.com'
+export const ISSUER = 'https://auth.example.com'
+export const CLIENT = 'https://agent.example/client.json'
+
+const JWT_SECRET = '11'.repeat(32)
+const ASSERTION_SECRET = '22'.repeat(32)
+const NOW = new Date('2026-11-15T12:00:00Z')
+const USER = { id: 'usr_1', email: 'ada@example.com', name: 'Ada' }
+const ORGANIZATION = { id: 'org_1', name: 'Northwind', slug: 'northwind' }
+
+type Valid = z.output<typeof validateToken.output>
+export type House = ReturnType<typeof openHouse>
+
+export function openHouse(changes: Partial<McpNeeds> = {}) {
+  const asked: { service: 'auth' | 'gateway'; url: string; headers: Headers; body: string }[] = []
+  const warned: [event: string, fields: unknown][] = []
+  const assertions = actorAssertions(ASSERTION_SECRET, ISSUER)
+  const apiToken = makeApiToken()
+  const grant = { id: 'grt_1', isLive: true, scopes: ['data:read', 'maintenance:read'] as Scope[] }
+  const token = { isLive: true, scopes: null as Scope[] | null, audiences: ['platform', 'notifications'] }
+  const house = { clock: NOW, grant, token, changeAnswer: (valid: Valid): Valid => valid }
+
+  const writtenDown =
+    (service: 'auth' | 'gateway', answer: (request: Request, body: string) => Promise<Response>): Service =>
+    async (request) => {
+      const body = await request.text()
+      asked.push({ service, url: request.url, headers: request.headers, body })
+      return answer(request, body)
+    }
+
+  async function validate(presented: string, audience: string | undefined): Promise<Valid | undefined> {
+    const common = {
+      valid: true as const,
+      user: USER,
+      organization: ORGANIZATION,
+      role: 'developer' as const,
+    }
+    if (presented === apiToken) {
+      if (!token.isLive || (audience !== undefined && !token.audiences.includes(audience))) return undefined
+      const { scopes } = token
+      return { ...common, kind: 'api_token', scopes, audiences: [], expires_at: null, token_id: 'tok_1' }
+    }
+    const actor = await assertions.verify(presented, house.clock)
+    if (!actor || (audience ?? 'api') !== 'api') return undefined
+    if (actor.grantId === undefined ? !token.isLive : !grant.isLive || actor.grantId !== grant.id)
+      return undefined
+    return {
+      ...common,
+      kind: 'actor',
+      scopes: actor.scopes.filter((scope) => (actor.grantId ? grant.scopes.includes(scope) : true)),
+      audiences: ['api'],
+      expires_at: actor.expiresAt.toISOString(),
+      token_id: actor.tokenId,
+      client_id: actor.clientId,
+      grant_id: actor.grantId,
+    }
+  }
+
+  const needs: McpNeeds = {
+    auth: writtenDown('auth', async (_request, body) => {
+      const input = validateToken.input.parse(JSON.parse(body))
+      const valid = await validate(input.token ?? '', input.audience)
+      return valid ? Response.json(house.changeAnswer(valid)) : failing('UNAUTHENTICATED')
+    }),
+    gateway: writtenDown('gateway', async (request) => {
+      const bearer = request.headers.get('authorization')?.replace('Bearer ', '') ?? ''
+      const valid = await validate(bearer, 'api')
+      if (!valid) return failing('UNAUTHENTICATED')
+      return new URL(request.url).pathname === whoAmI.http.path ? Response.json(valid) : failing('NOT_FOUND')
+    }),
+    mcpUrl: new URL(MCP),
+    issuer: new URL(ISSUER),
+    authMode: 'self',
+    accessTokens: accessTokens(JWT_SECRET, ISSUER),
+    actorAssertions: assertions,
+    allowedOrigins: ['https://chat.example'],
+    clock: () => house.clock,
+    version: '1.2.3',
+    log: { warn: (event, fields) => warned.push([event, fields]) },
+    ...changes,
+  }
+  return Object.assign(house, { app: createMcpServer(needs), needs, asked, warned, assertions, apiToken })
+}
+
+/** The body of a service that refuses. */
+export const failing = (
+  code: ErrorCode,
+  extras: object = {},
+  headers: Record<string, string> = {},
+): Response =>
+  Response.json(
+    { error: { code, message: ERRORS[code].says, ...extras } },
+    { status: ERRORS[code].status, headers },
+  )
+
+type Claims = {
+  audience?: string
+  issuer?: string
+  secret?: string
+  typ?: string
+  scope?: string
+  livesSeconds?: number
+}
+
+/** An access token as the auth service would issue it, or one that is wrong in one way. */
+export function agentToken(house: House, resource: Resource, claims: Claims = {}): Promise<string> {
+  const key = new Uint8Array(Buffer.from(claims.secret ?? JWT_SECRET, 'hex'))
+  const { typ = ACCESS_TOKEN_TYPE, issuer = ISSUER, audience = `${MCP}/${resource}` } = claims
+  const scope = claims.scope ?? 'data:read maintenance:read offline_access'
+  return hs256(key, { typ, issuer, audience }).sign(
+    { sub: USER.id, org_id: ORGANIZATION.id, client_id: CLIENT, grant_id: 'grt_1', scope },
+    house.clock,
+    new Date(house.clock.getTime() + (claims.livesSeconds ?? 3600) * 1000),
+  )
+}
+
+export type Era = 'of 2025' | 'of 2026'
+type Sent = { token?: string; headers?: Record<string, string | undefined>; params?: Record<string, unknown> }
+
+const MODERN = '2026-07-28'
+const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': MODERN,
+  'io.modelcontextprotocol/clientInfo': { name: 'hand-made', version: '0' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+/** One message as a client of that era writes it. */
+export function send(house: House, path: string, era: Era, method: string, sent: Sent = {}) {
+  const { token, params = {} } = sent
+  const name = typeof params['name'] === 'string' ? { 'mcp-name': params['name'] } : {}
+  const all = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...(era === 'of 2026' ? { 'mcp-protocol-version': MODERN, 'mcp-method': method, ...name } : {}),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...sent.headers,
+  }
+  const headers = Object.entries(all).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, value]],
+  )
+  const id = method.startsWith('notifications/') ? {} : { id: 7 }
+  const meta = era === 'of 2026' ? { _meta: ENVELOPE } : {}
+  const body = JSON.stringify({ jsonrpc: '2.0', ...id, method, params: { ...params, ...meta } })
+  return house.app.request(`${MCP}${path}`, { method: 'POST', headers, body })
+}
+
+export const callWhoAmI = (house: House, path: string, era: Era, sent: Sent = {}) =>
+  send(house, path, era, 'tools/call', { params: { name: 'whoami', arguments: {} }, ...sent })
+
+type Reply = {
+  result?: { content?: { text: string }[]; isError?: boolean; [more: string]: unknown }
+  error?: { code: number; message: string }
+}
+
+/** The answer, whether it came as JSON or as the last event of a stream. */
+export async function replyOf(response: Response): Promise<Reply> {
+  const text = await response.text()
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return JSON.parse(text) as Reply
+  return JSON.parse(
+    text
+      .match(/^data: (.+)$/gm)
+      ?.at(-1)
+      ?.slice('data: '.length) ?? '',
+  ) as Reply
+}
+
+export async function toolText(response: Response): Promise<{ text: string; isError: boolean }> {
+  const { result } = await replyOf(response)
+  return { text: result?.content?.[0]?.text ?? '', isError: result?.isError ?? false }
+}

@@ -1,0 +1,33 @@
+/** What the MCP server is given. It holds no database: everything else it asks the gateway, as any client does. */
+import type { Service } from '../src/client/service.ts'
+import type { AccessTokens } from '../src/trust/access-token.ts'
+import type { ActorAssertions } from '../src/trust/actor-assertion.ts'
+
+export type McpNeeds = {
+  /** Asked whose token it is, and nothing else. */
+  auth: Service
+  /** Every call of a core goes through it, under an actor assertion. */
+  gateway: Service
+  mcpUrl: URL
+  /** Where agents get their tokens. */
+  issuer: URL
+  /** `hosted`: nobody issues tokens for these endpoints, so API tokens are all they take. */
+  authMode: 'self' | 'hosted'
+  accessTokens: AccessTokens
+  actorAssertions: ActorAssertions
+  /** Exact origins of agents that run in a browser. */
+  allowedOrigins: readonly string[]
+  clock: () => Date
+  version: string
+  log: { warn(event: string, fields?: Record<string, unknown>): void }
+}
+
+/** Shared with the frame the server stands in, which writes the log line. */
+export type McpEnv = {
+  Variables: {
+    requestId: string
+    route: string
+    failure: unknown
+    caller: { userId: string; orgId: string; door: 'mcp' }
+  }
+}

@@ -1,0 +1,89 @@
+/** Where a client may have its answer sent: which addresses it may register, and which of them a request may name. */
+
+export type LoopbackPorts = 'portless' | 'exact' | 'any'
+
+/** No honest redirect comes near it. */
+const MAX_LENGTH = 2000
+
+/** What a URI is made of (RFC 3986 section 2) but `*`: no space, control or bidirectional character, no backslash. */
+const CHARACTERS = /^[\w\-.~:/?#[\]@!$&'()+,;=%]+$/
+
+/** They run or show what they carry instead of going somewhere; not even the operator's list may name one. */
+const NOT_A_PLACE = /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|ws|wss|ftp|mailto):/i
+
+/** RFC 8252 section 7.3, and `localhost`, because clients use it. Compared as written: nothing else means loopback. */
+const LOOPBACK =
+  /^http:\/\/(?<host>127\.0\.0\.1|\[::1\]|localhost)(?::(?<port>[1-9]\d{0,4}))?(?<rest>[/?].*)?$/s
+
+/** Why a client may not have this redirect URI, to be said after it; undefined when it may. */
+export function redirectUriProblem(uri: string, privateUris: readonly string[]): string | undefined {
+  if (uri.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`
+  if (uri.includes('*')) return 'must not contain a wildcard'
+  if (!CHARACTERS.test(uri)) return 'contains a character that no URI may contain'
+  if (uri.includes('#')) return 'must not have a fragment'
+  const url = URL.parse(uri)
+  if (!url) return 'is not an absolute URI'
+  if (NOT_A_PLACE.test(uri)) return 'has a scheme that cannot receive an answer'
+  switch (url.protocol) {
+    case 'https:':
+      return authorityProblem(uri, url)
+    case 'http:':
+      return LOOPBACK.test(uri) ? undefined : 'must be https, or http on 127.0.0.1, [::1] or localhost'
+    default:
+      return privateUris.includes(uri) ? undefined : 'has a private-use scheme that this server does not know'
+  }
+}
+
+/** The host must be written as it is read. `https:\\a`, `https:a`, `https://a@b`, `https://%61` and `https://1` are not. */
+function authorityProblem(uri: string, url: URL): string | undefined {
+  const written = /^https:\/\/(?<authority>[^/?]+)/i.exec(uri)?.groups?.authority?.toLowerCase()
+  if (written?.includes('@')) return 'must not name a user'
+  return written === url.host || written === `${url.host}:443` ? undefined : 'has an unusual host'
+}
+
+/**
+ * Byte for byte, as the contract has it. The exception is the port of a program on the user's own computer, which
+ * takes whichever is free (RFC 8252 section 7.3): a client that registered none may call back on any.
+ */
+export function redirectUriMatches(
+  registered: readonly string[],
+  value: string,
+  ports: LoopbackPorts,
+): boolean {
+  if (registered.includes(value)) return true
+  const asked = loopbackParts(value)
+  if (ports === 'exact' || !asked) return false
+  return registered.some((uri) => {
+    const known = loopbackParts(uri)
+    return (
+      known !== undefined &&
+      known.host === asked.host &&
+      known.rest === asked.rest &&
+      (ports === 'any' || known.port === undefined)
+    )
+  })
+}
+
+type LoopbackParts = { host?: string; port?: string; rest?: string }
+
+function loopbackParts(uri: string): LoopbackParts | undefined {
+  const parts: LoopbackParts | undefined = LOOPBACK.exec(uri)?.groups
+  return Number(parts?.port ?? 1) <= 65_535 ? parts : undefined
+}
+
+/** What a person is shown of a redirect URI: its host, or `cursor:` where only the computer knows who answers. */
+export function redirectHost(uri: string): string {
+  const { protocol, host } = new URL(uri)
+  return isWeb(protocol) ? host : protocol
+}
+
+/**
+ * Whether any program on the user's computer could receive the answer. Wider than what may be registered with http,
+ * because it decides who is warned and asked each time.
+ */
+export function isLoopbackRedirect(uri: string): boolean {
+  const { protocol, hostname } = new URL(uri)
+  return isWeb(protocol) && /^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost\.?)$/.test(hostname)
+}
+
+const isWeb = (protocol: string): boolean => protocol === 'https:' || protocol === 'http:'

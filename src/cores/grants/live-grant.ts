@@ -1,0 +1,83 @@
+/**
+ * Is this grant alive at this moment? One indexed query re-reads grant, client, membership, role, key epoch, the
+ * organization's own block and its agents switch, so that ending any of them acts on the next call.
+ */
+import type { Handle } from '../../../db/connect.ts'
+import { and, eq, gt, isNull, notExists, or, sql } from '../../../db/drizzle.ts'
+import {
+  memberships,
+  organizationClientBlocks,
+  organizations,
+  platformAccessGrants,
+  platformOauthClients,
+  users,
+} from '../../../db/schema.ts'
+import type { Clock } from '../needs.ts'
+
+export type LivenessNeeds = { readonly db: Handle; readonly clock: Clock; readonly keyEpoch: string }
+
+export async function findLiveGrant({ db, clock, keyEpoch }: LivenessNeeds, grantId: string) {
+  const now = clock()
+  const [found] = await db
+    .select({
+      grant: platformAccessGrants,
+      role: memberships.role,
+      user: { id: users.id, email: users.email, name: users.name },
+      organization: { id: organizations.id, name: organizations.name, slug: organizations.slug },
+    })
+    .from(platformAccessGrants)
+    .innerJoin(users, eq(users.id, platformAccessGrants.userId))
+    .innerJoin(organizations, eq(organizations.id, platformAccessGrants.orgId))
+    .innerJoin(
+      memberships,
+      and(
+        eq(memberships.orgId, platformAccessGrants.orgId),
+        eq(memberships.userId, platformAccessGrants.userId),
+      ),
+    )
+    .leftJoin(platformOauthClients, eq(platformOauthClients.clientId, platformAccessGrants.clientId))
+    .where(
+      and(
+        eq(platformAccessGrants.id, grantId),
+        isNull(platformAccessGrants.revokedAt),
+        gt(platformAccessGrants.expiresAt, now),
+        eq(platformAccessGrants.keyEpoch, keyEpoch),
+        eq(organizations.agentsEnabled, true),
+        // A registered client must still be there; a metadata document has no row unless it is blocked.
+        or(
+          and(
+            isNull(platformOauthClients.clientId),
+            eq(platformAccessGrants.clientKind, 'metadata_document'),
+          ),
+          and(
+            eq(platformOauthClients.isActive, true),
+            or(isNull(platformOauthClients.expiresAt), gt(platformOauthClients.expiresAt, now)),
+          ),
+        ),
+        notExists(
+          db
+            .select({ one: sql`1` })
+            .from(organizationClientBlocks)
+            .where(
+              and(
+                eq(organizationClientBlocks.orgId, platformAccessGrants.orgId),
+                eq(organizationClientBlocks.clientId, platformAccessGrants.clientId),
+              ),
+            ),
+        ),
+      ),
+    )
+  return found
+}
+
+/** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */
+const PRECISION_MS = 60_000
+
+export async function touchGrant(
+  { db, clock }: LivenessNeeds,
+  grant: { id: string; lastUsedAt: Date | null },
+): Promise<void> {
+  const now = clock()
+  if (grant.lastUsedAt !== null && now.getTime() - grant.lastUsedAt.getTime() < PRECISION_MS) return
+  await db.update(platformAccessGrants).set({ lastUsedAt: now }).where(eq(platformAccessGrants.id, grant.id))
+}

@@ -1,0 +1,55 @@
+/**
+ * The agents' access tokens, as the MCP server reads them: signed with JWT_SECRET alone, because that is the one
+ * secret it shares with the auth service. Good for exactly one resource.
+ */
+import * as z from 'zod'
+import { ScopeName, type Scope } from '../contracts/scopes.ts'
+import { hs256 } from './hs256.ts'
+
+export type AgentClaims = {
+  userId: string
+  orgId: string
+  clientId: string
+  grantId: string
+  scopes: Scope[]
+  expiresAt: Date
+}
+
+export type AccessTokens = ReturnType<typeof accessTokens>
+
+/** RFC 9068. */
+export const ACCESS_TOKEN_TYPE = 'at+jwt'
+
+const Claims = z.object({
+  sub: z.string(),
+  client_id: z.string(),
+  grant_id: z.string(),
+  org_id: z.string(),
+  scope: z.string(),
+  exp: z.number(),
+})
+
+export const accessTokens = (jwtSecretHex: string, issuer: string) => {
+  const key = new Uint8Array(Buffer.from(jwtSecretHex, 'hex'))
+  const readers = new Map<string, ReturnType<typeof hs256>>()
+  const readerFor = (audience: string) => {
+    const known = readers.get(audience) ?? hs256(key, { typ: ACCESS_TOKEN_TYPE, issuer, audience })
+    readers.set(audience, known)
+    return known
+  }
+  return {
+    async verify(token: string, audience: string, now: Date): Promise<AgentClaims | undefined> {
+      const claims = Claims.safeParse(await readerFor(audience).verify(token, now))
+      if (!claims.success) return undefined
+      const { sub, client_id, grant_id, org_id, scope, exp } = claims.data
+      return {
+        userId: sub,
+        orgId: org_id,
+        clientId: client_id,
+        grantId: grant_id,
+        scopes: scope.split(' ').filter((name) => ScopeName.safeParse(name).success) as Scope[],
+        expiresAt: new Date(exp * 1000),
+      }
+    },
+  }
+}

@@ -1,0 +1,401 @@
+/**
+ * Clients that others wrote, each from the first refused call to the last: discovery, registration or metadata
+ * document, approval, tokens, a tool, a refresh, and the end.
+ */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as modern from '@modelcontextprotocol/client'
+import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import * as oauth from 'oauth4webapi'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openHouse, type House } from '../support/agents.ts'
+import { freePort } from '../support/process.ts'
+
+const MCP_REMOTE = fileURLToPath(import.meta.resolve('mcp-remote/dist/proxy.js'))
+
+let house: House
+beforeAll(async () => {
+  house = await openHouse()
+})
+afterAll(() => house?.stop())
+
+// The OAuth library, which checks every answer against the RFCs
+
+/** The house is on loopback, without TLS. */
+const INSECURE = { [oauth.allowInsecureRequests]: true } as const
+
+describe('oauth4webapi', () => {
+  test('as a client that registers itself', async () => {
+    const { as } = await discover()
+    const registration = await oauth.dynamicClientRegistrationRequest(
+      as,
+      { client_name: 'A library', redirect_uris: ['https://app.test/back'] },
+      INSECURE,
+    )
+    const client = await oauth.processDynamicClientRegistrationResponse(registration)
+    await walkThrough(as, client, oauth.None(), 'https://app.test/back')
+  })
+
+  test('as a client with a metadata document, whose document is read once, at the authorization', async () => {
+    const { as } = await discover()
+    expect(as.client_id_metadata_document_supported).toBe(true)
+    const url = house.web.publish('/library.json', (client_id) => ({
+      client_id,
+      client_name: 'A library',
+      redirect_uris: ['http://127.0.0.1/back'],
+      token_endpoint_auth_method: 'none',
+    }))
+    const page = await walkThrough(as, { client_id: url }, oauth.None(), 'http://127.0.0.1:41999/back')
+    expect(page.words).toContain(`${new URL(url).host} asks for access`)
+    expect(house.web.asked(url)).toBe(1)
+  })
+
+  test('as ChatGPT does: a document with two methods and a key set, assertions signed with RS256', async () => {
+    const { as } = await discover()
+    const [own, foreign] = await Promise.all([newKey(), newKey()])
+    const keys = house.web.publish('/oauth/jwks.json', () => ({ keys: [own.jwk] }))
+    const url = house.web.publish('/oauth/client.json', (client_id) => ({
+      client_id,
+      client_uri: 'https://client.test/',
+      client_name: 'ChatGPT',
+      redirect_uris: ['https://client.test/connector_platform_oauth_redirect'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      token_endpoint_auth_signing_alg: 'RS256',
+      jwks_uri: keys,
+    }))
+    const back = 'https://client.test/connector_platform_oauth_redirect'
+    const client = { client_id: url }
+    const signed = oauth.PrivateKeyJwt({ key: own.privateKey, kid: own.jwk.kid })
+    await walkThrough(as, client, signed, back)
+
+    const { code, verifier } = await authorize(as, client, back)
+    for (const impostor of [
+      oauth.None(),
+      oauth.PrivateKeyJwt({ key: foreign.privateKey, kid: own.jwk.kid }),
+    ]) {
+      const refused = await oauth.authorizationCodeGrantRequest(as, client, impostor, code, back, verifier, {
+        ...INSECURE,
+      })
+      expect(refused.status).toBe(401)
+      expect(await refused.json()).toMatchObject({ error: 'invalid_client' })
+    }
+  })
+
+  async function discover() {
+    const refused = await fetch(house.platform, { method: 'POST' })
+    const challenge = refused.headers.get('www-authenticate') ?? ''
+    expect(refused.status).toBe(401)
+    expect(challenge).toContain(
+      `resource_metadata="${house.origin}/.well-known/oauth-protected-resource/platform"`,
+    )
+    const platform = new URL(house.platform)
+    const resource = await oauth.processResourceDiscoveryResponse(
+      platform,
+      await oauth.resourceDiscoveryRequest(platform, INSECURE),
+    )
+    const issuer = new URL(resource.authorization_servers![0]!)
+    const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...INSECURE })
+    return { resource, as: await oauth.processDiscoveryResponse(issuer, found) }
+  }
+
+  async function authorize(as: oauth.AuthorizationServer, client: oauth.Client, redirectUri: string) {
+    const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
+    const url = new URL(as.authorization_endpoint!)
+    url.search = new URLSearchParams({
+      client_id: client.client_id,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'data:read maintenance:read',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      resource: house.platform,
+    }).toString()
+    const { page, answer } = await house.approve(url)
+    expect(answer.href.startsWith(`${redirectUri}?`)).toBe(true)
+    return { page, verifier, code: oauth.validateAuthResponse(as, client, answer, state) }
+  }
+
+  async function walkThrough(
+    as: oauth.AuthorizationServer,
+    client: oauth.Client,
+    auth: oauth.ClientAuth,
+    redirectUri: string,
+  ) {
+    const { page, code, verifier } = await authorize(as, client, redirectUri)
+    const first = await oauth.processAuthorizationCodeResponse(
+      as,
+      client,
+      await oauth.authorizationCodeGrantRequest(as, client, auth, code, redirectUri, verifier, {
+        ...INSECURE,
+        additionalParameters: { resource: house.platform },
+      }),
+    )
+    expect(await whoAmI(first.access_token)).toMatchObject({
+      user: { email: house.org.owner.email },
+      organization: { id: house.org.id },
+      scopes: ['data:read', 'maintenance:read'],
+      client: client.client_id,
+    })
+    const refresh = (token: string) =>
+      oauth.refreshTokenGrantRequest(as, client, auth, token, {
+        ...INSECURE,
+        additionalParameters: { resource: house.platform },
+      })
+    const second = await oauth.processRefreshTokenResponse(as, client, await refresh(first.refresh_token!))
+    expect(second.refresh_token).not.toBe(first.refresh_token)
+    expect(await whoAmI(second.access_token)).toMatchObject({ client: client.client_id })
+
+    const revoked = await oauth.revocationRequest(as, client, auth, second.refresh_token!, INSECURE)
+    await oauth.processRevocationResponse(revoked)
+    await expect(whoAmI(second.access_token)).rejects.toBeInstanceOf(oauth.WWWAuthenticateChallengeError)
+    expect(await (await refresh(second.refresh_token!)).json()).toMatchObject({ error: 'invalid_grant' })
+    return page
+  }
+
+  async function whoAmI(token: string): Promise<unknown> {
+    const headers = new Headers({ 'content-type': 'application/json', accept: 'application/json' })
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami', arguments: {} } }
+    const response = await oauth.protectedResourceRequest(
+      token,
+      'POST',
+      new URL(house.platform),
+      headers,
+      JSON.stringify(call),
+      INSECURE,
+    )
+    return saidBy(((await response.json()) as { result: unknown }).result)
+  }
+})
+
+// The two generations of the official client
+
+describe.each([
+  ['2026-07-28', modernClient],
+  ['2025-11-25', legacyClient],
+])('the official client of %s', (era, connect) => {
+  test('registers itself', () => walkThrough({}))
+
+  test('names a metadata document', async () => {
+    const clientMetadataUrl = house.web.publish(`/sdk-${era}.json`, (client_id) => ({
+      client_id,
+      ...METADATA,
+      redirect_uris: ['http://127.0.0.1/callback'],
+    }))
+    await walkThrough({ clientMetadataUrl })
+    expect(house.web.asked(clientMetadataUrl)).toBe(1)
+  })
+
+  async function walkThrough(given: { clientMetadataUrl?: string }) {
+    const memory = newMemory(given)
+    const refused = connect(memory)
+    await expect(refused.open()).rejects.toThrow(/unauthorized/i)
+    const { answer } = await house.approve(memory.sentTo()!)
+    await refused.finish(answer)
+    if (given.clientMetadataUrl) expect(memory.clientId()).toBe(given.clientMetadataUrl)
+    else expect(memory.clientId()).toMatch(/^dcr_/)
+
+    const client = connect(memory)
+    await client.open()
+    expect(client.version()).toBe(era)
+    expect(await client.whoAmI()).toMatchObject({
+      user: { email: house.org.owner.email },
+      client: memory.clientId(),
+    })
+
+    const before = memory.tokens()!
+    memory.spoilAccessToken()
+    expect(await client.whoAmI()).toMatchObject({ organization: { id: house.org.id } })
+    expect(memory.tokens()!.refresh_token).not.toBe(before.refresh_token)
+    expect(memory.tokens()!.access_token).not.toBe(before.access_token)
+
+    const asked = memory.sentTo()
+    await house.disconnect(memory.clientId()!)
+    await expect(client.whoAmI()).rejects.toThrow(/unauthorized/i)
+    // It knows what to do: the person is asked again.
+    expect(memory.sentTo()).not.toBe(asked)
+  }
+})
+
+const REDIRECT = 'http://127.0.0.1:41998/callback'
+const METADATA = {
+  client_name: 'Official client',
+  redirect_uris: [REDIRECT],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+}
+
+type Tokens = { access_token: string; refresh_token?: string; token_type: string }
+type Memory = ReturnType<typeof newMemory>
+
+/** What a client keeps, in the shape both generations ask for. */
+function newMemory({ clientMetadataUrl }: { clientMetadataUrl?: string }) {
+  let information: { client_id: string } | undefined
+  let tokens: Tokens | undefined
+  let verifier = ''
+  let sentTo: URL | undefined
+  return {
+    sentTo: () => sentTo,
+    clientId: () => information?.client_id,
+    tokens: () => tokens,
+    spoilAccessToken: () => void (tokens = { ...tokens!, access_token: 'expired' }),
+    provider: {
+      redirectUrl: REDIRECT,
+      ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
+      clientMetadata: METADATA,
+      state: () => 'a state',
+      clientInformation: () => information,
+      saveClientInformation: (given: { client_id: string }) => void (information = given),
+      tokens: () => tokens,
+      saveTokens: (given: Tokens) => void (tokens = given),
+      redirectToAuthorization: (url: URL) => void (sentTo = url),
+      saveCodeVerifier: (given: string) => void (verifier = given),
+      codeVerifier: () => verifier,
+      invalidateCredentials(what: string) {
+        if (what === 'all' || what === 'tokens') tokens = undefined
+        if (what === 'all' || what === 'client') information = undefined
+      },
+    },
+  }
+}
+
+function modernClient({ provider }: Memory) {
+  let discovery: modern.OAuthDiscoveryState | undefined
+  const authProvider = {
+    ...provider,
+    saveDiscoveryState: (given: modern.OAuthDiscoveryState) => void (discovery = given),
+    discoveryState: () => discovery,
+  }
+  const transport = new modern.StreamableHTTPClientTransport(new URL(house.platform), { authProvider })
+  const client = new modern.Client(
+    { name: 'official', version: '0' },
+    { versionNegotiation: { mode: 'auto' } },
+  )
+  onTestFinished(() => client.close())
+  return {
+    open: () => client.connect(transport),
+    finish: (answer: URL) => transport.finishAuth(answer.searchParams),
+    version: () => client.getNegotiatedProtocolVersion(),
+    whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
+  }
+}
+
+function legacyClient({ provider }: Memory) {
+  const transport = new LegacyTransport(new URL(house.platform), { authProvider: provider })
+  const client = new LegacyClient({ name: 'official', version: '0' })
+  onTestFinished(() => client.close())
+  return {
+    // Its own types do not agree with exactOptionalPropertyTypes.
+    open: () => client.connect(transport as Parameters<typeof client.connect>[0]),
+    finish: (answer: URL) => transport.finishAuth(answer.searchParams.get('code')!),
+    version: () => transport.protocolVersion,
+    whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
+  }
+}
+
+// The bridge for clients that only know standard input and output
+
+describe('mcp-remote', () => {
+  test('registers itself', () => walkThrough([]))
+
+  test('names a metadata document', async () => {
+    const url = house.web.publish('/remote.json', (client_id) => ({
+      client_id,
+      client_name: 'mcp-remote',
+      redirect_uris: ['http://localhost/oauth/callback'],
+      token_endpoint_auth_method: 'none',
+    }))
+    await walkThrough(['--client-metadata-url', url, '--protocol', 'auto'])
+    // Once at each of its two authorizations.
+    expect(house.web.asked(url)).toBe(2)
+  })
+
+  async function walkThrough(options: readonly string[]) {
+    const home = await mkdtemp(join(tmpdir(), 'svc-mcp-remote-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    const port = await freePort()
+    const client = await openBridge(home, port, options)
+    const first = await client.whoAmI()
+    expect(first).toMatchObject({ user: { email: house.org.owner.email } })
+    await client.close()
+
+    // Started again with a token that has run out, it renews it and asks nobody.
+    const before = await spoilAccessToken(home)
+    const again = await openBridge(home, port, options)
+    const { client: clientId } = (await again.whoAmI()) as { client: string }
+    expect(again.wasAsked()).toBe(false)
+    expect((await keptTokens(home)).tokens.refresh_token).not.toBe(before)
+
+    // Disconnected it opens the browser, in which our person approves once more.
+    await house.disconnect(clientId)
+    expect(await again.whoAmI()).toMatchObject({ client: clientId })
+    expect(again.wasAsked()).toBe(true)
+    await house.disconnect(clientId)
+  }
+
+  async function keptTokens(home: string) {
+    const file = (await readdir(home, { recursive: true })).find((name) => name.endsWith('_tokens.json'))
+    const path = join(home, file ?? 'no tokens were kept')
+    return { path, tokens: JSON.parse(await readFile(path, 'utf8')) as Tokens }
+  }
+
+  async function spoilAccessToken(home: string) {
+    const { path, tokens } = await keptTokens(home)
+    await writeFile(path, JSON.stringify({ ...tokens, access_token: 'expired' }))
+    return tokens.refresh_token
+  }
+
+  async function openBridge(home: string, port: number, options: readonly string[]) {
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [MCP_REMOTE, house.platform, String(port), ...options],
+      // No browser can be found there.
+      env: { PATH: home, HOME: home, MCP_REMOTE_CONFIG_DIR: home },
+      stderr: 'pipe',
+    })
+    let said = ''
+    let browser: Promise<unknown> | undefined
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+      const [address] = /^http:\S+\/oauth\/authorize\?\S+(?=\n)/m.exec(said) ?? []
+      if (address !== undefined) browser ??= house.approve(address).then(({ answer }) => fetch(answer))
+    })
+    const client = new LegacyClient({ name: 'bridged', version: '0' })
+    onTestFinished(() => client.close())
+    await client.connect(transport).catch((error: unknown) => {
+      throw new Error(`mcp-remote did not connect: ${said}`, { cause: error })
+    })
+    return {
+      wasAsked: () => browser !== undefined,
+      whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
+      close: () => client.close(),
+    }
+  }
+})
+
+/** A tool's answer is one text of JSON. */
+function saidBy(result: unknown): unknown {
+  const { content, isError } = result as { content: { text: string }[]; isError?: boolean }
+  if (isError) throw new Error(content[0]?.text)
+  return JSON.parse(content[0]?.text ?? '')
+}
+
+async function newKey() {
+  const algorithm = {
+    name: 'RSASSA-PKCS1-v1_5',
+    hash: 'SHA-256',
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+  }
+  const { privateKey, publicKey } = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const { n, e, kty } = await crypto.subtle.exportKey('jwk', publicKey)
+  return { privateKey, jwk: { n, e, kty, kid: 'one', alg: 'RS256', use: 'sig' } }
+}

@@ -1,0 +1,304 @@
+/** An assistant as people run them: registers, sends its person to the pages, keeps tokens, refreshes, calls tools. */
+import { createHash, randomBytes } from 'node:crypto'
+import { platformOauthClients } from '../../db/schema.ts'
+import type { Resource } from '../../src/contracts/scopes.ts'
+import { listen } from '../../src/listener.ts'
+import type { Overrides } from '../../src/system.ts'
+import { newDatabase } from './database.ts'
+import { PASSWORD, unique, type Person } from './make.ts'
+import { freePort } from './process.ts'
+import { startSystem, type TestSystem } from './system.ts'
+import { formOn, newWalker, type Page, type Walker } from './walker.ts'
+
+/** A system behind a real socket: the authorization server is reached no other way. */
+export type House = TestSystem & { readonly origin: string }
+
+export async function openHouse(
+  env: Record<string, string> = {},
+  overrides: Overrides & { withMail?: boolean; ownDatabase?: boolean } = {},
+): Promise<House> {
+  const { ownDatabase, ...rest } = overrides
+  const own = ownDatabase ? await newDatabase() : undefined
+  const port = env.PORT ?? String(await freePort())
+  const settings = {
+    PORT: port,
+    SVC_SERVICES: 'api-gateway,auth-service,mcp-server',
+    // Every assistant and every browser comes from an address of its own, as behind a real proxy.
+    TRUSTED_PROXIES: '127.0.0.1',
+    STOP_SECONDS: '0',
+    ...env,
+  }
+  const system = await startSystem(settings, {
+    ...rest,
+    ...(own && { connection: { ...own, close: async () => {} } }),
+  })
+  const listening = await listen(system.system)
+  return {
+    ...system,
+    ...(own && { db: own.db }),
+    origin: `http://localhost:${port}`,
+    async stop() {
+      await listening.stop()
+      await system.stop()
+      await own?.close()
+    },
+  }
+}
+
+/** What stands on the wire. */
+export type Said = {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly body: Record<string, unknown>
+}
+
+async function said(response: Response): Promise<Said> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') ?? false
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {},
+  }
+}
+
+export const newAddress = (): string => `2001:db8::${randomBytes(2).toString('hex')}`
+
+export async function register(
+  house: Pick<House, 'origin'>,
+  metadata: Record<string, unknown>,
+  address = newAddress(),
+): Promise<Said> {
+  const headers = { 'content-type': 'application/json', 'x-forwarded-for': address }
+  return said(
+    await fetch(`${house.origin}/oauth/register`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(metadata),
+    }),
+  )
+}
+
+export type Client = { readonly clientId: string; readonly redirectUri: string }
+
+export const LOOPBACK = 'http://127.0.0.1:8472/callback'
+
+/** A row as an operator writes it: no limits apply, so that tests do not meet in them. */
+export async function preRegistered(
+  system: Pick<TestSystem, 'db' | 'clock'>,
+  metadata: Record<string, unknown> = {},
+): Promise<Client> {
+  const clientId = unique('client')
+  const whole = { redirect_uris: [LOOPBACK], client_name: 'An assistant', ...metadata }
+  await system.db.insert(platformOauthClients).values({
+    clientId,
+    kind: 'pre_registered',
+    metadata: whole,
+    createdAt: system.clock.now(),
+  })
+  return { clientId, redirectUri: whole.redirect_uris[0]! }
+}
+
+/** Parameters over or instead of the usual ones; undefined leaves one out. */
+type Params = Record<string, string | undefined>
+
+export type AuthorizationRequest = {
+  readonly url: URL
+  readonly verifier: string
+  readonly redirectUri: string
+}
+
+export type Tokens = {
+  readonly access: string
+  readonly refresh: string
+  readonly scope: string
+  readonly grantId: string
+  readonly claims: Record<string, unknown>
+}
+
+export type Choices = { organization?: string; scopes?: readonly string[]; decision?: 'approve' | 'deny' }
+
+export type Assistant = ReturnType<typeof newAssistant>
+
+/** `authenticate` says what a token request carries so that the server knows its client. */
+export type Authenticate = () =>
+  | Promise<{ fields?: Record<string, string>; headers?: Record<string, string> }>
+  | { fields?: Record<string, string>; headers?: Record<string, string> }
+
+export function newAssistant(
+  house: House,
+  { clientId, redirectUri }: Client,
+  authenticate: Authenticate = () => ({ fields: { client_id: clientId } }),
+) {
+  const address = newAddress()
+
+  function request(params: Params = {}): AuthorizationRequest {
+    const verifier = randomBytes(32).toString('base64url')
+    const asked: Params = {
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      state: 'a state',
+      ...params,
+    }
+    const url = new URL('/oauth/authorize', house.origin)
+    for (const [name, value] of Object.entries(asked)) {
+      if (value !== undefined) url.searchParams.set(name, value)
+    }
+    return { url, verifier, redirectUri: asked.redirect_uri ?? redirectUri }
+  }
+
+  async function post(path: string, fields: Params): Promise<Said> {
+    const known = await authenticate()
+    const body = new URLSearchParams()
+    for (const [name, value] of Object.entries({ ...known.fields, ...fields })) {
+      if (value !== undefined) body.set(name, value)
+    }
+    const headers = { 'x-forwarded-for': address, ...known.headers }
+    return said(await fetch(new URL(path, house.origin), { method: 'POST', headers, body }))
+  }
+
+  const exchange = (
+    code: string,
+    { verifier, redirectUri: at }: AuthorizationRequest,
+    changes: Params = {},
+  ) =>
+    post('/oauth/token', {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: at,
+      code_verifier: verifier,
+      ...changes,
+    })
+
+  /** The answer that arrives at the redirect, after the person decided; the page itself where nothing is sent. */
+  async function ask(
+    person: Person,
+    params: Params = {},
+    choices: Choices = {},
+    walker: Walker = newWalker(house, { overSockets: true }),
+  ): Promise<{ asked: AuthorizationRequest; back: URL; page: Page }> {
+    const asked = request(params)
+    let page = await arrive(house, walker, person, asked.url)
+    if (!page.location) page = await decide(house, walker, page, choices)
+    if (!page.location) throw new Error(`No answer (${page.status}): ${page.words}`)
+    return { asked, back: page.location, page }
+  }
+
+  return {
+    clientId,
+    request,
+    ask,
+    exchange,
+    /** From nothing to tokens. */
+    async connect(
+      person: Person,
+      params: Params = {},
+      choices: Choices = {},
+      walker?: Walker,
+    ): Promise<Tokens> {
+      const { asked, back } = await ask(person, params, choices, walker)
+      const code = back.searchParams.get('code')
+      if (code === null) throw new Error(`No code: ${back.href}`)
+      return tokensIn(await exchange(code, asked))
+    },
+    refresh: (token: string, changes: Params = {}) =>
+      post('/oauth/token', { grant_type: 'refresh_token', refresh_token: token, ...changes }),
+    revoke: (token: string) => post('/oauth/revoke', { token }),
+  }
+}
+
+export function tokensIn({ status, text, body }: Said): Tokens {
+  if (status !== 200) throw new Error(`No tokens (${status}): ${text}`)
+  const { access_token, refresh_token, scope } = body as Record<string, string>
+  const claims = JSON.parse(Buffer.from(access_token!.split('.')[1]!, 'base64url').toString()) as Record<
+    string,
+    unknown
+  >
+  return {
+    access: access_token!,
+    refresh: refresh_token!,
+    scope: scope!,
+    grantId: String(claims.grant_id),
+    claims,
+  }
+}
+
+const isOurs = (house: House) => (url: URL) => url.origin === house.origin
+
+/** Opens the authorization page and signs in if asked to; stops at the consent page or at the redirect away. */
+export async function arrive(house: House, walker: Walker, person: Person, url: URL): Promise<Page> {
+  const leaves = (to: URL) => !isOurs(house)(to)
+  const page = await walker.follow(await walker.open(url), leaves)
+  if (!page.forms.some(({ button }) => button === 'Sign in')) return page
+  const filled = { email: person.email, password: PASSWORD }
+  return walker.follow(await walker.submit(page, 'Sign in', filled), leaves)
+}
+
+export const isConsent = (page: Page): boolean => page.forms.some(({ button }) => button === 'Allow')
+
+/** Values of the boxes with this name, and those that are ticked. */
+export function boxes(page: Page, name: string): { all: string[]; ticked: string[] } {
+  const found = [...page.text.matchAll(/<input type="(?:radio|checkbox)"[^>]*>/g)].filter(([tag]) =>
+    tag.includes(`name="${name}"`),
+  )
+  const valueOf = (tag: string) => /value="([^"]*)"/.exec(tag)![1]!
+  return {
+    all: found.map(([tag]) => valueOf(tag)),
+    ticked: found.filter(([tag]) => /\schecked\b/.test(tag)).map(([tag]) => valueOf(tag)),
+  }
+}
+
+/** Decides as the page proposes unless told otherwise, and goes where that leads, up to the redirect away. */
+export async function decide(
+  house: House,
+  walker: Walker,
+  page: Page,
+  { organization, scopes, decision = 'approve' }: Choices = {},
+): Promise<Page> {
+  const fields: [string, string][] = [
+    ['form', formOn(page, 'Allow').fields.form ?? ''],
+    ['organization', organization ?? boxes(page, 'organization').ticked[0] ?? ''],
+    ...(scopes ?? boxes(page, 'scope').ticked).map((scope): [string, string] => ['scope', scope]),
+    ['decision', decision],
+  ]
+  return walker.follow(await walker.send(page, 'Allow', fields), (to) => !isOurs(house)(to))
+}
+
+export type WhoAmI = {
+  user: { id: string }
+  organization: { id: string }
+  role: string
+  scopes: string[]
+  client: string | null
+}
+
+/** Calls the tool whoami; `who` is there when it was let in. */
+export async function whoami(
+  house: Pick<House, 'origin'>,
+  token: string | undefined,
+  resource: Resource = 'platform',
+): Promise<{ status: number; challenge: string | null; who: WhoAmI | undefined }> {
+  const response = await fetch(`${house.origin}/${resource}`, {
+    method: 'POST',
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      'content-type': 'application/json',
+      accept: 'application/json',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'whoami', arguments: {} },
+    }),
+  })
+  const { status, headers, body } = await said(response)
+  const result = body.result as { content: { text: string }[]; isError?: boolean } | undefined
+  const who = result && !result.isError ? (JSON.parse(result.content[0]!.text) as WhoAmI) : undefined
+  return { status, challenge: headers.get('www-authenticate'), who }
+}

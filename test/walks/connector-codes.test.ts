@@ -1,0 +1,256 @@
+/** From the authorization page to a token: PKCE, single-use codes, resources, scopes, and the issuer in every answer. */
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
+import { DEFAULT_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
+import {
+  arrive,
+  boxes,
+  isConsent,
+  LOOPBACK,
+  newAssistant,
+  openHouse,
+  preRegistered,
+  tokensIn,
+  whoami,
+  type Assistant,
+  type House,
+} from '../support/assistant.ts'
+import { makeOrganization, type Org } from '../support/make.ts'
+import { newWalker } from '../support/walker.ts'
+
+let house: House
+let org: Org
+let assistant: Assistant
+beforeAll(async () => {
+  house = await openHouse()
+  org = await makeOrganization(house)
+})
+beforeEach(async () => void (assistant = newAssistant(house, await preRegistered(house))))
+afterAll(() => house.stop())
+
+/** What the client hears without anybody being asked. */
+async function heard(params: Record<string, string | undefined>): Promise<URLSearchParams> {
+  const { location, status, words } = await newWalker(house, { overSockets: true }).open(
+    assistant.request(params).url,
+  )
+  if (!location?.href.startsWith(LOOPBACK)) throw new Error(`Nothing was sent (${status}): ${words}`)
+  return location.searchParams
+}
+
+/** Threat: a stolen or injected code. */
+describe('PKCE', () => {
+  const verifier = randomBytes(32).toString('base64url')
+  test.each([
+    ['without a challenge', { code_challenge: undefined, code_challenge_method: undefined }],
+    ['plain', { code_challenge: verifier, code_challenge_method: 'plain' }],
+    ['with a challenge but no method', { code_challenge: verifier, code_challenge_method: undefined }],
+    ['with another digest', { code_challenge: verifier, code_challenge_method: 'S512' }],
+    ['with a challenge that is too short', { code_challenge: 'abc' }],
+  ])('%s is refused, to the client and with our name', async (_how, params) => {
+    expect(Object.fromEntries(await heard(params))).toMatchObject({
+      error: 'invalid_request',
+      state: 'a state',
+      iss: house.origin,
+    })
+  })
+})
+
+describe('a code', () => {
+  test('comes back with the state and our name, and is good for one exchange', async () => {
+    const { asked, back } = await assistant.ask(org.owner)
+    expect(back.href.startsWith(`${LOOPBACK}?`)).toBe(true)
+    expect(Object.fromEntries(back.searchParams)).toEqual({
+      code: expect.any(String),
+      state: 'a state',
+      iss: house.origin,
+    })
+    const answer = await assistant.exchange(back.searchParams.get('code')!, asked)
+    expect(answer.body).toEqual({
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: CONNECTOR_SECONDS.accessToken,
+      scope: DEFAULT_SCOPES.platform.join(' '),
+    })
+    expect(answer.headers.get('cache-control')).toContain('no-store')
+    expect((await whoami(house, tokensIn(answer).access)).who).toMatchObject({
+      user: { id: org.owner.userId },
+      organization: { id: org.id },
+      role: 'owner',
+      scopes: DEFAULT_SCOPES.platform,
+      client: assistant.clientId,
+    })
+  })
+
+  /** Threat: code replay; the access token already made from it must die as well. */
+  test('that comes a second time ends everything that came of it', async () => {
+    const { asked, back } = await assistant.ask(org.owner)
+    const code = back.searchParams.get('code')!
+    const tokens = tokensIn(await assistant.exchange(code, asked))
+    expect((await whoami(house, tokens.access)).status).toBe(200)
+    expect(await assistant.exchange(code, asked)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    })
+    expect((await whoami(house, tokens.access)).status).toBe(401)
+    expect(await assistant.refresh(tokens.refresh)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    })
+    const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'grant.reused', limit: 1 })
+    expect(audit).toMatchObject([{ action: 'grant.reused', subject: 'An assistant' }])
+  })
+
+  test('that comes six times at once is exchanged once at most, and nothing of it lives on', async () => {
+    const { asked, back } = await assistant.ask(org.owner)
+    const code = back.searchParams.get('code')!
+    const answers = await Promise.all(Array.from({ length: 6 }, () => assistant.exchange(code, asked)))
+    const good = answers.filter(({ status }) => status === 200)
+    expect(good.length).toBeLessThanOrEqual(1)
+    for (const { body, status } of answers) {
+      if (status !== 200) expect([status, body.error]).toEqual([400, 'invalid_grant'])
+    }
+    for (const answer of good) {
+      expect((await whoami(house, tokensIn(answer).access)).status).toBe(401)
+      expect((await assistant.refresh(tokensIn(answer).refresh)).status).toBe(400)
+    }
+  })
+
+  test('is bound to client, redirect and verifier; who guesses does not spoil it', async () => {
+    const { asked, back } = await assistant.ask(org.owner)
+    const code = back.searchParams.get('code')!
+    const other = newAssistant(house, await preRegistered(house))
+    const refused = { status: 400, body: { error: 'invalid_grant' } }
+    expect(await other.exchange(code, asked)).toMatchObject(refused)
+    expect(await assistant.exchange(code, asked, { redirect_uri: `${LOOPBACK}/` })).toMatchObject(refused)
+    expect(await assistant.exchange(code, asked, { redirect_uri: undefined })).toMatchObject({ status: 400 })
+    const wrong = randomBytes(32).toString('base64url')
+    expect(await assistant.exchange(code, asked, { code_verifier: wrong })).toMatchObject(refused)
+    const challenge = createHash('sha256').update(asked.verifier).digest('base64url')
+    expect(await assistant.exchange(code, asked, { code_verifier: challenge })).toMatchObject(refused)
+    expect(await assistant.exchange(code, asked, { code_verifier: undefined })).toMatchObject({ status: 400 })
+    expect((await assistant.exchange(code, asked)).status).toBe(200)
+  })
+
+  test('is good for a minute', async () => {
+    const { asked, back } = await assistant.ask(org.owner)
+    house.clock.advance(CONNECTOR_SECONDS.code + 1)
+    expect(await assistant.exchange(back.searchParams.get('code')!, asked)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    })
+  })
+})
+
+describe('resources', () => {
+  const spellings: [string, 'platform' | 'notifications', (origin: string) => string | undefined][] = [
+    ['none', 'platform', () => undefined],
+    ['the address', 'platform', (origin) => `${origin}/platform`],
+    ['a slash at the end', 'platform', (origin) => `${origin}/platform/`],
+    [
+      'capitals',
+      'platform',
+      (origin) => `${origin}/platform`.replace('http://localhost', 'HTTP://LOCALHOST'),
+    ],
+    ['the bare origin', 'platform', (origin) => origin],
+    ['the bare origin with a slash', 'platform', (origin) => `${origin}/`],
+    ['the address', 'notifications', (origin) => `${origin}/notifications`],
+    ['a slash at the end', 'notifications', (origin) => `${origin}/notifications/`],
+  ]
+  test.each(spellings)('%s means /%s, and the token is for that alone', async (_how, resource, spell) => {
+    const spelled = spell(house.origin)
+    const { asked, back } = await assistant.ask(org.owner, { resource: spelled })
+    // RFC 8707, 2.2: clients name it again at the token endpoint.
+    const answer = await assistant.exchange(back.searchParams.get('code')!, asked, { resource: spelled })
+    const tokens = tokensIn(answer)
+    expect(tokens.claims).toMatchObject({ aud: `${house.origin}/${resource}`, iss: house.origin })
+    const other = RESOURCES.find((one) => one !== resource)!
+    expect((await whoami(house, tokens.access, resource)).status).toBe(200)
+    expect((await whoami(house, tokens.access, other)).status).toBe(401)
+    const again = tokensIn(await assistant.refresh(tokens.refresh, { resource: spelled }))
+    expect([again.claims.aud, again.scope]).toEqual([tokens.claims.aud, tokens.scope])
+    expect((await whoami(house, again.access, other)).status).toBe(401)
+  })
+
+  test('an empty one is like none', async () => {
+    expect((await assistant.connect(org.owner, { resource: '' })).claims.aud).toBe(`${house.origin}/platform`)
+  })
+
+  test.each([
+    'https://evil.example/platform',
+    '/other',
+    '/platform#here',
+    '/platform?x=1',
+    '/Platform',
+    'nonsense',
+  ])('%s is refused as invalid_target', async (spelled) => {
+    const resource = spelled.startsWith('/') ? house.origin + spelled : spelled
+    const answer = await heard({ resource })
+    expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_target', house.origin])
+  })
+
+  /** Only one is shown and approved; a token for the other would be for what nobody saw. */
+  test('two at once are refused', async () => {
+    const both = assistant.request({ resource: `${house.origin}/platform` })
+    both.url.searchParams.append('resource', `${house.origin}/notifications`)
+    const { location } = await newWalker(house, { overSockets: true }).open(both.url)
+    expect(location?.searchParams.get('error')).toBe('invalid_target')
+  })
+
+  test('a code for one gives no token for the other', async () => {
+    const { asked, back } = await assistant.ask(org.owner, { resource: `${house.origin}/platform` })
+    const resource = `${house.origin}/notifications`
+    expect(await assistant.exchange(back.searchParams.get('code')!, asked, { resource })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_target' },
+    })
+  })
+})
+
+describe('scopes', () => {
+  const platform = DEFAULT_SCOPES.platform
+  test.each([
+    ['none', 'platform', undefined, platform, platform],
+    ['an empty one', 'platform', '', platform, platform],
+    ['only unknown ones', 'platform', 'openid profile', platform, platform],
+    ['only offline_access', 'platform', 'offline_access', platform, platform],
+    ['those of the other endpoint', 'platform', 'notifications:read', platform, platform],
+    ['some and unknown ones', 'platform', 'data:read mcp:tools offline_access', ['data:read'], ['data:read']],
+    ['writing', 'platform', 'maintenance:run data:read', ['data:read', 'maintenance:run'], ['data:read']],
+    ['none', 'notifications', undefined, DEFAULT_SCOPES.notifications, DEFAULT_SCOPES.notifications],
+  ] as const)('%s at /%s', async (_what, resource, scope, offered, ticked) => {
+    const asked = { resource: `${house.origin}/${resource}`, scope }
+    const walker = newWalker(house, { overSockets: true })
+    const page = await arrive(house, walker, org.owner, assistant.request(asked).url)
+    expect(isConsent(page)).toBe(true)
+    expect(boxes(page, 'scope')).toEqual({ all: offered, ticked })
+    const tokens = await assistant.connect(org.owner, asked)
+    expect(tokens.scope.split(' ').filter((name) => name !== 'offline_access')).toEqual(ticked)
+    expect((await whoami(house, tokens.access, resource)).who?.scopes).toEqual(ticked)
+  })
+
+  test('that the person did not tick, or that nobody asked for, are not granted', async () => {
+    const tokens = await assistant.connect(
+      org.owner,
+      { scope: 'data:read maintenance:read maintenance:run' },
+      { scopes: ['maintenance:run', 'maintenance:admin', 'notifications:read'] },
+    )
+    expect(tokens.scope).toBe('maintenance:run')
+    expect((await whoami(house, tokens.access)).who?.scopes).toEqual(['maintenance:run'])
+    const wider = await assistant.refresh(tokens.refresh, { scope: 'maintenance:run maintenance:admin' })
+    expect(wider).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
+  })
+})
+
+/** Threat: mix-up; a client must be able to tell whose answer it holds, errors included. */
+test('a refusal by the person comes back with state and issuer, and gives nothing', async () => {
+  const { back } = await assistant.ask(org.owner, {}, { decision: 'deny' })
+  expect(Object.fromEntries(back.searchParams)).toMatchObject({
+    error: 'access_denied',
+    state: 'a state',
+    iss: house.origin,
+  })
+  expect(back.searchParams.has('code')).toBe(false)
+})

@@ -1,0 +1,170 @@
+/** How an assistant finds its way in: discovery, protected-resource metadata, challenges, and CORS for browser clients. */
+import { request as httpRequest } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
+import { openHouse, whoami, type House } from '../support/assistant.ts'
+
+let house: House
+beforeAll(async () => void (house = await openHouse()))
+afterAll(() => house.stop())
+
+const getJson = async (path: string) =>
+  (await (await fetch(house.origin + path)).json()) as Record<string, unknown>
+
+describe.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(
+  '%s',
+  (path) => {
+    test('names the issuer byte for byte, our endpoints, and only what we support', async () => {
+      const { origin } = house
+      expect(await getJson(path)).toEqual({
+        issuer: origin,
+        authorization_endpoint: `${origin}/oauth/authorize`,
+        token_endpoint: `${origin}/oauth/token`,
+        registration_endpoint: `${origin}/oauth/register`,
+        revocation_endpoint: `${origin}/oauth/revoke`,
+        jwks_uri: `${origin}/oauth/jwks`,
+        response_types_supported: ['code'],
+        response_modes_supported: ['query'],
+        grant_types_supported: ['authorization_code', 'refresh_token'],
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: expect.toSatisfy(
+          (methods: string[]) =>
+            methods.toSorted().join() === 'client_secret_basic,client_secret_post,none,private_key_jwt',
+        ),
+        token_endpoint_auth_signing_alg_values_supported: ['ES256', 'EdDSA', 'RS256', 'PS256'],
+        scopes_supported: [...RESOURCE_SCOPES.platform, ...RESOURCE_SCOPES.notifications, 'offline_access'],
+        protected_resources: [`${origin}/platform`, `${origin}/notifications`],
+        authorization_response_iss_parameter_supported: true,
+        client_id_metadata_document_supported: true,
+      })
+    })
+  },
+)
+
+/** fetch() does not let a program forge its Host. */
+const askWithHost = (path: string, headers: Record<string, string>) =>
+  new Promise<{ status: number; text: string }>((resolve, reject) => {
+    const { port } = new URL(house.origin)
+    httpRequest({ host: '127.0.0.1', port, path, headers }, (answer) => {
+      let text = ''
+      answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      answer.on('end', () => resolve({ status: answer.statusCode!, text }))
+    })
+      .on('error', reject)
+      .end()
+  })
+
+/** Threat: Host and forwarded headers poison the addresses in the metadata. */
+describe('forged headers', () => {
+  test.each(['evil.example', 'localhost', 'localhost:1', 'auth.localhost'])(
+    'the host %s is not served',
+    async (host) => {
+      for (const path of ['/.well-known/oauth-authorization-server', '/oauth/authorize', '/platform']) {
+        expect((await askWithHost(path, { host })).status).toBe(421)
+      }
+    },
+  )
+
+  test('forwarded host, protocol and port change nothing', async () => {
+    const { host } = new URL(house.origin)
+    const { status, text } = await askWithHost('/.well-known/oauth-authorization-server', {
+      host,
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'ftp',
+      'x-forwarded-port': '1',
+      forwarded: 'host=evil.example;proto=https',
+      'x-original-host': 'evil.example',
+    })
+    expect([status, JSON.parse(text)]).toEqual([
+      200,
+      await getJson('/.well-known/oauth-authorization-server'),
+    ])
+  })
+
+  test('another name of the same machine gets the configured addresses', async () => {
+    const { port } = new URL(house.origin)
+    const { text } = await askWithHost('/.well-known/oauth-authorization-server', {
+      host: `127.0.0.1:${port}`,
+    })
+    expect(JSON.parse(text)).toMatchObject({
+      issuer: house.origin,
+      token_endpoint: `${house.origin}/oauth/token`,
+    })
+  })
+})
+
+describe('protected-resource metadata', () => {
+  test.each(RESOURCES)('of /%s names its scopes and the issuer, and no offline_access', async (resource) => {
+    expect(await getJson(`/.well-known/oauth-protected-resource/${resource}`)).toMatchObject({
+      resource: `${house.origin}/${resource}`,
+      authorization_servers: [house.origin],
+      scopes_supported: RESOURCE_SCOPES[resource],
+    })
+  })
+
+  test('at the root form is that of /platform', async () => {
+    expect(await getJson('/.well-known/oauth-protected-resource')).toEqual(
+      await getJson('/.well-known/oauth-protected-resource/platform'),
+    )
+  })
+})
+
+describe('challenges', () => {
+  test.each([
+    ['platform', 'data:read'],
+    ['notifications', 'notifications:read'],
+  ] as const)('/%s without a token says where to go and the least scope', async (resource, scope) => {
+    const metadata = `resource_metadata="${house.origin}/.well-known/oauth-protected-resource/${resource}"`
+    const nothing = await whoami(house, undefined, resource)
+    expect(nothing).toMatchObject({ status: 401, challenge: `Bearer ${metadata}, scope="${scope}"` })
+    const wrong = await whoami(house, 'nonsense', resource)
+    expect(wrong).toMatchObject({
+      status: 401,
+      challenge: `Bearer error="invalid_token", ${metadata}, scope="${scope}"`,
+    })
+  })
+})
+
+describe('a page in a browser', () => {
+  const origin = 'https://inspector.example'
+
+  test.each([
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/openid-configuration',
+    '/.well-known/oauth-protected-resource',
+    '/.well-known/oauth-protected-resource/platform',
+    '/oauth/jwks',
+  ])('may read %s', async (path) => {
+    const answer = await fetch(house.origin + path, { headers: { origin } })
+    expect(answer.status).toBe(200)
+    expect(['*', origin]).toContain(answer.headers.get('access-control-allow-origin'))
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+  })
+
+  test.each(['/oauth/register', '/oauth/token', '/oauth/revoke'])(
+    'may post to %s after asking',
+    async (path) => {
+      const preflight = await fetch(house.origin + path, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type',
+        },
+      })
+      expect([200, 204]).toContain(preflight.status)
+      expect(['*', origin]).toContain(preflight.headers.get('access-control-allow-origin'))
+      expect(preflight.headers.get('access-control-allow-methods')).toContain('POST')
+      expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('content-type')
+      const answer = await fetch(house.origin + path, {
+        method: 'POST',
+        headers: { origin, 'content-type': 'application/json' },
+        body: '{}',
+      })
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      // Errors too: a client that cannot read them cannot tell its person what is wrong.
+      expect(['*', origin]).toContain(answer.headers.get('access-control-allow-origin'))
+      expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+    },
+  )
+})

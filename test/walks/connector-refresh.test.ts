@@ -1,0 +1,195 @@
+/** Staying connected: rotation, the grace for parallel refreshes, the end of a family that was stolen, and revocation. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import {
+  newAssistant,
+  openHouse,
+  preRegistered,
+  tokensIn,
+  whoami,
+  type Assistant,
+  type House,
+  type Tokens,
+} from '../support/assistant.ts'
+import { makeOrganization, type Org } from '../support/make.ts'
+
+const GRACE = 60
+const INVALID_GRANT = { status: 400, body: { error: 'invalid_grant' } }
+
+let house: House
+let strict: House
+let org: Org
+beforeAll(async () => {
+  house = await openHouse()
+  strict = await openHouse({ OAUTH_REFRESH_GRACE_S: '0' })
+})
+afterAll(async () => {
+  await house.stop()
+  await strict.stop()
+})
+
+const familyOf = ({ grantId }: Tokens) =>
+  house.db
+    .select()
+    .from(oauthArtifacts)
+    .where(and(eq(oauthArtifacts.grantId, grantId), eq(oauthArtifacts.kind, 'RefreshToken')))
+const reasonOf = async ({ grantId }: Tokens) =>
+  (await house.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, grantId)))[0]!
+    .revokedReason
+
+async function connectIn(where: House): Promise<{ assistant: Assistant; tokens: Tokens }> {
+  org = await makeOrganization(where)
+  const assistant = newAssistant(where, await preRegistered(where))
+  return { assistant, tokens: await assistant.connect(org.owner) }
+}
+
+describe('with the grace', () => {
+  let assistant: Assistant
+  let tokens: Tokens
+  beforeEach(async () => void ({ assistant, tokens } = await connectIn(house)))
+
+  test('a refresh gives a new pair of the same grant, and the next one again', async () => {
+    const next = tokensIn(await assistant.refresh(tokens.refresh))
+    expect(next.refresh).not.toBe(tokens.refresh)
+    expect(next.access).not.toBe(tokens.access)
+    expect([next.grantId, next.scope]).toEqual([tokens.grantId, tokens.scope])
+    house.clock.advance(GRACE + 1)
+    const third = tokensIn(await assistant.refresh(next.refresh))
+    expect((await whoami(house, third.access)).status).toBe(200)
+  })
+
+  test('twenty at once all get the same pair, and the family has one successor', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => assistant.refresh(tokens.refresh)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    const pairs = new Set(answers.map(({ body }) => JSON.stringify([body.access_token, body.refresh_token])))
+    expect(pairs.size).toBe(1)
+    const family = await familyOf(tokens)
+    expect(family.filter(({ consumedAt }) => consumedAt === null)).toHaveLength(1)
+    expect(family).toHaveLength(2)
+    const next = tokensIn(answers[0]!)
+    expect((await whoami(house, next.access)).status).toBe(200)
+    expect((await assistant.refresh(next.refresh)).status).toBe(200)
+  })
+
+  test('an answer that got lost is given again, with the time that is left', async () => {
+    const first = await assistant.refresh(tokens.refresh)
+    house.clock.advance(GRACE - 10)
+    const again = await assistant.refresh(tokens.refresh)
+    expect([again.body.access_token, again.body.refresh_token]).toEqual([
+      first.body.access_token,
+      first.body.refresh_token,
+    ])
+    expect(Number(first.body.expires_in) - Number(again.body.expires_in)).toBeGreaterThanOrEqual(GRACE - 10)
+    expect(await reasonOf(tokens)).toBeNull()
+  })
+
+  /** Threat: refresh-token theft; whoever comes second, thief or owner, ends it for both. */
+  test('a replay after the grace ends the family: next call 401, no refresh, and the trail says so', async () => {
+    const next = tokensIn(await assistant.refresh(tokens.refresh))
+    expect((await whoami(house, next.access)).status).toBe(200)
+    house.clock.advance(GRACE + 1)
+    expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
+    expect((await whoami(house, next.access)).status).toBe(401)
+    expect((await whoami(house, tokens.access)).status).toBe(401)
+    expect(await assistant.refresh(next.refresh)).toMatchObject(INVALID_GRANT)
+    expect(await familyOf(tokens)).toEqual([])
+    expect(await reasonOf(tokens)).toBe('reuse_detected')
+    const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'grant.reused' })
+    expect(audit).toMatchObject([{ action: 'grant.reused', subject: 'An assistant' }])
+  })
+
+  test('a replay of an older one ends it too, however often it was refreshed since', async () => {
+    let last = tokens
+    for (let i = 0; i < 3; i++) {
+      last = tokensIn(await assistant.refresh(last.refresh))
+      house.clock.advance(GRACE + 1)
+    }
+    expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
+    expect(await assistant.refresh(last.refresh)).toMatchObject(INVALID_GRANT)
+  })
+
+  test('another connection of the same client and person goes on', async () => {
+    const other = await assistant.connect(org.owner)
+    await assistant.refresh(tokens.refresh)
+    house.clock.advance(GRACE + 1)
+    expect((await assistant.refresh(tokens.refresh)).status).toBe(400)
+    expect((await whoami(house, other.access)).status).toBe(200)
+    expect((await assistant.refresh(other.refresh)).status).toBe(200)
+  })
+
+  /** Threat: secrets at rest; a copy of the database must not be a bunch of keys. */
+  test('what is kept of the pair cannot be opened with the database alone', async () => {
+    const next = tokensIn(await assistant.refresh(tokens.refresh))
+    const stored = JSON.stringify(await familyOf(tokens))
+    expect(stored).toContain('successor')
+    for (const { refresh, access } of [tokens, next]) {
+      for (const secret of [refresh, access, access.split('.')[2]!]) {
+        expect(stored.includes(secret)).toBe(false)
+        expect(stored.includes(Buffer.from(secret).toString('base64url'))).toBe(false)
+      }
+    }
+    expect((await familyOf(tokens)).filter(({ successor }) => successor !== null)).toHaveLength(1)
+  })
+
+  test('belongs to its client alone, and who guesses does not end it', async () => {
+    const other = newAssistant(house, await preRegistered(house))
+    expect(await other.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
+    expect(await assistant.refresh(`${tokens.refresh}x`)).toMatchObject(INVALID_GRANT)
+    expect(await assistant.refresh(tokens.access)).toMatchObject(INVALID_GRANT)
+    expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
+  })
+
+  test('a spent one of a foreign client inside the grace is not answered', async () => {
+    await assistant.refresh(tokens.refresh)
+    const other = newAssistant(house, await preRegistered(house))
+    expect(await other.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
+    expect(await reasonOf(tokens)).toBeNull()
+  })
+})
+
+describe('without a grace', () => {
+  test('a second presentation ends the family at once', async () => {
+    const { assistant, tokens } = await connectIn(strict)
+    const next = tokensIn(await assistant.refresh(tokens.refresh))
+    expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
+    expect((await whoami(strict, next.access)).status).toBe(401)
+    expect(await reasonOf(tokens)).toBe('reuse_detected')
+  })
+
+  test('of eight at once one is answered at most, and then nothing lives', async () => {
+    const { assistant, tokens } = await connectIn(strict)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => assistant.refresh(tokens.refresh)))
+    const good = answers.filter(({ status }) => status === 200)
+    expect(good.length).toBeLessThanOrEqual(1)
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      expect(answer).toMatchObject(INVALID_GRANT)
+    }
+    expect((await whoami(strict, tokens.access)).status).toBe(401)
+    expect(await reasonOf(tokens)).toBe('reuse_detected')
+  })
+})
+
+/** RFC 7009. */
+describe('revocation', () => {
+  test('of a refresh token ends the grant, is told to the organization, and may be repeated', async () => {
+    const { assistant, tokens } = await connectIn(house)
+    expect((await assistant.revoke(tokens.refresh)).status).toBe(200)
+    expect((await whoami(house, tokens.access)).status).toBe(401)
+    expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
+    expect(await reasonOf(tokens)).toBe('token_revoked')
+    const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'grant.revoked' })
+    expect(audit).toHaveLength(1)
+    expect((await assistant.revoke(tokens.refresh)).status).toBe(200)
+    expect((await assistant.revoke('never seen')).status).toBe(200)
+  })
+
+  test('by another client changes nothing', async () => {
+    const { assistant, tokens } = await connectIn(house)
+    const other = newAssistant(house, await preRegistered(house))
+    await other.revoke(tokens.refresh)
+    expect((await whoami(house, tokens.access)).status).toBe(200)
+    expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
+  })
+})

@@ -1,0 +1,362 @@
+/** Clients that register themselves: what is taken, the three limits, how long it lasts, and secrets. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { platformOauthClients } from '../../db/schema.ts'
+import { DYNAMIC_CLIENTS, DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contracts/limits.ts'
+import {
+  newAddress,
+  newAssistant,
+  openHouse,
+  register,
+  tokensIn,
+  whoami,
+  type Authenticate,
+  type House,
+} from '../support/assistant.ts'
+import { makeOrganization, type Org } from '../support/make.ts'
+import { newWalker } from '../support/walker.ts'
+
+const DAY = 24 * 60 * 60
+const LOCAL = 'http://127.0.0.1/callback'
+
+let house: House
+let org: Org
+beforeAll(async () => {
+  // Its own: the limits count every row.
+  house = await openHouse({}, { ownDatabase: true })
+  org = await makeOrganization(house)
+})
+beforeEach(async () => void (await house.db.delete(platformOauthClients)))
+/** Cookies of the library follow the machine's own clock, so every test begins at that time again. */
+let later = 0
+const wait = (seconds: number) => {
+  later += seconds
+  house.clock.advance(seconds)
+}
+afterEach(() => wait(-later))
+afterAll(() => house.stop())
+
+const rows = () => house.db.select().from(platformOauthClients)
+const rowOf = async (clientId: string) =>
+  (await house.db.select().from(platformOauthClients).where(eq(platformOauthClients.clientId, clientId)))[0]
+/** A registration by a web application; each path makes another one of the same origin. */
+const fromWeb = (origin: string, path = '/callback', address?: string) =>
+  register(house, { redirect_uris: [origin + path] }, address)
+const idIn = ({ body }: { body: Record<string, unknown> }) => String(body.client_id)
+
+describe('what real clients send is settled', () => {
+  const taken: [string, Record<string, unknown>, Record<string, unknown>][] = [
+    [
+      'VS Code',
+      {
+        client_name: 'Visual Studio Code',
+        redirect_uris: ['https://vscode.dev/redirect', 'http://127.0.0.1/', 'http://127.0.0.1:33418/'],
+        grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+        application_type: 'native',
+      },
+      { grant_types: ['authorization_code', 'refresh_token'], token_endpoint_auth_method: 'none' },
+    ],
+    [
+      'scopes nobody here knows',
+      { redirect_uris: [LOCAL], scope: 'openid profile data:read mcp:all' },
+      { redirect_uris: [LOCAL] },
+    ],
+    [
+      'nothing but a redirect',
+      { redirect_uris: [LOCAL] },
+      { token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'] },
+    ],
+    [
+      'loopback as a web application',
+      { redirect_uris: ['http://localhost:3000/cb'], application_type: 'web' },
+      { redirect_uris: ['http://localhost:3000/cb'] },
+    ],
+    [
+      'Cursor, without saying native',
+      { redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] },
+      { redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] },
+    ],
+    [
+      'a logo, contacts and members of later drafts',
+      {
+        redirect_uris: ['https://app.example/cb'],
+        logo_uri: 'https://app.example/logo.png',
+        contacts: ['a@app.example'],
+        software_id: 'x',
+        software_version: '1',
+        client_uri: 'https://app.example',
+        something_new: { a: 1 },
+      },
+      { redirect_uris: ['https://app.example/cb'] },
+    ],
+    [
+      'only the code grant',
+      { redirect_uris: [LOCAL], grant_types: ['authorization_code'] },
+      { grant_types: ['authorization_code'] },
+    ],
+    ['a client id of its own choice', { redirect_uris: [LOCAL], client_id: 'mine' }, { client_id: /^dcr_/ }],
+    [
+      'a kind of its own choice',
+      { redirect_uris: [LOCAL], svc_kind: 'pre_registered' },
+      { client_id: /^dcr_/ },
+    ],
+  ]
+  test.each(taken)('%s', async (_who, metadata, expected) => {
+    const answer = await register(house, metadata)
+    expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
+    const { client_id, ...rest } = expected
+    expect(answer.body).toMatchObject(rest)
+    expect(idIn(answer)).toMatch(client_id instanceof RegExp ? client_id : /^dcr_/)
+    expect(answer.body).not.toHaveProperty('client_secret')
+    expect(answer.body).not.toHaveProperty('registration_access_token')
+    expect(answer.text).not.toContain('svc_')
+    expect(await rowOf(idIn(answer))).toMatchObject({ kind: 'dynamic', isActive: true })
+  })
+
+  test.each([
+    ['no redirect', {}],
+    ['an empty list', { redirect_uris: [] }],
+    ['a text', { redirect_uris: LOCAL }],
+    ['eleven', { redirect_uris: Array.from({ length: 11 }, (_, i) => `http://127.0.0.1/${i}`) }],
+    ['a number', { redirect_uris: [1] }],
+    ['http on another host', { redirect_uris: ['http://evil.example/cb'] }],
+    ['one bad among good ones', { redirect_uris: [LOCAL, 'http://evil.example/cb'] }],
+    ['a script', { redirect_uris: ['javascript:alert(1)'] }],
+    ['data', { redirect_uris: ['data:text/html,x'] }],
+    ['a private scheme that is not on the list', { redirect_uris: ['com.example.app:/cb'] }],
+    ['another address of a known private scheme', { redirect_uris: ['cursor://evil/cb'] }],
+    ['a fragment', { redirect_uris: ['https://app.example/cb#x'] }],
+    ['a wildcard', { redirect_uris: ['https://*.app.example/cb'] }],
+    ['a user name', { redirect_uris: ['https://app.example@evil.example/cb'] }],
+    ['a name that is no text', { redirect_uris: [LOCAL], client_name: { a: 1 } }],
+    ['a method nobody has', { redirect_uris: [LOCAL], token_endpoint_auth_method: 'tls_client_auth' }],
+  ])('%s is refused, and nothing is kept', async (_what, metadata: Record<string, unknown>) => {
+    const answer = await register(house, metadata)
+    expect([answer.status, answer.body.error]).toEqual([
+      400,
+      expect.stringMatching(/^invalid_(client_metadata|redirect_uri)$/),
+    ])
+    expect(answer.text).not.toMatch(/\bat .*\.[jt]s:/)
+    expect(await rows()).toEqual([])
+  })
+
+  test.each(['{', '[]', '"x"', 'null', ''])('a body that is %s gets a clear error', async (body) => {
+    const answer = await fetch(`${house.origin}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toMatchObject({ error: expect.stringMatching(/^invalid_/) })
+  })
+})
+
+describe('the same registration again', () => {
+  test('gets the same client id, however its members are ordered', async () => {
+    const first = await register(house, { redirect_uris: [LOCAL], client_name: 'One' })
+    const again = await register(house, { client_name: 'One', redirect_uris: [LOCAL] })
+    expect([again.status, idIn(again)]).toEqual([201, idIn(first)])
+    expect(await rows()).toHaveLength(1)
+  })
+
+  test('with anything different is another client, and one with a secret always is', async () => {
+    const one = { redirect_uris: [LOCAL], client_name: 'One' }
+    const secret = { ...one, token_endpoint_auth_method: 'client_secret_post' }
+    const ids = []
+    for (const metadata of [one, { ...one, client_name: 'Two' }, secret, secret]) {
+      ids.push(idIn(await register(house, metadata)))
+    }
+    expect(new Set(ids).size).toBe(4)
+  })
+
+  test('fifty times at once is one client', async () => {
+    const metadata = { redirect_uris: [LOCAL], client_name: 'Crowd' }
+    const answers = await Promise.all(Array.from({ length: 50 }, () => register(house, metadata)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
+    expect(new Set(answers.map(idIn)).size).toBe(1)
+    expect(await rows()).toHaveLength(1)
+  })
+})
+
+/** Threat: registration flood. */
+describe('limits', () => {
+  test('120 registrations at once leave exactly 100, and tell the others when to come back', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 120 }, (_, i) => fromWeb(`https://client-${i}.example`)),
+    )
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+    expect(statuses).toEqual([...Array(100).fill(201), ...Array(20).fill(429)])
+    expect(await rows()).toHaveLength(DYNAMIC_CLIENTS.active)
+    for (const { status, headers, body } of answers) {
+      if (status !== 429) continue
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(body).toMatchObject({ error: 'temporarily_unavailable' })
+    }
+    // One that was never used gives way after ten minutes, for whoever comes.
+    wait(DYNAMIC_CLIENT_UNUSED_SECONDS + 1)
+    expect((await fromWeb('https://late.example')).status).toBe(201)
+    expect(await rows()).toHaveLength(DYNAMIC_CLIENTS.active)
+  })
+
+  test('an origin has five, wherever it registers from; another origin is not concerned', async () => {
+    for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
+      expect((await fromWeb('https://app.example', `/${i}`)).status).toBe(201)
+    }
+    const sixth = await fromWeb('https://app.example', '/6')
+    expect([sixth.status, Number(sixth.headers.get('retry-after')) > 0]).toEqual([429, true])
+    expect((await fromWeb('https://app.example:8443', '/6')).status).toBe(201)
+    expect((await fromWeb('https://other.example', '/6')).status).toBe(201)
+  })
+
+  test('twenty at once from one origin leave five', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => fromWeb('https://app.example', `/${i}`)),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(DYNAMIC_CLIENTS.perOrigin)
+    expect(await rows()).toHaveLength(DYNAMIC_CLIENTS.perOrigin)
+  })
+
+  test('programs on a computer count by the address they register from', async () => {
+    const address = newAddress()
+    const local = (port: number, from: string) =>
+      register(house, { redirect_uris: [`http://127.0.0.1:${port}/cb`] }, from)
+    for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
+      expect((await local(3000 + i, address)).status).toBe(201)
+    }
+    expect((await local(4000, address)).status).toBe(429)
+    expect((await local(4000, newAddress())).status).toBe(201)
+  })
+
+  test('the oldest unused one gives way after ten minutes; one that led to a grant does not', async () => {
+    const ids = []
+    for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
+      ids.push(idIn(await fromWeb('https://app.example', `/${i}`)))
+      wait(1)
+    }
+    const used = newAssistant(house, { clientId: ids[0]!, redirectUri: 'https://app.example/0' })
+    await used.connect(org.owner)
+    expect((await fromWeb('https://app.example', '/new')).status).toBe(429)
+    wait(DYNAMIC_CLIENT_UNUSED_SECONDS)
+    expect((await fromWeb('https://app.example', '/new')).status).toBe(201)
+    const left = (await rows()).map(({ clientId }) => clientId)
+    expect([left.length, left.includes(ids[0]!), left.includes(ids[1]!)]).toEqual([5, true, false])
+  })
+
+  test('what has expired makes no room for a sixth', async () => {
+    const gone = idIn(await fromWeb('https://app.example', '/expired'))
+    await house.db
+      .update(platformOauthClients)
+      .set({ expiresAt: new Date(house.clock.now().getTime() - 1000) })
+      .where(eq(platformOauthClients.clientId, gone))
+    for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) await fromWeb('https://app.example', `/${i}`)
+    wait(DYNAMIC_CLIENT_UNUSED_SECONDS + 1)
+    expect((await fromWeb('https://app.example', '/new')).status).toBe(201)
+    const live = (await rows()).filter(({ expiresAt }) => expiresAt! > house.clock.now())
+    expect(live).toHaveLength(DYNAMIC_CLIENTS.perOrigin)
+  })
+
+  test('an address that asks too often is told to wait, before anything is looked at', async () => {
+    const address = newAddress()
+    const [first] = await Promise.all(Array.from({ length: 30 }, () => register(house, {}, address)))
+    expect(first!.status).toBe(400)
+    let late = first!
+    // One try is won back every two seconds.
+    for (let i = 0; i < 30 && late.status !== 429; i++) late = await register(house, {}, address)
+    expect([late.status, Number(late.headers.get('retry-after')) > 0]).toEqual([429, true])
+    expect(late.body).toMatchObject({ error: 'temporarily_unavailable' })
+    expect((await register(house, {}, newAddress())).status).toBe(400)
+  })
+})
+
+describe('how long it lasts', () => {
+  const app = { redirect_uris: ['https://app.example/cb'], client_name: 'App' }
+  const open = (clientId: string) =>
+    newWalker(house, { overSockets: true }).open(
+      newAssistant(house, { clientId, redirectUri: app.redirect_uris[0]! }).request().url,
+    )
+
+  test('thirty days, and use makes it thirty days more', async () => {
+    const id = idIn(await register(house, app))
+    const until = async () => (await rowOf(id))!.expiresAt!.getTime() - house.clock.now().getTime()
+    expect(Math.abs((await until()) / 1000 - 30 * DAY)).toBeLessThan(60)
+    wait(29 * DAY)
+    expect((await open(id)).status).toBe(303)
+    expect(Math.abs((await until()) / 1000 - 30 * DAY)).toBeLessThan(60)
+    wait(29 * DAY)
+    expect((await open(id)).status).toBe(303)
+  })
+
+  test('then the page says so to the person, and the token endpoint to the client', async () => {
+    const id = idIn(await register(house, app))
+    const assistant = newAssistant(house, { clientId: id, redirectUri: app.redirect_uris[0]! })
+    const { refresh } = await assistant.connect(org.owner)
+    await house.db
+      .update(platformOauthClients)
+      .set({ expiresAt: new Date(house.clock.now().getTime() - 1000) })
+      .where(eq(platformOauthClients.clientId, id))
+    const page = await open(id)
+    expect([page.status, page.location]).toEqual([400, undefined])
+    expect(page.headers.get('content-type')).toContain('text/html')
+    expect(page.words).toContain('Its registration has expired')
+    expect(page.words).toContain(id)
+    expect(await assistant.refresh(refresh)).toMatchObject({ status: 401, body: { error: 'invalid_client' } })
+    // The client registers again and is a new one.
+    expect(idIn(await register(house, app))).not.toBe(id)
+  })
+})
+
+test('OAUTH_DCR=off: nobody registers, and discovery does not offer it', async () => {
+  const closed = await openHouse({ OAUTH_DCR: 'off' })
+  try {
+    expect((await register(closed, { redirect_uris: [LOCAL] })).status).toBe(404)
+    const metadata = await (await fetch(`${closed.origin}/.well-known/oauth-authorization-server`)).json()
+    expect(metadata).toMatchObject({ issuer: closed.origin })
+    expect(metadata).not.toHaveProperty('registration_endpoint')
+  } finally {
+    await closed.stop()
+  }
+})
+
+/** Threat: secrets at rest. */
+describe('a client with a secret', () => {
+  const basic = (id: string, secret: string) => ({
+    authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+  })
+  const ways: Record<string, (id: string, secret: string) => ReturnType<Authenticate>> = {
+    client_secret_basic: (id, secret) => ({ headers: basic(id, secret) }),
+    client_secret_post: (id, secret) => ({ fields: { client_id: id, client_secret: secret } }),
+  }
+
+  test.each(Object.keys(ways))(
+    '%s: sees it once, uses it, and the database does not know it',
+    async (method) => {
+      const made = await register(house, { redirect_uris: [LOCAL], token_endpoint_auth_method: method })
+      const [id, secret] = [idIn(made), String(made.body.client_secret)]
+      expect([made.status, secret.length >= 32]).toEqual([201, true])
+      expect(JSON.stringify(await rowOf(id))).not.toContain(secret)
+      const client = { clientId: id, redirectUri: LOCAL }
+      const honest = newAssistant(house, client, () => ways[method]!(id, secret))
+      const tokens = await honest.connect(org.owner)
+      const again = tokensIn(await honest.refresh(tokens.refresh))
+      expect((await whoami(house, again.access)).status).toBe(200)
+
+      const stored = String(((await rowOf(id))!.metadata as { client_secret?: string }).client_secret)
+      const impostors: Authenticate[] = [
+        () => ways[method]!(id, `${secret}x`),
+        () => ways[method]!(id, stored),
+        () => ({ fields: { client_id: id } }),
+        () => ({}),
+      ]
+      for (const authenticate of impostors) {
+        const { status, body } = await newAssistant(house, client, authenticate).refresh(again.refresh)
+        expect([status, body.error]).toEqual([
+          expect.toBeOneOf([400, 401]),
+          expect.stringMatching(/^invalid_(client|request)$/),
+        ])
+      }
+      expect((await honest.refresh(again.refresh)).status).toBe(200)
+    },
+  )
+})
