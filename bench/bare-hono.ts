@@ -4,7 +4,7 @@ import { Hono } from 'hono'
 
 const app = new Hono()
   .get('/api/v1/me', (c) => c.json({ kind: 'api_token' }))
-  .post('/platform', async (c) => c.json({ jsonrpc: '2.0', id: ((await c.req.json()) as { id: number }).id }))
+  .post('/platform', async (c) => c.json({ jsonrpc: '2.0', echo: await c.req.json<unknown>() }))
 serve({
   fetch: app.fetch,
   port: Number(process.argv[2]),

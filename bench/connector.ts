@@ -227,7 +227,7 @@ export const mcpCall = async () => {
 async function measureCalls(ours: Contestant & { origin: string }): Promise<string[]> {
   const port = await freePort()
   const bare = run([file('bare-hono.ts'), String(port)])
-  const senders: { close(): void }[] = []
+  const closers: (() => void)[] = []
   try {
     await untilAnswers(`http://127.0.0.1:${port}/api/v1/me`, bare)
     const [code] = await ours.codes(1)
@@ -235,7 +235,7 @@ async function measureCalls(ours: Contestant & { origin: string }): Promise<stri
     const kinds = callsTo(ours.resource, `http://127.0.0.1:${port}/platform`, access_token)
     const seen = kinds.map(({ name, url, ...usual }) => {
       const { send, close } = sender(url, usual)
-      senders.push({ close })
+      closers.push(close)
       const program = url.startsWith(ours.origin) ? ours.program : bare
       return { name, program, loads: [] as Load[], ask: async () => void (await send()) }
     })
@@ -245,7 +245,7 @@ async function measureCalls(ours: Contestant & { origin: string }): Promise<stri
     }
     return reportCalls(seen.map(({ name, loads }) => ({ name, ...middle(loads) })))
   } finally {
-    for (const { close } of senders) close()
+    for (const close of closers) close()
     await Promise.all([ours.program.stop(), bare.stop()])
   }
 }

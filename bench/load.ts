@@ -35,8 +35,8 @@ type Asking = { method?: string; headers?: Record<string, string>; body?: string
 export function sender(url: string, usual: Asking) {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   return {
-    send(body = usual.body): Promise<string> {
-      return new Promise((resolve, reject) => {
+    send: (body = usual.body): Promise<string> =>
+      new Promise((resolve, reject) => {
         const { method = 'GET', headers = {}, status = 200 } = usual
         const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
         request(url, { agent, method, headers: { ...headers, ...length } }, (response) => {
@@ -49,8 +49,7 @@ export function sender(url: string, usual: Asking) {
         })
           .once('error', reject)
           .end(body)
-      })
-    },
+      }),
     close: () => agent.destroy(),
   }
 }

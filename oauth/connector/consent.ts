@@ -119,7 +119,7 @@ async function readRequest(
     svc_document_sha256?: string
     clientName?: string
   }
-  const resource = resourceMeant(needs, String([params.resource].flat()[0] ?? resourceUrl(needs, 'platform')))
+  const resource = resourceMeant(needs, textOf([params.resource].flat()[0]) || resourceUrl(needs, 'platform'))
   if (!resource) return undefined
   const redirectUri = String(params.redirect_uri)
   return {
@@ -131,12 +131,15 @@ async function readRequest(
     // A private-use scheme is answered by whichever program here has claimed it.
     onThisComputer: isLoopbackRedirect(redirectUri) || !/^https?:/i.test(redirectUri),
     resource,
-    scopes: scopesAsked(resource, String(params.scope ?? '')),
+    scopes: scopesAsked(resource, textOf(params.scope)),
     documentSha256: own.svc_document_sha256 ?? null,
     params,
     redirectUri,
   }
 }
+
+/** The library keeps parameters as it got them; what is not a text is as good as absent. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 function scopesAsked(resource: Resource, text: string): Scope[] {
   const asked = text.split(' ')
@@ -211,12 +214,7 @@ async function isRemembered(needs: ConnectorNeeds, request: Request, userId: str
   if (request.verifiedHost === null || request.documentSha256 === null) return false
   const redirect = URL.parse(request.redirectUri)
   if (redirect?.protocol !== 'https:' || redirect.host !== request.verifiedHost) return false
-  if (
-    String(request.params.prompt ?? '')
-      .split(' ')
-      .includes('consent')
-  )
-    return false
+  if (textOf(request.params.prompt).split(' ').includes('consent')) return false
   return (await rememberedPlace(needs, request, userId)) !== undefined
 }
 
@@ -254,11 +252,11 @@ async function approve(
   const grant = new provider.Grant({ accountId: person.userId, clientId: request.clientId })
   // Ours sort by time and say what they are.
   grant.jti = newGrantId(needs)
-  const asked = String(request.params.scope ?? '').split(' ')
+  const asked = textOf(request.params.scope).split(' ')
   if (asked.includes('offline_access')) grant.addOIDCScope('offline_access')
   // Under the spelling the client used: the library looks it up by that.
   for (const spelled of [request.params.resource ?? resourceUrl(needs, request.resource)].flat()) {
-    grant.addResourceScope(String(spelled), scopes.join(' '))
+    grant.addResourceScope(textOf(spelled), scopes.join(' '))
   }
   const { kind: clientKind, name: clientName, redirectHost: host, documentSha256, resource } = request
   const approved = {

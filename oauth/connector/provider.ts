@@ -142,7 +142,7 @@ function configuration(needs: ConnectorNeeds): Configuration {
     extraClientMetadata: {
       properties: ['svc_kind', 'svc_document_sha256'],
       validator: (ctx, key, _value, metadata) => {
-        if (key === 'svc_kind') settleMetadata(needs, metadata as Metadata, ctx !== undefined)
+        if (key === 'svc_kind') settleMetadata(needs, metadata, ctx !== undefined)
       },
     },
     features: {
@@ -245,7 +245,7 @@ function dropUnknownScopes(needs: ConnectorNeeds) {
     if (new Set(spelled.map((one) => resourceMeant(needs, one))).size > 1) throw new errors.InvalidTarget()
     const resource = resourceMeant(needs, spelled[0] ?? '') ?? 'platform'
     const known: readonly string[] = [...RESOURCE_SCOPES[resource], 'offline_access']
-    const asked = String(params.scope ?? '')
+    const asked = (typeof params.scope === 'string' ? params.scope : '')
       .split(' ')
       .filter((scope) => known.includes(scope))
     const isEmpty = asked.every((scope) => scope === 'offline_access')

@@ -74,7 +74,7 @@ export function clientStore(needs: ConnectorNeeds): Adapter {
       // The row of a metadata URL only blocks; the document itself is the client.
       if (!row || row.kind === 'metadata_document') return undefined
       await slide(needs, row)
-      return { ...row.metadata, client_id: row.clientId, svc_kind: row.kind } as unknown as AdapterPayload
+      return { ...row.metadata, client_id: row.clientId, svc_kind: row.kind }
     },
     async destroy(id) {
       await db

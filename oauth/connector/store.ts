@@ -141,7 +141,7 @@ function grantStore(needs: ConnectorNeeds): Adapter {
       if (!approved) {
         await db
           .update(platformAccessGrants)
-          .set({ payload: payload as Record<string, unknown> })
+          .set({ payload: { ...payload } })
           .where(eq(platformAccessGrants.id, id))
         return
       }
@@ -152,7 +152,7 @@ function grantStore(needs: ConnectorNeeds): Adapter {
         id,
         userId: payload.accountId!,
         clientId: payload.clientId!,
-        payload: payload as Record<string, unknown>,
+        payload: { ...payload },
         keyEpoch: needs.keyEpoch,
         createdAt: now,
         expiresAt: new Date(now.getTime() + (expiresIn ?? CONNECTOR_SECONDS.grant) * 1000),
@@ -163,7 +163,7 @@ function grantStore(needs: ConnectorNeeds): Adapter {
       })
     },
     async find(id) {
-      return (await findLiveGrant(needs, id))?.grant.payload as AdapterPayload | undefined
+      return (await findLiveGrant(needs, id))?.grant.payload
     },
     async destroy(id) {
       const route = (Provider.ctx as { oidc?: { route?: string } } | undefined)?.oidc?.route

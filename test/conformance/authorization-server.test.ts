@@ -25,17 +25,16 @@ test.each([
 ])('every scenario passes %s', async (_how, options) => {
   const port = await freePort()
   const clientId = await register(`http://127.0.0.1:${port}/callback`)
-  const { code, checks, output } = await runSuite([
-    ...['--url', house.origin, '--client-id', clientId, '--port', String(port)],
-    ...options(house),
-  ])
-  expect(checks.map(({ id, status, errorMessage }) => [id, status, errorMessage]).toSorted(), output).toEqual(
-    [
-      ['authorization-code-grant', 'SUCCESS', undefined],
-      ['authorization-server-metadata', 'SUCCESS', undefined],
-      ['authorization-server-metadata-cimd', 'SUCCESS', undefined],
-    ],
-  )
+  const usual = ['--url', house.origin, '--client-id', clientId, '--port', String(port)]
+  const { code, checks, output } = await runSuite([...usual, ...options(house)])
+  expect(
+    Object.fromEntries(checks.map(({ id, status }) => [id, status])),
+    output + checks.map(({ errorMessage = '' }) => errorMessage).join('\n'),
+  ).toEqual({
+    'authorization-server-metadata': 'SUCCESS',
+    'authorization-server-metadata-cimd': 'SUCCESS',
+    'authorization-code-grant': 'SUCCESS',
+  })
   expect(code, output).toBe(0)
 })
 

@@ -5,6 +5,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import * as modern from '@modelcontextprotocol/client'
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
@@ -37,7 +38,7 @@ describe('oauth4webapi', () => {
       INSECURE,
     )
     const client = await oauth.processDynamicClientRegistrationResponse(registration)
-    await walkThrough(as, client, oauth.None(), 'https://app.test/back')
+    await expectWholeWalk(as, client, oauth.None(), 'https://app.test/back')
   })
 
   test('as a client with a metadata document, whose document is read once, at the authorization', async () => {
@@ -49,7 +50,7 @@ describe('oauth4webapi', () => {
       redirect_uris: ['http://127.0.0.1/back'],
       token_endpoint_auth_method: 'none',
     }))
-    const page = await walkThrough(as, { client_id: url }, oauth.None(), 'http://127.0.0.1:41999/back')
+    const page = await expectWholeWalk(as, { client_id: url }, oauth.None(), 'http://127.0.0.1:41999/back')
     expect(page.words).toContain(`${new URL(url).host} asks for access`)
     expect(house.web.asked(url)).toBe(1)
   })
@@ -73,7 +74,7 @@ describe('oauth4webapi', () => {
     const back = 'https://client.test/connector_platform_oauth_redirect'
     const client = { client_id: url }
     const signed = oauth.PrivateKeyJwt({ key: own.privateKey, kid: own.jwk.kid })
-    await walkThrough(as, client, signed, back)
+    await expectWholeWalk(as, client, signed, back)
 
     const { code, verifier } = await authorize(as, client, back)
     for (const impostor of [
@@ -123,7 +124,7 @@ describe('oauth4webapi', () => {
     return { page, verifier, code: oauth.validateAuthResponse(as, client, answer, state) }
   }
 
-  async function walkThrough(
+  async function expectWholeWalk(
     as: oauth.AuthorizationServer,
     client: oauth.Client,
     auth: oauth.ClientAuth,
@@ -181,7 +182,7 @@ describe.each([
   ['2026-07-28', modernClient],
   ['2025-11-25', legacyClient],
 ])('the official client of %s', (era, connect) => {
-  test('registers itself', () => walkThrough({}))
+  test('registers itself', () => expectWholeWalk({}))
 
   test('names a metadata document', async () => {
     const clientMetadataUrl = house.web.publish(`/sdk-${era}.json`, (client_id) => ({
@@ -189,11 +190,11 @@ describe.each([
       ...METADATA,
       redirect_uris: ['http://127.0.0.1/callback'],
     }))
-    await walkThrough({ clientMetadataUrl })
+    await expectWholeWalk({ clientMetadataUrl })
     expect(house.web.asked(clientMetadataUrl)).toBe(1)
   })
 
-  async function walkThrough(given: { clientMetadataUrl?: string }) {
+  async function expectWholeWalk(given: { clientMetadataUrl?: string }) {
     const memory = newMemory(given)
     const refused = connect(memory)
     await expect(refused.open()).rejects.toThrow(/unauthorized/i)
@@ -293,8 +294,7 @@ function legacyClient({ provider }: Memory) {
   const client = new LegacyClient({ name: 'official', version: '0' })
   onTestFinished(() => client.close())
   return {
-    // Its own types do not agree with exactOptionalPropertyTypes.
-    open: () => client.connect(transport as Parameters<typeof client.connect>[0]),
+    open: () => client.connect(transport),
     finish: (answer: URL) => transport.finishAuth(answer.searchParams.get('code')!),
     version: () => transport.protocolVersion,
     whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
@@ -304,7 +304,7 @@ function legacyClient({ provider }: Memory) {
 // The bridge for clients that only know standard input and output
 
 describe('mcp-remote', () => {
-  test('registers itself', () => walkThrough([]))
+  test('registers itself', () => expectWholeWalk([]))
 
   test('names a metadata document', async () => {
     const url = house.web.publish('/remote.json', (client_id) => ({
@@ -313,12 +313,12 @@ describe('mcp-remote', () => {
       redirect_uris: ['http://localhost/oauth/callback'],
       token_endpoint_auth_method: 'none',
     }))
-    await walkThrough(['--client-metadata-url', url, '--protocol', 'auto'])
+    await expectWholeWalk(['--client-metadata-url', url, '--protocol', 'auto'])
     // Once at each of its two authorizations.
     expect(house.web.asked(url)).toBe(2)
   })
 
-  async function walkThrough(options: readonly string[]) {
+  async function expectWholeWalk(options: readonly string[]) {
     const home = await mkdtemp(join(tmpdir(), 'svc-mcp-remote-'))
     onTestFinished(() => rm(home, { recursive: true, force: true }))
     const port = await freePort()
@@ -366,7 +366,7 @@ describe('mcp-remote', () => {
     transport.stderr?.on('data', (chunk: Buffer) => {
       said += chunk.toString()
       const [address] = /^http:\S+\/oauth\/authorize\?\S+(?=\n)/m.exec(said) ?? []
-      if (address !== undefined) browser ??= house.approve(address).then(({ answer }) => fetch(answer))
+      if (address !== undefined) browser ??= house.approve(address).then(({ answer }) => deliver(answer))
     })
     const client = new LegacyClient({ name: 'bridged', version: '0' })
     onTestFinished(() => client.close())
@@ -380,6 +380,19 @@ describe('mcp-remote', () => {
     }
   }
 })
+
+/** A program may say where to go before it listens for the answer, and a browser would be slower than we are. */
+async function deliver(answer: URL): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await fetch(answer)
+      return
+    } catch (error) {
+      if (attempt === 100) throw error
+      await sleep(100)
+    }
+  }
+}
 
 /** A tool's answer is one text of JSON. */
 function saidBy(result: unknown): unknown {

@@ -238,23 +238,29 @@ describe('a request begun in one browser', () => {
     expect(await grantsOf(assistant)).toEqual([])
   })
 
-  test('cannot be finished with a sign-in that somebody else made', async () => {
-    const mallory = (await makeOrganization(house)).owner
-    const hers = newBrowser()
-    const signIn = await hers.follow(await hers.open(assistant.request().url))
-    const signedIn = await hers.submit(signIn, 'Sign in', { email: mallory.email, password: PASSWORD })
-    const code = signedIn.location?.searchParams.get('code')
-    expect(code).toEqual(expect.any(String))
-    const victim = newBrowser()
-    const begun = await victim.open(assistant.request().url)
-    expect(begun.location?.pathname).toMatch(/^\/oauth\/interaction\//)
-    await victim.open(begun.location!)
-    const planted = new URL(begun.location!)
-    planted.searchParams.set('code', code!)
-    const page = await victim.open(planted)
-    expect(isConsent(page)).toBe(false)
-    expect(page.location?.pathname).toBe('/auth/sign-in')
-  })
+  /** RFC 9700, 4.8.2: a code that was asked for without a challenge is good with no verifier. */
+  test.each(['with a challenge of hers', 'without any challenge'])(
+    'cannot be finished with a sign-in that somebody else made %s',
+    async (how) => {
+      const mallory = (await makeOrganization(house)).owner
+      const hers = newBrowser()
+      const { url } = await hers.follow(await hers.open(assistant.request().url))
+      if (how.startsWith('without')) url.searchParams.delete('code_challenge')
+      const signIn = await hers.open(url)
+      const signedIn = await hers.submit(signIn, 'Sign in', { email: mallory.email, password: PASSWORD })
+      const code = signedIn.location?.searchParams.get('code')
+      expect(code).toEqual(expect.any(String))
+      const victim = newBrowser()
+      const begun = await victim.open(assistant.request().url)
+      expect(begun.location?.pathname).toMatch(/^\/oauth\/interaction\//)
+      await victim.open(begun.location!)
+      const planted = new URL(begun.location!)
+      planted.searchParams.set('code', code!)
+      const page = await victim.open(planted)
+      expect(isConsent(page)).toBe(false)
+      expect(page.location?.pathname).toBe('/auth/sign-in')
+    },
+  )
 
   test('keeps its cookies from scripts and other sites, and forgets them with the answer', async () => {
     const walker = newBrowser()

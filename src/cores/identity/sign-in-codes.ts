@@ -52,9 +52,9 @@ export const swapSignInCode =
 
 const refusal = () => new ServiceError('UNAUTHENTICATED', 'This sign-in code is not valid any more')
 
-/** RFC 7636, S256 only. */
+/** RFC 7636, S256 only. RFC 9700, 4.8.2: a verifier for a code without a challenge means that the code is not theirs. */
 function provesPossession(challenge: string | null, verifier: string | undefined): boolean {
-  if (challenge === null) return true
+  if (challenge === null) return verifier === undefined
   if (verifier === undefined) return false
   return sameSecret(createHash('sha256').update(verifier).digest('base64url'), challenge)
 }
