@@ -53,13 +53,6 @@ export default defineConfig({
       project('repository', { include: ['test/repository/*.test.ts'], exclude: [NEEDS_DATABASE] }),
       onEngine('pglite'),
       onEngine('postgres'),
-      project('conformance', {
-        include: ['test/conformance/**/*.test.ts'],
-        globalSetup: [GLOBAL_SETUP],
-        provide: { engine: 'pglite' },
-        // Programs of others are started, several one after the other in one test.
-        testTimeout: 120_000,
-      }),
       ...(chromium ? [browser(chromium)] : []),
     ],
   },

@@ -1,4 +1,4 @@
-/** What `npm run test:long` runs: whole processes, kills, installs; minutes where `npm test` takes seconds. */
+/** What `npm run test:long` runs: whole processes, kills, installs, other people's clients and the official suite; minutes where `npm test` takes seconds. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -6,7 +6,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     name: 'long',
-    include: ['test/long/**/*.test.ts'],
+    include: ['test/long/**/*.test.ts', 'test/conformance/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     // Two replicas over one database need a server: PGlite has a single connection.
     provide: { engine: 'postgres' },
