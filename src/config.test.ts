@@ -176,7 +176,7 @@ test.each(Object.entries(VALUES))(
 test('without any setting everything runs here, on loopback, embedded', () => {
   const config = readConfig({})
   expect(config).toMatchObject({
-    SVC_SERVICES: ['api-gateway', 'auth-service', 'console', 'worker'],
+    SVC_SERVICES: ['api-gateway', 'auth-service', 'mcp-server', 'console', 'worker'],
     HOST: '127.0.0.1',
     PORT: 4000,
     METRICS_HOST: '127.0.0.1',
@@ -272,7 +272,7 @@ const HOSTED = {
 }
 
 test('with the vendor’s auth service everything but the auth service runs here', () => {
-  expect(readConfig(HOSTED).SVC_SERVICES).toEqual(['api-gateway', 'console', 'worker'])
+  expect(readConfig(HOSTED).SVC_SERVICES).toEqual(['api-gateway', 'mcp-server', 'console', 'worker'])
 })
 
 test('with the vendor’s auth service its two addresses are needed and our own may not run', () => {
