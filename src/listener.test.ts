@@ -32,6 +32,7 @@ async function openHouse({ env = {}, services, readiness }: House = {}): Promise
   const listening = await listen({
     config,
     services: new Map(Object.entries(named) as [ServiceName, Service][]),
+    doors: new Map(),
     readiness: readiness ?? (async () => ({ ready: true })),
   } as unknown as System)
   open.push(() => listening.stop())
