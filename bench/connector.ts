@@ -33,7 +33,9 @@ type Contestant = {
 export const connector = () =>
   inTemporaryFolder(async (folder) => {
     if (!existsSync(file('node_modules/better-auth'))) {
-      return ['left out: what it is compared with is not installed (npm ci --prefix bench)']
+      return [
+        'left out: what it is compared with is not installed (npm ci --prefix bench --legacy-peer-deps)',
+      ]
     }
     const postgres = await startPostgres()
     const programs: Program[] = []
