@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -20,6 +20,10 @@ beforeAll(async () => {
     'original',
     'create table story (told text); insert into story values (repeat(md5(random()::text), 9000))',
   )
+  await mkdir(join(home, 'original', 'databases', 't1_notes', 'base'), { recursive: true })
+  await mkdir(join(home, 'original', 'databases', '.template-18'))
+  await writeFile(join(home, 'original', 'databases', 't1_notes', 'base', '1'), 'managed')
+  await writeFile(join(home, 'original', 'databases', 'lock'), '')
   await backupEmbedded(join(home, 'original'), backup)
 })
 afterAll(() => rm(home, { recursive: true }))
@@ -40,16 +44,38 @@ test('a restored database tells the same story, and the file is for its owner on
   expect(await inDatabase('copy', STORY)).toEqual(await inDatabase('original', STORY))
 })
 
+test(
+  'managed databases come back with it, and those that were there go aside with theirs',
+  SLOW,
+  async () => {
+    await copySnapshot(join(home, 'managed'))
+    await mkdir(join(home, 'managed', 'databases', 't2_other'), { recursive: true })
+    await restoreEmbedded(backup, join(home, 'managed'), { replace: true })
+    expect(await readdir(join(home, 'managed'))).toEqual([
+      'databases',
+      expect.stringMatching(/^databases\.before-restore-/),
+      'db',
+      expect.stringMatching(/^db\.before-restore-/),
+    ])
+    expect(await readdir(join(home, 'managed', 'databases'))).toEqual(['t1_notes'])
+    expect(await readFile(join(home, 'managed', 'databases', 't1_notes', 'base', '1'), 'utf8')).toBe(
+      'managed',
+    )
+    expect(await readdir(join(home, 'managed', 'db'))).not.toContain('m')
+  },
+)
+
 test('a database is replaced only when that is said, and is kept aside then', SLOW, async () => {
   await copySnapshot(join(home, 'occupied'))
   await inDatabase('occupied', 'create table mine (id int)')
   await expect(restoreEmbedded(backup, join(home, 'occupied'))).rejects.toThrow('already holds a database')
   const { keptAside } = await restoreEmbedded(backup, join(home, 'occupied'), { replace: true })
   expect(await readdir(join(home, 'occupied'))).toEqual([
+    'databases',
     'db',
     expect.stringMatching(/^db\.before-restore-\d{8}T\d{9}Z$/),
   ])
-  expect(keptAside).toBe(join(home, 'occupied', (await readdir(join(home, 'occupied')))[1] ?? ''))
+  expect(keptAside).toBe(join(home, 'occupied', (await readdir(join(home, 'occupied')))[2] ?? ''))
   expect(await inDatabase('occupied', STORY)).toHaveLength(1)
 })
 

@@ -1,6 +1,7 @@
-/** Backup and restore of the embedded database: one compressed tar file of its folder, made while nobody has it open. */
+/** Backup and restore of the embedded databases, ours and the managed ones: one compressed tar file, made while nobody has them open. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { access, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -15,7 +16,7 @@ export async function backupEmbedded(dataFolder: string, file: string): Promise<
   const partial = `${file}.partial-${process.pid}`
   try {
     await pipeline(
-      Readable.from(tarOf(folder)),
+      Readable.from(tarOf(folder, await managedFolders(dataFolder))),
       createGzip(),
       createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true }),
     )
@@ -23,6 +24,21 @@ export async function backupEmbedded(dataFolder: string, file: string): Promise<
   } finally {
     await rm(partial, { force: true })
   }
+}
+
+/** Where embedded managed databases lie, and under which short name in a backup: a tar file has 100 letters for a path. */
+export const managedFolder = (dataFolder: string): string => join(dataFolder, 'databases')
+const MANAGED = 'm'
+
+/** Without the template, which can be made again, and without what was half made. */
+async function managedFolders(dataFolder: string): Promise<Map<string, string>> {
+  const parent = managedFolder(dataFolder)
+  const entries = await readdir(parent, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const names = entries.filter((entry) => entry.isDirectory() && /^[a-z]\w*$/.test(entry.name))
+  return new Map(names.map(({ name }) => [`${MANAGED}/${name}`, join(parent, name)]))
 }
 
 /**
@@ -57,7 +73,23 @@ export async function restoreEmbedded(
       )
     }
     if (keptAside) await rename(folder, keptAside)
+    await putManaged(dataFolder, join(partial, MANAGED))
     await rename(partial, folder)
   })
   return { keptAside }
 }
+
+/** What was there belongs to the database that was there, and goes aside with it. */
+async function putManaged(dataFolder: string, restored: string): Promise<void> {
+  const target = managedFolder(dataFolder)
+  if (await isThere(target)) await rename(target, asideName(target, new Date()))
+  if (!(await isThere(restored))) return
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 })
+  await rename(restored, target)
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )

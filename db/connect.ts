@@ -23,7 +23,12 @@ export type Where =
   | { readonly url: string }
   | { readonly folder: string }
   | { readonly embedded: Embedded | Promise<Embedded> }
-export type ConnectOptions = { readonly poolSize?: number; readonly statementTimeoutMs?: number }
+export type ConnectOptions = {
+  readonly poolSize?: number
+  readonly statementTimeoutMs?: number
+  /** Off behind a pooler that hands a connection to somebody else between two statements. */
+  readonly prepare?: boolean
+}
 
 export type Connection = {
   readonly kind: 'embedded' | 'postgres'
@@ -38,9 +43,9 @@ const CLOSE_TIMEOUT_SECONDS = 5
 
 export async function connect(
   where: Where,
-  { poolSize = 10, statementTimeoutMs = 30_000 }: ConnectOptions = {},
+  { poolSize = 10, statementTimeoutMs = 30_000, prepare = true }: ConnectOptions = {},
 ): Promise<Connection> {
-  if ('url' in where) return connectPostgres(where.url, poolSize, statementTimeoutMs)
+  if ('url' in where) return connectPostgres(where.url, { poolSize, statementTimeoutMs, prepare })
   const embedded = 'embedded' in where ? where.embedded : openEmbedded(where.folder, { statementTimeoutMs })
   return connectEmbedded(await embedded)
 }
@@ -71,8 +76,7 @@ function connectEmbedded(embedded: Embedded): Connection {
 
 async function connectPostgres(
   url: string,
-  poolSize: number,
-  statementTimeoutMs: number,
+  { poolSize, statementTimeoutMs, prepare }: Required<ConnectOptions>,
 ): Promise<Connection> {
   const address = addressOf(url)
   const client = openClient(url, {
@@ -91,7 +95,7 @@ async function connectPostgres(
     await close()
     throw new Error(`Cannot use Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
-  return { kind: 'postgres', ...handlesOf(client), close }
+  return { kind: 'postgres', ...handlesOf(client, prepare), close }
 }
 
 function openClient(url: string, options: object): postgres.Sql {
@@ -101,7 +105,7 @@ function openClient(url: string, options: object): postgres.Sql {
   return makeTransactionsSafe(postgres(url, settings as postgres.Options<Record<string, never>>))
 }
 
-function handlesOf(client: postgres.Sql): { db: Database; sql: Sql } {
+function handlesOf(client: postgres.Sql, prepare = true): { db: Database; sql: Sql } {
   const queries = ({ unsafe }: Pick<postgres.Sql, 'unsafe'>): SqlQueries => ({
     // The driver's own queries do not start before somebody waits for them; these do.
     query: async <Row extends object>(text: string, parameters: readonly string[] = []) =>
@@ -109,7 +113,33 @@ function handlesOf(client: postgres.Sql): { db: Database; sql: Sql } {
   })
   const transaction = <T>(work: (tx: SqlQueries) => Promise<T>) =>
     client.begin((tx) => work(queries(tx))) as Promise<T>
-  return { db: drizzle(client, { schema }), sql: { ...queries(client), transaction } }
+  return {
+    db: drizzle(prepare ? preparing(client) : client, { schema }),
+    sql: { ...queries(client), transaction },
+  }
+}
+
+/**
+ * Drizzle asks the driver for unnamed statements, each of which is parsed anew and takes two round trips, one to learn
+ * its types. Named ones are parsed once a connection and take one.
+ */
+function preparing<Client extends postgres.ISql>(client: Client): Client {
+  return new Proxy(client, {
+    get(target, name) {
+      if (name === 'unsafe') {
+        return (text: string, parameters: never[] = []) =>
+          target.unsafe(text, parameters, { prepare: parameters.length > 0 })
+      }
+      if (name === 'begin' || name === 'savepoint') {
+        const begin = Reflect.get(target, name) as (...args: unknown[]) => unknown
+        return (...args: unknown[]) => {
+          const work = args.pop() as (tx: postgres.ISql) => unknown
+          return begin(...args, (tx: postgres.ISql) => work(preparing(tx)))
+        }
+      }
+      return Reflect.get(target, name) as unknown
+    },
+  })
 }
 
 /** Host and database only. The parser's own error carries the whole address, and with it the password. */

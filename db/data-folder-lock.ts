@@ -8,6 +8,11 @@ const SQLITE_BUSY = 5
 
 export type DataFolderLock = { readonly release: () => void }
 
+/** Another process has it; everything else that keeps a folder from being locked is an ordinary error. */
+export class DataFolderInUse extends Error {
+  override readonly name = 'DataFolderInUse'
+}
+
 /**
  * An empty SQLite file lends its lock. The kernel holds it, so it ends with the process however the process ends,
  * and of two processes that start together one is refused. Nobody else may open that file: closing any handle of it
@@ -41,7 +46,7 @@ function refusal(folder: string, holder: string, error: unknown): Error {
       cause: error,
     })
   }
-  return new Error(
+  return new DataFolderInUse(
     `The data folder ${folder} is in use by ${readHolder(holder)}. Stop that process, choose another folder with SVC_DATA_DIR, or set DATABASE_URL to a Postgres server, which any number of processes can share.`,
   )
 }

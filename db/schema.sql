@@ -1,3 +1,29 @@
+CREATE TABLE activity (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  type text NOT NULL,
+  name text,
+  source_id text,
+  user_id text NOT NULL,
+  user_name text NOT NULL,
+  door text NOT NULL,
+  client_id text,
+  outcome text NOT NULL,
+  error text,
+  duration_ms integer NOT NULL,
+  question_bytes integer NOT NULL,
+  answer_bytes integer NOT NULL,
+  hits integer,
+  question_digest text,
+  answer_digest text,
+  request_id text NOT NULL,
+  CONSTRAINT activity_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX activity_by_source ON public.activity USING btree (org_id, source_id, id);
+CREATE INDEX activity_by_type ON public.activity USING btree (org_id, type, id);
+CREATE INDEX activity_by_user ON public.activity USING btree (org_id, user_id, id);
+
 CREATE TABLE api_tokens (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -32,6 +58,29 @@ CREATE TABLE audit_log (
 );
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, id);
 CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, id);
+
+CREATE TABLE data_sources (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  title text NOT NULL,
+  description text NOT NULL DEFAULT ''::text,
+  kind text NOT NULL,
+  physical_name text,
+  verifier text,
+  sealed text NOT NULL,
+  preparing_until timestamp with time zone,
+  enabled boolean NOT NULL DEFAULT false,
+  exposed boolean NOT NULL DEFAULT false,
+  minimum_role text NOT NULL DEFAULT 'viewer'::text,
+  configuration jsonb,
+  configured_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  created_by text,
+  CONSTRAINT data_sources_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE UNIQUE INDEX data_sources_by_name ON public.data_sources USING btree (org_id, name);
+CREATE UNIQUE INDEX data_sources_by_physical_name ON public.data_sources USING btree (physical_name);
 
 CREATE TABLE former_members (
   org_id text NOT NULL,
@@ -204,6 +253,7 @@ CREATE TABLE platform_access_grants (
   expires_at timestamp with time zone NOT NULL,
   revoked_at timestamp with time zone,
   revoked_reason text,
+  sources text[],
   CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
   CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -226,6 +276,15 @@ CREATE TABLE platform_oauth_clients (
 );
 CREATE INDEX platform_oauth_clients_by_registration ON public.platform_oauth_clients USING btree (registration_hash);
 CREATE INDEX platform_oauth_clients_dynamic ON public.platform_oauth_clients USING btree (kind, is_active, expires_at);
+
+CREATE TABLE question_counts (
+  org_id text NOT NULL,
+  minute timestamp with time zone NOT NULL,
+  in_minute integer NOT NULL,
+  day timestamp with time zone NOT NULL,
+  in_day integer NOT NULL,
+  CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
+);
 
 CREATE TABLE sessions (
   id text NOT NULL,

@@ -1,5 +1,6 @@
 /** Every table of the control plane. The `vector` type stays out of it: only managed databases hold vectors. */
 export * from './tables/connector.ts'
+export * from './tables/data-sources.ts'
 export * from './tables/identity.ts'
 export * from './tables/operations.ts'
 export * from './tables/organizations.ts'

@@ -8,15 +8,29 @@ const BLOCK = 512
 /** The name of an empty first entry: it tells our files apart from any other tar file. */
 const MARK = 'svc-embedded-database-1'
 
-export async function* tarOf(folder: string): AsyncGenerator<Buffer> {
+/** The folder, and others under names of their own inside it. */
+export async function* tarOf(
+  folder: string,
+  others: ReadonlyMap<string, string> = new Map(),
+): AsyncGenerator<Buffer> {
   yield header(MARK, 0, '0')
+  yield* entriesOf(folder, '')
+  for (const [name, other] of others) {
+    yield header(`${name}/`, 0, '5')
+    yield* entriesOf(other, `${name}/`)
+  }
+  yield Buffer.alloc(2 * BLOCK)
+}
+
+async function* entriesOf(folder: string, prefix: string): AsyncGenerator<Buffer> {
   for (const name of (await readdir(folder, { recursive: true })).toSorted()) {
     const path = join(folder, name)
     const about = await lstat(path)
-    if (about.isDirectory()) yield header(`${name}/`, 0, '5')
-    else if (about.isFile() && name !== 'postmaster.pid') yield* fileEntry(path, name, about.size)
+    if (about.isDirectory()) yield header(`${prefix}${name}/`, 0, '5')
+    else if (about.isFile() && name !== 'postmaster.pid') {
+      yield* fileEntry(path, `${prefix}${name}`, about.size)
+    }
   }
-  yield Buffer.alloc(2 * BLOCK)
 }
 
 async function* fileEntry(path: string, name: string, size: number): AsyncGenerator<Buffer> {

@@ -44,7 +44,7 @@ export const AUTH_OPERATIONS: readonly Row<AuthNeeds>[] = [
   does(tokens.revokeToken, identity.endToken),
   does(listAudit, readAudit),
   does(agents.listGrants, grants.grantsOf),
-  does(agents.narrowGrant, grants.takeScopesAway),
+  does(agents.narrowGrant, grants.takeAway),
   does(agents.revokeGrant, grants.disconnect),
   does(agents.listOauthClients, grants.clientsOf),
   does(agents.blockOauthClient, grants.blockHere),

@@ -50,4 +50,5 @@ const present = (valid: Validated): z.output<typeof ValidatedToken> => ({
   session_id: valid.sessionId,
   client_id: valid.clientId,
   grant_id: valid.grantId,
+  sources: valid.sources && [...valid.sources],
 })

@@ -11,14 +11,14 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 export async function backup(config: Config, file: string): Promise<void> {
   await withEmbedded(config, 'backup', async (folder) => {
     await backupEmbedded(folder, file)
-    say(`The database is in ${file}. Keep ${folder}/secrets.json with it, but apart: tokens need both.`)
+    say(`The databases are in ${file}. Keep ${folder}/secrets.json with it, but apart: tokens need both.`)
   })
 }
 
 export async function restore(config: Config, file: string, replace: boolean): Promise<void> {
   await withEmbedded(config, 'restore', async (folder) => {
     const { keptAside } = await restoreEmbedded(file, folder, { replace })
-    say(`The database of ${file} is in ${folder}.`)
+    say(`The databases of ${file} are in ${folder}.`)
     if (keptAside !== undefined) say(`The one that was there before is in ${keptAside}.`)
   })
 }

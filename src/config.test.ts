@@ -66,6 +66,24 @@ const VALUES: Table = {
     bad: ['mysql://host/svc', 'host/svc', 'postgres'],
   },
   DATABASE_POOL: { good: ['1', '200'], bad: ['0', '201', ...NO_NUMBERS] },
+  DATABASE_PREPARE: { good: ['on', 'off'], bad: ['maybe'] },
+  MANAGED_DATABASE_URL: {
+    good: ['embedded', 'postgres://user:pw@host:5432/postgres'],
+    bad: ['mysql://host/svc', 'host', 'Embedded'],
+  },
+  MANAGED_DATABASE_HOST: ANY_TEXT,
+  MANAGED_DATABASE_PORT: { good: ['0', '5432'], bad: ['65536', ...NO_NUMBERS] },
+  ATTACH_ALLOWED: {
+    good: ['10.0.0.0/8', 'db.example.com:5432, 192.0.2.7', '[2001:db8::]/32:5433'],
+    bad: ['10.0.0.0/33', 'a b', 'db.example.com:0', '10.0.1'],
+  },
+  EMBEDDING_MODELS: {
+    good: ['{}', '{"e5":{"url":"https://models.example/v1","key":"k","dimensions":1024}}'],
+    bad: ['x', '[]', '{"e5":{}}', '{"minilm-l6-v2":{"url":"https://m.example","dimensions":384}}'],
+  },
+  QUESTIONS_PER_MINUTE: { good: ['1', '600'], bad: ['0', ...NO_NUMBERS] },
+  QUESTIONS_PER_DAY: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
+  ACTIVITY_DAYS: { good: ['1', '3650'], bad: ['0', ...NO_NUMBERS] },
   BASE_DOMAIN: {
     good: ['example.com', 'svc.example.co.uk', 'EXAMPLE.com', 'xn--bcher-kva.example'],
     bad: [

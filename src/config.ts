@@ -1,6 +1,8 @@
 /** Every setting of the program: read once from the environment, checked as a whole, every problem reported at once. */
 import { isIP } from 'node:net'
 import * as z from 'zod'
+import { readAttachRules } from './contracts/attach-rules.ts'
+import { EmbeddingModelsSetting } from './contracts/embedding-settings.ts'
 import { DisplayName } from './contracts/fields.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from './contracts/limits.ts'
 import { LOG_LEVELS } from './observe/log.ts'
@@ -80,6 +82,56 @@ export const SETTINGS = {
     schema: whole(1, 200).default(10),
     says: 'Connections this process keeps to Postgres.',
     default: '10',
+  },
+  DATABASE_PREPARE: {
+    schema: flag.default(true),
+    says: 'Whether statements are prepared; off behind a pooler in transaction mode that does not know them.',
+    default: 'on',
+  },
+  MANAGED_DATABASE_URL: {
+    schema: z
+      .union([
+        z.literal('embedded'),
+        z.url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgres://, or be embedded' }),
+      ])
+      .optional(),
+    says: 'Postgres server (with pgvector 0.8) on which managed databases are made, or `embedded`. Give it a server of its own: PUBLIC loses CONNECT on every database of it.',
+    default: 'that of DATABASE_URL, else embedded',
+  },
+  MANAGED_DATABASE_HOST: {
+    schema: text.default('127.0.0.1'),
+    says: 'Address on which embedded managed databases can be reached with psql and drivers. The connection is not encrypted: keep it within one machine or a private network.',
+    default: '127.0.0.1',
+  },
+  MANAGED_DATABASE_PORT: {
+    schema: port.default(4432),
+    says: 'Port of the embedded managed databases.',
+    default: '4432',
+  },
+  ATTACH_ALLOWED: {
+    schema: z.string().transform(readAttachRules).default([]),
+    says: 'Servers whose databases may be attached: CIDR ranges, addresses or host names, each with or without `:port`, separated by commas.',
+    default: 'none',
+  },
+  EMBEDDING_MODELS: {
+    schema: EmbeddingModelsSetting,
+    says: 'Embedding models beside the built-in `minilm-l6-v2`, as JSON: name to `{"url", "key", "dimensions"}` of an OpenAI-compatible endpoint (docs/operating.md).',
+    default: 'the built-in model only',
+  },
+  QUESTIONS_PER_MINUTE: {
+    schema: whole(1, 1_000_000).default(60),
+    says: 'Questions an organization may ask its data sources in a minute.',
+    default: '60',
+  },
+  QUESTIONS_PER_DAY: {
+    schema: whole(1, 100_000_000).default(5_000),
+    says: 'Questions an organization may ask its data sources in a day (UTC).',
+    default: '5000',
+  },
+  ACTIVITY_DAYS: {
+    schema: whole(1, 36_500).default(365),
+    says: 'Days after which rows of the activity list are thrown away.',
+    default: '365',
   },
   BASE_DOMAIN: {
     // The last label begins with a letter: 10.0.0.1 is an address, and nothing can be put in front of it.
@@ -203,8 +255,8 @@ export const SETTINGS = {
   },
   SVC_ORG: {
     schema: DisplayName.optional(),
-    says: 'Name of the first organization.',
-    default: 'My organization',
+    says: 'Name of the first organization; with one, no sample is loaded.',
+    default: 'Sample organization',
   },
   PASSWORD_SIGN_IN: {
     schema: flag.optional(),

@@ -16,6 +16,7 @@ import type { Caller } from './contracts/operation.ts'
 import { insertUser, keepToken } from './cores/identity/index.ts'
 import { foundOrganization } from './cores/organizations/index.ts'
 import { withTransaction } from './cores/transaction.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE, wantSample } from './sample.ts'
 import { writePrivately } from './secrets.ts'
 import { makeApiToken } from './trust/api-token.ts'
 
@@ -28,7 +29,13 @@ const Plan = z.object({
 })
 type Plan = z.output<typeof Plan>
 
-export type FirstRun = { readonly config: Config; readonly auth: AuthNeeds; readonly terminal: boolean }
+export type FirstRun = {
+  readonly config: Config
+  readonly auth: AuthNeeds
+  readonly terminal: boolean
+  /** Whether a newcomer gets something to ask. */
+  readonly sample: boolean
+}
 
 /** What to say; `wereSaid` is called afterwards, because only then may they be forgotten. */
 export type FirstWords = { readonly lines: string[]; readonly wereSaid: () => Promise<void> }
@@ -110,8 +117,9 @@ async function settle(
   }
   const founder = founderOf(userId, name, plan.email)
   const org = await foundOrganization({ ...auth, db: tx })(founder, {
-    name: config.SVC_ORG ?? 'My organization',
+    name: config.SVC_ORG ?? (run.sample ? 'Sample organization' : 'My organization'),
   })
+  if (run.sample) await wantSample(tx, { ...founder, orgId: org.id, role: 'owner' })
   if (plan.token !== null) {
     await keepToken(tx, auth, { ...founder, orgId: org.id }, plan.token, {
       name: 'First run',
@@ -134,6 +142,7 @@ const founderOf = (userId: string, name: string, email: string): Caller & { user
   role: null,
   scopes: null,
   audiences: [],
+  sources: null,
   expiresAt: null,
   door: 'api',
   address: 'here',
@@ -164,6 +173,14 @@ async function forgetPlan({ config }: FirstRun): Promise<void> {
   await Promise.all(ours.map((name) => rm(join(folder, name), { force: true })))
 }
 
+/** One question to the sample, or where there is none the smallest call there is. */
+function tryIt({ config, sample }: FirstRun, token: string): string {
+  const curl = `curl -H 'Authorization: Bearer ${token}' ${config.API_URL.origin}`
+  if (!sample) return `${curl}/api/v1/me`
+  const question = JSON.stringify({ query: SAMPLE_QUESTION, top_k: 3 })
+  return `${curl}/api/wf/slim/data-sources/${SAMPLE_SOURCE}/query --json '${question}'`
+}
+
 /** On a terminal the secrets are shown; elsewhere they would stay in somebody's log, so a private file takes them. */
 async function wordsFor(run: FirstRun, plan: Plan): Promise<FirstWords> {
   const { config, terminal } = run
@@ -173,13 +190,10 @@ async function wordsFor(run: FirstRun, plan: Plan): Promise<FirstWords> {
     `  Console   ${config.APP_URL.origin}/console`,
     `  E-mail    ${plan.email}`,
     ...(plan.password === null ? [] : [`  Password  ${plan.password}`]),
-    ...(plan.token === null
-      ? []
-      : [
-          '',
-          '  Try it:',
-          `  curl -H 'Authorization: Bearer ${plan.token}' ${config.API_URL.origin}/api/v1/me`,
-        ]),
+    '',
+    '  Connect Claude Code:',
+    `  claude mcp add --transport http svc ${config.MCP_URL.origin}/platform`,
+    ...(plan.token === null ? [] : ['', '  Try it:', `  ${tryIt(run, plan.token)}`]),
     '',
   ]
   if (terminal || (plan.password === null && plan.token === null)) {

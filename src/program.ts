@@ -7,6 +7,7 @@ import { VERSION } from './version.ts'
 const HELP = `svc ${VERSION}
 
   svc-server                        start (the services of SVC_SERVICES, default all)
+  svc-server --empty                the same, without the sample of the first start
   svc-server backup FILE            write the embedded database to FILE; stop the server first
   svc-server restore FILE           bring it back; --replace puts an existing database aside
   svc-server migrate                apply the migrations and stop
@@ -21,6 +22,7 @@ async function main(): Promise<void> {
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
       replace: { type: 'boolean', default: false },
+      empty: { type: 'boolean', default: false },
     },
   })
   const [command = 'start', file, ...rest] = positionals
@@ -36,7 +38,7 @@ async function main(): Promise<void> {
   })
   switch (command) {
     case 'start':
-      if (file === undefined) return (await import('./start.ts')).start(config, log)
+      if (file === undefined) return (await import('./start.ts')).start(config, log, { empty: values.empty })
       break
     case 'migrate':
       if (file === undefined) return (await import('./chores.ts')).migrateOnly(config)

@@ -109,10 +109,16 @@ const NEEDED: [services: string, env: Record<string, string>, problems: string[]
     { ...POSTGRES, ACTOR_ASSERTION_SECRET: hex('a') },
     ['JWT_SECRET: needed by auth-service', 'JWT_SIGNING_KEY: needed by auth-service'],
   ],
-  ['api-gateway', HOSTED, ['ACTOR_ASSERTION_SECRET: needed by api-gateway']],
-  ['api-gateway,console', {}, []],
+  [
+    'api-gateway',
+    { ...POSTGRES, ...HOSTED },
+    ['ACTOR_ASSERTION_SECRET: needed by api-gateway', 'DATA_KEY: needed by api-gateway'],
+  ],
+  ['api-gateway,console', POSTGRES, ['DATA_KEY: needed by api-gateway']],
+  ['api-gateway,console', { ...POSTGRES, DATA_KEY: hex('a') }, []],
+  ['console', {}, []],
   ['worker', POSTGRES, []],
-  ['api-gateway,worker', POSTGRES, []],
+  ['api-gateway,worker', { ...POSTGRES, DATA_KEY: hex('a') }, []],
 ]
 test.each(NEEDED)('%s with %j lacks %j', async (SVC_SERVICES, env, problems) => {
   const folder = newFolder()

@@ -11,7 +11,9 @@ export type Secrets = Partial<Record<SecretKey, string>>
 /** Which service needs which: a process gets no secret it has no use for. */
 const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   'auth-service': () => ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET'],
-  'api-gateway': (config) => (config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : []),
+  // It opens what is sealed: logins of managed databases.
+  'api-gateway': (config) =>
+    config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET', 'DATA_KEY'] : ['DATA_KEY'],
   // It reads agents' tokens (first secret) and signs for them (third); it can make neither sessions nor API tokens.
   'mcp-server': (config) =>
     config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : ['JWT_SECRET', 'ACTOR_ASSERTION_SECRET'],

@@ -9,6 +9,7 @@ import type { ConsoleNeeds } from './console/needs.ts'
 import type { GatewayNeeds } from './http/gateway.ts'
 import type { Observation } from './http/service-app.ts'
 import type { LoopNeeds } from './worker/loop.ts'
+import type { JobNeeds } from './worker/jobs.ts'
 
 /** `door`: paths that want Node's own request and response, because a library behind them does. */
 export type Running = {
@@ -23,7 +24,7 @@ export type Needs = {
   readonly 'auth-service': () => AuthNeeds & ConnectorNeeds
   readonly 'mcp-server': () => McpNeeds & Observation
   readonly console: () => ConsoleNeeds & Observation
-  readonly worker: () => LoopNeeds
+  readonly worker: () => LoopNeeds & JobNeeds
 }
 
 type Entry = {
@@ -62,7 +63,7 @@ export const SERVICES: Record<ServiceName, Entry> = {
   'api-gateway': {
     at: (config) => [config.API_URL],
     owns: /^\/api(\/|$)/,
-    usesDatabase: false,
+    usesDatabase: true,
     async load() {
       const { createGateway } = await import('./http/gateway.ts')
       return (needs) => asService(createGateway(needs['api-gateway']()))

@@ -5,25 +5,31 @@ import type { Config } from './config.ts'
 import type { Logger } from './observe/log.ts'
 import { isEmbedded } from './services.ts'
 
-export async function start(config: Config, log: Logger): Promise<void> {
+export async function start(config: Config, log: Logger, { empty = false } = {}): Promise<void> {
   const stopAsked = stopSignal()
   const closers: (() => Promise<void> | void)[] = []
   try {
     const embedded = sendForDatabase(config, closers)
     // Only now: the database opens in its own thread while this one loads the program.
-    const [{ createSystem }, { listen }, { listenForMetrics }, { firstRun }] = await Promise.all([
-      import('./system.ts'),
-      import('./listener.ts'),
-      import('./metrics-listener.ts'),
-      import('./first-run.ts'),
-    ])
+    const [{ createSystem }, { listen }, { listenForMetrics }, { firstRun }, { loadSample }] =
+      await Promise.all([
+        import('./system.ts'),
+        import('./listener.ts'),
+        import('./metrics-listener.ts'),
+        import('./first-run.ts'),
+        import('./sample.ts'),
+      ])
     const system = await createSystem(config, log, { embedded })
     closers.push(() => system.stop())
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
     // Before the port opens: whoever reaches us finds an owner and not an empty house.
     const terminal = process.stdout.isTTY
-    const first = system.auth && (await firstRun({ config, auth: system.auth, terminal }))
+    // One with a name of its own is meant for work. Elsewhere than here nobody could load the sample.
+    const sample = !empty && config.SVC_ORG === undefined && system.gateway !== undefined
+    const first = system.auth && (await firstRun({ config, auth: system.auth, terminal, sample }))
+    await system.managed?.open()
+    if (system.gateway) await loadSample(system.gateway)
     const listening = await listen(system)
     closers.push(() => listening.stop())
     for (const line of first?.lines ?? laterWords(config)) process.stdout.write(`${line}\n`)

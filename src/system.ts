@@ -4,6 +4,7 @@ import { connect, type Connection } from '../db/connect.ts'
 import type { Embedded } from '../db/embedded.ts'
 import type { NodeDoor } from '../oauth/connector/door.ts'
 import { isMigrated, migrate, readMigrations } from '../db/migrate.ts'
+import { createEmbeddingModels } from './adapters/embeddings/index.ts'
 import { guardedFetch } from './adapters/outbound/guarded-fetch.ts'
 import { smtpMail } from './adapters/mail/smtp.ts'
 import { argon2Passwords } from './adapters/passwords/argon2.ts'
@@ -11,7 +12,9 @@ import { createSignInProviders } from './adapters/sign-in/providers.ts'
 import { overNetwork, type Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { Clock, GuardedFetch, Message } from './cores/needs.ts'
+import { keepFacts, type EmbeddingModels } from './cores/search/index.ts'
 import type { Readiness } from './http/health.ts'
+import { closingToStrangers, createManaged, type Managed } from './managed.ts'
 import type { Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { noTracing } from './observe/tracing-port.ts'
@@ -19,6 +22,7 @@ import { readSecrets, type Secrets } from './secrets.ts'
 import { SERVICES, type Needs, type Running } from './services.ts'
 import { accessTokens } from './trust/access-token.ts'
 import { actorAssertions } from './trust/actor-assertion.ts'
+import { dataKeys } from './trust/data-key.ts'
 import { deriveKey, keyEpochOf, type KeyPurpose } from './trust/derive-key.ts'
 import { userTokens } from './trust/user-token.ts'
 import { VERSION } from './version.ts'
@@ -32,6 +36,10 @@ export type System = {
   readonly readiness: Readiness
   readonly metrics: Metrics | undefined
   readonly log: Logger
+  /** Managed databases, where the api-gateway runs. */
+  readonly managed: Managed | undefined
+  /** The needs of the api-gateway, for the sample of the first start; undefined where it does not run. */
+  readonly gateway: ReturnType<Needs['api-gateway']> | undefined
   /** The needs of the auth service, for what happens at the first start; undefined where it does not run. */
   readonly auth: ReturnType<Needs['auth-service']> | undefined
   stop(): Promise<void>
@@ -46,6 +54,7 @@ export type Overrides = {
   readonly mail?: ((message: Message) => Promise<void>) | null
   readonly passwords?: ReturnType<typeof argon2Passwords>
   readonly guardedFetch?: GuardedFetch
+  readonly models?: EmbeddingModels
   /** A service somewhere else, reached by function instead of address. */
   readonly network?: (base: URL) => Service
 }
@@ -106,6 +115,17 @@ async function build(
   }
   const storage = () => ({ db: connection!.db, clock })
 
+  const sealing = secrets.DATA_KEY ? dataKeys(secrets.DATA_KEY) : undefined
+  const models = here.has('api-gateway')
+    ? (overrides.models ?? createEmbeddingModels(config.EMBEDDING_MODELS))
+    : undefined
+  if (models && !overrides.models) closers.push(() => models.close())
+  const managed =
+    here.has('api-gateway') && connection
+      ? createManaged({ config, connection, dataKeys: sealing!, log })
+      : undefined
+  if (managed) closers.push(() => managed.close())
+
   const network = overrides.network ?? overNetwork
   const running = new Map<ServiceName, Running>()
   /** A service in this process by function, any other by address; looked up at the call, so the order does not matter. */
@@ -123,6 +143,12 @@ async function build(
   const needs: Needs = {
     'api-gateway': () => ({
       ...observation,
+      ...storage(),
+      ...managed!,
+      dataKeys: sealing!,
+      models: models!,
+      facts: keepFacts(),
+      questionLimits: { perMinute: config.QUESTIONS_PER_MINUTE, perDay: config.QUESTIONS_PER_DAY },
       auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       apiUrl: config.API_URL,
       version: VERSION,
@@ -181,7 +207,13 @@ async function build(
       allowedOrigins: config.MCP_ALLOWED_ORIGINS,
       version: VERSION,
     }),
-    worker: () => ({ ...storage(), log, metrics }),
+    worker: () => ({
+      ...storage(),
+      log,
+      metrics,
+      activityDays: config.ACTIVITY_DAYS,
+      closeToStrangers: closingToStrangers(config, connection!.db, log),
+    }),
   }
 
   for (const [name, start] of loaded) {
@@ -199,6 +231,8 @@ async function build(
     readiness: () => readiness(connection, migrations),
     metrics,
     log,
+    managed,
+    gateway: here.has('api-gateway') ? needs['api-gateway']() : undefined,
     auth: here.has('auth-service') ? needs['auth-service']() : undefined,
     stop,
   }
@@ -206,7 +240,10 @@ async function build(
 
 async function openDatabase(config: Config, embedded: Promise<Embedded> | undefined): Promise<Connection> {
   if (config.DATABASE_URL !== undefined) {
-    return connect({ url: config.DATABASE_URL }, { poolSize: config.DATABASE_POOL })
+    return connect(
+      { url: config.DATABASE_URL },
+      { poolSize: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE },
+    )
   }
   return connect(embedded ? { embedded } : { folder: config.SVC_DATA_DIR })
 }

@@ -27,6 +27,12 @@ const onEngine = (engine: 'pglite' | 'postgres') =>
     provide: { engine },
   })
 
+if (!process.env['TEST_PGVECTOR_URL']) {
+  console.log(
+    'Managed databases are tested embedded only: TEST_PGVECTOR_URL names no Postgres server with pgvector.',
+  )
+}
+
 const chromium = findChromium()
 if (!chromium) console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
 const browser = (path: string) =>

@@ -47,6 +47,8 @@ export const platformAccessGrants = pgTable(
     resource: text('resource').$type<'platform' | 'notifications'>().notNull(),
     /** What is left of what was approved; narrowing takes away. */
     scopes: text('scopes').array().$type<Scope[]>().notNull(),
+    /** Ids of the data sources it was given for; null: all that its person may ask. */
+    sources: text('sources').array(),
     payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),
     /** Fingerprint of both JWT secrets: rotating either ends every grant. */
     keyEpoch: text('key_epoch').notNull(),

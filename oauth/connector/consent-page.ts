@@ -2,10 +2,14 @@
 import { html } from 'hono/html'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
+import { sourceIdOf } from '../../src/cores/databases/index.ts'
 import { brand, skeleton, type Content } from '../../src/pages/skeleton.ts'
 import { notice } from '../../src/pages/parts.ts'
+import { sourceChoice } from '../../src/pages/source-choice.ts'
 import { AUTH_ASSETS } from '../pages/page.ts'
-import type { Person, Place } from './consent.ts'
+import { sourceFields } from './chosen-sources.ts'
+import type { Person } from './consent.ts'
+import type { Place } from './places.ts'
 
 export type Asked = {
   clientId: string
@@ -43,10 +47,14 @@ export function consentPage(shown: {
   places: readonly Place[]
   form: string
   problem?: string | undefined
+  /** What was filled in already: a form that was refused must not come back allowing more. */
+  filled?: URLSearchParams | undefined
 }): string {
-  const { asked, person, places, form, problem } = shown
+  const { asked, person, places, form, problem, filled } = shown
   const who = asked.verifiedHost ?? 'An unverified application'
-  const firstOpen = places.find((place) => place.open)
+  const open = places.filter((place) => place.open)
+  const chosen = open.find((place) => place.id === filled?.get('organization')) ?? open[0]
+  const isTicked = (scope: Scope) => filled?.getAll('scope').includes(scope) ?? isOffered(scope)
   return shell(
     `${who} asks for access`,
     html`${problem && notice('problem', html`<p>${problem}</p>`)}
@@ -72,9 +80,10 @@ export function consentPage(shown: {
             ${places.map(
               (place) =>
                 html`<label class="choice">
-                  <input type="radio" name="organization" value="${place.id}" ${place === firstOpen && html`checked`} ${!place.open && html`disabled`} />
+                  <input type="radio" name="organization" value="${place.id}" ${place === chosen && html`checked`} ${!place.open && html`disabled`} />
                   <span class="choice-text"><span>${place.name}</span>${place.because && html`<span class="note">${place.because}</span>`}</span>
-                </label>`,
+                </label>
+                ${place.open && asked.scopes.includes('data:read') && sourcesIn(place, filled)}`,
             )}
           </div>
         </fieldset>
@@ -84,7 +93,7 @@ export function consentPage(shown: {
             ${asked.scopes.map(
               (scope) =>
                 html`<label class="choice">
-                  <input type="checkbox" name="scope" value="${scope}" ${isOffered(scope) && html`checked`} />
+                  <input type="checkbox" name="scope" value="${scope}" ${isTicked(scope) && html`checked`} />
                   <span class="choice-text"><span>${SCOPES[scope]}</span><span class="note">${scope}</span></span>
                 </label>`,
             )}
@@ -92,12 +101,29 @@ export function consentPage(shown: {
         </fieldset>
         ${asked.onThisComputer && notice('info', html`<p>Allow it only if you started it yourself, just now: any program on this computer can ask under this name.</p>`)}
         <div class="actions">
-          <button type="submit" name="decision" value="approve" class="button button-main" ${!firstOpen && html`disabled`}>Allow</button>
+          <button type="submit" name="decision" value="approve" class="button button-main" ${!chosen && html`disabled`}>Allow</button>
           <button type="submit" name="decision" value="deny" class="button button-quiet">Deny</button>
         </div>
         <p class="note">You can narrow or end this at any time under Connected agents.</p>
       </form>`,
   )
+}
+
+/** Stands behind its organization: without a script, that is what lets CSS show the list of the chosen one alone. */
+function sourcesIn(place: Place, filled: URLSearchParams | undefined) {
+  if (place.sources.length === 0) {
+    return html`<p class="of-choice note">No data source of ${place.name} is open to you yet. It may ask those that you may ask later.</p>`
+  }
+  const fields = sourceFields(place.id)
+  return sourceChoice({
+    legend: html`Which data sources of ${place.name}?`,
+    fields,
+    all: 'All that I may ask, also later ones',
+    sources: place.sources.map(({ id, name, title }) => ({ id, name: title, note: sourceIdOf(name) })),
+    isLimited: filled?.get(fields.which) === 'chosen',
+    isTicked: (id) => filled?.getAll(fields.source).includes(id) ?? false,
+    className: 'of-choice',
+  })
 }
 
 const facts = (rows: readonly (readonly [string, Content] | false)[]) =>

@@ -6,19 +6,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createHash } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { InteractionResults } from 'oidc-provider'
-import { and, asc, eq, gt, isNull } from '../../db/drizzle.ts'
-import {
-  memberships,
-  organizationClientBlocks,
-  organizations,
-  platformAccessGrants,
-} from '../../db/schema.ts'
+import { and, desc, eq, gt, isNull } from '../../db/drizzle.ts'
+import { platformAccessGrants } from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
+import { approvedWords, sourceNames } from '../../src/cores/grants/index.ts'
 import { findSession, takeSignInCode } from '../../src/cores/identity/index.ts'
 import { keyedHash, randomSecret, sameSecret } from '../../src/trust/keyed-hash.ts'
+import { chosenSources } from './chosen-sources.ts'
 import { consentPage, expiredPage, type Asked } from './consent-page.ts'
 import type { ConnectorNeeds } from './needs.ts'
+import { organizationsOf, type Place } from './places.ts'
 import { newGrantId, resourceMeant, resourceUrl } from './provider.ts'
 import { isLoopbackRedirect, redirectHost } from './redirect-uri.ts'
 import { shownText } from './shown-text.ts'
@@ -47,12 +45,9 @@ export async function showConsent(needs: ConnectorNeeds, provider: Provider, vis
   if (!request) return expired()
   const person = await signedInPerson(needs, visit)
   if ('redirect' in person) return person
-  const places = await organizationsOf(needs, person.userId, request.clientId)
-  if (await isRemembered(needs, request, person.userId)) {
-    const again = await rememberedPlace(needs, request, person.userId)
-    // What is asked for now: the earlier grant may hold more.
-    if (again) return approve(needs, provider, visit, request, person, again.orgId, request.scopes)
-  }
+  const places = await organizationsOf(needs, person.userId, request)
+  const again = await rememberedDecision(needs, request, person.userId, places)
+  if (again) return approve(needs, provider, visit, request, person, again)
   return showPage(needs, visit, request, person, places)
 }
 
@@ -66,20 +61,23 @@ export async function takeConsent(
   if (!request) return expired()
   const person = await signedInPerson(needs, visit)
   if ('redirect' in person) return person
-  const places = await organizationsOf(needs, person.userId, request.clientId)
+  const places = await organizationsOf(needs, person.userId, request)
+  const again = (problem: string, filled?: URLSearchParams) =>
+    showPage(needs, visit, request, person, places, problem, filled)
   // Also fires when the document or the person changed while the page was open: look again, then decide.
   if (!sameSecret(formToken(needs, visit, request, person.userId), form.get('form') ?? '')) {
-    return showPage(needs, visit, request, person, places, 'The request changed. Look again, then decide.')
+    return again('The request changed. Look again, then decide.')
   }
   if (form.get('decision') !== 'approve') {
     return finish(provider, visit, { error: 'access_denied', error_description: 'the person said no' })
   }
   const place = places.find(({ id }) => id === form.get('organization'))
-  if (!place?.open) return showPage(needs, visit, request, person, places, 'Choose an organization.')
+  if (!place?.open) return again('Choose an organization.', form)
   const scopes = request.scopes.filter((scope) => form.getAll('scope').includes(scope))
-  if (scopes.length === 0)
-    return showPage(needs, visit, request, person, places, 'Allow at least one thing, or deny.')
-  return approve(needs, provider, visit, request, person, place.id, scopes)
+  if (scopes.length === 0) return again('Allow at least one thing, or deny.', form)
+  const chosen = chosenSources(form, place, scopes)
+  if ('problem' in chosen) return again(chosen.problem, form)
+  return approve(needs, provider, visit, request, person, { orgId: place.id, scopes, ...chosen })
 }
 
 const expired = (): Outcome => ({ page: expiredPage(), status: 400 })
@@ -91,9 +89,11 @@ function showPage(
   person: Person,
   places: readonly Place[],
   problem?: string,
+  filled?: URLSearchParams,
 ): Outcome {
   const form = formToken(needs, visit, request, person.userId)
-  return { page: consentPage({ asked: request, person, places, form, problem }), status: problem ? 400 : 200 }
+  const page = consentPage({ asked: request, person, places, form, problem, filled })
+  return { page, status: problem ? 400 : 200 }
 }
 
 const formToken = (
@@ -183,42 +183,23 @@ function openSeal(needs: ConnectorNeeds, visit: Visit, cookie: string): string {
   return sameSecret(seal(needs, visit, sessionId), given) ? sessionId : ''
 }
 
-export type Place = { id: string; name: string; open: boolean; because: string | null }
-
-async function organizationsOf({ db }: ConnectorNeeds, userId: string, clientId: string): Promise<Place[]> {
-  const rows = await db
-    .select({ org: organizations, blocked: organizationClientBlocks.clientId })
-    .from(memberships)
-    .innerJoin(organizations, eq(organizations.id, memberships.orgId))
-    .leftJoin(
-      organizationClientBlocks,
-      and(
-        eq(organizationClientBlocks.orgId, organizations.id),
-        eq(organizationClientBlocks.clientId, clientId),
-      ),
-    )
-    .where(eq(memberships.userId, userId))
-    .orderBy(asc(organizations.name))
-  return rows.map(({ org, blocked }) => {
-    const because = blocked !== null ? 'blocked here' : org.agentsEnabled ? null : 'agents are switched off'
-    return { id: org.id, name: org.name, open: because === null, because }
-  })
-}
+type Decision = { orgId: string; scopes: Scope[]; sources: string[] | null }
 
 /**
  * decisions: the page may be skipped only for an unchanged document, an earlier live grant that covers the request,
  * no prompt=consent, and a redirect that is https on the document's own host. Anything on this computer always asks:
  * a local program can borrow another's client id.
  */
-async function isRemembered(needs: ConnectorNeeds, request: Request, userId: string): Promise<boolean> {
-  if (request.verifiedHost === null || request.documentSha256 === null) return false
+async function rememberedDecision(
+  needs: ConnectorNeeds,
+  request: Request,
+  userId: string,
+  places: readonly Place[],
+): Promise<Decision | undefined> {
+  if (request.verifiedHost === null || request.documentSha256 === null) return undefined
   const redirect = URL.parse(request.redirectUri)
-  if (redirect?.protocol !== 'https:' || redirect.host !== request.verifiedHost) return false
-  if (textOf(request.params.prompt).split(' ').includes('consent')) return false
-  return (await rememberedPlace(needs, request, userId)) !== undefined
-}
-
-async function rememberedPlace(needs: ConnectorNeeds, request: Request, userId: string) {
+  if (redirect?.protocol !== 'https:' || redirect.host !== request.verifiedHost) return undefined
+  if (textOf(request.params.prompt).split(' ').includes('consent')) return undefined
   const rows = await needs.db
     .select()
     .from(platformAccessGrants)
@@ -226,19 +207,33 @@ async function rememberedPlace(needs: ConnectorNeeds, request: Request, userId: 
       and(
         eq(platformAccessGrants.userId, userId),
         eq(platformAccessGrants.clientId, request.clientId),
-        eq(platformAccessGrants.documentSha256, request.documentSha256 ?? ''),
+        eq(platformAccessGrants.documentSha256, request.documentSha256),
         eq(platformAccessGrants.resource, request.resource),
         eq(platformAccessGrants.keyEpoch, needs.keyEpoch),
         isNull(platformAccessGrants.revokedAt),
         gt(platformAccessGrants.expiresAt, needs.clock()),
       ),
     )
-  const places = await organizationsOf(needs, userId, request.clientId)
-  return rows
+    .orderBy(desc(platformAccessGrants.id))
+  const covering = rows
     .filter((row) => places.some((place) => place.id === row.orgId && place.open))
-    .map(({ orgId, scopes }) => ({ orgId, scopes }))
-    .find(({ scopes }) => request.scopes.every((scope) => scopes.includes(scope)))
+    .filter(({ scopes }) => request.scopes.every((scope) => scopes.includes(scope)))
+  const [newest] = covering
+  if (!newest) return undefined
+  // What is asked for now: the earlier grant may hold more.
+  const { orgId } = newest
+  const scopes = request.scopes
+  if (!scopes.includes('data:read')) return { orgId, scopes, sources: [] }
+  // One grant per approval, so several may live side by side. Where their data sources differ, or none are left, nobody
+  // but the person knows what is meant this time.
+  const others = covering.filter((row) => row.orgId === orgId)
+  const isClear =
+    newest.sources?.length !== 0 && others.every((row) => isSameList(row.sources, newest.sources))
+  return isClear ? { orgId, scopes, sources: newest.sources } : undefined
 }
+
+const isSameList = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
+  a === null || b === null ? a === b : a.length === b.length && a.every((id) => b.includes(id))
 
 async function approve(
   needs: ConnectorNeeds,
@@ -246,8 +241,7 @@ async function approve(
   visit: Visit,
   request: Request,
   person: Person,
-  orgId: string,
-  scopes: Scope[],
+  { orgId, scopes, sources }: Decision,
 ): Promise<Outcome> {
   const grant = new provider.Grant({ accountId: person.userId, clientId: request.clientId })
   // Ours sort by time and say what they are.
@@ -259,9 +253,10 @@ async function approve(
     grant.addResourceScope(textOf(spelled), scopes.join(' '))
   }
   const { kind: clientKind, name: clientName, redirectHost: host, documentSha256, resource } = request
+  const names = sources && (await sourceNames(needs.db, orgId, sources))
   const approved = {
     by: { kind: 'user' as const, userId: person.userId, userName: person.name, requestId: visit.requestId },
-    subject: `${request.verifiedHost ?? clientName ?? request.clientId}: ${scopes.join(' ')}`,
+    subject: `${request.verifiedHost ?? clientName ?? request.clientId}: ${approvedWords(scopes, names)}`,
     orgId,
     clientKind,
     clientName,
@@ -269,6 +264,7 @@ async function approve(
     documentSha256,
     resource,
     scopes,
+    sources,
   }
   const grantId = await approval.run(approved, () => grant.save())
   visit.setCookie(SESSION, null)

@@ -29,6 +29,8 @@ export type Approval = {
   documentSha256: string | null
   resource: Resource
   scopes: Scope[]
+  /** Ids of data sources; null: all that the person may ask. */
+  sources: string[] | null
 }
 
 export const approval = new AsyncLocalStorage<Approval>()

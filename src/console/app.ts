@@ -8,13 +8,18 @@ import { BODY_MAX_BYTES } from '../contracts/limits.ts'
 import { serveAssets } from '../pages/assets.ts'
 import { CONSOLE_ASSETS } from './layout.ts'
 import type { ConsoleNeeds } from './needs.ts'
+import { activityPages } from './pages/activity.ts'
 import { agentClientPages } from './pages/agent-clients.ts'
 import { agentPages } from './pages/agents.ts'
 import { auditPages } from './pages/audit.ts'
+import { dataSourcePages } from './pages/data-source.ts'
+import { dataSourceListPages } from './pages/data-sources.ts'
 import { memberPages } from './pages/members.ts'
+import { newDatabasePages } from './pages/new-database.ts'
 import { organizationPages } from './pages/organizations.ts'
 import { overviewPages } from './pages/overview.ts'
 import { profilePages } from './pages/profile.ts'
+import { removeDatabasePages } from './pages/remove-database.ts'
 import { securityPages } from './pages/security.ts'
 import { settingsPages } from './pages/settings.ts'
 import { tokenPages } from './pages/tokens.ts'
@@ -30,6 +35,11 @@ export type { ConsoleNeeds } from './needs.ts'
 const PAGES = [
   overviewPages,
   memberPages,
+  dataSourceListPages,
+  newDatabasePages,
+  dataSourcePages,
+  removeDatabasePages,
+  activityPages,
   agentPages,
   agentClientPages,
   auditPages,

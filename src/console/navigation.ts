@@ -21,6 +21,13 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
     ],
   },
   {
+    title: 'Data',
+    links: [
+      { href: '/console/data-sources', label: 'Data sources', icon: 'database', for: 'viewer' },
+      { href: '/console/activity', label: 'Activity', icon: 'pulse', for: 'viewer' },
+    ],
+  },
+  {
     title: 'Agents',
     links: [
       { href: '/console/agents', label: 'Connected agents', icon: 'plug', for: 'viewer' },

@@ -122,7 +122,7 @@ export const ROLE_WORDS: Record<Role, { label: string; about: string }> = {
 export const roleBadge = (role: Role) =>
   html`<span class="badge badge-${role}">${ROLE_WORDS[role].label}</span>`
 
-export const badge = (label: string, kind: 'on' | 'off' | 'wait') =>
+export const badge = (label: string, kind: 'on' | 'off' | 'wait' | 'bad') =>
   html`<span class="badge badge-${kind}">${label}</span>`
 
 export const initials = (name: string): string =>

@@ -34,6 +34,16 @@ export const AUDIT_ACTIONS = {
   'client.unblocked': 'let a client in again',
   'client.switched_off': 'switched a client off everywhere',
   'client.switched_on': 'switched a client on again',
+  'database.created': 'made a database',
+  'database.attached': 'attached a database',
+  'database.removed': 'removed a database',
+  'database.connection_shown': 'read a connection string',
+  'data_source.configured': 'saved a search configuration',
+  'data_source.described': 'renamed or described a data source',
+  'data_source.switched_on': 'switched a data source on',
+  'data_source.switched_off': 'switched a data source off',
+  'data_source.exposed': 'exposed a data source',
+  'data_source.hidden': 'hid a data source',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

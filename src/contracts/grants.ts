@@ -1,7 +1,9 @@
 /** What agents were allowed: grants that people gave, the clients they gave them to, and how both are ended. */
 import * as z from 'zod'
+import { SourceId } from './data-sources.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { EXPOSED_MAX } from './limits.ts'
 import { operation } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { ScopeName } from './scopes.ts'
@@ -27,6 +29,18 @@ export const Grant = z.object({
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
   resource: z.enum(['platform', 'notifications']),
   scopes: z.array(ScopeName),
+  sources: z
+    .array(
+      z.object({
+        id: z.string(),
+        source_id: z.string().describe('`db_` and the name of the database.'),
+        name: z.string(),
+      }),
+    )
+    .nullable()
+    .describe(
+      'The data sources it was given for, as far as you may know of them; null: all its person may ask.',
+    ),
   created_at: Time,
   last_used_at: Time.nullable(),
   expires_at: Time,
@@ -53,9 +67,17 @@ export const listGrants = operation({
 
 export const narrowGrant = operation({
   name: 'grants.narrow',
-  summary: 'Take scopes away from an agent you connected; it acts on the next call.',
+  summary: 'Take scopes or data sources away from an agent you connected; it acts on the next call.',
   service: 'auth-service',
-  input: z.object({ grant_id: Id('grt'), scopes: z.array(ScopeName).min(1) }),
+  input: z.object({
+    grant_id: Id('grt'),
+    scopes: z.array(ScopeName).min(1).optional().describe('What is left of its scopes.'),
+    sources: z
+      .array(SourceId)
+      .max(EXPOSED_MAX)
+      .optional()
+      .describe('What is left of its data sources; an empty list is none.'),
+  }),
   output: Grant,
   who: 'viewer',
   scope: null,

@@ -56,3 +56,23 @@ export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
 
 export const TOKENS_PER_PERSON = 100
 export const IDEMPOTENCY_KEY_SECONDS = 24 * 60 * 60
+
+/** contract, Limits: hits per question. */
+export const HITS_MAX = 20
+export const HITS_DEFAULT = 10
+/** contract, Limits: a longer answer is cut (long values first, then last hits). */
+export const ANSWER_MAX_BYTES = 16 * 1024
+/** contract, Limits: counted per organization. */
+export const EXPOSED_MAX = 100
+/** The model reads 256 tokens; what is longer by far is not a question. */
+export const QUESTION_MAX_CHARACTERS = 4_000
+/** Values one filter may name; the statement carries them as one array. */
+export const FILTER_VALUES_MAX = 1_000
+/** Searchable tables of one source, each of which every untargeted question asks. */
+export const ENTRIES_MAX = 50
+/** Longer than any honest vector search, shorter than an assistant's patience. */
+export const QUESTION_STATEMENT_MS = 10_000
+/** How long a found row can be fetched by its handle. */
+export const HANDLE_SECONDS = 24 * 60 * 60
+/** Managed databases of one organization: each is a folder or a database of its own. */
+export const DATABASES_MAX = 200

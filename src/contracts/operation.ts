@@ -66,6 +66,8 @@ export type Caller = {
   readonly sessionGeneration?: number | undefined
   readonly clientId?: string | undefined
   readonly grantId?: string | undefined
+  /** The data sources an agent's grant was given for; null: every one its person may ask. */
+  readonly sources: readonly string[] | null
   readonly door: Door
   /** Network address as TRUSTED_PROXIES lets us see it; throttles count by it. */
   readonly address: string

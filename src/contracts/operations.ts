@@ -1,5 +1,8 @@
 /** The table of every operation: gateway, auth service, OpenAPI and the tests that walk all of them read it. */
+import * as activity from './activity.ts'
 import * as audit from './audit.ts'
+import * as dataSources from './data-sources.ts'
+import * as databases from './databases.ts'
 import * as grants from './grants.ts'
 import * as members from './members.ts'
 import type { Operation } from './operation.ts'
@@ -46,4 +49,19 @@ export const OPERATIONS = [
   grants.listOauthClients,
   grants.blockOauthClient,
   grants.setClientActive,
+  databases.createDatabase,
+  databases.attachDatabase,
+  databases.showConnection,
+  databases.removeDatabase,
+  dataSources.listDataSources,
+  dataSources.showDataSource,
+  dataSources.saveSearchConfiguration,
+  dataSources.describeDataSource,
+  dataSources.setDataSourceState,
+  dataSources.setExposure,
+  dataSources.listAskableSources,
+  dataSources.queryDataSource,
+  dataSources.fetchHit,
+  activity.listActivity,
+  activity.summarizeActivity,
 ] as const satisfies readonly Operation[]

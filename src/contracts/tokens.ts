@@ -99,6 +99,10 @@ export const ValidatedToken = z.object({
   session_id: z.string().optional(),
   client_id: z.string().optional(),
   grant_id: z.string().optional(),
+  sources: z
+    .array(z.string())
+    .optional()
+    .describe('Ids of the data sources that the grant was given for; absent: all its person may ask.'),
 })
 
 export const validateToken = operation({

@@ -1,5 +1,6 @@
 /** How answers leave: YAML or JSON, errors from the one table, nothing from inside. */
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
+import { writeYaml } from '../contracts/write-yaml.ts'
 import type { HttpContext } from './context.ts'
 
 export type Format = 'json' | 'yaml'
@@ -25,12 +26,11 @@ export async function answer(
   const headers = new Headers({ 'cache-control': 'no-store', 'x-request-id': c.get('requestId') })
   if (status === 204) return new Response(null, { status, headers })
   headers.set('content-type', format === 'json' ? 'application/json' : 'application/yaml; charset=utf-8')
-  return new Response(await written(body, format), { status, headers })
+  return new Response(written(body, format), { status, headers })
 }
 
-/** The YAML writer is loaded when somebody first asks for YAML: most starts never need its 72 files. */
-const written = async (body: unknown, format: Format): Promise<string> =>
-  format === 'json' ? JSON.stringify(body) : (await import('yaml')).stringify(body)
+const written = (body: unknown, format: Format): string =>
+  format === 'json' ? JSON.stringify(body) : writeYaml(body)
 
 export async function answerError(c: HttpContext, error: unknown, format: Format): Promise<Response> {
   const said = asServiceError(error)
@@ -50,7 +50,8 @@ const errorBody = (error: ServiceError, requestId: string): ErrorBody => ({
     message: error.message,
     ...(error.hint === undefined ? {} : { hint: error.hint }),
     ...(error.problems === undefined ? {} : { problems: error.problems }),
-    request_id: requestId,
+    // What is hidden and what is unknown are told alike, to the last byte; there the id travels in the header alone.
+    ...(error.code === 'NOT_FOUND' ? {} : { request_id: requestId }),
   },
 })
 

@@ -35,6 +35,7 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
     role: null,
     scopes: null,
     audiences: [],
+    sources: null,
     expiresAt: null,
     door: doorOf(c),
     address: c.get('address'),
@@ -71,6 +72,7 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
     sessionGeneration: valid.session_generation,
     clientId: valid.client_id,
     grantId: valid.grant_id,
+    sources: valid.sources ?? null,
     door: valid.kind === 'actor' ? 'mcp' : nobody.door,
   }
   c.set('caller', caller)

@@ -1,11 +1,47 @@
-/** The api-gateway: validates every bearer at the auth service in charge, answers its own operations, relays the rest. */
+/** The api-gateway: validates every bearer at the auth service in charge, does what is its own (databases, data sources, activity), relays the rest. */
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { caller } from '../client/call.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
+import { listActivity, summarizeActivity } from '../contracts/activity.ts'
+import { attachDatabase, createDatabase, removeDatabase, showConnection } from '../contracts/databases.ts'
+import {
+  describeDataSource,
+  fetchHit,
+  listAskableSources,
+  listDataSources,
+  queryDataSource,
+  saveSearchConfiguration,
+  setDataSourceState,
+  setExposure,
+  showDataSource,
+} from '../contracts/data-sources.ts'
 import { OPERATIONS } from '../contracts/operations.ts'
 import { whoAmI } from '../contracts/people.ts'
 import { validateToken } from '../contracts/tokens.ts'
+import {
+  adoptDatabase,
+  dropDatabase,
+  makeDatabase,
+  readConnection,
+  type AttachedDatabases,
+  type DatabaseNeeds,
+} from '../cores/databases/index.ts'
+import {
+  allSources,
+  ask,
+  askableSources,
+  countActivity,
+  describeSource,
+  exposeSource,
+  fetchRow,
+  oneSource,
+  readActivity,
+  recordRefusal,
+  saveConfiguration,
+  switchSource,
+  type AskNeeds,
+} from '../cores/search/index.ts'
 import type { Validate } from './authenticate.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
 import { validateAssertion, type AssertionNeeds } from './own-assertions.ts'
@@ -15,13 +51,33 @@ import { createServiceApp, type Observation } from './service-app.ts'
 import { sayWho } from './who-am-i.ts'
 
 export type GatewayNeeds = Observation &
-  AssertionNeeds & {
+  AssertionNeeds &
+  DatabaseNeeds &
+  AskNeeds & {
+    readonly attached: AttachedDatabases
     readonly auth: Service
     readonly apiUrl: URL
     readonly version: string
   }
 
-const OWN = [does(whoAmI, sayWho)]
+const OWN = [
+  does(whoAmI, sayWho),
+  does(createDatabase, makeDatabase),
+  does(attachDatabase, adoptDatabase),
+  does(showConnection, readConnection),
+  does(removeDatabase, dropDatabase),
+  does(listDataSources, allSources),
+  does(showDataSource, oneSource),
+  does(saveSearchConfiguration, saveConfiguration),
+  does(describeDataSource, describeSource),
+  does(setDataSourceState, switchSource),
+  does(setExposure, exposeSource),
+  does(listAskableSources, askableSources),
+  does(queryDataSource, ask, recordRefusal),
+  does(fetchHit, fetchRow, recordRefusal),
+  does(listActivity, readActivity),
+  does(summarizeActivity, countActivity),
+]
 
 export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
   const app = createServiceApp('api-gateway', needs)

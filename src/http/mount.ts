@@ -1,7 +1,7 @@
 /** An operation becomes a route: authenticate, read, do, answer, always in this order. */
 import type { Hono } from 'hono'
 import type * as z from 'zod'
-import type { Handler, Operation } from '../contracts/operation.ts'
+import type { Caller, Handler, Operation } from '../contracts/operation.ts'
 import type { Storage } from '../cores/needs.ts'
 import { answer, answerError, formatFor, type Format } from './answer.ts'
 import { authenticate, type Authentication } from './authenticate.ts'
@@ -13,15 +13,19 @@ import { inputReader } from './read-input.ts'
 export type Row<Needs> = {
   readonly operation: Operation
   readonly verb: (needs: Needs) => (caller: never, input: never) => Promise<unknown>
+  /** Hears of calls that were refused before the verb was reached, for what must leave a trace in any case. */
+  readonly refused: ((needs: Needs) => (caller: Caller, error: unknown) => Promise<void>) | undefined
 }
 
 /** Checks the pair by type: the verb takes what the operation reads and gives what it promises. */
 export const does = <I extends z.ZodObject, O extends z.ZodObject, Needs>(
   operation: Operation<I, O>,
   verb: (needs: Needs) => Handler<Operation<I, O>>,
+  refused?: Row<Needs>['refused'],
 ): Row<Needs> => ({
   operation,
   verb,
+  refused,
 })
 
 export function mount<Needs extends Partial<Storage>>(
@@ -37,7 +41,7 @@ export const routePath = (op: Operation): string => op.http.path.replaceAll(/\{(
 
 function mountOne<Needs extends Partial<Storage>>(
   app: Hono<HttpEnv>,
-  { operation: op, verb }: Row<Needs>,
+  { operation: op, verb, refused }: Row<Needs>,
   needs: Needs,
   by: Authentication,
 ): void {
@@ -45,12 +49,23 @@ function mountOne<Needs extends Partial<Storage>>(
   const read = inputReader(op)
   const act = verb(needs) as Verb
   const success = op.http.success ?? 200
+  const hear = refused?.(needs)
+  const entered = async <T>(c: HttpContext, enter: () => Promise<T>): Promise<T> => {
+    if (!hear) return enter()
+    return enter().catch(async (error: unknown) => {
+      const caller = c.get('caller')
+      if (caller) await hear(caller, error)
+      throw error
+    })
+  }
   app.on(op.http.method.toUpperCase(), routePath(op), async (c) => {
     c.set('route', op.name)
     const format = formatOf(c, op)
     try {
-      const caller = await authenticate(c, op, by)
-      const input = await read(c)
+      const { caller, input } = await entered(c, async () => {
+        const known = await authenticate(c, op, by)
+        return { caller: known, input: await read(c) }
+      })
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
         return await answer(c, op.output.parse(await act(caller, input)), success, format)

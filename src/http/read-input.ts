@@ -17,7 +17,7 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
   return async (c) => {
     const given = hasBody ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
     const all: Record<string, unknown> = { ...given, ...c.req.param() }
-    if (holdsNul(all)) throw new ServiceError('INVALID_REQUEST', 'Text must not contain the NUL character')
+    refuseUnreadable(all)
     const parsed = schema.safeParse(all)
     if (parsed.success) return parsed.data as z.output<I>
     // An id of the wrong shape names nothing, like one of the right shape that does not exist.
@@ -76,15 +76,22 @@ export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promi
   return Buffer.concat(chunks)
 }
 
-/** Postgres text takes every character but this one; refused here, it is the caller's mistake and not our 500. */
-function holdsNul(given: unknown): boolean {
+function refuseUnreadable(given: unknown): void {
   // Not by recursion: JSON may nest deeper than our stack.
   const open = [given]
   while (open.length > 0) {
     const value = open.pop()
-    if (typeof value === 'string' && value.includes('\0')) return true
+    // Postgres text takes every character but this one; refused here, it is the caller's mistake and not our 500.
+    if (typeof value === 'string' && value.includes('\0')) {
+      throw new ServiceError('INVALID_REQUEST', 'Text must not contain the NUL character')
+    }
     if (typeof value !== 'object' || value === null) continue
-    for (const [key, inner] of Object.entries(value)) open.push(key, inner)
+    for (const [key, inner] of Object.entries(value)) {
+      // A record of zod's drops this key without a word: the filter that it names would be ignored.
+      if (key === '__proto__') {
+        throw new ServiceError('INVALID_REQUEST', 'A key must not be named __proto__')
+      }
+      open.push(key, inner)
+    }
   }
-  return false
 }

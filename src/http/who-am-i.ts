@@ -20,5 +20,6 @@ export const sayWho = (): Handler<typeof whoAmI> => async (caller) => {
     session_id: caller.sessionId,
     client_id: caller.clientId,
     grant_id: caller.grantId,
+    sources: caller.sources === null ? undefined : [...caller.sources],
   }
 }

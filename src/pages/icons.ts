@@ -10,6 +10,8 @@ const SHAPES = {
   shield: html`<path d="M10 2.75 16 5v4.5c0 3.7-2.4 6.4-6 7.75-3.6-1.35-6-4.05-6-7.75V5z" /><path d="m7.5 9.75 1.9 1.9 3.3-3.4" />`,
   plug: html`<path d="M7 2.75V6.5M13 2.75V6.5M5 6.5h10v3a5 5 0 0 1-10 0zM10 14.5v3" />`,
   window: html`<path d="M3 4.5h14v11H3zM3 8h14M5.6 6.25h.01M8 6.25h.01" />`,
+  database: html`<ellipse cx="10" cy="5" rx="6" ry="2.25" /><path d="M4 5v10c0 1.25 2.7 2.25 6 2.25s6-1 6-2.25V5M4 10c0 1.25 2.7 2.25 6 2.25s6-1 6-2.25" />`,
+  pulse: html`<path d="M2.5 10.5h3.25l2.25-6 4 11 2.25-5h3.25" />`,
   person: html`<circle cx="10" cy="6.75" r="3.25" /><path d="M3.75 16.75c.6-3.3 2.9-5.1 6.25-5.1s5.65 1.8 6.25 5.1" />`,
   menu: html`<path d="M3.5 6h13M3.5 10h13M3.5 14h13" />`,
   down: html`<path d="m5.75 8 4.25 4.25L14.25 8" />`,

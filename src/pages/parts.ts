@@ -17,7 +17,7 @@ type FieldWords = {
 
 /** After a refusal the first field of the form gets the focus, so that the page opens where the trouble is. */
 type InputField = FieldWords & {
-  type?: 'text' | 'email' | 'password' | 'search' | 'date'
+  type?: 'text' | 'email' | 'password' | 'search' | 'date' | 'number'
   value?: string
   autocomplete?: string
   required?: boolean
@@ -36,6 +36,7 @@ export function inputField(field: InputField) {
       name="${field.name}"
       type="${field.type ?? 'text'}"
       value="${field.value ?? ''}"
+      ${field.type === 'number' && html`step="any"`}
       ${field.autocomplete && html`autocomplete="${field.autocomplete}"`}
       ${field.minlength && html`minlength="${field.minlength}"`}
       ${field.maxlength && html`maxlength="${field.maxlength}"`}
@@ -45,6 +46,35 @@ export function inputField(field: InputField) {
       ${field.problem && html`autofocus`}
       ${described.attribute}
     />
+    ${described.text}
+  </div>`
+}
+
+type AreaField = FieldWords & {
+  value?: string
+  rows: number
+  required?: boolean
+  maxlength: number
+  placeholder?: string
+}
+
+export function areaField(field: AreaField) {
+  const { id, described, problems } = fieldParts(field)
+  // A line break right after the tag belongs to the markup: without one of ours, the text would lose its own.
+  return html`<div class="field field-wide">
+    <label for="${id}">${field.label}</label>
+    <textarea
+      id="${id}"
+      name="${field.name}"
+      rows="${field.rows}"
+      maxlength="${field.maxlength}"
+      ${field.placeholder && html`placeholder="${field.placeholder}"`}
+      ${field.required && html`required`}
+      ${problems.length > 0 && html`aria-invalid="true"`}
+      ${field.problem && html`autofocus`}
+      ${described.attribute}
+    >
+${field.value ?? ''}</textarea>
     ${described.text}
   </div>`
 }
@@ -113,8 +143,10 @@ export function problemNotice(error: ServiceError | undefined, shown: readonly s
   )
 }
 
-const waitWords = (seconds: number): string =>
-  seconds < 90 ? `${Math.ceil(seconds)} seconds` : `${Math.ceil(seconds / 60)} minutes`
+function waitWords(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} seconds`
+  return seconds < 90 * 60 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3600)} hours`
+}
 
 export const notice = (kind: 'done' | 'problem' | 'info', body: Content) =>
   html`<div class="notice notice-${kind}" role="${kind === 'problem' ? 'alert' : 'status'}">

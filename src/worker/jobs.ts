@@ -1,8 +1,21 @@
 /** The table of recurring jobs. */
-import type { Storage } from '../cores/needs.ts'
 import type { Job } from './loop.ts'
-import { sweep } from './sweep.ts'
+import { sweep, sweepActivity, type ActivityNeeds } from './sweep.ts'
 
-export const jobTable = (needs: Storage): readonly Job[] => [
+export type JobNeeds = ActivityNeeds & { readonly closeToStrangers: () => Promise<void> }
+
+export const jobTable = (needs: JobNeeds): readonly Job[] => [
   { name: 'sweep', everySeconds: 10 * 60, leaseSeconds: 5 * 60, run: () => sweep(needs) },
+  {
+    name: 'sweep activity',
+    everySeconds: 24 * 60 * 60,
+    leaseSeconds: 60 * 60,
+    run: () => sweepActivity(needs),
+  },
+  {
+    name: 'close managed databases to strangers',
+    everySeconds: 60 * 60,
+    leaseSeconds: 10 * 60,
+    run: () => needs.closeToStrangers(),
+  },
 ]

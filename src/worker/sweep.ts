@@ -1,6 +1,7 @@
 /** Throws away what has expired. Nothing depends on it: expired rows are refused wherever they are read. */
 import { and, eq, isNotNull, lt, or } from '../../db/drizzle.ts'
 import {
+  activity,
   idempotencyKeys,
   invitations,
   mailedLinks,
@@ -43,4 +44,13 @@ export async function sweep({ db, clock }: Storage): Promise<void> {
         and(isNotNull(invitations.acceptedAt), lt(invitations.acceptedAt, longAgo)),
       ),
     )
+}
+
+export type ActivityNeeds = Storage & { readonly activityDays: number }
+
+/** Once a day, because it reads the whole table: an index by time would cost every question a write. */
+export async function sweepActivity({ db, clock, activityDays }: ActivityNeeds): Promise<void> {
+  await db
+    .delete(activity)
+    .where(lt(activity.at, new Date(clock().getTime() - activityDays * 24 * 60 * 60 * 1000)))
 }

@@ -75,7 +75,7 @@ async function expectWhole(SVC_DATA_DIR: string): Promise<void> {
   const words = await firstWordsIn(server)
   const { token } = await server.as()(signInWithPassword, { email: words.email, password: words.password })
   const me = await server.as({ token })(whoAmI, {})
-  expect(me).toMatchObject({ role: 'owner', organization: { name: 'My organization' } })
+  expect(me).toMatchObject({ role: 'owner', organization: { name: 'Sample organization' } })
   const { members } = await server.as({ token })(listMembers, { org_id: me.organization!.id })
   expect(members.map(({ email, role }) => [email, role])).toEqual([[words.email, 'owner']])
   expect(await server.as({ token: words.token })(whoAmI, {})).toMatchObject({

@@ -170,7 +170,7 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   expect(await chore(data, 'backup', file)).toEqual({
     code: 0,
     signal: null,
-    stdout: `The database is in ${file}. Keep ${data}/secrets.json with it, but apart: tokens need both.\n`,
+    stdout: `The databases are in ${file}. Keep ${data}/secrets.json with it, but apart: tokens need both.\n`,
     stderr: '',
   })
   expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -178,12 +178,12 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   const elsewhere = join(home, 'elsewhere')
   expect(await chore(elsewhere, 'restore', file)).toMatchObject({
     code: 0,
-    stdout: `The database of ${file} is in ${elsewhere}.\n`,
+    stdout: `The databases of ${file} are in ${elsewhere}.\n`,
   })
   await copyFile(join(data, 'secrets.json'), join(elsewhere, 'secrets.json'))
   const restored = await own.start({ env: { ...installation, SVC_DATA_DIR: elsewhere } })
   expect(wordsOf(restored)).toEqual([`Console ${restored.origin}/console`])
-  expect(await namesSeenBy(restored.as({ token }))).toEqual(['Before', 'My organization'])
+  expect(await namesSeenBy(restored.as({ token }))).toEqual(['Before', 'Sample organization'])
   await restored.stop()
 
   const refused = await chore(data, 'restore', file)
@@ -201,7 +201,7 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
     ) as string,
   })
   const replaced = await own.start({ env: installation })
-  expect(await namesSeenBy(replaced.as({ token }))).toEqual(['Before', 'My organization'])
+  expect(await namesSeenBy(replaced.as({ token }))).toEqual(['Before', 'Sample organization'])
 })
 
 test.each(['backup', 'restore'])('%s is not for Postgres, which has its own tools', async (chore) => {
@@ -259,7 +259,7 @@ test('asked to stop under load, it answers whatever it began and does nothing th
 
   const again = await own.start({ env: installation })
   const names = await namesSeenBy(again.as({ token }))
-  expect(names.filter((name) => name !== 'My organization')).toEqual([...load.answered].toSorted())
+  expect(names.filter((name) => name !== 'Sample organization')).toEqual([...load.answered].toSorted())
 })
 
 test('killed under load, it comes up with all it ever confirmed, and nothing half done', async () => {

@@ -118,7 +118,13 @@ export type Tokens = {
   readonly claims: Record<string, unknown>
 }
 
-export type Choices = { organization?: string; scopes?: readonly string[]; decision?: 'approve' | 'deny' }
+export type Choices = {
+  organization?: string
+  scopes?: readonly string[]
+  /** Ids of data sources, of whichever organization is chosen; left out: what the page proposes. */
+  sources?: readonly string[]
+  decision?: 'approve' | 'deny'
+}
 
 export type Assistant = ReturnType<typeof newAssistant>
 
@@ -258,12 +264,17 @@ export async function decide(
   house: House,
   walker: Walker,
   page: Page,
-  { organization, scopes, decision = 'approve' }: Choices = {},
+  { organization, scopes, sources, decision = 'approve' }: Choices = {},
 ): Promise<Page> {
+  const where = organization ?? boxes(page, 'organization').ticked[0] ?? ''
+  const named = (name: string, values: readonly string[]) =>
+    values.map((value): [string, string] => [name, value])
   const fields: [string, string][] = [
     ['form', formOn(page, 'Allow').fields.form ?? ''],
-    ['organization', organization ?? boxes(page, 'organization').ticked[0] ?? ''],
-    ...(scopes ?? boxes(page, 'scope').ticked).map((scope): [string, string] => ['scope', scope]),
+    ['organization', where],
+    ...named('scope', scopes ?? boxes(page, 'scope').ticked),
+    ...named(`sources:${where}`, sources ? ['chosen'] : boxes(page, `sources:${where}`).ticked),
+    ...named(`source:${where}`, sources ?? boxes(page, `source:${where}`).ticked),
     ['decision', decision],
   ]
   return walker.follow(await walker.send(page, 'Allow', fields), (to) => !isOurs(house)(to))

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import type * as z from 'zod'
 import { inProcess, type Service } from '../../src/client/service.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { listAskableSources, type AskableSource } from '../../src/contracts/data-sources.ts'
 import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -14,6 +15,7 @@ import * as people from '../../src/contracts/people.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 import * as sessions from '../../src/contracts/sessions.ts'
 import * as tokens from '../../src/contracts/tokens.ts'
+import { fakeDataSources, furnishDataSources } from './fake-data-sources.ts'
 
 type Org = z.output<typeof organizations.Organization>
 type Member = z.output<typeof members.Member>
@@ -50,6 +52,7 @@ export function createFakeGateway({
     tokens: [] as ApiToken[],
     grants: [] as Grant[],
     blockedClients: new Set<string>(),
+    askable: [] as z.output<typeof AskableSource>[],
     audit: [] as Entry[],
     sessions: [] as Session[],
     profile: {
@@ -268,13 +271,20 @@ export function createFakeGateway({
       input,
     ),
   )
-  on(grants.narrowGrant, ({ grant_id, scopes }) => {
+  on(grants.narrowGrant, ({ grant_id, scopes, sources }) => {
     const grant = data.grants.find((one) => one.id === grant_id) ?? fail(notFound())
-    if (scopes.some((scope) => !grant.scopes.includes(scope))) {
+    const held =
+      grant.sources ?? data.askable.map((one) => ({ id: id('ds'), source_id: one.id, name: one.name }))
+    if (
+      scopes?.some((scope) => !grant.scopes.includes(scope)) ||
+      sources?.some((given) => !held.some((one) => one.source_id === given))
+    ) {
       throw new ServiceError('INVALID_REQUEST', 'A grant can only be narrowed')
     }
-    return Object.assign(grant, { scopes })
+    const left = sources && held.filter((one) => sources.includes(one.source_id))
+    return Object.assign(grant, scopes && { scopes }, left && { sources: left })
   })
+  on(listAskableSources, () => ({ data_sources: data.askable }))
   on(grants.revokeGrant, ({ grant_id }) => without(data.grants, (one) => one.id === grant_id))
   on(grants.listOauthClients, ({ limit }) => {
     if (!atLeast(current(data.chosen ?? '').role, 'admin')) throw new ServiceError('FORBIDDEN')
@@ -315,6 +325,15 @@ export function createFakeGateway({
     ),
   )
 
+  const sources = fakeDataSources({
+    on,
+    list,
+    id,
+    clock,
+    me,
+    organizationOf: ({ org }) => current(org ?? data.chosen ?? ''),
+  })
+
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
     data.codes.set(code, challenge)
@@ -352,7 +371,18 @@ export function createFakeGateway({
     },
   )
 
-  return { data, org, signIn, issue, addOrganization, addMember, daysAgo, id, service: serve(handlers, data) }
+  return {
+    data,
+    sources,
+    org,
+    signIn,
+    issue,
+    addOrganization,
+    addMember,
+    daysAgo,
+    id,
+    service: serve(handlers, data),
+  }
 }
 
 function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string[] }): Service {
@@ -382,8 +412,9 @@ function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string
     )
   }
   app.onError((error, c) => {
-    const { code, message, hint, problems } =
+    const { code, message, hint, problems, retryAfterSeconds } =
       error instanceof ServiceError ? error : new ServiceError('UNEXPECTED')
+    if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds))
     return c.json({ error: { code, message, hint, problems } }, ERRORS[code].status)
   })
   return inProcess(app)
@@ -446,6 +477,7 @@ export function furnish(gateway: FakeGateway): FakeGateway {
   const grant = {
     user: data.me,
     resource: 'platform',
+    sources: null,
     created_at: daysAgo(14),
     expires_at: daysAgo(-351),
   } as const
@@ -506,5 +538,6 @@ export function furnish(gateway: FakeGateway): FakeGateway {
   for (const [days, action, actor, subject] of rows) {
     data.audit.push({ id: id('aud'), at: daysAgo(days), action, actor, subject, request_id: id('req') })
   }
+  furnishDataSources(gateway.sources, gateway.org.id, data.members)
   return gateway
 }

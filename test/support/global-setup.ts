@@ -13,6 +13,8 @@ import { startPostgres } from './postgres.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     testFolder: string
+    /** MANAGED_DATABASE_URL of this project. */
+    managedDatabases: string
     postgres: PostgresServer
   }
 }
@@ -25,6 +27,7 @@ async function setupEmbedded(project: TestProject): Promise<() => Promise<void>>
   await snapshot()
   const testFolder = await mkdtemp(join(tmpdir(), 'svc-test-'))
   project.provide('testFolder', testFolder)
+  project.provide('managedDatabases', 'embedded')
   return () => rm(testFolder, { recursive: true, force: true })
 }
 
@@ -38,6 +41,8 @@ async function setupPostgres(project: TestProject): Promise<() => Promise<void>>
   await migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
   await close()
   project.provide('postgres', { url, template })
+  // The server of npm has no pgvector.
+  project.provide('managedDatabases', given ?? 'embedded')
   return async () => {
     if (given) {
       const left = await onServer(

@@ -83,7 +83,11 @@ describe('an installation', () => {
 
   test('gives the first owner a token for a day and a password', async () => {
     const me = await server.as({ token: words.token })(whoAmI, {})
-    expect(me).toMatchObject({ kind: 'api_token', role: 'owner', organization: { name: 'My organization' } })
+    expect(me).toMatchObject({
+      kind: 'api_token',
+      role: 'owner',
+      organization: { name: 'Sample organization' },
+    })
     const hours = (Date.parse(me.expires_at!) - Date.now()) / 3_600_000
     expect(hours).toBeGreaterThan(23)
     expect(hours).toBeLessThanOrEqual(24)

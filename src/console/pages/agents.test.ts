@@ -130,6 +130,100 @@ describe('connected agents', () => {
   })
 })
 
+describe('data sources of an agent', () => {
+  const askable = (name: string) => ({
+    id: `db_${name.toLowerCase()}`,
+    name,
+    minimum_role: 'viewer' as const,
+    filters: {},
+    targets: [],
+    description: '',
+  })
+  const granted = (name: string) => ({ id: `ds_${name}`, source_id: `db_${name.toLowerCase()}`, name })
+  const withSources = async (options: Parameters<typeof signedIn>[0] = {}) => {
+    const visitor = await settled(options)
+    visitor.gateway.data.askable.push(askable('Handbook'), askable('Catalogue'))
+    const [grant, , graces] = visitor.gateway.data.grants
+    return { visitor, grant: grant!, graces: graces! }
+  }
+
+  test('one that may ask all is limited to what is ticked', async () => {
+    const { visitor, grant } = await withSources()
+    const before = await visitor.read('/console/agents')
+    expect(wordsOf(before)).toContain('Ask the data sources you may ask all of them, also later ones')
+    expect(before).toMatch(/name="which" value="all" checked/)
+    expect(before).not.toMatch(/name="sources" value="[^"]*" checked/)
+    await visitor.post(`/console/agents/${grant.id}/sources`, { which: 'chosen', sources: ['db_handbook'] })
+    expect(grant.sources).toMatchObject([{ source_id: 'db_handbook', name: 'Handbook' }])
+    const after = await visitor.read('/console/agents')
+    expect(after).toContain('Which data sources it may ask was saved.')
+    expect(wordsOf(after)).toContain('Ask the data sources you may ask only Handbook')
+    // One is left: there is nothing to take away but the agent itself.
+    expect(agentForms(after)).not.toContain(`/console/agents/${grant.id}/sources`)
+  })
+
+  test('one that is limited loses what is not ticked any more, and is offered nothing else', async () => {
+    const { visitor, grant } = await withSources()
+    grant.sources = [granted('Prices'), granted('Recipes')]
+    const page = await visitor.read('/console/agents')
+    expect(wordsOf(page)).toContain('only Prices, Recipes')
+    expect(page).toMatch(/name="sources" value="db_prices" checked/)
+    expect(page).not.toContain('db_handbook')
+    await visitor.post(`/console/agents/${grant.id}/sources`, { sources: ['db_recipes'] })
+    expect(grant.sources).toEqual([granted('Recipes')])
+    await visitor.post(`/console/agents/${grant.id}/sources`, { sources: ['db_recipes', 'db_handbook'] })
+    expect(grant.sources).toEqual([granted('Recipes')])
+    expect(await visitor.read('/console/agents')).toContain('A grant can only be narrowed')
+  })
+
+  test('“all” changes nothing; none at all changes nothing, and says what to do instead', async () => {
+    const { visitor, grant } = await withSources()
+    await visitor.post(`/console/agents/${grant.id}/sources`, { which: 'all', sources: ['db_handbook'] })
+    expect(await visitor.read('/console/agents')).not.toContain('was saved')
+    await visitor.post(`/console/agents/${grant.id}/sources`, { which: 'chosen' })
+    expect(await visitor.read('/console/agents')).toContain('Leave it at least one data source')
+    expect(visitor.gateway.data.seen).not.toContain('grants.narrow')
+    expect(grant.sources).toBeNull()
+  })
+
+  test('an admin sees and limits everybody’s', async () => {
+    const { visitor, graces } = await withSources({ role: 'admin' })
+    const page = await visitor.read('/console/agents?all=true')
+    expect(page).toContain('All that Grace Hopper may ask, also later ones')
+    await visitor.post(`/console/agents/${graces.id}/sources`, {
+      which: 'chosen',
+      sources: 'db_catalogue',
+      back: '/console/agents?all=true',
+    })
+    expect(wordsOf(await visitor.read('/console/agents?all=true'))).toContain('only Catalogue')
+  })
+
+  test('one without the scope has no data sources to speak of, and nothing is asked for in vain', async () => {
+    const { visitor, grant } = await withSources()
+    for (const one of visitor.gateway.data.grants) one.scopes = ['maintenance:read']
+    const page = await visitor.read('/console/agents')
+    expect(page).not.toContain('also later ones')
+    expect(agentForms(page)).not.toContain(`/console/agents/${grant.id}/sources`)
+    expect(visitor.gateway.data.seen).not.toContain('dataSources.listAskable')
+  })
+
+  test('many are named in the window, a few on the line', async () => {
+    const { visitor, grant } = await withSources()
+    grant.sources = Array.from({ length: 12 }, (_, at) => granted(`Part${at}`))
+    const page = await visitor.read('/console/agents')
+    expect(wordsOf(page)).toContain('only Part0, Part1, Part2, Part3 and 8 more')
+    expect(page.match(/name="sources"/g)).toHaveLength(12)
+  })
+
+  test('a name that is markup is shown as the text it is', async () => {
+    const { visitor, grant } = await withSources()
+    grant.sources = [granted('A'), { ...granted('B'), name: '</label><script>alert(1)</script>' }]
+    const page = await visitor.read('/console/agents')
+    expect(page).not.toContain('<script>alert')
+    expect(page).toContain('&lt;script&gt;alert(1)')
+  })
+})
+
 describe('agent clients', () => {
   test.each(['viewer', 'developer'] as const)('a %s does not find them', async (role) => {
     const visitor = await settled({ role })

@@ -2,6 +2,7 @@
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
 import type * as z from 'zod'
+import { listAskableSources } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import {
   listGrants,
@@ -10,13 +11,14 @@ import {
   revokeGrant,
   type Grant as GrantShape,
 } from '../../contracts/grants.ts'
-import { PAGE_MAX } from '../../contracts/limits.ts'
+import { EXPOSED_MAX, PAGE_MAX } from '../../contracts/limits.ts'
 import { ScopeName, SCOPES, type Scope } from '../../contracts/scopes.ts'
 import { button, card, choice, linkButton, notice, selectField } from '../../pages/parts.ts'
 import { actAndReturn } from '../flash.ts'
 import { page } from '../layout.ts'
 import { backField, copyable, day, emptyState, filters, form, opens, pager, table, time } from '../parts.ts'
-import { backFrom, hasRole, organizationOf, texts, visitOf, type ConsoleEnv } from '../visit.ts'
+import { backFrom, hasRole, organizationOf, text, texts, visitOf, type ConsoleEnv } from '../visit.ts'
+import { asksData, sourcesForm, sourceWords, type Askable } from './agent-sources.ts'
 import { clientLines, clientWord } from './client-words.ts'
 
 type C = Context<ConsoleEnv>
@@ -27,6 +29,7 @@ export const agentPages = () =>
   new Hono<ConsoleEnv>()
     .get('/agents', showAgents)
     .post('/agents/:id/narrow', narrow)
+    .post('/agents/:id/sources', limitSources)
     .post('/agents/:id/disconnect', disconnect)
 
 async function showAgents(c: C) {
@@ -44,6 +47,11 @@ async function showAgents(c: C) {
     }),
     isAdmin ? visit.call(listOauthClients, { limit: PAGE_MAX }) : undefined,
   ])
+  // Only who may still ask all has anything to choose from; a list is narrowed by what stands in it.
+  const isOpen = grants.some((grant) => asksData(grant) && grant.sources === null)
+  const { data_sources } = isOpen
+    ? await visit.call(listAskableSources, { limit: EXPOSED_MAX })
+    : { data_sources: [] }
   return page(c, {
     title: 'Connected agents',
     lead: `Assistants that work in ${organization.name} on ${isAll ? 'somebody’s' : 'your'} behalf. Another organization has a list of its own.`,
@@ -51,7 +59,7 @@ async function showAgents(c: C) {
       ${!organization.agents_enabled && notice('info', html`<p><strong>Agents are switched off.</strong> None of these gets in until they are <a href="/console/settings/security">switched on</a> again.</p>`)}
       <div class="card card-list">
         ${clients && agentFilters(c, isAll, client, clients.oauth_clients)}
-        ${grants.length === 0 ? nobody(isAll, client !== undefined) : grantTable(c, grants, isAll)}
+        ${grants.length === 0 ? nobody(isAll, client !== undefined) : grantTable(c, grants, isAll, data_sources)}
         ${pager(c, next_cursor)}
       </div>
       ${howToConnect(c)}
@@ -105,7 +113,7 @@ const nobody = (isAll: boolean, isFiltered: boolean) =>
         linkButton('#about-connect-an-assistant', 'How to connect one', 'quiet'),
       )
 
-const grantTable = (c: C, grants: readonly Grant[], isAll: boolean) =>
+const grantTable = (c: C, grants: readonly Grant[], isAll: boolean, askable: readonly Askable[]) =>
   table(
     'Connected agents, newest first',
     ['Agent', ...(isAll ? ['Person'] : []), 'May', 'Last used', '(Actions)'],
@@ -116,9 +124,9 @@ const grantTable = (c: C, grants: readonly Grant[], isAll: boolean) =>
             html`<div class="two-lines"><strong>${grant.user.name}</strong><span class="note">${grant.user.email}</span></div>`,
           ]
         : []),
-      html`<ul class="lines">${grant.scopes.map((scope) => html`<li>${SCOPES[scope]}</li>`)}</ul>`,
+      html`<ul class="lines">${grant.scopes.map((scope) => html`<li>${SCOPES[scope]} ${scope === 'data:read' && html`<span class="note">${sourceWords(grant)}</span>`}</li>`)}</ul>`,
       html`${grant.last_used_at ? time(grant.last_used_at) : 'never'} <span class="note">connected ${day(grant.created_at)}</span>`,
-      html`<div class="row-actions">${grantActions(c, grant)}</div>`,
+      html`<div class="row-actions">${grantActions(c, grant, askable)}</div>`,
     ]),
   )
 
@@ -129,7 +137,7 @@ const clientOf = ({ client_id, client_kind: kind, client_name: name, host }: Gra
   host,
 })
 
-function grantActions(c: C, grant: Grant) {
+function grantActions(c: C, grant: Grant, askable: readonly Askable[]) {
   const called = clientWord(clientOf(grant))
   const isMine = grant.user.id === visitOf(c).me.user.id
   const path = `${PATH}/${grant.id}`
@@ -154,6 +162,7 @@ function grantActions(c: C, grant: Grant) {
             'stack',
           )
         }
+        ${sourcesForm(c, `${path}/sources`, grant, isMine, askable)}
         <div class="window-danger">
           ${form(
             c,
@@ -191,6 +200,19 @@ function narrow(c: C) {
       throw new ServiceError('INVALID_REQUEST', 'Leave it at least one thing it may do, or disconnect it')
     }
     await visitOf(c).call(narrowGrant, { grant_id: idOf(c), scopes: left })
+  })
+}
+
+async function limitSources(c: C) {
+  const [which, left] = [text(c.get('form'), 'which'), texts(c.get('form'), 'sources')]
+  const back = agentListOr(backFrom(c))
+  // As it was: there is nothing to save, and nothing to say.
+  if (which === 'all') return c.redirect(back, 303)
+  return actAndReturn(c, back, 'Which data sources it may ask was saved.', async () => {
+    if (left.length === 0) {
+      throw new ServiceError('INVALID_REQUEST', 'Leave it at least one data source, or disconnect it')
+    }
+    await visitOf(c).call(narrowGrant, { grant_id: idOf(c), sources: left })
   })
 }
 

@@ -11,6 +11,7 @@ import { page } from '../layout.ts'
 import { badge, emptyState, filters, pager, table, time } from '../parts.ts'
 import { inputField, selectField } from '../../pages/parts.ts'
 import { hasRole, organizationOf, visitOf, type ConsoleEnv } from '../visit.ts'
+import { beginOf, endOf, readDay } from './day-filter.ts'
 
 type C = Context<ConsoleEnv>
 type Entry = z.output<typeof AuditEntry>
@@ -28,8 +29,8 @@ async function showAudit(c: C) {
       org_id,
       action: asked.action,
       user_id: asked.person,
-      from: asked.from && `${asked.from}T00:00:00.000Z`,
-      to: asked.to && `${asked.to}T23:59:59.999Z`,
+      from: beginOf(asked.from),
+      to: endOf(asked.to),
       cursor: c.req.query('cursor'),
     }),
     visit.call(listMembers, { org_id, limit: PAGE_MAX }),
@@ -78,8 +79,6 @@ async function showAudit(c: C) {
   })
 }
 
-const DAY = /^\d{4}-\d\d-\d\d$/
-
 /** Filters stand in an address that people edit: what makes no sense is left out, not refused. */
 function readFilters(query: Record<string, string>) {
   const { action, person, from, to } = query
@@ -87,13 +86,10 @@ function readFilters(query: Record<string, string>) {
     action:
       action !== undefined && Object.hasOwn(AUDIT_ACTIONS, action) ? (action as AuditAction) : undefined,
     person: person !== undefined && idPattern('usr').test(person) ? person : undefined,
-    from: isDay(from) ? from : undefined,
-    to: isDay(to) ? to : undefined,
+    from: readDay(from),
+    to: readDay(to),
   }
 }
-
-const isDay = (text: string | undefined): boolean =>
-  text !== undefined && DAY.test(text) && !Number.isNaN(Date.parse(text))
 
 const KINDS: Record<Entry['actor']['kind'], string | undefined> = {
   user: undefined,

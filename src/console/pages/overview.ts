@@ -1,7 +1,10 @@
 /** The first page: the organization at a glance, what to do next, and how to call the API. */
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
+import { summarizeActivity } from '../../contracts/activity.ts'
+import { listAskableSources, listDataSources } from '../../contracts/data-sources.ts'
 import { listGrants } from '../../contracts/grants.ts'
+import { PAGE_MAX } from '../../contracts/limits.ts'
 import { listInvitations, listMembers } from '../../contracts/members.ts'
 import { showProfile } from '../../contracts/people.ts'
 import { listTokens } from '../../contracts/tokens.ts'
@@ -20,7 +23,7 @@ async function showOverview(c: C) {
   const visit = visitOf(c)
   const { organization } = visit
   if (!organization) return withoutOrganization(c, visit)
-  const facts = await factsOf(visit, organization)
+  const facts = await factsOf(visit, organization, c.var.needs.clock())
   return page(c, {
     title: organization.name,
     lead: html`${roleBadge(organization.role)} ${ROLE_WORDS[organization.role].about}.`,
@@ -28,6 +31,8 @@ async function showOverview(c: C) {
       <dl class="facts">
         ${fact('Members', facts.members, '/console/members')}
         ${facts.invitations !== undefined && fact('Waiting invitations', facts.invitations, '/console/members#about-invitations')}
+        ${fact(hasRole(visit, 'developer') ? 'Exposed data sources' : 'Data sources for you', facts.sources, '/console/data-sources')}
+        ${fact(hasRole(visit, 'admin') ? 'Questions today' : 'Your questions today', facts.questions, '/console/activity?type=data_source')}
         ${fact('Your API tokens', facts.tokens, '/console/settings/tokens')}
         ${fact('Your agents', organization.agents_enabled ? facts.agents : 'Off', '/console/agents')}
       </dl>
@@ -51,15 +56,17 @@ const withoutOrganization = (c: C, visit: Visit) =>
 
 type Facts = Awaited<ReturnType<typeof factsOf>>
 
-async function factsOf(visit: Visit, organization: Organization) {
+async function factsOf(visit: Visit, organization: Organization, now: Date) {
   const org_id = organization.id
-  const [members, owners, invitations, tokens, grants, profile] = await Promise.all([
+  const [members, owners, invitations, tokens, grants, profile, sources, questions] = await Promise.all([
     visit.call(listMembers, { org_id }),
     visit.call(listMembers, { org_id, role: 'owner', limit: 2 }),
     mayInvite(organization) ? visit.call(listInvitations, { org_id }) : undefined,
     visit.call(listTokens, {}),
     visit.call(listGrants, {}),
     visit.call(showProfile, {}),
+    countSources(visit),
+    countQuestions(visit, now),
   ])
   return {
     members: countish(members.members, members.next_cursor),
@@ -69,7 +76,25 @@ async function factsOf(visit: Visit, organization: Organization) {
     tokens: countish(tokens.tokens, tokens.next_cursor),
     agents: countish(grants.grants, grants.next_cursor),
     isVerified: profile.email_verified || !profile.can_verify_email,
+    sources,
+    questions,
   }
+}
+
+/** An organization has no more databases, and exposes no more of them, than one page holds. */
+async function countSources(visit: Visit): Promise<number> {
+  if (!hasRole(visit, 'developer')) {
+    return (await visit.call(listAskableSources, { limit: PAGE_MAX })).data_sources.length
+  }
+  const { data_sources } = await visit.call(listDataSources, { limit: PAGE_MAX })
+  return data_sources.filter(({ exposed }) => exposed).length
+}
+
+/** Since midnight in UTC, which is when the day of the activity list begins; refused and failed ones are questions too. */
+async function countQuestions(visit: Visit, now: Date): Promise<number> {
+  const from = `${now.toISOString().slice(0, 10)}T00:00:00.000Z`
+  const { days } = await visit.call(summarizeActivity, { type: 'data_source', from })
+  return days.reduce((sum, { answered, refused, failed }) => sum + answered + refused + failed, 0)
 }
 
 /** Lists are paged and not counted: a full first page is "50+". */
@@ -101,6 +126,12 @@ function stepsFor(visit: Visit, facts: Facts): Step[] {
       why: 'The last owner cannot leave. Two of you can go on holiday.',
       href: '/console/members',
       isDone: facts.hasSecondOwner,
+    },
+    hasRole(visit, 'admin') && {
+      label: 'Expose a data source',
+      why: 'A database that members and their assistants can ask, from the role on that you choose.',
+      href: '/console/data-sources',
+      isDone: facts.sources > 0,
     },
     {
       label: 'Make an API token',

@@ -10,6 +10,7 @@ import { recordAudit } from '../audit/index.ts'
 import { asMember, requireRole, type MemberCaller } from '../caller.ts'
 import { withTransaction } from '../transaction.ts'
 import { endGrant } from './end-grant.ts'
+import { approvedWords, presentSources, sourcesKnownTo, sourcesMeant, type Known } from './granted-sources.ts'
 import type { LivenessNeeds } from './live-grant.ts'
 
 type Row = {
@@ -19,7 +20,7 @@ type Row = {
 
 const COLUMNS = { grant: platformAccessGrants, user: { id: users.id, email: users.email, name: users.name } }
 
-const present = ({ grant, user }: Row) => ({
+const present = ({ grant, user }: Row, known: readonly Known[]) => ({
   id: grant.id,
   client_id: grant.clientId,
   client_kind: grant.clientKind,
@@ -28,6 +29,7 @@ const present = ({ grant, user }: Row) => ({
   user,
   resource: grant.resource,
   scopes: grant.scopes,
+  sources: presentSources(grant.sources, known),
   created_at: grant.createdAt.toISOString(),
   last_used_at: grant.lastUsedAt?.toISOString() ?? null,
   expires_at: grant.expiresAt.toISOString(),
@@ -62,7 +64,9 @@ export const grantsOf =
       .orderBy(desc(platformAccessGrants.id))
       .limit(limit + 1)
     const page = pageOf(rows, limit, (row) => [row.grant.id])
-    return { grants: page.rows.map(present), next_cursor: page.next_cursor }
+    const isLimited = page.rows.some(({ grant }) => grant.sources !== null)
+    const known = isLimited ? await sourcesKnownTo(needs.db, caller) : []
+    return { grants: page.rows.map((row) => present(row, known)), next_cursor: page.next_cursor }
   }
 
 /** For everybody else a colleague's grant is as unknown as none. */
@@ -73,11 +77,16 @@ const within = (caller: MemberCaller, grantId: string) =>
     atLeast(caller.role, 'admin') ? undefined : eq(platformAccessGrants.userId, caller.userId),
   )
 
-export const takeScopesAway =
+export const takeAway =
   (needs: LivenessNeeds): Handler<typeof narrowGrant> =>
-  (who, { grant_id, scopes }) =>
+  (who, { grant_id, scopes, sources }) =>
     withTransaction(needs.db, async (tx) => {
       const caller = asMember(who)
+      if (scopes === undefined && sources === undefined) {
+        throw new ServiceError('INVALID_REQUEST', undefined, {
+          problems: ['scopes or sources must be given'],
+        })
+      }
       const [found] = await tx
         .select(COLUMNS)
         .from(platformAccessGrants)
@@ -85,23 +94,31 @@ export const takeScopesAway =
         .where(and(within(caller, grant_id), isLive(needs)))
         .for('update', { of: platformAccessGrants })
       if (!found) throw notFound()
-      const wider = scopes.filter((scope) => !found.grant.scopes.includes(scope))
-      if (wider.length > 0) {
+      const { grant } = found
+      const known = await sourcesKnownTo(tx, caller)
+      const wider = (scopes ?? []).filter((scope) => !grant.scopes.includes(scope))
+      const meant = sourcesMeant(grant.sources, sources, known)
+      const problems = [...wider.map((scope) => `scopes: ${scope} was not approved`), ...meant.problems]
+      if (problems.length > 0) {
         throw new ServiceError('INVALID_REQUEST', 'A grant can only be narrowed', {
-          problems: wider.map((scope) => `scopes: ${scope} was not approved`),
+          problems,
           hint: 'To allow more, connect the agent again.',
         })
       }
-      const left = found.grant.scopes.filter((scope) => scopes.includes(scope))
-      if (left.length === found.grant.scopes.length) return present(found)
-      const grant = { ...found.grant, scopes: left, payload: narrowed(found.grant.payload, left) }
-      await tx
-        .update(platformAccessGrants)
-        .set({ scopes: left, payload: grant.payload })
-        .where(eq(platformAccessGrants.id, grant_id))
-      const subject = `${grant.clientName ?? grant.clientId}: ${left.join(' ')}`
+      const left = {
+        scopes: scopes ? grant.scopes.filter((scope) => scopes.includes(scope)) : grant.scopes,
+        sources: meant.left,
+      }
+      const isSame =
+        left.scopes.length === grant.scopes.length && left.sources?.length === grant.sources?.length
+      if (isSame) return present(found, known)
+      const set = { ...left, payload: narrowed(grant.payload, left.scopes) }
+      await tx.update(platformAccessGrants).set(set).where(eq(platformAccessGrants.id, grant_id))
+      const names =
+        left.sources && known.filter(({ id }) => left.sources?.includes(id)).map(({ name }) => name)
+      const subject = `${grant.clientName ?? grant.clientId}: ${approvedWords(left.scopes, names)}`
       await recordAudit(tx, needs.clock, caller, { orgId: caller.orgId, action: 'grant.narrowed', subject })
-      return present({ ...found, grant })
+      return present({ ...found, grant: { ...grant, ...set } }, known)
     })
 
 /** What the authorization server itself remembers of the grant: the next refresh must not bring the scopes back. */

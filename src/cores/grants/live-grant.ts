@@ -16,9 +16,22 @@ import type { Clock } from '../needs.ts'
 
 export type LivenessNeeds = { readonly db: Handle; readonly clock: Clock; readonly keyEpoch: string }
 
-export async function findLiveGrant({ db, clock, keyEpoch }: LivenessNeeds, grantId: string) {
-  const now = clock()
-  const [found] = await db
+/** Built once a connection: writing this query out costs more than running it. */
+const questions = new WeakMap<Handle, ReturnType<typeof question>>()
+
+export async function findLiveGrant({ db, clock, keyEpoch: epoch }: LivenessNeeds, id: string) {
+  const known = questions.get(db) ?? question(db)
+  questions.set(db, known)
+  const [found] = await known.execute({ grantId: id, keyEpoch: epoch, now: clock().toISOString() })
+  return found
+}
+
+const grantId = sql.placeholder('grantId')
+const keyEpoch = sql.placeholder('keyEpoch')
+const now = sql`${sql.placeholder('now')}::timestamptz`
+
+function question(db: Handle) {
+  return db
     .select({
       grant: platformAccessGrants,
       role: memberships.role,
@@ -67,7 +80,7 @@ export async function findLiveGrant({ db, clock, keyEpoch }: LivenessNeeds, gran
         ),
       ),
     )
-  return found
+    .prepare('live_grant')
 }
 
 /** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */

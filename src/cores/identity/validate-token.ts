@@ -46,6 +46,8 @@ export type Validated = {
   sessionGeneration?: number | undefined
   clientId?: string | undefined
   grantId?: string | undefined
+  /** What the grant was given for; undefined: all that its person may ask. */
+  sources?: readonly string[] | undefined
 }
 
 /** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */
@@ -221,6 +223,7 @@ async function validateGrant(
     expiresAt: actor.expiresAt,
     clientId: found.grant.clientId,
     grantId,
+    sources: found.grant.sources ?? undefined,
   }
 }
 

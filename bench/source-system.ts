@@ -1,0 +1,132 @@
+/** A whole installation in this process, with an owner and their token, whose questions' vectors are known beforehand. */
+import { randomBytes } from 'node:crypto'
+import { dataSources, users } from '../db/schema.ts'
+import type { Login } from '../db/managed/place.ts'
+import { scramVerifier } from '../db/wire/scram.ts'
+import { caller, type Call } from '../src/client/call.ts'
+import { readConfig } from '../src/config.ts'
+import type { SearchConfiguration } from '../src/contracts/data-sources.ts'
+import { makeId } from '../src/contracts/ids.ts'
+import type { Caller } from '../src/contracts/operation.ts'
+import { showOrganization } from '../src/contracts/organizations.ts'
+import { findSource, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
+import { placeOf } from '../src/cores/databases/source-rows.ts'
+import type { EmbeddingModels } from '../src/cores/search/index.ts'
+import { firstRun } from '../src/first-run.ts'
+import type { GatewayNeeds } from '../src/http/gateway.ts'
+import { createLogger } from '../src/observe/log.ts'
+import { createSystem, type System } from '../src/system.ts'
+
+export type SourceSystem = {
+  readonly system: System
+  readonly needs: GatewayNeeds
+  readonly token: string
+  /** The owner, as the gateway sees them. */
+  readonly owner: Caller & { orgId: string }
+  readonly call: Call
+  stop(): Promise<void>
+}
+
+export async function startSourceSystem(
+  env: Record<string, string>,
+  models: EmbeddingModels,
+): Promise<SourceSystem> {
+  const secret = () => randomBytes(32).toString('hex')
+  const config = readConfig({
+    METRICS_PORT: 'off',
+    MANAGED_DATABASE_PORT: '0',
+    // As many as a bench has time for.
+    QUESTIONS_PER_MINUTE: '1000000',
+    QUESTIONS_PER_DAY: '100000000',
+    JWT_SECRET: secret(),
+    JWT_SIGNING_KEY: secret(),
+    ACTOR_ASSERTION_SECRET: secret(),
+    DATA_KEY: secret(),
+    ...env,
+  })
+  const log = createLogger({
+    level: 'warn',
+    pretty: false,
+    write: (line) => process.stderr.write(line),
+    clock: () => new Date(),
+  })
+  const system = await createSystem(config, log, { models })
+  try {
+    const words = await firstRun({ config, auth: system.auth!, terminal: true, sample: false })
+    await words!.wereSaid()
+    await system.managed!.open()
+    const token = /svc_\w+/.exec(words!.lines.join('\n'))![0]
+    const call = caller(system.services.get('api-gateway')!, { token })
+    const needs = system.gateway!
+    return { system, needs, token, owner: await ownerOf(needs, call), call, stop: () => system.stop() }
+  } catch (error) {
+    await system.stop()
+    throw error
+  }
+}
+
+async function ownerOf({ db }: GatewayNeeds, call: Call): Promise<Caller & { orgId: string }> {
+  const organization = await call(showOrganization, {})
+  const [user] = await db.select().from(users)
+  return {
+    kind: 'api_token',
+    userId: user!.id,
+    userName: user!.name,
+    userEmail: user!.email,
+    orgId: organization.id,
+    organization,
+    role: 'owner',
+    scopes: null,
+    audiences: ['api'],
+    sources: null,
+    expiresAt: null,
+    door: 'api',
+    address: 'here',
+    requestId: 'bench',
+  }
+}
+
+/** A database that is there already becomes a data source as if it had been made here. */
+export async function adopt(
+  { needs, owner }: SourceSystem,
+  kind: 'embedded' | 'postgres',
+  { database, password }: Pick<Login, 'database' | 'password'>,
+  configuration: SearchConfiguration,
+): Promise<SourceRow> {
+  const { orgId, userId } = owner
+  const now = needs.clock()
+  const id = makeId('ds', now.getTime())
+  await needs.db.insert(dataSources).values({
+    orgId,
+    id,
+    name: 'bench',
+    title: 'Bench',
+    kind,
+    physicalName: database,
+    verifier: scramVerifier(password),
+    sealed: needs.dataKeys.seal(placeOf({ orgId, id }), password),
+    enabled: true,
+    exposed: true,
+    configuration,
+    configuredAt: now,
+    createdAt: now,
+    createdBy: userId,
+  })
+  return (await findSource(needs.db, orgId, sourceIdOf('bench')))!
+}
+
+/** Any other question is a mistake of the bench. */
+export const knownVectors = (
+  model: string,
+  dimensions: number,
+  vectorOf: (question: string) => Float32Array | undefined,
+): EmbeddingModels => ({
+  names: [model],
+  dimensionsOf: (name) => (name === model ? dimensions : undefined),
+  async embed(_owner, _name, question) {
+    const vector = vectorOf(question)
+    if (!vector) throw new Error(`no vector is known for "${question}"`)
+    return vector
+  },
+  close: async () => {},
+})

@@ -1,0 +1,121 @@
+/** The way to a managed database up to the first byte of its login: to a checked address, in TLS where asked for. */
+import { connect, isIP } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { connect as connectTls } from 'node:tls'
+import { guardAnswers } from './guard-answers.ts'
+
+/**
+ * `require` encrypts and does not look at the certificate, as libpq does. `verify-full` wants a certificate for this
+ * host by an authority that the system trusts. `prefer` takes TLS where the server has it.
+ */
+export type TlsMode = 'disable' | 'prefer' | 'require' | 'verify-full'
+
+export type Target = {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+  readonly ssl: TlsMode
+  /** Asked at every connect, and nothing else is dialled: a name may point elsewhere than when it was checked. */
+  readonly addresses?: () => Promise<readonly string[]>
+  /** For tests, whose authorities the system does not know. */
+  readonly ca?: string
+}
+
+/** Name servers, connection and TLS together. */
+const CONNECT_MS = 5_000
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+
+/** Never rejects: a driver whose socket could not be made (postgres.js 3.4.9) loses that place in its pool for good. */
+export async function openSocket(target: Target, withinMs = CONNECT_MS): Promise<Socket | Duplex> {
+  const attempt: Attempt = { over: false }
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(problem('ETIMEDOUT', 'No connection in time')), withinMs)
+  try {
+    const socket = await Promise.race([dial(target, attempt), late])
+    guardAnswers(socket)
+    return socket
+  } catch (error) {
+    attempt.over = true
+    attempt.socket?.destroy()
+    return brokenSocket(error as Error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+type Attempt = { over: boolean; socket?: Socket }
+
+async function dial(target: Target, attempt: Attempt): Promise<Socket> {
+  const { host, port, ssl } = target
+  const addresses = await target.addresses?.()
+  if (addresses?.length === 0) throw problem('ADDRESS_NOT_ALLOWED', 'The address may not be connected to')
+  // The name servers took all the time there was.
+  if (attempt.over) throw problem('ETIMEDOUT', 'No connection in time')
+  const socket = connect({
+    host: addresses ? PINNED : host,
+    port,
+    noDelay: true,
+    ...(addresses ? { lookup: pinnedTo(addresses) } : {}),
+  })
+  // An attempt that is over has nobody left who listens.
+  socket.on('error', () => {})
+  attempt.socket = socket
+  await first(socket, 'connect')
+  if (ssl === 'disable') return socket
+
+  socket.write(SSL_REQUEST)
+  const [answer] = (await first(socket, 'data')) as [Buffer]
+  // One byte and no more: anything behind it was not said in TLS, and would be read as if it had been.
+  const has = answer.length === 1 ? answer.toString('latin1') : ''
+  if (has === 'N' && ssl === 'prefer') return socket
+  if (has !== 'S') throw problem('TLS_UNAVAILABLE', 'The server does not speak TLS')
+  const secured = connectTls({
+    socket,
+    // What the certificate must be for. Without it that would be `localhost`.
+    host,
+    ...(isIP(host) ? {} : { servername: host }),
+    // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+    rejectUnauthorized: ssl === 'verify-full',
+    ...(target.ca === undefined ? {} : { ca: target.ca }),
+  })
+  secured.on('error', () => {})
+  attempt.socket = secured
+  await first(secured, 'secureConnect')
+  return secured
+}
+
+/** Not the host: an address in its place would be dialled without asking the lookup. */
+const PINNED = 'pinned.invalid'
+
+function pinnedTo(addresses: readonly string[]): LookupFunction {
+  const pinned = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_hostname, { all }, answer) =>
+    // Later, as a real lookup would.
+    process.nextTick(() =>
+      all ? answer(null, pinned) : answer(null, pinned[0]?.address ?? '', pinned[0]?.family),
+    )
+}
+
+/** The arguments of an event, or the end of the socket. */
+function first(socket: Socket, event: string): Promise<unknown[]> {
+  return new Promise((resolve, reject) => {
+    const closed = () => reject(problem('ECONNRESET', 'The server closed the connection'))
+    socket.once('error', reject).once('close', closed)
+    socket.once(event, (...values: unknown[]) => {
+      socket.off('error', reject).off('close', closed)
+      resolve(values)
+    })
+  })
+}
+
+/** One that fails as soon as somebody listens, with the reason why there is no better one. */
+function brokenSocket(error: Error): Duplex {
+  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
+  setImmediate(() => socket.destroy(error))
+  return socket
+}
+
+const problem = (code: string, message: string): Error => Object.assign(new Error(message), { code })

@@ -1,0 +1,84 @@
+/** Managed databases and what they are as data sources; who asked them, and how much. No foreign key leads to an organization: with hosted auth it lives elsewhere. */
+import type { ActivityOutcome, ACTIVITY_DOORS, ACTIVITY_TYPES } from '../../src/contracts/activity.ts'
+import type { SearchConfiguration, SourceKind } from '../../src/contracts/data-sources.ts'
+import type { ErrorCode } from '../../src/contracts/errors.ts'
+import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
+import { instant, orgId } from './columns.ts'
+
+export const dataSources = pgTable(
+  'data_sources',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    /** Of the database; `db_<name>` is the source's public id. */
+    name: text('name').notNull(),
+    title: text('title').notNull(),
+    description: text('description').notNull().default(''),
+    kind: text('kind').$type<SourceKind>().notNull(),
+    /** Database, login and folder alike; carries the organization. Null for attached ones. */
+    physicalName: text('physical_name'),
+    /** What the wire gateway checks a password against; opens nothing by itself. */
+    verifier: text('verifier'),
+    /** The password, or where and how to connect, sealed under DATA_KEY. */
+    sealed: text('sealed').notNull(),
+    /** Null once its database is there; until then whoever makes it holds it for so long. */
+    preparingUntil: instant('preparing_until'),
+    enabled: boolean('enabled').notNull().default(false),
+    exposed: boolean('exposed').notNull().default(false),
+    minimumRole: text('minimum_role').$type<(typeof GRANTABLE_ROLES)[number]>().notNull().default('viewer'),
+    /** One document, replaced as a whole: a reader sees the old one or the new one. */
+    configuration: jsonb('configuration').$type<SearchConfiguration>(),
+    configuredAt: instant('configured_at'),
+    createdAt: instant('created_at').notNull(),
+    createdBy: text('created_by'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.id] }),
+    uniqueIndex('data_sources_by_name').on(t.orgId, t.name),
+    uniqueIndex('data_sources_by_physical_name').on(t.physicalName),
+  ],
+)
+
+/** How many questions an organization has asked in this minute and on this day: one row that all processes share. */
+export const questionCounts = pgTable('question_counts', {
+  orgId: orgId().primaryKey(),
+  minute: instant('minute').notNull(),
+  inMinute: integer('in_minute').notNull(),
+  day: instant('day').notNull(),
+  inDay: integer('in_day').notNull(),
+})
+
+/** Sizes and keyed digests; never a question, never a row of an answer. */
+export const activity = pgTable(
+  'activity',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    at: instant('at').notNull(),
+    type: text('type').$type<(typeof ACTIVITY_TYPES)[number]>().notNull(),
+    /** `db_<name>` as it was then, or the function. */
+    name: text('name'),
+    sourceId: text('source_id'),
+    userId: text('user_id').notNull(),
+    /** As it was then: a person may be gone when somebody reads this. */
+    userName: text('user_name').notNull(),
+    door: text('door').$type<(typeof ACTIVITY_DOORS)[number]>().notNull(),
+    clientId: text('client_id'),
+    outcome: text('outcome').$type<ActivityOutcome>().notNull(),
+    error: text('error').$type<ErrorCode>(),
+    durationMs: integer('duration_ms').notNull(),
+    questionBytes: integer('question_bytes').notNull(),
+    answerBytes: integer('answer_bytes').notNull(),
+    hits: integer('hits'),
+    questionDigest: text('question_digest'),
+    answerDigest: text('answer_digest'),
+    requestId: text('request_id').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.id] }),
+    index('activity_by_type').on(t.orgId, t.type, t.id),
+    index('activity_by_user').on(t.orgId, t.userId, t.id),
+    index('activity_by_source').on(t.orgId, t.sourceId, t.id),
+  ],
+)

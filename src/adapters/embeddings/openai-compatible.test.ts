@@ -1,0 +1,309 @@
+/** Against a real server on loopback that answers as each test tells it to. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json as readJson } from 'node:stream/consumers'
+import { inspect } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EmbeddingModelsSetting } from '../../contracts/embedding-settings.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { openAiCompatibleModel } from './openai-compatible.ts'
+
+const KEY = 'sk-canary-key'
+const QUESTION = 'canary question: who earns what?'
+/** What a careless provider says: everything it was given. */
+const UPSTREAM = `canary upstream: ${KEY} asked ${QUESTION}`
+const NOW = new Date('2026-11-15T12:00:00Z')
+
+type Asked = {
+  method: string | undefined
+  path: string | undefined
+  headers: IncomingHttpHeaders
+  body: unknown
+}
+type Answering = (response: ServerResponse) => void
+
+const vectorOf = (...embedding: unknown[]): Answering => answering(200, { data: [{ index: 0, embedding }] })
+
+function answering(status: number, body: unknown, headers: Record<string, string> = {}): Answering {
+  return (response) =>
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+async function listen(handle: RequestListener): Promise<string> {
+  const server = createServer(handle).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** A model of three dimensions at a provider that gives these answers, the last one for ever. */
+async function meet(answers: readonly Answering[], settings: Record<string, unknown> = {}) {
+  const asked: Asked[] = []
+  const origin = await listen((request, response) => {
+    const { method, url: path, headers } = request
+    void readJson(request).then((body: unknown) => {
+      const answer = answers[Math.min(asked.length, answers.length - 1)]
+      asked.push({ method, path, headers, body })
+      answer?.(response)
+    })
+  })
+  return { asked, origin, ...modelAt(`${origin}/v1`, settings) }
+}
+
+function modelAt(url: string, settings: Record<string, unknown> = {}) {
+  const waits: number[] = []
+  const text = JSON.stringify({ ours: { url, key: KEY, dimensions: 3, ...settings } })
+  const model = openAiCompatibleModel('ours', EmbeddingModelsSetting.parse(text).get('ours')!, {
+    sleep: async (ms) => waits.push(ms),
+    clock: () => NOW,
+    random: () => 0.5,
+  })
+  return { ...model, waits }
+}
+
+/** The reason in the log, after a look whether anything got out that must not. */
+async function reasonOf(embedding: Promise<unknown>): Promise<{ reason: string; hint: string | undefined }> {
+  const error = await embedding.then(
+    () => new Error('There was a vector'),
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof ServiceError)) throw error
+  expect(error).toMatchObject({
+    code: 'EMBEDDING_UNAVAILABLE',
+    message: 'The embedding model cannot be used now',
+  })
+  const chain: unknown[] = []
+  for (let at: unknown = error; at instanceof Error; at = at.cause) chain.push(at, at.message, at.stack)
+  const everything = [
+    inspect(error, { depth: 20, showHidden: true }),
+    JSON.stringify(error),
+    ...chain.map((part) => inspect(part, { depth: 20, showHidden: true }) + JSON.stringify(part)),
+  ].join('\n')
+  expect(everything).not.toMatch(/canary/)
+  const reason = (error.cause as Error).message.replace(
+    /^embedding model ours at http:\/\/127\.0\.0\.1:\d+: /,
+    '',
+  )
+  return { reason, hint: error.hint }
+}
+
+const LATER = 'Try again in a moment.'
+const OPERATOR = expect.stringContaining('operator') as string
+
+describe('a question', () => {
+  test('is posted as OpenAI has it, with the key as bearer', async () => {
+    const { embed, asked, dimensions } = await meet([vectorOf(0.5, -1, 0)])
+    expect(await embed(QUESTION)).toEqual(new Float32Array([0.5, -1, 0]))
+    expect(dimensions).toBe(3)
+    expect(asked).toMatchObject([
+      {
+        method: 'POST',
+        path: '/v1/embeddings',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      },
+    ])
+    expect(asked[0]?.body).toEqual({ model: 'ours', input: QUESTION, encoding_format: 'float' })
+  })
+
+  test('carries what the settings say', async () => {
+    const { embed, asked } = await meet([vectorOf(1, 2, 3)], {
+      remote_model: 'theirs',
+      header: 'api-key',
+      headers: { 'x-project': 'p1' },
+      query_prefix: 'query: ',
+      extra: { input_type: 'query' },
+      send_dimensions: true,
+    })
+    await embed(QUESTION)
+    expect(asked[0]?.headers).toMatchObject({ 'api-key': KEY, 'x-project': 'p1' })
+    expect(asked[0]?.headers).not.toHaveProperty('authorization')
+    expect(asked[0]?.body).toEqual({
+      model: 'theirs',
+      input: `query: ${QUESTION}`,
+      encoding_format: 'float',
+      dimensions: 3,
+      input_type: 'query',
+    })
+  })
+
+  test('needs no key where the provider needs none', async () => {
+    const { embed, asked } = await meet([vectorOf(1, 2, 3)], { key: undefined })
+    await embed(QUESTION)
+    expect(asked[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('can do without encoding_format, which Voyage refuses', async () => {
+    const { embed, asked } = await meet([vectorOf(1, 2, 3)], { extra: { encoding_format: null } })
+    await embed(QUESTION)
+    expect(asked[0]?.body).toEqual({ model: 'ours', input: QUESTION })
+  })
+
+  test.each(['', '/', '/v1', '/v1/', '/openai/v1//'])('finds its way from the base %j', async (base) => {
+    const { origin, asked } = await meet([vectorOf(1, 2, 3)])
+    await modelAt(origin + base).embed(QUESTION)
+    expect(asked[0]?.path).toBe(`${base.replace(/\/+$/, '')}/embeddings`)
+  })
+})
+
+describe('an answer that is no vector of ours is refused and not asked for again', () => {
+  const NO_VECTOR = 'its answer does not hold one vector of numbers'
+  const one = { embedding: [1, 2, 3] }
+  test.each<[what: string, answer: Answering, reason: string]>([
+    ['too short', vectorOf(1, 2), 'the vector has 2 dimensions and should have 3'],
+    ['too long', vectorOf(1, 2, 3, 4), 'the vector has 4 dimensions and should have 3'],
+    ['zero', vectorOf(0, 0, 0), 'the vector is zero'],
+    ['too large for single precision', vectorOf(1, 2, 1e300), 'the vector holds something that is no number'],
+    ['null in it', vectorOf(1, null, 3), NO_VECTOR],
+    ['text in it', vectorOf(1, UPSTREAM, 3), NO_VECTOR],
+    ['infinity', answering(200, '{"data":[{"embedding":[1,1e999,3]}]}'), NO_VECTOR],
+    ['NaN', answering(200, '{"data":[{"embedding":[1,NaN,3]}]}'), 'its answer is not JSON'],
+    ['base64', answering(200, { data: [{ embedding: 'AACAPwAAAEAAAEBA' }] }), NO_VECTOR],
+    ['two vectors', answering(200, { data: [one, one] }), NO_VECTOR],
+    ['no vector', answering(200, { data: [] }), NO_VECTOR],
+    ['an error with status 200', answering(200, { error: { message: UPSTREAM } }), NO_VECTOR],
+    ['not JSON', answering(200, UPSTREAM), 'its answer is not JSON'],
+    ['nothing', answering(200, ''), 'its answer is not JSON'],
+    ['no content', (response) => response.writeHead(204).end(), 'its answer is not JSON'],
+    ['huge', answering(200, `"${'x'.repeat(4 * 1024 * 1024)}"`), 'its answer is too large'],
+    [
+      'huge once it is unpacked',
+      (response) =>
+        response
+          .writeHead(200, { 'content-encoding': 'gzip' })
+          .end(gzipSync(Buffer.alloc(5 * 1024 * 1024, ' '))),
+      'its answer is too large',
+    ],
+  ])('%s', async (_, answer, reason) => {
+    const { embed, asked } = await meet([answer])
+    expect(await reasonOf(embed(QUESTION))).toEqual({ reason, hint: OPERATOR })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('without end', async () => {
+    let sent = 0
+    const { embed, asked } = await meet([
+      (response) => {
+        const more = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(65_536, ' '))) sent += 65_536
+        }
+        response.writeHead(200).on('drain', more)
+        more()
+      },
+    ])
+    expect((await reasonOf(embed(QUESTION))).reason).toBe('its answer is too large')
+    expect(asked).toHaveLength(1)
+    expect(sent).toBeLessThan(64 * 1024 * 1024)
+  })
+})
+
+test.each([400, 401, 403, 404, 413, 422])('status %i will not be another the next time', async (status) => {
+  const { embed, asked } = await meet([answering(status, { error: UPSTREAM }), vectorOf(1, 2, 3)])
+  expect(await reasonOf(embed(QUESTION))).toEqual({ reason: `it answered ${status}`, hint: OPERATOR })
+  expect(asked).toHaveLength(1)
+})
+
+describe('a second attempt', () => {
+  test.each([408, 429, 500, 502, 503, 529])('follows status %i after a moment', async (status) => {
+    const { embed, asked, waits } = await meet([answering(status, UPSTREAM), vectorOf(1, 2, 3)])
+    expect(await embed(QUESTION)).toEqual(new Float32Array([1, 2, 3]))
+    expect(asked).toHaveLength(2)
+    expect(asked[1]?.body).toEqual(asked[0]?.body)
+    expect(waits).toEqual([250])
+  })
+
+  test.each([
+    ['2', 2000],
+    ['0', 0],
+    ['5', 5000],
+    ['3600', 5000],
+    ['Sun, 15 Nov 2026 12:00:03 GMT', 3000],
+    ['Sun, 15 Nov 2026 11:00:00 GMT', 0],
+    ['soon', 250],
+  ])('waits as long as Retry-After says, but not longer than 5 s: %s', async (header, ms) => {
+    const { embed, waits } = await meet([
+      answering(429, UPSTREAM, { 'retry-after': header }),
+      vectorOf(1, 2, 3),
+    ])
+    expect(await embed(QUESTION)).toEqual(new Float32Array([1, 2, 3]))
+    expect(waits).toEqual([ms])
+  })
+
+  test.each([429, 500])('is the last one: %i twice', async (status) => {
+    const { embed, asked } = await meet([
+      answering(status, UPSTREAM),
+      answering(status, UPSTREAM),
+      vectorOf(1, 2, 3),
+    ])
+    expect(await reasonOf(embed(QUESTION))).toEqual({ reason: `it answered ${status}`, hint: LATER })
+    expect(asked).toHaveLength(2)
+  })
+
+  test('that ends otherwise tells its own reason', async () => {
+    const { embed } = await meet([answering(500, UPSTREAM), answering(401, UPSTREAM)])
+    expect(await reasonOf(embed(QUESTION))).toEqual({ reason: 'it answered 401', hint: OPERATOR })
+  })
+
+  test('follows a connection that was cut', async () => {
+    const { embed } = await meet([(response) => response.destroy(), vectorOf(1, 2, 3)])
+    expect(await embed(QUESTION)).toEqual(new Float32Array([1, 2, 3]))
+  })
+})
+
+describe('a provider that', () => {
+  test.each<[what: string, answer: Answering]>([
+    ['says nothing', () => {}],
+    ['begins and stops', (response) => void response.writeHead(200).write('{"data":[')],
+  ])('%s is given up after the time-out, twice', async (_, answer) => {
+    const { embed, asked } = await meet([answer], { timeout_ms: 150 })
+    expect(await reasonOf(embed(QUESTION))).toEqual({ reason: 'it took too long', hint: LATER })
+    expect(asked).toHaveLength(2)
+  })
+
+  test.each([301, 302, 307, 308])('redirects with %i is not followed', async (status) => {
+    let knocks = 0
+    const elsewhere = await listen((_request, response) => {
+      knocks += 1
+      response.end()
+    })
+    const { embed, asked } = await meet([answering(status, UPSTREAM, { location: `${elsewhere}/canary` })])
+    expect(await reasonOf(embed(QUESTION))).toEqual({ reason: 'it answered with a redirect', hint: OPERATOR })
+    expect(asked).toHaveLength(1)
+    expect(knocks).toBe(0)
+  })
+
+  test('is not there is tried twice and named by its code', async () => {
+    const gone = createServer().listen(0, '127.0.0.1')
+    await once(gone, 'listening')
+    const { port } = gone.address() as AddressInfo
+    await new Promise((closed) => gone.close(closed))
+    const { embed, waits } = modelAt(`http://127.0.0.1:${port}/v1`)
+    expect(await reasonOf(embed(QUESTION))).toEqual({
+      reason: 'the connection failed: ECONNREFUSED',
+      hint: LATER,
+    })
+    expect(waits).toEqual([250])
+  })
+
+  test('talks something else than HTTP is no reason to quote it', async () => {
+    const { embed } = await meet([(response) => response.socket?.end(`${UPSTREAM}\r\n\r\n`)])
+    expect((await reasonOf(embed(QUESTION))).reason).toMatch(/^the connection failed: \w+$/)
+  })
+})
+
+test('whatever the given fetch throws stays inside', async () => {
+  const settings = EmbeddingModelsSetting.parse(
+    JSON.stringify({ ours: { url: 'http://127.0.0.1:1', key: KEY, dimensions: 3 } }),
+  )
+  const model = openAiCompatibleModel('ours', settings.get('ours')!, {
+    fetch: async () =>
+      Promise.reject(Object.assign(new Error(UPSTREAM), { code: `E ${UPSTREAM}`, body: UPSTREAM })),
+    sleep: async () => {},
+  })
+  expect((await reasonOf(model.embed(QUESTION))).reason).toBe('the connection failed: unknown')
+})

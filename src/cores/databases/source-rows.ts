@@ -1,0 +1,66 @@
+/** Rows of the data sources: found by either id, shown without anything secret, opened for whoever connects. */
+import type { Handle } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { dataSources } from '../../../db/schema.ts'
+import type { DataSource } from '../../contracts/data-sources.ts'
+import type * as z from 'zod'
+import type { DataKeys } from '../../trust/data-key.ts'
+import type { Login, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
+
+export type SourceRow = typeof dataSources.$inferSelect
+
+export const sourceIdOf = (name: string): string => `db_${name}`
+
+/** `ds_…` or `db_<name>`: every path takes either. */
+export const named = (orgId: string, id: string) =>
+  and(
+    eq(dataSources.orgId, orgId),
+    id.startsWith('db_') ? eq(dataSources.name, id.slice(3)) : eq(dataSources.id, id),
+  )
+
+export async function findSource(db: Handle, orgId: string, id: string): Promise<SourceRow | undefined> {
+  const [row] = await db.select().from(dataSources).where(named(orgId, id))
+  return row
+}
+
+export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
+  id: row.id,
+  source_id: sourceIdOf(row.name),
+  name: row.title,
+  description: row.description,
+  kind: row.kind,
+  ready: row.preparingUntil === null,
+  enabled: row.enabled,
+  exposed: row.exposed,
+  minimum_role: row.minimumRole,
+  connection_config: row.configuration?.connection_config ?? null,
+  filter_schema: row.configuration?.filter_schema ?? {},
+  configured_at: row.configuredAt?.toISOString() ?? null,
+  created_at: row.createdAt.toISOString(),
+})
+
+/** Where a sealed text belongs: copied into another row it does not open. */
+export const placeOf = ({ orgId, id }: Pick<SourceRow, 'orgId' | 'id'>): string =>
+  `data_sources/${orgId}/${id}`
+
+export type ReachNeeds = {
+  readonly managed: Pick<ManagedDatabases, 'address'>
+  readonly connections: SourceConnections
+  readonly dataKeys: DataKeys
+}
+
+export async function loginOf(needs: Omit<ReachNeeds, 'connections'>, row: SourceRow): Promise<Login> {
+  const secret = needs.dataKeys.open(placeOf(row), row.sealed)
+  if (row.kind === 'attached') return JSON.parse(secret) as Login
+  const name = row.physicalName!
+  return { ...(await needs.managed.address()), user: name, database: name, password: secret }
+}
+
+/** The sealed text is part of the key: a new password is a new way in. */
+const connectionKey = (row: SourceRow): string => `${row.id} ${row.sealed}`
+
+export const reach = (needs: ReachNeeds, row: SourceRow): Queries =>
+  needs.connections.reach(connectionKey(row), row.kind, () => loginOf(needs, row))
+
+export const letGo = (needs: ReachNeeds, row: SourceRow): Promise<void> =>
+  needs.connections.letGo(connectionKey(row))

@@ -1,0 +1,153 @@
+/** Does a search configuration fit the database it is for? Every problem is said at once, and so is every missing index. */
+import type { SearchConfiguration, SearchEntry } from '../../contracts/data-sources.ts'
+import { fullTextIndex } from './full-text.ts'
+import { matchOf } from './filter-columns.ts'
+import { OPERATOR_CLASSES } from './metrics.ts'
+import { columnsOf, quotedTable, quoted } from './quote.ts'
+import type { EmbeddingModels } from './embedding-models.ts'
+import type { ColumnFacts, TableFacts } from './table-facts.ts'
+
+export type Checked = { readonly problems: readonly string[]; readonly notes: readonly string[] }
+
+export type Tables = ReadonlyMap<string, TableFacts | undefined>
+
+/** What stands beside the columns in the metadata of a hit. */
+const OURS = new Set(['_score', '_target', '_mode', '_handle'])
+
+/** pgvector indexes a `vector` up to this many dimensions. */
+const INDEXED_DIMENSIONS_MAX = 2_000
+
+export function checkConfiguration(
+  { connection_config, filter_schema }: SearchConfiguration,
+  tables: Tables,
+  models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
+): Checked {
+  const entries = connection_config.embedding_configs
+  const problems = [
+    ...duplicates(entries.map(({ label }) => label)).map((label) => `Two entries have the label "${label}"`),
+    ...entries.flatMap((entry) =>
+      entryProblems(entry, tables.get(entry.table), models).map((problem) => `${entry.label}: ${problem}`),
+    ),
+    ...filterProblems(filter_schema, entries, tables),
+  ]
+  return { problems, notes: problems.length > 0 ? [] : notesOn(entries, filter_schema, tables) }
+}
+
+const duplicates = (names: readonly string[]): string[] => [
+  ...new Set(names.filter((name, at) => names.indexOf(name) !== at)),
+]
+
+function entryProblems(
+  entry: SearchEntry,
+  facts: TableFacts | undefined,
+  models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
+): string[] {
+  const problems = modelProblems(entry, models)
+  if (entry.columns.length !== 1) problems.push('exactly one vector column must be named')
+  const content = columnsOf(entry.content_columns)
+  if (content.includes('')) problems.push('content_columns holds an empty name')
+  for (const name of duplicates(content)) problems.push(`content_columns names "${name}" twice`)
+  for (const name of content.slice(2).filter((column) => OURS.has(column))) {
+    problems.push(`content_columns names "${name}", which every hit has already`)
+  }
+  if (!facts) return [...problems, `there is no table "${entry.table}" that can be read`]
+  const [vector] = entry.columns
+  if (vector !== undefined) problems.push(...vectorProblems(entry, vector, facts.columns.get(vector)))
+  if (entry.text_search_column !== undefined) {
+    problems.push(...wordsProblems(entry, facts.columns.get(entry.text_search_column)))
+  }
+  for (const name of content) {
+    if (name !== '' && !facts.columns.has(name)) {
+      problems.push(`table "${entry.table}" has no column "${name}"`)
+    }
+  }
+  return problems
+}
+
+function modelProblems(
+  { model, dimensions }: SearchEntry,
+  models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
+): string[] {
+  const size = models.dimensionsOf(model)
+  if (size === undefined) return [`no model "${model}" is configured; there is ${models.names.join(', ')}`]
+  return size === dimensions ? [] : [`model "${model}" has ${size} dimensions, not ${dimensions}`]
+}
+
+function vectorProblems(entry: SearchEntry, name: string, column: ColumnFacts | undefined): string[] {
+  if (!column) return [`table "${entry.table}" has no column "${name}"`]
+  if (column.type !== 'vector') return [`column "${name}" is ${column.type}, not vector(${entry.dimensions})`]
+  if (column.modifier === entry.dimensions) return []
+  return column.modifier === -1
+    ? [`column "${name}" is a vector of any size, not vector(${entry.dimensions})`]
+    : [`column "${name}" has ${column.modifier} dimensions, not ${entry.dimensions}`]
+}
+
+function wordsProblems(
+  { table, text_search_column: name }: SearchEntry,
+  column: ColumnFacts | undefined,
+): string[] {
+  if (!column) return [`table "${table}" has no column "${name}"`]
+  return column.type === 'tsvector' ? [] : [`column "${name}" is ${column.type}, not tsvector`]
+}
+
+function filterProblems(
+  schema: SearchConfiguration['filter_schema'],
+  entries: readonly SearchEntry[],
+  tables: Tables,
+): string[] {
+  const names = [...new Set(entries.map(({ table }) => table))]
+  // With a table missing nobody can say what its columns would have been.
+  if (names.some((table) => !tables.get(table))) return []
+  return Object.entries(schema).flatMap(([name, type]) => {
+    const found = names.flatMap((table) => {
+      const column = tables.get(table)?.columns.get(name)
+      return column ? [{ table, column }] : []
+    })
+    if (found.length === 0) return [`filter_schema: no searchable table has a column "${name}"`]
+    return found
+      .filter(({ column }) => !matchOf(type, column))
+      .map(
+        ({ table, column }) =>
+          `filter_schema: "${name}" of table "${table}" is ${column.type}, not a ${type}`,
+      )
+  })
+}
+
+function notesOn(
+  entries: readonly SearchEntry[],
+  schema: SearchConfiguration['filter_schema'],
+  tables: Tables,
+): string[] {
+  const notes = entries.flatMap((entry) => indexNotes(entry, tables.get(entry.table)!))
+  const filters = entries.flatMap(({ table }) =>
+    Object.keys(schema).flatMap((name) => {
+      const facts = tables.get(table)!
+      if (!facts.columns.has(name) || facts.indexes.some(({ column }) => column === name)) return []
+      return [`Filters on it are faster with: create index on ${quotedTable(table)} (${quoted(name)})`]
+    }),
+  )
+  return [...new Set([...notes, ...filters])]
+}
+
+function indexNotes(entry: SearchEntry, facts: TableFacts): string[] {
+  const notes: string[] = []
+  const vector = entry.columns[0]!
+  const operators = OPERATOR_CLASSES[entry.distance_metric]
+  const isIndexed = facts.indexes.some(
+    (index) => index.column === vector && index.operators === operators && index.method !== 'btree',
+  )
+  if (!isIndexed && entry.dimensions <= INDEXED_DIMENSIONS_MAX) {
+    notes.push(
+      `Above a few thousand rows it is faster with: create index on ${quotedTable(entry.table)} using hnsw (${quoted(vector)} ${operators})`,
+    )
+  }
+  if (
+    entry.hybrid &&
+    !facts.indexes.some(
+      ({ column, method }) => method === 'gin' && column === (entry.text_search_column ?? null),
+    )
+  ) {
+    notes.push(`Full text is faster with: ${fullTextIndex(entry)}`)
+  }
+  return notes
+}

@@ -1,0 +1,63 @@
+/** How a filter of a declared type meets a column of a real one: as typed parameters that an index can serve. */
+import type { FilterType } from '../../contracts/data-sources.ts'
+import { arrayLiteral, quoted } from './quote.ts'
+import type { ReadFilter } from './read-filters.ts'
+import type { ColumnFacts } from './table-facts.ts'
+
+type Match = {
+  /** The array type of the parameter. */
+  readonly array: string
+  /** Whether the column must be turned into text first; an index on it is then of no use. */
+  readonly asText?: boolean
+  /** A value that the column's type cannot hold cannot match: it is left out instead of failing. */
+  readonly holds?: (value: string) => boolean
+}
+
+const UUID = /^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$/i
+const isWhole = (value: string): boolean => /^-?\d+$/.test(value)
+
+const MATCHES: Record<FilterType, Record<string, Match>> = {
+  string: {
+    text: { array: 'text[]' },
+    varchar: { array: 'text[]' },
+    bpchar: { array: 'bpchar[]' },
+    name: { array: 'name[]' },
+    citext: { array: 'text[]' },
+    uuid: { array: 'uuid[]', holds: (value) => UUID.test(value) },
+    date: { array: 'text[]', asText: true },
+  },
+  number: {
+    int2: { array: 'int8[]', holds: isWhole },
+    int4: { array: 'int8[]', holds: isWhole },
+    int8: { array: 'int8[]', holds: isWhole },
+    numeric: { array: 'numeric[]' },
+    float4: { array: 'float4[]' },
+    float8: { array: 'float8[]' },
+  },
+  boolean: { bool: { array: 'bool[]' } },
+}
+
+export function matchOf(type: FilterType, column: ColumnFacts): Match | undefined {
+  if (type === 'string' && column.kind === 'e') return { array: 'text[]', asText: true }
+  return Object.hasOwn(MATCHES[type], column.type) ? MATCHES[type][column.type] : undefined
+}
+
+/** The integers of a double reach beyond 1e21, where JavaScript writes them with an exponent. */
+const written = (value: string | number | boolean): string =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? value.toFixed(0) : String(value)
+
+export type Condition = { readonly text: string; readonly parameter: string }
+
+/** Undefined when no row of the table can match: the column is not there, or cannot hold any of the values. */
+export function conditionFor(
+  filter: ReadFilter,
+  column: ColumnFacts | undefined,
+  placeholder: string,
+): Condition | undefined {
+  const match = column && matchOf(filter.type, column)
+  if (!match) return undefined
+  const values = filter.values.map(written).filter((value) => match.holds?.(value) ?? true)
+  if (values.length === 0) return undefined
+  const left = match.asText ? `${quoted(filter.column)}::text` : quoted(filter.column)
+  return { text: `${left} = any(${placeholder}::${match.array})`, parameter: arrayLiteral(values) }
+}

@@ -1,0 +1,77 @@
+/** Vectors and words together: each finds its own rows, and what both find rises (reciprocal rank fusion). */
+import type { Hit } from '../../contracts/data-sources.ts'
+import type { Queries } from '../databases/index.ts'
+import { languageOf, wordsOf } from './full-text.ts'
+import {
+  conditionsOf,
+  distanceOf,
+  hitsOf,
+  nearestRows,
+  overFetch,
+  rawColumns,
+  shownColumns,
+  type Asked,
+  type FoundRow,
+} from './nearest-rows.ts'
+import { quotedTable, vectorLiteral } from './quote.ts'
+
+/** Cormack, Clarke and Büttcher (SIGIR 2009) found 60; nothing measured here argued for another number. */
+const RANK_CONSTANT = 60
+
+export async function hybridRows(queries: Queries, asked: Asked, question: string): Promise<readonly Hit[]> {
+  const wide = { ...asked, limit: overFetch(asked.limit) }
+  const [near, worded] = await Promise.all([
+    nearestRows(queries, wide),
+    rowsWithTheWords(queries, wide, question),
+  ])
+  return fuse([near, worded], asked.limit).map((hit) => ({
+    ...hit,
+    metadata: { ...hit.metadata, _mode: 'hybrid' },
+  }))
+}
+
+export function fuse(lists: readonly (readonly Hit[])[], limit: number): Hit[] {
+  const found = new Map<string, { hit: Hit; weight: number }>()
+  for (const list of lists) {
+    for (const [rank, hit] of list.entries()) {
+      const known = found.get(hit.id) ?? { hit, weight: 0 }
+      known.weight += 1 / (RANK_CONSTANT + rank + 1)
+      found.set(hit.id, known)
+    }
+  }
+  return [...found.values()]
+    .toSorted((a, b) => b.weight - a.weight)
+    .slice(0, limit)
+    .map(({ hit }) => hit)
+}
+
+/** Words of one question that are looked up; a page of text pasted as a question has hundreds. */
+const WORDS_MAX = 32
+
+/** A lexeme is itself already: quoted, it becomes a query for itself and is not stemmed again. */
+const LEXEME_AS_QUERY = String.raw`('''' || replace(replace(word, '\', '\\'), '''', '''''') || '''')::tsquery`
+
+/**
+ * Rows with any of the question's words, the rare words counting most (inverse document frequency, as in BM25), so
+ * that "the" and "study" do not outweigh a name. A long row wins nothing by its length (normalization 1).
+ */
+async function rowsWithTheWords(queries: Queries, asked: Asked, question: string): Promise<readonly Hit[]> {
+  const conditions = conditionsOf(asked, 3)
+  if (!conditions) return []
+  const { entry, facts, limit } = asked
+  const table = quotedTable(entry.table)
+  const words = wordsOf(entry)
+  const rows = facts.rows > 0 ? facts.rows.toFixed(0) : `(select count(*) from ${table})`
+  const filters = conditions.map(({ text }) => ` and ${text}`).join('')
+  const statement =
+    `with asked as materialized (select ${LEXEME_AS_QUERY} as q ` +
+    `from unnest(tsvector_to_array(to_tsvector('${languageOf(entry)}', $2::text))) word limit ${WORDS_MAX}), ` +
+    `weighed as materialized (select q, ln(1 + greatest(0, ${rows} - found + 0.5) / (found + 0.5)) as weight ` +
+    `from (select q, (select count(*) from ${table} where ${words} @@ q) as found from asked) counted) ` +
+    `select ${shownColumns(entry)}, distance from (select ${rawColumns(entry)}, (${distanceOf(asked)})::float8 as distance, ` +
+    `(select sum(weight * ts_rank(${words}, q, 1)) from weighed where ${words} @@ q) as worth from ${table} ` +
+    `where ${words} @@ (select string_agg(q::text, ' | ')::tsquery from asked)${filters} ` +
+    `order by worth desc limit ${limit}) found order by worth desc, c0::text collate "C"`
+  const parameters = [vectorLiteral(asked.vector), question, ...conditions.map(({ parameter }) => parameter)]
+  return hitsOf(entry, await queries.query<FoundRow>(statement, parameters))
+}

@@ -1,0 +1,11 @@
+/** The face of the search core. */
+export { ask, type AskNeeds } from './ask.ts'
+export { askableSources, sourcesToChoose } from './askable-sources.ts'
+export type { EmbeddingModels } from './embedding-models.ts'
+export { fetchRow } from './fetch-row.ts'
+export { countActivity, readActivity } from './list-activity.ts'
+export { allSources, describeSource, exposeSource, oneSource, switchSource } from './manage-sources.ts'
+export type { QuestionLimits } from './question-limits.ts'
+export { recordRefusal } from './record-activity.ts'
+export { saveConfiguration } from './save-configuration.ts'
+export { keepFacts, type FactsKeeper } from './table-facts.ts'

@@ -1,0 +1,85 @@
+/** One row per call, whatever became of it: sizes and keyed digests, never the question and never the answer. */
+import type { Handle } from '../../../db/connect.ts'
+import { activity } from '../../../db/schema.ts'
+import { ERRORS, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
+import { makeId } from '../../contracts/ids.ts'
+import type { Caller } from '../../contracts/operation.ts'
+import type { DataKeys } from '../../trust/data-key.ts'
+import { keyedHash } from '../../trust/keyed-hash.ts'
+import { sourceIdOf, type SourceRow } from '../databases/index.ts'
+import type { Clock } from '../needs.ts'
+
+export type ActivityNeeds = { readonly db: Handle; readonly clock: Clock; readonly dataKeys: DataKeys }
+
+/** What is known of a call while it goes on. */
+export type Trace = { source?: SourceRow; hits?: number; answer?: string }
+
+/** Runs the work and writes down how it ended; what cannot be written down is not answered. */
+export async function recordingActivity<T>(
+  needs: ActivityNeeds,
+  caller: Caller,
+  question: string,
+  work: (trace: Trace) => Promise<T>,
+): Promise<T> {
+  const began = needs.clock()
+  const trace: Trace = {}
+  let answer: T
+  try {
+    answer = await work(trace)
+  } catch (error) {
+    await recordQuestion(needs, caller, { began, question, trace, error })
+    throw error
+  }
+  await recordQuestion(needs, caller, { began, question, trace })
+  return answer
+}
+
+type Ended = { began: Date; question: string | null; trace: Trace; error?: unknown }
+
+async function recordQuestion(
+  { db, clock, dataKeys }: ActivityNeeds,
+  caller: Caller,
+  { began, question, trace, error }: Ended,
+): Promise<void> {
+  // Without a member there is no organization whose trail it could be.
+  if (caller.orgId === null || caller.userId === null) return
+  const code = error === undefined ? null : codeOf(error)
+  // Within one organization equal questions can be told to be equal; across two they cannot.
+  const digest = (text: string) =>
+    keyedHash(dataKeys.keyFor('activity-digest'), `${caller.orgId}\n${text}`).slice(0, 32)
+  await db.insert(activity).values({
+    orgId: caller.orgId,
+    id: makeId('act', began.getTime()),
+    at: began,
+    type: 'data_source',
+    name: trace.source ? sourceIdOf(trace.source.name) : null,
+    sourceId: trace.source?.id ?? null,
+    userId: caller.userId,
+    userName: caller.userName,
+    door: caller.door === 'mcp' || caller.door === 'cli' ? caller.door : 'api',
+    clientId: caller.clientId ?? null,
+    outcome: outcomeOf(code),
+    error: code,
+    durationMs: Math.max(0, clock().getTime() - began.getTime()),
+    questionBytes: question === null ? 0 : Buffer.byteLength(question),
+    answerBytes: trace.answer === undefined ? 0 : Buffer.byteLength(trace.answer),
+    hits: trace.hits ?? null,
+    questionDigest: question === null ? null : digest(question),
+    answerDigest: trace.answer === undefined ? null : digest(trace.answer),
+    requestId: caller.requestId,
+  })
+}
+
+const codeOf = (error: unknown): ErrorCode => (error instanceof ServiceError ? error.code : 'UNEXPECTED')
+
+/** Refused: the caller should have asked otherwise. Failed: we could not. */
+function outcomeOf(code: ErrorCode | null): 'answered' | 'refused' | 'failed' {
+  if (code === null) return 'answered'
+  return ERRORS[code].status < 500 ? 'refused' : 'failed'
+}
+
+/** A question that the door refused before it was read. */
+export const recordRefusal =
+  (needs: ActivityNeeds) =>
+  (caller: Caller, error: unknown): Promise<void> =>
+    recordQuestion(needs, caller, { began: needs.clock(), question: null, trace: {}, error })

@@ -1,0 +1,70 @@
+/** Stacked bars as inline SVG: no script, no style of its own, every number also in words. */
+import { html } from 'hono/html'
+import { filledWith, type Ink } from './chart-inks.ts'
+
+export type Bar = { readonly label: string; readonly values: readonly number[] }
+export type Series = { readonly name: string; readonly ink: Ink }
+
+const HEIGHT = 160
+/** One call among thousands is still seen. */
+const LEAST = 2
+
+/**
+ * Across it is measured in percent and up in pixels: so it fills any width, and neither lines nor textures are
+ * stretched. The words at the axes are text of the page and stay as large as all other text.
+ */
+export function barChart(about: string, series: readonly Series[], bars: readonly Bar[]) {
+  const top = niceTop(Math.max(0, ...bars.map(({ values }) => sum(values))))
+  const slot = 100 / Math.max(1, bars.length)
+  return html`<div class="bars">
+    <div class="bars-scale" aria-hidden="true"><span>${top}</span><span>${top / 2}</span><span>0</span></div>
+    <svg class="bars-plot" width="100%" height="${HEIGHT}" role="img" aria-label="${about}">
+      ${[0.5, HEIGHT / 2, HEIGHT - 0.5].map((y) => html`<line class="grid" x1="0" x2="100%" y1="${y}" y2="${y}" />`)}
+      ${bars.map(
+        (bar, at) => html`<g>
+          <title>${bar.label}: ${series.map(({ name }, part) => `${bar.values[part] ?? 0} ${name}`).join(', ')}</title>
+          ${stack(bar.values, top).map(
+            ({ y, height, part }) =>
+              html`<rect x="${percent(slot * (at + 0.14))}" width="${percent(slot * 0.72)}" y="${y}" height="${height}" ${filledWith(series[part]?.ink ?? 'plain')} />`,
+          )}
+        </g>`,
+      )}
+    </svg>
+    <div class="bars-days" aria-hidden="true">${ends(bars).map(({ label }) => html`<span>${label}</span>`)}</div>
+  </div>`
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+const percent = (value: number): string => `${Number(value.toFixed(3))}%`
+
+/** The first and the last, and the one in the middle where there is room for it. */
+const ends = (bars: readonly Bar[]): Bar[] =>
+  [
+    bars[0],
+    bars.length > 6 ? bars[Math.floor(bars.length / 2)] : undefined,
+    bars.length > 1 ? bars.at(-1) : undefined,
+  ].filter((bar) => bar !== undefined)
+
+/** The next of 2, 4, 10, 20, 40, 100 …: their halves are whole, so the line in the middle has an honest number. */
+export function niceTop(most: number): number {
+  for (let tens = 1; ; tens *= 10) {
+    for (const step of [2, 4, 10]) if (step * tens >= most) return step * tens
+  }
+}
+
+/** From the ground up, in pixels. Small parts are drawn larger than they are, and large ones give way. */
+export function stack(
+  values: readonly number[],
+  top: number,
+): { readonly y: number; readonly height: number; readonly part: number }[] {
+  const parts = values
+    .map((value, part) => ({ part, height: value === 0 ? 0 : Math.max(LEAST, (value / top) * HEIGHT) }))
+    .filter(({ height }) => height > 0)
+  const squeeze = Math.min(1, HEIGHT / sum(parts.map(({ height }) => height)))
+  let y = HEIGHT
+  return parts.map(({ part, height }) => {
+    const squeezed = height * squeeze
+    y -= squeezed
+    return { part, y: Number(y.toFixed(2)), height: Number(squeezed.toFixed(2)) }
+  })
+}

@@ -1,0 +1,41 @@
+/** All data sources or only some: the question of the consent page and of the connected-agents page. */
+import { html } from 'hono/html'
+import { choice, type Content } from './parts.ts'
+
+type SourceChoice = {
+  legend: Content
+  /** Names of the fields: which of the two, and one source. */
+  fields: { which: string; source: string }
+  /** The words for all of them. */
+  all: string
+  sources: readonly { id: string; name: string; note: Content }[]
+  isLimited: boolean
+  isTicked: (id: string) => boolean
+  className?: string
+}
+
+/** The list stays out of sight until it is asked for; CSS does it, for a page without scripts. */
+export const sourceChoice = ({
+  legend,
+  fields,
+  all,
+  sources,
+  isLimited,
+  isTicked,
+  className,
+}: SourceChoice) =>
+  html`<fieldset class="source-choice ${className}">
+    <legend>${legend}</legend>
+    ${choice('radio', fields.which, 'all', !isLimited, all)}
+    ${choice('radio', fields.which, 'chosen', isLimited, 'Only these')}
+    ${sourceBoxes(fields.source, sources, isTicked)}
+  </fieldset>`
+
+export const sourceBoxes = (
+  field: string,
+  sources: SourceChoice['sources'],
+  isTicked: SourceChoice['isTicked'],
+) =>
+  html`<div class="source-list" role="group" aria-label="Data sources">
+    ${sources.map(({ id, name, note }) => choice('checkbox', field, id, isTicked(id), name, note))}
+  </div>`

@@ -1,0 +1,227 @@
+/** Systems with managed databases: embedded, or on the server of TEST_PGVECTOR_URL; with models small enough to check by hand. */
+import { cpSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { inject } from 'vitest'
+import type * as z from 'zod'
+import { eq } from '../../db/drizzle.ts'
+import { openEmbeddedDatabases } from '../../db/managed/embedded-databases.ts'
+import { dataSources } from '../../db/schema.ts'
+import { createEmbeddingModels } from '../../src/adapters/embeddings/index.ts'
+import {
+  saveSearchConfiguration,
+  setDataSourceState,
+  setExposure,
+  type SearchConfiguration,
+} from '../../src/contracts/data-sources.ts'
+import { createDatabase, showConnection } from '../../src/contracts/databases.ts'
+import { ServiceError } from '../../src/contracts/errors.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
+import type { EmbeddingModels } from '../../src/cores/search/index.ts'
+import type { Overrides } from '../../src/system.ts'
+import { unique, type Org } from './make.ts'
+import { startSystem, type TestSystem } from './system.ts'
+
+export type SystemWithDatabases = TestSystem & { readonly dataFolder: string }
+
+/** Where this project makes managed databases: an address, or `embedded`. */
+export const managedDatabases = (): string => inject('managedDatabases')
+
+export async function startWithDatabases(
+  env: Record<string, string> = {},
+  overrides: Overrides = {},
+): Promise<SystemWithDatabases> {
+  const dataFolder = await mkdtemp(join(tmpdir(), 'svc-sources-'))
+  const where = env.MANAGED_DATABASE_URL ?? managedDatabases()
+  if (where === 'embedded') {
+    cpSync(await folderWithTemplate(), join(dataFolder, 'databases'), { recursive: true })
+  }
+  const models = overrides.models ?? toyModels()
+  const system = await startSystem(
+    {
+      SVC_SERVICES: 'api-gateway,auth-service',
+      SVC_DATA_DIR: dataFolder,
+      MANAGED_DATABASE_URL: where,
+      MANAGED_DATABASE_PORT: '0',
+      QUESTIONS_PER_MINUTE: '100000',
+      ...env,
+    },
+    { ...overrides, models },
+  )
+  return {
+    ...system,
+    dataFolder,
+    async stop() {
+      if (where !== 'embedded') await removeFromServer(system)
+      await system.stop()
+      await models.close()
+      await rm(dataFolder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A server of somebody else's is left as it was found. */
+async function removeFromServer({ db, system }: TestSystem): Promise<void> {
+  const rows = await db.select().from(dataSources).where(eq(dataSources.kind, 'postgres'))
+  for (const { physicalName } of rows) {
+    if (physicalName?.startsWith('t')) await system.managed!.managed.remove(physicalName)
+  }
+  await db.delete(dataSources).where(eq(dataSources.kind, 'postgres'))
+}
+
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+
+/** A folder of databases with nothing in it but the template of new ones: making that takes seconds, so it is kept. */
+async function folderWithTemplate(): Promise<string> {
+  const versions = await Promise.all(['pglite', 'pglite-pgvector'].map(versionOf))
+  const folder = join(MODULES, '.cache', `svc-managed-${versions.join('-')}`)
+  if (await isThere(folder)) return folder
+  await mkdir(dirname(folder), { recursive: true })
+  const partial = await mkdtemp(`${folder}.partial-`)
+  try {
+    const databases = await openEmbeddedDatabases({
+      folder: partial,
+      host: '127.0.0.1',
+      port: 0,
+      verifierOf: async () => undefined,
+      saltKey: new Uint8Array(32),
+    })
+    await databases.create('first')
+    await databases.remove('first')
+    await databases.close()
+    await rename(partial, folder).catch(async (error: unknown) => {
+      // Another run was faster.
+      if (!(await isThere(folder))) throw error
+    })
+    return folder
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+  }
+}
+
+async function versionOf(name: string): Promise<string> {
+  const text = await readFile(join(MODULES, '@electric-sql', name, 'package.json'), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+const isThere = (folder: string): Promise<boolean> =>
+  stat(folder).then(
+    () => true,
+    () => false,
+  )
+
+const TOYS: Readonly<Record<string, number>> = { 'toy-3': 3, 'toy-8': 8, 'toy-broken': 3, 'toy-grown': 3 }
+
+/**
+ * A vector that stands in the question, such as `[1,0,0]`, is its embedding; every other question lies on the first
+ * axis. `toy-broken` never answers, `toy-grown` answers with a vector of another size than it says.
+ */
+export function toyModels(): EmbeddingModels {
+  const real = createEmbeddingModels(new Map())
+  return {
+    names: [...Object.keys(TOYS), ...real.names],
+    dimensionsOf: (model) => TOYS[model] ?? real.dimensionsOf(model),
+    async embed(owner, model, question) {
+      const size = TOYS[model]
+      if (size === undefined) return real.embed(owner, model, question)
+      if (model === 'toy-broken') throw new ServiceError('EMBEDDING_UNAVAILABLE')
+      const written = /\[([-\d.,e]+)\]/.exec(question)?.[1]?.split(',').map(Number) ?? [1]
+      const length = model === 'toy-grown' ? size + 1 : size
+      return Array.from({ length }, (_, at) => written[at] ?? 0)
+    },
+    close: () => real.close(),
+  }
+}
+
+type Configuration = z.input<typeof SearchConfiguration>
+type Entry = Configuration['connection_config']['embedding_configs'][number]
+
+/** A table of three dimensions with id, title and embedding, unless told otherwise. */
+export const entry = (table: string, more: Partial<Entry> = {}): Entry => ({
+  label: table,
+  table,
+  model: 'toy-3',
+  dimensions: 3,
+  content_columns: 'id,title',
+  ...more,
+})
+
+export const configurationOf = (
+  entries: readonly Entry[],
+  filter_schema?: Configuration['filter_schema'],
+): Configuration => ({
+  connection_config: { embedding_configs: [...entries] },
+  ...(filter_schema ? { filter_schema } : {}),
+})
+
+export type Source = {
+  /** `ds_…` */
+  readonly id: string
+  /** `db_…` */
+  readonly sourceId: string
+  readonly name: string
+}
+
+/** A database made, filled, configured, switched on and exposed as people do it. `expose: false` leaves it hidden. */
+export async function makeSource(
+  org: Org,
+  given: {
+    name: string
+    sql?: string
+    configuration?: Configuration
+    expose?: (typeof GRANTABLE_ROLES)[number] | false
+  },
+): Promise<Source> {
+  const { name, sql, configuration, expose = 'viewer' } = given
+  const { call } = org.owner
+  const { id, source_id } = await call(createDatabase, { name })
+  if (sql !== undefined) await inDatabase(org, name, (database) => database.unsafe(sql))
+  if (configuration) await call(saveSearchConfiguration, { source_id, ...configuration })
+  await call(setDataSourceState, { source_id, enabled: true })
+  if (expose !== false) await call(setExposure, { source_id, exposed: true, minimum_role: expose })
+  return { id, sourceId: source_id, name }
+}
+
+/** With the connection string that its owner is shown, and the driver that anybody would take. */
+export async function inDatabase<T>(
+  org: Org,
+  name: string,
+  work: (sql: postgres.Sql) => PromiseLike<T>,
+): Promise<T> {
+  const { url } = await org.owner.call(showConnection, { name })
+  return atAddress(url, work)
+}
+
+export async function atAddress<T>(url: string, work: (sql: postgres.Sql) => PromiseLike<T>): Promise<T> {
+  const sql = postgres(url, { max: 1, onnotice() {} })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+/** The row of a source without a database behind it, for what is decided before any database is asked. */
+export async function insertSource(
+  { db, clock }: Pick<TestSystem, 'db' | 'clock'>,
+  org: Org,
+  given: Partial<typeof dataSources.$inferInsert> = {},
+): Promise<Source> {
+  const id = makeId('ds', clock.now().getTime())
+  const name = given.name ?? unique('row').replace('-', '_')
+  await db.insert(dataSources).values({
+    orgId: org.id,
+    id,
+    name,
+    title: name,
+    kind: 'embedded',
+    sealed: 'opens nothing',
+    createdAt: clock.now(),
+    ...given,
+  })
+  return { id, sourceId: `db_${name}`, name }
+}

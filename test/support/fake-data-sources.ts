@@ -1,0 +1,326 @@
+/** The part of the fake gateway that keeps databases, answers questions and writes down who asked. */
+import type * as z from 'zod'
+import { listActivity, summarizeActivity, type ActivityEntry } from '../../src/contracts/activity.ts'
+import * as dataSources from '../../src/contracts/data-sources.ts'
+import * as databases from '../../src/contracts/databases.ts'
+import { notFound, ServiceError } from '../../src/contracts/errors.ts'
+import type { makeId } from '../../src/contracts/ids.ts'
+import type { Operation } from '../../src/contracts/operation.ts'
+import { atLeast, type Role } from '../../src/contracts/roles.ts'
+
+type Source = z.output<typeof dataSources.DataSource> & { org: string }
+type Entry = z.output<typeof ActivityEntry> & { org: string }
+type Asked = { org: string | null; token: string }
+type Page = { limit: number; cursor?: string | undefined }
+
+type House = {
+  on: <I extends z.ZodObject, O extends z.ZodObject>(
+    operation: Operation<I, O>,
+    handle: (input: z.output<I>, asked: Asked) => unknown,
+  ) => unknown
+  list: <Row extends { id: string }>(name: string, rows: readonly Row[], page: Page) => unknown
+  id: (prefix: Parameters<typeof makeId>[0]) => string
+  clock: () => Date
+  me: { id: string; name: string }
+  organizationOf: (asked: Asked) => { id: string; role: Role }
+}
+
+const PASSWORD = 'p4ss-w0rd-of-the-fake'
+
+export type FakeDataSources = ReturnType<typeof fakeDataSources>
+
+export function fakeDataSources({ on, list, id, clock, me, organizationOf }: House) {
+  const data = {
+    sources: [] as Source[],
+    activity: [] as Entry[],
+    /** What the next question gets: an answer, or a refusal. */
+    answer: { count: 0, results: [] } as dataSources.QueryResult | ServiceError,
+    /** Every question as it arrived. */
+    questions: [] as z.output<typeof dataSources.queryDataSource.input>[],
+    exposedMax: 100,
+  }
+  const daysAgo = (days: number) => new Date(clock().getTime() - days * 86_400_000).toISOString()
+
+  /** Of the organization of the call, by somebody whose role is high enough; as the gateway does for every operation. */
+  const own = <I extends z.ZodObject, O extends z.ZodObject>(
+    operation: Operation<I, O>,
+    handle: (input: z.output<I>, org: { id: string; role: Role }) => unknown,
+  ) =>
+    on(operation, (input, asked) => {
+      const org = organizationOf(asked)
+      if (!atLeast(org.role, operation.who as Role)) throw new ServiceError('FORBIDDEN')
+      return handle(input, org)
+    })
+  const find = (org: { id: string }, sourceId: string): Source => {
+    const found = data.sources.find(
+      (one) => one.org === org.id && (one.id === sourceId || one.source_id === sourceId),
+    )
+    if (!found) throw notFound()
+    return found
+  }
+  const fits =
+    (search: string | undefined) =>
+    ({ name, source_id }: Source): boolean =>
+      `${name} ${source_id}`.toLowerCase().includes(search?.toLowerCase() ?? '')
+
+  const add = (
+    org: string,
+    name: string,
+    facts: Partial<Source> = {},
+    configuration?: dataSources.SearchConfiguration,
+  ): Source => {
+    if (data.sources.some((one) => one.org === org && one.source_id === `db_${name}`)) {
+      throw new ServiceError('CONFLICT', `A database named ${name} exists already`)
+    }
+    const source: Source = {
+      org,
+      id: id('ds'),
+      source_id: `db_${name}`,
+      name,
+      description: '',
+      kind: 'embedded',
+      ready: true,
+      enabled: false,
+      exposed: false,
+      minimum_role: 'viewer',
+      connection_config: configuration?.connection_config ?? null,
+      filter_schema: configuration?.filter_schema ?? {},
+      configured_at: configuration ? daysAgo(3) : null,
+      created_at: daysAgo(12),
+      ...facts,
+    }
+    data.sources.push(source)
+    return source
+  }
+  const addActivity = (org: string, days: number, facts: Partial<Entry> = {}): Entry => {
+    const entry: Entry = {
+      org,
+      id: id('act'),
+      at: daysAgo(days),
+      type: 'data_source',
+      name: 'db_handbook',
+      user: { id: me.id, name: me.name },
+      source: 'api',
+      client_id: null,
+      outcome: 'answered',
+      error: null,
+      duration_ms: 41,
+      question_bytes: 38,
+      answer_bytes: 5_214,
+      hits: 10,
+      question_digest: 'c2FtZQ',
+      answer_digest: 'c2FtZQ',
+      request_id: id('req'),
+      ...facts,
+    }
+    data.activity.push(entry)
+    return entry
+  }
+
+  own(databases.createDatabase, ({ name, title, description }, org) =>
+    add(org.id, name, { name: title ?? name, description: description ?? '' }),
+  )
+  own(databases.attachDatabase, ({ name, title, description, url }, org) => {
+    if (!url.startsWith('postgres://')) {
+      throw new ServiceError('INVALID_REQUEST', undefined, { problems: ['url: must begin with postgres://'] })
+    }
+    return add(org.id, name, { name: title ?? name, description: description ?? '', kind: 'attached' })
+  })
+  own(databases.showConnection, ({ name }, org) => {
+    if (find(org, `db_${name}`).kind === 'attached') throw new ServiceError('CONFLICT')
+    const login = { host: '127.0.0.1', port: 5433, database: name, user: name, password: PASSWORD }
+    return { name, ...login, url: `postgres://${name}:${PASSWORD}@127.0.0.1:5433/${name}` }
+  })
+  own(databases.removeDatabase, ({ name, confirm }, org) => {
+    if (confirm !== name) throw new ServiceError('INVALID_REQUEST')
+    data.sources.splice(data.sources.indexOf(find(org, `db_${name}`)), 1)
+    return {}
+  })
+  own(dataSources.listDataSources, ({ search, ...page }, org) =>
+    list('data_sources', data.sources.filter((one) => one.org === org.id).filter(fits(search)), page),
+  )
+  own(dataSources.showDataSource, ({ source_id }, org) => find(org, source_id))
+  own(dataSources.describeDataSource, ({ source_id, name, description }, org) => {
+    const source = find(org, source_id)
+    return Object.assign(source, {
+      name: name ?? source.name,
+      description: description ?? source.description,
+    })
+  })
+  own(dataSources.setDataSourceState, ({ source_id, enabled }, org) => {
+    const source = find(org, source_id)
+    return Object.assign(source, { enabled, exposed: enabled && source.exposed })
+  })
+  own(dataSources.setExposure, ({ source_id, exposed, minimum_role }, org) => {
+    const source = find(org, source_id)
+    if (exposed && !source.enabled) {
+      throw new ServiceError('CONFLICT', 'This data source is switched off', {
+        hint: 'Switch it on first, then expose it.',
+      })
+    }
+    const others = data.sources.filter((one) => one.org === org.id && one.exposed && one !== source)
+    if (exposed && others.length >= data.exposedMax) throw new ServiceError('EXPOSURE_LIMIT')
+    return Object.assign(source, { exposed, minimum_role: minimum_role ?? source.minimum_role })
+  })
+  own(dataSources.listAskableSources, ({ search, ...page }, org) => {
+    const mine = data.sources.filter(
+      (one) => one.org === org.id && one.exposed && atLeast(org.role, one.minimum_role),
+    )
+    return list('data_sources', mine.filter(fits(search)).map(askable), page)
+  })
+  own(dataSources.queryDataSource, (question, org) => {
+    const source = find(org, question.source_id)
+    if (!source.exposed) throw notFound()
+    if (!atLeast(org.role, source.minimum_role)) throw new ServiceError('FORBIDDEN')
+    data.questions.push(question)
+    if (data.answer instanceof ServiceError) throw data.answer
+    return data.answer
+  })
+
+  type Filters = z.output<typeof summarizeActivity.input>
+  const matching = ({ type, source, user_id, from, to }: Filters, org: { id: string; role: Role }) => {
+    const seesAll = atLeast(org.role, 'admin')
+    if (user_id !== undefined && user_id !== me.id && !seesAll) throw new ServiceError('FORBIDDEN')
+    return data.activity
+      .filter(
+        (one) =>
+          one.org === org.id &&
+          one.type === type &&
+          (seesAll || one.user.id === me.id) &&
+          (!source || one.name === source) &&
+          (!user_id || one.user.id === user_id) &&
+          (!from || one.at >= from) &&
+          (!to || one.at <= to),
+      )
+      .toSorted((a, b) => b.at.localeCompare(a.at))
+  }
+  own(listActivity, ({ outcome, limit, cursor, ...filters }, org) =>
+    list(
+      'activity',
+      matching(filters, org).filter((one) => !outcome || one.outcome === outcome),
+      { limit, cursor },
+    ),
+  )
+  own(summarizeActivity, (filters, org) => {
+    const days = new Map<string, { day: string; answered: number; refused: number; failed: number }>()
+    for (const { at, outcome } of matching(filters, org).toReversed()) {
+      const day = at.slice(0, 10)
+      const counted = days.get(day) ?? { day, answered: 0, refused: 0, failed: 0 }
+      counted[outcome] += 1
+      days.set(day, counted)
+    }
+    return { days: [...days.values()] }
+  })
+
+  return { data, add, addActivity }
+}
+
+const askable = ({
+  source_id,
+  name,
+  minimum_role,
+  filter_schema,
+  connection_config,
+  description,
+}: Source) => ({
+  id: source_id,
+  name,
+  minimum_role,
+  filters: filter_schema,
+  targets: connection_config?.embedding_configs.map(({ label }) => label) ?? [],
+  description,
+})
+
+const HANDBOOK: dataSources.SearchConfiguration = {
+  connection_config: {
+    embedding_configs: [
+      {
+        label: 'Pages',
+        table: 'handbook.pages',
+        columns: ['embedding'],
+        model: 'minilm-l6-v2',
+        dimensions: 384,
+        content_columns: 'id, title, body, team, updated',
+        distance_metric: 'cosine',
+        hybrid: true,
+        fetchable: true,
+      },
+      {
+        label: 'Decisions',
+        table: 'decisions',
+        columns: ['vector'],
+        model: 'minilm-l6-v2',
+        dimensions: 384,
+        content_columns: 'number, subject, reason',
+        distance_metric: 'inner_product',
+      },
+    ],
+  },
+  filter_schema: { team: 'string', year: 'number', draft: 'boolean' },
+}
+
+const HITS: dataSources.QueryResult = {
+  count: 2,
+  results: [
+    {
+      id: '42',
+      title: 'How we plan holidays',
+      metadata: {
+        body: 'Enter the days into the calendar at least four weeks ahead. '.repeat(12),
+        team: 'People',
+        tags: ['time off', 'calendar'],
+        updated: null,
+        _score: 0.8127,
+        _target: 'Pages',
+        _mode: 'hybrid',
+        _handle: 'signed-handle',
+      },
+    },
+    {
+      id: '17',
+      title: null,
+      metadata: { reason: 'Days off are counted in half days.', _score: 0.4405, _target: 'Decisions' },
+    },
+  ],
+  truncated: 'The value `body` of hit 42 was cut.',
+}
+
+/** Databases in every state, and a month of questions. */
+export function furnishDataSources(
+  { data, add, addActivity }: FakeDataSources,
+  org: string,
+  people: readonly { user_id: string; name: string }[],
+): void {
+  add(
+    org,
+    'handbook',
+    { name: 'Handbook', description: 'How we work, page by page.', enabled: true, exposed: true },
+    HANDBOOK,
+  )
+  add(org, 'tickets', { name: 'Support tickets', kind: 'postgres', enabled: true }, HANDBOOK)
+  add(org, 'warehouse', { name: 'Warehouse', kind: 'attached' })
+  add(org, 'drafts', { name: 'Drafts', ready: false })
+  add(
+    org,
+    'salaries',
+    { name: 'Salaries', kind: 'postgres', enabled: true, exposed: true, minimum_role: 'admin' },
+    HANDBOOK,
+  )
+  data.answer = HITS
+  for (let days = 0; days < 26; days += 1) {
+    for (let number = 0; number < (days * 7) % 11; number += 1) {
+      const person = people[(days + number) % people.length]!
+      addActivity(org, days + number / 100, {
+        user: { id: person.user_id, name: person.name },
+        ...(number % 3 === 1
+          ? { source: 'mcp', client_id: 'https://assistant.example/oauth/client.json' }
+          : {}),
+        ...(number % 4 === 3
+          ? { outcome: 'refused', error: 'RATE_LIMITED', hits: null, answer_bytes: 0 }
+          : {}),
+        ...(number === 6 ? { outcome: 'failed', error: 'EMBEDDING_UNAVAILABLE', hits: null } : {}),
+      })
+    }
+  }
+  addActivity(org, 0.2, { type: 'function', name: 'whoami', source: 'mcp', hits: null })
+}
