@@ -40,6 +40,8 @@ export async function on100kInPostgres(url: string): Promise<Login> {
     if (known.length === 0) await server.unsafe(`create database ${NAME}`)
     const role = await server.unsafe(`select from pg_roles where rolname = '${NAME}'`)
     await server.unsafe(`${role.length === 0 ? 'create' : 'alter'} role ${NAME} login password '${password}'`)
+    // Managed databases that are made on the same server take this from everybody who was not given it.
+    await server.unsafe(`grant connect on database ${NAME} to ${NAME}`)
   } finally {
     await server.end()
   }

@@ -1,6 +1,6 @@
 /** A whole installation in this process, with an owner and their token, whose questions' vectors are known beforehand. */
 import { randomBytes } from 'node:crypto'
-import { dataSources, users } from '../db/schema.ts'
+import { dataSources, organizations, users } from '../db/schema.ts'
 import type { Login } from '../db/managed/place.ts'
 import { scramVerifier } from '../db/wire/scram.ts'
 import { caller, type Call } from '../src/client/call.ts'
@@ -8,7 +8,6 @@ import { readConfig } from '../src/config.ts'
 import type { SearchConfiguration } from '../src/contracts/data-sources.ts'
 import { makeId } from '../src/contracts/ids.ts'
 import type { Caller } from '../src/contracts/operation.ts'
-import { showOrganization } from '../src/contracts/organizations.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
 import { placeOf } from '../src/cores/databases/source-rows.ts'
 import type { EmbeddingModels } from '../src/cores/search/index.ts'
@@ -58,23 +57,23 @@ export async function startSourceSystem(
     const token = /svc_\w+/.exec(words!.lines.join('\n'))![0]
     const call = caller(system.services.get('api-gateway')!, { token })
     const needs = system.gateway!
-    return { system, needs, token, owner: await ownerOf(needs, call), call, stop: () => system.stop() }
+    return { system, needs, token, owner: await ownerOf(needs), call, stop: () => system.stop() }
   } catch (error) {
     await system.stop()
     throw error
   }
 }
 
-async function ownerOf({ db }: GatewayNeeds, call: Call): Promise<Caller & { orgId: string }> {
-  const organization = await call(showOrganization, {})
+async function ownerOf({ db }: GatewayNeeds): Promise<Caller & { orgId: string }> {
+  const [organization] = await db.select().from(organizations)
   const [user] = await db.select().from(users)
   return {
     kind: 'api_token',
     userId: user!.id,
     userName: user!.name,
     userEmail: user!.email,
-    orgId: organization.id,
-    organization,
+    orgId: organization!.id,
+    organization: organization!,
     role: 'owner',
     scopes: null,
     audiences: ['api'],

@@ -330,7 +330,7 @@ describe('COPY', () => {
     )
     connection.send(...copy('copy copied from stdin with (format csv, header)', 'a,b\n3,"p,q"\n'))
     expect((await connection.until('Z')).join()).toContain('COPY 1')
-    connection.send(simpleQuery('copy (select * from copied order by a) to stdout'))
+    connection.send(simpleQuery('copy (select * from copied where a < 10 order by a) to stdout'))
     const seen = await connection.until('Z')
     expect(seen.filter((line) => line.startsWith('d'))).toEqual(['d:1\txyz\n', 'd:2\t\\N\n', 'd:3\tp,q\n'])
   })
@@ -356,6 +356,19 @@ describe('COPY', () => {
       connection.send(simpleQuery('rollback'))
       expect((await connection.until('Z')).at(-1)).toBe('Z:I')
     }
+  })
+
+  test('more than fits is refused without taking the memory, and the connection goes on', async () => {
+    const connection = await raw('one')
+    connection.send(simpleQuery('copy copied from stdin'))
+    const piece = message('d', Buffer.alloc(32 * 1024 * 1024))
+    for (let sent = 0; sent < 9; sent += 1) {
+      await new Promise((written) => connection.socket.write(piece, written))
+    }
+    connection.send(message('c'))
+    expect((await connection.until('Z')).join()).toContain('C54000')
+    connection.send(...copy('copy copied from stdin', '77\tafter\n'))
+    expect((await connection.until('Z')).join()).toContain('COPY 1')
   })
 
   test('words in a string are not one', async () => {

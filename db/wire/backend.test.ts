@@ -6,7 +6,7 @@ const client = (): Client => ({ settings: [], statements: new Map(), parsed: new
 
 /** Answers everything with `I`, except what hangs or never becomes ready. */
 function fakeEngine(log: string[]): Engine {
-  let abort = (_: Error) => {}
+  let abort: (reason: Error) => void = () => {}
   return {
     async run({ bytes }, onAnswer) {
       const text = Buffer.from(bytes).toString('latin1')

@@ -52,6 +52,8 @@ const MAX_PER_DATABASE = 20
 /** Apart from the others, so that somebody without a password cannot keep out those who have one. */
 const MAX_STRANGERS = 50
 const WAIT_MS = 30_000
+/** Two of the longest there may be. */
+const COPY_ROOM_BYTES = 512 * 1024 * 1024
 
 /**
  * What Postgres reports at login. The engine is not asked: it need not be open yet, and it does not report anything
@@ -77,6 +79,7 @@ type Live = { readonly name: string; readonly secret: Buffer; readonly socket: S
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const live = new Map<number, Live>()
   const strangers = new Set<Socket>()
+  const copyRoom = { bytes: COPY_ROOM_BYTES }
 
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
@@ -157,6 +160,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       statementMs: wanted > 0 ? Math.min(wanted, most) : most,
       idleInTransactionMs: options.idleInTransactionMs,
       waitMs: WAIT_MS,
+      copyRoom,
     }
   }
 

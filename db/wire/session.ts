@@ -21,6 +21,8 @@ export type SessionLimits = {
   readonly idleInTransactionMs: number
   /** For its turn. */
   readonly waitMs: number
+  /** What all clients together may still have collected for their COPY. */
+  readonly copyRoom: { bytes: number }
 }
 
 const MESSAGE_MAX_BYTES = 64 * 1024 * 1024
@@ -141,7 +143,7 @@ export function startSession({
 
   function afterRun(status: Status | undefined): void {
     answering = false
-    inTransaction = status === 'T' || status === 'E'
+    if (status) inTransaction = status !== 'I'
     if (status === 'I') {
       owns = false
       backend.release(client)
@@ -151,16 +153,12 @@ export function startSession({
   /** One client that is idle in a transaction stops all the others. */
   function keepAwake(): void {
     clearTimeout(idle)
-    if (!owns) return
-    idle = setTimeout(
-      () =>
-        end(
-          new WireFailure('25P03', 'terminating connection due to idle-in-transaction timeout', {
-            fatal: true,
-          }),
-        ),
-      limits.idleInTransactionMs,
+    const tooIdle = new WireFailure(
+      '25P03',
+      'terminating connection due to idle-in-transaction timeout',
+      FATAL,
     )
+    idle = setTimeout(() => end(tooIdle), limits.idleInTransactionMs)
   }
 
   /** Runs what was collected. `last` is the Sync or the Flush that asks for it; without one it is a part. */
@@ -176,9 +174,8 @@ export function startSession({
       const failure = await repeatStatements(messages)
       if (failure) {
         write(errorResponse(failure))
-        if (complete) afterRun((await run({ bytes: SYNC, complete })).status)
-        else skipping = true
-        return
+        skipping = !complete
+        return afterRun(complete ? (await run({ bytes: SYNC, complete })).status : undefined)
       }
       const outcome = await run({ bytes: Buffer.concat(messages.map(({ bytes }) => bytes)), complete })
       for (const { bytes, does, statement } of messages) remember(bytes, does, statement)
@@ -262,29 +259,49 @@ export function startSession({
   async function copyIn(copy: FoundCopy): Promise<void> {
     if (!copy.alone) return failStatement(unsupportedCopy())
     write(copyInResponse(copy.binary))
-    const data: Uint8Array<ArrayBuffer>[] = []
-    let size = 0
+    const collected = { data: [], bytes: 0 }
+    try {
+      await runCopy(copy.fromBlob, collected)
+    } finally {
+      clearTimeout(idle)
+      if (owns) keepAwake()
+      limits.copyRoom.bytes += collected.bytes
+    }
+  }
+
+  async function runCopy(
+    statement: string,
+    collected: { data: Uint8Array<ArrayBuffer>[]; bytes: number },
+  ): Promise<void> {
+    let tooMuch = false
     for (;;) {
+      // Also outside a transaction: what was collected takes memory.
       keepAwake()
       const bytes = await reader.next(MESSAGE_MAX_BYTES)
-      if (!bytes) throw new WireFailure('08006', 'the client is gone', { fatal: true })
+      if (!bytes) throw new WireFailure('08006', 'the client is gone', FATAL)
       const type = typeOf(bytes)
       if (type === 'd') {
-        size += bytes.length - 5
-        if (size <= COPY_MAX_BYTES) data.push(new Uint8Array(bytes.subarray(5)))
-        else data.length = 0
+        const size = bytes.length - 5
+        tooMuch ||= collected.bytes + size > COPY_MAX_BYTES || size > limits.copyRoom.bytes
+        if (tooMuch) continue
+        limits.copyRoom.bytes -= size
+        collected.bytes += size
+        collected.data.push(new Uint8Array(bytes.subarray(5)))
       } else if (type === 'f') {
         const reason = bytes.toString('utf8', 5, bytes.length - 1)
         return failStatement(new WireFailure('57014', `COPY from stdin failed: ${reason}`))
       } else if (type === 'c') break
       else if (type !== 'H' && type !== 'S') throw unexpected()
     }
-    if (size > COPY_MAX_BYTES) {
+    if (tooMuch) {
       return failStatement(
-        new WireFailure('54000', 'COPY FROM STDIN takes at most 256 MiB: send it in parts'),
+        new WireFailure(
+          '54000',
+          'COPY FROM STDIN takes at most 256 MiB, less while others copy: send it in parts',
+        ),
       )
     }
-    await runOne({ bytes: simpleQuery(copy.fromBlob), copy: data, complete: true })
+    await runOne({ bytes: simpleQuery(statement), copy: collected.data, complete: true })
   }
 
   /** By the engine itself, so that a transaction fails with it and the status that follows is the true one. */
@@ -351,10 +368,9 @@ export function startSession({
         if (!bytes || over || !(await handle(bytes))) break
       }
     } catch (error) {
-      const answered = answering ? readyForQuery(inTransaction ? 'E' : 'I') : undefined
       if (!(error instanceof WireFailure)) onProblem(error)
-      if (error instanceof WireFailure) end(error, answered)
-      else end(new WireFailure('XX000', 'internal error', { fatal: true, cause: error }))
+      const failure = error instanceof WireFailure ? error : new WireFailure('XX000', 'internal error', FATAL)
+      end(failure, answering ? readyForQuery(inTransaction ? 'E' : 'I') : undefined)
     } finally {
       clearTimeout(idle)
       clearTimeout(stalled)
@@ -368,13 +384,15 @@ export function startSession({
 
 /** What is written already still leaves, if the other side takes it. */
 function hangUp(socket: Socket): void {
+  if (socket.destroyed) return
   socket.destroySoon()
   const late = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
   socket.once('close', () => clearTimeout(late))
 }
 const LAST_WORDS_MS = 1_000
 
+const FATAL = { fatal: true }
 const EXTENDED = new Set(['P', 'B', 'D', 'E', 'C'])
 const typeOf = (bytes: Uint8Array): string => String.fromCharCode(bytes[0] ?? 0)
 /** The engine would loop forever over a message it does not know. */
-const unexpected = () => new WireFailure('08P01', 'invalid frontend message type', { fatal: true })
+const unexpected = () => new WireFailure('08P01', 'invalid frontend message type', FATAL)

@@ -213,7 +213,9 @@ export const Hit = z.object({
   title: z.string().nullable().describe('Text of the second content column.'),
   metadata: z
     .record(z.string(), z.unknown())
-    .describe('The other content columns, `_score` (higher is better) and `_target`.'),
+    .describe(
+      'The other content columns, `_score` (higher is better), `_target`, and where configured `_mode` and `_handle`.',
+    ),
 })
 export type Hit = z.output<typeof Hit>
 
@@ -248,7 +250,12 @@ export const queryDataSource = operation({
       .refine((text) => text.trim() !== '', 'must not be empty')
       .describe('The question.'),
     filters: z
-      .record(z.string(), z.union([FilterValue, z.array(FilterValue).min(1).max(FILTER_VALUES_MAX)]))
+      .record(
+        z.string(),
+        z.union([FilterValue, z.array(FilterValue).min(1).max(FILTER_VALUES_MAX)], {
+          error: `must be text, a number, true or false, or a list of 1 to ${FILTER_VALUES_MAX} of them`,
+        }),
+      )
       .default({})
       .describe('Column to value, or to an array of values of which one must match.'),
     top_k: z.int().min(1).max(HITS_MAX).default(HITS_DEFAULT),

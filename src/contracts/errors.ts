@@ -39,7 +39,7 @@ export const ERRORS = {
     status: 400,
     exit: 5,
     says: 'This column cannot be filtered on',
-    user: 'Filter only on the columns the message lists, with values of their type.',
+    user: 'Filter only on the columns the message lists.',
     operator: 'Nothing to do.',
   },
   INVALID_SEARCH_CONFIGURATION: {

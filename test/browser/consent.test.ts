@@ -12,6 +12,7 @@ import type { GuardedFetch } from '../../src/cores/needs.ts'
 import { listen, type Listening } from '../../src/listener.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
+import { makeExposedSource } from '../support/exposed-source.ts'
 import { makeOrganization, PASSWORD, type Org } from '../support/make.ts'
 import { freePort } from '../support/process.ts'
 import { selfSigned } from '../support/self-signed.ts'
@@ -109,7 +110,11 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
   type Opened = { context: BrowserContext; page: Page; complaints: string[] }
 
   /** A browser that has signed in and shows the question. */
-  async function openQuestion(url: string, options: BrowserContextOptions = {}): Promise<Opened> {
+  async function openQuestion(
+    url: string,
+    options: BrowserContextOptions = {},
+    email = org.owner.email,
+  ): Promise<Opened> {
     const context = await browser.newContext(options)
     const page = await context.newPage()
     const complaints: string[] = []
@@ -120,7 +125,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       if (message.type() === 'error' && !isStatus) complaints.push(message.text())
     })
     await page.goto(url)
-    await page.getByLabel('E-mail').fill(org.owner.email)
+    await page.getByLabel('E-mail').fill(email)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await allow(page).waitFor()
@@ -251,6 +256,50 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     ])
     await context.close()
   })
+
+  test.each(Object.entries(LOOKS))(
+    '%s: the data sources of the chosen organization show when they are asked for, and no others',
+    async (_look, options) => {
+      const first = await makeOrganization(system)
+      const second = await makeOrganization(system, first.owner)
+      const [a, b] = [await makeExposedSource(system, first), await makeExposedSource(system, second)]
+      for (let more = 0; more < 20; more += 1) await makeExposedSource(system, second)
+      const clientId = await register('http://127.0.0.1/cb', 'Sources')
+      const answerTo = `http://127.0.0.1:${program.port}/cb`
+      const url = authorizeUrl(clientId, answerTo)
+      const { context, page, complaints } = await openQuestion(url, options, first.owner.email)
+      const [boxA, boxB] = [page.getByLabel(a.name), page.getByLabel(b.name)]
+      const seen = async () => [await boxA.isVisible(), await boxB.isVisible()]
+      const pick = async ({ name }: Org) => page.getByRole('radio', { name, exact: true }).check()
+      const only = ({ name }: Org) =>
+        page.getByRole('group', { name: `Which data sources of ${name}?` }).getByLabel('Only these')
+      await pick(first)
+      expect(await seen()).toEqual([false, false])
+      await only(first).check()
+      expect(await seen()).toEqual([true, false])
+      await pick(second)
+      expect([await only(first).isVisible(), ...(await seen())]).toEqual([false, false, false])
+      await only(second).check()
+      expect(await seen()).toEqual([false, true])
+      expect(await axeFindings(page)).toEqual([])
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThan(1)
+      const asks = page.getByLabel('Ask the data sources you may ask')
+      await asks.uncheck()
+      expect([await only(second).isVisible(), ...(await seen())]).toEqual([false, false, false])
+      await asks.check()
+      await allow(page).click()
+      await page.getByText('Choose at least one data source').waitFor()
+      expect(await seen()).toEqual([false, true])
+      await boxB.check()
+      await Promise.all([program.next(), allow(page).click()])
+      const { grants } = await system.as({ token: first.owner.token, organization: second.id })(listGrants, {
+        client_id: clientId,
+      })
+      expect(grants.map(({ sources }) => sources)).toEqual([[b]])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
 
   test('whatever a client calls itself is text between two quotation marks', async () => {
     const answerTo = `http://127.0.0.1:${program.port}/cb`

@@ -68,7 +68,7 @@ export async function startWithDatabases(
 async function removeFromServer({ db, system }: TestSystem): Promise<void> {
   const rows = await db.select().from(dataSources).where(eq(dataSources.kind, 'postgres'))
   for (const { physicalName } of rows) {
-    if (physicalName?.startsWith('t')) await system.managed!.managed.remove(physicalName)
+    if (physicalName !== null) await system.managed!.managed.remove(physicalName)
   }
   await db.delete(dataSources).where(eq(dataSources.kind, 'postgres'))
 }

@@ -82,7 +82,8 @@ export function processes(): Processes {
     // Nothing of this test's own environment: a developer's settings must not decide what is proved.
     const clean = { PATH: process.env['PATH'] ?? '', HOME: home }
     const command = [process.execPath, LAUNCHER, ...args]
-    const settings = { ...clean, SVC_DATA_DIR, ...env, PORT, METRICS_PORT }
+    // Any port, because the usual one is the same for every installation on this machine.
+    const settings = { ...clean, SVC_DATA_DIR, MANAGED_DATABASE_PORT: '0', ...env, PORT, METRICS_PORT }
     const child = startChild(terminal ? atTerminal(command) : command, home, settings)
     running.add(child)
     void child.exited.then(() => running.delete(child))

@@ -158,7 +158,7 @@ const outcomeField = (outcome: ActivityOutcome | undefined) =>
     label: 'Outcome',
     value: outcome ?? '',
     options: [
-      { value: '', label: 'Every outcome' },
+      { value: '', label: 'Everything' },
       ...ACTIVITY_OUTCOMES.map((value) => ({ value, label: value })),
     ],
   })
@@ -201,6 +201,7 @@ const entryCells = (entry: Entry) => [
 ]
 
 /** A code in capitals is one long word otherwise. */
-const breakable = (code: string) => code.split('_').map((word, at) => html`${at > 0 && html`_<wbr />`}${word}`)
+const breakable = (code: string) =>
+  code.split('_').map((word, at) => html`${at > 0 && html`_<wbr />`}${word}`)
 
 const clientHost = (id: string): string => (id.startsWith('https://') ? (URL.parse(id)?.host ?? id) : id)

@@ -77,7 +77,7 @@ async function showForAskers(c: C, doing: 'ask' | undefined) {
   const tried = doing === 'ask' ? await ask(c, source) : undefined
   return page(c, {
     title: source.name,
-    lead: html`<code>${source.id}</code>, for ${roleAndAbove(source.minimum_role)}. ${source.description}`,
+    lead: html`<code>${source.id}</code>, for ${roleAndAbove(source.minimum_role)}${source.description && html`<br />${source.description}`}`,
     actions: activityLink(source.id),
     status: statusOf(tried?.problem),
     body: tryCard(c, source, tried),
@@ -95,7 +95,7 @@ function builderPage(c: C, source: Source, { tried, described, connection }: Out
   const refused = connection && 'problem' in connection ? connection.problem : undefined
   return page(c, {
     title: source.name,
-    lead: html`<code>${source.source_id}</code> ${stateBadge(source)} ${source.description}`,
+    lead: html`<code>${source.source_id}</code> ${stateBadge(source)}${source.description && html`<br />${source.description}`}`,
     actions: activityLink(source.source_id),
     status: statusOf(tried?.problem ?? described?.problem ?? refused),
     body: html`

@@ -55,7 +55,7 @@ const METRIC_WORDS: Record<SearchEntry['distance_metric'], string> = {
 }
 
 const contentColumns = ({ content_columns }: SearchEntry) =>
-  content_columns.split(',').map((name, at) => ({ name: name.trim(), is: ['id', 'title'][at] }))
+  content_columns.split(',').map((name, at) => ({ name: name.trim(), is: ['the id', 'the title'][at] }))
 
 function filterColumns(schema: FilterSchema) {
   const columns = Object.entries(schema)

@@ -42,10 +42,6 @@ export function matchOf(type: FilterType, column: ColumnFacts): Match | undefine
   return Object.hasOwn(MATCHES[type], column.type) ? MATCHES[type][column.type] : undefined
 }
 
-/** The integers of a double reach beyond 1e21, where JavaScript writes them with an exponent. */
-const written = (value: string | number | boolean): string =>
-  typeof value === 'number' && Number.isSafeInteger(value) ? value.toFixed(0) : String(value)
-
 export type Condition = { readonly text: string; readonly parameter: string }
 
 /** Undefined when no row of the table can match: the column is not there, or cannot hold any of the values. */
@@ -56,7 +52,7 @@ export function conditionFor(
 ): Condition | undefined {
   const match = column && matchOf(filter.type, column)
   if (!match) return undefined
-  const values = filter.values.map(written).filter((value) => match.holds?.(value) ?? true)
+  const values = filter.values.map(String).filter((value) => match.holds?.(value) ?? true)
   if (values.length === 0) return undefined
   const left = match.asText ? `${quoted(filter.column)}::text` : quoted(filter.column)
   return { text: `${left} = any(${placeholder}::${match.array})`, parameter: arrayLiteral(values) }

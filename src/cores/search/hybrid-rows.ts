@@ -60,17 +60,17 @@ async function rowsWithTheWords(queries: Queries, asked: Asked, question: string
   if (!conditions) return []
   const { entry, facts, limit } = asked
   const table = quotedTable(entry.table)
-  const words = wordsOf(entry)
+  const words = wordsOf(entry, 'r')
   const rows = facts.rows > 0 ? facts.rows.toFixed(0) : `(select count(*) from ${table})`
   const filters = conditions.map(({ text }) => ` and ${text}`).join('')
   const statement =
     `with asked as materialized (select ${LEXEME_AS_QUERY} as q ` +
     `from unnest(tsvector_to_array(to_tsvector('${languageOf(entry)}', $2::text))) word limit ${WORDS_MAX}), ` +
     `weighed as materialized (select q, ln(1 + greatest(0, ${rows} - found + 0.5) / (found + 0.5)) as weight ` +
-    `from (select q, (select count(*) from ${table} where ${words} @@ q) as found from asked) counted) ` +
+    `from (select q, (select count(*) from ${table} r where ${words} @@ asked.q) as found from asked) counted) ` +
     `select ${shownColumns(entry)}, distance from (select ${rawColumns(entry)}, (${distanceOf(asked)})::float8 as distance, ` +
-    `(select sum(weight * ts_rank(${words}, q, 1)) from weighed where ${words} @@ q) as worth from ${table} ` +
-    `where ${words} @@ (select string_agg(q::text, ' | ')::tsquery from asked)${filters} ` +
+    `(select sum(weighed.weight * ts_rank(${words}, weighed.q, 1)) from weighed where ${words} @@ weighed.q) as worth ` +
+    `from ${table} r where ${words} @@ (select string_agg(asked.q::text, ' | ')::tsquery from asked)${filters} ` +
     `order by worth desc limit ${limit}) found order by worth desc, c0::text collate "C"`
   const parameters = [vectorLiteral(asked.vector), question, ...conditions.map(({ parameter }) => parameter)]
   return hitsOf(entry, await queries.query<FoundRow>(statement, parameters))
