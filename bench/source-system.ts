@@ -1,11 +1,18 @@
 /** A whole installation in this process, with an owner and their token, whose questions' vectors are known beforehand. */
 import { randomBytes } from 'node:crypto'
+import postgres from 'postgres'
 import { dataSources, organizations, users } from '../db/schema.ts'
 import type { Login } from '../db/managed/place.ts'
 import { scramVerifier } from '../db/wire/scram.ts'
 import { caller, type Call } from '../src/client/call.ts'
 import { readConfig } from '../src/config.ts'
-import type { SearchConfiguration } from '../src/contracts/data-sources.ts'
+import { createDatabase, showConnection } from '../src/contracts/databases.ts'
+import {
+  saveSearchConfiguration,
+  setDataSourceState,
+  setExposure,
+  type SearchConfiguration,
+} from '../src/contracts/data-sources.ts'
 import { makeId } from '../src/contracts/ids.ts'
 import type { Caller } from '../src/contracts/operation.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
@@ -112,6 +119,27 @@ export async function adopt(
     createdBy: userId,
   })
   return (await findSource(needs.db, orgId, sourceIdOf('bench')))!
+}
+
+/** Made, filled by its own connection string, configured and exposed, by the operations that people use. */
+export async function makeSource(
+  { call }: SourceSystem,
+  name: string,
+  configuration: SearchConfiguration,
+  fill: (sql: postgres.Sql) => Promise<void>,
+): Promise<void> {
+  await call(createDatabase, { name })
+  const { url } = await call(showConnection, { name })
+  const sql = postgres(url, { max: 1, fetch_types: false, onnotice() {} })
+  try {
+    await fill(sql)
+  } finally {
+    await sql.end()
+  }
+  const source_id = sourceIdOf(name)
+  await call(saveSearchConfiguration, { source_id, ...configuration })
+  await call(setDataSourceState, { source_id, enabled: true })
+  await call(setExposure, { source_id, exposed: true })
 }
 
 /** Any other question is a mistake of the bench. */

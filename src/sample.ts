@@ -1,12 +1,13 @@
 /**
  * The sample: a small handbook and a product catalogue in a managed database, exposed, so that a newcomer has
- * something to ask. Wanted by the first run, loaded before anybody is let in; killed in between, the next start goes on.
+ * something to ask. Wanted by the first run, loaded before anybody is let in; killed in between, the next start goes
+ * on. Of several processes that start together one loads it.
  */
 import * as z from 'zod'
 import { connectTo } from '../db/managed/connect-to.ts'
-import { eq } from '../db/drizzle.ts'
+import { and, eq, isNotNull, sql } from '../db/drizzle.ts'
 import type { Transaction } from '../db/connect.ts'
-import { installationFacts } from '../db/schema.ts'
+import { dataSources, installationFacts } from '../db/schema.ts'
 import { BUILT_IN_MODEL } from './contracts/embedding-settings.ts'
 import { ServiceError } from './contracts/errors.ts'
 import type { Caller } from './contracts/operation.ts'
@@ -16,7 +17,16 @@ import type { GatewayNeeds } from './http/gateway.ts'
 import { readSample } from './sample-texts.ts'
 
 const FACT = 'sample'
-const Fact = z.object({ state: z.enum(['wanted', 'loaded']), caller: z.custom<Caller>() })
+const Fact = z.object({
+  state: z.enum(['wanted', 'loaded']),
+  caller: z.custom<Caller>(),
+  /** Somebody is loading it, and is taken for dead afterwards. */
+  until: z.string().optional(),
+})
+type Fact = z.output<typeof Fact>
+
+/** Longer than loading takes anywhere, and than a database may be in the making. */
+const LOADING_MS = 3 * 60_000
 
 const NAME = 'sample'
 export const SAMPLE_SOURCE = `db_${NAME}`
@@ -24,32 +34,58 @@ export const SAMPLE_QUESTION = 'May I work from Spain for a month?'
 
 /** In the transaction of the first run. */
 export async function wantSample(tx: Transaction, caller: Caller): Promise<void> {
-  await tx.insert(installationFacts).values({ name: FACT, value: { state: 'wanted', caller } })
+  await tx.insert(installationFacts).values({ name: FACT, value: { state: 'wanted', caller } satisfies Fact })
 }
 
-/** True when the sample is there to be asked. Without a place for managed databases there is none, and the reason is logged. */
-export async function loadSample(needs: GatewayNeeds): Promise<boolean> {
+/**
+ * True when the sample is there to be asked. Without a place for managed databases there is none, and the reason is
+ * logged. `alone`: the data folder is this process's own, so whoever was at it before is dead.
+ */
+export async function loadSample(needs: GatewayNeeds, { alone }: { alone: boolean }): Promise<boolean> {
   const [fact] = await needs.db.select().from(installationFacts).where(eq(installationFacts.name, FACT))
   if (!fact) return false
-  const { state, caller } = Fact.parse(fact.value)
+  const { state, caller, until } = Fact.parse(fact.value)
   if (state === 'loaded') return true
+  const now = needs.clock()
+  if (!alone && until !== undefined && new Date(until) > now) return false
+  const mine: Fact = { state, caller, until: new Date(now.getTime() + LOADING_MS).toISOString() }
+  if (!(await replace(needs, fact.value, mine))) return false
   try {
     await load(needs, caller)
   } catch (error) {
+    await replace(needs, mine, { state, caller })
     if (!(error instanceof ServiceError)) throw error
     needs.log.warn('the sample was not loaded', { because: error.message })
     return false
   }
-  await needs.db
+  return replace(needs, mine, { state: 'loaded', caller })
+}
+
+/** Unless somebody else did in the meantime. */
+async function replace({ db }: GatewayNeeds, before: unknown, after: Fact): Promise<boolean> {
+  const replaced = await db
     .update(installationFacts)
-    .set({ value: { state: 'loaded', caller } })
-    .where(eq(installationFacts.name, FACT))
-  return true
+    .set({ value: after })
+    .where(
+      and(
+        eq(installationFacts.name, FACT),
+        sql`${installationFacts.value} = ${JSON.stringify(before)}::text::jsonb`,
+      ),
+    )
+    .returning({ name: installationFacts.name })
+  return replaced.length > 0
 }
 
 async function load(needs: GatewayNeeds, caller: Caller): Promise<void> {
   const source_id = SAMPLE_SOURCE
   const before = await findSource(needs.db, caller.orgId!, source_id)
+  // One loads at a time, so whoever was making it is dead and need not be waited for.
+  if (before) {
+    await needs.db
+      .update(dataSources)
+      .set({ preparingUntil: new Date(0) })
+      .where(and(eq(dataSources.id, before.id), isNotNull(dataSources.preparingUntil)))
+  }
   if (!before || before.preparingUntil !== null) {
     await makeDatabase(needs)(caller, {
       name: NAME,

@@ -29,7 +29,7 @@ export async function start(config: Config, log: Logger, { empty = false } = {})
     const sample = !empty && config.SVC_ORG === undefined && system.gateway !== undefined
     const first = system.auth && (await firstRun({ config, auth: system.auth, terminal, sample }))
     await system.managed?.open()
-    if (system.gateway) await loadSample(system.gateway)
+    if (system.gateway) await loadSample(system.gateway, { alone: isEmbedded(config) })
     const listening = await listen(system)
     closers.push(() => listening.stop())
     for (const line of first?.lines ?? laterWords(config)) process.stdout.write(`${line}\n`)

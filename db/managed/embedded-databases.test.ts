@@ -29,12 +29,14 @@ let home = ''
 let databases: EmbeddedDatabases
 const clients: postgres.Sql[] = []
 const connections: RawClient[] = []
+const beingMade = new Set<string>()
 
 const options = (folder: string) => ({
   folder,
   host: '127.0.0.1',
   port: 0,
   verifierOf: async (name: string) => (NAMES.includes(name) ? verifier : undefined),
+  isBeingMade: async (name: string) => beingMade.has(name),
   saltKey: randomBytes(32),
 })
 
@@ -588,7 +590,9 @@ describe('folders', () => {
     await databases.remove('three')
     await connection.closed
     expect(await readdir(join(home, 'databases'))).not.toContain('three')
-    expect(await databases.names()).toEqual(['one', 'two'])
+    // A folder that was lost is not silently replaced by an empty one.
+    await expect(client('three')`select 1`).rejects.toMatchObject({ code: '58000' })
+    beingMade.add('three')
     // Made for whoever may log in: the process that wrote down the login need not be the one that has the folder.
     expect(await client('three')`select to_regclass('old') as there`).toEqual([{ there: null }])
     await expect(async () => databases.create('../three')).rejects.toThrow('not the name')

@@ -17,8 +17,6 @@ export type EmbeddedDatabases = {
   create(physicalName: string): Promise<void>
   /** Ends its connections and worker, deletes the folder; safe to repeat. */
   remove(physicalName: string): Promise<void>
-  /** Of the databases there are. */
-  names(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -30,6 +28,8 @@ export type EmbeddedDatabasesOptions = {
   port: number
   /** The verifier (db/wire/scram.ts) for a login whose user and database are this name; undefined when unknown. */
   verifierOf: (physicalName: string) => Promise<string | undefined>
+  /** Whether somebody asked for it and has not got it yet: then, and only then, a missing folder is made at a login. */
+  isBeingMade?: (physicalName: string) => Promise<boolean>
   /** For unknown names: their salt is derived from it by HMAC, so they cannot be told from real ones. */
   saltKey: Uint8Array
   /** The most a batch of ours may take: connections whose start-up parameter application_name is `svc`. */
@@ -57,6 +57,7 @@ export async function openEmbeddedDatabases({
   host,
   port,
   verifierOf,
+  isBeingMade = async () => false,
   saltKey,
   statementTimeoutMs = 30_000,
   maintenanceTimeoutMs = 30 * 60_000,
@@ -85,7 +86,7 @@ export async function openEmbeddedDatabases({
         await slots.take(backend, waitMs)
         try {
           // Another process may have written down that there is to be one: only the owner of the folder can make it.
-          if ((await verifierOf(name)) !== undefined) await create(name)
+          if (await isBeingMade(name)) await create(name)
           return await openFolder(join(folder, name))
         } catch (error) {
           slots.free(backend)
@@ -172,7 +173,6 @@ export async function openEmbeddedDatabases({
         await rm(doomed, { recursive: true, force: true })
       })
     },
-    names: async () => (await readdir(folder)).filter((name) => PHYSICAL_NAME.test(name)),
     async close() {
       closed = true
       const disconnected = gateway.close()

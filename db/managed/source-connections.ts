@@ -6,8 +6,11 @@ import { allowedAddresses } from './attached-address.ts'
 import { connectTo, type Pool } from './connect-to.ts'
 import type { Login } from './place.ts'
 
-/** A handful at once per source and process: more would only wait for the same disk. */
-const CONNECTIONS_PER_SOURCE = 4
+/**
+ * A handful at once per source and process: more would only wait for the same disk. An embedded database does one thing
+ * at a time, and a second connection would only make it change sessions (1 ms) between two questions.
+ */
+const CONNECTIONS: Record<SourceKind, number> = { postgres: 4, attached: 4, embedded: 1 }
 const IDLE_SECONDS = 60
 const KEPT_POOLS = 200
 
@@ -42,7 +45,7 @@ export function sourceConnections(allowed: readonly AttachRule[]) {
         return known.queries
       }
       if (pools.size >= KEPT_POOLS) void end(pools.keys().next().value!)
-      const pool = lazyPool(() => openPool(allowed, kind, login))
+      const pool = lazyPool(() => openPool(allowed, kind, login), { moves: kind === 'embedded' })
       pools.set(key, pool)
       return pool.queries
     },
@@ -55,8 +58,18 @@ export function sourceConnections(allowed: readonly AttachRule[]) {
 
 type Lazy = Pick<Pool, 'query'>
 
-/** The login is read when the first question comes, and again after it could not be read. */
-function lazyPool(open: () => Promise<Pool>): { queries: Lazy; end: () => Promise<void> } {
+/** As the driver and Node say that there is nobody at the address any more. */
+const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'CONNECTION_CLOSED', 'CONNECTION_ENDED'])
+
+/**
+ * The login is read when the first question comes, and again after it could not be read. One that `moves` is read
+ * again, too, when nobody answers: the process that had the database may be dead, and this one or another its heir.
+ * Asking twice does no harm, for nothing here writes.
+ */
+function lazyPool(
+  open: () => Promise<Pool>,
+  { moves }: { moves: boolean },
+): { queries: Lazy; end: () => Promise<void> } {
   let opened: Promise<Pool> | undefined
   const pool = () => {
     opened ??= open().catch((error: unknown) => {
@@ -65,8 +78,25 @@ function lazyPool(open: () => Promise<Pool>): { queries: Lazy; end: () => Promis
     })
     return opened
   }
+  const leave = async (left: Promise<Pool>) => {
+    // Of several questions that failed together the first one leaves it.
+    if (opened === left) opened = undefined
+    await (await left).end()
+  }
   return {
-    queries: { query: async (text, parameters) => (await pool()).query(text, parameters) },
+    queries: {
+      async query(text, parameters) {
+        const first = pool()
+        const reached = await first
+        try {
+          return await reached.query(text, parameters)
+        } catch (error) {
+          if (!moves || !GONE.has((error as { code?: string }).code ?? '')) throw error
+          void leave(first).catch(() => {})
+          return (await pool()).query(text, parameters)
+        }
+      },
+    },
     end: async () => (await opened?.catch(() => undefined))?.end(),
   }
 }
@@ -83,7 +113,7 @@ async function openPool(
     { ...known, ...pinned },
     {
       statementTimeoutMs: QUESTION_STATEMENT_MS,
-      max: CONNECTIONS_PER_SOURCE,
+      max: CONNECTIONS[kind],
       idleSeconds: IDLE_SECONDS,
       parameters: SESSION,
     },

@@ -8,6 +8,10 @@ import type { ConsoleEnv } from './visit.ts'
 const PAGES = [
   '/console',
   '/console/members',
+  '/console/data-sources',
+  '/console/data-sources/new',
+  '/console/data-sources/attach',
+  '/console/activity',
   '/console/agents',
   '/console/agents/clients',
   '/console/audit',
@@ -55,6 +59,7 @@ describe('every page', () => {
     for (const token of visitor.gateway.data.tokens) Object.assign(token, { name: hostile })
     for (const grant of visitor.gateway.data.grants) Object.assign(grant, { client_name: hostile })
     for (const entry of visitor.gateway.data.audit) Object.assign(entry, { subject: hostile })
+    for (const source of visitor.gateway.sources.data.sources) Object.assign(source, { name: hostile })
     for (const session of visitor.gateway.data.sessions) Object.assign(session, { device: hostile })
     const response = await visitor.get(`${path}?search=${encodeURIComponent(hostile)}`)
     expect(response.status).toBe(200)

@@ -13,6 +13,12 @@ const PAGES = [
   '/console',
   '/console/members',
   '/console/members?search=nobody',
+  '/console/data-sources',
+  '/console/data-sources/attach',
+  '/console/data-sources/db_handbook',
+  '/console/data-sources/db_warehouse',
+  '/console/data-sources/db_handbook/remove',
+  '/console/activity?type=data_source&outcome=failed',
   '/console/agents',
   '/console/agents?all=true',
   '/console/agents?client_id=nobody',
@@ -207,6 +213,43 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       await context.close()
     },
   )
+
+  test.each([true, false])(
+    'a source is asked, and the answer opens where it stands (scripts: %s)',
+    async (javaScriptEnabled) => {
+      const { context, page, complaints } = await open({
+        javaScriptEnabled,
+        viewport: { width: 390, height: 800 },
+      })
+      await page.goto(`${base}/console/data-sources/db_handbook`)
+      await page.getByLabel('Question').fill('When are holidays planned?')
+      await page.getByLabel('draft').selectOption('false')
+      await page.getByRole('button', { name: 'Ask', exact: true }).click()
+      await page.getByRole('heading', { name: /^2 hits in / }).waitFor()
+      expect(page.url()).not.toContain('holidays')
+      expect(await page.evaluate(() => scrollY)).toBeGreaterThan(0)
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+      if (javaScriptEnabled) expect(await axeFindings(page)).toEqual([])
+      await page.getByText('all 720 characters').click()
+      expect(await page.getByLabel('Question').inputValue()).toBe('When are holidays planned?')
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test('a connection string is on the page, and seen only when unfolded', async () => {
+    const { context, page, complaints } = await open()
+    await page.goto(`${base}/console/data-sources/db_handbook`)
+    await page.getByRole('button', { name: 'Connection string' }).click()
+    const value = page.locator('#connection')
+    await value.waitFor({ state: 'attached' })
+    expect(await value.isVisible()).toBe(false)
+    await page.getByText('Show it').click()
+    expect(await value.isVisible()).toBe(true)
+    expect(await axeFindings(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
 
   test('switching and signing out work through the menus', async () => {
     const { context, page, complaints } = await open()

@@ -40,6 +40,7 @@ beforeAll(async () => {
   const address = `http://localhost:${ports[0]}`
   const env: Env = {
     DATABASE_URL: databaseUrl(url, name),
+    SVC_ORG: 'Connector',
     // Both are the one public address; the second is reached as its neighbours reach it.
     APP_URL: address,
     API_URL: address,

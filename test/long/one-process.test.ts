@@ -8,10 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import type { Call } from '../../src/client/call.ts'
+import { queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listMembers } from '../../src/contracts/members.ts'
 import { createOrganization, listOrganizations } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
 import {
   expectSilence,
   firstWordsIn,
@@ -28,7 +30,9 @@ import {
 const own = processes()
 afterEach(own.cleanUp)
 
+/** Without a sample, which costs seconds. */
 const newInstallation = async (): Promise<Env & { SVC_DATA_DIR: string }> => ({
+  SVC_ORG: 'Home',
   SVC_DATA_DIR: await migratedFolder(own),
   // The same at every start: tokens name the address at which they were given.
   PORT: String(await freePort()),
@@ -55,6 +59,8 @@ test.skipIf(!hasScript)(
       `  Console   ${first.origin}/console`,
       `  E-mail    ${words.email}`,
       `  Password  ${words.password}`,
+      '  Connect Claude Code:',
+      `  claude mcp add --transport http svc ${first.origin}/platform`,
       '  Try it:',
       `  curl -H 'Authorization: Bearer ${words.token}' ${first.origin}/api/v1/me`,
     ])
@@ -166,6 +172,7 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   await first.as({ token })(createOrganization, {
     name: 'Before',
   })
+  expect(await askSample(first, token)).toEqual(['work-from-abroad'])
   await first.stop()
   expect(await chore(data, 'backup', file)).toEqual({
     code: 0,
@@ -184,6 +191,8 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   const restored = await own.start({ env: { ...installation, SVC_DATA_DIR: elsewhere } })
   expect(wordsOf(restored)).toEqual([`Console ${restored.origin}/console`])
   expect(await namesSeenBy(restored.as({ token }))).toEqual(['Before', 'Sample organization'])
+  // The managed databases came along, in the same backup.
+  expect(await askSample(restored, token)).toEqual(['work-from-abroad'])
   await restored.stop()
 
   const refused = await chore(data, 'restore', file)
@@ -192,7 +201,8 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
     stderr: expect.stringContaining(`${data} already holds a database`) as string,
   })
   expect(await chore(data, 'restore', '--replace', file)).toMatchObject({ code: 0 })
-  expect((await readdir(data)).filter((name) => name.startsWith('db.before-restore-'))).toHaveLength(1)
+  const aside = (await readdir(data)).filter((name) => name.includes('.before-restore-'))
+  expect(aside.toSorted().map((name) => name.split('.')[0])).toEqual(['databases', 'db'])
   await writeFile(file, 'nonsense')
   expect(await chore(data, 'restore', '--replace', file)).toMatchObject({
     code: 1,
@@ -202,7 +212,17 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   })
   const replaced = await own.start({ env: installation })
   expect(await namesSeenBy(replaced.as({ token }))).toEqual(['Before', 'Sample organization'])
+  expect(await askSample(replaced, token)).toEqual(['work-from-abroad'])
 })
+
+/** In the organization of the first start: its owner has founded another one since. */
+async function askSample(server: ServerProcess, token: string): Promise<string[]> {
+  const all = await organizationsSeenBy(server.as({ token }))
+  const organization = all.find(({ name }) => name === 'Sample organization')!.id
+  const question = { source_id: SAMPLE_SOURCE, query: SAMPLE_QUESTION, top_k: 1 }
+  const { results } = await server.as({ token, organization })(queryDataSource, question)
+  return results.map(({ id }) => id)
+}
 
 test.each(['backup', 'restore'])('%s is not for Postgres, which has its own tools', async (chore) => {
   const env = { DATABASE_URL: 'postgres://user:geheim@db.invalid/svc' }
@@ -259,7 +279,7 @@ test('asked to stop under load, it answers whatever it began and does nothing th
 
   const again = await own.start({ env: installation })
   const names = await namesSeenBy(again.as({ token }))
-  expect(names.filter((name) => name !== 'Sample organization')).toEqual([...load.answered].toSorted())
+  expect(names.filter((name) => name !== 'Home')).toEqual([...load.answered].toSorted())
 })
 
 test('killed under load, it comes up with all it ever confirmed, and nothing half done', async () => {

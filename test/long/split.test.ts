@@ -1,4 +1,5 @@
 /** Several processes that are one installation: auth service, gateway and console apart and twice, over one Postgres. */
+import { cpSync } from 'node:fs'
 import { createServer, request as httpRequest, type Server } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
@@ -6,11 +7,14 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { caller } from '../../src/client/call.ts'
 import { overNetwork } from '../../src/client/service.ts'
 import { readConfig } from '../../src/config.ts'
+import { listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
 import { changeRole, listInvitations, listMembers } from '../../src/contracts/members.ts'
 import { createOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { listSessions, signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
+import { folderWithTemplate } from '../support/data-sources.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { makeMember, makePerson, PASSWORD, unique, type Person } from '../support/make.ts'
 import {
@@ -105,16 +109,17 @@ describe('auth service and worker, gateway and console, two processes of each be
       TRUSTED_PROXIES: '127.0.0.1',
       ARGON2_MEMORY_KIB: '64',
     }
-    const withDatabase = {
+    const { DATA_KEY, ...authSecrets } = freshSecrets()
+    const inside = {
       ...env,
-      ...freshSecrets(),
+      ...authSecrets,
       SVC_SERVICES: 'auth-service,worker',
       DATABASE_URL: database.url,
     }
-    // No database and no secret: whoever breaks into one of these finds neither.
-    const withoutDatabase = { ...env, SVC_SERVICES: 'api-gateway,console' }
-    auths = await Promise.all([own.start({ env: withDatabase }), own.start({ env: withDatabase })])
-    gateways = await Promise.all([own.start({ env: withoutDatabase }), own.start({ env: withoutDatabase })])
+    // Only what opens the logins of managed databases: whoever breaks into one of these can make no token.
+    const outside = { ...env, SVC_SERVICES: 'api-gateway,console', DATABASE_URL: database.url, DATA_KEY }
+    auths = await Promise.all([own.start({ env: inside }), own.start({ env: inside })])
+    gateways = await Promise.all([own.start({ env: outside }), own.start({ env: outside })])
     const [authPorts, gatewayPorts] = [auths, gateways].map((all) => all.map(({ port }) => port))
     balancers.push(
       openBalancer(app, (path) => (path.startsWith('/auth/') ? authPorts! : gatewayPorts!)),
@@ -266,7 +271,12 @@ describe('refusals', () => {
       { DATABASE_URL: url, JWT_SECRET, ACTOR_ASSERTION_SECRET },
       ['JWT_SIGNING_KEY: needed by auth-service'],
     ],
-    ['api-gateway', HOSTED, ['ACTOR_ASSERTION_SECRET: needed by api-gateway']],
+    ['api-gateway', { DATABASE_URL: url }, ['DATA_KEY: needed by api-gateway']],
+    [
+      'api-gateway',
+      { ...HOSTED, DATABASE_URL: url },
+      ['ACTOR_ASSERTION_SECRET: needed by api-gateway', 'DATA_KEY: needed by api-gateway'],
+    ],
   ])('%s without what it needs does not start and says what', async (SVC_SERVICES, env: Env, problems) => {
     const { code, stderr } = await own.run({ env: { SVC_SERVICES, ...env } })
     const many = `${problems.length} problem${problems.length === 1 ? '' : 's'}`
@@ -289,11 +299,12 @@ describe('four replicas of everything at the same moment on an empty database', 
   afterEach(own.cleanUp)
 
   test.each(['one folder', 'a folder each'])(
-    'with %s: one owner, told once, at home in all of them',
+    'with %s: one owner, told once, at home in all of them; where they share a folder, one sample too',
     async (folders) => {
       const { url, drop } = await emptyDatabase()
       onTestFinished(async () => void (await drop()))
       const shared = join(await own.newFolder(), 'data')
+      cpSync(await folderWithTemplate(), join(shared, 'databases'), { recursive: true })
       const ports = await Promise.all(Array.from({ length: 4 }, freePort))
       const here = `http://localhost:${ports[0]}`
       const env = { DATABASE_URL: url, ...freshSecrets(), APP_URL: here, API_URL: here, AUTH_URL: here }
@@ -303,7 +314,9 @@ describe('four replicas of everything at the same moment on an empty database', 
             env: {
               ...env,
               PORT: String(port),
-              ...(folders === 'one folder' ? { SVC_DATA_DIR: shared } : {}),
+              ...(folders === 'one folder'
+                ? { SVC_DATA_DIR: shared, MANAGED_DATABASE_URL: 'embedded' }
+                : { SVC_ORG: 'Replicas' }),
             },
           }),
         ),
@@ -312,12 +325,26 @@ describe('four replicas of everything at the same moment on an empty database', 
         wordsOf(server).some((line) => line.startsWith('First owner: ')),
       )
       expect(first).toHaveLength(1)
-      const { email, password } = await firstWordsIn(first[0]!)
+      const { email, password, token } = await firstWordsIn(first[0]!)
       for (const { port } of servers) {
         const call = caller(overNetwork(new URL(`http://127.0.0.1:${port}`)))
         expect(await call(signInWithPassword, { email, password })).toMatchObject({
           organization: { role: 'owner' },
         })
+      }
+      if (folders === 'one folder') {
+        // The others did not wait for the one that loads it; that one was not ready before it had.
+        expect(
+          servers.flatMap((server) => server.logLines()).filter(({ level }) => level !== 'info'),
+        ).toEqual([])
+        for (const server of servers) {
+          const call = at(server, token)
+          expect((await call(listDataSources, {})).data_sources).toMatchObject([
+            { source_id: SAMPLE_SOURCE, ready: true, exposed: true },
+          ])
+          const question = { source_id: SAMPLE_SOURCE, query: SAMPLE_QUESTION, top_k: 1 }
+          expect((await call(queryDataSource, question)).results).toMatchObject([{ id: 'work-from-abroad' }])
+        }
       }
       const applied = servers.flatMap((server) =>
         server.logLines().filter(({ event }) => event === 'migrations applied'),
@@ -349,6 +376,7 @@ describe('a customer’s installation with the vendor’s auth service', () => {
     const [vendorPort, customerPort] = [String(await freePort()), String(await freePort())]
     vendorEnv = {
       PORT: vendorPort,
+      SVC_ORG: 'Vendor',
       DATABASE_URL: databases[0]!.url,
       ALLOWED_REDIRECT_BASE_URLS: `http://localhost:${customerPort}`,
       ...freshSecrets(),

@@ -9,7 +9,7 @@ import { inject } from 'vitest'
 import type * as z from 'zod'
 import { eq } from '../../db/drizzle.ts'
 import { openEmbeddedDatabases } from '../../db/managed/embedded-databases.ts'
-import { dataSources } from '../../db/schema.ts'
+import { dataSources, platformAccessGrants } from '../../db/schema.ts'
 import { createEmbeddingModels } from '../../src/adapters/embeddings/index.ts'
 import {
   saveSearchConfiguration,
@@ -23,7 +23,8 @@ import { makeId } from '../../src/contracts/ids.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
 import type { EmbeddingModels } from '../../src/cores/search/index.ts'
 import type { Overrides } from '../../src/system.ts'
-import { unique, type Org } from './make.ts'
+import { signActor } from './actor.ts'
+import { unique, type Org, type Person } from './make.ts'
 import { startSystem, type TestSystem } from './system.ts'
 
 export type SystemWithDatabases = TestSystem & { readonly dataFolder: string }
@@ -35,32 +36,38 @@ export async function startWithDatabases(
   env: Record<string, string> = {},
   overrides: Overrides = {},
 ): Promise<SystemWithDatabases> {
-  const dataFolder = await mkdtemp(join(tmpdir(), 'svc-sources-'))
-  const where = env.MANAGED_DATABASE_URL ?? managedDatabases()
-  if (where === 'embedded') {
-    cpSync(await folderWithTemplate(), join(dataFolder, 'databases'), { recursive: true })
-  }
+  const place = await placeForDatabases(env.MANAGED_DATABASE_URL)
   const models = overrides.models ?? toyModels()
   const system = await startSystem(
     {
       SVC_SERVICES: 'api-gateway,auth-service',
-      SVC_DATA_DIR: dataFolder,
-      MANAGED_DATABASE_URL: where,
-      MANAGED_DATABASE_PORT: '0',
       QUESTIONS_PER_MINUTE: '100000',
+      ...place.settings,
       ...env,
     },
     { ...overrides, models },
   )
   return {
     ...system,
-    dataFolder,
+    dataFolder: place.settings.SVC_DATA_DIR,
     async stop() {
-      if (where !== 'embedded') await removeFromServer(system)
+      await place.clear(system)
       await system.stop()
       await models.close()
-      await rm(dataFolder, { recursive: true, force: true })
+      await place.remove()
     },
+  }
+}
+
+/** Room for the managed databases of one system: clear it before the system stops, remove it afterwards. */
+export async function placeForDatabases(where = managedDatabases()) {
+  const dataFolder = await mkdtemp(join(tmpdir(), 'svc-sources-'))
+  const isEmbedded = where === 'embedded'
+  if (isEmbedded) cpSync(await folderWithTemplate(), join(dataFolder, 'databases'), { recursive: true })
+  return {
+    settings: { SVC_DATA_DIR: dataFolder, MANAGED_DATABASE_URL: where, MANAGED_DATABASE_PORT: '0' },
+    clear: async (system: TestSystem) => (isEmbedded ? undefined : removeFromServer(system)),
+    remove: () => rm(dataFolder, { recursive: true, force: true }),
   }
 }
 
@@ -76,7 +83,7 @@ async function removeFromServer({ db, system }: TestSystem): Promise<void> {
 const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
 
 /** A folder of databases with nothing in it but the template of new ones: making that takes seconds, so it is kept. */
-async function folderWithTemplate(): Promise<string> {
+export async function folderWithTemplate(): Promise<string> {
   const versions = await Promise.all(['pglite', 'pglite-pgvector'].map(versionOf))
   const folder = join(MODULES, '.cache', `svc-managed-${versions.join('-')}`)
   if (await isThere(folder)) return folder
@@ -224,4 +231,32 @@ export async function insertSource(
     ...given,
   })
   return { id, sourceId: `db_${name}`, name }
+}
+
+/** An agent as the gateway meets it: the row of an approval, and an assertion, fresh each time, that names it. */
+export async function agentOf(
+  system: TestSystem,
+  org: Org,
+  { userId }: Person,
+  sources: readonly string[] | null = null,
+): Promise<() => Promise<{ token: string; clientId: string }>> {
+  const [now, clientId] = [system.clock.now(), `https://${unique('agent')}.test/client.json`]
+  const grantId = makeId('grt', now.getTime())
+  await system.db.insert(platformAccessGrants).values({
+    id: grantId,
+    orgId: org.id,
+    userId,
+    clientId,
+    clientKind: 'metadata_document',
+    redirectHost: '127.0.0.1',
+    resource: 'platform',
+    scopes: ['data:read'],
+    sources: sources && [...sources],
+    payload: {},
+    keyEpoch: system.system.auth!.keyEpoch,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + 3_600_000),
+  })
+  const actor = { userId, orgId: org.id, scopes: ['data:read'] as const, clientId, grantId }
+  return async () => ({ token: await signActor(system, actor), clientId })
 }

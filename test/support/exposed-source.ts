@@ -1,31 +1,17 @@
-/** A data source that may be asked, without a database behind it: enough wherever nobody asks it anything. */
-import { dataSources } from '../../db/schema.ts'
-import { makeId } from '../../src/contracts/ids.ts'
-import { unique } from './make.ts'
+/** A data source that may be asked, as a grant shows it; no database is behind it. */
+import { insertSource } from './data-sources.ts'
+import { unique, type Org } from './make.ts'
 import type { TestSystem } from './system.ts'
 
 export type ExposedSource = { readonly id: string; readonly source_id: string; readonly name: string }
 
-/** `name` is what people read. */
+/** `title` is what people read, `name` that of the database. */
 export async function makeExposedSource(
-  { db, clock }: Pick<TestSystem, 'db' | 'clock'>,
-  org: { readonly id: string },
-  given: Partial<typeof dataSources.$inferInsert> = {},
+  system: Pick<TestSystem, 'db' | 'clock'>,
+  org: Org,
+  given: Parameters<typeof insertSource>[2] = {},
 ): Promise<ExposedSource> {
-  const now = clock.now()
-  const name = unique('source').replaceAll('-', '_')
-  const row = {
-    orgId: org.id,
-    id: makeId('ds', now.getTime()),
-    name,
-    title: `About ${name}`,
-    kind: 'embedded' as const,
-    sealed: 'x',
-    enabled: true,
-    exposed: true,
-    createdAt: now,
-    ...given,
-  }
-  await db.insert(dataSources).values(row)
-  return { id: row.id, source_id: `db_${row.name}`, name: row.title }
+  const title = given.title ?? unique('About')
+  const { id, sourceId } = await insertSource(system, org, { enabled: true, exposed: true, ...given, title })
+  return { id, source_id: sourceId, name: title }
 }

@@ -3,7 +3,6 @@ import { Hono } from 'hono'
 import type * as z from 'zod'
 import { inProcess, type Service } from '../../src/client/service.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { listAskableSources, type AskableSource } from '../../src/contracts/data-sources.ts'
 import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -52,7 +51,6 @@ export function createFakeGateway({
     tokens: [] as ApiToken[],
     grants: [] as Grant[],
     blockedClients: new Set<string>(),
-    askable: [] as z.output<typeof AskableSource>[],
     audit: [] as Entry[],
     sessions: [] as Session[],
     profile: {
@@ -271,20 +269,18 @@ export function createFakeGateway({
       input,
     ),
   )
-  on(grants.narrowGrant, ({ grant_id, scopes, sources }) => {
+  on(grants.narrowGrant, ({ grant_id, scopes, sources: asked }) => {
     const grant = data.grants.find((one) => one.id === grant_id) ?? fail(notFound())
-    const held =
-      grant.sources ?? data.askable.map((one) => ({ id: id('ds'), source_id: one.id, name: one.name }))
+    const held = grant.sources ?? sources.data.sources
     if (
       scopes?.some((scope) => !grant.scopes.includes(scope)) ||
-      sources?.some((given) => !held.some((one) => one.source_id === given))
+      asked?.some((given) => !held.some((one) => one.source_id === given))
     ) {
       throw new ServiceError('INVALID_REQUEST', 'A grant can only be narrowed')
     }
-    const left = sources && held.filter((one) => sources.includes(one.source_id))
-    return Object.assign(grant, scopes && { scopes }, left && { sources: left })
+    const left = held.filter((one) => asked?.includes(one.source_id))
+    return Object.assign(grant, scopes && { scopes }, asked && { sources: left })
   })
-  on(listAskableSources, () => ({ data_sources: data.askable }))
   on(grants.revokeGrant, ({ grant_id }) => without(data.grants, (one) => one.id === grant_id))
   on(grants.listOauthClients, ({ limit }) => {
     if (!atLeast(current(data.chosen ?? '').role, 'admin')) throw new ServiceError('FORBIDDEN')

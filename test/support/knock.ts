@@ -13,7 +13,8 @@ export type Knock = { token?: string | undefined; orgId: string }
 
 export async function knock(service: Service, op: Operation, { token, orgId }: Knock): Promise<ErrorCode> {
   const url = new URL(pathFor(op, orgId), ORIGIN)
-  const headers = new Headers(token === undefined ? {} : { authorization: `Bearer ${token}` })
+  const headers = new Headers({ accept: 'application/json' })
+  if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
   const init: RequestInit = { method: op.http.method.toUpperCase(), headers }
   if (op.http.method === 'get' || op.http.method === 'delete') {
     url.searchParams.set('nobody_takes_this', '1')
@@ -31,8 +32,13 @@ export async function knock(service: Service, op: Operation, { token, orgId }: K
 /** Ids of the right shape that name nothing; the organization is the one meant. */
 export const pathFor = (op: Operation, orgId: string): string =>
   op.http.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) =>
-    name === 'org_id' ? orgId : sampleOf(z.toJSONSchema(op.input.shape[name]! as z.ZodType)),
+    name === 'org_id'
+      ? orgId
+      : (SAMPLES[name] ?? sampleOf(z.toJSONSchema(op.input.shape[name]! as z.ZodType))),
   )
+
+/** Of what does not begin with a prefix of its own. */
+const SAMPLES: Readonly<Record<string, string>> = { source_id: 'db_nothing', name: 'nothing' }
 
 function sampleOf(schema: z.core.JSONSchema.JSONSchema): string {
   const [first] = schema.anyOf ?? [schema]

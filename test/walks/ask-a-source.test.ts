@@ -64,7 +64,7 @@ create table many (id text, title text, bucket int, embedding vector(8));
 insert into many select i::text, null, i % 100,
   ('[' || (select string_agg(((hashint4(i * 8 + k) & 65535) / 65536.0)::text, ',') from generate_series(0, 7) k) || ']')::vector
   from generate_series(1, 3000) i;
-insert into vague select * from many;
+insert into vague select * from many where bucket < 20;
 create index on many using hnsw (embedding vector_l2_ops);
 analyze many;
 create table real (id text, title text, embedding vector(384));
@@ -256,7 +256,7 @@ describe('filters', () => {
     [{ i4: [2020, '2021'] }, '1 2 3'],
     [{ r: 0.1 }, '1'],
     [{ r: 2.5 }, '2'],
-    [{ r: 1e300 }, ''],
+    [{ r: 1e-300 }, ''],
     [{ d: 1e-7 }, '2'],
     [{ n: 12.5 }, '1'],
     [{ n: '12.50' }, '1'],
@@ -279,15 +279,15 @@ describe('filters', () => {
     await expect(ask({ filters: { title: 'x' } })).rejects.toMatchObject({
       code: 'FILTER_NOT_ALLOWED',
       message: expect.stringMatching(
-        /^Cannot filter on "title"\. Filterable columns: s \(string\), .*b \(boolean\)/,
-      ),
+        /^Cannot filter on "title"\. Filterable columns: .*\bb \(boolean\).*\bday \(string\)/,
+      ) as string,
     })
     await expect(ask({ filters: { constructor: 'x' } })).rejects.toMatchObject({ code: 'FILTER_NOT_ALLOWED' })
   })
 
   test('a value of another type is refused, each with its place', async () => {
     await expect(
-      ask({ filters: { i4: ['1', ' 2', '0x10', true], b: 'yes', s: 3, n: 'NaN' } }),
+      ask({ filters: { i4: ['1', ' 2', '0x10', true], b: 'yes', s: 3, n: 'NaN', r: 1e300 } }),
     ).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       problems: [
@@ -297,6 +297,7 @@ describe('filters', () => {
         'filters.b: must be true or false',
         'filters.s: must be a text',
         'filters.n: must be a number',
+        'filters.r: must lie between -2^53 and 2^53',
       ],
     })
   })
@@ -355,7 +356,7 @@ describe('an index on the vectors', () => {
 
   test('nor where nobody has counted the rows and the index is used', async () => {
     const found = await idsOf({ query: question, target: 'vague', top_k: 20 })
-    expect(found).toEqual(await nearest('true'))
+    expect(found).toEqual(await nearest('bucket < 20'))
     const filtered = await idsOf({ query: question, target: 'vague', filters: { bucket: 7 }, top_k: 20 })
     expect(filtered).toEqual(await nearest('bucket = 7'))
   })

@@ -2,6 +2,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
+import {
+  describeDataSource,
+  saveSearchConfiguration,
+  setDataSourceState,
+  setExposure,
+} from '../../src/contracts/data-sources.ts'
+import {
+  attachDatabase,
+  createDatabase,
+  removeDatabase,
+  showConnection,
+} from '../../src/contracts/databases.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, setClientActive } from '../../src/contracts/grants.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import {
@@ -27,6 +39,12 @@ import {
 } from '../../src/contracts/sessions.ts'
 import { createToken, revokeToken } from '../../src/contracts/tokens.ts'
 import { newAssistant, openHouse, preRegistered, type House } from '../support/assistant.ts'
+import {
+  configurationOf,
+  insertSource,
+  placeForDatabases,
+  startWithDatabases,
+} from '../support/data-sources.ts'
 import { resetLink } from '../support/links.ts'
 import {
   makeApiToken,
@@ -47,8 +65,12 @@ let org: Org
 let admin: Person
 let member: Person
 
+let place: Awaited<ReturnType<typeof placeForDatabases>>
+
 beforeAll(async () => {
-  system = await openHouse({ SVC_SERVICES: 'api-gateway,auth-service' }, { withMail: true })
+  place = await placeForDatabases()
+  const env = { SVC_SERVICES: 'api-gateway,auth-service', ATTACH_ALLOWED: '127.0.0.1', ...place.settings }
+  system = await openHouse(env, { withMail: true })
 })
 
 beforeEach(async () => {
@@ -56,7 +78,11 @@ beforeEach(async () => {
   ;[admin, member] = [await makeMember(system, org, 'admin'), await makeMember(system, org, 'viewer')]
 })
 
-afterAll(() => system.stop())
+afterAll(async () => {
+  await place.clear(system)
+  await system.stop()
+  await place.remove()
+})
 
 const read = async (
   filter: { action?: AuditAction; user_id?: string; from?: string; to?: string } = {},
@@ -216,6 +242,59 @@ const DEEDS: Record<AuditAction, Act> = {
     await as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: true })
     return { by: 'operator', subject: clientId }
   },
+  'database.created': async (as) => {
+    await as(admin)(createDatabase, { name: 'made' })
+    return { by: admin, subject: 'db_made' }
+  },
+  'database.attached': async (as) => {
+    const elsewhere = await startWithDatabases({ MANAGED_DATABASE_URL: 'embedded' })
+    const { owner } = await makeOrganization(elsewhere)
+    await owner.call(createDatabase, { name: 'theirs' })
+    const { url } = await owner.call(showConnection, { name: 'theirs' })
+    await as(admin)(attachDatabase, { name: 'adopted', url })
+    await elsewhere.stop()
+    return { by: admin, subject: 'db_adopted' }
+  },
+  'database.removed': async (as) => {
+    const { name, sourceId } = await insertSource(system, org)
+    await as(admin)(removeDatabase, { name, confirm: name })
+    return { by: admin, subject: sourceId }
+  },
+  'database.connection_shown': async (as) => {
+    await admin.call(createDatabase, { name: 'opened' })
+    await as(admin)(showConnection, { name: 'opened' })
+    return { by: admin, subject: 'db_opened' }
+  },
+  'data_source.configured': async (as) => {
+    const { sourceId } = await insertSource(system, org)
+    await as(admin)(saveSearchConfiguration, { source_id: sourceId, ...configurationOf([]) })
+    return { by: admin, subject: sourceId }
+  },
+  'data_source.described': async (as) => {
+    const { id, sourceId } = await insertSource(system, org)
+    await as(admin)(describeDataSource, { source_id: id, description: 'What is in it.' })
+    return { by: admin, subject: sourceId }
+  },
+  'data_source.switched_on': async (as) => {
+    const { id, sourceId } = await insertSource(system, org)
+    await as(admin)(setDataSourceState, { source_id: id, enabled: true })
+    return { by: admin, subject: sourceId }
+  },
+  'data_source.switched_off': async (as) => {
+    const { id, sourceId } = await insertSource(system, org, { enabled: true, exposed: true })
+    await as(admin)(setDataSourceState, { source_id: id, enabled: false })
+    return { by: admin, subject: sourceId }
+  },
+  'data_source.exposed': async (as) => {
+    const { id, sourceId } = await insertSource(system, org, { enabled: true })
+    await as(admin)(setExposure, { source_id: id, exposed: true, minimum_role: 'developer' })
+    return { by: admin, subject: `${sourceId} to developer` }
+  },
+  'data_source.hidden': async (as) => {
+    const { id, sourceId } = await insertSource(system, org, { enabled: true, exposed: true })
+    await as(admin)(setExposure, { source_id: id, exposed: false })
+    return { by: admin, subject: sourceId }
+  },
 }
 
 describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
@@ -273,6 +352,17 @@ test('what was refused, and what changed nothing, leaves no row', async () => {
   ).rejects.toMatchObject({ code: 'FORBIDDEN' })
   await admin.call(changeRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
   await admin.call(updateOrganization, { org_id: org.id, name: org.name, agents_enabled: true })
+  const { id: source_id } = await insertSource(system, org, {
+    enabled: true,
+    exposed: true,
+    description: 'x',
+  })
+  await admin.call(setDataSourceState, { source_id, enabled: true })
+  await admin.call(setExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+  await admin.call(describeDataSource, { source_id, description: 'x' })
+  await expect(member.call(setExposure, { source_id, exposed: false })).rejects.toMatchObject({
+    code: 'FORBIDDEN',
+  })
   expect(await read()).toEqual(before)
 })
 

@@ -18,8 +18,8 @@ import { makeApiToken, makeOrganization, makePerson, PASSWORD, unique } from '..
 import { freshSecrets, OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
 
-/** What a process without an auth service is started with: none of its secrets. */
-const NO_JWT_SECRETS = { JWT_SECRET: '', JWT_SIGNING_KEY: '', DATA_KEY: '' }
+/** What a process without an auth service is started with: none of its secrets. The one that seals is the gateway's own. */
+const NO_JWT_SECRETS = { JWT_SECRET: '', JWT_SIGNING_KEY: '' }
 
 /** The other system behind an address: what a socket and its listener would make of the request. */
 const reaching =
@@ -245,7 +245,7 @@ describe('self-hosted in two processes', () => {
       expect(logLines.some((line) => line.includes(requestId))).toBe(true)
   })
 
-  test('each answers what is its own, and the front holds neither database nor secrets', async () => {
+  test('each answers what is its own, and the front holds none of the secrets that make tokens', async () => {
     expect([...front.system.services.keys()]).toEqual(['api-gateway', 'console'])
     expect([...auth.system.services.keys()]).toEqual(['auth-service'])
     expect(front.system.auth).toBeUndefined()

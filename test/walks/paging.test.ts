@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
+import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { listAskableSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
@@ -16,6 +18,7 @@ import {
 } from '../../src/contracts/organizations.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
 import { createToken, listTokens } from '../../src/contracts/tokens.ts'
+import { insertSource } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
@@ -120,6 +123,28 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { tokens, next_cursor } = await org.owner.call(listTokens, { all: 'true', ...at })
       return { ids: tokens.map(({ id }) => id), next_cursor }
+    },
+  },
+  'dataSources.list': {
+    add: (org) => insertSource(system, org),
+    page: async (org, at) => {
+      const { data_sources, next_cursor } = await org.owner.call(listDataSources, at)
+      return { ids: data_sources.map(({ id }) => id), next_cursor }
+    },
+  },
+  'dataSources.listAskable': {
+    add: (org) => insertSource(system, org, { enabled: true, exposed: true }),
+    page: async (org, at) => {
+      const { data_sources, next_cursor } = await org.owner.call(listAskableSources, at)
+      return { ids: data_sources.map(({ id }) => id), next_cursor }
+    },
+  },
+  'activity.list': {
+    add: (org) =>
+      org.owner.call(queryDataSource, { source_id: 'db_nothing', query: 'x' }).catch(() => undefined),
+    page: async (org, at) => {
+      const { activity, next_cursor } = await org.owner.call(listActivity, { type: 'data_source', ...at })
+      return { ids: activity.map(({ id }) => id), next_cursor }
     },
   },
   'audit.list': {

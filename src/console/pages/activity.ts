@@ -37,17 +37,19 @@ async function showActivity(c: C) {
   const org_id = organizationOf(c).id
   const seesAll = hasRole(visit, 'admin')
   const asked = readFilters(c.req.query(), seesAll)
-  const { type, source, person: user_id, outcome, from, to } = asked
+  const { type, outcome, from, to } = asked
+  const rows = { type, source: asked.source, user_id: asked.person }
   const days = chartDays(from, to, c.var.needs.clock())
   const [list, summary, sources, people] = await Promise.all([
     visit.call(listActivity, {
-      ...{ type, source, user_id, outcome },
+      ...rows,
+      outcome,
       from: beginOf(from),
       to: endOf(to),
       cursor: c.req.query('cursor'),
     }),
     visit.call(summarizeActivity, {
-      ...{ type, source, user_id },
+      ...rows,
       from: beginOf(days[0] ?? from),
       to: endOf(days.at(-1) ?? to),
     }),
@@ -191,7 +193,7 @@ const entryCells = (entry: Entry) => [
   time(entry.at),
   entry.user.name,
   entry.name === null
-    ? html`<span class="note">none that exists</span>`
+    ? html`<span class="note">none</span>`
     : html`<code class="id-text">${entry.name}</code>`,
   html`${entry.source}${entry.client_id !== null && html` <span class="note id-text" title="${entry.client_id}">${clientHost(entry.client_id)}</span>`}`,
   html`${badge(entry.outcome, OUTCOME_BADGES[entry.outcome])}${entry.error !== null && html` <code class="note">${breakable(entry.error)}</code>`}`,

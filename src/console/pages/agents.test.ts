@@ -131,18 +131,14 @@ describe('connected agents', () => {
 })
 
 describe('data sources of an agent', () => {
-  const askable = (name: string) => ({
-    id: `db_${name.toLowerCase()}`,
-    name,
-    minimum_role: 'viewer' as const,
-    filters: {},
-    targets: [],
-    description: '',
-  })
   const granted = (name: string) => ({ id: `ds_${name}`, source_id: `db_${name.toLowerCase()}`, name })
   const withSources = async (options: Parameters<typeof signedIn>[0] = {}) => {
     const visitor = await settled(options)
-    visitor.gateway.data.askable.push(askable('Handbook'), askable('Catalogue'))
+    const { sources, org } = visitor.gateway
+    sources.data.sources.splice(0)
+    for (const name of ['Handbook', 'Catalogue']) {
+      sources.add(org.id, name.toLowerCase(), { name, enabled: true, exposed: true })
+    }
     const [grant, , graces] = visitor.gateway.data.grants
     return { visitor, grant: grant!, graces: graces! }
   }

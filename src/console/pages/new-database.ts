@@ -55,7 +55,7 @@ function showAttach(c: C, typed?: Typed) {
       maxlength: 2_000,
       autocomplete: 'off',
       placeholder: 'postgres://user:password@host:5432/database',
-      hint: 'Kept sealed and never shown again, to nobody.',
+      hint: 'Kept sealed; nobody is ever shown it again.',
       problem: typed?.problem,
     })}
     ${notice('info', html`<p>Give it a login of its own that may only read the tables to be searched.</p>`)}`,

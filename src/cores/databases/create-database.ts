@@ -47,8 +47,11 @@ export const makeDatabase =
     return presentSource(await markReady(needs, caller, row))
   }
 
-/** 16 random digits of the organization's id are 82 bits: two organizations never meet. */
-const physicalNameOf = (orgId: string, name: string): string => `t${orgId.slice(-16)}_${name}`
+/**
+ * Its id ends in 16 random digits, 82 bits: no two ever meet, whatever they are called. Nor does one meet a database
+ * of the same name that was removed a moment ago and may still lie there.
+ */
+const physicalNameOf = (id: string, name: string): string => `t${id.slice(-16)}_${name}`
 
 const taken = (name: string) =>
   new ServiceError('CONFLICT', `A database named ${name} exists already`, {
@@ -74,7 +77,7 @@ export async function insertRow(
         title,
         description,
         kind: managed.kind,
-        physicalName: physicalNameOf(orgId, name),
+        physicalName: physicalNameOf(id, name),
         verifier: scramVerifier(password),
         sealed: dataKeys.seal(placeOf({ orgId, id }), password),
         preparingUntil: new Date(now.getTime() + PREPARING_MS),

@@ -8,12 +8,13 @@ import { reach, type SourceRow } from '../databases/index.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { cutAnswer } from './cut-answer.ts'
 import { DatabaseChanged, spokenByDatabase } from './database-words.ts'
+import { matchOf } from './filter-columns.ts'
 import { withHandle } from './hit-handles.ts'
 import { hybridRows } from './hybrid-rows.ts'
 import { mergeHits } from './merge-hits.ts'
 import { nearestRows, type Asked } from './nearest-rows.ts'
 import { takeQuestion, type LimitNeeds } from './question-limits.ts'
-import { readFilters } from './read-filters.ts'
+import { readFilters, type ReadFilter } from './read-filters.ts'
 import { recordingActivity } from './record-activity.ts'
 import { check, type ConfigurationNeeds } from './save-configuration.ts'
 
@@ -32,8 +33,9 @@ export const ask =
       const filters = readFilters(source.configuration!.filter_schema, question.filters)
 
       const vectors = await embedOncePerModel(needs, caller.orgId, entries, question.query)
-      const lists = await searched(needs, source, () =>
-        Promise.all(
+      const lists = await searched(needs, source, async () => {
+        await requireServableFilters(needs, source, filters)
+        return Promise.all(
           entries.map(async (entry) => ({
             group: groupOf(entry),
             hits: await rowsOf(needs, source, question.query, {
@@ -43,8 +45,8 @@ export const ask =
               limit: question.top_k,
             }),
           })),
-        ),
-      )
+        )
+      })
 
       const result = cutAnswer(mergeHits(lists, question.top_k), ANSWER_MAX_BYTES)
       trace.hits = result.count
@@ -92,6 +94,24 @@ async function embedOncePerModel(
     }),
   )
   return new Map(vectors)
+}
+
+/** A table without the column cannot match. When the column is gone from all of them, or has another type, "nothing found" would be wrong. */
+async function requireServableFilters(
+  needs: AskNeeds,
+  source: SourceRow,
+  filters: readonly ReadFilter[],
+): Promise<void> {
+  if (filters.length === 0) return
+  const queries = reach(needs, source)
+  const tables = [...new Set(entriesOf(source).map(({ table }) => table))]
+  const facts = await Promise.all(tables.map((table) => needs.facts.read(queries, table, needs.clock())))
+  for (const { column: name, type } of filters) {
+    const columns = facts.flatMap((table) => table?.columns.get(name) ?? [])
+    if (columns.length === 0 || columns.some((column) => !matchOf(type, column))) {
+      throw new DatabaseChanged('a filter fits no column any more')
+    }
+  }
 }
 
 async function rowsOf(

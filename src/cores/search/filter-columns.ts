@@ -15,6 +15,8 @@ type Match = {
 
 const UUID = /^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$/i
 const isWhole = (value: string): boolean => /^-?\d+$/.test(value)
+/** Postgres refuses what single precision would round to nothing; what it would round to infinity is refused before. */
+const isSinglePrecision = (value: string): boolean => Number(value) === 0 || Math.fround(Number(value)) !== 0
 
 const MATCHES: Record<FilterType, Record<string, Match>> = {
   string: {
@@ -31,7 +33,7 @@ const MATCHES: Record<FilterType, Record<string, Match>> = {
     int4: { array: 'int8[]', holds: isWhole },
     int8: { array: 'int8[]', holds: isWhole },
     numeric: { array: 'numeric[]' },
-    float4: { array: 'float4[]' },
+    float4: { array: 'float4[]', holds: isSinglePrecision },
     float8: { array: 'float8[]' },
   },
   boolean: { bool: { array: 'bool[]' } },

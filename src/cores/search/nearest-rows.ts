@@ -83,10 +83,9 @@ type Explained = { 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }
 const shifted = (text: string, by: number): string =>
   text.replaceAll(/\$(\d+)::/g, (_whole, n: string) => `$${Number(n) + by}::`)
 
-export const distanceOf = ({ entry, facts }: Asked): string => {
-  const column = entry.columns[0]!
-  const schema = quoted(facts.columns.get(column)?.schema ?? 'public')
-  return `${quoted(column)} operator(${schema}.${OPERATORS[entry.distance_metric]}) $1::${schema}.vector`
+export const distanceOf = ({ entry, facts }: Asked, vector = quoted(entry.columns[0]!)): string => {
+  const schema = quoted(facts.columns.get(entry.columns[0]!)?.schema ?? 'public')
+  return `${vector} operator(${schema}.${OPERATORS[entry.distance_metric]}) $1::${schema}.vector`
 }
 
 const whereOf = ({ entry }: Asked, conditions: readonly Condition[]): string =>

@@ -1,0 +1,64 @@
+/** Memory of the process over 10,000 questions: flat, once everything has been compiled and every pool is open. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { inLanes, sender } from './load.ts'
+import { file, freePort, inTemporaryFolder, residentMiB, run, untilSays } from './programs.ts'
+
+const WARM = 3_000
+const QUESTIONS = 10_000
+const STEP = 1_000
+/** MiB for each 1,000 questions: what a garbage collector moves by itself. */
+const TARGET = 1
+
+export const questionMemory = () =>
+  inTemporaryFolder(async (parent) => {
+    const folder = join(parent, 'data')
+    mkdirSync(folder)
+    const port = await freePort()
+    const program = run([file('question-memory-server.ts'), folder, String(port)])
+    try {
+      await untilSays('}\n', program)
+      const { token } = JSON.parse(/ready (.*)\n/.exec(program.output())![1]!) as { token: string }
+      const { send, close } = sender(`http://localhost:${port}/api/wf/slim/data-sources/db_bench/query`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      })
+      let next = 0
+      const ask = async () => {
+        next += 1
+        // Every other one with a filter, each another question.
+        const filters = next % 2 === 0 ? { id: [next % 2_000, (next * 7) % 2_000] } : {}
+        await send(JSON.stringify({ query: String(next), filters }))
+      }
+      await inLanes(WARM, ask)
+      const seen = [residentMiB(program)]
+      for (let step = 0; step < QUESTIONS / STEP; step++) {
+        await inLanes(STEP, ask)
+        seen.push(residentMiB(program))
+      }
+      close()
+      return report(seen)
+    } finally {
+      await program.stop()
+    }
+  })
+
+function report(seen: readonly number[]): string[] {
+  const slope = slopeOf(seen)
+  return [
+    `after ${WARM} questions   ${seen[0]!.toFixed(0)} MiB`,
+    `every ${STEP} more       ${seen
+      .slice(1)
+      .map((mebibytes) => mebibytes.toFixed(0))
+      .join(', ')} MiB`,
+    `slope                   ${slope.toFixed(2)} MiB for each ${STEP} (target ${TARGET}: ${slope <= TARGET ? 'met' : 'missed'})`,
+  ]
+}
+
+/** Of the straight line with the least squares. */
+function slopeOf(values: readonly number[]): number {
+  const middle = (values.length - 1) / 2
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  const both = values.reduce((sum, value, at) => sum + (at - middle) * (value - mean), 0)
+  return both / values.reduce((sum, _value, at) => sum + (at - middle) ** 2, 0)
+}

@@ -1,0 +1,89 @@
+/** The sample of the first start: asked as the first words say, loaded once, and only where it is wanted. */
+import { execFile } from 'node:child_process'
+import { cpSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, expect, test } from 'vitest'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { removeDatabase } from '../../src/contracts/databases.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { folderWithTemplate } from '../support/data-sources.ts'
+import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+
+const own = processes()
+afterEach(own.cleanUp)
+
+/** The line that a newcomer copies. */
+async function printedCurl({ dataFolder }: ServerProcess): Promise<string> {
+  const words = await readFile(join(dataFolder, 'first-run.txt'), 'utf8')
+  return words
+    .split('\n')
+    .find((line) => line.trim().startsWith('curl '))!
+    .trim()
+}
+
+const sourcesAt = async (server: ServerProcess, token: string) =>
+  (await server.as({ token })(listDataSources, {})).data_sources
+
+test('on an empty folder the question that is printed is answered from the handbook', async () => {
+  const server = await own.start({ env: { SVC_DATA_DIR: join(await own.newFolder(), 'data') } })
+  const curl = await printedCurl(server)
+  expect(curl).toContain('/api/wf/slim/data-sources/db_sample/query')
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `${curl} --silent --show-error`])
+  // YAML, as agents get it: the first hit is the passage on working from abroad.
+  expect(stdout).toMatch(
+    /^count: 3\nresults:\n\s*- id: work-from-abroad\n\s*title: Working from another country\n/,
+  )
+  expect(stdout).toContain('30 days a year from another country')
+  expect(await server.stop()).toMatchObject({ code: 0 })
+})
+
+test('a later start does not load it again, also when its owner has removed it', async () => {
+  const SVC_DATA_DIR = await migratedFolder(own)
+  cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
+  const env = { SVC_DATA_DIR, PORT: String(await freePort()) }
+  const first = await own.start({ env })
+  const { token } = await firstWordsIn(first)
+  const { organization } = await first.as({ token })(whoAmI, {})
+  const audit = { org_id: organization!.id }
+  const loaded = await sourcesAt(first, token)
+  expect(loaded).toMatchObject([{ source_id: 'db_sample', enabled: true, exposed: true, ready: true }])
+  const events = (await first.as({ token })(listAudit, audit)).audit
+  expect(events.filter(({ action }) => action === 'database.created')).toHaveLength(1)
+  await first.stop()
+
+  const second = await own.start({ env })
+  const call = second.as({ token })
+  expect(await sourcesAt(second, token)).toEqual(loaded)
+  expect((await call(listAudit, audit)).audit).toHaveLength(events.length)
+  const { results } = await call(queryDataSource, {
+    source_id: 'db_sample',
+    query: 'a tent for one',
+    target: 'products',
+    top_k: 1,
+  })
+  expect(results).toMatchObject([{ id: 'T-201' }])
+  await call(removeDatabase, { name: 'sample', confirm: 'sample' })
+  await second.stop()
+
+  const third = await own.start({ env })
+  expect(await sourcesAt(third, token)).toEqual([])
+})
+
+test.each([
+  { how: '--empty', start: { args: ['--empty'] }, name: 'My organization' },
+  { how: 'SVC_ORG', start: { env: { SVC_ORG: 'Work' } }, name: 'Work' },
+])('with $how there is none, and none comes later', async ({ start, name }) => {
+  const env = { SVC_DATA_DIR: await migratedFolder(own), PORT: String(await freePort()), ...start.env }
+  const first = await own.start({ ...start, env })
+  const { token } = await firstWordsIn(first)
+  expect(await printedCurl(first)).toMatch(/\/api\/v1\/me$/)
+  expect(await first.as({ token })(whoAmI, {})).toMatchObject({ organization: { name } })
+  expect(await sourcesAt(first, token)).toEqual([])
+  await first.stop()
+  const { SVC_DATA_DIR, PORT } = env
+  const second = await own.start({ env: { SVC_DATA_DIR, PORT } })
+  expect(await sourcesAt(second, token)).toEqual([])
+})

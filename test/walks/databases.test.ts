@@ -1,0 +1,365 @@
+/** Managed databases: made, reached with the string that is shown, attached, removed; each apart from every other. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { dataSources } from '../../db/schema.ts'
+import {
+  describeDataSource,
+  listDataSources,
+  queryDataSource,
+  saveSearchConfiguration,
+  setDataSourceState,
+  setExposure,
+  showDataSource,
+} from '../../src/contracts/data-sources.ts'
+import {
+  attachDatabase,
+  createDatabase,
+  removeDatabase,
+  showConnection,
+} from '../../src/contracts/databases.ts'
+import { DATABASES_MAX } from '../../src/contracts/limits.ts'
+import { actorOf, signActor } from '../support/actor.ts'
+import {
+  atAddress,
+  configurationOf,
+  entry,
+  inDatabase,
+  insertSource,
+  managedDatabases,
+  startWithDatabases,
+  type SystemWithDatabases,
+} from '../support/data-sources.ts'
+import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+
+let system: SystemWithDatabases
+let org: Org
+let other: Org
+let developer: Person
+
+beforeAll(async () => {
+  system = await startWithDatabases({ ATTACH_ALLOWED: '127.0.0.1' })
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+  developer = await makeMember(system, org, 'developer')
+})
+
+afterAll(() => system.stop())
+
+const kind = () => (managedDatabases() === 'embedded' ? 'embedded' : 'postgres')
+
+describe('making one', () => {
+  test('gives a database that nobody can ask yet', async () => {
+    const made = await developer.call(createDatabase, {
+      name: 'crm',
+      title: 'The CRM',
+      description: 'People.',
+    })
+    expect(made).toEqual({
+      id: expect.stringMatching(/^ds_/) as string,
+      source_id: 'db_crm',
+      name: 'The CRM',
+      description: 'People.',
+      kind: kind(),
+      ready: true,
+      enabled: false,
+      exposed: false,
+      minimum_role: 'viewer',
+      connection_config: null,
+      filter_schema: {},
+      configured_at: null,
+      created_at: expect.any(String) as string,
+    })
+    for (const source_id of [made.id, 'db_crm']) {
+      expect(await developer.call(showDataSource, { source_id })).toEqual(made)
+    }
+    expect((await developer.call(listDataSources, {})).data_sources).toEqual([made])
+    await expect(org.owner.call(queryDataSource, { source_id: 'db_crm', query: 'x' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+
+  test('a name is given once in an organization, also to ten who ask at the same time', async () => {
+    await expect(developer.call(createDatabase, { name: 'crm' })).rejects.toMatchObject({ code: 'CONFLICT' })
+    // The same name next door is another database.
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 10 }, () => other.owner.call(createDatabase, { name: 'crm' })),
+    )
+    expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const attempt of attempts) {
+      if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ code: 'CONFLICT' })
+    }
+  })
+
+  test.each([
+    '',
+    'Upper',
+    '1st',
+    '_x',
+    'a-b',
+    'a b',
+    'a.b',
+    'ä',
+    'a;drop',
+    `a"b`,
+    "a'b",
+    'a\n',
+    '../x',
+    'x'.repeat(42),
+  ])('no database is named %j', async (name) => {
+    await expect(developer.call(createDatabase, { name })).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+  })
+
+  test('an organization has room for two hundred', async () => {
+    const full = await makeOrganization(system)
+    for (let n = 0; n < DATABASES_MAX; n++) await insertSource(system, full, { name: `row_${n}` })
+    await expect(full.owner.call(createDatabase, { name: 'more' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
+  })
+
+  test('one that is being made is not touched; one whose maker died is finished by whoever asks again', async () => {
+    const mine = and(eq(dataSources.orgId, org.id), eq(dataSources.name, 'crm'))
+    const preparing = (seconds: number) =>
+      system.db
+        .update(dataSources)
+        .set({ preparingUntil: new Date(system.clock.now().getTime() + seconds * 1000) })
+        .where(mine)
+    await preparing(60)
+    expect((await developer.call(showDataSource, { source_id: 'db_crm' })).ready).toBe(false)
+    const conflict = { code: 'CONFLICT' }
+    await expect(developer.call(createDatabase, { name: 'crm' })).rejects.toMatchObject(conflict)
+    await expect(developer.call(showConnection, { name: 'crm' })).rejects.toMatchObject(conflict)
+    const on = { source_id: 'db_crm', enabled: true }
+    await expect(org.owner.call(setDataSourceState, on)).rejects.toMatchObject(conflict)
+    await preparing(-1)
+    expect((await developer.call(createDatabase, { name: 'crm' })).ready).toBe(true)
+  })
+})
+
+describe('the connection string', () => {
+  test('is one that a driver takes: tables, vectors, transactions', async () => {
+    const { url, host, port, user, password, database } = await developer.call(showConnection, {
+      name: 'crm',
+    })
+    const parsed = new URL(url)
+    expect([parsed.hostname, Number(parsed.port), parsed.username]).toEqual([host, port, user])
+    expect([decodeURIComponent(parsed.password), parsed.pathname]).toEqual([password, `/${database}`])
+    const rows = await atAddress(url, async (sql) => {
+      await sql`create table people (id int primary key, name text, embedding vector(3))`
+      await sql.begin(async (tx) => {
+        await tx`insert into people values (1, ${'Ada'}, ${'[1,0,0]'}), (2, ${"O'Neil"}, ${'[0,1,0]'})`
+      })
+      return sql`select name from people order by embedding <-> '[0,1,0]' limit 1`
+    })
+    expect([...rows]).toEqual([{ name: "O'Neil" }])
+  })
+
+  test.each(['viewer', 'member'] as const)('is not for a %s', async (role) => {
+    const { call } = await makeMember(system, org, role)
+    await expect(call(showConnection, { name: 'crm' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(call(createDatabase, { name: 'mine' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(call(listDataSources, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  test('is shown to an unscoped token, never to one with scopes and never to an agent', async () => {
+    const unscoped = await makeApiToken(system, org, developer)
+    expect((await unscoped.call(showConnection, { name: 'crm' })).name).toBe('crm')
+    const scoped = await makeApiToken(system, org, org.owner, { scopes: ['data:read'] })
+    const agent = system.as({ token: await signActor(system, actorOf(org, developer, unscoped.id)) })
+    for (const call of [scoped.call, agent]) {
+      for (const attempt of [
+        () => call(showConnection, { name: 'crm' }),
+        () => call(createDatabase, { name: 'agents' }),
+        () => call(removeDatabase, { name: 'crm', confirm: 'crm' }),
+        () => call(setExposure, { source_id: 'db_crm', exposed: true }),
+        () => call(saveSearchConfiguration, { source_id: 'db_crm', ...configurationOf([]) }),
+      ]) {
+        await expect(attempt()).rejects.toMatchObject({ code: 'FORBIDDEN' })
+      }
+    }
+  })
+
+  test('opens one database and no other', async () => {
+    const [mine, theirs] = await Promise.all(
+      [org, other].map(({ owner }) => owner.call(showConnection, { name: 'crm' })),
+    )
+    expect(mine!.database).not.toBe(theirs!.database)
+    expect(mine!.password).not.toBe(theirs!.password)
+    const logins = [
+      { user: mine!.user, password: mine!.password, database: theirs!.database },
+      { user: theirs!.user, password: theirs!.password, database: mine!.database },
+      { user: mine!.user, password: theirs!.password, database: mine!.database },
+      { user: theirs!.user, password: mine!.password, database: theirs!.database },
+      { user: mine!.user, password: mine!.password, database: 'postgres' },
+      { user: 'postgres', password: mine!.password, database: 'postgres' },
+      { user: mine!.user, password: '', database: mine!.database },
+    ]
+    for (const { user, password, database } of logins) {
+      const url = `postgres://${user}:${encodeURIComponent(password)}@${mine!.host}:${mine!.port}/${database}`
+      await expect(atAddress(url, (sql) => sql`select 1`)).rejects.toMatchObject({
+        code: expect.stringMatching(/^(28\w{3}|42501|3D000|SASL\w*)$/) as string,
+      })
+    }
+    expect(await inDatabase(other, 'crm', (sql) => sql`select to_regclass('people') as t`)).toMatchObject([
+      { t: null },
+    ])
+  })
+})
+
+test('next door sees, reads, changes and removes nothing of it', async () => {
+  const { id } = await developer.call(showDataSource, { source_id: 'db_crm' })
+  await developer.call(describeDataSource, { source_id: id, name: 'Customers' })
+  const hers = await makeOrganization(system)
+  const { call } = hers.owner
+  expect((await call(listDataSources, {})).data_sources).toEqual([])
+  for (const source_id of [id, 'db_crm']) {
+    for (const attempt of [
+      () => call(showDataSource, { source_id }),
+      () => call(describeDataSource, { source_id, name: 'Mine' }),
+      () => call(setDataSourceState, { source_id, enabled: true }),
+      () => call(setExposure, { source_id, exposed: true }),
+      () => call(saveSearchConfiguration, { source_id, ...configurationOf([]) }),
+      () => call(queryDataSource, { source_id, query: 'x' }),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+  }
+  await expect(call(showConnection, { name: 'crm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(call(removeDatabase, { name: 'crm', confirm: 'crm' })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  })
+  expect(await developer.call(showDataSource, { source_id: id })).toMatchObject({
+    name: 'Customers',
+    enabled: false,
+  })
+})
+
+describe('attaching', () => {
+  /** Another installation, whose databases are to us what any Postgres is. */
+  let elsewhere: SystemWithDatabases
+  let theirs: Org
+  let url = ''
+
+  beforeAll(async () => {
+    elsewhere = await startWithDatabases({ MANAGED_DATABASE_URL: 'embedded' })
+    theirs = await makeOrganization(elsewhere)
+    await theirs.owner.call(createDatabase, { name: 'erp' })
+    url = (await theirs.owner.call(showConnection, { name: 'erp' })).url
+    await atAddress(url, (sql) =>
+      sql.unsafe(`create table orders (id int, title text, embedding vector(3));
+        insert into orders values (1, 'one', '[1,0,0]')`),
+    )
+  })
+  afterAll(() => elsewhere.stop())
+
+  const attach = (address: string, who: Person = org.owner) =>
+    who.call(attachDatabase, { name: 'erp', url: address })
+
+  test('is for owners and admins', async () => {
+    await expect(attach(url, developer)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+
+  test('takes no address outside the operator’s list, and dials none', async () => {
+    for (const host of [
+      '127.0.0.2',
+      'localhost.',
+      '10.0.0.1',
+      '169.254.169.254',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '2130706433',
+    ]) {
+      const attempt = attach(url.replace('127.0.0.1', host))
+      await expect(attempt).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    }
+    const closed = theirs.owner.call(attachDatabase, { name: 'own', url })
+    await expect(closed).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: 'Databases at this address may not be attached',
+    })
+  })
+
+  test('takes no database of our own servers', async () => {
+    const { url: own } = await org.owner.call(showConnection, { name: 'crm' })
+    await expect(attach(own)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+  })
+
+  test('says nothing that the other server said, and keeps nothing of what failed', async () => {
+    const wrong = new URL(url)
+    wrong.password = 'sesame-sesame'
+    for (const address of [
+      wrong.href,
+      url.replace(/:\d+\//, ':1/'),
+      `${url}?options=-c%20x%3Dy`,
+      'postgres:///x',
+      'http://127.0.0.1/',
+    ]) {
+      const refused = await attach(address).catch((error: unknown) => error)
+      expect(refused).toMatchObject({ code: 'INVALID_REQUEST' })
+      expect(JSON.stringify(refused)).not.toMatch(/sesame|ECONN|password authentication/)
+    }
+    await expect(org.owner.call(showDataSource, { source_id: 'db_erp' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+
+  test('lets it be asked, never shows its connection again, and lets it go whole', async () => {
+    const { source_id, kind: attachedKind } = await attach(url)
+    expect(attachedKind).toBe('attached')
+    await expect(attach(url)).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(org.owner.call(showConnection, { name: 'erp' })).rejects.toMatchObject({ code: 'CONFLICT' })
+    const secret = decodeURIComponent(new URL(url).password)
+    expect(JSON.stringify(await org.owner.call(showDataSource, { source_id }))).not.toContain(secret)
+
+    await org.owner.call(saveSearchConfiguration, { source_id, ...configurationOf([entry('orders')]) })
+    await org.owner.call(setDataSourceState, { source_id, enabled: true })
+    await org.owner.call(setExposure, { source_id, exposed: true })
+    const { results } = await org.owner.call(queryDataSource, { source_id, query: 'x' })
+    expect(results).toMatchObject([{ id: '1', title: 'one' }])
+
+    await org.owner.call(removeDatabase, { name: 'erp', confirm: 'erp' })
+    await expect(org.owner.call(showDataSource, { source_id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect(await atAddress(url, (sql) => sql`select id from orders`)).toMatchObject([{ id: 1 }])
+  })
+})
+
+describe('removing', () => {
+  test('is for owners and admins who say the name twice', async () => {
+    const twice = { name: 'crm', confirm: 'crm' }
+    await expect(developer.call(removeDatabase, twice)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(org.owner.call(removeDatabase, { ...twice, confirm: 'CRM' })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    })
+    expect(await inDatabase(org, 'crm', (sql) => sql`select count(*)::int as n from people`)).toMatchObject([
+      { n: 2 },
+    ])
+  })
+
+  test('takes everything with it, and ends who is connected; the same name then begins empty', async () => {
+    const { url, database } = await developer.call(showConnection, { name: 'crm' })
+    await atAddress(url, async (sql) => {
+      await sql`select 1`
+      await org.owner.call(removeDatabase, { name: 'crm', confirm: 'crm' })
+      await expect(sql`select 1`).rejects.toThrow()
+    })
+    await expect(org.owner.call(removeDatabase, { name: 'crm', confirm: 'crm' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    await expect(developer.call(showConnection, { name: 'crm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(atAddress(url, (sql) => sql`select 1`)).rejects.toThrow()
+    if (kind() === 'embedded') {
+      expect(await readdir(join(system.dataFolder, 'databases'))).not.toContain(database)
+    }
+    await developer.call(createDatabase, { name: 'crm' })
+    expect(await inDatabase(org, 'crm', (sql) => sql`select to_regclass('people') as t`)).toMatchObject([
+      { t: null },
+    ])
+    await expect(atAddress(url, (sql) => sql`select 1`)).rejects.toThrow()
+  })
+})
+
+test('no password and no address of a database stands in the log, and nothing was an error of ours', () => {
+  expect(system.logLines.filter((line) => /postgres:\/\/|sesame/.test(line))).toEqual([])
+  expect(system.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([])
+})
