@@ -1,7 +1,7 @@
 /** Where the table of 100,000 rows lies: made at the first run, which takes minutes, and there at once from then on. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { rename } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import postgres from 'postgres'
 import { lockDataFolder } from '../db/data-folder-lock.ts'
 import { holdsDatabase, inPartialFolder } from '../db/embedded.ts'
@@ -64,10 +64,12 @@ export async function on100kInPostgres(url: string): Promise<Login> {
   return { host: hostname, port: Number(port || 5432), ssl: 'disable', user: NAME, database: NAME, password }
 }
 
-/** The folder of one embedded database, for one process at a time. */
-export async function on100kEmbedded(): Promise<{ folder: string; release: () => void }> {
+/** A data folder that holds nothing but this database, for one process at a time. */
+export async function on100kEmbedded(): Promise<{ dataFolder: string; release: () => void }> {
   const { release } = lockDataFolder(CACHE)
-  const folder = join(CACHE, NAME)
+  const folder = join(CACHE, 'databases', NAME)
+  // What the run before left of its own.
+  await rm(join(CACHE, 'db'), { recursive: true, force: true })
   if (!(await holdsDatabase(folder))) {
     say('Making the table of 100,000 rows in an embedded database; it is kept')
     await inPartialFolder(folder, async (partial) => {
@@ -75,7 +77,7 @@ export async function on100kEmbedded(): Promise<{ folder: string; release: () =>
       await rename(join(partial, NAME), folder)
     })
   }
-  return { folder, release }
+  return { dataFolder: CACHE, release }
 }
 
 async function fillEmbedded(folder: string): Promise<void> {

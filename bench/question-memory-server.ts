@@ -35,6 +35,6 @@ await makeSource(ours, 'bench', configuration, async (sql) => {
   await sql.unsafe('analyze notes')
 })
 const listening = await listen(ours.system)
-console.log(`ready ${JSON.stringify({ token: ours.token })}`)
+console.log(`token ${ours.token}\nready`)
 
 process.once('SIGTERM', () => void listening.stop().then(() => ours.stop()))

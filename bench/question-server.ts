@@ -59,7 +59,7 @@ const server = serve({
   hostname: '127.0.0.1',
   overrideGlobalObjects: false,
 })
-console.log(`ready ${JSON.stringify({ token: ours.token })}`)
+console.log(`token ${ours.token}\nready`)
 
 process.once('SIGTERM', () => {
   void (async () => {

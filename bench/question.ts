@@ -34,8 +34,8 @@ const measure = (engine: Engine) =>
     const env = engine.kind === 'postgres' ? { TEST_PGVECTOR_URL: engine.url } : {}
     const program = run([file('question-server.ts'), JSON.stringify(settings)], env)
     try {
-      await untilSays('}\n', program)
-      const { token } = JSON.parse(/ready (.*)\n/.exec(program.output())![1]!) as { token: string }
+      await untilSays('\nready\n', program)
+      const token = /token (\w+)/.exec(program.output())![1]!
       return [
         ...(await compare(engine, program, settings, token, false)),
         ...(await compare(engine, program, settings, token, true)),

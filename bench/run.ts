@@ -3,6 +3,10 @@ import { coldStart } from './cold-start.ts'
 import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
 import { memory } from './memory.ts'
+import { question } from './question.ts'
+import { questionMemory } from './question-memory.ts'
+import { recall } from './recall.ts'
+import { scifact } from './scifact.ts'
 
 const BENCHES: Record<string, () => Promise<string[]>> = {
   gateway,
@@ -10,6 +14,10 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   'mcp-call': mcpCall,
   'cold-start': coldStart,
   memory,
+  question,
+  'question-memory': questionMemory,
+  recall,
+  scifact,
 }
 
 const asked = process.argv.slice(2)

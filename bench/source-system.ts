@@ -6,7 +6,7 @@ import type { Login } from '../db/managed/place.ts'
 import { scramVerifier } from '../db/wire/scram.ts'
 import { caller, type Call } from '../src/client/call.ts'
 import { readConfig } from '../src/config.ts'
-import { createDatabase, showConnection } from '../src/contracts/databases.ts'
+import { showConnection } from '../src/contracts/databases.ts'
 import {
   saveSearchConfiguration,
   setDataSourceState,
@@ -15,7 +15,7 @@ import {
 } from '../src/contracts/data-sources.ts'
 import { makeId } from '../src/contracts/ids.ts'
 import type { Caller } from '../src/contracts/operation.ts'
-import { findSource, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
+import { findSource, makeDatabase, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
 import { placeOf } from '../src/cores/databases/source-rows.ts'
 import type { EmbeddingModels } from '../src/cores/search/index.ts'
 import { firstRun } from '../src/first-run.ts'
@@ -121,14 +121,15 @@ export async function adopt(
   return (await findSource(needs.db, orgId, sourceIdOf('bench')))!
 }
 
-/** Made, filled by its own connection string, configured and exposed, by the operations that people use. */
+/** Made, filled by its own connection string, configured and exposed, as people do it. */
 export async function makeSource(
-  { call }: SourceSystem,
+  { call, needs, owner }: SourceSystem,
   name: string,
   configuration: SearchConfiguration,
   fill: (sql: postgres.Sql) => Promise<void>,
 ): Promise<void> {
-  await call(createDatabase, { name })
+  // Not through HTTP: on a busy machine the first one takes longer than the patience of a request.
+  await makeDatabase(needs)(owner, { name })
   const { url } = await call(showConnection, { name })
   const sql = postgres(url, { max: 1, fetch_types: false, onnotice() {} })
   try {

@@ -1,7 +1,5 @@
 /** An installation whose one data source is the table of 100,000 rows, on either engine throughout. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import postgres from 'postgres'
 import type { SourceRow } from '../src/cores/databases/index.ts'
 import { databaseUrl, NAME, on100kEmbedded, on100kInPostgres } from './keep-100k.ts'
@@ -20,7 +18,7 @@ export async function startOn100k(
 ): Promise<On100k> {
   const vectors = questionVectors(questions)
   const models = knownVectors(MODEL, DIMENSIONS, (question) => vectors[Number(question)])
-  const place = engine.kind === 'embedded' ? await embeddedPlace(folder) : await serverPlace(engine.url)
+  const place = engine.kind === 'embedded' ? await embeddedPlace() : await serverPlace(engine.url)
   const ours = await startSourceSystem({ SVC_DATA_DIR: folder, ...place.env, ...env }, models)
   const source = await adopt(ours, engine.kind, { database: NAME, password: place.password }, CONFIGURATION)
   return {
@@ -36,11 +34,13 @@ export async function startOn100k(
 
 type Place = { env: Record<string, string>; password: string; leave: () => Promise<void> | void }
 
-async function embeddedPlace(folder: string): Promise<Place> {
-  const kept = await on100kEmbedded()
-  mkdirSync(join(folder, 'databases'), { recursive: true })
-  symlinkSync(kept.folder, join(folder, 'databases', NAME))
-  return { env: {}, password: randomBytes(16).toString('hex'), leave: kept.release }
+async function embeddedPlace(): Promise<Place> {
+  const { dataFolder, release } = await on100kEmbedded()
+  return {
+    env: { SVC_DATA_DIR: dataFolder },
+    password: randomBytes(16).toString('hex'),
+    leave: release,
+  }
 }
 
 async function serverPlace(url: string): Promise<Place> {

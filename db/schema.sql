@@ -20,7 +20,7 @@ CREATE TABLE activity (
   request_id text NOT NULL,
   CONSTRAINT activity_org_id_id_pk PRIMARY KEY (org_id, id)
 );
-CREATE INDEX activity_by_source ON public.activity USING btree (org_id, source_id, id);
+CREATE INDEX activity_by_name ON public.activity USING btree (org_id, name, id);
 CREATE INDEX activity_by_type ON public.activity USING btree (org_id, type, id);
 CREATE INDEX activity_by_user ON public.activity USING btree (org_id, user_id, id);
 

@@ -162,10 +162,13 @@ export function embeddedPlace({ dataFolder, host, port, db, saltKey, warn }: Emb
         idleSeconds: 1,
         parameters: {},
       })
-      await pool
-        .query('select 1')
-        .catch(unreachable)
-        .finally(() => pool.end())
+      try {
+        await pool.query('select 1')
+      } catch (error) {
+        unreachable(error)
+      } finally {
+        await pool.end()
+      }
     },
     async remove(name) {
       const here = await ownInTime()

@@ -53,6 +53,6 @@ CREATE TABLE "question_counts" (
 ALTER TABLE "platform_access_grants" ADD COLUMN "sources" text[];--> statement-breakpoint
 CREATE INDEX "activity_by_type" ON "activity" USING btree ("org_id","type","id");--> statement-breakpoint
 CREATE INDEX "activity_by_user" ON "activity" USING btree ("org_id","user_id","id");--> statement-breakpoint
-CREATE INDEX "activity_by_source" ON "activity" USING btree ("org_id","source_id","id");--> statement-breakpoint
+CREATE INDEX "activity_by_name" ON "activity" USING btree ("org_id","name","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "data_sources_by_name" ON "data_sources" USING btree ("org_id","name");--> statement-breakpoint
 CREATE UNIQUE INDEX "data_sources_by_physical_name" ON "data_sources" USING btree ("physical_name");

@@ -79,6 +79,6 @@ export const activity = pgTable(
     primaryKey({ columns: [t.orgId, t.id] }),
     index('activity_by_type').on(t.orgId, t.type, t.id),
     index('activity_by_user').on(t.orgId, t.userId, t.id),
-    index('activity_by_source').on(t.orgId, t.sourceId, t.id),
+    index('activity_by_name').on(t.orgId, t.name, t.id),
   ],
 )

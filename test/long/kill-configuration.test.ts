@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type * as z from 'zod'
+import type { Call } from '../../src/client/call.ts'
 import {
   queryDataSource,
   SearchConfiguration,
@@ -21,6 +23,8 @@ const ROUNDS = 8
 /** Further rounds as long as there is time. */
 const MORE_ROUNDS = 8
 const BUDGET_MS = 120_000
+/** For the rounds that must be, on a machine that is busy with something else. */
+const PATIENCE_MS = 10 * 60_000
 
 const own = processes()
 let endpoint: EmbeddingEndpoint
@@ -62,48 +66,55 @@ const documentOf = (number: number) =>
 /** In the order of letters: scores of two metrics are not compared. */
 const foundBy = (number: number) => (number % 2 === 0 ? ['far', 'near'] : ['Far', 'Near', 'letter'])
 
-test('killed while configurations are saved, the next start has the last one confirmed or the one under way, whole, and answers by it', async () => {
-  const began = performance.now()
-  const SVC_DATA_DIR = await migratedFolder(own)
-  cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
-  const env = {
-    SVC_DATA_DIR,
-    PORT: String(await freePort()),
-    SVC_ORG: 'Kill',
-    EMBEDDING_MODELS: endpoint.setting,
-    QUESTIONS_PER_MINUTE: '1000',
-  }
-  let server = await own.start({ env })
-  const { token } = await firstWordsIn(server)
-  await prepare(server, token)
+test(
+  'killed while configurations are saved, the next start has the last one confirmed or the one under way, whole, and answers by it',
+  async () => {
+    const began = performance.now()
+    const SVC_DATA_DIR = await migratedFolder(own)
+    cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
+    const env = {
+      SVC_DATA_DIR,
+      PORT: String(await freePort()),
+      SVC_ORG: 'Kill',
+      EMBEDDING_MODELS: endpoint.setting,
+      QUESTIONS_PER_MINUTE: '1000',
+    }
+    let server = await own.start({ env })
+    const { token } = await firstWordsIn(server)
+    await prepare(server, token)
 
-  let last = 0
-  const found: string[] = []
-  for (let round = 0; round < ROUNDS + MORE_ROUNDS; round++) {
-    if (round >= ROUNDS && performance.now() - began > BUDGET_MS) break
-    const saves = keepSaving(server, token, last + 1)
-    await saves.until(1 + Math.floor(Math.random() * 4))
-    await sleep(Math.random() * 80)
-    expect(await server.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
-    const { confirmed, begun, refusals } = await saves.ended
-    expect(refusals).toEqual([])
+    let last = 0
+    const found: string[] = []
+    for (let round = 0; round < ROUNDS + MORE_ROUNDS; round++) {
+      if (round >= ROUNDS && performance.now() - began > BUDGET_MS) break
+      const saves = keepSaving(server, token, last + 1)
+      await saves.until(1 + Math.floor(Math.random() * 4))
+      await sleep(Math.random() * 80)
+      expect(await server.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
+      const { confirmed, begun, refusals } = await saves.ended
+      expect(refusals).toEqual([])
 
-    server = await own.start({ env })
-    const call = server.as({ token })
-    const { connection_config, filter_schema } = await call(showDataSource, SOURCE)
-    const possible = [...new Set([confirmed, begun])]
-    const which = possible.find((number) =>
-      isDeepStrictEqual({ connection_config, filter_schema }, SearchConfiguration.parse(documentOf(number))),
-    )
-    expect(which, JSON.stringify({ possible, connection_config, filter_schema })).toBeDefined()
-    found.push(which === confirmed ? 'the last confirmed' : 'the one under way')
-    const { results } = await call(queryDataSource, { ...SOURCE, query: 'What is near?' }).catch((e) => { console.log('DEBUG', JSON.stringify(server.logLines(), null, 1), server.stderr()); throw e })
-    expect(results.map(({ id }) => id).toSorted()).toEqual(foundBy(which!))
-    last = begun
-  }
-  console.log(`Killed ${found.length} times while saving; found afterwards: ${found.join(', ')}`)
-  expect(found.length).toBeGreaterThanOrEqual(ROUNDS)
-})
+      server = await own.start({ env })
+      const call = server.as({ token })
+      const { connection_config, filter_schema } = await call(showDataSource, SOURCE)
+      const possible = [...new Set([confirmed, begun])]
+      const which = possible.find((number) =>
+        isDeepStrictEqual(
+          { connection_config, filter_schema },
+          SearchConfiguration.parse(documentOf(number)),
+        ),
+      )
+      expect(which, JSON.stringify({ possible, connection_config, filter_schema })).toBeDefined()
+      found.push(which === confirmed ? 'the last confirmed' : 'the one under way')
+      const results = await askUntilOpen(call)
+      expect(results.map(({ id }) => id).toSorted()).toEqual(foundBy(which!))
+      last = begun
+    }
+    console.log(`Killed ${found.length} times while saving; found afterwards: ${found.join(', ')}`)
+    expect(found.length).toBeGreaterThanOrEqual(ROUNDS)
+  },
+  PATIENCE_MS,
+)
 
 async function prepare(server: ServerProcess, token: string): Promise<void> {
   const call = server.as({ token })
@@ -115,35 +126,48 @@ async function prepare(server: ServerProcess, token: string): Promise<void> {
   await call(setExposure, { ...SOURCE, exposed: true, minimum_role: 'viewer' })
 }
 
+/** A database whose process was killed is put in order when it is next opened, and that may take longer than a question. */
+async function askUntilOpen(call: Call): Promise<z.output<typeof queryDataSource.output>['results']> {
+  const patience = performance.now() + 60_000
+  for (;;) {
+    try {
+      return (await call(queryDataSource, { ...SOURCE, query: 'What is near?' })).results
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code !== 'TIMEOUT' || performance.now() > patience) throw error
+    }
+  }
+}
+
 /** One after the other, beginning with this number, until nobody answers any more. */
 function keepSaving(server: ServerProcess, token: string, first: number) {
-  let [begun, confirmed] = [first - 1, first - 1]
-  const refusals: string[] = []
+  const state = { begun: first - 1, confirmed: first - 1, over: false, refusals: [] as string[] }
   const save = async (): Promise<boolean> => {
-    begun += 1
+    state.begun += 1
     const response = await server
       .fetch(`/api/wf/data-sources/${SOURCE.source_id}`, {
         method: 'PUT',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify(documentOf(begun)),
+        body: JSON.stringify(documentOf(state.begun)),
       })
       .catch(() => undefined)
     // The answer may be cut off after its first line: then nothing was confirmed.
     const body = await response?.text().catch(() => undefined)
     if (!response || body === undefined) return false
-    if (response.status === 200) confirmed = begun
-    else refusals.push(`${response.status} ${body}`)
+    if (response.status === 200) state.confirmed = state.begun
+    else state.refusals.push(`${response.status} ${body}`)
     return response.status === 200
   }
   const ended = (async () => {
     while (await save());
-    return { begun, confirmed, refusals }
+    state.over = true
+    return state
   })()
   return {
     ended,
     /** So many are confirmed, or there will be no more. */
     async until(many: number) {
-      while (confirmed < first - 1 + many && refusals.length === 0) await Promise.race([ended, sleep(5)])
+      while (!state.over && state.confirmed < first - 1 + many) await sleep(5)
     },
   }
 }

@@ -1,8 +1,9 @@
 /** The whole program in one process on the embedded database: first words, chores, refusals, stops and crashes. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { copyFile, readdir, writeFile } from 'node:fs/promises'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
@@ -135,6 +136,18 @@ test('damaged secrets end the start with a sentence, not with a process that han
   expect(stderr).toMatch(
     /secrets.json does not hold the four secrets any more\. Restore it from a copy: .*\n$/,
   )
+})
+
+test('a taken port of the managed databases ends the start with a sentence, before anybody is let in', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  onTestFinished(() => void taken.close())
+  const { port } = taken.address() as AddressInfo
+  const env = { ...(await newInstallation()), MANAGED_DATABASE_PORT: String(port) }
+  expect(await own.run({ env })).toMatchObject({
+    code: 1,
+    stderr: `Port ${port} is in use. Stop the other program, or set MANAGED_DATABASE_PORT.\n`,
+  })
 })
 
 test('a collector of traces that is away costs neither answers nor a good stop', async () => {

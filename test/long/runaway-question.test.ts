@@ -63,7 +63,7 @@ test('a question that never ends is ended with 504, while everybody else is serv
     call(queryDataSource, { source_id: id, query: 'Near?', target })
 
   const began = performance.now()
-  let over = false
+  const progress = { over: false }
   const runaway = server
     .fetch(`/api/wf/slim/data-sources/${source_id}/query`, {
       method: 'POST',
@@ -74,11 +74,11 @@ test('a question that never ends is ended with 504, while everybody else is serv
       },
       body: JSON.stringify({ query: 'Is there an end?', target: 'endless' }),
     })
-    .finally(() => (over = true))
+    .finally(() => (progress.over = true))
 
   // Everybody else, for as long as it runs.
   let served = 0
-  while (!over) {
+  while (!progress.over) {
     await call(whoAmI, {})
     expect((await asked(neighbour, 'notes')).results.map(({ id }) => id)).toEqual(['near', 'far'])
     served += 1

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { listDataSources, queryDataSource, QueryResult } from '../../src/contracts/data-sources.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { folderWithTemplate } from '../support/data-sources.ts'
@@ -32,11 +32,19 @@ test('on an empty folder the question that is printed is answered from the handb
   const curl = await printedCurl(server)
   expect(curl).toContain('/api/wf/slim/data-sources/db_sample/query')
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `${curl} --silent --show-error`])
-  // YAML, as agents get it: the first hit is the passage on working from abroad.
-  expect(stdout).toMatch(
-    /^count: 3\nresults:\n\s*- id: work-from-abroad\n\s*title: Working from another country\n/,
-  )
-  expect(stdout).toContain('30 days a year from another country')
+  const answer = QueryResult.parse(JSON.parse(stdout))
+  expect(answer).toMatchObject({
+    count: 3,
+    results: [
+      {
+        id: 'work-from-abroad',
+        title: 'Working from another country',
+        metadata: { text: expect.stringContaining('30 days a year from another country') as string },
+      },
+      {},
+      {},
+    ],
+  })
   expect(await server.stop()).toMatchObject({ code: 0 })
 })
 

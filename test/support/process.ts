@@ -16,8 +16,8 @@ import { copySnapshot } from './database.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCHER = join(ROOT, 'bin', 'server')
 
-/** The first start of an embedded database takes seconds, and other tests use the machine at the same time. */
-const READY_MS = 60_000
+/** A first start makes two embedded databases and the sample: seconds, or minutes where others use the machine as well. */
+const READY_MS = 150_000
 
 export type Env = Record<string, string>
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }

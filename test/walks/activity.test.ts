@@ -63,7 +63,7 @@ const read = async (who: Pick<Person, 'call'>, filter: object = {}) =>
   (await who.call(listActivity, { type: 'data_source', ...filter })).activity
 const quietly = (attempt: Promise<unknown>) => attempt.catch(() => undefined)
 
-const post = (token: string, path: string, init: RequestInit = {}) =>
+const post = (token: string, path: string, init: { body?: string; headers?: Record<string, string> } = {}) =>
   system.fetch(`/api/wf/slim/data-sources/${path}`, {
     method: 'POST',
     body: '{"query":"x"}',

@@ -41,12 +41,16 @@ afterAll(() => system.stop())
 
 const exposed = { enabled: true, exposed: true }
 
+type Who = CallAs & { headers?: Record<string, string> }
+const asking = (who: Who, source_id: string) =>
+  answerTo(system, who, queryDataSource, { source_id, query: 'x' })
+const fetching = (who: Who, source_id: string) => answerTo(system, who, fetchHit, { source_id, handle: 'x' })
+
 /** What somebody sees of a source, and hears when they ask it. Nothing here is configured: whoever is let in hears that. */
 async function access({ sourceId }: Source, who: CallAs): Promise<string> {
   const { data_sources } = await system.as(who)(listAskableSources, {})
   const isListed = data_sources.some(({ id }) => id === sourceId)
-  const asked = await answerTo(system, who, queryDataSource, { source_id: sourceId, query: 'x' })
-  const fetched = await answerTo(system, who, fetchHit, { source_id: sourceId, handle: 'x' })
+  const [asked, fetched] = [await asking(who, sourceId), await fetching(who, sourceId)]
   const said = asked.text.includes('NO_SEMANTIC_SEARCH') ? 'may ask' : String(asked.status)
   // A handle nobody gave out is the first thing that is wrong with a fetch that is let in.
   expect(fetched.status).toBe(said === 'may ask' ? 400 : asked.status)
@@ -132,17 +136,10 @@ describe('an agent with chosen sources', () => {
       (await insertSource(system, await makeOrganization(system), exposed)).id,
     ]
     for (const accept of ['application/json', 'application/yaml', '*/*']) {
-      for (const operation of [queryDataSource, fetchHit] as const) {
-        const input = operation === queryDataSource ? { query: 'x' } : { handle: 'x' }
+      for (const ask of [asking, fetching]) {
         const answers = new Set<string>()
         for (const source_id of ids) {
-          const as = { ...(await who()), headers: { accept } }
-          const { status, headers, text } = await answerTo(
-            system,
-            as,
-            operation as never,
-            { source_id, ...input } as never,
-          )
+          const { status, headers, text } = await ask({ ...(await who()), headers: { accept } }, source_id)
           headers.delete('x-request-id')
           headers.delete('date')
           answers.add(JSON.stringify([status, [...headers], text]))

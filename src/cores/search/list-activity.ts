@@ -1,5 +1,5 @@
 /** The activity trail: one's own rows, or as owner or admin everybody's. */
-import { and, asc, desc, eq, gte, inArray, lt, sql } from '../../../db/drizzle.ts'
+import { and, asc, desc, eq, gte, lt, sql } from '../../../db/drizzle.ts'
 import { activity, dataSources } from '../../../db/schema.ts'
 import type { listActivity, summarizeActivity } from '../../contracts/activity.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -28,16 +28,20 @@ function matching({ db }: Storage, caller: MemberCaller, { type, source, user_id
     eq(activity.orgId, caller.orgId),
     eq(activity.type, type),
     who === undefined ? undefined : eq(activity.userId, who),
-    source === undefined
-      ? undefined
-      : inArray(
-          activity.sourceId,
-          db.select({ id: dataSources.id }).from(dataSources).where(named(caller.orgId, source)),
-        ),
+    source === undefined ? undefined : eq(activity.name, nameOf(db, caller.orgId, source)),
     from === undefined ? undefined : gte(activity.at, new Date(from)),
     to === undefined ? undefined : lt(activity.at, new Date(to)),
   )
 }
+
+/** By its name, which the rows keep: what a removed database was asked can still be found. */
+const nameOf = (db: Storage['db'], orgId: string, source: string) =>
+  source.startsWith('db_')
+    ? source
+    : sql`(${db
+        .select({ name: sql`'db_' || ${dataSources.name}` })
+        .from(dataSources)
+        .where(named(orgId, source))})`
 
 export const readActivity =
   (needs: Storage): Handler<typeof listActivity> =>

@@ -60,28 +60,20 @@ export async function strategyFor(
   // -1: never counted. A table of that kind is small, or one whose index the planner cannot judge either.
   if (facts.rows >= 0 && facts.rows * entry.dimensions <= budget) return 'exact'
   if (conditions.length === 0) return 'index'
-  return (await estimatedRows(queries, entry, conditions)) * entry.dimensions <= budget ? 'exact' : 'index'
+  return (await estimatedRows(queries, asked)) * entry.dimensions <= budget ? 'exact' : 'index'
 }
 
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */
-async function estimatedRows(
-  queries: Queries,
-  entry: SearchEntry,
-  conditions: readonly Condition[],
-): Promise<number> {
-  const where = conditions.map(({ text }) => text).join(' and ')
+async function estimatedRows(queries: Queries, asked: Asked): Promise<number> {
+  const conditions = conditionsOf(asked, 1) ?? []
   const [row] = await queries.query<Explained>(
-    `explain (format json) select 1 from ${quotedTable(entry.table)} where ${shifted(where, -1)}`,
+    `explain (format json) select 1 from ${quotedTable(asked.entry.table)} where ${conditions.map(({ text }) => text).join(' and ')}`,
     conditions.map(({ parameter }) => parameter),
   )
   return row?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? Number.POSITIVE_INFINITY
 }
 
 type Explained = { 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }
-
-/** The same conditions in a statement without the vector in front of them. */
-const shifted = (text: string, by: number): string =>
-  text.replaceAll(/\$(\d+)::/g, (_whole, n: string) => `$${Number(n) + by}::`)
 
 export const distanceOf = ({ entry, facts }: Asked, vector = quoted(entry.columns[0]!)): string => {
   const schema = quoted(facts.columns.get(entry.columns[0]!)?.schema ?? 'public')
