@@ -70,7 +70,7 @@ export const FilterSchema = z
   .describe('Columns that may be filtered on, with their types.')
 export type FilterSchema = z.output<typeof FilterSchema>
 
-export const ConnectionConfig = z.strictObject({
+const ConnectionConfig = z.strictObject({
   embedding_configs: z.array(SearchEntry).max(ENTRIES_MAX).describe('A table left out is not searchable.'),
 })
 

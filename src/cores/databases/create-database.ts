@@ -58,7 +58,7 @@ const taken = (name: string) =>
     hint: 'Choose another name, or use the one that is there.',
   })
 
-export async function insertRow(
+async function insertRow(
   { db, clock, managed, dataKeys }: DatabaseNeeds,
   { orgId, userId }: MemberCaller,
   { name, title, description }: { name: string; title: string; description: string },

@@ -2,14 +2,7 @@
 export { adoptDatabase } from './attach-database.ts'
 export { readConnection } from './connection-string.ts'
 export { makeDatabase, type DatabaseNeeds } from './create-database.ts'
-export type {
-  Address,
-  AttachedDatabases,
-  Login,
-  ManagedDatabases,
-  Queries,
-  SourceConnections,
-} from './managed-databases.ts'
+export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { dropDatabase } from './remove-database.ts'
 export {
   findSource,

@@ -14,7 +14,7 @@ const signatureOf = (keys: DataKeys, place: string, body: string): string =>
   keyedHash(keys.keyFor('hit-handle'), `${place}\n${body}`).slice(0, 32)
 
 /** `place` is organization and source; they stand in the path of the call and need not stand in the handle. */
-export function signHandle(keys: DataKeys, place: string, { label, id }: Handle, now: Date): string {
+function signHandle(keys: DataKeys, place: string, { label, id }: Handle, now: Date): string {
   const until = Math.floor(now.getTime() / 1000) + HANDLE_SECONDS
   const body = Buffer.from(JSON.stringify([label, id, until])).toString('base64url')
   return `${body}.${signatureOf(keys, place, body)}`

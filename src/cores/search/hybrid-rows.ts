@@ -30,7 +30,7 @@ export async function hybridRows(queries: Queries, asked: Asked, question: strin
   }))
 }
 
-export function fuse(lists: readonly (readonly Hit[])[], limit: number): Hit[] {
+function fuse(lists: readonly (readonly Hit[])[], limit: number): Hit[] {
   const found = new Map<string, { hit: Hit; weight: number }>()
   for (const list of lists) {
     for (const [rank, hit] of list.entries()) {

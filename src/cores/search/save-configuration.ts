@@ -50,7 +50,7 @@ export const saveConfiguration =
     return { ...presentSource(saved), notes: [...notes] }
   }
 
-export const invalid = (problems: readonly string[]) =>
+const invalid = (problems: readonly string[]) =>
   new ServiceError('INVALID_SEARCH_CONFIGURATION', undefined, { problems })
 
 /** Read anew, past what is kept: the database may have changed a moment ago. */
