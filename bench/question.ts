@@ -3,18 +3,18 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { LEFT_OUT, pgvectorUrl } from './keep-100k.ts'
 import { sender } from './load.ts'
-import { file, freePort, inTemporaryFolder, run, untilSays, type Program } from './programs.ts'
+import { file, freePort, inTemporaryFolder, run, untilSays } from './programs.ts'
 import type { Parts, Settings } from './question-server.ts'
 import type { Engine } from './system-on-100k.ts'
 import { filterValues } from './table-of-100k.ts'
 import { p50, p95, timed } from './timing.ts'
 
 const TARGET = 1.3
-const QUESTIONS = 200
-const WARM = 100
+const QUESTIONS = 120
+const WARM = 50
 const ROUNDS = 10
 /** One after the other in each round, so that a change in the machine's load meets all. */
-const A_ROUND = 20
+const A_ROUND = 12
 const PERCENT = 10
 
 export const question = async () => {
@@ -37,8 +37,8 @@ const measure = (engine: Engine) =>
       await untilSays('\nready\n', program)
       const token = /token (\w+)/.exec(program.output())![1]!
       return [
-        ...(await compare(engine, program, settings, token, false)),
-        ...(await compare(engine, program, settings, token, true)),
+        ...(await compare(engine, settings, token, false)),
+        ...(await compare(engine, settings, token, true)),
       ]
     } finally {
       await program.stop()
@@ -47,7 +47,6 @@ const measure = (engine: Engine) =>
 
 async function compare(
   { kind }: Engine,
-  _program: Program,
   { port, barePort }: Settings,
   token: string,
   filtered: boolean,

@@ -2,6 +2,7 @@
 export * from './tables/connector.ts'
 export * from './tables/data-sources.ts'
 export * from './tables/identity.ts'
+export * from './tables/inbox.ts'
 export * from './tables/operations.ts'
 export * from './tables/organizations.ts'
 export * from './tables/sign-in.ts'

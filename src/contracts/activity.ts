@@ -1,7 +1,7 @@
 /** The activity trail: who asked what kind of thing when, in sizes and keyed digests, never in words. */
 import * as z from 'zod'
 import { ERRORS, type ErrorCode } from './errors.ts'
-import { Time } from './fields.ts'
+import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { operation } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
@@ -83,4 +83,31 @@ export const summarizeActivity = operation({
       .describe('The last 30 days with calls in them, oldest first, unless `from` and `to` say otherwise.'),
   }),
   http: { method: 'get', path: '/api/wf/activity/summary' },
+})
+
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest as hex')
+
+export const reportCall = operation({
+  name: 'activity.report',
+  summary:
+    'The MCP endpoints report a call that no core has written down: a function, or what their door refused.',
+  service: 'api-gateway',
+  input: z.object({
+    name: z.string().regex(/^[a-z_]{1,40}$/),
+    outcome: z.enum(ACTIVITY_OUTCOMES),
+    error: ErrorName.optional(),
+    duration_ms: z.int().min(0),
+    question_bytes: z.int().min(0),
+    answer_bytes: z.int().min(0),
+    question_sha256: Sha256.optional(),
+    answer_sha256: Sha256.optional(),
+  }),
+  output: Nothing,
+  who: 'viewer',
+  scope: 'any',
+  readOnly: false,
+  destructive: false,
+  idempotent: false,
+  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  http: { method: 'post', path: '/api/wf/activity', success: 204 },
 })

@@ -266,6 +266,57 @@ export const queryDataSource = operation({
   http: { method: 'post', path: '/api/wf/slim/data-sources/{source_id}/query', answers: 'yaml' },
 })
 
+export const SEARCH_HITS_MAX = 10
+
+export const searchEverywhere = operation({
+  ...asking,
+  name: 'dataSources.search',
+  summary: 'Ask every data source you may ask at once; what is found can be fetched by its id.',
+  input: z.object({
+    query: queryDataSource.input.shape.query,
+    sources: z.array(z.string().max(60)).min(1).max(100).optional().describe('Only these: `db_…` or `ds_…`.'),
+    top_k: z.int().min(1).max(SEARCH_HITS_MAX).default(SEARCH_HITS_MAX),
+  }),
+  output: QueryResult.extend({
+    unavailable: z
+      .array(z.string())
+      .optional()
+      .describe('Sources that could not be asked now; what the others know is answered all the same.'),
+  }),
+  errors: [...questionErrors, 'EMBEDDING_UNAVAILABLE'],
+  http: { method: 'post', path: '/api/wf/slim/search', answers: 'yaml' },
+})
+
+export const fetchFound = operation({
+  ...asking,
+  name: 'dataSources.fetchFound',
+  summary: 'Return the whole row behind an id that a search over all sources, or a handle of a hit, gave.',
+  input: z.object({ id: z.string().min(1).max(2_000) }),
+  output: z.object({
+    source_id: z.string(),
+    target: z.string(),
+    hit: Hit,
+    truncated: z.string().optional(),
+  }),
+  errors: questionErrors,
+  http: { method: 'post', path: '/api/wf/slim/fetch', answers: 'yaml' },
+})
+
+const Allowance = z.object({ limit: z.int(), left: z.int(), resets_at: Time })
+
+export const showQuota = operation({
+  ...reads,
+  service: 'api-gateway',
+  who: 'viewer',
+  scope: 'any',
+  name: 'dataSources.quota',
+  summary: 'Say how many questions the organization may still ask in this minute and on this day.',
+  input: z.object({}),
+  output: z.object({ minute: Allowance, day: Allowance }),
+  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  http: { method: 'get', path: '/api/wf/quota' },
+})
+
 export const fetchHit = operation({
   ...asking,
   name: 'dataSources.fetch',

@@ -4,6 +4,7 @@ import * as audit from './audit.ts'
 import * as dataSources from './data-sources.ts'
 import * as databases from './databases.ts'
 import * as grants from './grants.ts'
+import * as inbox from './inbox.ts'
 import * as members from './members.ts'
 import type { Operation } from './operation.ts'
 import * as organizations from './organizations.ts'
@@ -62,6 +63,12 @@ export const OPERATIONS = [
   dataSources.listAskableSources,
   dataSources.queryDataSource,
   dataSources.fetchHit,
+  dataSources.searchEverywhere,
+  dataSources.fetchFound,
+  dataSources.showQuota,
   activity.listActivity,
   activity.summarizeActivity,
+  activity.reportCall,
+  inbox.listInbox,
+  inbox.acknowledge,
 ] as const satisfies readonly Operation[]

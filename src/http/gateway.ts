@@ -3,19 +3,23 @@ import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { caller } from '../client/call.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
-import { listActivity, summarizeActivity } from '../contracts/activity.ts'
+import { listActivity, reportCall, summarizeActivity } from '../contracts/activity.ts'
 import { attachDatabase, createDatabase, removeDatabase, showConnection } from '../contracts/databases.ts'
 import {
   describeDataSource,
+  fetchFound,
   fetchHit,
   listAskableSources,
   listDataSources,
   queryDataSource,
   saveSearchConfiguration,
+  searchEverywhere,
   setDataSourceState,
   setExposure,
   showDataSource,
+  showQuota,
 } from '../contracts/data-sources.ts'
+import { acknowledge, listInbox } from '../contracts/inbox.ts'
 import { OPERATIONS } from '../contracts/operations.ts'
 import { whoAmI } from '../contracts/people.ts'
 import { validateToken } from '../contracts/tokens.ts'
@@ -27,16 +31,21 @@ import {
   type AttachedDatabases,
   type DatabaseNeeds,
 } from '../cores/databases/index.ts'
+import { markRead, readInbox } from '../cores/notifications/index.ts'
 import {
   allSources,
   ask,
   askableSources,
+  askEverywhere,
   countActivity,
   describeSource,
   exposeSource,
+  fetchAnywhere,
   fetchRow,
+  keepReport,
   oneSource,
   readActivity,
+  readQuota,
   recordRefusal,
   saveConfiguration,
   switchSource,
@@ -75,6 +84,12 @@ const OWN = [
   does(listAskableSources, askableSources),
   does(queryDataSource, ask, recordRefusal),
   does(fetchHit, fetchRow, recordRefusal),
+  does(searchEverywhere, askEverywhere, recordRefusal),
+  does(fetchFound, fetchAnywhere, recordRefusal),
+  does(showQuota, readQuota),
+  does(reportCall, keepReport),
+  does(listInbox, readInbox),
+  does(acknowledge, markRead),
   does(listActivity, readActivity),
   does(summarizeActivity, countActivity),
 ]

@@ -89,7 +89,8 @@ test(
       if (round >= ROUNDS && performance.now() - began > BUDGET_MS) break
       const saves = keepSaving(server, token, last + 1)
       await saves.until(1 + Math.floor(Math.random() * 4))
-      await sleep(Math.random() * 80)
+      // Anywhere in the next one, also past its end.
+      await sleep(Math.random() * 1.2 * saves.lastTook())
       expect(await server.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
       const { confirmed, begun, refusals } = await saves.ended
       expect(refusals).toEqual([])
@@ -141,9 +142,10 @@ async function askUntilOpen(call: Call): Promise<z.output<typeof queryDataSource
 
 /** One after the other, beginning with this number, until nobody answers any more. */
 function keepSaving(server: ServerProcess, token: string, first: number) {
-  const state = { begun: first - 1, confirmed: first - 1, over: false, refusals: [] as string[] }
+  const state = { begun: first - 1, confirmed: first - 1, tookMs: 0, over: false, refusals: [] as string[] }
   const save = async (): Promise<boolean> => {
     state.begun += 1
+    const began = performance.now()
     const response = await server
       .fetch(`/api/wf/data-sources/${SOURCE.source_id}`, {
         method: 'PUT',
@@ -154,6 +156,7 @@ function keepSaving(server: ServerProcess, token: string, first: number) {
     // The answer may be cut off after its first line: then nothing was confirmed.
     const body = await response?.text().catch(() => undefined)
     if (!response || body === undefined) return false
+    state.tookMs = performance.now() - began
     if (response.status === 200) state.confirmed = state.begun
     else state.refusals.push(`${response.status} ${body}`)
     return response.status === 200
@@ -165,6 +168,7 @@ function keepSaving(server: ServerProcess, token: string, first: number) {
   })()
   return {
     ended,
+    lastTook: () => state.tookMs,
     /** So many are confirmed, or there will be no more. */
     async until(many: number) {
       while (!state.over && state.confirmed < first - 1 + many) await sleep(5)

@@ -9,7 +9,7 @@ import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { cutAnswer } from './cut-answer.ts'
 import { DatabaseChanged, spokenByDatabase } from './database-words.ts'
 import { matchOf } from './filter-columns.ts'
-import { withHandle } from './hit-handles.ts'
+import { handleOf } from './hit-handles.ts'
 import { hybridRows } from './hybrid-rows.ts'
 import { mergeHits } from './merge-hits.ts'
 import { nearestRows, type Asked } from './nearest-rows.ts'
@@ -35,17 +35,7 @@ export const ask =
       const vectors = await embedOncePerModel(needs, caller.orgId, entries, question.query)
       const lists = await searched(needs, source, async () => {
         await requireServableFilters(needs, source, filters)
-        return Promise.all(
-          entries.map(async (entry) => ({
-            group: groupOf(entry),
-            hits: await rowsOf(needs, source, question.query, {
-              entry,
-              vector: vectors.get(entry.model)!,
-              filters,
-              limit: question.top_k,
-            }),
-          })),
-        )
+        return searchEntries(needs, source, entries, vectors, { ...question, filters })
       })
 
       const result = cutAnswer(mergeHits(lists, question.top_k), ANSWER_MAX_BYTES)
@@ -53,6 +43,25 @@ export const ask =
       trace.answer = JSON.stringify(result)
       return result
     })
+
+export type Vectors = ReadonlyMap<string, ArrayLike<number>>
+export type RankedLists = readonly { readonly group: string; readonly hits: readonly Hit[] }[]
+
+/** Each table by itself; which lists can be compared is for whoever merges them. */
+export const searchEntries = (
+  needs: AskNeeds,
+  source: SourceRow,
+  entries: readonly SearchEntry[],
+  vectors: Vectors,
+  { query, filters, top_k }: { query: string; filters: readonly ReadFilter[]; top_k: number },
+): Promise<RankedLists> =>
+  Promise.all(
+    entries.map(async (entry) => {
+      const vector = vectors.get(entry.model)!
+      const hits = await rowsOf(needs, source, query, { entry, vector, filters, limit: top_k })
+      return { group: groupOf(entry), hits }
+    }),
+  )
 
 /** Scores of one model and metric can be compared; those of a fused list with nothing else. */
 const groupOf = ({ label, model, distance_metric, hybrid }: SearchEntry): string =>
@@ -77,12 +86,12 @@ function chosenEntries(source: SourceRow, target: string | undefined): readonly 
 }
 
 /** Several tables of one model share one vector; a model whose size changed answers nothing rather than something wrong. */
-async function embedOncePerModel(
+export async function embedOncePerModel(
   { models }: AskNeeds,
   owner: string,
   entries: readonly SearchEntry[],
   question: string,
-): Promise<ReadonlyMap<string, ArrayLike<number>>> {
+): Promise<Vectors> {
   const names = [...new Set(entries.map(({ model }) => model))]
   const vectors = await Promise.all(
     names.map(async (name) => {
@@ -125,11 +134,13 @@ async function rowsOf(
   if (!facts) throw new DatabaseChanged(`table ${about.entry.table} is gone`)
   const asked = { ...about, facts }
   const hits = await (about.entry.hybrid ? hybridRows(queries, asked, question) : nearestRows(queries, asked))
-  if (!about.entry.fetchable) return hits
-  return hits.map(withHandle(needs.dataKeys, placeOfHandles(source), about.entry.label, needs.clock()))
+  return about.entry.fetchable ? hits.map((hit) => withHandle(needs, source, hit)) : hits
 }
 
-export const placeOfHandles = ({ orgId, id }: SourceRow): string => `${orgId}/${id}`
+function withHandle({ dataKeys, clock }: AskNeeds, source: SourceRow, hit: Hit): Hit {
+  const handle = handleOf(dataKeys, source, 'hit', hit, clock())
+  return handle === undefined ? hit : { ...hit, metadata: { ...hit.metadata, _handle: handle } }
+}
 
 /** A table or column that was dropped since the save is said as clearly as it would have been at the save. */
 export async function searched<T>(

@@ -77,6 +77,23 @@ export const askableSources =
     }
   }
 
+/** All of them, or those of a list; one that may not be asked is as unknown as one that does not exist. */
+export async function allAskable(
+  db: Handle,
+  { orgId, role, sources }: MemberCaller,
+  chosen: readonly string[] | undefined,
+): Promise<readonly SourceRow[]> {
+  const rows = await db
+    .select()
+    .from(dataSources)
+    .where(and(askable(orgId, role), sources === null ? undefined : inArray(dataSources.id, [...sources])))
+    .orderBy(asc(dataSources.name))
+  if (chosen === undefined) return rows
+  const wanted = chosen.map((id) => rows.find((row) => row.id === id || sourceIdOf(row.name) === id))
+  if (wanted.some((row) => row === undefined)) throw notFound()
+  return [...new Set(wanted)].filter((row) => row !== undefined)
+}
+
 /** What a person can choose from when they connect an agent. At most 100 are exposed, so no page is needed. */
 export async function sourcesToChoose(
   db: Handle,

@@ -2,7 +2,10 @@
 import type { Handle } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { questionCounts } from '../../../db/schema.ts'
+import type { showQuota } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operation.ts'
+import { asMember } from '../caller.ts'
 import type { Clock } from '../needs.ts'
 
 export type QuestionLimits = { readonly perMinute: number; readonly perDay: number }
@@ -44,6 +47,30 @@ export async function takeQuestion({ db, clock, questionLimits }: LimitNeeds, or
     .returning({ orgId: row.orgId })
   if (!taken) throw await refusal(db, orgId, now, questionLimits)
 }
+
+/** What is left of both; nothing is taken. */
+export const readQuota =
+  ({ db, clock, questionLimits: { perMinute, perDay } }: LimitNeeds): Handler<typeof showQuota> =>
+  async (who) => {
+    const now = clock()
+    const [row] = await db
+      .select()
+      .from(questionCounts)
+      .where(eq(questionCounts.orgId, asMember(who).orgId))
+    const allowance = (limit: number, lengthMs: number, windowBegan?: Date, used = 0) => {
+      const opened = begin(now, lengthMs)
+      const isOpen = windowBegan !== undefined && windowBegan >= opened
+      return {
+        limit,
+        left: Math.max(0, limit - (isOpen ? used : 0)),
+        resets_at: new Date((isOpen ? windowBegan : opened).getTime() + lengthMs).toISOString(),
+      }
+    }
+    return {
+      minute: allowance(perMinute, MINUTE_MS, row?.minute, row?.inMinute),
+      day: allowance(perDay, DAY_MS, row?.day, row?.inDay),
+    }
+  }
 
 async function refusal(
   db: Handle,

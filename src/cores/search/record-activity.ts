@@ -3,16 +3,18 @@ import type { Handle } from '../../../db/connect.ts'
 import { activity } from '../../../db/schema.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
-import type { Caller } from '../../contracts/operation.ts'
+import type { reportCall } from '../../contracts/activity.ts'
+import type { Caller, Handler } from '../../contracts/operation.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
+import { asMember } from '../caller.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
 import type { Clock } from '../needs.ts'
 
 export type ActivityNeeds = { readonly db: Handle; readonly clock: Clock; readonly dataKeys: DataKeys }
 
 /** What is known of a call while it goes on. */
-export type Trace = { source?: SourceRow; hits?: number; answer?: string }
+export type Trace = { source?: SourceRow; name?: string; hits?: number; answer?: string }
 
 /** Runs the work and writes down how it ended; what cannot be written down is not answered. */
 export async function recordingActivity<T>(
@@ -52,7 +54,7 @@ async function recordQuestion(
     id: makeId('act', began.getTime()),
     at: began,
     type: 'data_source',
-    name: trace.source ? sourceIdOf(trace.source.name) : null,
+    name: trace.source ? sourceIdOf(trace.source.name) : (trace.name ?? null),
     sourceId: trace.source?.id ?? null,
     userId: caller.userId,
     userName: caller.userName,
@@ -83,3 +85,38 @@ export const recordRefusal =
   (needs: ActivityNeeds) =>
   (caller: Caller, error: unknown): Promise<void> =>
     recordQuestion(needs, caller, { began: needs.clock(), question: null, trace: {}, error })
+
+/** What the MCP endpoints saw and no core did. They hold no key, so their digests are keyed here before they are kept. */
+export const keepReport =
+  ({ db, clock, dataKeys }: ActivityNeeds): Handler<typeof reportCall> =>
+  async (who, { name, outcome, error, duration_ms, ...seen }) => {
+    const caller = asMember(who)
+    if (caller.kind !== 'actor') {
+      throw new ServiceError('FORBIDDEN', 'Only the MCP endpoints report what they did')
+    }
+    const digest = (sha256: string | undefined) =>
+      sha256 === undefined
+        ? null
+        : keyedHash(dataKeys.keyFor('activity-digest'), `${caller.orgId}\n${sha256}`).slice(0, 32)
+    const at = new Date(clock().getTime() - duration_ms)
+    await db.insert(activity).values({
+      orgId: caller.orgId,
+      id: makeId('act', at.getTime()),
+      at,
+      type: 'function',
+      name,
+      userId: caller.userId,
+      userName: caller.userName,
+      door: 'mcp',
+      clientId: caller.clientId ?? null,
+      outcome,
+      error: error ?? null,
+      durationMs: duration_ms,
+      questionBytes: seen.question_bytes,
+      answerBytes: seen.answer_bytes,
+      questionDigest: digest(seen.question_sha256),
+      answerDigest: digest(seen.answer_sha256),
+      requestId: caller.requestId,
+    })
+    return {}
+  }

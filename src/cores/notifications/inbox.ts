@@ -1,0 +1,91 @@
+/** A person's own notifications: told once per event, listed, acknowledged. Nobody else's row can be seen or touched. */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, count, desc, eq, gte, isNotNull, isNull, like, lt, sql } from '../../../db/drizzle.ts'
+import { inbox } from '../../../db/schema.ts'
+import { notFound } from '../../contracts/errors.ts'
+import { makeId } from '../../contracts/ids.ts'
+import type { acknowledge, listInbox } from '../../contracts/inbox.ts'
+import type { Handler } from '../../contracts/operation.ts'
+import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { asMember } from '../caller.ts'
+import type { Clock, Storage } from '../needs.ts'
+import { containing } from '../search-text.ts'
+
+export type Told = {
+  readonly orgId: string
+  readonly userId: string
+  readonly eventId: string
+  readonly type: string
+  readonly subject: string
+  readonly summary: string
+  readonly url: string | null
+}
+
+/** The one way into the inbox, in the transaction of whatever it tells about. The same event twice is one row. */
+export async function tell(tx: Transaction, clock: Clock, told: Told): Promise<void> {
+  const at = clock()
+  await tx
+    .insert(inbox)
+    .values({ ...told, id: makeId('ntf', at.getTime()), at })
+    .onConflictDoNothing({ target: [inbox.orgId, inbox.userId, inbox.eventId] })
+}
+
+export const readInbox =
+  ({ db }: Storage): Handler<typeof listInbox> =>
+  async (who, { state, type, since, limit, cursor }) => {
+    const { orgId, userId } = asMember(who)
+    const own = and(eq(inbox.orgId, orgId), eq(inbox.userId, userId))
+    const before = readCursor(cursor, 1)?.[0]
+    const rows = await db
+      .select()
+      .from(inbox)
+      .where(
+        and(
+          own,
+          state === 'all' ? undefined : state === 'read' ? isNotNull(inbox.readAt) : isNull(inbox.readAt),
+          type === undefined ? undefined : ofType(type),
+          since === undefined ? undefined : gte(inbox.at, new Date(since)),
+          before === undefined ? undefined : lt(inbox.id, before),
+        ),
+      )
+      .orderBy(desc(inbox.id))
+      .limit(limit + 1)
+    const [unread] = await db
+      .select({ n: count() })
+      .from(inbox)
+      .where(and(own, isNull(inbox.readAt)))
+    const page = pageOf(rows, limit, (row) => [row.id])
+    return {
+      notifications: page.rows.map((row) => ({
+        id: row.id,
+        type: row.type,
+        subject: row.subject,
+        summary: row.summary,
+        url: row.url,
+        timestamp: row.at.toISOString(),
+        read: row.readAt !== null,
+        read_at: row.readAt?.toISOString() ?? null,
+      })),
+      unread_count: unread!.n,
+      next_cursor: page.next_cursor,
+    }
+  }
+
+const ofType = (pattern: string) =>
+  pattern.endsWith('.*')
+    ? like(inbox.type, containing(pattern.slice(0, -1)).slice(1))
+    : eq(inbox.type, pattern)
+
+/** The first time counts; said again, the same is answered. */
+export const markRead =
+  ({ db, clock }: Storage): Handler<typeof acknowledge> =>
+  async (who, { notification_id }) => {
+    const { orgId, userId } = asMember(who)
+    const [row] = await db
+      .update(inbox)
+      .set({ readAt: sql`coalesce(${inbox.readAt}, ${clock().toISOString()}::timestamptz)` })
+      .where(and(eq(inbox.orgId, orgId), eq(inbox.userId, userId), eq(inbox.id, notification_id)))
+      .returning()
+    if (!row) throw notFound()
+    return { id: row.id, read: true, read_at: row.readAt!.toISOString() }
+  }

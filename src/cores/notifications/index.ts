@@ -1,0 +1,2 @@
+/** The face of the notifications core. */
+export { markRead, readInbox, tell } from './inbox.ts'
