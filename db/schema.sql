@@ -115,6 +115,22 @@ CREATE TABLE identities (
 );
 CREATE INDEX identities_by_user ON public.identities USING btree (user_id);
 
+CREATE TABLE inbox (
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  id text NOT NULL,
+  event_id text NOT NULL,
+  type text NOT NULL,
+  subject text NOT NULL,
+  summary text NOT NULL,
+  url text,
+  at timestamp with time zone NOT NULL,
+  read_at timestamp with time zone,
+  CONSTRAINT inbox_org_id_user_id_id_pk PRIMARY KEY (org_id, user_id, id)
+);
+CREATE UNIQUE INDEX inbox_by_event ON public.inbox USING btree (org_id, user_id, event_id);
+CREATE INDEX inbox_unread ON public.inbox USING btree (org_id, user_id, read_at);
+
 CREATE TABLE installation_facts (
   name text NOT NULL,
   value jsonb NOT NULL,

@@ -225,13 +225,18 @@ test(`exposing ${EXPOSED_MAX + 20} sources at once over both exposes exactly ${E
   for (let i = 0; i < EXPOSED_MAX + 20; i++) {
     sources.push(await insertSource(house, org, { name: `row_${i}`, enabled: true }))
   }
+  // Past the client, which does not wait for as long as the last of them may take on a busy machine.
   const exposed = await Promise.all(
-    sources.map(({ sourceId }, i) =>
-      through([owner, other][i % 2]!, org.owner)(setExposure, { source_id: sourceId, exposed: true }).then(
-        () => 'exposed',
-        codeOf,
-      ),
-    ),
+    sources.map(async ({ sourceId }, i) => {
+      const { port } = [owner, other][i % 2]!
+      const answer = await fetch(`http://127.0.0.1:${port}/api/wf/data-sources/${sourceId}/exposure`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${org.owner.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ exposed: true }),
+      })
+      const { error } = (await answer.json()) as { error?: { code: string } }
+      return error?.code ?? 'exposed'
+    }),
   )
   expect(tally(exposed)).toEqual({ exposed: EXPOSED_MAX, EXPOSURE_LIMIT: 20 })
   const rows = await connection.db

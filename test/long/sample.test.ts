@@ -9,6 +9,7 @@ import { listAudit } from '../../src/contracts/audit.ts'
 import { listDataSources, queryDataSource, QueryResult } from '../../src/contracts/data-sources.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
 import { folderWithTemplate } from '../support/data-sources.ts'
 import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
@@ -66,13 +67,8 @@ test('a later start does not load it again, also when its owner has removed it',
   const call = second.as({ token })
   expect(await sourcesAt(second, token)).toEqual(loaded)
   expect((await call(listAudit, audit)).audit).toHaveLength(events.length)
-  const { results } = await call(queryDataSource, {
-    source_id: 'db_sample',
-    query: 'a tent for one',
-    target: 'products',
-    top_k: 1,
-  })
-  expect(results).toMatchObject([{ id: 'T-201' }])
+  const question = { source_id: SAMPLE_SOURCE, query: SAMPLE_QUESTION, target: 'handbook', top_k: 1 }
+  expect((await call(queryDataSource, question)).results).toMatchObject([{ id: 'work-from-abroad' }])
   await call(removeDatabase, { name: 'sample', confirm: 'sample' })
   await second.stop()
 

@@ -1,4 +1,7 @@
 /** Every list pages without loss and without repetition while rows come in between, and a cursor opens nothing. */
+import { listInbox } from '../../src/contracts/inbox.ts'
+import { tell } from '../../src/cores/notifications/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
@@ -77,6 +80,24 @@ const LISTS: Record<string, List> = {
     },
     // This list is the whole installation's, with what every other test made.
     limit: 100,
+  },
+  'inbox.list': {
+    add: (org) =>
+      withTransaction(system.db, (tx) =>
+        tell(tx, () => system.clock.now(), {
+          orgId: org.id,
+          userId: org.owner.userId,
+          eventId: unique('event'),
+          type: 'deploy.failed',
+          subject: 'app/shop',
+          summary: 'A deployment failed',
+          url: null,
+        }),
+      ),
+    page: async (org, at) => {
+      const { notifications, next_cursor } = await org.owner.call(listInbox, at)
+      return { ids: notifications.map(({ id }) => id), next_cursor }
+    },
   },
   'grants.list': {
     add: (org) => addGrant(org, unique('client')),

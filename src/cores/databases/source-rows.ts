@@ -4,6 +4,7 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import type { DataSource } from '../../contracts/data-sources.ts'
 import type * as z from 'zod'
+import { ServiceError } from '../../contracts/errors.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { Login, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 
@@ -50,10 +51,22 @@ export type ReachNeeds = {
 }
 
 export async function loginOf(needs: Omit<ReachNeeds, 'connections'>, row: SourceRow): Promise<Login> {
-  const secret = needs.dataKeys.open(placeOf(row), row.sealed)
+  const secret = opened(needs, row)
   if (row.kind === 'attached') return JSON.parse(secret) as Login
   const name = row.physicalName!
   return { ...(await needs.managed.address()), user: name, database: name, password: secret }
+}
+
+/** Sealed under another DATA_KEY than this process has: for whoever asks it is as good as unreachable. */
+function opened({ dataKeys }: Pick<ReachNeeds, 'dataKeys'>, row: SourceRow): string {
+  try {
+    return dataKeys.open(placeOf(row), row.sealed)
+  } catch (cause) {
+    throw new ServiceError('TIMEOUT', 'The database of this source cannot be reached now', {
+      hint: 'Its login was sealed under another DATA_KEY: tell whoever runs the installation.',
+      cause,
+    })
+  }
 }
 
 /** The sealed text is part of the key: a new password is a new way in. */
