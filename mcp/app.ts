@@ -10,10 +10,11 @@ import { onlyKnownOrigins } from './known-origins.ts'
 import { mountMetadata } from './metadata.ts'
 import type { McpEnv, McpNeeds } from './needs.ts'
 import { challenge, onlyPost, refuse } from './refuse.ts'
+import type { MakeServer } from './serve.ts'
 
 export type { McpNeeds } from './needs.ts'
 
-export function createMcpServer(needs: McpNeeds): Hono<McpEnv> {
+export function createMcpServer(needs: McpNeeds, makeServer?: MakeServer): Hono<McpEnv> {
   const app = new Hono<McpEnv>()
   app.onError(refuse)
   app.notFound((c) => refuse(new ServiceError('NOT_FOUND'), c))
@@ -25,12 +26,17 @@ export function createMcpServer(needs: McpNeeds): Hono<McpEnv> {
   mountMetadata(app, needs)
   for (const resource of RESOURCES) {
     app.use(`/${resource}`, onlyKnownOrigins(needs))
-    app.all(`/${resource}`, (c) => answer(c, needs, resource))
+    app.all(`/${resource}`, (c) => answer(c, needs, resource, makeServer))
   }
   return app
 }
 
-async function answer(c: Context<McpEnv>, needs: McpNeeds, resource: Resource): Promise<Response> {
+async function answer(
+  c: Context<McpEnv>,
+  needs: McpNeeds,
+  resource: Resource,
+  makeServer: MakeServer | undefined,
+): Promise<Response> {
   c.set('route', resource)
   const as = {
     address: c.req.header(ADDRESS_HEADER),
@@ -47,15 +53,17 @@ async function answer(c: Context<McpEnv>, needs: McpNeeds, resource: Resource): 
   // Loaded with the first message: the SDK takes longer to load than everything else in this room.
   const { serve } = await import('./serve.ts')
   let failure: Error | undefined
-  const response = await serve(c.req.raw, {
+  const serving = {
     resource,
     version: needs.version,
     workplace: {
       call: caller(needs.gateway, { ...as, token: entrant.assertion }),
-      report: (tool, error) => needs.log.warn('tool failed', { tool, request_id: as.requestId, error }),
+      report: (tool: string, error: unknown) =>
+        needs.log.warn('tool failed', { tool, request_id: as.requestId, error }),
     },
-    onFailure: (error) => (failure = error),
-  })
+    onFailure: (error: Error) => (failure = error),
+  }
+  const response = await serve(c.req.raw, serving, makeServer)
   // The SDK reports clients' mistakes as well; only what it could not answer is a failure of ours.
   if (response.status >= 500) c.set('failure', failure)
   return response

@@ -23,15 +23,22 @@ type Serving = {
   onFailure: (error: Error) => void
 }
 
-export async function serve(raw: Request, serving: Serving): Promise<Response> {
+/** Another one stands here only in the official suite, which brings its own tools. */
+export type MakeServer = (serving: Serving) => McpServer
+
+export async function serve(
+  raw: Request,
+  serving: Serving,
+  makeServer: MakeServer = serverFor,
+): Promise<Response> {
   const body = await readRequestBody(raw, BODY_MAX_BYTES)
   if (body.tooLarge) return rpcError(413, `A message may have at most ${BODY_MAX_BYTES} bytes`)
   const request = forSdk(raw, body.text)
   const parsedBody = parse(body.text)
   if (takesJsonOnly(raw) && (await isLegacyRequest(request, parsedBody))) {
-    return answerInJson(request, parsedBody, serving)
+    return answerInJson(request, parsedBody, makeServer(serving))
   }
-  const handler = createMcpHandler(() => serverFor(serving), { onerror: serving.onFailure })
+  const handler = createMcpHandler(() => makeServer(serving), { onerror: serving.onFailure })
   return handler.fetch(request, parsedBody === undefined ? {} : { parsedBody })
 }
 
@@ -75,8 +82,7 @@ const takesJsonOnly = ({ headers }: Request): boolean => {
 }
 
 /** Older clients get their answer as an event stream; one that says it reads only JSON would not understand it. */
-async function answerInJson(request: Request, parsedBody: unknown, serving: Serving): Promise<Response> {
-  const server = serverFor(serving)
+async function answerInJson(request: Request, parsedBody: unknown, server: McpServer): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   try {

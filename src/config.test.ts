@@ -53,7 +53,7 @@ const VALUES: Table = {
   OAUTH_REFRESH_GRACE_S: { good: ['0', '300'], bad: ['-1', '301', 'x'] },
   OAUTH_PRIVATE_REDIRECTS: { good: ['cursor://x/y'], bad: [] },
   SVC_SERVICES: {
-    good: ['worker', 'api-gateway, console', 'auth-service,worker,'],
+    good: ['worker', 'mcp-server, console', 'auth-service,worker,'],
     bad: ['gateway', ',', 'worker;console', 'WORKER'],
   },
   HOST: ANY_TEXT,
@@ -315,4 +315,12 @@ test.each(PAIRS)('%s and %s must differ, also where only the case does', (one, o
 
 test('an e-mail address is kept in lower case, as everywhere', () => {
   expect(readConfig({ SVC_ADMIN_EMAIL: 'Ada@Example.COM' }).SVC_ADMIN_EMAIL).toBe('ada@example.com')
+})
+
+test('an api-gateway apart from its auth-service must be told the database that both share', () => {
+  expect(() => readConfig({ SVC_SERVICES: 'api-gateway' })).toThrow(
+    'DATABASE_URL: needed by api-gateway, where the auth-service runs elsewhere',
+  )
+  const shared = { SVC_SERVICES: 'api-gateway', DATABASE_URL: 'postgres://db.example/svc' }
+  expect(readConfig(shared).SVC_SERVICES).toEqual(['api-gateway'])
 })

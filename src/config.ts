@@ -448,6 +448,11 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
       problems.push('SVC_SERVICES: with AUTH_MODE=hosted the vendor runs the auth-service; leave it out')
     }
   }
+  const isApart = config.SVC_SERVICES.includes('api-gateway') && !config.SVC_SERVICES.includes('auth-service')
+  if (config.AUTH_MODE === 'self' && isApart && config.DATABASE_URL === undefined) {
+    // One of its own would know nothing of what the auth service keeps, nor the other way round.
+    problems.push('DATABASE_URL: needed by api-gateway, where the auth-service runs elsewhere')
+  }
   const secrets = SECRET_KEYS.filter((key) => config[key] !== undefined)
   if (new Set(secrets.map((key) => config[key]?.toLowerCase())).size < secrets.length) {
     problems.push(`${secrets.join(', ')}: must all be different`)

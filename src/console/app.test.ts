@@ -12,6 +12,7 @@ const PAGES = [
   '/console/data-sources/new',
   '/console/data-sources/attach',
   '/console/activity',
+  '/console/connect',
   '/console/agents',
   '/console/agents/clients',
   '/console/audit',

@@ -12,6 +12,7 @@ import { activityPages } from './pages/activity.ts'
 import { agentClientPages } from './pages/agent-clients.ts'
 import { agentPages } from './pages/agents.ts'
 import { auditPages } from './pages/audit.ts'
+import { connectPages } from './pages/connect.ts'
 import { dataSourcePages } from './pages/data-source.ts'
 import { dataSourceListPages } from './pages/data-sources.ts'
 import { memberPages } from './pages/members.ts'
@@ -40,6 +41,7 @@ const PAGES = [
   dataSourcePages,
   removeDatabasePages,
   activityPages,
+  connectPages,
   agentPages,
   agentClientPages,
   auditPages,

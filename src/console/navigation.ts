@@ -30,6 +30,7 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
   {
     title: 'Agents',
     links: [
+      { href: '/console/connect', label: 'Connect an assistant', icon: 'plus', for: 'viewer' },
       { href: '/console/agents', label: 'Connected agents', icon: 'plug', for: 'viewer' },
       { href: '/console/agents/clients', label: 'Agent clients', icon: 'window', for: 'admin' },
     ],

@@ -19,6 +19,7 @@ const PAGES = [
   '/console/data-sources/db_warehouse',
   '/console/data-sources/db_handbook/remove',
   '/console/activity?type=data_source&outcome=failed',
+  '/console/connect',
   '/console/agents',
   '/console/agents?all=true',
   '/console/agents?client_id=nobody',

@@ -142,7 +142,7 @@ function stepsFor(visit: Visit, facts: Facts): Step[] {
     visit.organization?.agents_enabled === true && {
       label: 'Connect an assistant',
       why: 'It asks you first, and you can narrow or end what you allowed at any time.',
-      href: '/console/agents',
+      href: '/console/connect',
       isDone: facts.agents !== '0',
     },
   ]

@@ -48,10 +48,11 @@ export const makeDatabase =
   }
 
 /**
- * Its id ends in 16 random digits, 82 bits: no two ever meet, whatever they are called. Nor does one meet a database
- * of the same name that was removed a moment ago and may still lie there.
+ * Carries the organization and the source itself (41 and 57 random bits), so that two never meet, and a new one never
+ * meets one of the same name that was removed a moment ago and may still lie there. 63 letters with the longest name.
  */
-const physicalNameOf = (id: string, name: string): string => `t${id.slice(-16)}_${name}`
+const physicalNameOf = (orgId: string, id: string, name: string): string =>
+  `t${orgId.slice(-8)}_${id.slice(-11)}_${name}`
 
 const taken = (name: string) =>
   new ServiceError('CONFLICT', `A database named ${name} exists already`, {
@@ -77,7 +78,7 @@ async function insertRow(
         title,
         description,
         kind: managed.kind,
-        physicalName: physicalNameOf(id, name),
+        physicalName: physicalNameOf(orgId, id, name),
         verifier: scramVerifier(password),
         sealed: dataKeys.seal(placeOf({ orgId, id }), password),
         preparingUntil: new Date(now.getTime() + PREPARING_MS),
