@@ -34,6 +34,7 @@ const fetchBehind = (needs: AskNeeds, who: Caller, handle: string, asked?: strin
     const caller = asMember(who)
     // What is named in the path is looked for first: for who may not know of it there is nothing to tell about a handle.
     const named = asked === undefined ? undefined : await findAskable(needs.db, caller, asked)
+    if (named) trace.source = named
     const at = { orgId: caller.orgId, sourceId: named?.id }
     const found = readHandle(needs.dataKeys, at, handle, needs.clock())
     const source = named ?? (await findAskable(needs.db, caller, found.sourceId))
