@@ -8,6 +8,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     engine: 'pglite' | 'postgres'
     chromium: string
+    /** Whether pages are looked at in every look there is. */
+    everyLook: boolean
   }
 }
 
@@ -39,7 +41,7 @@ const browser = (path: string) =>
   project('browser', {
     include: ['test/browser/**/*.test.ts'],
     globalSetup: [GLOBAL_SETUP],
-    provide: { engine: 'pglite', chromium: path },
+    provide: { engine: 'pglite', chromium: path, everyLook: false },
   })
 
 export default defineConfig({

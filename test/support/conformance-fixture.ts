@@ -8,15 +8,17 @@ import {
   inputRequired,
   inputResponse,
   McpServer,
-  MissingRequiredClientCapabilityError,
   ResourceTemplate,
   type CallToolResult,
+  type ClientCapabilities,
   type ContentBlock,
   type InputRequests,
   type InputRequiredResult,
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import * as z from 'zod'
+
+const DESCRIPTION = 'For the official suite'
 
 /** One grey pixel, and two samples of silence. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=='
@@ -40,7 +42,7 @@ export function conformanceServer(): McpServer {
     },
   )
   for (const [name, run] of Object.entries(TOOLS)) {
-    server.registerTool(name, { description: 'For the official suite' }, run)
+    server.registerTool(name, { description: DESCRIPTION }, run)
   }
   offerArguments(server)
   offerResources(server)
@@ -97,10 +99,9 @@ const TOOLS: Record<string, Run> = {
     await mcpReq.log('info', 'Heard only by who asked for it')
     return saying(text('Logged.'))
   },
-  test_missing_capability(ctx) {
-    if (capabilitiesOf(ctx)?.sampling) return saying(text('The client can sample.'))
-    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } })
-  },
+  // The SDK refuses to ask this of a client that did not say it can.
+  test_missing_capability: () =>
+    inputRequired({ inputRequests: { greeting: sample('Generate a greeting') } }),
   test_streaming_elicitation: () => inputRequired({ inputRequests: { user_name: NAME } }),
 
   // 2025-11-25: requests of the server in the middle of a call
@@ -149,7 +150,11 @@ const TOOLS: Record<string, Run> = {
   },
 }
 
-const capabilitiesOf = ({ mcpReq }: ServerContext) => mcpReq.envelope?.[CLIENT_CAPABILITIES_META_KEY]
+/** The SDK's type of the envelope names none of its keys. */
+const capabilitiesOf = ({ mcpReq }: ServerContext) =>
+  (mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[
+    CLIENT_CAPABILITIES_META_KEY
+  ]
 
 type Properties = Parameters<typeof inputRequired.elicit>[0]['requestedSchema'] extends infer Schema
   ? Extract<Schema, { properties: unknown }>['properties']
@@ -215,19 +220,20 @@ const ENUMS: Form = {
 function offerArguments(server: McpServer): void {
   server.registerTool(
     'test_sampling',
-    { description: 'For the official suite', inputSchema: z.object({ prompt: z.string() }) },
+    { description: DESCRIPTION, inputSchema: z.object({ prompt: z.string() }) },
     async ({ prompt }, { mcpReq }) => {
       const content = { type: 'text' as const, text: prompt }
-      const { content: said } = await mcpReq.requestSampling({
-        messages: [{ role: 'user', content }],
-        maxTokens: 100,
-      })
+      // Nobody can answer without a session: not worth the suite's whole patience.
+      const { content: said } = await mcpReq.requestSampling(
+        { messages: [{ role: 'user', content }], maxTokens: 100 },
+        { timeout: 1_000 },
+      )
       return saying(text(`LLM response: ${JSON.stringify(said)}`))
     },
   )
   server.registerTool(
     'test_elicitation',
-    { description: 'For the official suite', inputSchema: z.object({ message: z.string() }) },
+    { description: DESCRIPTION, inputSchema: z.object({ message: z.string() }) },
     (_input, ctx) =>
       elicit(ctx, {
         type: 'object',
@@ -268,19 +274,23 @@ function offerPrompts(server: McpServer): void {
   const messages = (...said: ContentBlock[]) => ({
     messages: said.map((content) => ({ role: 'user' as const, content })),
   })
-  server.registerPrompt('test_simple_prompt', {}, () => messages(text('A simple prompt.')))
-  server.registerPrompt('test_prompt_with_image', {}, () => messages(image, text('Look at this.')))
+  server.registerPrompt('test_simple_prompt', { description: DESCRIPTION }, () =>
+    messages(text('A simple prompt.')),
+  )
+  server.registerPrompt('test_prompt_with_image', { description: DESCRIPTION }, () =>
+    messages(image, text('Look at this.')),
+  )
   server.registerPrompt(
     'test_prompt_with_arguments',
-    { argsSchema: z.object({ arg1: z.string(), arg2: z.string() }) },
+    { description: DESCRIPTION, argsSchema: z.object({ arg1: z.string(), arg2: z.string() }) },
     ({ arg1, arg2 }) => messages(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)),
   )
   server.registerPrompt(
     'test_prompt_with_embedded_resource',
-    { argsSchema: z.object({ resourceUri: z.string() }) },
+    { description: DESCRIPTION, argsSchema: z.object({ resourceUri: z.string() }) },
     ({ resourceUri }) => messages(resource(resourceUri), text('Read this.')),
   )
-  server.registerPrompt('test_input_required_result_prompt', {}, ({ mcpReq }) => {
+  server.registerPrompt('test_input_required_result_prompt', { description: DESCRIPTION }, ({ mcpReq }) => {
     const given = acceptedContent<{ context: string }>(mcpReq.inputResponses, 'user_context')
     if (given) return messages(text(`In the context of ${given.context}.`))
     const question = ask('What context should the prompt use?', { context: { type: 'string' } })

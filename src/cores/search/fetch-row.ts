@@ -3,7 +3,7 @@ import type { fetchFound, fetchHit, Hit } from '../../contracts/data-sources.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Caller, Handler } from '../../contracts/operation.ts'
-import { asMember } from '../caller.ts'
+import { asMember, type MemberCaller } from '../caller.ts'
 import { reach, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import { entriesOf, searched, type AskNeeds } from './ask.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
@@ -12,7 +12,7 @@ import { readHandle, type FoundAt } from './hit-handles.ts'
 import { hitOf, rawColumns, shownColumns, type FoundRow } from './nearest-rows.ts'
 import { columnsOf, quoted, quotedTable } from './quote.ts'
 import { takeQuestion } from './question-limits.ts'
-import { recordingActivity } from './record-activity.ts'
+import { recordingActivity, type Trace } from './record-activity.ts'
 
 export const fetchRow =
   (needs: AskNeeds): Handler<typeof fetchHit> =>
@@ -32,20 +32,24 @@ export const fetchAnywhere =
 const fetchBehind = (needs: AskNeeds, who: Caller, handle: string, asked?: string) =>
   recordingActivity(needs, who, handle, async (trace) => {
     const caller = asMember(who)
-    // What is named in the path is looked for first: for who may not know of it there is nothing to tell about a handle.
+    // A source named in the path is judged first: for who may not ask it there is nothing to tell about a handle.
     const named = asked === undefined ? undefined : await findAskable(needs.db, caller, asked)
-    if (named) trace.source = named
+    if (named) await enter(needs, caller, named, trace)
     const at = { orgId: caller.orgId, sourceId: named?.id }
     const found = readHandle(needs.dataKeys, at, handle, needs.clock())
     const source = named ?? (await findAskable(needs.db, caller, found.sourceId))
-    trace.source = source
-    requireMinimumRole(caller, source)
-    await takeQuestion(needs, caller.orgId)
+    if (!named) await enter(needs, caller, source, trace)
     const answer = cutHit(await rowAt(needs, source, found), ANSWER_MAX_BYTES)
     trace.hits = 1
     trace.answer = JSON.stringify(answer)
     return { source, ...answer }
   })
+
+async function enter(needs: AskNeeds, caller: MemberCaller, source: SourceRow, trace: Trace): Promise<void> {
+  trace.source = source
+  requireMinimumRole(caller, source)
+  await takeQuestion(needs, caller.orgId)
+}
 
 async function rowAt(needs: AskNeeds, source: SourceRow, { by, label, id }: FoundAt): Promise<Hit> {
   const entry = entriesOf(source).find((one) => one.label === label && (one.fetchable || by === 'search'))
