@@ -111,7 +111,7 @@ const exchangeOf = (code: string, verifier: string) => ({
   code_verifier: verifier,
 })
 
-async function tokenFor(who: Contestant, { code, verifier }: Code): Promise<Tokens> {
+export async function tokenFor(who: Contestant, { code, verifier }: Code): Promise<Tokens> {
   let tokens: Tokens | undefined
   await atTokenEndpoint(who, 1, async (post) => {
     tokens = await post(exchangeOf(code, verifier))
@@ -131,7 +131,11 @@ function compare(what: string, our: Load, their: Load): string[] {
 }
 
 /** On Postgres with an address, on the embedded database without. */
-async function startOurs(folder: string, database?: string): Promise<Contestant & { origin: string }> {
+export async function startOurs(
+  folder: string,
+  database?: string,
+  more: Record<string, string> = {},
+): Promise<Contestant & { origin: string }> {
   const port = await freePort()
   const secret = () => randomBytes(32).toString('hex')
   const onPostgres = database !== undefined && {
@@ -146,6 +150,7 @@ async function startOurs(folder: string, database?: string): Promise<Contestant 
     SVC_ADMIN_EMAIL: OWNER.email,
     SVC_ADMIN_PASSWORD: OWNER.password,
     TRUSTED_PROXIES: '127.0.0.1,::1',
+    ...more,
   })
   const origin = `http://localhost:${port}`
   await untilAnswers(`${origin}/readyz`, program)
@@ -200,7 +205,7 @@ async function startBetterAuth(database: string): Promise<Contestant> {
   }
 }
 
-async function newDatabase(url: string, name: string): Promise<string> {
+export async function newDatabase(url: string, name: string): Promise<string> {
   const { sql, close } = await connect({ url }, { poolSize: 1 })
   await sql.query(`create database ${name}`)
   await close()

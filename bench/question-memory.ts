@@ -45,7 +45,7 @@ export const questionMemory = () =>
     return report(seen, (await activityMiB(folder)) / ((WARM + QUESTIONS) / STEP))
   })
 
-/** The embedded database keeps its newest pages in the memory of the process, up to a limit of its own. */
+/** The embedded database lives in the same process, so its newest pages may be a part of the growth. */
 async function activityMiB(folder: string): Promise<number> {
   const { sql, close } = await connect({ folder })
   const [row] = await sql.query<{ bytes: string }>("select pg_total_relation_size('activity') as bytes")

@@ -121,7 +121,7 @@ function readTable() {
       for (let id = 0; id < ROWS; id++) {
         if (column === undefined || wanted.has(columns[column][id]!)) ids.push(id)
       }
-      return new Set(ids.sort((a, b) => nearness[b]! - nearness[a]!).slice(0, NEIGHBOURS))
+      return new Set(ids.toSorted((a, b) => nearness[b]! - nearness[a]!).slice(0, NEIGHBOURS))
     },
   }
 }

@@ -2,6 +2,7 @@
 import { coldStart } from './cold-start.ts'
 import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
+import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
 import { question } from './question.ts'
 import { questionMemory } from './question-memory.ts'
@@ -12,6 +13,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   gateway,
   connector,
   'mcp-call': mcpCall,
+  mcp,
   'cold-start': coldStart,
   memory,
   question,

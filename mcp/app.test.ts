@@ -1,8 +1,11 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { ADDRESS_HEADER } from '../src/client/service.ts'
+import { showQuota } from '../src/contracts/data-sources.ts'
+import { RESOURCE_SCOPES } from '../src/contracts/scopes.ts'
 import {
   agentToken,
+  callTool,
   callWhoAmI,
   CLIENT,
   failing,
@@ -29,28 +32,10 @@ describe.each(ERAS)('a client %s', (era) => {
     expect(text).toBe(
       '{"user":{"id":"usr_1","email":"ada@example.com","name":"Ada"},' +
         '"organization":{"id":"org_1","name":"Northwind","slug":"northwind"},"role":"developer",' +
-        `"scopes":["data:read","maintenance:read"],"client":"${CLIENT}"}`,
+        `"scopes":["data:read","maintenance:read"],"client":"${CLIENT}","quota":` +
+        '{"minute":{"limit":60,"left":59,"resets_at":"2026-11-15T12:01:00.000Z"},' +
+        '"day":{"limit":5000,"left":4990,"resets_at":"2026-11-16T00:00:00.000Z"}},"hidden":[]}',
     )
-  })
-
-  test.each(['platform', 'notifications'] as const)('finds one harmless tool at /%s', async (resource) => {
-    const house = openHouse()
-    const token = await agentToken(house, resource)
-    const { result } = await replyOf(await send(house, `/${resource}`, era, 'tools/list', { token }))
-    expect(result?.['tools']).toEqual([
-      {
-        name: 'whoami',
-        title: 'Who am I',
-        description: expect.any(String) as unknown,
-        inputSchema: expect.objectContaining({ type: 'object', additionalProperties: false }) as unknown,
-        annotations: {
-          readOnlyHint: true,
-          destructiveHint: false,
-          idempotentHint: true,
-          openWorldHint: false,
-        },
-      },
-    ])
   })
 
   test.each([undefined, '*/*', 'application/json', 'text/event-stream', 'text/html', ''])(
@@ -67,9 +52,8 @@ describe.each(ERAS)('a client %s', (era) => {
   )
 
   test('hears of a failure in our words, with the next step', async () => {
-    const house = openHouse({
-      gateway: async () => failing('FORBIDDEN', { hint: 'It needs the scope data:read.' }),
-    })
+    const house = openHouse()
+    house.does[showQuota.name] = () => failing('FORBIDDEN', { hint: 'It needs the scope data:read.' })
     const response = await callWhoAmI(house, '/platform', era, { token: await agentToken(house, 'platform') })
     expect(await toolText(response)).toEqual({
       text: 'FORBIDDEN: Your role does not allow this. It needs the scope data:read.',
@@ -87,8 +71,12 @@ describe.each(ERAS)('a client %s', (era) => {
   ])('hears a fixed sentence when the gateway %s, and the log has the reason', async (_how, gateway) => {
     const house = openHouse({ gateway })
     const response = await callWhoAmI(house, '/platform', era, { token: await agentToken(house, 'platform') })
-    expect(await toolText(response)).toEqual({ text: 'UNEXPECTED: Unexpected error', isError: true })
-    expect(house.warned).toEqual([
+    expect(await toolText(response)).toEqual({
+      text: 'UNEXPECTED: Unexpected error. Try again once, then tell the user.',
+      isError: true,
+    })
+    // The gateway is also where calls are reported to; whether that was heard is another line.
+    expect(house.warned.filter(([event]) => event !== 'call not reported')).toEqual([
       [
         'tool failed',
         {
@@ -107,7 +95,10 @@ describe.each(ERAS)('a client %s', (era) => {
     expect((await replyOf(unknown)).error?.code).toBe(-32_602)
     const params = { name: 'whoami', arguments: { surplus: 1 } }
     const surplus = await send(house, '/platform', era, 'tools/call', { token, params })
-    expect((await toolText(surplus)).isError).toBe(true)
+    expect(await toolText(surplus)).toEqual({
+      text: 'INVALID_REQUEST: The arguments do not fit. surplus is not an argument. Correct the arguments and call again.',
+      isError: true,
+    })
   })
 })
 
@@ -140,7 +131,8 @@ describe('the way in', () => {
     )
     expect(result).toMatchObject({
       supportedVersions: ['2026-07-28'],
-      instructions: expect.stringContaining('whoami') as unknown,
+      instructions: expect.stringContaining('notifications_list') as unknown,
+      cacheScope: 'private',
     })
   })
 
@@ -188,7 +180,7 @@ describe('the way in', () => {
       headers: { 'x-request-id': requestId, traceparent, [ADDRESS_HEADER]: '192.0.2.7' },
     })
     expect(response.headers.get('x-request-id')).toBe(requestId)
-    expect(house.asked.map(({ service }) => service)).toEqual(['auth', 'gateway'])
+    expect(house.asked.map(({ service }) => service)).toEqual(['auth', 'gateway', 'gateway'])
     for (const { headers } of house.asked) {
       expect(headers.get('x-request-id')).toBe(requestId)
       expect(headers.get('traceparent')).toBe(traceparent)
@@ -283,7 +275,9 @@ describe('an agent with an access token', () => {
       for (const era of ERAS) {
         const methods = era === 'of 2026' ? ['server/discover', 'tools/list'] : ['initialize', 'tools/list']
         for (const method of methods) await (await send(house, `/${resource}`, era, method, { token })).text()
-        await (await callWhoAmI(house, `/${resource}`, era, { token })).text()
+        const [name, input] =
+          resource === 'platform' ? ['search', { query: 'x' }] : ['notifications_list', {}]
+        await (await callTool(house, `/${resource}`, name, input, { era, token })).text()
       }
       house.grant.isLive = false
       await callWhoAmI(house, `/${resource}`, 'of 2026', { token })
@@ -296,7 +290,8 @@ describe('an agent with an access token', () => {
       }
     }
     expect(house.asked.filter(({ service }) => service === 'auth')).toHaveLength(14)
-    expect(house.asked.filter(({ service }) => service === 'gateway')).toHaveLength(4)
+    // Of each era one question, which the core writes down, and one list with the report about it.
+    expect(house.asked.filter(({ service }) => service === 'gateway')).toHaveLength(6)
   })
 
   test('is spoken for by an assertion that names its grant and its client', async () => {
@@ -340,11 +335,11 @@ describe('an agent without a token', () => {
 describe('an agent with an API token', () => {
   test('is told who it acts for, and has the scopes of the endpoint', async () => {
     const house = openHouse()
-    const response = await callWhoAmI(house, '/notifications', 'of 2026', { token: house.apiToken })
+    const response = await callWhoAmI(house, '/platform', 'of 2026', { token: house.apiToken })
     expect(JSON.parse((await toolText(response)).text)).toMatchObject({
       user: { id: 'usr_1' },
       role: 'developer',
-      scopes: ['notifications:read', 'notifications:write'],
+      scopes: RESOURCE_SCOPES.platform,
       client: null,
     })
   })
@@ -359,8 +354,9 @@ describe('an agent with an API token', () => {
   test('shows it to the auth service, for this audience; the gateway sees an assertion', async () => {
     const house = openHouse()
     await callWhoAmI(house, '/platform', 'of 2025', { token: house.apiToken })
-    const [auth, gateway, ...rest] = house.asked
+    const [auth, gateway, report, ...rest] = house.asked
     expect(rest).toEqual([])
+    expect([...(report?.headers ?? [])].flat().join()).not.toContain(house.apiToken)
     expect(JSON.parse(auth?.body ?? '')).toEqual({ token: house.apiToken, audience: 'platform' })
     expect([...(gateway?.headers ?? [])].flat().join()).not.toContain(house.apiToken)
     const assertion = gateway?.headers.get('authorization')?.replace('Bearer ', '') ?? ''

@@ -1,16 +1,20 @@
 /** The mcp-server: /platform and /notifications for agents of either era, and the metadata that leads them in. */
 import { Hono, type Context } from 'hono'
 import { caller } from '../src/client/call.ts'
-import { ADDRESS_HEADER } from '../src/client/service.ts'
+import { ADDRESS_HEADER, type Service } from '../src/client/service.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { idPattern, makeId } from '../src/contracts/ids.ts'
 import { RESOURCES, type Resource } from '../src/contracts/scopes.ts'
 import { admit, bearerOf } from './bearer.ts'
+import { chooseTools } from './choose-tools.ts'
 import { onlyKnownOrigins } from './known-origins.ts'
 import { mountMetadata } from './metadata.ts'
+import { readNarrowing } from './narrowing.ts'
 import type { McpEnv, McpNeeds } from './needs.ts'
-import { challenge, onlyPost, refuse } from './refuse.ts'
+import { challenge, onlyPost, refuse, scopeChallenge } from './refuse.ts'
 import type { MakeServer } from './serve.ts'
+import type { Serving } from './serving.ts'
+import { TOOLS } from './tools.ts'
 
 export type { McpNeeds } from './needs.ts'
 
@@ -50,24 +54,37 @@ async function answer(
   // After the token: a client that begins with GET, as 2025 ones may, finds the challenge all the same.
   if (c.req.method !== 'POST') return onlyPost()
 
+  const narrowing = readNarrowing(new URL(c.req.url))
   // Loaded with the first message: the SDK takes longer to load than everything else in this room.
   const { serve } = await import('./serve.ts')
   let failure: Error | undefined
-  const serving = {
+  const serving: Serving = {
     resource,
     version: needs.version,
-    workplace: {
-      call: caller(needs.gateway, { ...as, token: entrant.assertion }),
-      report: (tool: string, error: unknown) =>
-        needs.log.warn('tool failed', { tool, request_id: as.requestId, error }),
-    },
-    onFailure: (error: Error) => (failure = error),
+    requestId: as.requestId,
+    appUrl: needs.appUrl,
+    entrant,
+    narrowing,
+    choice: chooseTools(TOOLS, resource, entrant, narrowing),
+    call: ({ traceparent = as.traceparent, signal }) =>
+      caller(endingWith(signal, needs.gateway), { ...as, traceparent, token: entrant.assertion }),
+    challenge:
+      entrant.canStepUp && needs.stepUp === 'challenge'
+        ? (scopes) => scopeChallenge(c, needs, resource, scopes)
+        : undefined,
+    reports: [],
+    log: needs.log,
+    onFailure: (error) => (failure = error),
   }
   const response = await serve(c.req.raw, serving, makeServer)
   // The SDK reports clients' mistakes as well; only what it could not answer is a failure of ours.
   if (response.status >= 500) c.set('failure', failure)
   return response
 }
+
+/** Nobody waits for the answer once the client has gone: what is asked of others for it ends too. */
+const endingWith = (signal: AbortSignal | undefined, service: Service): Service =>
+  signal ? async (request) => service(new Request(request, { signal })) : service
 
 /** Standing alone. Otherwise the frame has named the request already. */
 function requestIdOf(c: Context<McpEnv>, { clock }: McpNeeds): string {

@@ -3,15 +3,31 @@
  * good for a minute and only inside the house.
  */
 import type { Context } from 'hono'
+import type * as z from 'zod'
 import { caller, type CallAs } from '../src/client/call.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { BEARER_MAX } from '../src/contracts/limits.ts'
-import { RESOURCE_SCOPES, type Resource } from '../src/contracts/scopes.ts'
-import { validateToken } from '../src/contracts/tokens.ts'
+import type { Role } from '../src/contracts/roles.ts'
+import { RESOURCE_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
+import { validateToken, type ValidatedToken } from '../src/contracts/tokens.ts'
 import type { McpEnv, McpNeeds } from './needs.ts'
 import { resourceUrl } from './resource.ts'
 
-export type Entrant = { userId: string; orgId: string; assertion: string }
+/** Who was let in, as the auth service knew them a moment ago. */
+export type Entrant = {
+  readonly userId: string
+  readonly orgId: string
+  readonly user: Valid['user']
+  readonly organization: NonNullable<Valid['organization']>
+  readonly role: Role
+  readonly scopes: readonly Scope[]
+  readonly clientId?: string | undefined
+  /** Came with a grant, which its person can widen. */
+  readonly canStepUp: boolean
+  readonly assertion: string
+}
+
+type Valid = z.output<typeof ValidatedToken>
 
 type Presented = { token: string; resource: Resource; as: CallAs }
 
@@ -41,10 +57,21 @@ async function admitAgent(needs: McpNeeds, { token, resource, as }: Presented): 
   if (!claims) return undefined
   const { userId, orgId, clientId, grantId, scopes } = claims
   const assertion = await needs.actorAssertions.sign({ userId, orgId, clientId, grantId, scopes }, now)
-  // A token lives for an hour, its grant may have ended a second ago: the auth service looks at the grant every time.
+  /*
+   * A token lives for an hour, its grant may have ended a second ago: the auth service looks at the grant every time.
+   * The gateway asks it again for every call that a tool makes, so a tool call costs one liveness read here and one for
+   * each call behind it (`whoami`: three, with its quota and the row about it). The read here is kept. Without it,
+   * lists and handshakes, which ask no gateway, would outlive the grant; a revoked agent would hear an error of a tool
+   * instead of the 401 that makes it connect again; and role and scopes, by which tools are listed and scopes asked for,
+   * would be an hour old. The reads there are kept too: the gateway takes nobody's word for it, this room's included,
+   * so that an assertion which leaks is worth nothing once its grant has ended. What is avoided is asking `whoAmI` there
+   * for what is known here.
+   */
   const valid = await caller(needs.auth, as)(validateToken, { token: assertion })
-  if (valid.user.id !== userId || valid.organization?.id !== orgId) return undefined
-  return { userId, orgId, assertion }
+  const { user, organization, role } = valid
+  if (user.id !== userId || organization?.id !== orgId || role === null) return undefined
+  const granted = valid.scopes ?? []
+  return { userId, orgId, user, organization, role, scopes: granted, clientId, canStepUp: true, assertion }
 }
 
 async function admitApiToken(
@@ -72,5 +99,6 @@ async function admitApiToken(
     tokenId,
   }
   const assertion = await needs.actorAssertions.sign(actor, needs.clock())
-  return { userId: actor.userId, orgId: actor.orgId, assertion }
+  const { userId, orgId, scopes } = actor
+  return { userId, orgId, user, organization, role, scopes, canStepUp: false, assertion }
 }

@@ -1,10 +1,20 @@
 /** For tests: an MCP server whose auth service and gateway are small functions that write down what they are asked. */
 import type * as z from 'zod'
 import type { Service } from '../src/client/service.ts'
+import { reportCall } from '../src/contracts/activity.ts'
+import {
+  fetchFound,
+  listAskableSources,
+  queryDataSource,
+  searchEverywhere,
+  showQuota,
+} from '../src/contracts/data-sources.ts'
 import type { ErrorCode } from '../src/contracts/errors.ts'
 import { ERRORS } from '../src/contracts/errors.ts'
-import { whoAmI } from '../src/contracts/people.ts'
-import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import { acknowledge, listInbox } from '../src/contracts/inbox.ts'
+import type { Operation } from '../src/contracts/operation.ts'
+import type { Role } from '../src/contracts/roles.ts'
+import { DEFAULT_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
 import { ACCESS_TOKEN_TYPE, accessTokens } from '../src/trust/access-token.ts'
 import { actorAssertions } from '../src/trust/actor-assertion.ts'
@@ -13,6 +23,7 @@ import { hs256 } from '../src/trust/hs256.ts'
 import { createMcpServer, type McpNeeds } from './app.ts'
 
 export const MCP = 'https://mcp.example.com'
+export const APP = 'https://app.example.com'
 export const ISSUER = 'https://auth.example.com'
 export const CLIENT = 'https://agent.example/client.json'
 
@@ -23,6 +34,69 @@ const USER = { id: 'usr_1', email: 'ada@example.com', name: 'Ada' }
 const ORGANIZATION = { id: 'org_1', name: 'Northwind', slug: 'northwind' }
 
 type Valid = z.output<typeof validateToken.output>
+export type Report = z.output<typeof reportCall.input>
+
+/** What the gateway does for each operation; a test puts its own in the place of one. */
+type Gateway = Record<string, (input: Record<string, unknown>) => object | Promise<object>>
+
+const OPERATIONS: readonly Operation[] = [
+  showQuota,
+  listAskableSources,
+  queryDataSource,
+  searchEverywhere,
+  fetchFound,
+  listInbox,
+  acknowledge,
+  reportCall,
+]
+
+export const NOTIFICATION = `ntf_${'1'.repeat(25)}`
+const SOURCES = ['db_handbook', 'db_orders'].map((id) => ({
+  id,
+  name: `About ${id}`,
+  minimum_role: 'viewer',
+  filters: { year: 'number' },
+  targets: ['all'],
+  description: '',
+}))
+const HIT = { id: '7', title: 'A row', metadata: { body: 'What it says', _target: 'all' } }
+
+const pretending = (): Gateway => ({
+  [showQuota.name]: () => ({
+    minute: { limit: 60, left: 59, resets_at: '2026-11-15T12:01:00.000Z' },
+    day: { limit: 5000, left: 4990, resets_at: '2026-11-16T00:00:00.000Z' },
+  }),
+  [listAskableSources.name]: () => ({ data_sources: SOURCES }),
+  [queryDataSource.name]: () => ({
+    count: 1,
+    results: [{ ...HIT, metadata: { ...HIT.metadata, _score: 1 } }],
+  }),
+  [searchEverywhere.name]: () => ({
+    count: 1,
+    results: [{ ...HIT, id: 'handle-7', metadata: { ...HIT.metadata, _score: 1, _source: 'db_handbook' } }],
+  }),
+  [fetchFound.name]: () => ({ source_id: 'db_handbook', target: 'all', hit: HIT }),
+  [listInbox.name]: () => ({
+    notifications: [
+      {
+        id: NOTIFICATION,
+        type: 'deploy.failed',
+        subject: 'app_1',
+        summary: 'A deployment failed',
+        url: null,
+        timestamp: '2026-11-15T11:00:00.000Z',
+        read: false,
+        read_at: null,
+      },
+    ],
+    unread_count: 1,
+  }),
+  [acknowledge.name]: ({ notification_id }) =>
+    notification_id === NOTIFICATION
+      ? { id: NOTIFICATION, read: true, read_at: '2026-11-15T12:00:00.000Z' }
+      : failing('NOT_FOUND'),
+  [reportCall.name]: () => new Response(null, { status: 204 }),
+})
 export type House = ReturnType<typeof openHouse>
 
 export function openHouse(changes: Partial<McpNeeds> = {}) {
@@ -30,9 +104,17 @@ export function openHouse(changes: Partial<McpNeeds> = {}) {
   const warned: [event: string, fields: unknown][] = []
   const assertions = actorAssertions(ASSERTION_SECRET, ISSUER)
   const apiToken = makeApiToken()
-  const grant = { id: 'grt_1', isLive: true, scopes: ['data:read', 'maintenance:read'] as Scope[] }
+  const grant = { id: 'grt_1', isLive: true, scopes: Object.values(DEFAULT_SCOPES).flat() as Scope[] }
   const token = { isLive: true, scopes: null as Scope[] | null, audiences: ['platform', 'notifications'] }
-  const house = { clock: NOW, grant, token, changeAnswer: (valid: Valid): Valid => valid }
+  const house = {
+    clock: NOW,
+    grant,
+    token,
+    role: 'developer' as Role,
+    does: pretending(),
+    changeAnswer: (valid: Valid): Valid => valid,
+  }
+  const reported: Report[] = []
 
   const writtenDown =
     (service: 'auth' | 'gateway', answer: (request: Request, body: string) => Promise<Response>): Service =>
@@ -47,7 +129,7 @@ export function openHouse(changes: Partial<McpNeeds> = {}) {
       valid: true as const,
       user: USER,
       organization: ORGANIZATION,
-      role: 'developer' as const,
+      role: house.role,
     }
     if (presented === apiToken) {
       if (!token.isLive || (audience !== undefined && !token.audiences.includes(audience))) return undefined
@@ -76,15 +158,29 @@ export function openHouse(changes: Partial<McpNeeds> = {}) {
       const valid = await validate(input.token ?? '', input.audience)
       return valid ? Response.json(house.changeAnswer(valid)) : failing('UNAUTHENTICATED')
     }),
-    gateway: writtenDown('gateway', async (request) => {
+    gateway: writtenDown('gateway', async (request, body) => {
       const bearer = request.headers.get('authorization')?.replace('Bearer ', '') ?? ''
       const valid = await validate(bearer, 'api')
       if (!valid) return failing('UNAUTHENTICATED')
-      return new URL(request.url).pathname === whoAmI.http.path ? Response.json(valid) : failing('NOT_FOUND')
+      const url = new URL(request.url)
+      const operation = OPERATIONS.find((one) => takes(one, request.method, url.pathname))
+      if (!operation) return failing('NOT_FOUND')
+      const [, inPath] = pathPattern(operation).exec(url.pathname) ?? []
+      const named = /\{(\w+)\}/.exec(operation.http.path)?.[1]
+      const input = operation.input.parse({
+        ...Object.fromEntries(url.searchParams),
+        ...(body === '' ? {} : (JSON.parse(body) as object)),
+        ...(named === undefined ? {} : { [named]: decodeURIComponent(inPath ?? '') }),
+      })
+      if (operation === reportCall) reported.push(reportCall.input.parse(input))
+      const answer = await house.does[operation.name]!(input)
+      return answer instanceof Response ? answer : Response.json(answer)
     }),
     mcpUrl: new URL(MCP),
+    appUrl: new URL(APP),
     issuer: new URL(ISSUER),
     authMode: 'self',
+    stepUp: 'challenge',
     accessTokens: accessTokens(JWT_SECRET, ISSUER),
     actorAssertions: assertions,
     allowedOrigins: ['https://chat.example'],
@@ -93,8 +189,21 @@ export function openHouse(changes: Partial<McpNeeds> = {}) {
     log: { warn: (event, fields) => warned.push([event, fields]) },
     ...changes,
   }
-  return Object.assign(house, { app: createMcpServer(needs), needs, asked, warned, assertions, apiToken })
+  return Object.assign(house, {
+    app: createMcpServer(needs),
+    needs,
+    asked,
+    reported,
+    warned,
+    assertions,
+    apiToken,
+  })
 }
+
+const pathPattern = ({ http }: Operation): RegExp =>
+  new RegExp(`^${http.path.replaceAll(/\{\w+\}/g, '([^/]+)')}$`)
+const takes = (operation: Operation, method: string, path: string): boolean =>
+  operation.http.method.toUpperCase() === method && pathPattern(operation).test(path)
 
 /** The body of a service that refuses. */
 export const failing = (
@@ -120,7 +229,7 @@ type Claims = {
 export function agentToken(house: House, resource: Resource, claims: Claims = {}): Promise<string> {
   const key = new Uint8Array(Buffer.from(claims.secret ?? JWT_SECRET, 'hex'))
   const { typ = ACCESS_TOKEN_TYPE, issuer = ISSUER, audience = `${MCP}/${resource}` } = claims
-  const scope = claims.scope ?? 'data:read maintenance:read offline_access'
+  const scope = claims.scope ?? [...DEFAULT_SCOPES[resource], 'offline_access'].join(' ')
   return hs256(key, { typ, issuer, audience }).sign(
     { sub: USER.id, org_id: ORGANIZATION.id, client_id: CLIENT, grant_id: 'grt_1', scope },
     house.clock,
@@ -129,7 +238,12 @@ export function agentToken(house: House, resource: Resource, claims: Claims = {}
 }
 
 export type Era = 'of 2025' | 'of 2026'
-type Sent = { token?: string; headers?: Record<string, string | undefined>; params?: Record<string, unknown> }
+type Sent = {
+  token?: string
+  headers?: Record<string, string | undefined>
+  params?: Record<string, unknown>
+  signal?: AbortSignal
+}
 
 const MODERN = '2026-07-28'
 const ENVELOPE = {
@@ -153,13 +267,24 @@ export function send(house: House, path: string, era: Era, method: string, sent:
     value === undefined ? [] : [[name, value]],
   )
   const id = method.startsWith('notifications/') ? {} : { id: 7 }
-  const meta = era === 'of 2026' ? { _meta: ENVELOPE } : {}
+  const given = params['_meta'] as object | undefined
+  const meta = era === 'of 2026' ? { _meta: { ...given, ...ENVELOPE } } : {}
   const body = JSON.stringify({ jsonrpc: '2.0', ...id, method, params: { ...params, ...meta } })
-  return house.app.request(`${MCP}${path}`, { method: 'POST', headers, body })
+  const { signal } = sent
+  return house.app.request(`${MCP}${path}`, { method: 'POST', headers, body, ...(signal && { signal }) })
 }
 
 export const callWhoAmI = (house: House, path: string, era: Era, sent: Sent = {}) =>
   send(house, path, era, 'tools/call', { params: { name: 'whoami', arguments: {} }, ...sent })
+
+/** One call of a tool by an agent of either era. */
+export const callTool = (
+  house: House,
+  path: string,
+  name: string,
+  input: object,
+  { era = 'of 2026', ...sent }: Sent & { era?: Era } = {},
+) => send(house, path, era, 'tools/call', { ...sent, params: { name, arguments: input, ...sent.params } })
 
 type Reply = {
   result?: { content?: { text: string }[]; isError?: boolean; [more: string]: unknown }

@@ -9,10 +9,14 @@ export type McpNeeds = {
   /** Every call of a core goes through it, under an actor assertion. */
   gateway: Service
   mcpUrl: URL
+  /** The console, where people look at what an agent found. */
+  appUrl: URL
   /** Where agents get their tokens. */
   issuer: URL
   /** `hosted`: nobody issues tokens for these endpoints, so API tokens are all they take. */
   authMode: 'self' | 'hosted'
+  /** What an agent hears that lacks a scope: a challenge it can answer by asking its person, or a text. */
+  stepUp: 'challenge' | 'text'
   accessTokens: AccessTokens
   actorAssertions: ActorAssertions
   /** Exact origins of agents that run in a browser. */

@@ -1,7 +1,7 @@
 /** What the door says when it does not let a request through: always JSON, only our own sentences. */
 import type { Context } from 'hono'
 import { ERRORS, ServiceError, type ErrorBody } from '../src/contracts/errors.ts'
-import type { Resource } from '../src/contracts/scopes.ts'
+import type { Resource, Scope } from '../src/contracts/scopes.ts'
 import type { McpEnv, McpNeeds } from './needs.ts'
 import { FIRST_SCOPE, metadataUrl, METHODS } from './resource.ts'
 
@@ -31,6 +31,25 @@ export function challenge(
   ]
   const said = new ServiceError('UNAUTHENTICATED', sentOne ? undefined : 'A bearer token is needed')
   c.set('failure', said)
+  return errorAnswer(c, said, { 'www-authenticate': `Bearer ${parameters.join(', ')}` })
+}
+
+/** RFC 6750, 3.1: all scopes of the call at once, because clients ask for exactly what stands there. */
+export function scopeChallenge(
+  c: C,
+  { mcpUrl }: McpNeeds,
+  resource: Resource,
+  scopes: readonly Scope[],
+): Response {
+  const said = new ServiceError('FORBIDDEN', `This tool needs the scope ${scopes.join(' ')}`, {
+    hint: 'Connect again and allow it.',
+  })
+  c.set('failure', said)
+  const parameters = [
+    'error="insufficient_scope"',
+    `scope="${scopes.join(' ')}"`,
+    `resource_metadata="${metadataUrl(mcpUrl, resource)}"`,
+  ]
   return errorAnswer(c, said, { 'www-authenticate': `Bearer ${parameters.join(', ')}` })
 }
 

@@ -7,21 +7,14 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
-import type { Resource } from '../src/contracts/scopes.ts'
+import { offerAskData } from './ask-data.ts'
+import { callTool, report } from './call-tool.ts'
+import { missingScopes } from './choose-tools.ts'
+import { INSTRUCTIONS } from './instructions.ts'
 import { rpcError } from './refuse.ts'
 import { RESOURCE_NAMES } from './resource.ts'
-import type { Workplace } from './tool.ts'
-import { offerWhoAmI } from './whoami.ts'
-
-const INSTRUCTIONS =
-  'You act for one user in one organization. Call whoami when unsure who that is and what you may do.'
-
-type Serving = {
-  resource: Resource
-  version: string
-  workplace: Workplace
-  onFailure: (error: Error) => void
-}
+import type { Serving } from './serving.ts'
+import { readToolCall, traceparentIn } from './tool-call.ts'
 
 /** Another one stands here only in the official suite, which brings its own tools. */
 export type MakeServer = (serving: Serving) => McpServer
@@ -35,6 +28,18 @@ export async function serve(
   if (body.tooLarge) return rpcError(413, `A message may have at most ${BODY_MAX_BYTES} bytes`)
   const request = forSdk(raw, body.text)
   const parsedBody = parse(body.text)
+  const response =
+    stepUp(serving, parsedBody, raw.signal) ?? (await dispatch(raw, request, parsedBody, serving, makeServer))
+  return whenReported(response, serving)
+}
+
+async function dispatch(
+  raw: Request,
+  request: Request,
+  parsedBody: unknown,
+  serving: Serving,
+  makeServer: MakeServer,
+): Promise<Response> {
   if (takesJsonOnly(raw) && (await isLegacyRequest(request, parsedBody))) {
     return answerInJson(request, parsedBody, makeServer(serving))
   }
@@ -42,18 +47,63 @@ export async function serve(
   return handler.fetch(request, parsedBody === undefined ? {} : { parsedBody })
 }
 
-function serverFor({ resource, version, workplace }: Serving): McpServer {
+/** A minute: a role that changed is known to the call itself at once, and to the list soon. */
+const CACHED = { ttlMs: 60_000, cacheScope: 'private' } as const
+
+function serverFor(serving: Serving): McpServer {
+  const { resource, version, choice } = serving
+  const hasPrompt = choice.listed.some(({ name }) => name === 'search')
   const server = new McpServer(
     { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
     {
-      instructions: INSTRUCTIONS,
+      instructions: INSTRUCTIONS[resource],
       // Nothing is ever announced, so `subscriptions/listen` ends at once instead of holding a socket, which would
       // outlive a revoked grant and delay every stop.
-      capabilities: { tools: { listChanged: false } },
+      capabilities: {
+        tools: { listChanged: false },
+        ...(hasPrompt && { prompts: { listChanged: false } }),
+      },
+      cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
     },
   )
-  offerWhoAmI(server, workplace)
+  // Not by `registerTool`: it would convert schemas with every request, and answer what it refuses in words, and
+  // without a row, of its own.
+  server.server.setRequestHandler('tools/list', () => ({ tools: choice.listed.map(({ listed }) => listed) }))
+  server.server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+    callTool(serving, {
+      name: params.name,
+      input: params.arguments ?? {},
+      traceparent: traceparentIn(mcpReq._meta),
+      signal: mcpReq.signal,
+    }),
+  )
+  if (hasPrompt) offerAskData(server)
   return server
+}
+
+/**
+ * RFC 6750, 3.1: a scope that is missing is asked for at the level of HTTP, before the message is anybody's. Calls in a
+ * batch, which only clients of early 2025 send, are told in words.
+ */
+function stepUp(serving: Serving, message: unknown, signal: AbortSignal): Response | undefined {
+  const call = serving.challenge && readToolCall(message)
+  const tool = call && serving.choice.callable.find(({ name }) => name === call.name)
+  if (!tool || missingScopes(tool, serving.entrant.scopes).length === 0) return undefined
+  report(serving, { asked: { ...call, signal }, began: performance.now(), code: 'FORBIDDEN' })
+  return serving.challenge?.(tool.scopes)
+}
+
+/** A stream has said its answer by the time it waits here; a body of JSON leaves with the row about it. */
+async function whenReported(response: Response, { reports }: Serving): Promise<Response> {
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+  if (!isStream || !response.body) {
+    await Promise.all(reports)
+    return response
+  }
+  const body = response.body.pipeThrough(
+    new TransformStream({ flush: () => Promise.all(reports).then(() => {}) }),
+  )
+  return new Response(body, response)
 }
 
 /**
@@ -85,9 +135,12 @@ const takesJsonOnly = ({ headers }: Request): boolean => {
 async function answerInJson(request: Request, parsedBody: unknown, server: McpServer): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
+  const leave = () => void server.close()
+  request.signal.addEventListener('abort', leave, { once: true })
   try {
     return await transport.handleRequest(request, parsedBody === undefined ? {} : { parsedBody })
   } finally {
+    request.signal.removeEventListener('abort', leave)
     await server.close()
   }
 }

@@ -1,48 +1,96 @@
-/** What every tool does alike: a published input, a compact answer, and failures in words that are ours. */
-import type { CallToolResult, StandardSchemaWithJSON } from '@modelcontextprotocol/server'
+/** What a tool is: a row that names its operations, from which its scopes, its minimum role and its hints are read off. */
+import type { Tool as Listed } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import type { Call } from '../src/client/call.ts'
-import { ERRORS, ServiceError } from '../src/contracts/errors.ts'
+import type { Operation } from '../src/contracts/operation.ts'
+import { atLeast, RoleName, type Role } from '../src/contracts/roles.ts'
+import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import type { Entrant } from './bearer.ts'
+import type { Hidden } from './choose-tools.ts'
+import type { Narrowing } from './narrowing.ts'
 
 /** What a tool works with during one call. */
 export type Workplace = {
   /** The gateway, on behalf of whoever the agent acts for. */
   call: Call
-  /** For failures that the answer must not describe. */
-  report: (tool: string, error: unknown) => void
+  entrant: Entrant
+  narrowing: Narrowing
+  hidden: readonly Hidden[]
+  appUrl: URL
 }
 
-/** Converted once: the server is made anew for every request, and converting would be most of that work. */
-export function published<Input extends z.ZodObject>(
-  input: Input,
-): StandardSchemaWithJSON<z.input<Input>, z.output<Input>> {
-  const json = z.toJSONSchema(input, { target: 'draft-2020-12', io: 'input' })
-  const { validate } = input['~standard']
+type Row<Input extends z.ZodObject> = {
+  name: string
+  resource: Resource
+  title: string
+  description: string
+  /** Everything it calls. */
+  operations: readonly Operation[]
+  input: Input
+  /** Only where code reads the answer; a model reads the text, and would pay for both. */
+  output?: Listed['outputSchema']
+  /** Whether the answer quotes what others wrote. */
+  isUntrusted?: boolean
+  /** Said of what is not there: the same for what does not exist and what is hidden. */
+  unknown?: string
+  run(input: z.output<Input>, at: Workplace): Promise<object>
+}
+
+export type Tool = Omit<Row<z.ZodObject>, 'run'> & {
+  /** All that one call needs. */
+  scopes: readonly Scope[]
+  minimumRole: Role
+  isReadOnly: boolean
+  /** As `tools/list` shows it: made once, since servers are made anew for every request. */
+  listed: Listed
+  run(input: unknown, at: Workplace): Promise<object>
+}
+
+export function tool<Input extends z.ZodObject>(row: Row<Input>): Tool {
+  const { name, title, description, operations, input, output } = row
+  const isReadOnly = operations.every(({ readOnly }) => readOnly)
+  const annotations = {
+    title,
+    readOnlyHint: isReadOnly,
+    destructiveHint: operations.some(({ destructive }) => destructive),
+    idempotentHint: operations.every(({ idempotent }) => idempotent),
+    // Everything it can reach belongs to the organization.
+    openWorldHint: false,
+  }
   return {
-    '~standard': {
-      version: 1,
-      vendor: 'zod',
-      validate,
-      jsonSchema: { input: () => json, output: () => json },
+    ...row,
+    scopes: scopesOf(operations),
+    minimumRole: highestOf(operations),
+    isReadOnly,
+    listed: {
+      name,
+      title,
+      description,
+      inputSchema: published(input),
+      ...(output ? { outputSchema: output } : {}),
+      annotations,
     },
+    run: (given, at) => row.run(given as z.output<Input>, at),
   }
 }
 
-/** An agent reads every word and may act on it, so text from elsewhere, an exception's say, never gets into an answer. */
-export async function answering(
-  tool: string,
-  { report }: Workplace,
-  work: () => Promise<unknown>,
-): Promise<CallToolResult> {
-  try {
-    return { content: [{ type: 'text', text: JSON.stringify(await work()) }] }
-  } catch (error) {
-    const isOurs = error instanceof ServiceError && error.code !== 'UNEXPECTED'
-    if (!isOurs) report(tool, error)
-    const text = isOurs ? sentenceOf(error) : `UNEXPECTED: ${ERRORS.UNEXPECTED.says}`
-    return { content: [{ type: 'text', text }], isError: true }
-  }
+const scopesOf = (operations: readonly Operation[]): Scope[] => [
+  ...new Set(operations.flatMap(({ scope }) => (scope === null || scope === 'any' ? [] : [scope]))),
+]
+
+const highestOf = (operations: readonly Operation[]): Role =>
+  operations
+    .flatMap(({ who }) => RoleName.safeParse(who).data ?? [])
+    .reduce<Role>((highest, role) => (atLeast(role, highest) ? role : highest), 'viewer')
+
+/** Without `$schema`: 2020-12 is what clients assume, and every word is paid for by every conversation. */
+function published(input: z.ZodObject): Listed['inputSchema'] {
+  const { $schema, ...json } = z.toJSONSchema(input, { target: 'draft-2020-12', io: 'input' })
+  return json as Listed['inputSchema']
 }
 
-const sentenceOf = ({ code, message, hint }: ServiceError): string =>
-  `${code}: ${hint === undefined ? message : `${message}. ${hint}`}`
+/** A contract's rule for a text, kept to ourselves: published, its pattern would cost more than it explains. */
+export const unpublished = (rule: z.ZodType<unknown, string>) =>
+  z.string().superRefine((text, context) => {
+    for (const { message } of rule.safeParse(text).error?.issues ?? []) context.addIssue(message)
+  })

@@ -48,6 +48,7 @@ const ANY_TEXT = { good: ['x'], bad: [] }
 const VALUES: Table = {
   MCP_URL: { good: ['https://mcp.example.com'], bad: ['ftp://mcp.example.com', 'mcp'] },
   MCP_ALLOWED_ORIGINS: { good: ['https://a.test,https://b.test'], bad: ['a.test'] },
+  MCP_STEP_UP: { good: ['challenge', 'text'], bad: ['off', 'Challenge'] },
   OAUTH_DCR: { good: ['on', 'off'], bad: ['maybe'] },
   OAUTH_LOOPBACK_PORTS: { good: ['portless', 'exact', 'any'], bad: ['all'] },
   OAUTH_REFRESH_GRACE_S: { good: ['0', '300'], bad: ['-1', '301', 'x'] },

@@ -194,6 +194,11 @@ export const SETTINGS = {
     says: 'Web pages that may call the MCP endpoints from a browser, as origins separated by commas.',
     default: 'none but loopback during development',
   },
+  MCP_STEP_UP: {
+    schema: z.enum(['challenge', 'text']).default('challenge'),
+    says: 'What an agent hears whose grant lacks a scope: `challenge` (403, its client asks the person for more), or `text` for clients that cannot.',
+    default: 'challenge',
+  },
   OAUTH_DCR: {
     schema: flag.default(true),
     says: 'Whether clients may register themselves (RFC 7591).',
@@ -407,7 +412,14 @@ function withAddresses(settings: Settings): Config {
 
 function problemsBetween(config: Config, given: Record<string, unknown>): string[] {
   const problems: string[] = []
-  for (const key of ['API_URL', 'AUTH_URL', 'APP_URL', 'REDIRECT_BASE_URL', 'AUTH_LOGIN_URL'] as const) {
+  for (const key of [
+    'API_URL',
+    'AUTH_URL',
+    'MCP_URL',
+    'APP_URL',
+    'REDIRECT_BASE_URL',
+    'AUTH_LOGIN_URL',
+  ] as const) {
     if (config[key] && !isSafelyPublic(config[key])) problems.push(`${key}: a public address must be https`)
   }
   if (!config.ALLOWED_REDIRECT_BASE_URLS.every((base) => isSafelyPublic(new URL(base)))) {
@@ -416,6 +428,7 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
   for (const key of [
     'API_URL',
     'AUTH_URL',
+    'MCP_URL',
     'APP_URL',
     'REDIRECT_BASE_URL',
     // Their paths are those of the operations: one of their own would silently be lost.

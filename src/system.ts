@@ -199,6 +199,8 @@ async function build(
       auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
       mcpUrl: config.MCP_URL,
+      appUrl: config.APP_URL,
+      stepUp: config.MCP_STEP_UP,
       issuer: config.AUTH_URL,
       authMode: config.AUTH_MODE,
       // With hosted auth there is no such secret and no such token; the MCP server then never asks.

@@ -22,14 +22,17 @@ export async function ask(
   try {
     response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) })
   } catch (error) {
+    if (isRefusedPort(error)) {
+      throw new Broken(`${link}: port ${url.port} is one that fetch refuses to call`, 'choose another port')
+    }
     throw new Broken(
-      `${link}: ${url.href} ${whyNot(error)}`,
+      `${link}: ${shown(url.href)} ${whyNot(error)}`,
       'start the server, or repair the name, the certificate or the way to it',
     )
   }
   if (response.status >= 300 && response.status < 400) {
     throw new Broken(
-      `${link}: ${url.href} redirects to ${shown(response.headers.get('location'))}`,
+      `${link}: ${shown(url.href)} redirects to ${shown(response.headers.get('location'))}`,
       'answer at this address itself: assistants do not follow, or lose the token',
     )
   }
@@ -38,10 +41,11 @@ export async function ask(
 
 export async function jsonOf(link: string, url: URL, asking: Asking, todo: string): Promise<Json> {
   const response = await ask(link, url, { headers: { accept: 'application/json' } }, asking)
-  if (response.status !== 200) throw new Broken(`${link}: ${url.href} answers ${response.status}`, todo)
+  if (response.status !== 200)
+    throw new Broken(`${link}: ${shown(url.href)} answers ${response.status}`, todo)
   const body = await textOf(link, url, response)
   const parsed = parse(body)
-  if (!isObject(parsed)) throw new Broken(`${link}: ${url.href} answers no JSON object`, todo)
+  if (!isObject(parsed)) throw new Broken(`${link}: ${shown(url.href)} answers no JSON object`, todo)
   return parsed
 }
 
@@ -50,7 +54,7 @@ export async function textOf(link: string, url: URL, response: Response): Promis
     return await response.text()
   } catch (error) {
     throw new Broken(
-      `${link}: the answer of ${url.href} broke off (${whyNot(error)})`,
+      `${link}: the answer of ${shown(url.href)} broke off (${whyNot(error)})`,
       'look at the log of the server and of the proxy',
     )
   }
@@ -104,7 +108,7 @@ const isObject = (value: unknown): value is Json =>
 export const member = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
 /** Nobody listens in: https, or http that stays on this computer. */
-export const isPrivate = ({ protocol, hostname }: URL): boolean =>
+export const isConfidential = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' ||
   (protocol === 'http:' && /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))
 
@@ -118,8 +122,16 @@ export function shown(value: unknown): string {
 }
 
 /** `fetch` keeps the reason one level down. */
+const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined)
+
+/** Ports of other protocols, 4190 and 6000 for example (Fetch, port blocking). Assistants built on it refuse them too. */
+function isRefusedPort(error: unknown): boolean {
+  const cause = causeOf(error)
+  return cause instanceof Error && cause.message === 'bad port'
+}
+
 function whyNot(error: unknown): string {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'does not answer in time'
-  const code = error instanceof Error ? member(error.cause, 'code') : undefined
+  const code = member(causeOf(error), 'code')
   return `cannot be reached${typeof code === 'string' ? ` (${shown(code)})` : ''}`
 }

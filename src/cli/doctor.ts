@@ -6,7 +6,7 @@ import { callAsClient } from './doctor-calls.ts'
 import {
   ask,
   Broken,
-  isPrivate,
+  isConfidential,
   jsonOf,
   member,
   message,
@@ -93,7 +93,7 @@ function endpointFrom(typed: string): URL {
       'leave both out; a token is passed with --token',
     )
   }
-  if (!isPrivate(url)) {
+  if (!isConfidential(url)) {
     throw new Broken(
       'address: it is http, and not on this computer',
       'assistants send tokens over https only: set MCP_URL to an https address',
@@ -184,7 +184,7 @@ async function resourceMetadata(endpoint: URL, found: string | undefined, asking
 /** RFC 8414, 2: https, without query and fragment. */
 function isIssuer(text: string): boolean {
   const url = URL.parse(text)
-  return url !== null && isPrivate(url) && !url.search && !url.hash && !url.username
+  return url !== null && isConfidential(url) && !url.search && !url.hash && !url.username
 }
 
 /** The places where clients look, in their order (MCP authorization, metadata discovery). */
@@ -280,5 +280,5 @@ async function countKeys(server: Json, asking: Asking): Promise<string> {
 
 function isPlace(value: unknown): value is string {
   const url = typeof value === 'string' ? URL.parse(value) : null
-  return url !== null && isPrivate(url)
+  return url !== null && isConfidential(url)
 }

@@ -25,7 +25,7 @@ const CALLS_AT_ONCE = 1_000
 const SECONDS = 30
 /** Of an agent of another organization, whose grant stays. */
 const OF_ANOTHER = CALLS_AT_ONCE / 10
-/** Once everything is compiled and every connection open. Garbage comes and goes in between. */
+/** Of the most it took before the revocation to the most after it. Garbage comes and goes in between. */
 const GROWTH_MAX = 1.25
 
 const own = processes()
@@ -71,8 +71,11 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
     { token: revoked.tokens.access, lanes: CALLS_AT_ONCE - OF_ANOTHER },
     { token: other.tokens.access, lanes: OF_ANOTHER },
   ])
+  // By then everything is compiled, and every connection has carried a call.
+  await load.everyLaneAnswered
   const memory = watchMemory(server)
   await sleep((SECONDS / 2) * 1000)
+  const warm = memory.soFar()
   const asked = performance.now()
   await house.as({ token: revoked.org.owner.token, organization: revoked.org.id })(revokeGrant, {
     grant_id: revoked.tokens.grantId,
@@ -82,15 +85,17 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
   await sleep((SECONDS / 2) * 1000)
   const [ofRevoked, ofOther] = await load.stop()
   const samples = memory.stop()
+  const late = samples.slice(warm.length)
 
   const before = ofRevoked!.filter(({ ended }) => ended < asked)
   const meanwhile = ofRevoked!.filter(({ began, ended }) => ended >= asked && began <= acknowledged)
   const after = ofRevoked!.filter(({ began }) => began > acknowledged)
+  const counted = Object.entries({ before, meanwhile, after, 'of the other agent': ofOther! })
   console.log(
-    `${CALLS_AT_ONCE} calls at once for ${((performance.now() - load.began) / 1000).toFixed(0)} s: ` +
-      `${before.length} before the revocation, ${meanwhile.length} during the ${(acknowledged - asked).toFixed(0)} ms it took, ` +
-      `${after.length} after it, ${ofOther!.length} of the other agent; ` +
-      `${samples.map((mib) => mib.toFixed(0)).join(' ')} MiB`,
+    `${CALLS_AT_ONCE} calls at once for ${((performance.now() - load.began) / 1000).toFixed(0)} s, ` +
+      `revoked within ${(acknowledged - asked).toFixed(0)} ms; ` +
+      counted.map(([when, calls]) => `${when}: ${calls.length} (${outcomes(calls).join(', ')})`).join('; ') +
+      `; MiB: ${samples.map((mib) => mib.toFixed(0)).join(' ')}`,
   )
   for (const calls of [before, meanwhile, after, ofOther!]) expect(calls.length).toBeGreaterThan(OF_ANOTHER)
   expect(outcomes(before)).toEqual(['answered'])
@@ -99,8 +104,6 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
   // Whatever became of those on their way, each was told.
   expect(['answered', 'refused', '401']).toEqual(expect.arrayContaining(outcomes(meanwhile)))
 
-  const third = Math.floor(samples.length / 3)
-  const [warm, late] = [samples.slice(third, 2 * third), samples.slice(-third)]
   expect(Math.max(...late) / Math.max(...warm), 'growth of memory').toBeLessThan(GROWTH_MAX)
 })
 
@@ -118,19 +121,25 @@ const outcomes = (calls: readonly Called[]): string[] => [...new Set(calls.map((
 function startLoad(agents: readonly { token: string; lanes: number }[]) {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLS_AT_ONCE })
   let isOver = false
+  let silent = CALLS_AT_ONCE
+  const first = Promise.withResolvers<void>()
   const all = agents.map(({ token, lanes }) => {
     const calls: Called[] = []
     const lane = async () => {
+      let isFirst = true
       while (!isOver) {
         const began = performance.now()
         const outcome = await callOnce(agent, token)
         calls.push({ began, ended: performance.now(), outcome })
+        if (isFirst && --silent === 0) first.resolve()
+        isFirst = false
       }
     }
     return Promise.all(Array.from({ length: lanes }, lane)).then(() => calls)
   })
   return {
     began: performance.now(),
+    everyLaneAnswered: first.promise,
     async stop() {
       isOver = true
       const calls = await Promise.all(all)
@@ -186,6 +195,7 @@ function watchMemory({ pid }: ServerProcess) {
     samples.push(Number(kib) / 1024)
   }, 1_000)
   return {
+    soFar: () => [...samples],
     stop() {
       clearInterval(timer)
       return samples

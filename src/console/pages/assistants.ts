@@ -17,7 +17,7 @@ export type Assistant = {
   /** Instead of `ways`, where only this computer reaches the server; left out where there is none. */
   waysFromHere?: (endpoint: Endpoint) => Way[]
   /** How to get from there to the sign-in. */
-  then: (endpoint: Endpoint) => string
+  next: (endpoint: Endpoint) => string
 }
 
 export const ASSISTANTS: readonly Assistant[] = [
@@ -29,7 +29,7 @@ export const ASSISTANTS: readonly Assistant[] = [
       { kind: 'command', about: 'Add it', text: `claude mcp add --transport http ${name} ${url}` },
       { kind: 'command', about: 'Sign in', text: `claude mcp login ${name}` },
     ],
-    then: ({ name }) =>
+    next: ({ name }) =>
       `Inside a session, /mcp shows ${name} and signs in as well. With --scope user it is there in every project.`,
   },
   {
@@ -47,15 +47,18 @@ export const ASSISTANTS: readonly Assistant[] = [
         text: inServers(name, { command: 'npx', args: ['-y', 'mcp-remote', url] }),
       },
     ],
-    then: () =>
+    next: () =>
       'By hand: Customize, Connectors, +, Add custom connector, and paste the address. In a Team or Enterprise plan an owner adds it first; then each person connects.',
   },
   {
     id: 'chatgpt',
     name: 'ChatGPT',
     callsFrom: 'cloud',
-    ways: () => [{ kind: 'link', label: 'Open the plugins of ChatGPT', href: 'https://chatgpt.com/plugins' }],
-    then: ({ name }) => `Choose +, then Add custom MCP server. Name it ${name} and paste the address.`,
+    ways: ({ url }) => [
+      { kind: 'link', label: 'Open the plugins of ChatGPT', href: 'https://chatgpt.com/plugins' },
+      { kind: 'command', about: 'Address to paste', text: url },
+    ],
+    next: ({ name }) => `Choose +, then Add custom MCP server. Name it ${name} and paste the address.`,
   },
   {
     id: 'codex',
@@ -64,7 +67,7 @@ export const ASSISTANTS: readonly Assistant[] = [
     ways: ({ name, url }) => [
       { kind: 'command', about: 'Add it', text: `codex mcp add ${name} --url ${url}` },
     ],
-    then: ({ name }) => `The sign-in opens by itself; codex mcp login ${name} repeats it.`,
+    next: ({ name }) => `The sign-in opens by itself; codex mcp login ${name} repeats it.`,
   },
   {
     id: 'cursor',
@@ -74,7 +77,7 @@ export const ASSISTANTS: readonly Assistant[] = [
       { kind: 'link', label: `Add ${name} to Cursor`, href: cursorLink({ name, url }) },
       { kind: 'file', path: '.cursor/mcp.json', text: inServers(name, { url }) },
     ],
-    then: () => 'Cursor asks before it installs, and opens the sign-in from its MCP settings.',
+    next: () => 'Cursor asks before it installs, and opens the sign-in from its MCP settings.',
   },
   {
     id: 'vs-code',
@@ -84,7 +87,7 @@ export const ASSISTANTS: readonly Assistant[] = [
       { kind: 'link', label: `Add ${endpoint.name} to VS Code`, href: codeLink(endpoint) },
       { kind: 'command', about: 'Or add it by command', text: `code --add-mcp '${codeServer(endpoint)}'` },
     ],
-    then: () => 'VS Code asks before it installs, and opens the sign-in when the server starts.',
+    next: () => 'VS Code asks before it installs, and opens the sign-in when the server starts.',
   },
   {
     id: 'gemini-cli',
@@ -94,7 +97,7 @@ export const ASSISTANTS: readonly Assistant[] = [
       { kind: 'command', about: 'Add it', text: `gemini mcp add --transport http ${name} ${url}` },
       { kind: 'command', about: 'Sign in, inside a session', text: `/mcp auth ${name}` },
     ],
-    then: () => 'With -s user it is there in every project.',
+    next: () => 'With -s user it is there in every project.',
   },
 ]
 

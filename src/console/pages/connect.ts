@@ -42,21 +42,23 @@ function showConnect(c: C) {
 function assistantCard(assistant: Assistant, [first, second]: [Endpoint, Endpoint], isHereOnly: boolean) {
   const isOutOfReach = isHereOnly && assistant.callsFrom === 'cloud'
   const ways = isOutOfReach ? assistant.waysFromHere : assistant.ways
-  if (!ways)
-    return card(
-      assistant.name,
-      html`<p>It calls from its maker’s cloud, and cannot reach this server on your computer.</p>`,
-    )
+  if (!ways) return card(assistant.name, html`<p>${OUT_OF_REACH}</p>`)
+  const steps = (endpoint: Endpoint) =>
+    html`${waysOf(assistant, ways(endpoint), endpoint)}
+      <p class="note">${isOutOfReach ? THROUGH_MCP_REMOTE : assistant.next(endpoint)}</p>`
   return card(
     assistant.name,
-    html`${waysOf(assistant, ways(first), first)}
-      <p class="note">${isOutOfReach ? 'On the web it cannot reach this server. The desktop program can, through mcp-remote, which needs Node.js: put this into its configuration and start it again.' : assistant.then(first)}</p>
+    html`${steps(first)}
       <details class="more">
         <summary>The same for notifications</summary>
-        <div class="stack">${waysOf(assistant, ways(second), second)}</div>
+        <div class="stack">${steps(second)}</div>
       </details>`,
   )
 }
+
+const OUT_OF_REACH = 'It calls from its maker’s cloud, and cannot reach this server on your computer.'
+const THROUGH_MCP_REMOTE =
+  'On the web it cannot reach this server. The desktop program can, through mcp-remote, which needs Node.js: put this into its configuration and start it again.'
 
 const waysOf = ({ id, name }: Assistant, ways: readonly Way[], endpoint: Endpoint) =>
   ways.map((way, at) => {
@@ -82,7 +84,13 @@ const WHO_AM_I = JSON.stringify({
 })
 
 function scriptCard({ url }: Endpoint) {
-  const line = `curl ${url} -H "Authorization: Bearer $SVC_TOKEN" -H 'Content-Type: application/json' -H 'Accept: application/json' -d '${WHO_AM_I}'`
+  const line = [
+    `curl ${url}`,
+    '-H "Authorization: Bearer $SVC_TOKEN"',
+    "-H 'Content-Type: application/json'",
+    "-H 'Accept: application/json'",
+    `-d '${WHO_AM_I}'`,
+  ].join(' \\\n  ')
   return card(
     'Scripts',
     html`<p>Nobody is there to sign in when a script runs. <a href="/console/settings/tokens/new">Make an API token</a> whose audience is <strong>Platform for assistants</strong> and put its value into <code>SVC_TOKEN</code>; this asks who it acts for:</p>
