@@ -101,7 +101,7 @@ function answered(tool: Tool, answer: object): Ended {
     text,
     result: {
       content: [{ type: 'text', text }],
-      ...(tool.output && { structuredContent: answer as Record<string, unknown> }),
+      ...(tool.output && { structuredContent: answer }),
       ...(tool.isUntrusted && { _meta: UNTRUSTED }),
     },
   }

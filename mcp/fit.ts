@@ -1,7 +1,7 @@
 /** Keeps answers within the size that models and clients take: whole rows first, then shorter values. */
 import { ANSWER_MAX_BYTES } from '../src/contracts/limits.ts'
 
-export const answerBytes = (answer: object): number => Buffer.byteLength(JSON.stringify(answer))
+const answerBytes = (answer: object): number => Buffer.byteLength(JSON.stringify(answer))
 export const fits = (answer: object): boolean => answerBytes(answer) <= ANSWER_MAX_BYTES
 
 type Page<Row> = { readonly rows: readonly Row[]; readonly next_cursor?: string | undefined }

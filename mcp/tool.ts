@@ -85,7 +85,12 @@ const highestOf = (operations: readonly Operation[]): Role =>
 
 /** Without `$schema`: 2020-12 is what clients assume, and every word is paid for by every conversation. */
 function published(input: z.ZodObject): Listed['inputSchema'] {
-  const { $schema, ...json } = z.toJSONSchema(input, { target: 'draft-2020-12', io: 'input' })
+  const { $schema: _understood, ...json } = z.toJSONSchema(input, {
+    target: 'draft-2020-12',
+    io: 'input',
+    // That the names of a JSON object are text goes without saying.
+    override: ({ jsonSchema }) => void delete jsonSchema.propertyNames,
+  })
   return json as Listed['inputSchema']
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   fetchFound,
   listAskableSources,
@@ -37,6 +37,8 @@ async function asked(house: House, name: string, input: object, query = '') {
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>
 const bytes = (text: string) => Buffer.byteLength(text)
 
+type Listed = { name: string; inputSchema: object; outputSchema?: object; annotations: object }
+
 describe('the wire', () => {
   const listOf = async (house: House, resource: (typeof RESOURCES)[number], era: Era = 'of 2026') => {
     const token = await agentToken(house, resource)
@@ -62,7 +64,7 @@ describe('the wire', () => {
 
   /** One schema that a client cannot read removes all tools from it. */
   test.each(RESOURCES)('of /%s has plain schemas and every hint', async (resource) => {
-    const tools = (await listOf(openHouse(), resource))?.['tools'] as Record<string, object>[]
+    const tools = (await listOf(openHouse(), resource))?.['tools'] as Listed[]
     for (const { name, inputSchema, outputSchema, annotations } of tools) {
       expect([name, inputSchema]).toEqual([
         name,
@@ -73,7 +75,7 @@ describe('the wire', () => {
         expect(Object.keys(schema)).not.toContain('$schema')
       }
       const hints = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
-      expect(Object.keys(annotations ?? {})).toEqual(hints)
+      expect(Object.keys(annotations)).toEqual(hints)
       expect(annotations).toMatchObject({ openWorldHint: false })
     }
   })
@@ -83,7 +85,7 @@ describe('the wire', () => {
     house.token.scopes = ['maintenance:read']
     const token = house.apiToken
     const { result } = await replyOf(await send(house, '/platform', 'of 2026', 'tools/list', { token }))
-    expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual(['whoami'])
+    expect(result?.['tools']).toEqual([expect.objectContaining({ name: 'whoami' })])
     const { text } = await toolText(await callTool(house, '/platform', 'whoami', {}, { token }))
     expect(json(text)['hidden']).toContainEqual({ tool: 'search', why: 'needs the scope data:read' })
   })
@@ -168,6 +170,19 @@ describe('fetch', () => {
     expect(json(text)).toMatchObject({ title: '7', metadata: { truncated: 'The text was shortened.' } })
   })
 
+  /** The core lets a title be as long as an answer. */
+  test('keeps a title short and loses nothing of it, as far as an answer goes', async () => {
+    const house = openHouse()
+    const hit = { id: '7', title: 'ab'.repeat(8_000), metadata: { _target: 'all' } }
+    house.does[fetchFound.name] = () => ({ source_id: 'db_handbook', target: 'all', hit })
+    const { text, isError } = await asked(house, 'fetch', { id: 'h'.repeat(2_000) })
+    const document = json(text) as { title: string; text: string }
+    expect([isError, bytes(text) <= ANSWER_MAX_BYTES, document.title.length]).toEqual([false, true, 300])
+    expect(document.text).toMatch(/^(ab){6000}/)
+    house.does[fetchFound.name] = () => ({ source_id: 'db_x', target: 'all', hit: { ...hit, title: 'All' } })
+    expect(json((await asked(house, 'fetch', { id: 'h' })).text)).toMatchObject({ title: 'All', text: 'All' })
+  })
+
   test('tells nothing of a row outside the address', async () => {
     const house = openHouse()
     const outside = await asked(house, 'fetch', { id: 'handle-7' }, '?source=db_orders')
@@ -190,7 +205,8 @@ describe('datasource_list', () => {
   })
   /** Pages as the core makes them, with cursors only it can read. */
   const paging = (all: ReturnType<typeof source>[]) => (input: Record<string, unknown>) => {
-    const from = input['cursor'] === undefined ? 0 : Number(String(input['cursor']).slice(2))
+    const { cursor = 'c-0' } = input as { cursor?: string }
+    const from = Number(cursor.slice(2))
     const to = from + Number(input['limit'])
     return { data_sources: all.slice(from, to), ...(to < all.length && { next_cursor: `c-${to}` }) }
   }
@@ -405,7 +421,8 @@ describe('a scope that the grant lacks', () => {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(batch),
     })
-    await response.text()
+    expect((await response.text()).match(/FORBIDDEN: This tool needs the scope/g)).toHaveLength(2)
+    expect(house.reported).toHaveLength(2)
     expect(house.asked.some(({ url }) => url.includes('/search'))).toBe(false)
   })
 })
@@ -542,6 +559,8 @@ describe('on the way to the gateway', () => {
     )
     await response?.text().catch(() => '')
     await gone.promise
+    await vi.waitFor(() => expect(house.reported).toMatchObject([{ name: 'whoami', outcome: 'failed' }]))
+    expect(house.reported[0]).not.toHaveProperty('error')
     expect(waiting.warned).toEqual([])
   })
 })
@@ -554,7 +573,7 @@ describe('the prompt ask_data', () => {
     const { result } = await replyOf(
       await send(house, '/platform', 'of 2026', 'prompts/get', { token, params }),
     )
-    return (result?.['messages'] as { content: { text: string } }[])[0]?.content.text
+    return (result?.['messages'] as { content: { text: string } }[] | undefined)?.[0]?.content.text
   }
 
   test('puts a question so that it is answered from the sources, or from one', async () => {

@@ -84,7 +84,8 @@ export const SERVICES: Record<ServiceName, Entry> = {
   },
   'mcp-server': {
     at: (config) => [config.MCP_URL],
-    owns: /^\/(platform|notifications|\.well-known\/oauth-protected-resource(\/.*)?)$/,
+    // Every well-known path: clients probe them all, and read nothing but JSON.
+    owns: /^\/(platform|notifications|\.well-known(\/.*)?)$/,
     usesDatabase: false,
     async load() {
       const [{ createMcpServer }, { createServiceApp }] = await Promise.all([

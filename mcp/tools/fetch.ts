@@ -2,10 +2,10 @@
 import * as z from 'zod'
 import { fetchFound } from '../../src/contracts/data-sources.ts'
 import { notFound } from '../../src/contracts/errors.ts'
-import { fits, fitText } from '../fit.ts'
+import { beginning, fits, fitText } from '../fit.ts'
 import { sourceUrl } from '../source-url.ts'
 import { tool } from '../tool.ts'
-import { rowText } from './row-text.ts'
+import { rowText, TITLE_CHARACTERS } from './row-text.ts'
 
 const text = { type: 'string' } as const
 
@@ -27,12 +27,15 @@ export const fetchOne = tool({
     const { source_id: source, target, hit, truncated } = await call(fetchFound, { id })
     // Only now is it known where the id leads. The row was read and is written down; it is not told.
     if (narrowing.sources && !narrowing.sources.has(source)) throw notFound()
-    const whole = rowText(hit)
+    const heading = hit.title || hit.id
+    const title = beginning(heading, TITLE_CHARACTERS)
+    // Nothing is lost where the second column is a text rather than a title, or the only one.
+    const whole = [title === heading ? '' : heading, rowText(hit)].filter(Boolean).join('\n') || heading
     const show = (shown: string, ...cuts: (string | undefined)[]) => {
       const said = cuts.filter((one) => one !== undefined)
       return {
         id,
-        title: hit.title || hit.id,
+        title,
         text: shown,
         url: sourceUrl(appUrl, source),
         metadata: { source, target, ...(said.length > 0 && { truncated: said.join(' ') }) },

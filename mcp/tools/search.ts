@@ -5,7 +5,7 @@ import { PAGE_MAX } from '../../src/contracts/limits.ts'
 import { beginning, fitHits } from '../fit.ts'
 import { sourceUrl } from '../source-url.ts'
 import { tool, type Workplace } from '../tool.ts'
-import { rowText } from './row-text.ts'
+import { rowText, TITLE_CHARACTERS } from './row-text.ts'
 
 /** Enough to choose by; `fetch` has the rest. */
 const SNIPPET_CHARACTERS = 300
@@ -47,7 +47,7 @@ export const search = tool({
       const snippet = beginning(rowText(hit), SNIPPET_CHARACTERS)
       return {
         id: hit.id,
-        title: hit.title ?? source,
+        title: beginning(hit.title || source, TITLE_CHARACTERS),
         url: sourceUrl(at.appUrl, source),
         source,
         ...(snippet === '' ? {} : { text: snippet }),

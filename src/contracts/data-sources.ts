@@ -266,7 +266,7 @@ export const queryDataSource = operation({
   http: { method: 'post', path: '/api/wf/slim/data-sources/{source_id}/query', answers: 'yaml' },
 })
 
-export const SEARCH_HITS_MAX = 10
+const SEARCH_HITS_MAX = 10
 
 export const searchEverywhere = operation({
   ...asking,

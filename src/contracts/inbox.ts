@@ -5,7 +5,7 @@ import { Id } from './ids.ts'
 import { operation } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
-export const InboxEntry = z.object({
+const InboxEntry = z.object({
   id: z.string(),
   type: z.string().describe('The event, such as `deploy.failed`.'),
   subject: z.string().describe('What it is about, by identifier.'),

@@ -106,22 +106,19 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     return { context, page, complaints }
   }
 
-  test.each(TAKEN)(
-    '%s: no page has a finding, scrolls sideways or complains',
-    async (_look, options) => {
-      const { context, page, complaints } = await open(options)
-      const findings: string[] = []
-      for (const path of PAGES) {
-        await page.goto(base + path)
-        const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-        if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
-        findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
-      }
-      expect(findings).toEqual([])
-      expect(complaints).toEqual([])
-      await context.close()
-    },
-  )
+  test.each(TAKEN)('%s: no page has a finding, scrolls sideways or complains', async (_look, options) => {
+    const { context, page, complaints } = await open(options)
+    const findings: string[] = []
+    for (const path of PAGES) {
+      await page.goto(base + path)
+      const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
+      findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
+    }
+    expect(findings).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
 
   test.each(['light', 'dark'] as const)(
     '%s: opened windows and menus have no finding',

@@ -165,7 +165,7 @@ const scenarioOf = (path: string): string =>
 function withSuiteTools({ services, config, log, ...rest }: System): System {
   const [auth, gateway] = [services.get('auth-service')!, services.get('api-gateway')!]
   const issuer = config.AUTH_URL
-  const observation = { log, metrics: undefined, tracing: noTracing, clock: system.clock.now }
+  const observation = { log, metrics: undefined, tracing: noTracing, clock: () => system.clock.now() }
   const needs: McpNeeds = {
     ...observation,
     auth,

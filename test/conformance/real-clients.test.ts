@@ -2,6 +2,8 @@
  * Clients that others wrote, each from the first refused call to the last: discovery, registration or metadata
  * document, approval, tokens, a tool, a refresh, and the end.
  */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -225,6 +227,32 @@ describe.each([
   }
 })
 
+/** RFC 6750, 3.1 and the specification's scope challenge: only the newer one asks for more by itself. */
+test('the official client of 2026-07-28 steps up: a tool beyond its grant has the person asked for both scopes', async () => {
+  const memory = newMemory({})
+  const notifications = `${house.origin}/notifications`
+  const refused = modernClient(memory, notifications)
+  await expect(refused.open()).rejects.toThrow(/unauthorized/i)
+  expect(scopesIn(memory.sentTo())).not.toContain('notifications:write')
+  await refused.finish((await house.approve(memory.sentTo()!)).answer)
+
+  const client = modernClient(memory, notifications)
+  await client.open()
+  const acknowledge = () => client.call('notifications_ack', { id: 'ntf_01jv0000000000000000000000' })
+  await expect(acknowledge()).rejects.toThrow(/unauthorized/i)
+  expect(scopesIn(memory.sentTo())).toEqual(
+    expect.arrayContaining(['notifications:read', 'notifications:write']),
+  )
+  await client.finish((await house.approve(memory.sentTo()!)).answer)
+  // Let in: what it hears now is the tool's own answer.
+  expect(await acknowledge()).toMatchObject({
+    content: [{ text: expect.stringContaining('No such notification') }],
+  })
+  await house.disconnect(memory.clientId()!)
+})
+
+const scopesIn = (url: URL | undefined): string[] => (url?.searchParams.get('scope') ?? '').split(' ')
+
 const REDIRECT = 'http://127.0.0.1:41998/callback'
 const METADATA = {
   client_name: 'Official client',
@@ -268,14 +296,14 @@ function newMemory({ clientMetadataUrl }: { clientMetadataUrl?: string }) {
   }
 }
 
-function modernClient({ provider }: Memory) {
+function modernClient({ provider }: Memory, url = house.platform) {
   let discovery: modern.OAuthDiscoveryState | undefined
   const authProvider = {
     ...provider,
     saveDiscoveryState: (given: modern.OAuthDiscoveryState) => void (discovery = given),
     discoveryState: () => discovery,
   }
-  const transport = new modern.StreamableHTTPClientTransport(new URL(house.platform), { authProvider })
+  const transport = new modern.StreamableHTTPClientTransport(new URL(url), { authProvider })
   const client = new modern.Client(
     { name: 'official', version: '0' },
     { versionNegotiation: { mode: 'auto' } },
@@ -284,6 +312,7 @@ function modernClient({ provider }: Memory) {
   return {
     open: () => client.connect(transport),
     finish: (answer: URL) => transport.finishAuth(answer.searchParams),
+    call: (name: string, input: Record<string, unknown>) => client.callTool({ name, arguments: input }),
     version: () => client.getNegotiatedProtocolVersion(),
     whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
   }
@@ -378,6 +407,121 @@ describe('mcp-remote', () => {
       whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
       close: () => client.close(),
     }
+  }
+})
+
+// Programs for a terminal; too large to install with everything else
+
+const CLIENTS = fileURLToPath(new URL('../clients/node_modules', import.meta.url))
+const areInstalled = existsSync(CLIENTS)
+if (!areInstalled) {
+  console.log(
+    'Inspector and mcporter are not tried: npm ci --prefix test/clients --ignore-scripts installs them.',
+  )
+}
+
+describe.skipIf(!areInstalled)('for a terminal', () => {
+  test.each(['legacy', 'modern'])('Inspector, %s: strict about every schema, calls, renews', async (era) => {
+    const home = await newHome()
+    const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`
+    const inspect = (...options: string[]) =>
+      runProgram(
+        home,
+        [
+          join(CLIENTS, '@modelcontextprotocol/inspector/clients/launcher/build/index.js'),
+          '--cli',
+          house.platform,
+          '--transport=http',
+          `--protocol-era=${era}`,
+          `--callback-url=${callback}`,
+          '--format=json',
+          ...options,
+        ],
+        { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file', MCP_STORAGE_DIR: home },
+      )
+    const listed = await inspect('--method', 'tools/list', '--strict')
+    expect(listed, listed.output).toMatchObject({ code: 0, wasAsked: true })
+    expect(listed.stdout).toContain('datasource_query')
+    const whoAmI = () => inspect('--method', 'tools/call', '--tool-name', 'whoami')
+    await expectRenewal(home, whoAmI)
+  })
+
+  test('mcporter: registers itself, lists, calls, renews', async () => {
+    const home = await newHome()
+    const config = join(home, 'mcporter.json')
+    // At any other port it would forget its registration with every run.
+    const oauthRedirectUrl = `http://127.0.0.1:${await freePort()}/callback`
+    const svc = { url: house.platform, auth: 'oauth', oauthRedirectUrl }
+    await writeFile(config, JSON.stringify({ mcpServers: { svc } }))
+    const port = (...options: string[]) =>
+      runProgram(home, [join(CLIENTS, 'mcporter/dist/cli.js'), '--config', config, ...options])
+    const connected = await port('auth', 'svc', '--no-browser')
+    expect(connected, connected.output).toMatchObject({ code: 0, wasAsked: true })
+    const listed = await port('list', 'svc', '--json')
+    expect(listed, listed.output).toMatchObject({ code: 0, wasAsked: false })
+    expect(listed.stdout).toContain('datasource_query')
+    const whoAmI = () => port('call', 'svc.whoami', '--output', 'json')
+    await expectRenewal(home, whoAmI)
+  })
+
+  /** With the token it has, and again with one that is no good any more: nobody is asked. */
+  async function expectRenewal(home: string, whoAmI: () => ReturnType<typeof runProgram>) {
+    for (const prepare of [async () => {}, () => spoilAccessTokens(home)]) {
+      await prepare()
+      const called = await whoAmI()
+      expect(called, called.output).toMatchObject({ code: 0, wasAsked: false })
+      expect(called.stdout).toContain(house.org.owner.email)
+    }
+    // Registrations from one address are limited, and all of them come from here.
+    const { stdout } = await whoAmI()
+    await house.disconnect(/dcr_[\w-]+/.exec(stdout)![0])
+  }
+
+  /** Wherever a program keeps them. */
+  async function spoilAccessTokens(home: string): Promise<void> {
+    let spoilt = 0
+    for (const name of await readdir(home, { recursive: true })) {
+      if (!name.endsWith('.json')) continue
+      const path = join(home, name)
+      const kept = await readFile(path, 'utf8')
+      // One keeps JSON within JSON.
+      const without = kept.replaceAll(/(\\?"access_token\\?"\s*:\s*\\?")[^"\\]+/g, '$1expired')
+      if (without !== kept) spoilt += 1
+      await writeFile(path, without)
+    }
+    expect(spoilt, 'files with an access token').toBeGreaterThan(0)
+  }
+
+  async function newHome(): Promise<string> {
+    const home = await mkdtemp(join(tmpdir(), 'svc-client-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    return home
+  }
+
+  /** Whoever prints an address for a person to open has it opened. */
+  async function runProgram(home: string, args: readonly string[], env: Record<string, string> = {}) {
+    const child = spawn(process.execPath, args, {
+      cwd: home,
+      // No browser can be found there.
+      env: { PATH: home, HOME: home, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 90_000,
+    })
+    let [stdout, output] = ['', '']
+    let browser: Promise<unknown> | undefined
+    const hear = (text: string) => {
+      output += text
+      const [address] = /http:[^\s"']+\/oauth\/authorize\?[^\s"']+(?=[\s"'])/.exec(output) ?? []
+      if (address !== undefined) browser ??= house.approve(address).then(({ answer }) => deliver(answer))
+    }
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+      hear(text)
+    })
+    child.stderr.setEncoding('utf8').on('data', hear)
+    const code = await new Promise<number | null>((ended) => child.once('close', ended))
+    await browser
+    return { code, stdout, output, wasAsked: browser !== undefined }
   }
 })
 

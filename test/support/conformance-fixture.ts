@@ -38,7 +38,7 @@ export function conformanceServer(): McpServer {
         completions: {},
         logging: {},
       },
-      requestState: { verify: states.verify },
+      requestState: { verify: (state, ctx) => states.verify(state, ctx) },
     },
   )
   for (const [name, run] of Object.entries(TOOLS)) {
@@ -152,7 +152,7 @@ const TOOLS: Record<string, Run> = {
 
 /** The SDK's type of the envelope names none of its keys. */
 const capabilitiesOf = ({ mcpReq }: ServerContext) =>
-  (mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[
+  (mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined)?.[
     CLIENT_CAPABILITIES_META_KEY
   ]
 

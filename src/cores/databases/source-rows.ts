@@ -1,11 +1,12 @@
 /** Rows of the data sources: found by either id, shown without anything secret, opened for whoever connects. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, eq } from '../../../db/drizzle.ts'
+import { and, eq, sql } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import type { DataSource } from '../../contracts/data-sources.ts'
 import type * as z from 'zod'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
+import { builtOnce } from '../built-once.ts'
 import type { Login, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 
 export type SourceRow = typeof dataSources.$inferSelect
@@ -20,9 +21,27 @@ export const named = (orgId: string, id: string) =>
   )
 
 export async function findSource(db: Handle, orgId: string, id: string): Promise<SourceRow | undefined> {
-  const [row] = await db.select().from(dataSources).where(named(orgId, id))
+  const [row] = id.startsWith('db_')
+    ? await sourceByName(db).execute({ orgId, name: id.slice(3) })
+    : await sourceById(db).execute({ orgId, id })
   return row
 }
+
+const ofOrganization = eq(dataSources.orgId, sql.placeholder('orgId'))
+const sourceByName = builtOnce((db) =>
+  db
+    .select()
+    .from(dataSources)
+    .where(and(ofOrganization, eq(dataSources.name, sql.placeholder('name'))))
+    .prepare('source_by_name'),
+)
+const sourceById = builtOnce((db) =>
+  db
+    .select()
+    .from(dataSources)
+    .where(and(ofOrganization, eq(dataSources.id, sql.placeholder('id'))))
+    .prepare('source_by_id'),
+)
 
 export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
   id: row.id,

@@ -12,17 +12,13 @@ import {
   platformOauthClients,
   users,
 } from '../../../db/schema.ts'
+import { builtOnce } from '../built-once.ts'
 import type { Clock } from '../needs.ts'
 
 export type LivenessNeeds = { readonly db: Handle; readonly clock: Clock; readonly keyEpoch: string }
 
-/** Built once a connection: writing this query out costs more than running it. */
-const questions = new WeakMap<Handle, ReturnType<typeof question>>()
-
 export async function findLiveGrant({ db, clock, keyEpoch: epoch }: LivenessNeeds, id: string) {
-  const known = questions.get(db) ?? question(db)
-  questions.set(db, known)
-  const [found] = await known.execute({ grantId: id, keyEpoch: epoch, now: clock().toISOString() })
+  const [found] = await question(db).execute({ grantId: id, keyEpoch: epoch, now: clock().toISOString() })
   return found
 }
 
@@ -30,8 +26,8 @@ const grantId = sql.placeholder('grantId')
 const keyEpoch = sql.placeholder('keyEpoch')
 const now = sql`${sql.placeholder('now')}::timestamptz`
 
-function question(db: Handle) {
-  return db
+const question = builtOnce((db) =>
+  db
     .select({
       grant: platformAccessGrants,
       role: memberships.role,
@@ -80,8 +76,8 @@ function question(db: Handle) {
         ),
       ),
     )
-    .prepare('live_grant')
-}
+    .prepare('live_grant'),
+)
 
 /** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */
 const PRECISION_MS = 60_000

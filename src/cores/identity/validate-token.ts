@@ -2,6 +2,7 @@
  * Whose token is this, and what may it do at this moment? Membership, role and switches are read anew on every call,
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
+import type { Handle } from '../../../db/connect.ts'
 import { and, eq, gt, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -15,6 +16,7 @@ import { ACTOR_ASSERTION_TYPE } from '../../trust/actor-assertion.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findLiveGrant, touchGrant } from '../grants/index.ts'
+import { builtOnce } from '../built-once.ts'
 import { withTransaction } from '../transaction.ts'
 import { apiTokenHash } from './api-tokens.ts'
 import { workplaceOf, type SessionNeeds } from './sessions.ts'
@@ -156,7 +158,7 @@ async function endReplayedSession(
 }
 
 async function validateApiToken(needs: ValidationNeeds, { token, organization, audience }: Presented) {
-  const found = await liveToken(needs, eq(apiTokens.secretHash, apiTokenHash(needs, token)))
+  const found = await liveToken(needs, tokenBySecret, { secretHash: apiTokenHash(needs, token) })
   if (audience !== undefined && !found.row.audiences.includes(audience)) throw refused()
   if (audience !== undefined && audience !== 'api' && !found.agentsEnabled) throw refused()
   const now = needs.clock()
@@ -189,7 +191,7 @@ async function validateActor(needs: ValidationNeeds, { token, organization, audi
   if (!actor || (audience ?? 'api') !== 'api') throw refused()
   if (actor.grantId !== undefined) return validateGrant(needs, actor, actor.grantId, organization)
   if (actor.tokenId === undefined) throw refused()
-  const found = await liveToken(needs, and(eq(apiTokens.orgId, actor.orgId), eq(apiTokens.id, actor.tokenId)))
+  const found = await liveToken(needs, tokenById, { orgId: actor.orgId, tokenId: actor.tokenId })
   if (found.user.id !== actor.userId || !found.agentsEnabled) throw refused()
   return {
     kind: 'actor' as const,
@@ -236,8 +238,8 @@ function placeMeant(
   return isMeant ? { organization, role } : { organization: null, role: null }
 }
 
-async function liveToken(needs: ValidationNeeds, which: ReturnType<typeof and>) {
-  const [found] = await needs.db
+const tokenQuery = (db: Handle, which: ReturnType<typeof and>) =>
+  db
     .select({ row: apiTokens, role: memberships.role, user: users, org: organizations })
     .from(apiTokens)
     .innerJoin(
@@ -250,9 +252,26 @@ async function liveToken(needs: ValidationNeeds, which: ReturnType<typeof and>) 
       and(
         which,
         isNull(apiTokens.revokedAt),
-        or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, needs.clock())),
+        or(isNull(apiTokens.expiresAt), sql`${apiTokens.expiresAt} > ${sql.placeholder('now')}::timestamptz`),
       ),
     )
+
+const tokenBySecret = builtOnce((db) =>
+  tokenQuery(db, eq(apiTokens.secretHash, sql.placeholder('secretHash'))).prepare('token_by_secret'),
+)
+const tokenById = builtOnce((db) =>
+  tokenQuery(
+    db,
+    and(eq(apiTokens.orgId, sql.placeholder('orgId')), eq(apiTokens.id, sql.placeholder('tokenId'))),
+  ).prepare('token_by_id'),
+)
+
+async function liveToken(
+  { db, clock }: ValidationNeeds,
+  query: typeof tokenBySecret,
+  which: Record<string, string>,
+) {
+  const [found] = await query(db).execute({ ...which, now: clock().toISOString() })
   if (!found) throw refused()
   const { row, role, user, org } = found
   return {

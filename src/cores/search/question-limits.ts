@@ -6,6 +6,7 @@ import type { showQuota } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operation.ts'
 import { asMember } from '../caller.ts'
+import { builtOnce } from '../built-once.ts'
 import type { Clock } from '../needs.ts'
 
 export type QuestionLimits = { readonly perMinute: number; readonly perDay: number }
@@ -26,13 +27,30 @@ export async function takeQuestion({ db, clock, questionLimits }: LimitNeeds, or
   const now = clock()
   const minute = begin(now, MINUTE_MS)
   const day = begin(now, DAY_MS)
-  const { perMinute, perDay } = questionLimits
-  const row = questionCounts
-  const inThisMinute = sql`${row.minute} >= ${minute.toISOString()}::timestamptz`
-  const onThisDay = sql`${row.day} >= ${day.toISOString()}::timestamptz`
-  const [taken] = await db
+  const [taken] = await countOne(db).execute({
+    orgId,
+    minute: minute.toISOString(),
+    day: day.toISOString(),
+    ...questionLimits,
+  })
+  if (!taken) throw await refusal(db, orgId, now, questionLimits)
+}
+
+const row = questionCounts
+const instant = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
+const inThisMinute = sql`${row.minute} >= ${instant('minute')}`
+const onThisDay = sql`${row.day} >= ${instant('day')}`
+
+const countOne = builtOnce((db) =>
+  db
     .insert(row)
-    .values({ orgId, minute, inMinute: 1, day, inDay: 1 })
+    .values({
+      orgId: sql.placeholder('orgId'),
+      minute: instant('minute'),
+      inMinute: 1,
+      day: instant('day'),
+      inDay: 1,
+    })
     .onConflictDoUpdate({
       target: row.orgId,
       set: {
@@ -42,18 +60,18 @@ export async function takeQuestion({ db, clock, questionLimits }: LimitNeeds, or
         inDay: sql`case when ${onThisDay} then ${row.inDay} + 1 else 1 end`,
       },
       // Full: nothing changes, so that hammering does not cost tomorrow's questions.
-      setWhere: sql`(not (${inThisMinute}) or ${row.inMinute} < ${perMinute}) and (not (${onThisDay}) or ${row.inDay} < ${perDay})`,
+      setWhere: sql`(not (${inThisMinute}) or ${row.inMinute} < ${sql.placeholder('perMinute')}) and (not (${onThisDay}) or ${row.inDay} < ${sql.placeholder('perDay')})`,
     })
     .returning({ orgId: row.orgId })
-  if (!taken) throw await refusal(db, orgId, now, questionLimits)
-}
+    .prepare('count_question'),
+)
 
 /** What is left of both; nothing is taken. */
 export const readQuota =
   ({ db, clock, questionLimits: { perMinute, perDay } }: LimitNeeds): Handler<typeof showQuota> =>
   async (who) => {
     const now = clock()
-    const [row] = await db
+    const [counts] = await db
       .select()
       .from(questionCounts)
       .where(eq(questionCounts.orgId, asMember(who).orgId))
@@ -67,8 +85,8 @@ export const readQuota =
       }
     }
     return {
-      minute: allowance(perMinute, MINUTE_MS, row?.minute, row?.inMinute),
-      day: allowance(perDay, DAY_MS, row?.day, row?.inDay),
+      minute: allowance(perMinute, MINUTE_MS, counts?.minute, counts?.inMinute),
+      day: allowance(perDay, DAY_MS, counts?.day, counts?.inDay),
     }
   }
 

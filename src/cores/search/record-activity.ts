@@ -1,5 +1,6 @@
 /** One row per call, whatever became of it: sizes and keyed digests, never the question and never the answer. */
 import type { Handle } from '../../../db/connect.ts'
+import { sql } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
@@ -9,6 +10,7 @@ import type { DataKeys } from '../../trust/data-key.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
 import { asMember } from '../caller.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
+import { builtOnce } from '../built-once.ts'
 import type { Clock } from '../needs.ts'
 
 export type ActivityNeeds = { readonly db: Handle; readonly clock: Clock; readonly dataKeys: DataKeys }
@@ -49,11 +51,10 @@ async function recordQuestion(
   // Within one organization equal questions can be told to be equal; across two they cannot.
   const digest = (text: string) =>
     keyedHash(dataKeys.keyFor('activity-digest'), `${caller.orgId}\n${text}`).slice(0, 32)
-  await db.insert(activity).values({
+  await insertRow(db).execute({
     orgId: caller.orgId,
     id: makeId('act', began.getTime()),
-    at: began,
-    type: 'data_source',
+    at: began.toISOString(),
     name: trace.source ? sourceIdOf(trace.source.name) : (trace.name ?? null),
     sourceId: trace.source?.id ?? null,
     userId: caller.userId,
@@ -71,6 +72,34 @@ async function recordQuestion(
     requestId: caller.requestId,
   })
 }
+
+/** Every column but the kind of row by name, in the order of the table. */
+const insertRow = builtOnce((db) =>
+  db
+    .insert(activity)
+    .values({
+      orgId: sql.placeholder('orgId'),
+      id: sql.placeholder('id'),
+      at: sql`${sql.placeholder('at')}::timestamptz`,
+      type: 'data_source',
+      name: sql.placeholder('name'),
+      sourceId: sql.placeholder('sourceId'),
+      userId: sql.placeholder('userId'),
+      userName: sql.placeholder('userName'),
+      door: sql.placeholder('door'),
+      clientId: sql.placeholder('clientId'),
+      outcome: sql.placeholder('outcome'),
+      error: sql.placeholder('error'),
+      durationMs: sql.placeholder('durationMs'),
+      questionBytes: sql.placeholder('questionBytes'),
+      answerBytes: sql.placeholder('answerBytes'),
+      hits: sql.placeholder('hits'),
+      questionDigest: sql.placeholder('questionDigest'),
+      answerDigest: sql.placeholder('answerDigest'),
+      requestId: sql.placeholder('requestId'),
+    })
+    .prepare('record_question'),
+)
 
 const codeOf = (error: unknown): ErrorCode => (error instanceof ServiceError ? error.code : 'UNEXPECTED')
 

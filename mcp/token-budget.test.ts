@@ -1,0 +1,32 @@
+/** What the tools cost a model before it has asked anything, counted as it counts (cl100k). */
+import { readFileSync } from 'node:fs'
+import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
+import { expect, test } from 'vitest'
+import { RESOURCES } from '../src/contracts/scopes.ts'
+import { INSTRUCTIONS } from './instructions.ts'
+
+/** decisions, section 7: both endpoints with their instructions. */
+const BUDGET = 2_000
+/** The issue asks for about 110 each. */
+const INSTRUCTIONS_BUDGET = 125
+
+/** The committed wire form; the test of the tools holds it against what is answered. */
+const tools = (resource: string, role: string): string => {
+  const file = new URL(`../test/snapshots/mcp-${resource}-${role}.json`, import.meta.url)
+  return JSON.stringify(JSON.parse(readFileSync(file, 'utf8')))
+}
+
+test.each(['viewer', 'admin'])('both tool lists with instructions stay within the budget for %s', (role) => {
+  const costs = RESOURCES.map(
+    (resource) => countTokens(tools(resource, role)) + countTokens(INSTRUCTIONS[resource]),
+  )
+  const sum = costs.reduce((all, cost) => all + cost, 0)
+  console.log(
+    `tokens for ${role}: ${RESOURCES.map((resource, at) => `${resource} ${costs[at]}`).join(', ')}, ${sum} in all`,
+  )
+  expect(sum).toBeLessThanOrEqual(BUDGET)
+})
+
+test.each(RESOURCES)('the instructions of /%s are short', (resource) => {
+  expect(countTokens(INSTRUCTIONS[resource])).toBeLessThanOrEqual(INSTRUCTIONS_BUDGET)
+})
