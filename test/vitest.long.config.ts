@@ -6,10 +6,14 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     name: 'long',
-    include: ['test/long/**/*.test.ts', 'test/conformance/**/*.test.ts', 'test/browser/console.test.ts'],
+    include: [
+      'test/long/**/*.test.ts',
+      'test/conformance/**/*.test.ts',
+      'test/browser/{console,consent}.test.ts',
+    ],
     globalSetup: ['test/support/global-setup.ts'],
     // Two replicas over one database need a server: PGlite has a single connection.
-    provide: { engine: 'postgres', everyLook: true },
+    provide: { engine: 'postgres' },
     // One file at a time: they start processes of their own and wait for them.
     fileParallelism: false,
     testTimeout: 5 * 60_000,

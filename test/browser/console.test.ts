@@ -3,7 +3,7 @@ import { serve, type ServerType } from '@hono/node-server'
 import type { AddressInfo } from 'node:net'
 import { Hono } from 'hono'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createConsole } from '../../src/console/app.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
@@ -42,8 +42,6 @@ const LOOKS: Record<string, BrowserContextOptions> = {
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
 }
-/** Every page in every look takes minutes: `npm test` takes the narrowest, the long proofs all of them. */
-const TAKEN = Object.entries(LOOKS).slice(0, inject('everyLook') ? undefined : 1)
 
 describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 120_000 }, () => {
   let browser: Browser
@@ -106,19 +104,22 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     return { context, page, complaints }
   }
 
-  test.each(TAKEN)('%s: no page has a finding, scrolls sideways or complains', async (_look, options) => {
-    const { context, page, complaints } = await open(options)
-    const findings: string[] = []
-    for (const path of PAGES) {
-      await page.goto(base + path)
-      const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-      if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
-      findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
-    }
-    expect(findings).toEqual([])
-    expect(complaints).toEqual([])
-    await context.close()
-  })
+  test.each(Object.entries(LOOKS))(
+    '%s: no page has a finding, scrolls sideways or complains',
+    async (_look, options) => {
+      const { context, page, complaints } = await open(options)
+      const findings: string[] = []
+      for (const path of PAGES) {
+        await page.goto(base + path)
+        const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
+        findings.push(...(await axeFindings(page)).map((finding) => `${path} ${finding}`))
+      }
+      expect(findings).toEqual([])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
 
   test.each(['light', 'dark'] as const)(
     '%s: opened windows and menus have no finding',

@@ -61,7 +61,7 @@ const titlesFor = async (person: Person, input: { sources?: string[]; top_k?: nu
 describe('a search over all sources', () => {
   test('finds in every table of every source one may ask, best first, and in no other', async () => {
     expect(await titlesFor(viewer)).toEqual(['near', 'memo', 'far'])
-    expect((await titlesFor(org.owner)).toSorted()).toEqual(['far', 'memo', 'near', 'secret'])
+    expect(new Set(await titlesFor(org.owner))).toEqual(new Set(['far', 'memo', 'near', 'secret']))
     expect(await titlesFor(viewer, { top_k: 1 })).toEqual(['near'])
     const stranger = await makeOrganization(system)
     expect(await titlesFor(stranger.owner)).toEqual([])
