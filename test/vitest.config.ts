@@ -8,6 +8,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     engine: 'pglite' | 'postgres'
     chromium: string
+    /** Whether pages are looked at in every look there is. */
+    everyLook: boolean
   }
 }
 
@@ -43,7 +45,7 @@ const browser = (path: string) =>
     // The rest of the folder takes minutes and is among the long proofs.
     include: ['test/browser/journey.test.ts'],
     globalSetup: [GLOBAL_SETUP],
-    provide: { engine: 'pglite', chromium: path },
+    provide: { engine: 'pglite', chromium: path, everyLook: false },
   })
 
 export default defineConfig({

@@ -6,14 +6,10 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     name: 'long',
-    include: [
-      'test/long/**/*.test.ts',
-      'test/conformance/**/*.test.ts',
-      'test/browser/{console,consent}.test.ts',
-    ],
+    include: ['test/long/**/*.test.ts', 'test/conformance/**/*.test.ts', 'test/browser/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     // Two replicas over one database need a server: PGlite has a single connection.
-    provide: { engine: 'postgres' },
+    provide: { engine: 'postgres', everyLook: true },
     // One file at a time: they start processes of their own and wait for them.
     fileParallelism: false,
     testTimeout: 5 * 60_000,
