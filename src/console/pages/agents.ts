@@ -186,7 +186,8 @@ function howToConnect(c: C) {
     'Connect an assistant',
     html`${copyable('mcp-address', address, 'Address for assistants')}
       <p>In Claude Code, for example:</p>
-      ${copyable('mcp-add', `claude mcp add --transport http svc ${address}`, 'A command that connects Claude Code')}`,
+      ${copyable('mcp-add', `claude mcp add --transport http svc ${address}`, 'A command that connects Claude Code')}
+      <p><a href="/console/connect">Every assistant, step by step</a></p>`,
     'Any assistant that speaks MCP: add this address as a remote server or custom connector, then sign in when it asks.',
   )
 }
