@@ -5,6 +5,7 @@ export { makeDatabase, type DatabaseNeeds } from './create-database.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { dropDatabase } from './remove-database.ts'
 export {
+  calledLike,
   findSource,
   loginOf,
   named,

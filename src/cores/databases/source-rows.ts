@@ -1,12 +1,13 @@
 /** Rows of the data sources: found by either id, shown without anything secret, opened for whoever connects. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, eq, sql } from '../../../db/drizzle.ts'
+import { and, eq, ilike, or, sql } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import type { DataSource } from '../../contracts/data-sources.ts'
 import type * as z from 'zod'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { builtOnce } from '../built-once.ts'
+import { containing } from '../search-text.ts'
 import type { Login, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 
 export type SourceRow = typeof dataSources.$inferSelect
@@ -42,6 +43,12 @@ const sourceById = builtOnce((db) =>
     .where(and(ofOrganization, eq(dataSources.id, sql.placeholder('id'))))
     .prepare('source_by_id'),
 )
+
+/** By part of either name; everything when nothing was asked for. */
+export const calledLike = (search: string | undefined) =>
+  search
+    ? or(ilike(dataSources.name, containing(search)), ilike(dataSources.title, containing(search)))
+    : undefined
 
 export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
   id: row.id,

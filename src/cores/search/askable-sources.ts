@@ -1,6 +1,6 @@
 /** Which sources a caller may know of: exposed, switched on, and within the grant the caller came with. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, asc, eq, gt, ilike, inArray, or } from '../../../db/drizzle.ts'
+import { and, asc, eq, gt, inArray } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import type { listAskableSources } from '../../contracts/data-sources.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
@@ -8,9 +8,8 @@ import type { Handler } from '../../contracts/operation.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { atLeast, GRANTABLE_ROLES, type Role } from '../../contracts/roles.ts'
 import { asMember, type MemberCaller } from '../caller.ts'
-import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
+import { calledLike, findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 import type { Storage } from '../needs.ts'
-import { containing } from '../search-text.ts'
 
 /** The same answer for unknown, hidden, switched off and outside the grant: which of them it is tells nobody anything. */
 export async function findAskable(db: Handle, caller: MemberCaller, id: string): Promise<SourceRow> {
@@ -55,9 +54,7 @@ export const askableSources =
         and(
           askable(orgId, role),
           sources === null ? undefined : inArray(dataSources.id, [...sources]),
-          search
-            ? or(ilike(dataSources.name, containing(search)), ilike(dataSources.title, containing(search)))
-            : undefined,
+          calledLike(search),
           after === undefined ? undefined : gt(dataSources.name, after),
         ),
       )

@@ -1,6 +1,6 @@
 /** Data sources as those who keep them see them: listed, named, switched on and off, exposed. */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, asc, count, eq, gt, ilike, or, sql } from '../../../db/drizzle.ts'
+import { and, asc, count, eq, gt, sql } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import type {
   describeDataSource,
@@ -15,9 +15,15 @@ import type { Handler } from '../../contracts/operation.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { recordAudit } from '../audit/index.ts'
 import { asMember } from '../caller.ts'
-import { findSource, named, presentSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
+import {
+  calledLike,
+  findSource,
+  named,
+  presentSource,
+  sourceIdOf,
+  type SourceRow,
+} from '../databases/index.ts'
 import type { Storage } from '../needs.ts'
-import { containing } from '../search-text.ts'
 import { withTransaction } from '../transaction.ts'
 
 export const allSources =
@@ -31,9 +37,7 @@ export const allSources =
       .where(
         and(
           eq(dataSources.orgId, orgId),
-          search
-            ? or(ilike(dataSources.name, containing(search)), ilike(dataSources.title, containing(search)))
-            : undefined,
+          calledLike(search),
           after === undefined ? undefined : gt(dataSources.name, after),
         ),
       )
