@@ -238,3 +238,25 @@ describe('switching and exposing', () => {
     expect((await call()(showDataSource, { source_id: first.id })).exposed).toBe(false)
   })
 })
+
+test('both lists find a source by part of either name, and what is typed is never a pattern', async () => {
+  await insertSource(system, org, { name: 'orders_2026', title: 'Bestellungen', ...exposed })
+  await insertSource(system, org, { name: 'people', title: '100% people', ...exposed })
+  const { call } = org.owner
+  const found: [search: string, names: string[]][] = [
+    ['ORDERS', ['db_orders_2026']],
+    ['stellung', ['db_orders_2026']],
+    ['100%', ['db_people']],
+    ['%', ['db_people']],
+    ['o%e', []],
+    ['', ['db_orders_2026', 'db_people']],
+  ]
+  for (const [search, names] of found) {
+    const all = await call(listDataSources, { search })
+    expect(all.data_sources.map(({ source_id }) => source_id)).toEqual(names)
+    const askable = await call(listAskableSources, { search })
+    expect(askable.data_sources.map(({ id }) => id)).toEqual(names)
+  }
+  const elsewhere = await makeOrganization(system)
+  expect((await elsewhere.owner.call(listDataSources, { search: 'people' })).data_sources).toEqual([])
+})
