@@ -16,8 +16,16 @@ const declared = [...sources.matchAll(/\b(?:const|env\['|\$\{)\s*([A-Z][A-Z0-9_]
   ([, name = '']) => name,
 )
 
+// What git ignores is made by a run: it may be named, and whether it lies here must not decide anything.
+const ignored = new Set(
+  readText('.gitignore')
+    .split('\n')
+    .map((line) => line.replace(/\/$/, '')),
+)
+
 const world: World = {
   read: (path) => {
+    if (ignored.has(path)) return ''
     const found = statSync(join(ROOT, path), { throwIfNoEntry: false })
     return found?.isFile() ? readText(path) : found && ''
   },
