@@ -1,13 +1,16 @@
 /** `npm run generate`: writes what can be read off the code, so that nobody copies it by hand. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { GENERATED_FILES, ROOT } from './generated/files.ts'
 import { schemaFile } from './generated/schema-file.ts'
+import { publishedSkills } from './generated/skills.ts'
 
 for (const { path, text } of GENERATED_FILES) write(path, text())
+for (const { path, bytes } of publishedSkills(ROOT)) write(path, bytes)
 write('db/schema.sql', await schemaFile(ROOT))
 
-function write(path: string, text: string): void {
+function write(path: string, text: string | Buffer): void {
+  mkdirSync(dirname(join(ROOT, path)), { recursive: true })
   writeFileSync(join(ROOT, path), text)
   console.log(`wrote ${path}`)
 }

@@ -16,6 +16,8 @@ export const auditLog = pgTable(
     actorName: text('actor_name').notNull(),
     subject: text('subject'),
     requestId: text('request_id'),
+    /** Done during a visit of support staff. */
+    supportSessionId: text('support_session_id'),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),

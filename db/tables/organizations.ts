@@ -10,6 +10,8 @@ export const organizations = pgTable('organizations', {
   slug: text('slug').notNull().unique('organizations_slug_unique'),
   agentsEnabled: boolean('agents_enabled').notNull().default(true),
   adminsMayInvite: boolean('admins_may_invite').notNull().default(false),
+  timezone: text('timezone').notNull().default('UTC'),
+  supportAccessEnabled: boolean('support_access_enabled').notNull().default(true),
   createdAt: instant('created_at').notNull(),
 })
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { openapi } from '../../src/http/openapi.ts'
+import { clientRequests } from './client-requests.ts'
 import { errorsPage } from './errors-page.ts'
 import { settingsTable } from './settings-table.ts'
 import { betweenMarkers } from './table.ts'
@@ -14,6 +15,7 @@ export type GeneratedFile = { path: string; text: () => string }
 export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/openapi.json', text: openapiFile },
+  { path: 'src/cli/requests.ts', text: clientRequests },
   {
     path: 'docs/operating.md',
     text: () => betweenMarkers(read('docs/operating.md'), 'settings', settingsTable()),

@@ -44,6 +44,31 @@ export const AUDIT_ACTIONS = {
   'data_source.switched_off': 'switched a data source off',
   'data_source.exposed': 'exposed a data source',
   'data_source.hidden': 'hid a data source',
+  'app.created': 'made an app',
+  'app.renamed': 'renamed an app',
+  'app.member_set': 'put somebody on an app',
+  'app.member_removed': 'took somebody off an app',
+  'ticket.filed': 'filed a ticket',
+  'ticket.replied': 'answered a ticket',
+  'ticket.noted': 'left a note on a ticket',
+  'ticket.moved': 'moved a ticket',
+  'support.started': 'let support staff in',
+  'support.elevated': 'raised a visit of support staff to admin',
+  'support.ended': 'ended a visit of support staff',
+  'support.switched_on': 'switched support access on',
+  'support.switched_off': 'switched support access off',
+  'integration.connected': 'connected a channel',
+  'integration.changed': 'changed a connection',
+  'integration.removed': 'removed a connection',
+  'subscription.created': 'made a subscription',
+  'subscription.changed': 'changed a subscription',
+  'subscription.deleted': 'deleted a subscription',
+  'subscription.tested': 'sent a test event',
+  'subscription.unsubscribed': 'unsubscribed by a link in a mail',
+  'follow.changed': 'changed what they follow',
+  'chat.linked': 'linked a chat account',
+  'chat.unlinked': 'unlinked a chat account',
+  'delivery.replayed': 'sent notifications again',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS
@@ -62,6 +87,7 @@ export const AuditEntry = z.object({
     .describe('Who did it, and by which kind of credential.'),
   subject: z.string().nullable().describe('What it was done to: a person, a token, a role.'),
   request_id: z.string().nullable(),
+  support_session_id: z.string().nullable().describe('Set when it was done during a visit of support staff.'),
 })
 
 export const listAudit = operation({

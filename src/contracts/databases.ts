@@ -71,6 +71,7 @@ export const showConnection = operation({
   destructive: false,
   idempotent: true,
   errors: [...errors, 'NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
   http: { method: 'get', path: '/api/wf/databases/{name}/connection' },
 })
 

@@ -1,7 +1,28 @@
 /** Ids carry a prefix that says what they name, and sort by time, so the newest row is the last key of an index. */
 import * as z from 'zod'
 
-const PREFIXES = ['org', 'usr', 'idn', 'tok', 'ses', 'inv', 'aud', 'req', 'grt', 'ds', 'act', 'ntf'] as const
+const PREFIXES = [
+  'org',
+  'usr',
+  'idn',
+  'tok',
+  'ses',
+  'inv',
+  'aud',
+  'req',
+  'grt',
+  'ds',
+  'act',
+  'app',
+  'tkt',
+  'rpl',
+  'sup',
+  'evt',
+  'ntf',
+  'dlv',
+  'int',
+  'sub',
+] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'

@@ -1,5 +1,6 @@
 /** A person's own notifications, as agents and pages read them: what happened, where to look, read or not. */
 import * as z from 'zod'
+import { EventPattern } from './events.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { operation } from './operation.ts'
@@ -15,12 +16,6 @@ const InboxEntry = z.object({
   read: z.boolean(),
   read_at: Time.nullable(),
 })
-
-/** An exact type, or the beginning of one and a star. */
-const EventPattern = z
-  .string()
-  .max(100)
-  .regex(/^[a-z_]+(\.[a-z_]+)*(\.\*)?$/, 'must be an event type, or a prefix such as deploy.*')
 
 export const listInbox = operation({
   name: 'inbox.list',

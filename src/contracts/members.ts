@@ -58,6 +58,7 @@ export const changeRole = operation({
   destructive: false,
   idempotent: true,
   errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
   http: { method: 'patch', path: '/api/v1/orgs/{org_id}/members/{user_id}' },
 })
 
@@ -73,6 +74,7 @@ export const removeMember = operation({
   destructive: true,
   idempotent: true,
   errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
   http: { method: 'delete', path: '/api/v1/orgs/{org_id}/members/{user_id}', success: 204 },
 })
 
@@ -91,6 +93,7 @@ export const inviteMember = operation({
   destructive: false,
   idempotent: false,
   errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  closedToSupport: true,
   http: { method: 'post', path: '/api/v1/orgs/{org_id}/invitations', success: 201 },
 })
 

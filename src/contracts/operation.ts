@@ -16,8 +16,8 @@ export type Who = 'anyone' | 'person' | Role | 'operator'
 export type Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodObject = z.ZodObject> = {
   readonly name: string
   readonly summary: string
-  /** Which service does it; the gateway relays what belongs to the auth service. */
-  readonly service: 'auth-service' | 'api-gateway'
+  /** Which service does it; the gateway relays what belongs to the others. */
+  readonly service: 'auth-service' | 'api-gateway' | 'deploy-api'
   readonly input: I
   readonly output: O
   readonly who: Who
@@ -28,6 +28,8 @@ export type Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodObject
   readonly idempotent: boolean
   /** Takes `Idempotency-Key`: a repeated key replays the first answer. Never where the answer holds a secret. */
   readonly takesIdempotencyKey?: boolean
+  /** Closed to visits of support staff, at whatever level: what would outlast the visit or open more than it. */
+  readonly closedToSupport?: boolean
   readonly errors: readonly ErrorCode[]
   readonly http: {
     readonly method: Method
@@ -66,6 +68,8 @@ export type Caller = {
   readonly sessionGeneration?: number | undefined
   readonly clientId?: string | undefined
   readonly grantId?: string | undefined
+  /** A visit of support staff; every audit row they leave carries it. */
+  readonly supportSessionId?: string | undefined
   /** The data sources an agent's grant was given for; null: every one its person may ask. */
   readonly sources: readonly string[] | null
   readonly door: Door

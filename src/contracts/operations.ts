@@ -1,15 +1,21 @@
 /** The table of every operation: gateway, auth service, OpenAPI and the tests that walk all of them read it. */
 import * as activity from './activity.ts'
+import * as apps from './apps.ts'
 import * as audit from './audit.ts'
 import * as dataSources from './data-sources.ts'
 import * as databases from './databases.ts'
+import * as deliveries from './deliveries.ts'
 import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
+import * as integrations from './integrations.ts'
 import * as members from './members.ts'
 import type { Operation } from './operation.ts'
 import * as organizations from './organizations.ts'
 import * as people from './people.ts'
 import * as sessions from './sessions.ts'
+import * as subscriptions from './subscriptions.ts'
+import * as support from './support.ts'
+import * as tickets from './tickets.ts'
 import * as tokens from './tokens.ts'
 
 export const OPERATIONS = [
@@ -71,4 +77,49 @@ export const OPERATIONS = [
   activity.reportCall,
   inbox.listInbox,
   inbox.acknowledge,
+  apps.createApp,
+  apps.listApps,
+  apps.showApp,
+  apps.renameApp,
+  apps.setAppMember,
+  apps.removeAppMember,
+  tickets.fileTicket,
+  tickets.listTickets,
+  tickets.showTicket,
+  tickets.replyToTicket,
+  tickets.moveTicket,
+  support.startSupportSession,
+  support.elevateSupportSession,
+  support.listSupportSessions,
+  support.endSupportSession,
+  integrations.listIntegrations,
+  integrations.connectWebhook,
+  integrations.connectChatWebhook,
+  integrations.beginChatInstall,
+  integrations.completeChatInstall,
+  integrations.connectForum,
+  integrations.configureForum,
+  integrations.updateIntegration,
+  integrations.removeIntegration,
+  integrations.showChatLink,
+  integrations.beginChatLink,
+  integrations.completeChatLink,
+  integrations.removeChatLink,
+  subscriptions.listSubscriptions,
+  subscriptions.createSubscription,
+  subscriptions.updateSubscription,
+  subscriptions.deleteSubscription,
+  subscriptions.testSubscription,
+  subscriptions.previewPattern,
+  subscriptions.listMySubscriptions,
+  subscriptions.switchMySubscription,
+  subscriptions.showUnsubscribe,
+  subscriptions.unsubscribe,
+  subscriptions.listFollows,
+  subscriptions.setFollow,
+  deliveries.listDeliveries,
+  deliveries.summarizeDeliveries,
+  deliveries.showDelivery,
+  deliveries.replayDelivery,
+  deliveries.replayFailed,
 ] as const satisfies readonly Operation[]

@@ -18,8 +18,23 @@ export const Organization = z.object({
   domains: z.array(z.string()).describe('E-mail domains whose people join on first sign-in.'),
   agents_enabled: z.boolean().describe('Off: no agent and no API token at the MCP endpoints gets in.'),
   admins_may_invite: z.boolean().describe('On: admins invite too, up to admin.'),
+  timezone: z.string().describe('Of daily and hourly messages, such as Europe/Vienna.'),
+  support_access_enabled: z.boolean().describe('Off: support staff cannot enter, and visits end.'),
   created_at: Time,
 })
+
+/** By name, because an offset would be wrong for half of the year. */
+const Timezone = z.string().max(64).refine(isTimezone, 'must be a time zone such as Europe/Vienna or UTC')
+
+function isTimezone(name: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
 
 const orgId = { org_id: Id('org') }
 
@@ -71,13 +86,16 @@ export const showOrganization = operation({
 
 export const updateOrganization = operation({
   name: 'organizations.update',
-  summary: 'Rename an organization, let its admins invite, switch agents on or off.',
+  summary:
+    'Change an organization: its name, its time zone, who invites, whether agents and support staff get in.',
   service: 'auth-service',
   input: z.object({
     ...orgId,
     name: DisplayName.optional(),
     agents_enabled: z.boolean().optional(),
     admins_may_invite: z.boolean().optional().describe('Owners only.'),
+    timezone: Timezone.optional(),
+    support_access_enabled: z.boolean().optional().describe('Owners only.'),
   }),
   output: Organization,
   who: 'admin',

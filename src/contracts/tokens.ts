@@ -49,6 +49,7 @@ export const createToken = operation({
   destructive: false,
   idempotent: false,
   errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'CONFLICT'],
+  closedToSupport: true,
   http: { method: 'post', path: '/api/v1/tokens', success: 201 },
 })
 

@@ -1,0 +1,38 @@
+/**
+ * Text of a file byte for byte, and its dress: byte order mark, line ends, final newline. People's editors and git change
+ * the dress without anybody having edited anything, so it is taken off to compare and put on again to write.
+ */
+import { createHash } from 'node:crypto'
+
+/** One character per byte, so that bytes of any encoding come out as they went in. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+export const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')
+/** Of a text of ours. */
+export const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+
+export const BOM = '\u00ef\u00bb\u00bf'
+
+/** That of most lines. */
+export const lineEndOf = (text: string): '\r\n' | '\n' => {
+  const lines = text.split('\n').slice(0, -1)
+  return lines.filter((line) => line.endsWith('\r')).length * 2 > lines.length ? '\r\n' : '\n'
+}
+
+export const withoutBom = (text: string): string => (text.startsWith(BOM) ? text.slice(BOM.length) : text)
+export const withLineFeeds = (text: string): string => text.replaceAll('\r\n', '\n')
+const undressed = (text: string): string => withLineFeeds(withoutBom(text))
+
+/** `text`, which has line feeds and a final newline, in the dress of what it replaces. */
+export function dressedLike(old: string, text: string): string {
+  const whole = old === '' || old.endsWith('\n') ? text : text.replace(/\n$/, '')
+  return (old.startsWith(BOM) ? BOM : '') + whole.replaceAll('\n', lineEndOf(old))
+}
+
+export const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex')
+
+/** Whether this is one of the contents with these digests, whatever its dress. */
+export function isOneOf(digests: ReadonlySet<string>, text: string): boolean {
+  const bare = undressed(text)
+  return digests.has(sha256(bare)) || (!bare.endsWith('\n') && digests.has(sha256(`${bare}\n`)))
+}

@@ -1,0 +1,66 @@
+/** The skills of this release, read from the files that were built for it and checked against their digests. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import type { PublishedBundle, PublishedSkill, SkillFile } from './bundle.ts'
+import { readUstar } from './ustar.ts'
+
+/** skills/published/manifest.json, written by `npm run generate`. */
+export type Manifest = {
+  readonly version: string
+  readonly skills: readonly ManifestSkill[]
+}
+
+export type ManifestSkill = {
+  readonly id: string
+  readonly frontmatter: Readonly<Record<string, unknown>> & { readonly description: string }
+  readonly installable: boolean
+  readonly archive?: { readonly file: string; readonly digest: string }
+  readonly files: readonly { readonly path: string; readonly sha256: string; readonly size: number }[]
+  readonly known: Readonly<Record<string, readonly string[]>>
+  readonly agents_block: { readonly body: string; readonly known: readonly string[] }
+}
+
+/** From src/skills as from dist/cli it is two folders up. */
+const PUBLISHED = new URL('../../skills/published/', import.meta.url)
+
+export function readPublishedSkills(folder: URL = PUBLISHED): PublishedBundle {
+  const read = (path: string): Buffer => readFileSync(new URL(path, folder))
+  const { version, skills } = JSON.parse(read('manifest.json').toString('utf8')) as Manifest
+  return { version, skills: skills.map((listed) => readSkill(listed, version, read)) }
+}
+
+function readSkill(listed: ManifestSkill, version: string, read: (path: string) => Buffer): PublishedSkill {
+  const { id, frontmatter, installable, archive, known, agents_block: block } = listed
+  const bytes = archive && read(archive.file)
+  if (archive && bytes && `sha256:${sha256(bytes)}` !== archive.digest) throw damaged(archive.file)
+  const contents = bytes
+    ? readUstar(gunzipSync(bytes))
+    : listed.files.map(({ path }) => ({ path, bytes: read(`${id}/${path}`) }))
+  return {
+    id,
+    description: frontmatter.description,
+    frontmatter,
+    installable,
+    version,
+    files: listed.files.map((file) => checked(id, file, contents)),
+    ...(archive && bytes && { archive: { bytes, digest: archive.digest } }),
+    known: new Map(Object.entries(known).map(([path, digests]) => [path, new Set(digests)])),
+    agentsBlock: { body: block.body, known: new Set(block.known) },
+  }
+}
+
+function checked(
+  id: string,
+  { path, sha256: digest }: ManifestSkill['files'][number],
+  contents: readonly { path: string; bytes: Uint8Array }[],
+): SkillFile {
+  const bytes = contents.find((entry) => entry.path === path)?.bytes
+  if (!bytes || sha256(bytes) !== digest) throw damaged(`${id}/${path}`)
+  return { path, bytes, sha256: digest }
+}
+
+const damaged = (file: string): Error =>
+  new Error(`skills/published/${file} is not what its manifest says: install svc again`)
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
