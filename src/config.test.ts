@@ -101,6 +101,11 @@ const VALUES: Table = {
   API_URL: PUBLIC,
   AUTH_URL: PUBLIC,
   APP_URL: PUBLIC,
+  SITE_URL: PUBLIC,
+  SVC_BUILD_COMMIT: {
+    good: ['0123456789abcdef'.repeat(2) + '01234567'],
+    bad: ['v0.1.0', 'a'.repeat(39), 'A'.repeat(40)],
+  },
   REDIRECT_BASE_URL: PUBLIC,
   AUTH_SERVICE_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://auth.internal:4000'] },
   GATEWAY_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://gateway.internal:4000'] },
@@ -195,7 +200,7 @@ test.each(Object.entries(VALUES))(
 test('without any setting everything runs here, on loopback, embedded', () => {
   const config = readConfig({})
   expect(config).toMatchObject({
-    SVC_SERVICES: ['api-gateway', 'auth-service', 'mcp-server', 'console', 'worker'],
+    SVC_SERVICES: ['api-gateway', 'auth-service', 'console', 'site', 'mcp-server', 'worker'],
     HOST: '127.0.0.1',
     PORT: 4000,
     METRICS_HOST: '127.0.0.1',

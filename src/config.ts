@@ -8,7 +8,15 @@ import { PASSWORD_MAX, PASSWORD_MIN } from './contracts/limits.ts'
 import { LOG_LEVELS } from './observe/log.ts'
 
 /** In the order in which the listener offers a path to them. */
-export const SERVICE_NAMES = ['api-gateway', 'auth-service', 'mcp-server', 'console', 'worker'] as const
+export const SERVICE_NAMES = [
+  'api-gateway',
+  'auth-service',
+  'console',
+  'site',
+  // After the site, whose skills have a well-known path among those that clients of this one probe.
+  'mcp-server',
+  'worker',
+] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
 type Setting = {
@@ -163,6 +171,19 @@ export const SETTINGS = {
     schema: address.optional(),
     says: 'Public address of the console and of the sign-in pages.',
     default: 'http://localhost:PORT',
+  },
+  SITE_URL: {
+    schema: address.optional(),
+    says: 'Public address of what anybody may read: the skills for agents.',
+    default: 'APP_URL',
+  },
+  SVC_BUILD_COMMIT: {
+    schema: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/, 'must be a commit as 40 hexadecimal digits')
+      .optional(),
+    says: 'Commit this program was built from, as the index of the skills names it.',
+    default: 'that of the package or the checkout, if known',
   },
   TRUSTED_PROXIES: {
     schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
@@ -345,12 +366,16 @@ export const SETTINGS = {
 
 type Settings = { [Key in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Key]['schema']> }
 
-export type Config = Omit<Settings, 'SVC_SERVICES' | 'API_URL' | 'AUTH_URL' | 'APP_URL' | 'MCP_URL'> & {
+export type Config = Omit<
+  Settings,
+  'SVC_SERVICES' | 'API_URL' | 'AUTH_URL' | 'APP_URL' | 'MCP_URL' | 'SITE_URL'
+> & {
   SVC_SERVICES: readonly ServiceName[]
   API_URL: URL
   AUTH_URL: URL
   APP_URL: URL
   MCP_URL: URL
+  SITE_URL: URL
 }
 
 export class ConfigProblems extends Error {
@@ -398,6 +423,7 @@ function withAddresses(settings: Settings): Config {
   const base = settings.BASE_DOMAIN
   const here = new URL(`http://localhost:${settings.PORT}`)
   const at = (name: string) => (base === undefined ? here : new URL(`https://${name}.${base}`))
+  const app = settings.APP_URL ?? at('app')
   return {
     ...settings,
     SVC_SERVICES:
@@ -405,8 +431,9 @@ function withAddresses(settings: Settings): Config {
       SERVICE_NAMES.filter((name) => settings.AUTH_MODE === 'self' || name !== 'auth-service'),
     API_URL: settings.API_URL ?? at('api'),
     AUTH_URL: settings.AUTH_URL ?? at('auth'),
-    APP_URL: settings.APP_URL ?? at('app'),
+    APP_URL: app,
     MCP_URL: settings.MCP_URL ?? at('mcp'),
+    SITE_URL: settings.SITE_URL ?? app,
   }
 }
 
@@ -417,6 +444,7 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
     'AUTH_URL',
     'MCP_URL',
     'APP_URL',
+    'SITE_URL',
     'REDIRECT_BASE_URL',
     'AUTH_LOGIN_URL',
   ] as const) {
@@ -430,6 +458,7 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
     'AUTH_URL',
     'MCP_URL',
     'APP_URL',
+    'SITE_URL',
     'REDIRECT_BASE_URL',
     // Their paths are those of the operations: one of their own would silently be lost.
     'AUTH_SERVICE_URL',

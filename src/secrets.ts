@@ -18,6 +18,7 @@ const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   'mcp-server': (config) =>
     config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : ['JWT_SECRET', 'ACTOR_ASSERTION_SECRET'],
   console: () => [],
+  site: () => [],
   worker: () => [],
 }
 

@@ -8,6 +8,7 @@ import type { Config, ServiceName } from './config.ts'
 import type { ConsoleNeeds } from './console/needs.ts'
 import type { GatewayNeeds } from './http/gateway.ts'
 import type { Observation } from './http/service-app.ts'
+import type { SiteNeeds } from './site/app.ts'
 import type { LoopNeeds } from './worker/loop.ts'
 import type { JobNeeds } from './worker/jobs.ts'
 
@@ -24,6 +25,7 @@ export type Needs = {
   readonly 'auth-service': () => AuthNeeds & ConnectorNeeds
   readonly 'mcp-server': () => McpNeeds & Observation
   readonly console: () => ConsoleNeeds & Observation
+  readonly site: () => SiteNeeds & Observation
   readonly worker: () => LoopNeeds & JobNeeds
 }
 
@@ -110,6 +112,22 @@ export const SERVICES: Record<ServiceName, Entry> = {
       return (needs) => {
         const own = needs.console()
         return asService(createServiceApp('console', own).route('/', createConsole(own)))
+      }
+    },
+  },
+  site: {
+    at: (config) => [config.SITE_URL],
+    // On the host of the console, the console is asked for `/` first.
+    owns: /^\/($|\.well-known\/agent-skills(\/|$))/,
+    usesDatabase: false,
+    async load() {
+      const [{ createSite }, { createServiceApp }] = await Promise.all([
+        import('./site/app.ts'),
+        import('./http/service-app.ts'),
+      ])
+      return (needs) => {
+        const own = needs.site()
+        return asService(createServiceApp('site', own).route('/', createSite(own)))
       }
     },
   },

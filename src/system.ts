@@ -25,6 +25,8 @@ import { actorAssertions } from './trust/actor-assertion.ts'
 import { dataKeys } from './trust/data-key.ts'
 import { deriveKey, keyEpochOf, type KeyPurpose } from './trust/derive-key.ts'
 import { userTokens } from './trust/user-token.ts'
+import { buildCommit } from './build-commit.ts'
+import { readPublishedSkills } from './skills/read-published.ts'
 import { VERSION } from './version.ts'
 
 export type System = {
@@ -194,8 +196,15 @@ async function build(
       signInUrl: signInUrlOf(config),
       version: VERSION,
     }),
+    site: () => ({
+      ...observation,
+      skills: readPublishedSkills(),
+      commit: config.SVC_BUILD_COMMIT ?? buildCommit(),
+      consoleUrl: new URL('/console', config.APP_URL),
+    }),
     'mcp-server': () => ({
       ...observation,
+      skills: readPublishedSkills(),
       auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
       mcpUrl: config.MCP_URL,

@@ -19,15 +19,31 @@ const project = (name: string, test: Project): TestProjectInlineConfiguration =>
   test: { name, ...test },
 })
 
+/** They start, stop and kill embedded databases for most of a minute: long proofs. */
+export const WHOLE_ENGINES = ['db/backup.test.ts', 'db/embedded.test.ts']
+
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
 /** Repository tests that ask a migrated database; they run where the walks run. */
 const NEEDS_DATABASE = 'test/repository/schema.test.ts'
 /** What these prove lies in the managed databases: without a server for those, a second run would be the first again. */
 const ABOUT_VECTORS = ['test/walks/ask-a-source.test.ts', 'test/walks/search-configuration.test.ts']
+/** What these prove lies at the door, in texts, headers and redirects: one engine sees all of it. */
+const ABOUT_DOORS = [
+  'bad-input',
+  'connector-attacks',
+  'connector-documents',
+  'connector-redirects',
+  'connector-registration',
+  'forged-forms',
+  'invitation-pages',
+  'sign-in-answers',
+  'sign-in-socket',
+].map((walk) => `test/walks/${walk}.test.ts`)
+const once = { pglite: ABOUT_DOORS, postgres: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS }
 const onEngine = (engine: 'pglite' | 'postgres') =>
   project(engine, {
     include: ['test/walks/**/*.test.ts', NEEDS_DATABASE],
-    exclude: engine === 'postgres' && !process.env['TEST_PGVECTOR_URL'] ? ABOUT_VECTORS : [],
+    exclude: once[engine],
     globalSetup: [GLOBAL_SETUP],
     provide: { engine },
   })
@@ -61,7 +77,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     passWithNoTests: true,
     projects: [
-      project('unit', { include: ['{src,mcp,oauth,db,bin}/**/*.test.ts'] }),
+      project('unit', { include: ['{src,mcp,oauth,db,bin}/**/*.test.ts'], exclude: WHOLE_ENGINES }),
       project('repository', { include: ['test/repository/*.test.ts'], exclude: [NEEDS_DATABASE] }),
       onEngine('pglite'),
       onEngine('postgres'),

@@ -1,19 +1,51 @@
 /** What `npm run test:long` runs: whole processes, kills, installs, other people's clients and the official suite; minutes where `npm test` takes seconds. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { WHOLE_ENGINES } from './vitest.config.ts'
+
+/** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
+const BESIDE_OTHERS = [
+  'test/browser/*.test.ts',
+  'test/conformance/*.test.ts',
+  'test/long/fresh-clone.test.ts',
+  'test/long/npx-skills.test.ts',
+  'test/long/sample.test.ts',
+  ...WHOLE_ENGINES,
+]
+
+const shared = {
+  globalSetup: ['test/support/global-setup.ts'],
+  // Two replicas over one database need a server: PGlite has a single connection.
+  provide: { engine: 'postgres' as const, everyLook: true },
+  testTimeout: 5 * 60_000,
+  hookTimeout: 2 * 60_000,
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
-    name: 'long',
-    include: ['test/long/**/*.test.ts', 'test/conformance/**/*.test.ts', 'test/browser/**/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
-    // Two replicas over one database need a server: PGlite has a single connection.
-    provide: { engine: 'postgres', everyLook: true },
-    // One file at a time: they start processes of their own and wait for them.
-    fileParallelism: false,
-    testTimeout: 5 * 60_000,
-    hookTimeout: 2 * 60_000,
+    pool: 'forks',
     passWithNoTests: true,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'beside',
+          include: BESIDE_OTHERS,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'alone',
+          include: ['test/long/*.test.ts'],
+          exclude: BESIDE_OTHERS,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 })

@@ -110,7 +110,9 @@ function frontmatterOf(entry: string): ManifestSkill['frontmatter'] {
 
 function knownFiles(released: readonly Released[]): Record<string, string[]> {
   const paths = unique(released.flatMap(({ files }) => Object.keys(files))).toSorted()
-  return Object.fromEntries(paths.map((path) => [path, unique(released.flatMap(({ files }) => files[path] ?? []))]))
+  return Object.fromEntries(
+    paths.map((path) => [path, unique(released.flatMap(({ files }) => files[path] ?? []))]),
+  )
 }
 
 /** What the manifest would leave behind in the history, were it released now. */

@@ -1,5 +1,5 @@
 /** The address of an instance as people type it: an origin, and encrypted unless it stays on this machine. */
-import { usage } from './parse.ts'
+import { usage } from './usage.ts'
 
 export function apiAddress(typed: string, named: string): URL {
   const text = typed.trim()

@@ -4,7 +4,7 @@ import { apiAddress, isConfidential } from './api-address.ts'
 import { configFiles, readLogins, type Context, type Logins } from './config-files.ts'
 import type { Machine } from './environment.ts'
 import { nearest } from './nearest.ts'
-import { usage } from './parse.ts'
+import { usage } from './usage.ts'
 
 export type Login = { readonly name: string; readonly apiUrl: URL; readonly token: string }
 

@@ -324,6 +324,6 @@ export const COMMANDS: readonly Command[] = [
       'svc completion bash > ~/.local/share/bash-completion/completions/svc',
       'svc completion fish | source',
     ],
-    load: async () => (await import('./commands/completion.ts')).completion,
+    load: async () => (await import('./commands/completion.ts')).completionOf(COMMANDS, GROUPS, GLOBAL_OPTIONS),
   },
 ]

@@ -1,9 +1,10 @@
 /** Reads a command line against the table of commands; every mistake is a sentence that says what would be right. */
 import { parseArgs } from 'node:util'
-import { ServiceError } from '../contracts/errors.ts'
+import type { ServiceError } from '../contracts/errors.ts'
 import type { Argument, Call, Command, Option } from './command.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
 import { nearest } from './nearest.ts'
+import { usage } from './usage.ts'
 
 export type Parsed = { readonly command: Command; readonly call: Call }
 
@@ -138,6 +139,3 @@ const didYouMean = (word: string, known: readonly string[], before = ''): string
   const near = nearest(word, known)
   return near === undefined ? '' : `Did you mean ${before}${near}? `
 }
-
-export const usage = (message: string, hint: string): ServiceError =>
-  new ServiceError('INVALID_REQUEST', message, { hint })

@@ -5,7 +5,9 @@ import type { SkillBundle } from './bundle.ts'
 export function skillPrompt({ version, skills }: SkillBundle): string {
   const entry = skills.find(({ id }) => id === 'svc')?.files.find(({ path }) => path === 'SKILL.md')
   if (!entry) throw new Error('the bundle holds no skill svc')
-  const body = Buffer.from(entry.bytes).toString('utf8').replace(/^---\n[^]*?\n---\n+/, '')
+  const body = Buffer.from(entry.bytes)
+    .toString('utf8')
+    .replace(/^---\n[^]*?\n---\n+/, '')
   return [
     `You can use the command line client svc ${version}. These are its instructions for you.`,
     '',

@@ -5,7 +5,8 @@ import { findBlock, trimmed, withBody, withNewBlock } from './marker-block.ts'
 import type { Found } from './read-place.ts'
 
 export type Verdict =
-  | { readonly will: 'create' | 'update'; readonly after: Buffer }
+  /** `add`: our block to a file of the user's that had none. */
+  | { readonly will: 'create' | 'update' | 'add'; readonly after: Buffer }
   | { readonly will: 'leave' }
   /** Of an earlier release, and no longer part of the skill. */
   | { readonly will: 'remove' }
@@ -34,12 +35,15 @@ export type Target = {
   readonly steps: readonly Step[]
 }
 
+/** AGENTS.md or GEMINI.md. */
+export type Instructions = Step & { readonly links: readonly string[] }
+
 export type Plan = {
   readonly id: string
   readonly version: string
   readonly root: string
   readonly targets: readonly Target[]
-  readonly instructions: readonly (Step & { readonly links: readonly string[] })[]
+  readonly instructions: readonly Instructions[]
 }
 
 /** A SKILL.md that is there promises its references: it comes last, and the blocks that name it later still. */
@@ -77,7 +81,7 @@ export function decideBlock(skill: Skill, place: BlockPlace, found: Found): Verd
   }
   const block = findBlock(old, skill.id)
   if (block.is === 'damaged') return { will: 'block', why: block.why }
-  if (block.is === 'absent') return { will: 'update', after: bytesOf(withNewBlock(old, skill.id, body)) }
+  if (block.is === 'absent') return { will: 'add', after: bytesOf(withNewBlock(old, skill.id, body)) }
   const present = trimmed(withLineFeeds(old.slice(block.from, block.to)))
   if (present === encoded(trimmed(body))) return { will: 'leave' }
   const after = bytesOf(withBody(old, block, body))

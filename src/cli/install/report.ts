@@ -41,7 +41,7 @@ export type Failure = {
 export type Outcome = 'written' | 'already' | 'not reached'
 
 export const refusals = (plan: Plan, { force = false }: { force?: boolean } = {}): Refusal[] =>
-  inOrder(plan).flatMap(({ shown: path, verdict }) => {
+  inOrder(plan).flatMap(({ shown: path, verdict }): Refusal[] => {
     if (verdict.will === 'block') return [{ path, why: verdict.why, forceable: false }]
     if (verdict.will === 'refuse' && !force) return [{ path, why: verdict.why, forceable: true }]
     return []
@@ -96,6 +96,7 @@ export function reportOn(
 const DONE: Record<Exclude<Verdict['will'], 'leave' | 'block'>, Action> = {
   create: 'created',
   update: 'updated',
+  add: 'updated',
   refuse: 'overwritten',
   remove: 'removed',
 }

@@ -1,0 +1,98 @@
+/** The site: what anybody may read without a token. Today the skills, by the Agent Skills Discovery draft 0.2.0. */
+import { createHash } from 'node:crypto'
+import { Hono, type Context } from 'hono'
+import { cors } from 'hono/cors'
+import type { PublishedBundle, PublishedSkill } from '../skills/bundle.ts'
+
+export type SiteNeeds = {
+  readonly skills: PublishedBundle
+  /** 40 hexadecimal digits, or null where nobody can tell. */
+  readonly commit: string | null
+  readonly consoleUrl: URL
+}
+
+type SiteEnv = { Variables: { route: string } }
+
+/** The name of the form; clients compare it and need not fetch it. */
+const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
+const SKILLS = '/.well-known/agent-skills'
+const READING = ['GET', 'HEAD']
+/**
+ * The same age for the index and for what it names, so that they do not disagree for long. Never transformed: a digest
+ * over other bytes makes installers drop a skill without a word.
+ */
+const CACHED = 'public, max-age=300, no-transform'
+
+type Published = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly etag: string }
+
+export function createSite(needs: SiteNeeds): Hono<SiteEnv> {
+  const published = publish(needs)
+  const app = new Hono<SiteEnv>()
+  app.get('/', (c) => {
+    c.set('route', 'home')
+    return c.redirect(needs.consoleUrl.href, 302)
+  })
+  app.use(`${SKILLS}/*`, cors({ origin: '*', allowMethods: READING, exposeHeaders: ['ETag'] }))
+  app.all(`${SKILLS}/*`, (c) => {
+    c.set('route', 'skills')
+    // A closed list: whatever a path says, it names one of these or nothing.
+    const found = published.get(c.req.path)
+    if (!found) return c.json({ error: { code: 'NOT_FOUND', message: 'Not found' } }, 404)
+    if (!READING.includes(c.req.method)) {
+      return c.json(
+        { error: { code: 'INVALID_REQUEST', message: 'Only GET and HEAD are answered here' } },
+        405,
+        {
+          allow: READING.join(', '),
+        },
+      )
+    }
+    return answer(c, found)
+  })
+  return app
+}
+
+function answer(c: Context, { bytes, type, etag }: Published): Response {
+  const headers = { etag, 'cache-control': CACHED, 'x-content-type-options': 'nosniff' }
+  if (isKnown(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
+  return c.body(bytes, 200, { ...headers, 'content-type': type, 'content-length': String(bytes.length) })
+}
+
+/** RFC 9110, 13.1.2: any of a list, or `*`; compared weakly, because proxies that compress make ours weak. */
+const isKnown = (header: string | undefined, etag: string): boolean =>
+  header?.split(',').some((one) => ['*', etag].includes(one.trim().replace(/^W\//, ''))) ?? false
+
+function publish({ skills: { version, skills }, commit }: SiteNeeds): ReadonlyMap<string, Published> {
+  const index = {
+    $schema: SCHEMA,
+    skills: skills.map(entry),
+    _source: { ref: `v${version}`, commit },
+  }
+  return new Map([
+    [`${SKILLS}/index.json`, made(Buffer.from(`${JSON.stringify(index, null, 2)}\n`), 'application/json')],
+    ...skills.flatMap(({ id, files, archive }) => [
+      ...(archive ? [[`${SKILLS}/${id}.tar.gz`, made(archive.bytes, 'application/gzip')] as const] : []),
+      ...files.map(
+        ({ path, bytes }) =>
+          [`${SKILLS}/${id}/${path}`, made(bytes, 'text/markdown; charset=utf-8')] as const,
+      ),
+    ]),
+  ])
+}
+
+/** `files` and `version` are not in the draft, whose readers ignore them; OpenCode reads nothing else. */
+const entry = ({ id, description, version, files, archive }: PublishedSkill) => ({
+  name: id,
+  type: archive ? 'archive' : 'skill-md',
+  description,
+  url: archive ? `${SKILLS}/${id}.tar.gz` : `${SKILLS}/${id}/SKILL.md`,
+  digest: archive?.digest ?? `sha256:${files[0]!.sha256}`,
+  files: files.map(({ path }) => path),
+  version,
+})
+
+const made = (bytes: Uint8Array, type: string): Published => ({
+  bytes: new Uint8Array(bytes),
+  type,
+  etag: `"sha256-${createHash('sha256').update(bytes).digest('hex')}"`,
+})
