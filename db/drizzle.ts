@@ -30,6 +30,7 @@ export const {
 } = require('drizzle-orm') as typeof import('drizzle-orm')
 export const {
   PgTransaction,
+  bigint,
   boolean,
   index,
   integer,

@@ -66,6 +66,7 @@ async function answer(
     entrant,
     narrowing,
     choice: chooseTools(TOOLS, resource, entrant, narrowing),
+    skills: needs.skills,
     call: ({ traceparent = as.traceparent, signal }) =>
       caller(endingWith(signal, needs.gateway), { ...as, traceparent, token: entrant.assertion }),
     challenge:

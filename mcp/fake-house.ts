@@ -16,6 +16,7 @@ import type { Operation } from '../src/contracts/operation.ts'
 import type { Role } from '../src/contracts/roles.ts'
 import { DEFAULT_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
+import { readPublishedSkills } from '../src/skills/read-published.ts'
 import { ACCESS_TOKEN_TYPE, accessTokens } from '../src/trust/access-token.ts'
 import { actorAssertions } from '../src/trust/actor-assertion.ts'
 import { makeApiToken } from '../src/trust/api-token.ts'
@@ -184,6 +185,7 @@ export function openHouse(changes: Partial<McpNeeds> = {}) {
     accessTokens: accessTokens(JWT_SECRET, ISSUER),
     actorAssertions: assertions,
     allowedOrigins: ['https://chat.example'],
+    skills: readPublishedSkills(),
     clock: () => house.clock,
     version: '1.2.3',
     log: { warn: (event, fields) => warned.push([event, fields]) },

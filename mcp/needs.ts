@@ -1,5 +1,6 @@
 /** What the MCP server is given. It holds no database: everything else it asks the gateway, as any client does. */
 import type { Service } from '../src/client/service.ts'
+import type { PublishedBundle } from '../src/skills/bundle.ts'
 import type { AccessTokens } from '../src/trust/access-token.ts'
 import type { ActorAssertions } from '../src/trust/actor-assertion.ts'
 
@@ -21,6 +22,8 @@ export type McpNeeds = {
   actorAssertions: ActorAssertions
   /** Exact origins of agents that run in a browser. */
   allowedOrigins: readonly string[]
+  /** What agents can learn about this product. */
+  skills: PublishedBundle
   clock: () => Date
   version: string
   log: { warn(event: string, fields?: Record<string, unknown>): void }

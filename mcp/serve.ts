@@ -14,6 +14,7 @@ import { INSTRUCTIONS } from './instructions.ts'
 import { rpcError } from './refuse.ts'
 import { RESOURCE_NAMES } from './resource.ts'
 import type { Serving } from './serving.ts'
+import { offerSkills } from './skills.ts'
 import { readToolCall, traceparentIn } from './tool-call.ts'
 
 /** Another one stands here only in the official suite, which brings its own tools. */
@@ -51,7 +52,8 @@ async function dispatch(
 const CACHED = { ttlMs: 60_000, cacheScope: 'private' } as const
 
 function serverFor(serving: Serving): McpServer {
-  const { resource, version, choice } = serving
+  const { resource, version, choice, skills } = serving
+  const hasSkills = resource === 'platform'
   const hasPrompt = choice.listed.some(({ name }) => name === 'search')
   const server = new McpServer(
     { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
@@ -62,6 +64,7 @@ function serverFor(serving: Serving): McpServer {
       capabilities: {
         tools: { listChanged: false },
         ...(hasPrompt && { prompts: { listChanged: false } }),
+        ...(hasSkills && { resources: { listChanged: false } }),
       },
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
     },
@@ -78,6 +81,7 @@ function serverFor(serving: Serving): McpServer {
     }),
   )
   if (hasPrompt) offerAskData(server)
+  if (hasSkills) offerSkills(server, skills)
   return server
 }
 

@@ -14,6 +14,7 @@ export type Serving = {
   entrant: Entrant
   narrowing: Narrowing
   choice: Choice
+  skills: McpNeeds['skills']
   /** The gateway on behalf of the entrant; with the trace of the message, if it brought one, instead of the request's. */
   call: (as: { traceparent?: string | undefined; signal?: AbortSignal }) => Call
   /** Sends a client to fetch these scopes; undefined where it cannot, or is not to, and is told in words. */

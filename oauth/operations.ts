@@ -5,11 +5,13 @@ import * as members from '../src/contracts/members.ts'
 import * as organizations from '../src/contracts/organizations.ts'
 import * as people from '../src/contracts/people.ts'
 import * as sessions from '../src/contracts/sessions.ts'
+import * as support from '../src/contracts/support.ts'
 import * as tokens from '../src/contracts/tokens.ts'
 import { readAudit } from '../src/cores/audit/index.ts'
 import * as grants from '../src/cores/grants/index.ts'
 import * as identity from '../src/cores/identity/index.ts'
 import * as orgs from '../src/cores/organizations/index.ts'
+import * as supportAccess from '../src/cores/support-access/index.ts'
 import { does, type Row } from '../src/http/mount.ts'
 import type { AuthNeeds } from './needs.ts'
 
@@ -49,4 +51,9 @@ export const AUTH_OPERATIONS: readonly Row<AuthNeeds>[] = [
   does(agents.listOauthClients, grants.clientsOf),
   does(agents.blockOauthClient, grants.blockHere),
   does(agents.setClientActive, grants.switchClient),
+  does(support.startSupportSession, supportAccess.letIn),
+  does(support.elevateSupportSession, supportAccess.raiseVisit),
+  does(support.listSupportSessions, supportAccess.visitsTo),
+  does(support.listMyVisits, supportAccess.visitsOf),
+  does(support.endSupportSession, supportAccess.endVisit),
 ]

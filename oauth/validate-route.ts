@@ -50,5 +50,6 @@ const present = (valid: Validated): z.output<typeof ValidatedToken> => ({
   session_id: valid.sessionId,
   client_id: valid.clientId,
   grant_id: valid.grantId,
+  support_session_id: valid.supportSessionId,
   sources: valid.sources && [...valid.sources],
 })

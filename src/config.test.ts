@@ -230,6 +230,13 @@ test('the addresses follow the port, or one domain, and each can be set by itsel
   expect(origins({ ...domain, AUTH_URL: 'https://id.example.com' })[1]).toBe('https://id.example.com')
 })
 
+test('the site is where the console is, unless it is set', () => {
+  const site = (env: Env) => readConfig(env).SITE_URL.origin
+  expect(site({ BASE_DOMAIN: 'example.com' })).toBe('https://app.example.com')
+  expect(site({ APP_URL: 'https://console.example.com' })).toBe('https://console.example.com')
+  expect(site({ BASE_DOMAIN: 'example.com', SITE_URL: 'https://example.com' })).toBe('https://example.com')
+})
+
 test('every problem is told at once, single ones and those between settings', () => {
   const env = {
     PORT: 'x',
@@ -296,7 +303,7 @@ const HOSTED = {
 }
 
 test('with the vendor’s auth service everything but the auth service runs here', () => {
-  expect(readConfig(HOSTED).SVC_SERVICES).toEqual(['api-gateway', 'mcp-server', 'console', 'worker'])
+  expect(readConfig(HOSTED).SVC_SERVICES).toEqual(['api-gateway', 'console', 'site', 'mcp-server', 'worker'])
 })
 
 test('with the vendor’s auth service its two addresses are needed and our own may not run', () => {

@@ -11,6 +11,7 @@ import { LOG_LEVELS } from './observe/log.ts'
 export const SERVICE_NAMES = [
   'api-gateway',
   'auth-service',
+  'deploy-api',
   'console',
   'site',
   // After the site, whose skills have a well-known path among those that clients of this one probe.
@@ -209,6 +210,11 @@ export const SETTINGS = {
     schema: address.optional(),
     says: 'Where the console reaches the gateway; may be an internal address.',
     default: 'API_URL',
+  },
+  DEPLOY_URL: {
+    schema: address.optional(),
+    says: 'Where the gateway reaches the deploy-api when that runs elsewhere; may be an internal address.',
+    default: 'in the same process',
   },
   MCP_ALLOWED_ORIGINS: {
     schema: list(z.url()).default([]),
@@ -433,12 +439,15 @@ function withAddresses(settings: Settings): Config {
     AUTH_URL: settings.AUTH_URL ?? at('auth'),
     APP_URL: app,
     MCP_URL: settings.MCP_URL ?? at('mcp'),
-    SITE_URL: settings.SITE_URL ?? app,
+    SITE_URL: settings.SITE_URL ?? new URL(app.origin),
   }
 }
 
 function problemsBetween(config: Config, given: Record<string, unknown>): string[] {
   const problems: string[] = []
+  // What follows another setting is not blamed for it.
+  const site = given['SITE_URL'] === undefined ? undefined : config.SITE_URL
+  const addresses = { ...config, SITE_URL: site }
   for (const key of [
     'API_URL',
     'AUTH_URL',
@@ -448,7 +457,8 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
     'REDIRECT_BASE_URL',
     'AUTH_LOGIN_URL',
   ] as const) {
-    if (config[key] && !isSafelyPublic(config[key])) problems.push(`${key}: a public address must be https`)
+    const url = addresses[key]
+    if (url && !isSafelyPublic(url)) problems.push(`${key}: a public address must be https`)
   }
   if (!config.ALLOWED_REDIRECT_BASE_URLS.every((base) => isSafelyPublic(new URL(base)))) {
     problems.push('ALLOWED_REDIRECT_BASE_URLS: a public address must be https')
@@ -463,8 +473,9 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
     // Their paths are those of the operations: one of their own would silently be lost.
     'AUTH_SERVICE_URL',
     'GATEWAY_URL',
+    'DEPLOY_URL',
   ] as const) {
-    const url = config[key]
+    const url = addresses[key]
     if (url && (url.pathname !== '/' || url.search || url.hash || url.username || url.password)) {
       problems.push(`${key}: must be an origin, without path, query or user`)
     }
@@ -494,6 +505,11 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
   if (config.AUTH_MODE === 'self' && isApart && config.DATABASE_URL === undefined) {
     // One of its own would know nothing of what the auth service keeps, nor the other way round.
     problems.push('DATABASE_URL: needed by api-gateway, where the auth-service runs elsewhere')
+  }
+  const isDeployApart =
+    config.SVC_SERVICES.includes('deploy-api') && !config.SVC_SERVICES.includes('api-gateway')
+  if (isDeployApart && config.DATABASE_URL === undefined) {
+    problems.push('DATABASE_URL: needed by deploy-api, where the api-gateway runs elsewhere')
   }
   const secrets = SECRET_KEYS.filter((key) => config[key] !== undefined)
   if (new Set(secrets.map((key) => config[key]?.toLowerCase())).size < secrets.length) {

@@ -129,7 +129,7 @@ function doorFor({ config, doors }: System, incoming: IncomingMessage): NodeDoor
 /** Addresses that only our own services and proxies use. */
 const isInternal = (host: string, config: Config): boolean =>
   isOwnAddress(host, config) ||
-  [config.AUTH_SERVICE_URL, config.GATEWAY_URL].some((url) => url?.host === host)
+  [config.AUTH_SERVICE_URL, config.GATEWAY_URL, config.DEPLOY_URL].some((url) => url?.host === host)
 
 /** The address this process listens on, as health checks and neighbours on the same machine write it. */
 const isOwnAddress = (host: string, config: Config): boolean =>

@@ -17,6 +17,7 @@ const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   // It reads agents' tokens (first secret) and signs for them (third); it can make neither sessions nor API tokens.
   'mcp-server': (config) =>
     config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : ['JWT_SECRET', 'ACTOR_ASSERTION_SECRET'],
+  'deploy-api': (config) => (config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : []),
   console: () => [],
   site: () => [],
   worker: () => [],

@@ -6,6 +6,7 @@ import type { AuthNeeds } from '../oauth/needs.ts'
 import type { Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { ConsoleNeeds } from './console/needs.ts'
+import type { DeployNeeds } from './http/deploy-api.ts'
 import type { GatewayNeeds } from './http/gateway.ts'
 import type { Observation } from './http/service-app.ts'
 import type { SiteNeeds } from './site/app.ts'
@@ -23,6 +24,7 @@ export type Running = {
 export type Needs = {
   readonly 'api-gateway': () => GatewayNeeds
   readonly 'auth-service': () => AuthNeeds & ConnectorNeeds
+  readonly 'deploy-api': () => DeployNeeds
   readonly 'mcp-server': () => McpNeeds & Observation
   readonly console: () => ConsoleNeeds & Observation
   readonly site: () => SiteNeeds & Observation
@@ -82,6 +84,16 @@ export const SERVICES: Record<ServiceName, Entry> = {
         const own = needs['auth-service']()
         return { ...asService(createAuthService(own)), door: lazyConnector(own) }
       }
+    },
+  },
+  'deploy-api': {
+    // Where the gateway runs too, it is offered the path first and relays; alone, this answers at the same address.
+    at: (config) => [config.API_URL],
+    owns: /^\/api\/deploy(\/|$)/,
+    usesDatabase: true,
+    async load() {
+      const { createDeployApi } = await import('./http/deploy-api.ts')
+      return (needs) => asService(createDeployApi(needs['deploy-api']()))
     },
   },
   'mcp-server': {

@@ -11,6 +11,7 @@ import { argon2Passwords } from './adapters/passwords/argon2.ts'
 import { createSignInProviders } from './adapters/sign-in/providers.ts'
 import { overNetwork, type Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
+import { ServiceError } from './contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from './cores/needs.ts'
 import { keepFacts, type EmbeddingModels } from './cores/search/index.ts'
 import type { Readiness } from './http/health.ts'
@@ -152,8 +153,18 @@ async function build(
       facts: keepFacts(),
       questionLimits: { perMinute: config.QUESTIONS_PER_MINUTE, perDay: config.QUESTIONS_PER_DAY },
       auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
+      deploy:
+        here.has('deploy-api') || config.DEPLOY_URL
+          ? reach('deploy-api', config.DEPLOY_URL ?? config.API_URL)
+          : nowhere,
       apiUrl: config.API_URL,
       version: VERSION,
+      ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
+    }),
+    'deploy-api': () => ({
+      ...observation,
+      ...storage(),
+      auth: reach('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
     }),
     'auth-service': () => ({
@@ -193,6 +204,7 @@ async function build(
       appUrl: config.APP_URL,
       apiUrl: config.API_URL,
       mcpUrl: config.MCP_URL,
+      authMode: config.AUTH_MODE,
       signInUrl: signInUrlOf(config),
       version: VERSION,
     }),
@@ -247,6 +259,13 @@ async function build(
     auth: here.has('auth-service') ? needs['auth-service']() : undefined,
     stop,
   }
+}
+
+/** Of a service without an address: its public one is the gateway's, which would ask itself for ever. */
+const nowhere: Service = async () => {
+  throw new ServiceError('TIMEOUT', 'A service that is needed for this does not run here', {
+    cause: 'DEPLOY_URL is not set, and the deploy-api does not run in this process',
+  })
 }
 
 async function openDatabase(config: Config, embedded: Promise<Embedded> | undefined): Promise<Connection> {

@@ -146,6 +146,7 @@ CREATE TABLE "events" (
 	"app_id" text,
 	"data" jsonb NOT NULL,
 	"occurred_at" timestamp with time zone NOT NULL,
+	"seq" bigint NOT NULL,
 	"recorded_at" timestamp with time zone NOT NULL,
 	"fanned_out_at" timestamp with time zone,
 	CONSTRAINT "events_org_id_id_pk" PRIMARY KEY("org_id","id")
@@ -180,6 +181,7 @@ CREATE TABLE "outbox" (
 	"app_id" text,
 	"data" jsonb NOT NULL,
 	"occurred_at" timestamp with time zone NOT NULL,
+	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "outbox_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	CONSTRAINT "outbox_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
@@ -209,11 +211,13 @@ CREATE TABLE "sends" (
 	"user_id" text,
 	"target" text NOT NULL,
 	"ordering_key" text,
+	"seq" bigint DEFAULT 0 NOT NULL,
 	"digest_key" text,
 	"window_end" timestamp with time zone,
 	"state" text NOT NULL,
 	"attempts" integer DEFAULT 0 NOT NULL,
 	"next_at" timestamp with time zone NOT NULL,
+	"slot_at" timestamp with time zone,
 	"lease_until" timestamp with time zone,
 	"worker" text,
 	"created_at" timestamp with time zone NOT NULL,
@@ -255,15 +259,20 @@ CREATE UNIQUE INDEX "deliveries_once_per_subscription" ON "deliveries" USING btr
 CREATE UNIQUE INDEX "deliveries_once_per_follower" ON "deliveries" USING btree ("org_id","event_id","user_id") WHERE "deliveries"."replay_of" is null and "deliveries"."subscription_id" is null and "deliveries"."user_id" is not null;--> statement-breakpoint
 CREATE INDEX "deliveries_by_send" ON "deliveries" USING btree ("org_id","send_id");--> statement-breakpoint
 CREATE INDEX "deliveries_by_user" ON "deliveries" USING btree ("org_id","user_id","id");--> statement-breakpoint
+CREATE INDEX "deliveries_by_subscription" ON "deliveries" USING btree ("org_id","subscription_id","id");--> statement-breakpoint
+CREATE INDEX "deliveries_by_replay" ON "deliveries" USING btree ("org_id","replay_of") WHERE "deliveries"."replay_of" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "events_once" ON "events" USING btree ("org_id","source","dedup_key");--> statement-breakpoint
-CREATE INDEX "events_to_fan_out" ON "events" USING btree ("recorded_at") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
+CREATE INDEX "events_to_fan_out" ON "events" USING btree ("seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
+CREATE INDEX "events_of_subject_to_fan_out" ON "events" USING btree ("org_id","subject","seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
 CREATE INDEX "events_by_type" ON "events" USING btree ("org_id","type","occurred_at");--> statement-breakpoint
 CREATE INDEX "integrations_by_digest" ON "integrations" USING btree ("org_id","kind","digest");--> statement-breakpoint
+CREATE INDEX "outbox_in_order" ON "outbox" USING btree ("seq");--> statement-breakpoint
 CREATE INDEX "personal_follows_by_app" ON "personal_follows" USING btree ("org_id","app_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "sends_one_digest_per_window" ON "sends" USING btree ("org_id","digest_key","window_end") WHERE "sends"."digest_key" is not null;--> statement-breakpoint
-CREATE INDEX "sends_due" ON "sends" USING btree ("org_id","next_at") WHERE "sends"."state" in ('open', 'pending');--> statement-breakpoint
+CREATE INDEX "sends_due" ON "sends" USING btree ("next_at") WHERE "sends"."state" in ('open', 'pending');--> statement-breakpoint
+CREATE INDEX "sends_due_by_organization" ON "sends" USING btree ("org_id","next_at") WHERE "sends"."state" in ('open', 'pending');--> statement-breakpoint
 CREATE INDEX "sends_leased" ON "sends" USING btree ("lease_until") WHERE "sends"."state" in ('claimed', 'sending');--> statement-breakpoint
-CREATE INDEX "sends_in_order" ON "sends" USING btree ("org_id","target","ordering_key","id") WHERE "sends"."state" in ('pending', 'claimed', 'sending');--> statement-breakpoint
+CREATE INDEX "sends_in_order" ON "sends" USING btree ("org_id","target","ordering_key","seq") WHERE "sends"."state" in ('pending', 'claimed', 'sending');--> statement-breakpoint
 CREATE INDEX "subscriptions_by_pattern" ON "subscriptions" USING btree ("org_id","pattern") WHERE "subscriptions"."enabled";--> statement-breakpoint
 CREATE INDEX "subscriptions_by_user" ON "subscriptions" USING btree ("org_id","user_id");--> statement-breakpoint
 CREATE INDEX "subscriptions_by_integration" ON "subscriptions" USING btree ("org_id","integration_id");

@@ -9,7 +9,18 @@ import type {
   INTEGRATION_KINDS,
   INTEGRATION_STATES,
 } from '../../src/contracts/integrations.ts'
-import { boolean, index, integer, jsonb, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  sql,
+  text,
+  uniqueIndex,
+} from '../drizzle.ts'
 import { instant, orgId } from './columns.ts'
 
 /** What an event is, in both tables. Identifiers and codes only: no title, no body, no name. */
@@ -29,12 +40,22 @@ const eventColumns = () => ({
   occurredAt: instant('occurred_at').notNull(),
 })
 
-export const outbox = pgTable('outbox', eventColumns(), (t) => [primaryKey({ columns: [t.orgId, t.id] })])
+export const outbox = pgTable(
+  'outbox',
+  {
+    ...eventColumns(),
+    /** Given by the database, after the producer's locks: what happened later to one subject has the greater one. */
+    seq: bigint('seq', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+  },
+  (t) => [primaryKey({ columns: [t.orgId, t.id] }), index('outbox_in_order').on(t.seq)],
+)
 
 export const events = pgTable(
   'events',
   {
     ...eventColumns(),
+    /** Of the outbox: the order in which it happened. */
+    seq: bigint('seq', { mode: 'number' }).notNull(),
     recordedAt: instant('recorded_at').notNull(),
     fannedOutAt: instant('fanned_out_at'),
   },
@@ -42,7 +63,10 @@ export const events = pgTable(
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('events_once').on(t.orgId, t.source, t.dedupKey),
     index('events_to_fan_out')
-      .on(t.recordedAt)
+      .on(t.seq)
+      .where(sql`${t.fannedOutAt} is null`),
+    index('events_of_subject_to_fan_out')
+      .on(t.orgId, t.subject, t.seq)
       .where(sql`${t.fannedOutAt} is null`),
     index('events_by_type').on(t.orgId, t.type, t.occurredAt),
   ],
@@ -220,6 +244,10 @@ export const deliveries = pgTable(
       .where(sql`${t.replayOf} is null and ${t.subscriptionId} is null and ${t.userId} is not null`),
     index('deliveries_by_send').on(t.orgId, t.sendId),
     index('deliveries_by_user').on(t.orgId, t.userId, t.id),
+    index('deliveries_by_subscription').on(t.orgId, t.subscriptionId, t.id),
+    index('deliveries_by_replay')
+      .on(t.orgId, t.replayOf)
+      .where(sql`${t.replayOf} is not null`),
   ],
 )
 
@@ -241,6 +269,8 @@ export const sends = pgTable(
     target: text('target').notNull(),
     /** The subject, so that "recovered" never overtakes a "failed" that is being retried; null: in no order. */
     orderingKey: text('ordering_key'),
+    /** Of the event: older ones of the same subject go first. */
+    seq: bigint('seq', { mode: 'number' }).notNull().default(0),
     /** For digests: whose window, and its end. */
     digestKey: text('digest_key'),
     windowEnd: instant('window_end'),
@@ -249,6 +279,8 @@ export const sends = pgTable(
       .notNull(),
     attempts: integer('attempts').notNull().default(0),
     nextAt: instant('next_at').notNull(),
+    /** The target was busy: its turn was given to it, so when the time comes nobody is asked again. */
+    slotAt: instant('slot_at'),
     leaseUntil: instant('lease_until'),
     worker: text('worker'),
     createdAt: instant('created_at').notNull(),
@@ -259,18 +291,21 @@ export const sends = pgTable(
       .on(t.orgId, t.digestKey, t.windowEnd)
       .where(sql`${t.digestKey} is not null`),
     index('sends_due')
+      .on(t.nextAt)
+      .where(sql`${t.state} in ('open', 'pending')`),
+    index('sends_due_by_organization')
       .on(t.orgId, t.nextAt)
       .where(sql`${t.state} in ('open', 'pending')`),
     index('sends_leased')
       .on(t.leaseUntil)
       .where(sql`${t.state} in ('claimed', 'sending')`),
     index('sends_in_order')
-      .on(t.orgId, t.target, t.orderingKey, t.id)
+      .on(t.orgId, t.target, t.orderingKey, t.seq)
       .where(sql`${t.state} in ('pending', 'claimed', 'sending')`),
   ],
 )
 
-/** When the next message may go to a target. */
+/** When the next message may go to a target; turns that were given away already are counted in. */
 export const sendTargets = pgTable(
   'send_targets',
   {

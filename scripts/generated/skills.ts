@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
-import { blockFor, BLOCK_PLACES } from '../../src/skills/bundle.ts'
+import { blockFor, BLOCK_PLACES, type Frontmatter } from '../../src/skills/bundle.ts'
 import type { Manifest, ManifestSkill } from '../../src/skills/read-published.ts'
 import { writeUstar } from '../../src/skills/ustar.ts'
 
@@ -103,9 +103,9 @@ function holds(archive: Buffer, tar: Buffer): boolean {
   }
 }
 
-function frontmatterOf(entry: string): ManifestSkill['frontmatter'] {
+function frontmatterOf(entry: string): Frontmatter {
   const [, text = ''] = /^---\n([^]*?)\n---\n/.exec(entry) ?? []
-  return parse(text) as ManifestSkill['frontmatter']
+  return parse(text) as Frontmatter
 }
 
 function knownFiles(released: readonly Released[]): Record<string, string[]> {

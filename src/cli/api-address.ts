@@ -2,8 +2,7 @@
 import { usage } from './usage.ts'
 
 export function apiAddress(typed: string, named: string): URL {
-  const text = typed.trim()
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = urlFrom(typed.trim())
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
     throw usage(`${named} is no http(s) address`, 'Write it whole: --api-url https://api.example.com')
   }
@@ -16,11 +15,10 @@ export function apiAddress(typed: string, named: string): URL {
   return url
 }
 
-/** RFC 6761, 6.3 and RFC 5735, 3: what never leaves the machine. */
-export const staysHere = ({ hostname }: URL): boolean =>
-  hostname === 'localhost' ||
-  hostname.endsWith('.localhost') ||
-  hostname === '[::1]' ||
-  /^127(\.\d+){3}$/.test(hostname)
+/** `URL.parse` for Node 20, which the client has to run on. */
+export const urlFrom = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null)
 
-export const isConfidential = (url: URL): boolean => url.protocol === 'https:' || staysHere(url)
+/** Nobody listens in: https, or http that stays on this computer (RFC 6761, 6.3; RFC 6890). */
+export const isConfidential = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' ||
+  (protocol === 'http:' && /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))

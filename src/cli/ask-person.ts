@@ -1,8 +1,7 @@
 /** Questions to the person at the terminal; where nobody sits there, the way to answer them beforehand is said instead. */
-import { createInterface } from 'node:readline/promises'
 import { ServiceError } from '../contracts/errors.ts'
 import { onOneLine } from './terminal-text.ts'
-import { usage } from './usage.ts'
+import { Interrupted, usage } from './usage.ts'
 import type { Call } from './command.ts'
 import type { World } from './world.ts'
 
@@ -19,16 +18,12 @@ export async function confirm(world: World, call: Call, what: string, word?: str
   throw new ServiceError('INVALID_REQUEST', 'Nothing was done: you did not say yes')
 }
 
+/** The terminal itself shows what is typed, and its Ctrl-C ends the process as ever. */
 export async function readAnswer({ machine }: World, question: string): Promise<string> {
-  const lines = createInterface({ input: machine.stdin, output: process.stderr, terminal: true })
-  // Ctrl-C and the end of the input both leave a question open, and nobody would ever answer it.
-  const gone = new Promise<never>((_, reject) => lines.once('close', () => reject(interrupted())))
-  try {
-    return (await Promise.race([lines.question(question), gone])).trim()
-  } finally {
-    gone.catch(() => undefined)
-    lines.close()
-  }
+  machine.stderr.write(question)
+  const { createInterface } = process.getBuiltinModule('node:readline')
+  for await (const line of createInterface({ input: machine.stdin })) return line.trim()
+  return ''
 }
 
 /** Nothing of what is typed is shown. */
@@ -41,7 +36,7 @@ export async function readSecret({ machine }: World, question: string): Promise<
     for await (const chunk of stdin) {
       for (const key of String(chunk)) {
         if (key === '\r' || key === '\n' || key === '\u0004') return typed.trim()
-        if (key === '\u0003') throw interrupted()
+        if (key === '\u0003') throw new Interrupted()
         typed = key === '\u007f' || key === '\b' ? typed.slice(0, -1) : typed + key
       }
     }
@@ -59,7 +54,8 @@ export async function readInput({ machine }: World, what: string): Promise<strin
   for await (const chunk of machine.stdin) {
     chunks.push(Buffer.from(chunk as Buffer | string))
     size += chunks.at(-1)!.length
-    if (size > INPUT_MAX_BYTES) throw usage(`What came on stdin is too long for ${what}`, 'Is it the right file?')
+    if (size > INPUT_MAX_BYTES)
+      throw usage(`What came on stdin is too long for ${what}`, 'Is it the right file?')
   }
   const text = Buffer.concat(chunks).toString('utf8').trim()
   if (text === '') throw usage(`Nothing came on stdin for ${what}`, 'Pipe it in: svc … - < file')
@@ -68,5 +64,3 @@ export async function readInput({ machine }: World, what: string): Promise<strin
 
 /** More than the longest question and the longest token there is. */
 const INPUT_MAX_BYTES = 64 * 1024
-
-const interrupted = (): ServiceError => new ServiceError('INVALID_REQUEST', 'Nothing was done: interrupted')

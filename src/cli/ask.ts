@@ -1,7 +1,8 @@
 /** Calls an operation of the server and turns what it answers into data, or into a failure with its exit code. */
 import type * as z from 'zod'
-import { ERRORS, ServiceError, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
 import { sendRequest, type Answer } from './http-request.ts'
+import { Refusal } from './refusal.ts'
 import { REQUESTS, type Operations } from './requests.ts'
 
 type Input<Name extends keyof Operations> = z.input<Operations[Name]['input']>
@@ -16,22 +17,6 @@ export type Server = {
   readonly userAgent: string
   /** Told of every request, without secrets. */
   readonly trace?: (line: string) => void
-}
-
-/** A failure that the server named, with the id under which its log knows it. */
-export class Refusal extends ServiceError {
-  readonly status: number
-  readonly requestId: string | undefined
-
-  constructor(
-    code: ErrorCode,
-    message: string | undefined,
-    extras: ConstructorParameters<typeof ServiceError>[2] & { status: number; requestId: string | undefined },
-  ) {
-    super(code, message, extras)
-    this.status = extras.status
-    this.requestId = extras.requestId
-  }
 }
 
 export const asking =

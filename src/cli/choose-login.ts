@@ -11,10 +11,10 @@ export type Login = { readonly name: string; readonly apiUrl: URL; readonly toke
 /** The context that SVC_API_URL and SVC_API_KEY make; no login can be called so. */
 export const FROM_ENVIRONMENT = 'env'
 
-export async function chooseLogin(machine: Machine, named: string | undefined): Promise<Login> {
+export function chooseLogin(machine: Machine, named: string | undefined): Login {
   const given = fromEnvironment(machine, named)
   if (given) return given
-  const { config, credentials } = await readLogins(configFiles(machine))
+  const { config, credentials } = readLogins(configFiles(machine))
   const name = named ?? (machine.env['SVC_CONTEXT'] || config.current)
   if (name === undefined) throw notLoggedIn(config)
   const context = contextNamed(config, name)
@@ -43,7 +43,10 @@ function fromEnvironment({ env }: Machine, named: string | undefined): Login | u
   // One of them alone would be ignored without a word, and the call would go somewhere else than was meant.
   if (!url || !token) {
     const [set, missing] = url ? ['SVC_API_URL', 'SVC_API_KEY'] : ['SVC_API_KEY', 'SVC_API_URL']
-    throw usage(`${set} is set and ${missing} is not`, `Set ${missing} too, or unset ${set} to use your logins`)
+    throw usage(
+      `${set} is set and ${missing} is not`,
+      `Set ${missing} too, or unset ${set} to use your logins`,
+    )
   }
   if (named !== undefined && named !== FROM_ENVIRONMENT) {
     throw usage(

@@ -324,6 +324,7 @@ export const COMMANDS: readonly Command[] = [
       'svc completion bash > ~/.local/share/bash-completion/completions/svc',
       'svc completion fish | source',
     ],
-    load: async () => (await import('./commands/completion.ts')).completionOf(COMMANDS, GROUPS, GLOBAL_OPTIONS),
+    load: async () =>
+      (await import('./commands/completion.ts')).completionOf(COMMANDS, GROUPS, GLOBAL_OPTIONS),
   },
 ]

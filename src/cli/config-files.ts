@@ -1,9 +1,8 @@
 /** The logins of this machine: config.json without secrets, credentials.json with the tokens. */
-import { readFile, stat } from 'node:fs/promises'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Machine } from './environment.ts'
-import { replaceFile, whileLocked } from './private-files.ts'
 
 const FORMAT = 1
 
@@ -26,53 +25,30 @@ export type ConfigFiles = { readonly folder: string; readonly config: string; re
 export function configFiles({ env, home, platform }: Machine): ConfigFiles {
   const folder =
     env['SVC_CONFIG_DIR'] ||
-    join(
-      env['XDG_CONFIG_HOME'] || (platform === 'win32' && env['APPDATA']) || join(home, '.config'),
-      'svc',
-    )
+    join(env['XDG_CONFIG_HOME'] || (platform === 'win32' && env['APPDATA']) || join(home, '.config'), 'svc')
   return { folder, config: join(folder, 'config.json'), credentials: join(folder, 'credentials.json') }
 }
 
-export async function readLogins(files: ConfigFiles): Promise<Logins> {
-  const [config, credentials] = await Promise.all([
-    readOne(files.config, 'contexts', isContext),
-    readOne(files.credentials, 'tokens', (token) => typeof token === 'string' && token !== ''),
-  ])
-  return { config, credentials } as Logins
-}
-
-/** Reads, changes and writes both while no other svc does. `change` says what it changed to; throwing changes nothing. */
-export async function changeLogins<T>(files: ConfigFiles, change: (logins: Logins) => T): Promise<T> {
-  return whileLocked(files.folder, async (stillOurs) => {
-    const logins = await readLogins(files)
-    const before = { config: text(logins.config), credentials: text(logins.credentials) }
-    const result = change(logins)
-    const write = async (which: 'config' | 'credentials') => {
-      const now = text(logins[which])
-      if (now !== before[which]) await replaceFile(files[which], now, stillOurs)
-    }
-    // Killed in between, a token without a context opens nothing, while a context without a token says so.
-    await write('credentials')
-    await write('config')
-    return result
-  })
-}
-
-const text = (content: unknown): string => `${JSON.stringify(content, null, 2)}\n`
+/** Not in the background: every call waits for it, and two small files are there at once. */
+export const readLogins = (files: ConfigFiles): Logins =>
+  ({
+    config: readOne(files.config, 'contexts', isContext),
+    credentials: readOne(files.credentials, 'tokens', (token) => typeof token === 'string' && token !== ''),
+  }) as Logins
 
 /** Says so when others than the owner can read the tokens. */
-export async function othersMayRead({ credentials }: ConfigFiles, { platform }: Machine): Promise<boolean> {
+export function othersMayRead({ credentials }: ConfigFiles, { platform }: Machine): boolean {
   if (platform === 'win32') return false
-  const found = await stat(credentials).catch(() => undefined)
+  const found = statSync(credentials, { throwIfNoEntry: false })
   return found !== undefined && (found.mode & 0o077) !== 0
 }
 
-async function readOne(
+function readOne(
   path: string,
   entries: 'contexts' | 'tokens',
   isEntry: (value: unknown) => boolean,
-): Promise<Record<string, unknown>> {
-  const content = await readText(path)
+): Record<string, unknown> {
+  const content = readText(path)
   if (content === undefined) return { version: FORMAT, [entries]: {} }
   let parsed: unknown
   try {
@@ -97,9 +73,9 @@ async function readOne(
   return parsed
 }
 
-async function readText(path: string): Promise<string | undefined> {
+function readText(path: string): string | undefined {
   try {
-    return await readFile(path, 'utf8')
+    return readFileSync(path, 'utf8')
   } catch (error) {
     const code = String((error as { code?: string }).code)
     if (code === 'ENOENT') return undefined
@@ -115,7 +91,8 @@ const damaged = (path: string, what: string): ServiceError =>
   })
 
 function isContext(value: unknown): boolean {
-  if (!isObject(value) || typeof value['api_url'] !== 'string' || !URL.canParse(value['api_url'])) return false
+  if (!isObject(value) || typeof value['api_url'] !== 'string' || !URL.canParse(value['api_url']))
+    return false
   const { user, organization } = value
   return isObject(user) && typeof user['id'] === 'string' && (organization === null || isObject(organization))
 }

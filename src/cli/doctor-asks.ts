@@ -107,11 +107,6 @@ const isObject = (value: unknown): value is Json =>
 
 export const member = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
-/** Nobody listens in: https, or http that stays on this computer. */
-export const isConfidential = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'https:' ||
-  (protocol === 'http:' && /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))
-
 const SHOWN_MAX = 200
 
 /** Words of a server on somebody's terminal: short, and without the characters that steer it. */

@@ -2,18 +2,9 @@
  * Walks the way an assistant takes to an MCP endpoint (401, its metadata, the authorization server, its keys) and stops at
  * the first link that is broken, because everything behind it only fails in consequence.
  */
+import { isConfidential, urlFrom } from './api-address.ts'
 import { callAsClient } from './doctor-calls.ts'
-import {
-  ask,
-  Broken,
-  isConfidential,
-  jsonOf,
-  member,
-  message,
-  shown,
-  type Asking,
-  type Json,
-} from './doctor-asks.ts'
+import { ask, Broken, jsonOf, member, message, shown, type Asking, type Json } from './doctor-asks.ts'
 
 export type Finding = { isOk: boolean; said: string }
 
@@ -80,7 +71,7 @@ async function* walkToKeys(
 }
 
 function endpointFrom(typed: string): URL {
-  const url = URL.parse(typed)
+  const url = urlFrom(typed)
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
     throw new Broken(
       'address: this is no http(s) address',
@@ -149,7 +140,7 @@ async function resourceMetadata(endpoint: URL, found: string | undefined, asking
     endpoint,
   ).href
   // Also keeps a stranger's challenge from sending this program about in somebody's network.
-  if (URL.parse(found)?.origin !== endpoint.origin) {
+  if (urlFrom(found)?.origin !== endpoint.origin) {
     throw new Broken(
       `challenge: resource_metadata is ${shown(found)}, and should be ${expected}`,
       'set MCP_URL to the address that people type',
@@ -183,7 +174,7 @@ async function resourceMetadata(endpoint: URL, found: string | undefined, asking
 
 /** RFC 8414, 2: https, without query and fragment. */
 function isIssuer(text: string): boolean {
-  const url = URL.parse(text)
+  const url = urlFrom(text)
   return url !== null && isConfidential(url) && !url.search && !url.hash && !url.username
 }
 
@@ -279,6 +270,6 @@ async function countKeys(server: Json, asking: Asking): Promise<string> {
 }
 
 function isPlace(value: unknown): value is string {
-  const url = typeof value === 'string' ? URL.parse(value) : null
+  const url = typeof value === 'string' ? urlFrom(value) : null
   return url !== null && isConfidential(url)
 }

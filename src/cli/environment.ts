@@ -14,17 +14,25 @@ export type Machine = {
 
 type Sink = { readonly write: (text: string) => unknown; readonly isTTY?: boolean }
 
+/** Getters, because every one of them costs time and few calls need all of them. */
 export const thisMachine = (): Machine => ({
   env: process.env,
-  cwd: process.cwd(),
-  home: homedir(),
   platform: process.platform,
-  // A getter, because opening stdin costs time and most commands never look at it.
+  get cwd() {
+    return process.cwd()
+  },
+  get home() {
+    return homedir()
+  },
   get stdin() {
     return process.stdin
   },
-  stdout: process.stdout,
-  stderr: process.stderr,
+  get stdout() {
+    return process.stdout
+  },
+  get stderr() {
+    return process.stderr
+  },
 })
 
 /** Set by the coding agents that say so of themselves. */

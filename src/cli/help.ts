@@ -53,9 +53,12 @@ const EXAMPLES = [
 ]
 
 export const usageLine = ({ path, arguments: wanted = [] }: Command): string =>
-  ['svc', path, ...wanted.map(({ name, optional }) => (optional ? `[${name}]` : `<${name}>`)), '[options]'].join(
-    ' ',
-  )
+  [
+    'svc',
+    path,
+    ...wanted.map(({ name, optional }) => (optional ? `[${name}]` : `<${name}>`)),
+    '[options]',
+  ].join(' ')
 
 const listed = (group: string) =>
   COMMANDS.filter(({ path }) => path.startsWith(`${group} `)).map(

@@ -22,9 +22,7 @@ export function sendRequest(url: URL, request: Request): Promise<Answer> {
   const { method, headers, body, timeoutMs } = request
   // Not `import`: on Node 22 and 24 the module's face alone costs more than the request, and `fetch` does on Node 20.
   const { request: open } =
-    url.protocol === 'https:'
-      ? process.getBuiltinModule('node:https')
-      : process.getBuiltinModule('node:http')
+    url.protocol === 'https:' ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http')
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     // Without an agent the connection ends with the answer, and the process with it.

@@ -9,4 +9,4 @@ process.stdout.on('error', (error: Error & { code?: string }) => {
 })
 
 // Not `exit`: what is still being written to a pipe would be cut off.
-process.exitCode = await run(process.argv.slice(2), thisMachine())
+void run(process.argv.slice(2), thisMachine()).then((code) => (process.exitCode = code))

@@ -10,7 +10,10 @@ const LOCK_STALE_MS = 10_000
 const LOCK_RETRY_MS = 20
 
 /** Runs `work` while no other svc changes the folder; two logins at once lose nothing. */
-export async function whileLocked<T>(folder: string, work: (stillOurs: () => Promise<void>) => Promise<T>): Promise<T> {
+export async function whileLocked<T>(
+  folder: string,
+  work: (stillOurs: () => Promise<void>) => Promise<T>,
+): Promise<T> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const lock = join(folder, 'lock')
   const mark = randomBytes(12).toString('hex')

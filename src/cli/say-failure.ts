@@ -1,6 +1,6 @@
 /** How a failure is told: a sentence and the way out on stderr, or one line of JSON for programs. */
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
-import { Refusal } from './ask.ts'
+import { Refusal } from './refusal.ts'
 import { onItsLines } from './terminal-text.ts'
 import { writeJson } from './write-answer.ts'
 
@@ -23,7 +23,17 @@ export function failureText(failure: ServiceError, { json, colour }: Manner): st
   const hint = hintOf(failure)
   if (json) {
     return writeJson(
-      { error: { code, message, hint, problems, status, request_id: requestId, exit_code: exitCodeOf(failure) } },
+      {
+        error: {
+          code,
+          message,
+          hint,
+          problems,
+          status,
+          request_id: requestId,
+          exit_code: exitCodeOf(failure),
+        },
+      },
       0,
     )
   }
@@ -41,5 +51,7 @@ export function failureText(failure: ServiceError, { json, colour }: Manner): st
 function hintOf({ code, hint, retryAfterSeconds }: ServiceError): string | undefined {
   if (retryAfterSeconds !== undefined) return `Wait ${retryAfterSeconds} s, then try again.`
   if (hint !== undefined) return hint
-  return code === 'UNAUTHENTICATED' ? 'Log in with another token: svc login. Check with: svc status' : undefined
+  return code === 'UNAUTHENTICATED'
+    ? 'Log in with another token: svc login. Check with: svc status'
+    : undefined
 }

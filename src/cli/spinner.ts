@@ -6,7 +6,10 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const PATIENCE_MS = 400
 const FRAME_MS = 80
 
-export async function whileSpinning<T>({ settings, machine }: Pick<World, 'settings' | 'machine'>, work: Promise<T>): Promise<T> {
+export async function whileSpinning<T>(
+  { settings, machine }: Pick<World, 'settings' | 'machine'>,
+  work: Promise<T>,
+): Promise<T> {
   if (!settings.interactive || !settings.colour) return work
   let frame = 0
   let shown = false

@@ -6,3 +6,5 @@ const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.me
 }
 
 export const VERSION = manifest.version
+
+export const USER_AGENT = `svc/${VERSION}`

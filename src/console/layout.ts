@@ -5,7 +5,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { assetsUnder } from '../pages/assets.ts'
 import { icon, mark } from '../pages/icons.ts'
 import { brand, skeleton } from '../pages/skeleton.ts'
-import { navigationFor } from './navigation.ts'
+import { INBOX, navigationFor } from './navigation.ts'
 import { personalForm, initials, ROLE_WORDS } from './parts.ts'
 import { notice, type Content } from '../pages/parts.ts'
 import { visitOf, type ConsoleEnv } from './visit.ts'
@@ -44,7 +44,7 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
                 <ul aria-labelledby="nav-${title.toLowerCase()}">
                   ${links.map(
                     ({ href, label, icon: name }) =>
-                      html`<li><a href="${href}" ${href === here && html`aria-current="page"`}>${icon(name)}${label}</a></li>`,
+                      html`<li><a href="${href}" ${href === here && html`aria-current="page"`}>${icon(name)}${label}${href === INBOX && unreadMark(visit.unread)}</a></li>`,
                   )}
                 </ul>
               </div>`,
@@ -82,6 +82,11 @@ export const outsidePage = (c: C, { title, lead, body, status = 200 }: Page) =>
     ),
     status,
   )
+
+const unreadMark = async (unread: Promise<number>) => {
+  const count = await unread
+  return html`${count > 0 && html` <span class="count">${count > 99 ? '99+' : count}<span class="unseen"> unread</span></span>`}`
+}
 
 function organizationMenu(c: C) {
   const { organization, organizations } = visitOf(c)

@@ -11,6 +11,9 @@ type NavigationLink = {
   for: Role | 'anyone'
 }
 
+/** Its link carries the number of unread notifications. */
+export const INBOX = '/console/inbox'
+
 const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[] = [
   {
     title: 'Organization',
@@ -36,6 +39,14 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
     ],
   },
   {
+    title: 'Notifications',
+    links: [
+      { href: '/console/integrations', label: 'Integrations', icon: 'branches', for: 'admin' },
+      { href: '/console/subscriptions', label: 'Subscriptions', icon: 'bell', for: 'admin' },
+      { href: '/console/deliveries', label: 'Delivery ledger', icon: 'ledger', for: 'admin' },
+    ],
+  },
+  {
     title: 'Settings',
     links: [
       { href: '/console/settings/organization', label: 'General', icon: 'building', for: 'viewer' },
@@ -45,7 +56,11 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
   },
   {
     title: 'You',
-    links: [{ href: '/console/profile', label: 'Profile', icon: 'person', for: 'anyone' }],
+    links: [
+      { href: INBOX, label: 'Inbox', icon: 'inbox', for: 'viewer' },
+      { href: '/console/profile/notifications', label: 'What you follow', icon: 'bell', for: 'viewer' },
+      { href: '/console/profile', label: 'Profile', icon: 'person', for: 'anyone' },
+    ],
   },
 ]
 

@@ -9,6 +9,8 @@ export type ConsoleNeeds = {
   apiUrl?: URL
   /** Public address of the MCP endpoints, for the lines people give to their assistants. */
   mcpUrl: URL
+  /** With hosted auth nobody signs assistants in: they come with an API token or not at all. */
+  authMode?: 'self' | 'hosted'
   /** Where sign-in sends people. */
   signInUrl: URL
   clock: () => Date

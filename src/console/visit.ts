@@ -4,6 +4,7 @@ import type * as z from 'zod'
 import { caller, type Call } from '../client/call.ts'
 import { ADDRESS_HEADER } from '../client/service.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { listInbox } from '../contracts/inbox.ts'
 import {
   listOrganizations,
   showOrganization,
@@ -28,6 +29,10 @@ export type Visit = {
   /** Stands in every form; a page of another site cannot know it. */
   formToken: string
   flash: Flash | undefined
+  /** For what takes several calls: the same organization in all of them, though another tab may switch meanwhile. */
+  callIn: (organization: string) => Call
+  /** Under way while the page asks for what it shows; the layout waits for it last. */
+  unread: Promise<number>
 }
 
 export type ConsoleEnv = {
@@ -125,8 +130,17 @@ async function visitWith(c: C, token: string, named: string | undefined): Promis
     organizations,
     formToken: formTokenOf(me.session_id ?? me.user.id),
     flash: c.req.method === 'GET' ? takeFlash(c) : undefined,
+    callIn: (organization) => callFor(c, token, organization),
+    unread: me.organization && c.req.method === 'GET' ? unreadOf(call) : Promise.resolve(0),
   }
 }
+
+/** A number beside a link: when it cannot be had, the page is shown without it. */
+const unreadOf = (call: Call): Promise<number> =>
+  call(listInbox, { limit: 1 }).then(
+    ({ unread_count }) => unread_count,
+    () => 0,
+  )
 
 const detailsOf = async (id: string, listed: readonly Organization[], call: Call): Promise<Organization> =>
   listed.find((organization) => organization.id === id) ?? (await call(showOrganization, { org_id: id }))

@@ -25,7 +25,7 @@ const App = z.object({
     .enum(['builder', 'maintainer', 'administrator'])
     .nullable()
     .describe('What you are to it; owners and admins administer every app.'),
-  open_tickets: z.int(),
+  open_tickets: z.int().describe('Not done yet, of those you may see.'),
   created_at: Time,
 })
 

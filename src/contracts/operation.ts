@@ -28,7 +28,10 @@ export type Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodObject
   readonly idempotent: boolean
   /** Takes `Idempotency-Key`: a repeated key replays the first answer. Never where the answer holds a secret. */
   readonly takesIdempotencyKey?: boolean
-  /** Closed to visits of support staff, at whatever level: what would outlast the visit or open more than it. */
+  /**
+   * True: closed to visits of support staff at whatever level, because it would outlast the visit or open more than it.
+   * False: open to them from the start. Left out: what only reads is open, what writes once the visit was raised.
+   */
   readonly closedToSupport?: boolean
   readonly errors: readonly ErrorCode[]
   readonly http: {

@@ -92,6 +92,7 @@ export const OPERATIONS = [
   support.elevateSupportSession,
   support.listSupportSessions,
   support.endSupportSession,
+  support.listMyVisits,
   integrations.listIntegrations,
   integrations.connectWebhook,
   integrations.connectChatWebhook,

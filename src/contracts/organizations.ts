@@ -200,5 +200,6 @@ export const chooseOrganization = operation({
   destructive: false,
   idempotent: true,
   errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  closedToSupport: true,
   http: { method: 'put', path: '/api/v1/orgs/{org_id}/choice', success: 204 },
 })

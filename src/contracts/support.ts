@@ -45,6 +45,7 @@ export const elevateSupportSession = operation({
   idempotent: true,
   name: 'support.elevate',
   summary: 'As the visiting member of the staff: raise the visit to admin; owners and admins are told.',
+  closedToSupport: false,
   input: z.object({ support_session_id: Id('sup'), reason: Reason }),
   output: SupportSession,
   who: 'viewer',
@@ -73,9 +74,34 @@ export const endSupportSession = operation({
   idempotent: true,
   name: 'support.end',
   summary: 'End a visit: an owner, or the visitor. It acts on the next call.',
+  closedToSupport: false,
   input: z.object({ support_session_id: Id('sup') }),
   output: Nothing,
   who: 'viewer',
   errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
   http: { method: 'delete', path: '/api/v1/support-sessions/{support_session_id}', success: 204 },
+})
+
+export const listMyVisits = operation({
+  ...support,
+  name: 'support.listMine',
+  summary: 'As a member of the support staff: list the organizations that you may visit at this moment.',
+  input: z.object({ ...pageInput }),
+  output: z.object({
+    visits: z.array(
+      z.object({
+        id: z.string(),
+        organization: z.object({ id: z.string(), name: z.string(), slug: z.string() }),
+        level: z.enum(['viewer', 'admin']),
+        expires_at: Time,
+      }),
+    ),
+    ...pageOutput,
+  }),
+  who: 'person',
+  readOnly: true,
+  destructive: false,
+  idempotent: true,
+  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  http: { method: 'get', path: '/api/v1/support-sessions/mine' },
 })

@@ -100,6 +100,7 @@ export const ValidatedToken = z.object({
   session_id: z.string().optional(),
   client_id: z.string().optional(),
   grant_id: z.string().optional(),
+  support_session_id: z.string().optional().describe('Set while support staff visit an organization.'),
   sources: z
     .array(z.string())
     .optional()

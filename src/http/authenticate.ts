@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
 import type { Caller, Door, Operation } from '../contracts/operation.ts'
-import { atLeast } from '../contracts/roles.ts'
+import { atLeast, type Role } from '../contracts/roles.ts'
 import type { ValidatedToken } from '../contracts/tokens.ts'
 import { sameSecret } from '../trust/keyed-hash.ts'
 import type { HttpContext } from './context.ts'
@@ -72,6 +72,7 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
     sessionGeneration: valid.session_generation,
     clientId: valid.client_id,
     grantId: valid.grant_id,
+    supportSessionId: valid.support_session_id,
     sources: valid.sources ?? null,
     door: valid.kind === 'actor' ? 'mcp' : nobody.door,
   }
@@ -111,6 +112,16 @@ function authorize(caller: Caller, op: Operation, namedOrganization: boolean): v
   }
   if (!atLeast(caller.role, op.who))
     throw new ServiceError('FORBIDDEN', `This needs the role ${op.who} or above`)
+  if (caller.supportSessionId !== undefined) refuseVisitor(caller.role, op)
+}
+
+function refuseVisitor(role: Role, op: Operation): void {
+  if (op.closedToSupport === true)
+    throw new ServiceError('FORBIDDEN', 'This is closed to visits of support staff')
+  if (op.closedToSupport === false || op.readOnly || atLeast(role, 'admin')) return
+  throw new ServiceError('FORBIDDEN', 'A visit of support staff reads until it is raised to admin', {
+    hint: 'Raise the visit, with a reason that the owners read.',
+  })
 }
 
 const opens = (scopes: readonly string[], op: Operation): boolean =>

@@ -1,7 +1,6 @@
 /** The api-gateway: validates every bearer at the auth service in charge, does what is its own (databases, data sources, activity), relays the rest. */
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
-import { caller } from '../client/call.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { listActivity, reportCall, summarizeActivity } from '../contracts/activity.ts'
 import { attachDatabase, createDatabase, removeDatabase, showConnection } from '../contracts/databases.ts'
@@ -22,7 +21,6 @@ import {
 import { acknowledge, listInbox } from '../contracts/inbox.ts'
 import { OPERATIONS } from '../contracts/operations.ts'
 import { whoAmI } from '../contracts/people.ts'
-import { validateToken } from '../contracts/tokens.ts'
 import {
   adoptDatabase,
   dropDatabase,
@@ -51,20 +49,19 @@ import {
   switchSource,
   type AskNeeds,
 } from '../cores/search/index.ts'
-import type { Validate } from './authenticate.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
-import { validateAssertion, type AssertionNeeds } from './own-assertions.ts'
 import { does, mount, routePath } from './mount.ts'
 import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
+import { traced, validateElsewhere, type ValidateNeeds } from './validate-elsewhere.ts'
 import { sayWho } from './who-am-i.ts'
 
 export type GatewayNeeds = Observation &
-  AssertionNeeds &
+  ValidateNeeds &
   DatabaseNeeds &
   AskNeeds & {
     readonly attached: AttachedDatabases
-    readonly auth: Service
+    readonly deploy: Service
     readonly apiUrl: URL
     readonly version: string
   }
@@ -98,10 +95,12 @@ export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
   const app = createServiceApp('api-gateway', needs)
   // Bearer endpoints act on no cookie, so any page may call them; credentials never come along.
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  mount(app, OWN, needs, { validate: validateWith(needs), operatorToken: undefined })
+  mount(app, OWN, needs, { validate: validateElsewhere(needs), operatorToken: undefined })
+  const others = { 'auth-service': traced(needs, needs.auth), 'deploy-api': traced(needs, needs.deploy) }
   for (const op of OPERATIONS) {
-    if (op.service !== 'auth-service') continue
-    app.on(op.http.method.toUpperCase(), routePath(op), (c) => relay(needs, c, op.name))
+    if (op.service === 'api-gateway') continue
+    const service = others[op.service]
+    app.on(op.http.method.toUpperCase(), routePath(op), (c) => relay(service, c, op.name))
   }
   // Made when somebody first looks: it takes longer than everything else here together.
   let document: OpenApi | undefined
@@ -118,24 +117,7 @@ export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
   return app
 }
 
-function validateWith(needs: GatewayNeeds): Validate {
-  return async ({ token, organization, requestId, address }) =>
-    (await validateAssertion(needs, token, organization)) ??
-    caller(tracedService(needs), { requestId, address })(validateToken, {
-      token,
-      organization,
-      audience: 'api',
-    })
-}
-
-const tracedService =
-  ({ auth, tracing }: GatewayNeeds): Service =>
-  (request) => {
-    tracing.inject(request.headers)
-    return auth(request)
-  }
-
-/** What the auth service needs to know of the original request; cookies and hop-by-hop headers stay here. */
+/** What the other services need to know of the original request; cookies and hop-by-hop headers stay here. */
 const RELAYED = [
   'authorization',
   'accept',
@@ -147,7 +129,7 @@ const RELAYED = [
   ADDRESS_HEADER,
 ]
 
-async function relay(needs: GatewayNeeds, c: HttpContext, route: string): Promise<Response> {
+async function relay(service: Service, c: HttpContext, route: string): Promise<Response> {
   c.set('route', `relay ${route}`)
   c.set('isHop', true)
   const headers = new Headers({ 'x-request-id': c.get('requestId') })
@@ -156,7 +138,7 @@ async function relay(needs: GatewayNeeds, c: HttpContext, route: string): Promis
     if (value !== undefined) headers.set(name, value)
   }
   const { method, url, body, signal } = c.req.raw
-  const response = await tracedService(needs)(
+  const response = await service(
     new Request(url, { method, headers, body, signal, ...(body ? { duplex: 'half' as const } : {}) }),
   )
   // A fetched response's headers are read-only, and its transfer encodings were undone on the way.

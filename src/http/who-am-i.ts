@@ -20,6 +20,7 @@ export const sayWho = (): Handler<typeof whoAmI> => async (caller) => {
     session_id: caller.sessionId,
     client_id: caller.clientId,
     grant_id: caller.grantId,
+    support_session_id: caller.supportSessionId,
     sources: caller.sources === null ? undefined : [...caller.sources],
   }
 }

@@ -1,7 +1,7 @@
 /** The inks of the charts: each is a colour and a texture, so that no chart is read by colour alone. */
 import { html } from 'hono/html'
 
-export type Ink = 'plain' | 'hatched' | 'dotted'
+export type Ink = 'plain' | 'hatched' | 'dotted' | 'hollow'
 
 /**
  * Stands once on a page with charts. Not `display: none`: browsers then forget the patterns. The colours come from the
@@ -19,6 +19,9 @@ export const inkDefinitions = () => html`<svg class="unseen" width="1" height="1
     <pattern id="ink-dotted" width="5" height="5" patternUnits="userSpaceOnUse">
       <rect class="ink-ground-dotted" width="5" height="5" />
       <circle class="ink-dotted" cx="2.5" cy="2.5" r="1.6" />
+    </pattern>
+    <pattern id="ink-hollow" width="8" height="8" patternUnits="userSpaceOnUse">
+      <rect class="ink-hollow" width="8" height="8" />
     </pattern>
   </defs>
 </svg>`

@@ -17,7 +17,7 @@ type FieldWords = {
 
 /** After a refusal the first field of the form gets the focus, so that the page opens where the trouble is. */
 type InputField = FieldWords & {
-  type?: 'text' | 'email' | 'password' | 'search' | 'date' | 'number'
+  type?: 'text' | 'email' | 'password' | 'search' | 'date' | 'datetime-local' | 'number'
   value?: string
   autocomplete?: string
   required?: boolean
@@ -25,6 +25,8 @@ type InputField = FieldWords & {
   maxlength?: number
   placeholder?: string
   className?: string
+  /** Where the script asks, as it is typed, what it would mean; it answers into the element `<id>-preview`. */
+  preview?: string
 }
 
 export function inputField(field: InputField) {
@@ -42,6 +44,7 @@ export function inputField(field: InputField) {
       ${field.maxlength && html`maxlength="${field.maxlength}"`}
       ${field.placeholder && html`placeholder="${field.placeholder}"`}
       ${field.required && html`required`}
+      ${field.preview && html`data-preview="${field.preview}" spellcheck="false" autocapitalize="none"`}
       ${problems.length > 0 && html`aria-invalid="true"`}
       ${field.problem && html`autofocus`}
       ${described.attribute}

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { cors } from 'hono/cors'
+import { notFound } from '../contracts/errors.ts'
 import type { PublishedBundle, PublishedSkill } from '../skills/bundle.ts'
 
 export type SiteNeeds = {
@@ -17,6 +18,7 @@ type SiteEnv = { Variables: { route: string } }
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 const SKILLS = '/.well-known/agent-skills'
 const READING = ['GET', 'HEAD']
+const ALLOW = { allow: READING.join(', ') }
 /**
  * The same age for the index and for what it names, so that they do not disagree for long. Never transformed: a digest
  * over other bytes makes installers drop a skill without a word.
@@ -37,23 +39,15 @@ export function createSite(needs: SiteNeeds): Hono<SiteEnv> {
     c.set('route', 'skills')
     // A closed list: whatever a path says, it names one of these or nothing.
     const found = published.get(c.req.path)
-    if (!found) return c.json({ error: { code: 'NOT_FOUND', message: 'Not found' } }, 404)
-    if (!READING.includes(c.req.method)) {
-      return c.json(
-        { error: { code: 'INVALID_REQUEST', message: 'Only GET and HEAD are answered here' } },
-        405,
-        {
-          allow: READING.join(', '),
-        },
-      )
-    }
+    if (!found) throw notFound()
+    if (!READING.includes(c.req.method)) return c.text('Only GET and HEAD are answered here.\n', 405, ALLOW)
     return answer(c, found)
   })
   return app
 }
 
 function answer(c: Context, { bytes, type, etag }: Published): Response {
-  const headers = { etag, 'cache-control': CACHED, 'x-content-type-options': 'nosniff' }
+  const headers = { etag, 'cache-control': CACHED }
   if (isKnown(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
   return c.body(bytes, 200, { ...headers, 'content-type': type, 'content-length': String(bytes.length) })
 }

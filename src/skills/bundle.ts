@@ -23,7 +23,11 @@ export type Skill = {
 export type SkillBundle = { readonly version: string; readonly skills: readonly Skill[] }
 
 /** What only readers of the published form need: the frontmatter of SKILL.md as data. */
-export type PublishedSkill = Skill & { readonly frontmatter: Readonly<Record<string, unknown>> }
+export type Frontmatter = Readonly<Record<string, unknown>> & {
+  readonly name: string
+  readonly description: string
+}
+export type PublishedSkill = Skill & { readonly frontmatter: Frontmatter }
 export type PublishedBundle = { readonly version: string; readonly skills: readonly PublishedSkill[] }
 
 /** Where agents find the skill: in the project, or under the home directory of a person. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import type { PublishedBundle, PublishedSkill, SkillFile } from './bundle.ts'
+import type { Frontmatter, PublishedBundle, PublishedSkill, SkillFile } from './bundle.ts'
 import { readUstar } from './ustar.ts'
 
 /** skills/published/manifest.json, written by `npm run generate`. */
@@ -13,7 +13,7 @@ export type Manifest = {
 
 export type ManifestSkill = {
   readonly id: string
-  readonly frontmatter: Readonly<Record<string, unknown>> & { readonly description: string }
+  readonly frontmatter: Frontmatter
   readonly installable: boolean
   readonly archive?: { readonly file: string; readonly digest: string }
   readonly files: readonly { readonly path: string; readonly sha256: string; readonly size: number }[]

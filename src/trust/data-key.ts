@@ -2,7 +2,13 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
 /** A key never serves two purposes: what leaks or is confused in one place opens nothing in another. */
-export type DataPurpose = 'sealing' | 'activity-digest' | 'hit-handle' | 'unknown-login'
+export type DataPurpose =
+  | 'sealing'
+  | 'activity-digest'
+  | 'hit-handle'
+  | 'unknown-login'
+  | 'unsubscribe'
+  | 'address-digest'
 
 export type DataKeys = {
   keyFor(purpose: DataPurpose): Uint8Array

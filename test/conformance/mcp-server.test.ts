@@ -2,11 +2,9 @@
  * The official conformance suite for MCP servers, against a server with the suite's own tools behind the product's
  * front: the listener with its Host check, Origins, bearer tokens and their grants.
  */
-import { spawn } from 'node:child_process'
-import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, request as ask, type Server } from 'node:http'
+import { readFile } from 'node:fs/promises'
+import { request as ask, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -16,16 +14,17 @@ import type { McpNeeds } from '../../mcp/needs.ts'
 import { createServiceApp } from '../../src/http/service-app.ts'
 import { noTracing } from '../../src/observe/tracing-port.ts'
 import { listen, type Listening } from '../../src/listener.ts'
+import { readPublishedSkills } from '../../src/skills/read-published.ts'
 import type { System } from '../../src/system.ts'
 import { accessTokens } from '../../src/trust/access-token.ts'
 import { actorAssertions } from '../../src/trust/actor-assertion.ts'
 import { newAssistant, preRegistered } from '../support/assistant.ts'
 import { conformanceServer } from '../support/conformance-fixture.ts'
+import { outcomeOf, proxyAdding, runSuite, SUITE, type Outcome } from '../support/conformance-suite.ts'
 import { makeOrganization } from '../support/make.ts'
 import { freePort } from '../support/process.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
-const SUITE = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
 const BASELINE = fileURLToPath(new URL('mcp-server-2025-11-25.yaml', import.meta.url))
 
 let system: TestSystem
@@ -45,7 +44,7 @@ beforeAll(async () => {
   const { owner } = await makeOrganization(system)
   const assistant = newAssistant({ ...system, origin }, await preRegistered(system))
   const { access } = await assistant.connect(owner, { resource: `${origin}/platform`, scope: 'data:read' })
-  proxy = await adding(`Bearer ${access}`, new URL(origin))
+  proxy = await proxyAdding(`Bearer ${access}`, new URL(origin))
   suiteUrl = `http://localhost:${(proxy.address() as AddressInfo).port}/platform`
 })
 afterAll(async () => {
@@ -95,15 +94,13 @@ test('streams of a 2025 client that are open at the same time each carry their o
   expect(await Promise.all(streams)).toEqual([1, 2, 3].map(ofOne))
 })
 
-type Outcome = 'passed' | 'warned' | 'failed' | 'not run'
-
 /**
  * Without a baseline nothing may even be warned of. An entry of it that has come to pass is a lie, of which the suite
  * complains itself.
  */
 async function expectAllOf(revision: string, baseline: readonly string[]) {
   const options = baseline.length > 0 ? ['--expected-failures', BASELINE] : []
-  const { code, output, found } = await runSuite(['--requirements', revision, ...options])
+  const { code, output, found } = await runSuite(suiteUrl, ['--requirements', revision, ...options])
   const required = await requiredBy(revision)
   expect(required.length).toBeGreaterThanOrEqual(30)
   const wantedOf = (name: string): Outcome => {
@@ -119,47 +116,10 @@ async function expectAllOf(revision: string, baseline: readonly string[]) {
   expect(code, output).toBe(0)
 }
 
-function outcomeOf(checks: readonly Check[] = []): Outcome {
-  const has = (wanted: string) => checks.some(({ status }) => status === wanted)
-  if (has('FAILURE')) return 'failed'
-  if (has('WARNING')) return 'warned'
-  return has('SUCCESS') ? 'passed' : 'not run'
-}
-
 async function requiredBy(revision: string): Promise<string[]> {
   const path = join(dirname(SUITE), '..', 'requirements', `${revision}.yaml`)
   return (parse(await readFile(path, 'utf8')) as { server: string[] }).server
 }
-
-type Check = { status: string; errorMessage?: string }
-
-/** `found` has the checks of each scenario. */
-async function runSuite(options: readonly string[]) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-conformance-'))
-  try {
-    const child = spawn(process.execPath, [SUITE, 'server', '--url', suiteUrl, ...options, '-o', folder], {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let output = ''
-    child.stdout.setEncoding('utf8').on('data', (said: string) => (output += said))
-    child.stderr.setEncoding('utf8').on('data', (said: string) => (output += said))
-    const code = await new Promise<number | null>((ended) => child.once('close', ended))
-    const found = new Map<string, Check[]>()
-    for await (const path of glob('**/checks.json', { cwd: folder })) {
-      found.set(scenarioOf(path), JSON.parse(await readFile(join(folder, path), 'utf8')) as Check[])
-    }
-    return { code, output, found }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-/** Its folders are called `server-<scenario>-<time>`. */
-const scenarioOf = (path: string): string =>
-  dirname(path)
-    .replace(/^server-/, '')
-    .replace(/-\d{4}-\d\d-\d\dT.*$/, '')
 
 /** The same system, in which only what the MCP server offers is another. */
 function withSuiteTools({ services, config, log, ...rest }: System): System {
@@ -178,6 +138,7 @@ function withSuiteTools({ services, config, log, ...rest }: System): System {
     accessTokens: accessTokens(config.JWT_SECRET!, issuer.origin),
     actorAssertions: actorAssertions(config.ACTOR_ASSERTION_SECRET!, issuer.origin),
     allowedOrigins: config.MCP_ALLOWED_ORIGINS,
+    skills: readPublishedSkills(),
     version: '0',
   }
   const app = createServiceApp('mcp-server', observation).route(
@@ -186,32 +147,6 @@ function withSuiteTools({ services, config, log, ...rest }: System): System {
   )
   const own = new Map(services).set('mcp-server', async (request) => app.fetch(request))
   return { ...rest, config, log, services: own }
-}
-
-/**
- * The suite has no option for a token. Host and Origin go through as they came, but for the proxy's own name, which
- * nobody behind it knows.
- */
-async function adding(authorization: string, target: URL): Promise<Server> {
-  const server = createServer((incoming, outgoing) => {
-    const { port } = server.address() as AddressInfo
-    const isOwn = incoming.headers.host?.endsWith(`:${port}`) ?? false
-    const headers = {
-      ...incoming.headers,
-      authorization,
-      host: isOwn ? target.host : (incoming.headers.host ?? ''),
-    }
-    const { url = '/', method = 'GET' } = incoming
-    const passedOn = ask(new URL(url, target), { method, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(outgoing)
-    })
-    passedOn.once('error', () => outgoing.destroy())
-    outgoing.once('close', () => passedOn.destroy())
-    incoming.pipe(passedOn)
-  })
-  await new Promise<void>((ready) => server.listen(0, 'localhost', ready))
-  return server
 }
 
 /** By node:http, because fetch does not let anybody choose a Host. */

@@ -31,6 +31,7 @@ export const treeOf = (files: readonly (readonly [path: string, text: string])[]
   new Map(files.map(([path, text]) => [path, parse(path, text)]))
 
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+export const readBytes = (path: string): Buffer => readFileSync(join(ROOT, path))
 
 export function filesUnder(folder: string): string[] {
   try {

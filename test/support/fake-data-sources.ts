@@ -13,7 +13,7 @@ type Entry = z.output<typeof ActivityEntry> & { org: string }
 type Asked = { org: string | null; token: string }
 type Page = { limit: number; cursor?: string | undefined }
 
-type House = {
+export type House = {
   on: <I extends z.ZodObject, O extends z.ZodObject>(
     operation: Operation<I, O>,
     handle: (input: z.output<I>, asked: Asked) => unknown,

@@ -14,7 +14,8 @@ import * as people from '../../src/contracts/people.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 import * as sessions from '../../src/contracts/sessions.ts'
 import * as tokens from '../../src/contracts/tokens.ts'
-import { fakeDataSources, furnishDataSources } from './fake-data-sources.ts'
+import { fakeDataSources, furnishDataSources, type House } from './fake-data-sources.ts'
+import { fakeNotifications, furnishNotifications } from './fake-notifications.ts'
 
 type Org = z.output<typeof organizations.Organization>
 type Member = z.output<typeof members.Member>
@@ -77,6 +78,8 @@ export function createFakeGateway({
       domains: ['northwind.example'],
       agents_enabled: true,
       admins_may_invite: false,
+      timezone: 'Europe/Vienna',
+      support_access_enabled: true,
       created_at: daysAgo(90),
     }
     data.organizations.push(org)
@@ -321,14 +324,16 @@ export function createFakeGateway({
     ),
   )
 
-  const sources = fakeDataSources({
+  const house: House = {
     on,
     list,
     id,
     clock,
     me,
     organizationOf: ({ org }) => current(org ?? data.chosen ?? ''),
-  })
+  }
+  const sources = fakeDataSources(house)
+  const notifications = fakeNotifications(house)
 
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
@@ -370,6 +375,7 @@ export function createFakeGateway({
   return {
     data,
     sources,
+    notifications,
     org,
     signIn,
     issue,
@@ -532,8 +538,17 @@ export function furnish(gateway: FakeGateway): FakeGateway {
     [90, 'organization.domains_set', { kind: 'operator', id: null, name: 'operator' }, 'northwind.example'],
   ]
   for (const [days, action, actor, subject] of rows) {
-    data.audit.push({ id: id('aud'), at: daysAgo(days), action, actor, subject, request_id: id('req') })
+    data.audit.push({
+      id: id('aud'),
+      at: daysAgo(days),
+      action,
+      actor,
+      subject,
+      request_id: id('req'),
+      support_session_id: null,
+    })
   }
   furnishDataSources(gateway.sources, gateway.org.id, data.members)
+  furnishNotifications(gateway.notifications)
   return gateway
 }

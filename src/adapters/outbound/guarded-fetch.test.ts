@@ -12,7 +12,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import vectors from '../../../test/vectors/ssrf-addresses.json' with { type: 'json' }
-import { FetchRefused, guardedFetch } from './guarded-fetch.ts'
+import { FetchRefused } from './guard.ts'
+import { guardedFetch } from './guarded-fetch.ts'
 
 const LIMITS = { maxBytes: 1000, deadlineMs: 5000 }
 const IMPATIENT = { maxBytes: 1000, deadlineMs: 300 }

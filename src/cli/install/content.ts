@@ -14,9 +14,13 @@ export const encoded = (text: string): string => Buffer.from(text, 'utf8').toStr
 export const BOM = '\u00ef\u00bb\u00bf'
 
 /** That of most lines. */
-export const lineEndOf = (text: string): '\r\n' | '\n' => {
-  const lines = text.split('\n').slice(0, -1)
-  return lines.filter((line) => line.endsWith('\r')).length * 2 > lines.length ? '\r\n' : '\n'
+export function lineEndOf(text: string): '\r\n' | '\n' {
+  let [lines, windows] = [0, 0]
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
+    lines++
+    if (text[at - 1] === '\r') windows++
+  }
+  return windows * 2 > lines ? '\r\n' : '\n'
 }
 
 export const withoutBom = (text: string): string => (text.startsWith(BOM) ? text.slice(BOM.length) : text)

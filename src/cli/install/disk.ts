@@ -3,7 +3,17 @@ import * as fs from 'node:fs/promises'
 
 export type Disk = Pick<
   typeof fs,
-  'access' | 'lstat' | 'mkdir' | 'open' | 'readdir' | 'readlink' | 'realpath' | 'rename' | 'stat' | 'unlink'
+  | 'access'
+  | 'lstat'
+  | 'mkdir'
+  | 'open'
+  | 'readdir'
+  | 'readlink'
+  | 'realpath'
+  | 'rename'
+  | 'rmdir'
+  | 'stat'
+  | 'unlink'
 >
 
 export const DISK: Disk = fs

@@ -11,90 +11,92 @@ const beginning = (id: string): string =>
   `<!-- BEGIN svc-skill:${id} (managed by "svc skills install ${id}"; edits between the markers are refused without --force) -->`
 const ending = (id: string): string => `<!-- END svc-skill:${id} -->`
 
-type Line = { readonly number: number; readonly from: number; readonly text: string }
-type Marker = Line & { readonly kind: 'BEGIN' | 'END'; readonly id: string }
+type Marker = {
+  readonly kind: 'BEGIN' | 'END'
+  readonly id: string
+  readonly from: number
+  /** The whole line. */
+  readonly line: string
+}
 
-/** Wider than what we write, so that a marker somebody has touched counts as damaged and not as absent. */
-const LIKE_A_MARKER = /^<!--[ \t]*(BEGIN|END)[ \t]+svc-skill:([\w-]*)/i
+/**
+ * Only at the start of a line (`(?<![^\n])`; `^` would take a lone CR for one): an indented example is an example. Wider
+ * than what we write, so that a marker somebody has touched counts as damaged and not as absent.
+ */
+const LIKE_A_MARKER = /(?<![^\n])<!--[ \t]*(BEGIN|END)[ \t]+svc-skill:([\w-]*)[^\n]*/gi
 
-/** Counts only what stands at the start of a line: an indented example is an example. */
 export function findBlock(text: string, id: string): Block {
-  const lines = linesOf(text)
-  const markers = lines.flatMap(asMarker)
+  const markers = markersIn(text)
   const ours = markers.filter((marker) => marker.id === id)
   const [begin, end, ...more] = ours
   if (!begin) return { is: 'absent' }
+  const damaged = (what: string): Block => ({ is: 'damaged', why: sentence(text, ours, what) })
   const touched = ours.find((marker) => !isWhole(marker))
-  if (touched) return damaged(`line ${touched.number} is not a whole marker`, ours)
+  if (touched) return damaged(`line ${lineOf(text, touched)} is not a whole marker`)
   if (!end) {
-    return damaged(
-      begin.kind === 'BEGIN'
-        ? `line ${begin.number} begins a block that does not end`
-        : `line ${begin.number} ends a block that does not begin`,
-      ours,
-    )
+    const [does, not] = begin.kind === 'BEGIN' ? ['begins', 'end'] : ['ends', 'begin']
+    return damaged(`line ${lineOf(text, begin)} ${does} a block that does not ${not}`)
   }
-  if (more.length > 0) return damaged('there is more than one block', ours)
-  if (begin.kind !== 'BEGIN' || end.kind !== 'END') return damaged('BEGIN and END do not make a pair', ours)
-  if (markers.some(({ number }) => number > begin.number && number < end.number)) {
-    return damaged('another block begins or ends inside', ours)
+  if (more.length > 0) return damaged('there is more than one block')
+  if (begin.kind !== 'BEGIN' || end.kind !== 'END') return damaged('BEGIN and END do not make a pair')
+  if (markers.some(({ from }) => from > begin.from && from < end.from)) {
+    return damaged('another block begins or ends inside')
   }
-  if (standsInFence(lines, begin, end)) {
-    return damaged('the block stands in a code fence, where it may be an example', ours)
+  if (standsInFence(text.slice(0, begin.from), text.slice(end.from))) {
+    return damaged('the block stands in a code fence, where it may be an example')
   }
-  return { is: 'present', from: begin.from + begin.text.length + 1, to: end.from }
+  return { is: 'present', from: begin.from + begin.line.length + 1, to: end.from }
 }
 
-const damaged = (what: string, markers: readonly Marker[]): Block => {
-  const places = markers.map(({ number }) => number).join(', ')
-  const [lines, them] = markers.length === 1 ? ['line', 'it'] : ['lines', 'them']
-  return {
-    is: 'damaged',
-    why: `has damaged svc markers (${what}): mend or delete ${them} by hand (${lines} ${places}), or indent ${them} by a space`,
-  }
-}
-
-function linesOf(text: string): Line[] {
+function markersIn(text: string): Marker[] {
   const bom = text.length - withoutBom(text).length
-  let from = bom
-  return text
-    .slice(bom)
-    .split('\n')
-    .map((line, index) => {
-      const found = { number: index + 1, from, text: line }
-      from += line.length + 1
-      return found
-    })
-}
-
-function asMarker(line: Line): Marker[] {
-  const [, kind, id] = LIKE_A_MARKER.exec(line.text) ?? []
-  if (kind === undefined || id === undefined) return []
-  return [{ ...line, kind: kind.toUpperCase() === 'BEGIN' ? 'BEGIN' : 'END', id: id.toLowerCase() }]
+  return [...text.slice(bom).matchAll(LIKE_A_MARKER)].map(({ 0: line, 1: kind, 2: id, index }) => ({
+    kind: kind?.toUpperCase() === 'BEGIN' ? 'BEGIN' : 'END',
+    id: id?.toLowerCase() ?? '',
+    from: bom + index,
+    line,
+  }))
 }
 
 /** The words in brackets may change from release to release; nothing may stand behind the comment. */
-function isWhole({ kind, id, text }: Marker): boolean {
-  const line = text.trimEnd()
+function isWhole({ kind, id, line }: Marker): boolean {
+  const marker = line.trimEnd()
   return kind === 'END'
-    ? line === ending(id)
-    : line.startsWith(`<!-- BEGIN svc-skill:${id} `) && line.indexOf('-->') === line.length - 3
+    ? marker === ending(id)
+    : marker.startsWith(`<!-- BEGIN svc-skill:${id} `) && marker.indexOf('-->') === marker.length - 3
 }
 
-const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$/
+/** More would not help anybody, and every number costs a walk through the text. */
+const LINES_TOLD = 4
+
+function sentence(text: string, markers: readonly Marker[], what: string): string {
+  const [lines, them] = markers.length === 1 ? ['line', 'it'] : ['lines', 'them']
+  const places = markers.slice(0, LINES_TOLD).map((marker) => lineOf(text, marker))
+  const told = [...places, ...(markers.length > LINES_TOLD ? ['…'] : [])].join(', ')
+  return `has damaged svc markers (${what}): mend or delete ${them} by hand (${lines} ${told}), or indent ${them} by a space`
+}
+
+const lineOf = (text: string, { from }: Marker): number => text.slice(0, from).split('\n').length
+
+const FENCES = /(?<![^\n]) {0,3}(`{3,}|~{3,})([^\n]*)/g
 
 /** Only a fence that is closed below again: an open one further up may be a slip, and our own block was written under it. */
-function standsInFence(lines: readonly Line[], begin: Line, end: Line): boolean {
-  const above = lines.slice(0, begin.number - 1).reduce<string | undefined>(fenceAfter, undefined)
-  return above !== undefined && lines.slice(end.number).some((line) => fenceAfter(above, line) === undefined)
+function standsInFence(above: string, below: string): boolean {
+  let open: string | undefined
+  for (const fence of above.matchAll(FENCES)) open = fenceAfter(open, fence)
+  if (open === undefined) return false
+  for (const fence of below.matchAll(FENCES)) if (fenceAfter(open, fence) === undefined) return true
+  return false
 }
 
-/** The fence that is open after this line, if `open` was before it. */
-function fenceAfter(open: string | undefined, { text }: Line): string | undefined {
-  const [, fence, behind] = FENCE.exec(text.trimEnd()) ?? []
-  if (fence === undefined) return open
-  if (open === undefined) return fence
-  return behind === '' && fence.startsWith(open) ? undefined : open
+/** The fence that is open behind this one, if `open` was before it. */
+function fenceAfter(
+  open: string | undefined,
+  [, fence = '', behind = '']: RegExpExecArray,
+): string | undefined {
+  if (open !== undefined) return behind.trim() === '' && fence.startsWith(open) ? undefined : open
+  // Words behind backticks may not hold more of them: that is code in a line.
+  return fence.startsWith('`') && behind.includes('`') ? undefined : fence
 }
 
 /** Everything outside the markers, and the marker lines themselves, stay byte for byte. */

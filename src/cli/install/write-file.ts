@@ -46,7 +46,9 @@ export async function removeFile(disk: Disk, real: string, found: Found): Promis
   const now = await readPlace(disk, real)
   if (now.is === 'missing') return
   if (!isSame(now, found)) throw new ChangedMeanwhile()
-  await disk.unlink(real)
+  await disk.unlink(real).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error
+  })
   await syncFolder(disk, dirname(real))
 }
 
@@ -81,10 +83,18 @@ async function makeFolder(disk: Disk, folder: string): Promise<void> {
   if (real === folder) return
   if (real !== undefined) throw new ChangedMeanwhile()
   await makeFolder(disk, dirname(folder))
-  await disk.mkdir(folder).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
+  const made = await disk.mkdir(folder).then(
+    () => true,
+    (error: unknown) => {
+      if (codeOf(error) === 'EEXIST') return false
+      throw error
+    },
+  )
+  await isStillReal(disk, folder).catch(async (error: unknown) => {
+    // Made, but elsewhere: the way there was swapped at the last moment.
+    if (made) await disk.rmdir(folder).catch(() => undefined)
+    throw error
   })
-  await isStillReal(disk, folder)
   await syncFolder(disk, dirname(folder))
 }
 

@@ -48,6 +48,19 @@ describe('connect an assistant', () => {
     expect(page).toContain('codex mcp add svc --url http://localhost:4000/platform')
   })
 
+  test('with hosted auth nobody is sent to sign in: a token, and those that take one', async () => {
+    const visitor = await open(PUBLIC)
+    visitor.needs.authMode = 'hosted'
+    const page = await visitor.read('/console/connect')
+    const main = page.slice(page.indexOf('<main'))
+    expect(wordsOf(main)).toContain('You make an API token')
+    expect(wordsOf(main)).not.toContain('You sign in')
+    expect(main).toContain('bearer_token_env_var')
+    expect(linksOf(main).filter((href) => /claude\.ai|chatgpt\.com|cursor:|vscode:/.test(href))).toEqual([])
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+    expect([...page.matchAll(/data-copy="([^"]+)"/g)].filter(([, id]) => !ids.includes(id))).toEqual([])
+  })
+
   test('leads on to agents, activity and a token for scripts', async () => {
     const page = await (await open(PUBLIC)).read('/console/connect')
     const main = page.slice(page.indexOf('<main'))

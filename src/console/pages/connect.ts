@@ -13,7 +13,8 @@ export const connectPages = () => new Hono<ConsoleEnv>().get('/connect', showCon
 
 function showConnect(c: C) {
   const { name, agents_enabled } = organizationOf(c)
-  const { mcpUrl } = c.var.needs
+  const { mcpUrl, authMode } = c.var.needs
+  const isHosted = authMode === 'hosted'
   const isHereOnly = isLoopback(mcpUrl)
   const platform = { name: 'svc', url: new URL('/platform', mcpUrl).href }
   const notifications = { name: 'svc-notifications', url: new URL('/notifications', mcpUrl).href }
@@ -27,16 +28,46 @@ function showConnect(c: C) {
         'What will happen',
         html`<ol class="numbered">
             <li><h3>You add an address</h3><p>The first is for questions to your data, the second for your notifications. Most people need the first only.</p>${copyable('address-platform', platform.url, 'Address of the platform')} ${copyable('address-notifications', notifications.url, 'Address of the notifications')}</li>
-            <li><h3>You sign in</h3><p>The assistant opens a page of this server in your browser. It never sees your password.</p></li>
-            <li><h3>You decide</h3><p>You choose the organization, what the assistant may do and which data sources it may ask.</p></li>
-            <li><h3>You keep an eye on it</h3><p>From then on it stands under <a href="/console/agents">Connected agents</a>, where you narrow or end it, and what it asked under <a href="/console/activity">Activity</a>.</p></li>
+            ${isHosted ? BY_TOKEN : BY_SIGN_IN}
           </ol>
-          <p class="note">Where an assistant finds no way to sign in, because it cannot or because this installation signs people in elsewhere, an <a href="#about-scripts">API token</a> does it.</p>`,
+          ${!isHosted && html`<p class="note">Where an assistant finds no way to sign in, an <a href="#about-scripts">API token</a> does it.</p>`}`,
       )}
-      ${ASSISTANTS.map((assistant) => assistantCard(assistant, [platform, notifications], isHereOnly))}
+      ${isHosted ? tokenCard(platform) : ASSISTANTS.map((assistant) => assistantCard(assistant, [platform, notifications], isHereOnly))}
       ${scriptCard(platform)}
     `,
   })
+}
+
+const BY_SIGN_IN = html`<li><h3>You sign in</h3><p>The assistant opens a page of this server in your browser. It never sees your password.</p></li>
+  <li><h3>You decide</h3><p>You choose the organization, what the assistant may do and which data sources it may ask.</p></li>
+  <li><h3>You keep an eye on it</h3><p>From then on it stands under <a href="/console/agents">Connected agents</a>, where you narrow or end it, and what it asked under <a href="/console/activity">Activity</a>.</p></li>`
+
+/** With hosted auth this installation issues no tokens of its own, so there is nothing to sign in at. */
+const BY_TOKEN = html`<li><h3>You make an API token</h3><p>This installation leaves sign-in to the hosted service, so assistants come with an <a href="/console/settings/tokens/new">API token</a>. Choose its scopes, its highest role and when it ends.</p></li>
+  <li><h3>You keep an eye on it</h3><p>What was asked with it stands under <a href="/console/activity">Activity</a>; revoked, it ends with the next call.</p></li>`
+
+/** Those that take a header; the value stays in the environment, never in a file that is shared. */
+function tokenCard({ name, url }: Endpoint) {
+  const command = `claude mcp add --transport http ${name} ${url} --header "Authorization: Bearer $SVC_TOKEN"`
+  const codex = `[mcp_servers.${name}]\nurl = "${url}"\nbearer_token_env_var = "SVC_TOKEN"`
+  const editors = JSON.stringify(
+    {
+      inputs: [{ type: 'promptString', id: 'svc_token', description: 'API token of svc', password: true }],
+      servers: { [name]: { type: 'http', url, headers: { Authorization: 'Bearer ${input:svc_token}' } } },
+    },
+    undefined,
+    2,
+  )
+  return card(
+    'Assistants that take a token',
+    html`<p>Put the value into <code>SVC_TOKEN</code> first. Claude Code:</p>
+      ${copyable('token-claude', command, 'A command that adds this server to Claude Code')}
+      <p>Codex, in <code>~/.codex/config.toml</code>:</p>
+      ${copyable('token-codex', codex, 'Configuration of Codex')}
+      <p>VS Code, in <code>.vscode/mcp.json</code>; it asks for the value:</p>
+      ${copyable('token-vscode', editors, 'Configuration of VS Code')}
+      <p class="note">Assistants on the web that know no header, such as Claude and ChatGPT, cannot be connected here.</p>`,
+  )
 }
 
 function assistantCard(assistant: Assistant, [first, second]: [Endpoint, Endpoint], isHereOnly: boolean) {

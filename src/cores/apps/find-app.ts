@@ -3,8 +3,10 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq, sql } from '../../../db/drizzle.ts'
 import { appMembers, apps, memberships } from '../../../db/schema.ts'
 import type { AppRole } from '../../contracts/apps.ts'
-import { atLeast, type Role } from '../../contracts/roles.ts'
+import { notFound } from '../../contracts/errors.ts'
+import { atLeast, lowerOf, type Role } from '../../contracts/roles.ts'
 import { builtOnce } from '../built-once.ts'
+import type { MemberCaller } from '../caller.ts'
 
 export type App = typeof apps.$inferSelect
 export type Part = AppRole | 'administrator'
@@ -29,6 +31,20 @@ export async function partIn(
   return row ? partOf(row.role, row.appRole) : null
 }
 
+/** The app of a call and the caller's part in it. A token that is capped below its person administers nothing. */
+export async function appFor(
+  db: Handle,
+  caller: MemberCaller,
+  alias: string,
+): Promise<{ app: App; part: Part | null }> {
+  const app = await findApp(db, caller.orgId, alias)
+  if (!app) throw notFound()
+  // Support staff have no part of their own: an old row of somebody who was a member once gives them none.
+  if (caller.supportSessionId !== undefined) return { app, part: partOf(caller.role, null) }
+  const [row] = await parts(db).execute({ orgId: caller.orgId, appId: app.id, userId: caller.userId })
+  return { app, part: row ? partOf(lowerOf(row.role, caller.role), row.appRole) : null }
+}
+
 export const partOf = (role: Role, appRole: AppRole | null): Part | null =>
   atLeast(role, 'admin') ? 'administrator' : appRole
 
@@ -46,10 +62,7 @@ const parts = builtOnce((db) =>
       ),
     )
     .where(
-      and(
-        eq(memberships.orgId, sql.placeholder('orgId')),
-        eq(memberships.userId, sql.placeholder('userId')),
-      ),
+      and(eq(memberships.orgId, sql.placeholder('orgId')), eq(memberships.userId, sql.placeholder('userId'))),
     )
     .prepare('part_in_app'),
 )

@@ -36,6 +36,7 @@ export const readAudit =
         actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
         subject: row.subject,
         request_id: row.requestId,
+        support_session_id: row.supportSessionId,
       })),
       next_cursor: page.next_cursor,
     }

@@ -6,7 +6,9 @@ import { makeId } from '../../contracts/ids.ts'
 import type { Caller } from '../../contracts/operation.ts'
 import type { Clock } from '../needs.ts'
 
-export type AuditBy = Pick<Caller, 'kind' | 'userId' | 'userName' | 'requestId'>
+export type AuditBy = Pick<Caller, 'kind' | 'userId' | 'userName' | 'requestId' | 'supportSessionId'> & {
+  readonly orgId?: string | null
+}
 
 export async function recordAudit(
   tx: Transaction,
@@ -25,5 +27,7 @@ export async function recordAudit(
     actorName: by.userName,
     subject: entry.subject ?? null,
     requestId: by.requestId,
+    // What a visitor does elsewhere at the same moment, in an organization of their own, is no part of the visit.
+    supportSessionId: by.orgId === entry.orgId ? (by.supportSessionId ?? null) : null,
   })
 }

@@ -16,6 +16,7 @@ import { ACTOR_ASSERTION_TYPE } from '../../trust/actor-assertion.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findLiveGrant, touchGrant } from '../grants/index.ts'
+import { findLiveVisit } from '../support-access/index.ts'
 import { builtOnce } from '../built-once.ts'
 import { withTransaction } from '../transaction.ts'
 import { apiTokenHash } from './api-tokens.ts'
@@ -48,6 +49,8 @@ export type Validated = {
   sessionGeneration?: number | undefined
   clientId?: string | undefined
   grantId?: string | undefined
+  /** A visit of support staff, in an organization that is not theirs. */
+  supportSessionId?: string | undefined
   /** What the grant was given for; undefined: all that its person may ask. */
   sources?: readonly string[] | undefined
 }
@@ -120,11 +123,18 @@ async function validateUser(needs: ValidationNeeds, { token, organization, audie
     await needs.db.update(sessions).set({ lastUsedAt: now }).where(eq(sessions.id, session.id))
   }
   const member = row.membership?.orgId == null ? null : row.membership
+  // Only where one is named: a visit never takes the place of somebody's own organizations.
+  const visit =
+    member === null && organization !== undefined
+      ? await findLiveVisit(needs, user.id, organization)
+      : undefined
   return {
     kind: 'user' as const,
     user: { id: user.id, email: user.email, name: user.name },
-    organization: member && { id: member.orgId, name: member.orgName, slug: member.orgSlug },
-    role: member && member.role,
+    organization:
+      visit?.organization ?? (member && { id: member.orgId, name: member.orgName, slug: member.orgSlug }),
+    role: visit?.level ?? (member && member.role),
+    supportSessionId: visit?.id,
     scopes: null,
     audiences: ['api' as const],
     expiresAt: claims.expiresAt,

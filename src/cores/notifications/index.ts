@@ -1,2 +1,3 @@
 /** The face of the notifications core. */
 export { markRead, readInbox, tell } from './inbox.ts'
+export { recordEvent } from './record-event.ts'

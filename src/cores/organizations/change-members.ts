@@ -6,6 +6,7 @@ import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { changeRole, removeMember } from '../../contracts/members.ts'
 import type { Handler } from '../../contracts/operation.ts'
 import { atLeast, type Role } from '../../contracts/roles.ts'
+import { leaveApps } from '../apps/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { asMember, requireRole, type MemberCaller } from '../caller.ts'
 import type { Clock, Storage } from '../needs.ts'
@@ -46,12 +47,13 @@ export const endMembership =
       }
       if (member.role === 'owner') await requireAnotherOwner(tx, orgId, user_id)
       await tx.delete(memberships).where(membership(orgId, user_id))
-      // Coming back later must not wake the old tokens.
+      // Coming back later must not wake the old tokens, nor the old parts in apps.
       await tx
         .update(apiTokens)
         .set({ revokedAt: clock() })
         .where(and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, user_id), isNull(apiTokens.revokedAt)))
       await takeBackInvitationsOf(tx, clock, orgId, user_id)
+      await leaveApps(tx, orgId, user_id)
       await tx.insert(formerMembers).values({ orgId, userId: user_id, since: clock() }).onConflictDoNothing()
       const action = leaving ? 'member.left' : 'member.removed'
       await recordAudit(tx, clock, caller, { orgId, action, subject: member.email })

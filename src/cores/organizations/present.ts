@@ -14,6 +14,8 @@ export const presentOrganization = (row: Row, role: Role, domains: readonly stri
   domains: [...domains],
   agents_enabled: row.agentsEnabled,
   admins_may_invite: row.adminsMayInvite,
+  timezone: row.timezone,
+  support_access_enabled: row.supportAccessEnabled,
   created_at: row.createdAt.toISOString(),
 })
 

@@ -39,6 +39,21 @@ document.addEventListener('keydown', ({ key }) => {
   }
 })
 
+// What a pattern would match, while it is typed; without scripts the button beside it asks.
+for (const field of document.querySelectorAll('[data-preview]')) {
+  let soon
+  field.addEventListener('input', () => {
+    clearTimeout(soon)
+    soon = setTimeout(async () => {
+      const typed = field.value
+      const query = new URLSearchParams({ pattern: typed })
+      const answer = await fetch(`${field.dataset.preview}?${query}`, { redirect: 'manual' }).catch(() => ({}))
+      const said = answer.ok && (await answer.text())
+      if (said && typed === field.value) document.getElementById(`${field.id}-preview`).innerHTML = said
+    }, 250)
+  })
+}
+
 // A second click while the first is under way would invite or create twice.
 document.addEventListener('submit', ({ target }) => {
   if (target.method !== 'post') return

@@ -1,0 +1,34 @@
+/** `npm run build`: bundles the client into dist/cli for Node 20, a small file that starts and one for each command. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'rolldown'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** `root` is where dist/cli is made; the client looks for package.json and skills/published there. */
+export async function buildClient(root: string): Promise<void> {
+  const dir = join(root, 'dist', 'cli')
+  rmSync(dir, { recursive: true, force: true })
+  await build({
+    cwd: ROOT,
+    input: 'src/cli/main.ts',
+    platform: 'node',
+    transform: { target: 'node20' },
+    logLevel: 'warn',
+    output: {
+      dir,
+      // See bin/svc.cjs: Node's loader of ES modules is slow to start.
+      format: 'cjs',
+      entryFileNames: '[name].cjs',
+      chunkFileNames: '[name]-[hash].cjs',
+      // Names stay, so that a stack in a report says something.
+      minify: { mangle: false, compress: true, codegen: true },
+    },
+  })
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await buildClient(ROOT)
+  console.log('built dist/cli')
+}

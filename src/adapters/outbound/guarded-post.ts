@@ -1,0 +1,261 @@
+/** The one way out for messages: it tells what was answered from what provably never left and from what nobody knows. */
+import { request as requestHttp, type IncomingMessage } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { BlockList, isIP } from 'node:net'
+import {
+  allowedAddresses,
+  askDns,
+  FetchRefused,
+  headersToSend,
+  pinnedConnection,
+  readUrl,
+  type Resolve,
+} from './guard.ts'
+import { isPublicAddress } from './public-address.ts'
+
+export type Posted =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** What the other side asks us to wait. */
+      readonly retryAfterSeconds: number | undefined
+      /** At most 64 KiB of it, for telling one refusal from another; undefined where it broke off. */
+      readonly text: string | undefined
+    }
+  /** Not one byte of the message left: it may be sent again. */
+  | { readonly kind: 'not_sent'; readonly because: 'address' | 'connection' }
+  /** The connection stood and then something broke: the message may have arrived. */
+  | { readonly kind: 'unknown' }
+
+export type Message = {
+  readonly method?: 'POST' | 'GET'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** None for whoever sends a key along: another host must not get it. */
+  readonly redirects?: number
+}
+
+export type GuardedPost = (message: Message) => Promise<Posted>
+
+type Options = {
+  /** Networks of the operator's own that may be reached although they are private, by http as well. */
+  readonly allowNets?: readonly string[]
+  readonly now?: () => number
+  /** For tests, which serve on loopback under names of their own and cannot wait for long. */
+  readonly resolve?: Resolve
+  readonly ca?: string
+  readonly deadlineMs?: number
+  readonly connectMs?: number
+}
+
+const DEADLINE_MS = 10_000
+const CONNECT_MS = 5_000
+const ANSWER_MAX_BYTES = 64 * 1024
+const ADDRESS_MAX = 2_048
+/** contract: "a few". */
+const REDIRECTS = 3
+/** A day: whoever asks for longer is asked again by then. */
+const RETRY_AFTER_MAX_SECONDS = 86_400
+
+/**
+ * The bad ports of the Fetch standard: a message posted to a mail or a printer's port is a command there. Those above
+ * 1024 as well, because they are not ours to choose.
+ */
+const BAD_PORTS = new Set(
+  (
+    '1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137 ' +
+    '139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 ' +
+    '1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080'
+  ).split(' '),
+)
+
+export type Outbound = {
+  readonly post: GuardedPost
+  /** Whether a message may be sent there now: how it is written, and where its name leads. */
+  isAllowed(url: string): Promise<boolean>
+}
+
+export function outbound(options: Options = {}): Outbound {
+  const { resolve = askDns, ca, now = Date.now } = options
+  const { deadlineMs = DEADLINE_MS, connectMs = CONNECT_MS } = options
+  const isOurs = within(options.allowNets ?? [])
+
+  async function addressesOf(url: URL, signal: AbortSignal): Promise<readonly string[]> {
+    if (BAD_PORTS.has(url.port)) throw new FetchRefused('port')
+    // In the clear only within what the operator called their own.
+    const allow = url.protocol === 'http:' ? isOurs : (ip: string) => isPublicAddress(ip) || isOurs(ip)
+    return raced(allowedAddresses(url, { resolve, allow }, signal), signal)
+  }
+
+  async function post(message: Message): Promise<Posted> {
+    // One deadline over all hops. Its own timer, cleared at the end: AbortSignal.timeout keeps each for ten seconds.
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(), deadlineMs)
+    try {
+      return await postOn(message, read(message.url), message.redirects ?? REDIRECTS, deadline.signal)
+    } catch (error) {
+      if (!(error instanceof FetchRefused)) throw error
+      return { kind: 'not_sent', because: isAboutTheAddress(error) ? 'address' : 'connection' }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function postOn(message: Message, url: URL, redirects: number, signal: AbortSignal): Promise<Posted> {
+    const got = await send(message, url, signal)
+    if (got.kind !== 'answered') return got
+    const elsewhere = redirects > 0 ? redirectOf(url, got) : undefined
+    // Redirected is not delivered: what fails from here on was never taken by anybody.
+    if (elsewhere) return postOn(message, elsewhere, redirects - 1, signal)
+    return {
+      kind: 'answered',
+      status: got.status,
+      retryAfterSeconds: retryAfter(got.headers['retry-after'], now()),
+      text: got.text,
+    }
+  }
+
+  async function send(message: Message, url: URL, signal: AbortSignal): Promise<Answer | NoAnswer> {
+    let addresses: readonly string[]
+    try {
+      addresses = await addressesOf(url, signal)
+    } catch (error) {
+      if (error instanceof FetchRefused) throw error
+      throw new FetchRefused('the name cannot be resolved')
+    }
+    if (signal.aborted) throw new FetchRefused('deadline')
+    return new Promise((settle) => {
+      let connected = false
+      let answered = false
+      const body = message.body === undefined ? undefined : Buffer.from(message.body)
+      const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+        method: message.method ?? 'POST',
+        headers: {
+          ...headersToSend(url, message.headers),
+          ...(body && { 'content-length': String(body.length) }),
+        },
+        signal,
+        ...pinnedConnection(addresses, ca),
+      })
+      const impatience = setTimeout(() => connected || request.destroy(), connectMs)
+      const end = (answer: Answer | NoAnswer) => {
+        clearTimeout(impatience)
+        settle(answer)
+      }
+      // Before the handshake is over nothing of the message is on the wire; from then on it may be.
+      request.on('socket', (socket) => {
+        socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => (connected = true))
+      })
+      request.on('response', (response) => {
+        answered = true
+        void receive(response).then(end)
+      })
+      const broken = () => {
+        // The status line said it all.
+        if (answered) return
+        end(connected ? { kind: 'unknown' } : { kind: 'not_sent', because: 'connection' })
+      }
+      // An answer that switches protocols closes without an error.
+      request.on('error', broken).on('close', broken)
+      request.end(body)
+    })
+  }
+
+  return {
+    post,
+    async isAllowed(address) {
+      const signal = AbortSignal.timeout(connectMs)
+      try {
+        await addressesOf(read(address), signal)
+        return true
+      } catch {
+        return false
+      }
+    },
+  }
+}
+
+function read(address: string): URL {
+  if (address.length > ADDRESS_MAX) throw new FetchRefused('too long')
+  return readUrl(address, { http: true })
+}
+
+type NoAnswer = Exclude<Posted, { kind: 'answered' }>
+
+type Answer = {
+  readonly kind: 'answered'
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly text: string | undefined
+}
+
+/** The status line settles it; the rest is read as far as it comes, and to the limit. */
+async function receive(response: IncomingMessage): Promise<Answer> {
+  const { statusCode: status = 0, headers } = response
+  return { kind: 'answered', status, headers, text: await textOf(response) }
+}
+
+async function textOf(response: IncomingMessage): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of response as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length
+      if (bytes > ANSWER_MAX_BYTES) return undefined
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks).toString('utf8')
+  } catch {
+    return undefined
+  } finally {
+    response.destroy()
+  }
+}
+
+/**
+ * 301 and 302 are followed with the same message: a GET would tell nobody anything. 303 asks for just that GET, so it
+ * is an answer like another. Undefined: not followed.
+ */
+function redirectOf(from: URL, { status, headers }: Answer): URL | undefined {
+  if (![301, 302, 307, 308].includes(status) || headers.location === undefined) return undefined
+  const to = URL.parse(headers.location, from)
+  if (!to) return undefined
+  // Written out again, so that it is judged like one that was typed in.
+  const url = read(to.href)
+  if (from.protocol === 'https:' && url.protocol !== 'https:') throw new FetchRefused('downgrade')
+  return url
+}
+
+/** RFC 9110, 10.2.3: seconds, or a date, which begins with the day of the week. */
+function retryAfter(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined
+  const isDate = /^[A-Z][a-z]{2,8},? /.test(header)
+  const seconds = isDate ? (Date.parse(header) - nowMs) / 1000 : /^\d{1,9}$/.test(header) ? Number(header) : 0
+  return Number.isFinite(seconds) && seconds > 0
+    ? Math.min(Math.ceil(seconds), RETRY_AFTER_MAX_SECONDS)
+    : undefined
+}
+
+const ABOUT_CONNECTIONS = ['deadline', 'the name cannot be resolved', 'the name has no address']
+const isAboutTheAddress = ({ reason }: FetchRefused): boolean => !ABOUT_CONNECTIONS.includes(reason)
+
+function raced<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new FetchRefused('deadline'))
+    if (signal.aborted) return late()
+    signal.addEventListener('abort', late, { once: true })
+    asked.then(resolve, reject).finally(() => signal.removeEventListener('abort', late))
+  })
+}
+
+function within(nets: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const net of nets) {
+    const [ip = '', bits] = net.split('/')
+    const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4'
+    list.addSubnet(ip, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
+  }
+  // A list reads mapped addresses by its IPv4 rules, as the kernel does.
+  return (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
