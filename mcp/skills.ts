@@ -1,6 +1,11 @@
 /** The skills of this release over MCP (SEP-2640): the very bytes that the client installs and the site publishes. */
 import { ProtocolError, ProtocolErrorCode, type McpServer } from '@modelcontextprotocol/server'
-import { SkillsExtension, type Skill, type SkillSource } from '@modelcontextprotocol/server/ext/skills'
+import {
+  DIRECTORY_MIME_TYPE,
+  SkillsExtension,
+  type Skill,
+  type SkillSource,
+} from '@modelcontextprotocol/server/ext/skills'
 import type { PublishedBundle, PublishedSkill } from '../src/skills/bundle.ts'
 
 const MARKDOWN = 'text/markdown'
@@ -12,23 +17,41 @@ export function offerSkills(server: McpServer, bundle: PublishedBundle): void {
   new SkillsExtension({ source: sourceOf(bundle), cacheHint: CACHED, strict: true }).attach(server)
 }
 
+/** Names are looked up among those there are; none is ever made into a path. */
 function sourceOf({ skills }: PublishedBundle): SkillSource {
-  const entries = skills.map(entryOf)
+  const files = skills.flatMap(filesOf)
   return {
-    list: async () => ({ skills: entries }),
-    get: async (uri) => entries.find((entry) => entry.uri === uri) ?? unknown(),
-    async read(uri) {
-      const file = skills.flatMap(filesOf).find((one) => one.uri === uri) ?? unknown()
-      return { text: Buffer.from(file.bytes).toString('utf8'), mimeType: MARKDOWN }
+    list: async () => ({ skills: skills.map(entryOf) }),
+    async get(uri) {
+      const skill = skills.find(({ id }) => uriOf(id, 'SKILL.md') === uri)
+      return skill ? entryOf(skill) : unknown()
     },
-    // The entries only: who wants a reference finds its name there.
+    async read(uri) {
+      const { bytes } = files.find((file) => file.uri === uri) ?? unknown()
+      return { text: Buffer.from(bytes).toString('utf8'), mimeType: MARKDOWN }
+    },
+    async readDirectory(uri) {
+      const folder = `${uri.replace(/\/$/, '')}/`
+      const inside = files
+        .filter((file) => file.uri.startsWith(folder))
+        .map((file) => file.uri.slice(folder.length))
+      const names = [...new Set(inside.map((path) => path.split('/', 1)[0]!))]
+      if (names.length === 0 || folder === 'skill://') unknown()
+      return {
+        resources: names.map((name) => ({
+          uri: folder + name,
+          name,
+          mimeType: inside.includes(name) ? MARKDOWN : DIRECTORY_MIME_TYPE,
+        })),
+      }
+    },
+    // The entries only: each names its references and says when to read them.
     listResources: async () =>
-      skills.map(({ id, description, files }) => ({
+      skills.map(({ id, description }) => ({
         uri: uriOf(id, 'SKILL.md'),
         name: id,
         description,
         mimeType: MARKDOWN,
-        size: files[0]!.bytes.length,
       })),
   }
 }

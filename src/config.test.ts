@@ -108,6 +108,7 @@ const VALUES: Table = {
   },
   REDIRECT_BASE_URL: PUBLIC,
   AUTH_SERVICE_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://auth.internal:4000'] },
+  DEPLOY_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://deploy.internal:4000'] },
   GATEWAY_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://gateway.internal:4000'] },
   AUTH_LOGIN_URL: {
     good: [...ADDRESS.good, 'https://vendor.example.com/auth/sign-in'],
@@ -200,7 +201,7 @@ test.each(Object.entries(VALUES))(
 test('without any setting everything runs here, on loopback, embedded', () => {
   const config = readConfig({})
   expect(config).toMatchObject({
-    SVC_SERVICES: ['api-gateway', 'auth-service', 'console', 'site', 'mcp-server', 'worker'],
+    SVC_SERVICES: ['api-gateway', 'auth-service', 'deploy-api', 'console', 'site', 'mcp-server', 'worker'],
     HOST: '127.0.0.1',
     PORT: 4000,
     METRICS_HOST: '127.0.0.1',
@@ -303,7 +304,14 @@ const HOSTED = {
 }
 
 test('with the vendor’s auth service everything but the auth service runs here', () => {
-  expect(readConfig(HOSTED).SVC_SERVICES).toEqual(['api-gateway', 'console', 'site', 'mcp-server', 'worker'])
+  expect(readConfig(HOSTED).SVC_SERVICES).toEqual([
+    'api-gateway',
+    'deploy-api',
+    'console',
+    'site',
+    'mcp-server',
+    'worker',
+  ])
 })
 
 test('with the vendor’s auth service its two addresses are needed and our own may not run', () => {
@@ -336,4 +344,11 @@ test('an api-gateway apart from its auth-service must be told the database that 
   )
   const shared = { SVC_SERVICES: 'api-gateway', DATABASE_URL: 'postgres://db.example/svc' }
   expect(readConfig(shared).SVC_SERVICES).toEqual(['api-gateway'])
+})
+
+test('a deploy-api apart from its api-gateway must be told the database that both share', () => {
+  expect(problemsOf({ SVC_SERVICES: 'deploy-api' })).toEqual([
+    'DATABASE_URL: needed by deploy-api, where the api-gateway runs elsewhere',
+  ])
+  expect(problemsOf({ SVC_SERVICES: 'deploy-api', DATABASE_URL: 'postgres://db.example/svc' })).toEqual([])
 })

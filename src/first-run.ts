@@ -173,6 +173,15 @@ async function forgetPlan({ config }: FirstRun): Promise<void> {
   await Promise.all(ours.map((name) => rm(join(folder, name), { force: true })))
 }
 
+/**
+ * Installed, `svc` is on the path. In a checkout npx finds it, and `--no` keeps npx from fetching a stranger's package of
+ * that name where somebody runs the line, with the token in it, in another folder.
+ */
+const CLIENT = /[\\/]node_modules[\\/]/.test(import.meta.dirname) ? 'svc' : 'npx --no -- svc'
+
+const logIn = ({ config }: FirstRun, token: string): string =>
+  `${CLIENT} login --api-url ${config.API_URL.origin} --api-key ${token}`
+
 /** One question to the sample, or where there is none the smallest call there is. */
 function tryIt({ config, sample }: FirstRun, token: string): string {
   const curl = `curl -H 'Authorization: Bearer ${token}' ${config.API_URL.origin}`
@@ -193,6 +202,7 @@ async function wordsFor(run: FirstRun, plan: Plan): Promise<FirstWords> {
     '',
     '  Connect Claude Code:',
     `  claude mcp add --transport http svc ${config.MCP_URL.origin}/platform`,
+    ...(plan.token === null ? [] : ['', '  Log in with the client:', `  ${logIn(run, plan.token)}`]),
     ...(plan.token === null ? [] : ['', '  Try it:', `  ${tryIt(run, plan.token)}`]),
     '',
   ]

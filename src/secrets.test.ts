@@ -116,6 +116,8 @@ const NEEDED: [services: string, env: Record<string, string>, problems: string[]
   ],
   ['api-gateway,console', POSTGRES, ['DATA_KEY: needed by api-gateway']],
   ['api-gateway,console', { ...POSTGRES, DATA_KEY: hex('a') }, []],
+  ['deploy-api', POSTGRES, []],
+  ['deploy-api', { ...POSTGRES, ...HOSTED }, ['ACTOR_ASSERTION_SECRET: needed by deploy-api']],
   ['console', {}, []],
   ['worker', POSTGRES, []],
   ['api-gateway,worker', { ...POSTGRES, DATA_KEY: hex('a') }, []],

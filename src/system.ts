@@ -13,6 +13,7 @@ import { overNetwork, type Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from './contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from './cores/needs.ts'
+import type { ChatApp, ConnectionChecks } from './cores/notifications/index.ts'
 import { keepFacts, type EmbeddingModels } from './cores/search/index.ts'
 import type { Readiness } from './http/health.ts'
 import { closingToStrangers, createManaged, type Managed } from './managed.ts'
@@ -58,6 +59,9 @@ export type Overrides = {
   readonly passwords?: ReturnType<typeof argon2Passwords>
   readonly guardedFetch?: GuardedFetch
   readonly models?: EmbeddingModels
+  /** What connecting a channel asks of the outside. */
+  readonly checks?: ConnectionChecks
+  readonly chatApp?: ChatApp | null
   /** A service somewhere else, reached by function instead of address. */
   readonly network?: (base: URL) => Service
 }
@@ -157,6 +161,9 @@ async function build(
         here.has('deploy-api') || config.DEPLOY_URL
           ? reach('deploy-api', config.DEPLOY_URL ?? config.API_URL)
           : nowhere,
+      checks: overrides.checks ?? { isAllowed: async () => false, forumKey: async () => 'not_reached' },
+      chatApp: overrides.chatApp ?? null,
+      mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
       apiUrl: config.API_URL,
       version: VERSION,
       ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,

@@ -14,21 +14,24 @@ import type { Settings, World } from './world.ts'
 import { writeAnswer, type Format } from './write-answer.ts'
 
 export async function callCommand(argv: readonly string[], machine: Machine): Promise<number> {
+  let listedBy: string | undefined
   try {
     if (argv[0] === '--skill-prompt') {
       machine.stdout.write((await import('./skill-prompt.ts')).skillPromptText())
       return 0
     }
     const { command, call } = parse(argv)
+    listedBy = command.listedBy
     const world = worldFor(machine, settingsFrom(call, machine))
     return (await (await command.load())(world, call)) ?? 0
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED
     const failure = asFailure(error)
     // Read off the words, because what failed may be the reading of the options itself.
-    const manner = { json: asksForJson(argv), colour: !argv.includes('--no-color') && wantsColour(machine) }
-    machine.stderr.write(failureText(failure, manner))
-    if (failure.code === 'INVALID_REQUEST' && !manner.json && isAgent(machine)) {
+    const [json, agent] = [asksForJson(argv), isAgent(machine)]
+    const colour = !agent && !argv.includes('--no-color') && wantsColour(machine)
+    machine.stderr.write(failureText(failure, { json, colour, listedBy }))
+    if (failure.code === 'INVALID_REQUEST' && agent && !json) {
       machine.stderr.write('AI agents: `svc --skill-prompt` explains this client.\n')
     }
     if (argv.includes('--debug') && failure.cause !== undefined) {

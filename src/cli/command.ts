@@ -34,6 +34,8 @@ export type Command = {
   readonly summary: string
   readonly arguments?: readonly Argument[]
   readonly options?: readonly Option[]
+  /** The command that lists what this one names; said when the server knows no such thing. */
+  readonly listedBy?: string
   /** Whole command lines. */
   readonly examples: readonly string[]
   /** Loaded when called, so that no command pays for another one. */

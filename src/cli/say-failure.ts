@@ -4,7 +4,12 @@ import { Refusal } from './refusal.ts'
 import { onItsLines } from './terminal-text.ts'
 import { writeJson } from './write-answer.ts'
 
-export type Manner = { readonly json: boolean; readonly colour: boolean }
+export type Manner = {
+  readonly json: boolean
+  readonly colour: boolean
+  /** The command that lists what was not found. */
+  readonly listedBy?: string | undefined
+}
 
 export const exitCodeOf = (failure: ServiceError): number => ERRORS[failure.code].exit
 
@@ -16,11 +21,11 @@ export const asFailure = (error: unknown): ServiceError =>
         cause: error,
       })
 
-export function failureText(failure: ServiceError, { json, colour }: Manner): string {
+export function failureText(failure: ServiceError, { json, colour, listedBy }: Manner): string {
   const { code, message, problems } = failure
   const [status, requestId] =
     failure instanceof Refusal ? [failure.status, failure.requestId] : [undefined, undefined]
-  const hint = hintOf(failure)
+  const hint = hintOf(failure, listedBy)
   if (json) {
     return writeJson(
       {
@@ -48,9 +53,13 @@ export function failureText(failure: ServiceError, { json, colour }: Manner): st
   return `${lines.join('\n')}\n`
 }
 
-function hintOf({ code, hint, retryAfterSeconds }: ServiceError): string | undefined {
+function hintOf(
+  { code, hint, retryAfterSeconds }: ServiceError,
+  listedBy: string | undefined,
+): string | undefined {
   if (retryAfterSeconds !== undefined) return `Wait ${retryAfterSeconds} s, then try again.`
   if (hint !== undefined) return hint
+  if (code === 'NOT_FOUND' && listedBy !== undefined) return `See what there is: svc ${listedBy}`
   return code === 'UNAUTHENTICATED'
     ? 'Log in with another token: svc login. Check with: svc status'
     : undefined

@@ -12,9 +12,17 @@ import { activityPages } from './pages/activity.ts'
 import { agentClientPages } from './pages/agent-clients.ts'
 import { agentPages } from './pages/agents.ts'
 import { auditPages } from './pages/audit.ts'
+import { chatAccountPages } from './pages/chat-account.ts'
+import { connectChannelPages } from './pages/connect-channel.ts'
 import { connectPages } from './pages/connect.ts'
 import { dataSourcePages } from './pages/data-source.ts'
 import { dataSourceListPages } from './pages/data-sources.ts'
+import { deliveryListPages } from './pages/deliveries.ts'
+import { deliveryPages } from './pages/delivery.ts'
+import { followPages } from './pages/follows.ts'
+import { inboxPages } from './pages/inbox.ts'
+import { integrationPages } from './pages/integration.ts'
+import { integrationListPages } from './pages/integrations.ts'
 import { memberPages } from './pages/members.ts'
 import { newDatabasePages } from './pages/new-database.ts'
 import { organizationPages } from './pages/organizations.ts'
@@ -23,6 +31,7 @@ import { profilePages } from './pages/profile.ts'
 import { removeDatabasePages } from './pages/remove-database.ts'
 import { securityPages } from './pages/security.ts'
 import { settingsPages } from './pages/settings.ts'
+import { subscriptionPages } from './pages/subscriptions.ts'
 import { tokenPages } from './pages/tokens.ts'
 import { refuse } from './refuse.ts'
 import { HOME } from './safe-next.ts'
@@ -45,6 +54,15 @@ const PAGES = [
   agentPages,
   agentClientPages,
   auditPages,
+  integrationListPages,
+  connectChannelPages,
+  integrationPages,
+  subscriptionPages,
+  deliveryListPages,
+  deliveryPages,
+  inboxPages,
+  followPages,
+  chatAccountPages,
   organizationPages,
   settingsPages,
   tokenPages,

@@ -76,3 +76,28 @@ export const QUESTION_STATEMENT_MS = 10_000
 export const HANDLE_SECONDS = 24 * 60 * 60
 /** Managed databases of one organization: each is a folder or a database of its own. */
 export const DATABASES_MAX = 200
+/** Connections of one organization: their list has no pages. */
+export const CONNECTIONS_MAX = 100
+
+/**
+ * Messages whose attempt is written down and whose answer is not: what one kill can leave unconfirmed, per process. More
+ * of them cost fewer commits; between 8 and 32 `npm run bench notifications` shows how much.
+ */
+export const SEND_GROUP = 16
+/** Taken at once, and of one organization while others wait as well: a claim without an attempt is safe to take again. */
+export const CLAIM = { rows: 64, perOrganization: 4, leaseSeconds: 60 }
+/** Longer than any channel waits for an answer; after it the answer counts as lost. */
+export const SENDING_SECONDS = 120
+/** The chat services' own limit is one a second per channel; a webhook that is asked more often is rarely glad of it. */
+export const SENDS_PER_SECOND = {
+  chat: { each: 1, atOnce: 1 },
+  direct_message: { each: 1, atOnce: 1 },
+  forum: { each: 1, atOnce: 1 },
+  webhook: { each: 10, atOnce: 10 },
+}
+/** Of one event in one transaction, so that it stays short. */
+export const FAN_OUT_PAGE = 10_000
+/** An endpoint that failed for so long, with no success between, is stopped and its owners are told. */
+export const ENDPOINT_DEAD_DAYS = 5
+/** Lines of a digest in a chat; the rest is counted. */
+export const DIGEST_LINES = 20

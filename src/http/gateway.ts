@@ -18,7 +18,6 @@ import {
   showDataSource,
   showQuota,
 } from '../contracts/data-sources.ts'
-import { acknowledge, listInbox } from '../contracts/inbox.ts'
 import { OPERATIONS } from '../contracts/operations.ts'
 import { whoAmI } from '../contracts/people.ts'
 import {
@@ -29,7 +28,6 @@ import {
   type AttachedDatabases,
   type DatabaseNeeds,
 } from '../cores/databases/index.ts'
-import { markRead, readInbox } from '../cores/notifications/index.ts'
 import {
   allSources,
   ask,
@@ -51,6 +49,7 @@ import {
 } from '../cores/search/index.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
 import { does, mount, routePath } from './mount.ts'
+import { NOTIFICATIONS, type NotificationNeeds } from './notification-table.ts'
 import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
 import { traced, validateElsewhere, type ValidateNeeds } from './validate-elsewhere.ts'
@@ -59,7 +58,8 @@ import { sayWho } from './who-am-i.ts'
 export type GatewayNeeds = Observation &
   ValidateNeeds &
   DatabaseNeeds &
-  AskNeeds & {
+  AskNeeds &
+  NotificationNeeds & {
     readonly attached: AttachedDatabases
     readonly deploy: Service
     readonly apiUrl: URL
@@ -85,8 +85,6 @@ const OWN = [
   does(fetchFound, fetchAnywhere, recordRefusal),
   does(showQuota, readQuota),
   does(reportCall, keepReport),
-  does(listInbox, readInbox),
-  does(acknowledge, markRead),
   does(listActivity, readActivity),
   does(summarizeActivity, countActivity),
 ]
@@ -95,7 +93,9 @@ export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
   const app = createServiceApp('api-gateway', needs)
   // Bearer endpoints act on no cookie, so any page may call them; credentials never come along.
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  mount(app, OWN, needs, { validate: validateElsewhere(needs), operatorToken: undefined })
+  const by = { validate: validateElsewhere(needs), operatorToken: undefined }
+  mount(app, OWN, needs, by)
+  mount(app, NOTIFICATIONS, needs, by)
   const others = { 'auth-service': traced(needs, needs.auth), 'deploy-api': traced(needs, needs.deploy) }
   for (const op of OPERATIONS) {
     if (op.service === 'api-gateway') continue

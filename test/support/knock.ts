@@ -38,7 +38,11 @@ export const pathFor = (op: Operation, orgId: string): string =>
   )
 
 /** Of what does not begin with a prefix of its own. */
-const SAMPLES: Readonly<Record<string, string>> = { source_id: 'db_nothing', name: 'nothing' }
+const SAMPLES: Readonly<Record<string, string>> = {
+  source_id: 'db_nothing',
+  name: 'nothing',
+  alias: 'nothing',
+}
 
 function sampleOf(schema: z.core.JSONSchema.JSONSchema): string {
   const [first] = schema.anyOf ?? [schema]

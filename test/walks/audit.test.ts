@@ -1,6 +1,7 @@
 /** The audit trail: every action of the closed list leaves its row, for the eyes of the organization's admins alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
+import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
   describeDataSource,
@@ -37,6 +38,8 @@ import {
   signOut,
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
+import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
+import { fileTicket, moveTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createToken, revokeToken } from '../../src/contracts/tokens.ts'
 import { newAssistant, openHouse, preRegistered, type House } from '../support/assistant.ts'
 import {
@@ -69,7 +72,11 @@ let place: Awaited<ReturnType<typeof placeForDatabases>>
 
 beforeAll(async () => {
   place = await placeForDatabases()
-  const env = { SVC_SERVICES: 'api-gateway,auth-service', ATTACH_ALLOWED: '127.0.0.1', ...place.settings }
+  const env = {
+    SVC_SERVICES: 'api-gateway,auth-service,deploy-api',
+    ATTACH_ALLOWED: '127.0.0.1',
+    ...place.settings,
+  }
   system = await openHouse(env, { withMail: true })
 })
 
@@ -95,7 +102,7 @@ const read = async (
  */
 type Deed = { by: Person | 'operator' | 'an agent'; subject?: string | null; in?: Org; namesItself?: boolean }
 /** Does the deed with calls that carry the request id given. */
-type Act = (as: (who: { token: string }) => Call) => Promise<Deed>
+type Act = (as: (who: { token: string; organization?: string }) => Call) => Promise<Deed>
 
 const invited = async (email: string) => {
   const { id } = await org.owner.call(inviteMember, { org_id: org.id, email, role: 'developer' })
@@ -107,6 +114,22 @@ const invited = async (email: string) => {
 async function connected() {
   const assistant = newAssistant(system, await preRegistered(system))
   return { assistant, ...(await assistant.connect(member)) }
+}
+
+/** An app of the admin's, and a ticket of the member's on it. */
+async function appWithTicket() {
+  const alias = unique('app')
+  await admin.call(createApp, { alias, name: 'Shop' })
+  const { id } = await member.call(fileTicket, { alias, title: 'It broke', body: 'Badly.' })
+  return { alias, ticket_id: id, subject: `${alias}: ${id}` }
+}
+
+/** A visit of somebody who belongs nowhere. */
+async function visited() {
+  const staff = await makePerson(system)
+  const asked = { org: org.id, staff_email: staff.email, reason: 'They asked for help' }
+  const { id } = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, asked)
+  return { id, staff, there: { token: staff.token, organization: org.id } }
 }
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
@@ -295,6 +318,71 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(setExposure, { source_id: id, exposed: false })
     return { by: admin, subject: sourceId }
   },
+  'app.created': async (as) => {
+    const alias = unique('app')
+    await as(admin)(createApp, { alias, name: 'Shop' })
+    return { by: admin, subject: alias }
+  },
+  'app.renamed': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(renameApp, { alias, name: 'Store' })
+    return { by: admin, subject: `${alias}: Shop → Store` }
+  },
+  'app.member_set': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(setAppMember, { alias, user_id: member.userId, role: 'builder' })
+    return { by: admin, subject: `${alias}: ${member.email} as builder` }
+  },
+  'app.member_removed': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(removeAppMember, { alias, user_id: admin.userId })
+    return { by: admin, subject: `${alias}: ${admin.email}` }
+  },
+  'ticket.filed': async (as) => {
+    const { alias } = await appWithTicket()
+    const { id } = await as(member)(fileTicket, { alias, title: 'Again', body: 'It broke again.' })
+    return { by: member, subject: `${alias}: ${id}` }
+  },
+  'ticket.replied': async (as) => {
+    const { subject, ...ticket } = await appWithTicket()
+    await as(member)(replyToTicket, { ...ticket, body: 'And?' })
+    return { by: member, subject }
+  },
+  'ticket.noted': async (as) => {
+    const { subject, ...ticket } = await appWithTicket()
+    await as(admin)(replyToTicket, { ...ticket, body: 'Hm.', internal: true })
+    return { by: admin, subject }
+  },
+  'ticket.moved': async (as) => {
+    const { subject, ...ticket } = await appWithTicket()
+    await as(admin)(moveTicket, { ...ticket, status: 'in_progress' })
+    return { by: admin, subject: `${subject}, open → in_progress` }
+  },
+  'support.started': async (as) => {
+    const { email } = await makePerson(system)
+    const asked = { org: org.slug, staff_email: email, reason: 'They asked for help' }
+    await as({ token: OPERATOR_TOKEN })(startSupportSession, asked)
+    return { by: 'operator', subject: `${email}: They asked for help` }
+  },
+  'support.elevated': async (as) => {
+    const { id, staff, there } = await visited()
+    await as(there)(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
+    return { by: staff, subject: `${staff.email}: To repair it` }
+  },
+  'support.ended': async (as) => {
+    const { id } = await visited()
+    await as(org.owner)(endSupportSession, { support_session_id: id })
+    return { by: org.owner, subject: id }
+  },
+  'support.switched_off': async (as) => {
+    await as(org.owner)(updateOrganization, { org_id: org.id, support_access_enabled: false })
+    return { by: org.owner }
+  },
+  'support.switched_on': async (as) => {
+    await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false })
+    await as(org.owner)(updateOrganization, { org_id: org.id, support_access_enabled: true })
+    return { by: org.owner }
+  },
 }
 
 describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
@@ -305,7 +393,7 @@ describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
       subject = null,
       in: where = org,
       namesItself = false,
-    } = await DEEDS[action](({ token }) => system.as({ token, requestId }))
+    } = await DEEDS[action](({ token, organization }) => system.as({ token, organization, requestId }))
     const rows = (await read({ action }, where)).filter(
       ({ request_id }) => namesItself || request_id === requestId,
     )

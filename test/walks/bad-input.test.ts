@@ -22,7 +22,7 @@ let system: TestSystem
 let org: Org
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' })
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
   org = await makeOrganization(system)
 })
 

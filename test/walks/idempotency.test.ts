@@ -14,7 +14,7 @@ import { startSystem, type TestSystem } from '../support/system.ts'
 let system: TestSystem
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' })
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
 })
 
 afterAll(() => system.stop())
@@ -30,7 +30,12 @@ const count = async ({ call }: Pick<Person, 'call'>) =>
 
 test('operations that take a key are walked here, and none of them answers a secret', () => {
   const takers = (OPERATIONS as readonly Operation[]).filter(({ takesIdempotencyKey }) => takesIdempotencyKey)
-  expect(takers.map(({ name }) => name)).toEqual(['organizations.create'])
+  expect(takers.map(({ name }) => name)).toEqual([
+    'organizations.create',
+    'apps.create',
+    'tickets.file',
+    'tickets.reply',
+  ])
   for (const { output } of takers) {
     expect(Object.keys(output.shape).filter((name) => /token|secret|password|url/.test(name))).toEqual([])
   }

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
+import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
@@ -20,6 +21,8 @@ import {
   listOrganizationsForAdmin,
 } from '../../src/contracts/organizations.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
+import { listMyVisits, listSupportSessions, startSupportSession } from '../../src/contracts/support.ts'
+import { fileTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createToken, listTokens } from '../../src/contracts/tokens.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
@@ -29,7 +32,7 @@ let system: TestSystem
 let operator: Call
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' })
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
   operator = system.as({ token: OPERATOR_TOKEN })
 })
 
@@ -64,6 +67,8 @@ async function addGrant(org: Org, clientId: string): Promise<void> {
 
 /** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
 const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
+const visit = ({ id }: Pick<Org, 'id'>, staff_email: string) =>
+  operator(startSupportSession, { org: id, staff_email, reason: 'They asked for help' })
 const LISTS: Record<string, List> = {
   'organizations.list': {
     add: (org) => org.owner.call(createOrganization, { name: longName() }),
@@ -166,6 +171,38 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { activity, next_cursor } = await org.owner.call(listActivity, { type: 'data_source', ...at })
       return { ids: activity.map(({ id }) => id), next_cursor }
+    },
+  },
+  'apps.list': {
+    add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
+    page: async (org, at) => {
+      const { apps, next_cursor } = await org.owner.call(listApps, at)
+      return { ids: apps.map(({ id }) => id), next_cursor }
+    },
+  },
+  'tickets.list': {
+    add: async (org) => {
+      const { call } = org.owner
+      await call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+      return call(fileTicket, { alias: 'shop', title: 'It broke', body: 'Badly.' })
+    },
+    page: async (org, at) => {
+      const { tickets, next_cursor } = await org.owner.call(listTickets, { alias: 'shop', ...at })
+      return { ids: tickets.map(({ id }) => id), next_cursor }
+    },
+  },
+  'support.list': {
+    add: async (org) => visit(org, (await makePerson(system)).email),
+    page: async (org, at) => {
+      const { support_sessions, next_cursor } = await org.owner.call(listSupportSessions, at)
+      return { ids: support_sessions.map(({ id }) => id), next_cursor }
+    },
+  },
+  'support.listMine': {
+    add: async (org) => visit(await makeOrganization(system), org.owner.email),
+    page: async (org, at) => {
+      const { visits, next_cursor } = await org.owner.call(listMyVisits, at)
+      return { ids: visits.map(({ id }) => id), next_cursor }
     },
   },
   'audit.list': {

@@ -172,7 +172,7 @@ test('an edited file is refused and nothing at all is written; --force overwrite
   ])
   expect(objectionTo(report)).toMatchObject({
     code: 'CONFLICT',
-    hint: expect.stringContaining('svc skills install toy --force'),
+    hint: expect.stringContaining('with --force'),
     problems: [
       expect.stringMatching(/two\.md differs from every version/),
       expect.stringMatching(/^AGENTS\.md has a block/),
@@ -447,6 +447,24 @@ test('an earlier file edited before it would be removed stays', async () => {
   expect(own.read(gone)).toBe('mine')
 })
 
+test('a file of an earlier release that lies behind a link is not removed', async () => {
+  const { put, link, read, install } = project()
+  put('docs/gone.md', EARLIER['references/gone.md'])
+  link(`${CLAUDE}/references`, '../../../docs')
+  expect((await install()).failed).toBeUndefined()
+  expect(read('docs/gone.md')).toBe(EARLIER['references/gone.md'])
+})
+
+test('a skill that can be seen is whole: SKILL.md comes after its references, and what names it after that', async () => {
+  const renamed: string[] = []
+  const disk = disturbed((call, path) => {
+    if (call === 'rename') renamed.push(/\.(\w+\.md)\.svc/.exec(path)?.[1] ?? path)
+  })
+  await project().install({}, {}, disk)
+  const folder = ['one.md', 'two.md', 'SKILL.md']
+  expect(renamed).toEqual([...folder, ...folder, 'AGENTS.md', 'GEMINI.md'])
+})
+
 test('many installs at once end with one whole skill, and nobody fails', async () => {
   const { root, plan, install } = project(release(EARLIER, CLAUDE))
   const plans = await Promise.all(Array.from({ length: 6 }, () => plan()))
@@ -459,7 +477,7 @@ test('many installs at once end with one whole skill, and nobody fails', async (
 })
 
 test('temporary files of killed installs are cleared, and only those', async () => {
-  const { path, put, install } = project({ 'AGENTS.md': 'mine' })
+  const { path, put, link, install } = project({ 'AGENTS.md': 'mine' })
   const dead = execFileSync('sh', ['-c', 'echo $$']).toString().trim()
   const name = (file: string, pid: string | number) => `.${file}.svc-${pid}-0123456789ab.tmp`
   const old = new Date(Date.now() - 3 * 24 * 60 * 60 * 1000)
@@ -480,7 +498,9 @@ test('temporary files of killed installs are cleared, and only those', async () 
   for (const file of [...stale, ...kept]) put(file, 'half')
   utimesSync(path(stale[2]!), old, old)
   mkdirSync(path(`${AGENTS}/${name('SKILL.md', dead)}`))
+  link(name('GEMINI.md', dead), 'AGENTS.md')
   await install()
+  expect(lstatSync(path(name('GEMINI.md', dead))).isSymbolicLink()).toBe(true)
   expect(stale.filter((file) => existsSync(path(file)))).toEqual([])
   expect(kept.filter((file) => !existsSync(path(file)))).toEqual([])
   expect(readdirSync(path(AGENTS))).toContain(name('SKILL.md', dead))

@@ -121,10 +121,10 @@ const printable = (text: string): string =>
   text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
 
 /** The failure to leave the program with, if this was one. */
-export function objectionTo({ id, refused, failed }: Report): ServiceError | undefined {
+export function objectionTo({ refused, failed }: Report): ServiceError | undefined {
   if (failed) {
     return new ServiceError(failed.code, printable(`${failed.path}: ${failed.why}`), {
-      hint: `What is listed as done is done and whole; run \`svc skills install ${id}\` again for the rest.`,
+      hint: 'What is listed as done is done and whole; run the same command again for the rest.',
     })
   }
   if (refused.length === 0) return undefined
@@ -132,7 +132,7 @@ export function objectionTo({ id, refused, failed }: Report): ServiceError | und
   return new ServiceError('CONFLICT', 'Nothing was written: some files are not for svc to overwrite', {
     problems: refused.map(({ path, why }) => printable(`${path} ${why}`)),
     hint: forceable
-      ? `Keep your version, or overwrite it: \`svc skills install ${id} --force\`.`
+      ? 'Keep your version, or overwrite it: run the same command with --force.'
       : 'Put right what is listed; --force does not overwrite what svc would have to guess about.',
   })
 }

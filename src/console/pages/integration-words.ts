@@ -28,7 +28,8 @@ export function stateBadge({ state, failing_since, kind, category }: Integration
 
 /** What the state means and what gets it going again; nothing where all is well. */
 export function stateAdvice({ state, failing_since, kind, category }: Integration): string | undefined {
-  if (state === 'off') return 'Nothing is sent to it. What happens meanwhile stands in the ledger as not sent.'
+  if (state === 'off')
+    return 'Nothing is sent to it. What happens meanwhile stands in the ledger as not sent.'
   if (state === 'lost') {
     return 'The chat service no longer takes messages for it: the app was removed, or the channel was archived. Its subscriptions are paused, and go on when it is connected again.'
   }
@@ -38,7 +39,8 @@ export function stateAdvice({ state, failing_since, kind, category }: Integratio
   if (state === 'dead') {
     return 'Every message failed for five days, so sending was stopped. Mend the receiver, then switch it on again; what failed can be replayed from the ledger.'
   }
-  if (kind === 'forum' && category === null) return 'Say where in the forum to post before anything can be sent.'
+  if (kind === 'forum' && category === null)
+    return 'Say where in the forum to post before anything can be sent.'
   if (failing_since !== null) {
     return 'The last messages failed and are tried again. After five days without any success sending stops.'
   }

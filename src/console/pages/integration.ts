@@ -1,6 +1,7 @@
 /** One connection: how it does, its name, a new address, off and on, and its end. */
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
+import type * as z from 'zod'
 import { notFound, type ServiceError } from '../../contracts/errors.ts'
 import {
   configureForum,
@@ -135,7 +136,7 @@ const addressCard = (c: C, one: Integration, canInstall: boolean, refused: Refus
 function placeCard(c: C, one: Integration, refused: Refused | undefined) {
   return card(
     'Where to post',
-    html`${problemNotice(refused?.problem, ['config'])}
+    html`${problemNotice(refused?.problem)}
     ${form(
       c,
       `${pathOf(one)}/place`,
@@ -204,7 +205,7 @@ const removeCard = (c: C, one: Integration) =>
     )}</div>`,
   )
 
-type Change = Omit<Parameters<typeof updateIntegration.input.parse>[0] & object, 'integration_id'>
+type Change = Omit<z.input<typeof updateIntegration.input>, 'integration_id'>
 
 async function change(c: C, what: Change, done: string, refusal?: Omit<Refused, 'problem'>) {
   const act = () => visitOf(c).call(updateIntegration, { integration_id: idOf(c), ...what })

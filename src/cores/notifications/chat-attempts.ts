@@ -27,9 +27,7 @@ export async function beginAttempt(
 ): Promise<{ readonly state: string; readonly nonce: string }> {
   const [state, nonce] = [randomSecret(), randomSecret()]
   const expiresAt = new Date(clock().getTime() + SIGN_IN_ATTEMPT_SECONDS * 1000)
-  await db
-    .insert(chatAttempts)
-    .values({ stateHash: sha256(state), orgId, userId, purpose, nonce, expiresAt })
+  await db.insert(chatAttempts).values({ stateHash: sha256(state), orgId, userId, purpose, nonce, expiresAt })
   return { state, nonce }
 }
 

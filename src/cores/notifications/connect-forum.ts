@@ -75,7 +75,9 @@ async function requireKey(
   const key = await checks.forumKey(forum)
   if (key === 'all_users') return
   if (key === 'not_reached') {
-    throw new ServiceError('TIMEOUT', 'The forum did not answer', { hint: 'Check the address and try again.' })
+    throw new ServiceError('TIMEOUT', 'The forum did not answer', {
+      hint: 'Check the address and try again.',
+    })
   }
   throw new ServiceError('INVALID_REQUEST', 'The forum cannot be connected with this key', {
     problems: [

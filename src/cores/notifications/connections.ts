@@ -122,6 +122,8 @@ export async function bringBack(tx: Transaction, row: Pick<Connection, 'orgId' |
 export async function requireAllowed(checks: ConnectionChecks, url: string): Promise<void> {
   if (await checks.isAllowed(url)) return
   throw new ServiceError('INVALID_REQUEST', 'This address cannot be sent to', {
-    problems: ['url: must be an https address that leads to a public network, without a name or password in it'],
+    problems: [
+      'url: must be an https address that leads to a public network, without a name or password in it',
+    ],
   })
 }

@@ -19,14 +19,20 @@ type Seed = {
 }
 
 /** contract, Events 3 (a): replies to one's own tickets, never to oneself for one's own replies. */
-export const seedTicketReporter = (
+export async function seedTicketReporter(
   tx: Transaction,
   clock: Clock,
   { orgId, userId }: { orgId: string; userId: string },
-): Promise<void> =>
-  seedOnce(tx, clock, [
+): Promise<void> {
+  const [member] = await tx
+    .select({ userId: memberships.userId })
+    .from(memberships)
+    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+  if (!member) return
+  await seedOnce(tx, clock, [
     { orgId, userId, ownOnly: true, pattern: 'support.ticket.replied', seedKey: `ticket_reporter:${userId}` },
   ])
+}
 
 /** (b): `place` is the channel itself, so that connecting the same one again makes no second. */
 export const seedChatTickets = (
@@ -83,7 +89,9 @@ async function seedOnce(tx: Transaction, clock: Clock, seeds: readonly Seed[]): 
     .toSorted((a, b) => (a.seed.seedKey < b.seed.seedKey ? -1 : 1))
   const first = await tx
     .insert(defaultSeeds)
-    .values(made.map(({ seed: { orgId, seedKey }, id }) => ({ orgId, seedKey, subscriptionId: id, createdAt })))
+    .values(
+      made.map(({ seed: { orgId, seedKey }, id }) => ({ orgId, seedKey, subscriptionId: id, createdAt })),
+    )
     .onConflictDoNothing()
     .returning({ id: defaultSeeds.subscriptionId })
   const ours = new Set(first.map(({ id }) => id))

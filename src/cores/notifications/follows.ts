@@ -1,7 +1,15 @@
 /** What a person follows of the apps they build, maintain or administer, and how the last message about each fared. */
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, or, sql } from '../../../db/drizzle.ts'
-import { appMembers, apps, deliveries, memberships, personalFollows, sends } from '../../../db/schema.ts'
+import {
+  appMembers,
+  apps,
+  deliveries,
+  memberships,
+  organizations,
+  personalFollows,
+  sends,
+} from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { CATEGORIES, type Category } from '../../contracts/events.ts'
 import type { Handler } from '../../contracts/operation.ts'
@@ -12,7 +20,7 @@ import { recordAudit } from '../audit/index.ts'
 import { asMember, type MemberCaller } from '../caller.ts'
 import type { Storage } from '../needs.ts'
 import { withTransaction } from '../transaction.ts'
-import { nextDailyAt } from './digest-window.ts'
+import { windowsAfter } from './digest-windows.ts'
 
 type FollowRow = typeof personalFollows.$inferSelect
 
@@ -24,10 +32,7 @@ export const myFollows =
     const rows = await db
       .select({ app: apps, follow: personalFollows })
       .from(apps)
-      .innerJoin(
-        memberships,
-        and(eq(memberships.orgId, apps.orgId), eq(memberships.userId, caller.userId)),
-      )
+      .innerJoin(memberships, and(eq(memberships.orgId, apps.orgId), eq(memberships.userId, caller.userId)))
       .leftJoin(
         appMembers,
         and(
@@ -48,13 +53,25 @@ export const myFollows =
       .orderBy(asc(apps.alias))
       .limit(limit + 1)
     const page = pageOf(rows, limit, ({ app }) => [app.alias])
-    const last = await lastOutcomes(db, caller, page.rows.map(({ app }) => app.id))
+    const last = await lastOutcomes(
+      db,
+      caller,
+      page.rows.map(({ app }) => app.id),
+    )
     return {
       follows: page.rows.map(({ app, follow }) => present(app, follow, last)),
       next_daily_at: (await nextDailyAt(db, caller.orgId, clock())).toISOString(),
       next_cursor: page.next_cursor,
     }
   }
+
+async function nextDailyAt(db: Handle, orgId: string, now: Date): Promise<Date> {
+  const [organization] = await db
+    .select({ timezone: organizations.timezone })
+    .from(organizations)
+    .where(eq(organizations.id, orgId))
+  return (await windowsAfter(db, organization!.timezone, now)).daily
+}
 
 const followed = (userId: string) =>
   and(
@@ -116,7 +133,11 @@ function outcomeOf(last: Last | undefined) {
   const isRetrying = last.state === 'retrying'
   return {
     outcome:
-      last.state === 'sent' ? ('delivered' as const) : isRetrying ? ('retrying' as const) : ('not_sent' as const),
+      last.state === 'sent'
+        ? ('delivered' as const)
+        : isRetrying
+          ? ('retrying' as const)
+          : ('not_sent' as const),
     reason: last.reason,
     at: (last.settledAt ?? last.createdAt).toISOString(),
     next_attempt_at: isRetrying ? (last.nextAt?.toISOString() ?? null) : null,

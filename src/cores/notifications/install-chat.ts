@@ -65,9 +65,7 @@ async function sameChannel(
   const rows = await tx
     .select()
     .from(integrations)
-    .where(
-      and(eq(integrations.orgId, orgId), eq(integrations.kind, 'chat'), eq(integrations.teamId, teamId)),
-    )
+    .where(and(eq(integrations.orgId, orgId), eq(integrations.kind, 'chat'), eq(integrations.teamId, teamId)))
     .for('update')
   return rows.find(({ config }) => config['channel'] === channel)
 }

@@ -91,7 +91,10 @@ export const subscribe =
         .returning()
       const subject = `${pattern} to ${integration.name}`
       await recordAudit(tx, clock, who, { orgId, action: 'subscription.created', subject })
-      return { ...present({ subscription: subscription!, integration }, null), notes: notesOn(pattern, others) }
+      return {
+        ...present({ subscription: subscription!, integration }, null),
+        notes: notesOn(pattern, others),
+      }
     })
 
 /** Not a list to choose from, so what is typed may be wrong; a type that comes later is right to be there early. */
@@ -125,11 +128,7 @@ async function patternsAt(tx: Transaction, { orgId, id }: Connection, except = '
     .select({ pattern: subscriptions.pattern })
     .from(subscriptions)
     .where(
-      and(
-        eq(subscriptions.orgId, orgId),
-        eq(subscriptions.integrationId, id),
-        ne(subscriptions.id, except),
-      ),
+      and(eq(subscriptions.orgId, orgId), eq(subscriptions.integrationId, id), ne(subscriptions.id, except)),
     )
   return rows.map(({ pattern }) => pattern)
 }

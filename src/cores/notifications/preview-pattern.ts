@@ -14,17 +14,20 @@ export const preview =
   async (who, { pattern }) => {
     const { orgId } = asMember(who)
     const known = EVENT_TYPES.filter((type) => matches(pattern, type))
-    const counted = known.length === 0 ? [] : await db
-      .select({ type: events.type, n: count() })
-      .from(events)
-      .where(
-        and(
-          eq(events.orgId, orgId),
-          inArray(events.type, known),
-          gte(events.occurredAt, new Date(clock().getTime() - LATELY_MS)),
-        ),
-      )
-      .groupBy(events.type)
+    const counted =
+      known.length === 0
+        ? []
+        : await db
+            .select({ type: events.type, n: count() })
+            .from(events)
+            .where(
+              and(
+                eq(events.orgId, orgId),
+                inArray(events.type, known),
+                gte(events.occurredAt, new Date(clock().getTime() - LATELY_MS)),
+              ),
+            )
+            .groupBy(events.type)
     const happened = new Map(counted.map(({ type, n }) => [type, n]))
     const types = known.map((type) => ({ type, when: EVENTS[type].when, events: happened.get(type) ?? 0 }))
     return {

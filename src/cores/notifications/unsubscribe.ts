@@ -47,10 +47,7 @@ export const stopMails =
     await withTransaction(needs.db, async (tx) => {
       const [row] = await tx.select().from(subscriptions).where(at(named)).for('update')
       if (!row || row.disabledReason === 'unsubscribed') return
-      await tx
-        .update(subscriptions)
-        .set({ enabled: false, disabledReason: 'unsubscribed' })
-        .where(at(named))
+      await tx.update(subscriptions).set({ enabled: false, disabledReason: 'unsubscribed' }).where(at(named))
       const by = { ...nobody, userName: 'a link in a mail' }
       const { orgId, pattern: subject } = row
       await recordAudit(tx, needs.clock, by, { orgId, action: 'subscription.unsubscribed', subject })

@@ -47,7 +47,9 @@ for (const field of document.querySelectorAll('[data-preview]')) {
     soon = setTimeout(async () => {
       const typed = field.value
       const query = new URLSearchParams({ pattern: typed })
-      const answer = await fetch(`${field.dataset.preview}?${query}`, { redirect: 'manual' }).catch(() => ({}))
+      const answer = await fetch(`${field.dataset.preview}?${query}`, { redirect: 'manual' }).catch(
+        () => ({}),
+      )
       const said = answer.ok && (await answer.text())
       if (said && typed === field.value) document.getElementById(`${field.id}-preview`).innerHTML = said
     }, 250)

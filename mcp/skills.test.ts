@@ -1,0 +1,92 @@
+/** Skills over MCP; the official scenarios are in test/conformance/skills.test.ts. */
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { readPublishedSkills } from '../src/skills/read-published.ts'
+import { agentToken, openHouse, replyOf, send, type Era } from './fake-house.ts'
+
+const { skills } = readPublishedSkills()
+const EXTENSION = 'io.modelcontextprotocol/skills'
+
+async function ask(era: Era, method: string, params: Record<string, unknown> = {}) {
+  const house = openHouse()
+  const token = await agentToken(house, 'platform')
+  const named = typeof params['uri'] === 'string' && era === 'of 2026' ? { 'mcp-name': params['uri'] } : {}
+  const reply = await replyOf(await send(house, '/platform', era, method, { token, params, headers: named }))
+  return { ...reply, asked: house.asked, reported: house.reported }
+}
+
+describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
+  test('lists every skill with every file and its digest', async () => {
+    const { result } = await ask(era, 'skills/list')
+    expect(result?.['skills']).toEqual(
+      skills.map(({ id, frontmatter, files }) => ({
+        uri: `skill://${id}/SKILL.md`,
+        frontmatter,
+        resources: files.map(({ path, sha256, bytes }) => ({
+          uri: `skill://${id}/${path}`,
+          digest: `sha256:${sha256}`,
+          size: bytes.length,
+        })),
+      })),
+    )
+  })
+
+  test('gets one, and reads its files as they were published', async () => {
+    const got = await ask(era, 'skills/get', { uri: 'skill://svc/SKILL.md' })
+    expect(got.result?.['skill']).toMatchObject({ frontmatter: { name: 'svc' } })
+    for (const { path, sha256 } of skills[0]!.files) {
+      const { result } = await ask(era, 'resources/read', { uri: `skill://svc/${path}` })
+      const [{ text, mimeType }] = result?.['contents'] as [{ text: string; mimeType: string }]
+      expect(createHash('sha256').update(text).digest('hex')).toBe(sha256)
+      expect(mimeType).toBe('text/markdown')
+    }
+  })
+
+  test.each([
+    ['skills/get', 'skill://svc'],
+    ['skills/get', 'skill://svc/references/databases.md'],
+    ['skills/get', 'skill://ignore-previous-instructions/SKILL.md'],
+    ['resources/read', 'skill://svc/references/ignore-previous-instructions.md'],
+    ['resources/read', 'skill://svc/../../package.json'],
+    ['resources/read', 'skill://svc/references'],
+    ['resources/directory/read', 'skill://svc/ignore-previous-instructions'],
+    ['resources/directory/read', 'skill://svc/SKILL.md'],
+    ['resources/directory/read', 'skill://'],
+  ])('is told of %s %s that there is no such thing, and not in its own words', async (method, uri) => {
+    const { error } = await ask(era, method, { uri })
+    expect(error?.code).toBe(-32_602)
+    expect(error?.message).toBe('No such skill or file. skills/list names those there are.')
+  })
+})
+
+test('the entries stand among the resources, the references do not', async () => {
+  const { result } = await ask('of 2026', 'resources/list')
+  expect((result?.['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual(
+    skills.map(({ id }) => `skill://${id}/SKILL.md`),
+  )
+})
+
+test('skills are offered where data is asked, and not beside notifications', async () => {
+  const house = openHouse()
+  const capabilities = async (resource: 'platform' | 'notifications') => {
+    const token = await agentToken(house, resource)
+    const { result } = await replyOf(
+      await send(house, `/${resource}`, 'of 2026', 'server/discover', { token }),
+    )
+    return result?.['capabilities'] as { extensions?: object; resources?: object }
+  }
+  expect(await capabilities('platform')).toMatchObject({
+    resources: { listChanged: false },
+    extensions: { [EXTENSION]: { directoryRead: true } },
+  })
+  const others = await capabilities('notifications')
+  expect(others.extensions).toBeUndefined()
+  expect(others.resources).toBeUndefined()
+})
+
+test('reading a skill asks nothing of the gateway, is no question, and still wants a live token', async () => {
+  const { asked, reported } = await ask('of 2026', 'skills/list')
+  expect(asked.filter(({ service }) => service === 'gateway')).toEqual([])
+  expect(reported).toEqual([])
+  expect((await send(openHouse(), '/platform', 'of 2026', 'skills/list')).status).toBe(401)
+})

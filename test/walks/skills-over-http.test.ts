@@ -1,0 +1,120 @@
+/** The skills through every door of the whole system: by HTTP, over MCP and installed, they are the same bytes. */
+import { createHash } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { applyPlan, planInstall } from '../../src/cli/install/install-skill.ts'
+import { dispatcher } from '../../src/listener.ts'
+import { readPublishedSkills } from '../../src/skills/read-published.ts'
+import { openHouse, type House } from '../support/assistant.ts'
+import { makeApiToken, makeOrganization } from '../support/make.ts'
+import { startSystem } from '../support/system.ts'
+
+const AT = '/.well-known/agent-skills'
+const { skills } = readPublishedSkills()
+const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex')
+
+let house: House
+let token: string
+beforeAll(async () => {
+  house = await openHouse({ SVC_SERVICES: 'api-gateway,auth-service,console,site,mcp-server' })
+  const org = await makeOrganization(house)
+  token = (await makeApiToken(house, org, org.owner, { audiences: ['platform'] })).token
+})
+afterAll(() => house?.stop())
+
+test('each file has one digest: in the bundle, by HTTP, over MCP and where it was installed', async () => {
+  const project = await mkdtemp(join(tmpdir(), 'svc-installed-'))
+  try {
+    for (const skill of skills) {
+      if (skill.installable) {
+        await applyPlan(await planInstall(skill, { cwd: project, home: project, user: false, agents: true }))
+      }
+      for (const { path, sha256: digest } of skill.files) {
+        const overHttp = await (await fetch(`${house.origin}${AT}/${skill.id}/${path}`)).bytes()
+        expect(sha256(overHttp), path).toBe(digest)
+        expect(sha256(await overMcp(`skill://${skill.id}/${path}`)), path).toBe(digest)
+        for (const folder of skill.installable ? ['.claude', '.agents'] : []) {
+          expect(sha256(await readFile(join(project, folder, 'skills', skill.id, path))), path).toBe(digest)
+        }
+      }
+      if (skill.archive) {
+        const archive = await fetch(`${house.origin}${AT}/${skill.id}.tar.gz`)
+        expect(`sha256:${sha256(await archive.bytes())}`).toBe(skill.archive.digest)
+      }
+    }
+  } finally {
+    await rm(project, { recursive: true, force: true })
+  }
+})
+
+async function overMcp(uri: string): Promise<string> {
+  const answer = await fetch(`${house.origin}/platform`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }),
+  })
+  const { result } = (await answer.json()) as { result: { contents: [{ text: string }] } }
+  return result.contents[0].text
+}
+
+test('a client that asks for compression gets the archive as it is, and HEAD its length', async () => {
+  const wire = (method: string) =>
+    new Promise<{ headers: Record<string, unknown>; bytes: Buffer }>((resolve, reject) => {
+      const asked = request(`${house.origin}${AT}/svc.tar.gz`, {
+        method,
+        headers: { 'accept-encoding': 'gzip' },
+      })
+      asked.once('error', reject).once('response', (answer) => {
+        const parts: Buffer[] = []
+        answer.on('data', (part: Buffer) => parts.push(part))
+        answer.once('end', () => resolve({ headers: answer.headers, bytes: Buffer.concat(parts) }))
+      })
+      asked.end()
+    })
+  const { archive } = skills[0]!
+  const got = await wire('GET')
+  expect(got.bytes.equals(archive!.bytes)).toBe(true)
+  const head = await wire('HEAD')
+  expect(head.bytes.length).toBe(0)
+  for (const { headers } of [got, head]) {
+    expect(headers).toMatchObject({
+      'content-length': String(archive!.bytes.length),
+      'content-type': 'application/gzip',
+    })
+    expect(headers['content-encoding']).toBeUndefined()
+  }
+})
+
+test('beside the skills every well-known path is still that of the MCP server, and the front that of the console', async () => {
+  const probe = await fetch(`${house.origin}/.well-known/skills/index.json`)
+  expect([probe.status, probe.headers.get('content-type')]).toEqual([404, 'application/json'])
+  const metadata = await fetch(`${house.origin}/.well-known/oauth-protected-resource/platform`)
+  expect(await metadata.json()).toMatchObject({ resource: `${house.origin}/platform` })
+  const front = await fetch(house.origin, { redirect: 'manual' })
+  expect(front.headers.get('location')).toBe('/console')
+})
+
+test('on hosts of their own the site has the skills and nothing else, and nobody else has them', async () => {
+  const own = await startSystem({ BASE_DOMAIN: 'example.com', SITE_URL: 'https://example.com' })
+  try {
+    const dispatch = dispatcher(own.system)
+    const status = async (url: string) => (await dispatch(new Request(url))).status
+    expect(await status(`https://example.com${AT}/index.json`)).toBe(200)
+    expect(await status('https://example.com/')).toBe(302)
+    expect(await status('https://example.com/console')).toBe(404)
+    expect(await status('https://example.com/api/v1/me')).toBe(404)
+    for (const host of ['app', 'api', 'auth', 'mcp']) {
+      expect(await status(`https://${host}.example.com${AT}/index.json`), host).toBe(404)
+    }
+    expect(await status(`https://www.example.com${AT}/index.json`)).toBe(421)
+  } finally {
+    await own.stop()
+  }
+})

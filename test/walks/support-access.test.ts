@@ -1,0 +1,418 @@
+/** Visits of support staff: named by the operator, an hour at most, seen and ended by the owners, and never more than they say. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { appMembers, outbox } from '../../db/schema.ts'
+import type { Call } from '../../src/client/call.ts'
+import { createApp, listApps, renameApp, showApp } from '../../src/contracts/apps.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { showConnection } from '../../src/contracts/databases.ts'
+import { changeRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
+import type { Operation } from '../../src/contracts/operation.ts'
+import { OPERATIONS } from '../../src/contracts/operations.ts'
+import {
+  chooseOrganization,
+  listOrganizations,
+  showOrganization,
+  updateOrganization,
+} from '../../src/contracts/organizations.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { ROLES } from '../../src/contracts/roles.ts'
+import {
+  elevateSupportSession,
+  endSupportSession,
+  listMyVisits,
+  listSupportSessions,
+  startSupportSession,
+} from '../../src/contracts/support.ts'
+import { fileTicket, listTickets, showTicket } from '../../src/contracts/tickets.ts'
+import { createToken, listTokens, validateToken } from '../../src/contracts/tokens.ts'
+import { organizationsOf } from '../../oauth/connector/places.ts'
+import { pathFor } from '../support/knock.ts'
+import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+let operator: Call
+let org: Org
+let staff: Person
+/** The staff person's own organization. */
+let home: Org
+/** As the visitor, in the organization visited. */
+let visiting: Call
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
+  operator = system.as({ token: OPERATOR_TOKEN })
+  home = await makeOrganization(system)
+  staff = home.owner
+})
+
+beforeEach(async () => {
+  org = await makeOrganization(system)
+  visiting = system.as({ token: staff.token, organization: org.id })
+})
+
+afterAll(() => system.stop())
+
+const reason = 'Ticket 4711: cannot sign in'
+const start = (asked: { org?: string; staff_email?: string; minutes?: number } = {}) =>
+  operator(startSupportSession, { org: org.id, staff_email: staff.email, reason, ...asked })
+const raise = async () => {
+  const { id } = await start()
+  await visiting(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
+  return id
+}
+const mine = async () =>
+  (await staff.call(listMyVisits, { limit: 200 })).visits.filter(
+    ({ organization }) => organization.id === org.id,
+  )
+const events = async ({ id } = org) =>
+  system.db.select().from(outbox).where(eq(outbox.orgId, id)).orderBy(outbox.occurredAt, outbox.id)
+const refused = (code: string) => ({ code })
+
+describe('how a visit begins', () => {
+  test('by id or short name of the organization, and as a viewer for an hour', async () => {
+    const { id, org_id, level, live, started_at, expires_at } = await start({ org: org.slug, minutes: 60 })
+    expect({ org_id, level, live }).toEqual({ org_id: org.id, level: 'viewer', live: true })
+    expect(Date.parse(expires_at) - Date.parse(started_at)).toBe(3_600_000)
+    expect(await visiting(whoAmI, {})).toMatchObject({
+      organization: { id: org.id },
+      role: 'viewer',
+      support_session_id: id,
+    })
+    expect((await visiting(listMembers, { org_id: org.id })).members).toHaveLength(1)
+    expect((await visiting(showOrganization, { org_id: org.id })).role).toBe('viewer')
+  })
+
+  test.each([0, 61, 1.5])('never for %s minutes', async (minutes) => {
+    await expect(start({ minutes })).rejects.toMatchObject(refused('INVALID_REQUEST'))
+  })
+
+  test('only for an account whose address is verified', async () => {
+    const { email } = await makePerson(system, { verified: false })
+    for (const staff_email of [email, `${unique('nobody')}@people.test`]) {
+      await expect(start({ staff_email })).rejects.toMatchObject(refused('NOT_FOUND'))
+    }
+  })
+
+  test('not to an organization that does not exist, that is closed, or that one belongs to', async () => {
+    await expect(start({ org: unique('org') })).rejects.toMatchObject(refused('NOT_FOUND'))
+    await expect(start({ org: home.id })).rejects.toMatchObject(refused('CONFLICT'))
+    await start()
+    await expect(start()).rejects.toMatchObject(refused('CONFLICT'))
+    const closed = await makeOrganization(system)
+    await closed.owner.call(updateOrganization, { org_id: closed.id, support_access_enabled: false })
+    await expect(start({ org: closed.id })).rejects.toMatchObject(refused('CONFLICT'))
+    expect(await events(closed)).toEqual([])
+  })
+
+  test('is an event that names the visit and the visitor, nobody’s words', async () => {
+    const { id } = await start()
+    const [event, ...more] = await events()
+    expect(more).toEqual([])
+    expect(event).toMatchObject({
+      type: 'org.support_access.started',
+      subject: `support-sessions/${id}`,
+      actorId: staff.userId,
+      data: { support_session_id: id },
+    })
+    expect(JSON.stringify(event)).not.toContain('4711')
+  })
+})
+
+describe('where it counts', () => {
+  test('in the organization that is named, never by default over one’s own, and for nobody else', async () => {
+    await start()
+    expect((await staff.call(whoAmI, {})).organization?.id).toBe(home.id)
+    const own = await system.as({ token: staff.token, organization: home.id })(whoAmI, {})
+    expect([own.role, own.support_session_id]).toEqual(['owner', undefined])
+    expect((await visiting(listOrganizations, {})).organizations.map(({ id }) => id)).toEqual([home.id])
+    const stranger = await makePerson(system)
+    const asStranger = system.as({ token: stranger.token, organization: org.id })
+    expect((await asStranger(whoAmI, {})).organization).toBeNull()
+    await expect(asStranger(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
+  })
+
+  test('somebody without an organization of their own is in none until they name the visited one', async () => {
+    const helper = await makePerson(system)
+    await start({ staff_email: helper.email })
+    expect((await helper.call(whoAmI, {})).organization).toBeNull()
+    const there = system.as({ token: helper.token, organization: org.slug })
+    expect((await there(whoAmI, {})).role).toBe('viewer')
+  })
+
+  test('their API tokens are not the visit', async () => {
+    await start()
+    const { token } = await staff.call(createToken, { name: unique('token') })
+    const named = await system.as({ token, organization: org.id })(whoAmI, {})
+    expect([named.organization, named.support_session_id]).toEqual([null, undefined])
+  })
+
+  test('the visitor finds where they may go; nobody else does', async () => {
+    const { id } = await start()
+    expect(await mine()).toMatchObject([
+      { id, organization: { id: org.id, name: org.name }, level: 'viewer' },
+    ])
+    expect((await org.owner.call(listMyVisits, {})).visits).toEqual([])
+  })
+
+  test('a visitor who becomes a member is one, and no visitor any more', async () => {
+    await start()
+    await makeMember(system, org, 'developer', staff)
+    const { role, support_session_id } = await visiting(whoAmI, {})
+    expect([role, support_session_id]).toEqual(['developer', undefined])
+  })
+})
+
+describe('how it ends, on the very next call', () => {
+  const isOver = async () => {
+    expect(await visiting(whoAmI, {})).toMatchObject({ organization: null, role: null })
+    await expect(visiting(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
+    await expect(visiting(listMembers, { org_id: org.id })).rejects.toMatchObject(refused('NOT_FOUND'))
+    expect(await mine()).toEqual([])
+  }
+
+  test('by itself', async () => {
+    await start({ minutes: 1 })
+    system.clock.advance(59)
+    expect((await visiting(whoAmI, {})).role).toBe('viewer')
+    system.clock.advance(2)
+    await isOver()
+    expect((await org.owner.call(listSupportSessions, {})).support_sessions).toMatchObject([
+      { live: false, ended_at: null },
+    ])
+  })
+
+  test('by the visitor', async () => {
+    const { id } = await start()
+    await visiting(endSupportSession, { support_session_id: id })
+    await isOver()
+  })
+
+  test('by an owner, once and for all', async () => {
+    const { id } = await start()
+    await org.owner.call(endSupportSession, { support_session_id: id })
+    await isOver()
+    await org.owner.call(endSupportSession, { support_session_id: id })
+    const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'support.ended' })
+    expect(audit).toHaveLength(1)
+  })
+
+  test('by switching support access off; switching it on again brings no visit back', async () => {
+    await raise()
+    await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false })
+    await isOver()
+    await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: true })
+    await isOver()
+  })
+
+  test('by nobody else: not by admins, not by another visitor, not from next door', async () => {
+    const { id } = await start()
+    const admin = await makeMember(system, org, 'admin')
+    await expect(admin.call(endSupportSession, { support_session_id: id })).rejects.toMatchObject(
+      refused('FORBIDDEN'),
+    )
+    const another = await makePerson(system)
+    await start({ staff_email: another.email })
+    await expect(
+      system.as({ token: another.token, organization: org.id })(endSupportSession, {
+        support_session_id: id,
+      }),
+    ).rejects.toMatchObject(refused('FORBIDDEN'))
+    await expect(home.owner.call(endSupportSession, { support_session_id: id })).rejects.toMatchObject(
+      refused('NOT_FOUND'),
+    )
+    expect((await visiting(whoAmI, {})).role).toBe('viewer')
+  })
+
+  test('a start and a switch-off at the same moment leave no visit behind', async () => {
+    await Promise.allSettled([
+      start(),
+      org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false }),
+    ])
+    await isOver()
+  })
+})
+
+describe('what it may do', () => {
+  test('reads until it is raised, then acts as an admin, never as an owner', async () => {
+    const { id } = await start()
+    await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
+    await expect(visiting(fileTicket, { alias: 'shop', title: 'x', body: 'x' })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: 'A visit of support staff reads until it is raised to admin',
+    })
+    await expect(visiting(updateOrganization, { org_id: org.id, name: 'Mine' })).rejects.toMatchObject(
+      refused('FORBIDDEN'),
+    )
+    const raised = await visiting(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
+    expect(raised).toMatchObject({ level: 'admin', elevation_reason: 'To repair it', live: true })
+    expect((await visiting(whoAmI, {})).role).toBe('admin')
+    expect((await visiting(renameApp, { alias: 'shop', name: 'Repaired' })).name).toBe('Repaired')
+    await expect(
+      visiting(updateOrganization, { org_id: org.id, admins_may_invite: true }),
+    ).rejects.toMatchObject(refused('FORBIDDEN'))
+    await expect(
+      visiting(updateOrganization, { org_id: org.id, support_access_enabled: true }),
+    ).rejects.toMatchObject(refused('FORBIDDEN'))
+  })
+
+  test('raising it twice is one event and keeps the first reason', async () => {
+    const id = await raise()
+    const again = await visiting(elevateSupportSession, { support_session_id: id, reason: 'Another one' })
+    expect(again.elevation_reason).toBe('To repair it')
+    expect((await events()).map(({ type }) => type)).toEqual([
+      'org.support_access.started',
+      'org.support_access.elevated',
+    ])
+  })
+
+  test('only the visitor raises it', async () => {
+    const { id } = await start()
+    for (const call of [org.owner.call, home.owner.call]) {
+      await expect(
+        call(elevateSupportSession, { support_session_id: id, reason: 'To repair it' }),
+      ).rejects.toMatchObject(refused('NOT_FOUND'))
+    }
+  })
+
+  test('at no level what would outlast it or open more than it', async () => {
+    const isRole = (who: string) => (ROLES as readonly string[]).includes(who)
+    const closed = (OPERATIONS as readonly Operation[]).filter((op) => op.closedToSupport)
+    expect(closed.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(
+        [createToken, showConnection, changeRole, removeMember, inviteMember, chooseOrganization].map(
+          ({ name }) => name,
+        ),
+      ),
+    )
+    expect(closed.every(({ who }) => isRole(who))).toBe(true)
+    await raise()
+    for (const op of closed) {
+      const response = await system.fetch(pathFor(op, org.id), {
+        method: op.http.method.toUpperCase(),
+        headers: { authorization: `Bearer ${staff.token}`, 'x-svc-org': org.id },
+      })
+      const { error } = (await response.json()) as { error: { code: string; message: string } }
+      expect([op.name, error.code, error.message]).toEqual([
+        op.name,
+        'FORBIDDEN',
+        'This is closed to visits of support staff',
+      ])
+    }
+    expect((await org.owner.call(listTokens, { all: 'true' })).tokens).toEqual([])
+  })
+
+  test('no agent can be connected in an organization that one only visits', async () => {
+    await raise()
+    const auth = system.system.auth!
+    const places = await organizationsOf(auth, staff.userId, { clientId: 'any', scopes: [] })
+    expect(places.map(({ id }) => id)).toEqual([home.id])
+  })
+
+  test('a raised visit works on every app, a reading one sees nobody’s tickets, and neither stands on one', async () => {
+    await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
+    const { id } = await org.owner.call(fileTicket, { alias: 'shop', title: 'x', body: 'x' })
+    const { id: support_session_id } = await start()
+    expect((await visiting(listTickets, { alias: 'shop' })).tickets).toEqual([])
+    await expect(visiting(showTicket, { alias: 'shop', ticket_id: id })).rejects.toMatchObject(
+      refused('NOT_FOUND'),
+    )
+    await visiting(elevateSupportSession, { support_session_id, reason: 'To repair it' })
+    expect((await visiting(listTickets, { alias: 'shop' })).tickets).toHaveLength(1)
+    expect((await visiting(createApp, { alias: 'made', name: 'Made' })).my_part).toBe('administrator')
+    expect((await org.owner.call(showApp, { alias: 'made' })).members).toEqual([])
+  })
+
+  /** Rows of somebody who was a member once. */
+  test('an old part in an app gives a visitor nothing', async () => {
+    const { id: appId } = await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
+    const addedAt = system.clock.now()
+    await system.db
+      .insert(appMembers)
+      .values({ orgId: org.id, appId, userId: staff.userId, role: 'maintainer', addedAt })
+    await start()
+    expect((await visiting(showApp, { alias: 'shop' })).my_part).toBeNull()
+    expect((await visiting(listApps, {})).apps[0]?.my_part).toBeNull()
+    expect((await visiting(listApps, { mine: 'true' })).apps).toEqual([])
+  })
+})
+
+describe('what the organization sees', () => {
+  test('every member reads who came, why, how far and until when; next door nothing', async () => {
+    const id = await raise()
+    const viewer = await makeMember(system, org, 'viewer')
+    for (const { call } of [org.owner, viewer]) {
+      expect((await call(listSupportSessions, {})).support_sessions).toMatchObject([
+        {
+          id,
+          staff: { id: staff.userId, email: staff.email },
+          reason,
+          level: 'admin',
+          elevation_reason: 'To repair it',
+        },
+      ])
+    }
+    expect((await home.owner.call(listSupportSessions, {})).support_sessions).toEqual([])
+  })
+
+  test('every audit row of the visit carries it, and none of what the visitor does at home', async () => {
+    const id = await raise()
+    await visiting(createApp, { alias: 'made', name: 'Made' })
+    await visiting(updateOrganization, { org_id: org.id, timezone: 'Europe/Vienna' })
+    await staff.call(createApp, { alias: unique('own'), name: 'Own' })
+    await visiting(endSupportSession, { support_session_id: id })
+    const { audit } = await org.owner.call(listAudit, { org_id: org.id, user_id: staff.userId })
+    expect(audit.map(({ action, support_session_id }) => [action, support_session_id])).toEqual([
+      ['support.ended', id],
+      ['organization.updated', id],
+      ['app.created', id],
+      ['support.elevated', id],
+    ])
+    const { audit: started } = await org.owner.call(listAudit, {
+      org_id: org.id,
+      action: 'support.started',
+    })
+    expect(started).toMatchObject([{ actor: { kind: 'operator' }, support_session_id: id }])
+    const { audit: atHome } = await home.owner.call(listAudit, { org_id: home.id })
+    expect(atHome.filter(({ support_session_id }) => support_session_id !== null)).toEqual([])
+  })
+
+  test('the one answer every other service asks for says it too', async () => {
+    const { id } = await start()
+    const valid = await system.as()(validateToken, { token: staff.token, organization: org.id })
+    expect(valid).toMatchObject({ role: 'viewer', support_session_id: id })
+  })
+})
+
+describe('the settings', () => {
+  test('only owners switch support access, admins set the time zone', async () => {
+    const admin = await makeMember(system, org, 'admin')
+    await expect(
+      admin.call(updateOrganization, { org_id: org.id, support_access_enabled: false }),
+    ).rejects.toMatchObject(refused('FORBIDDEN'))
+    expect(
+      await admin.call(updateOrganization, { org_id: org.id, timezone: 'America/New_York' }),
+    ).toMatchObject({ timezone: 'America/New_York', support_access_enabled: true })
+    expect((await home.owner.call(showOrganization, { org_id: home.id })).timezone).toBe('UTC')
+  })
+
+  test.each(['Nowhere/City', '+02:00', 'UTC; drop', 'Europe/Vienna\n', 'posix/UTC'])(
+    'a time zone %j is refused',
+    async (timezone) => {
+      await expect(org.owner.call(updateOrganization, { org_id: org.id, timezone })).rejects.toMatchObject(
+        refused('INVALID_REQUEST'),
+      )
+      expect((await org.owner.call(showOrganization, { org_id: org.id })).timezone).toBe('UTC')
+    },
+  )
+})
+
+test('every event of the visit is of the organization visited', async () => {
+  await raise()
+  const rows = await system.db
+    .select()
+    .from(outbox)
+    .where(and(eq(outbox.orgId, home.id), eq(outbox.source, 'support-access')))
+  expect(rows).toEqual([])
+})
