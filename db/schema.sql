@@ -24,6 +24,16 @@ CREATE INDEX activity_by_name ON public.activity USING btree (org_id, name, id);
 CREATE INDEX activity_by_type ON public.activity USING btree (org_id, type, id);
 CREATE INDEX activity_by_user ON public.activity USING btree (org_id, user_id, id);
 
+CREATE TABLE alert_states (
+  org_id text NOT NULL,
+  kind text NOT NULL,
+  subject text NOT NULL,
+  state text NOT NULL,
+  since timestamp with time zone NOT NULL,
+  seq integer NOT NULL,
+  CONSTRAINT alert_states_org_id_kind_subject_pk PRIMARY KEY (org_id, kind, subject)
+);
+
 CREATE TABLE api_tokens (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -44,6 +54,40 @@ CREATE TABLE api_tokens (
 CREATE UNIQUE INDEX api_tokens_by_secret ON public.api_tokens USING btree (secret_hash);
 CREATE INDEX api_tokens_by_user ON public.api_tokens USING btree (org_id, user_id);
 
+CREATE TABLE app_members (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  user_id text NOT NULL,
+  role text NOT NULL,
+  added_at timestamp with time zone NOT NULL,
+  CONSTRAINT app_members_org_id_app_id_user_id_pk PRIMARY KEY (org_id, app_id, user_id)
+);
+CREATE INDEX app_members_by_user ON public.app_members USING btree (org_id, user_id);
+
+CREATE TABLE apps (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  alias text NOT NULL,
+  name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  created_by text,
+  CONSTRAINT apps_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE UNIQUE INDEX apps_by_alias ON public.apps USING btree (org_id, alias);
+
+CREATE TABLE attempts (
+  org_id text NOT NULL,
+  send_id text NOT NULL,
+  number integer NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  outcome text,
+  reason text,
+  http_status integer,
+  duration_ms integer,
+  CONSTRAINT attempts_org_id_send_id_number_pk PRIMARY KEY (org_id, send_id, number)
+);
+
 CREATE TABLE audit_log (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -54,10 +98,40 @@ CREATE TABLE audit_log (
   actor_name text NOT NULL,
   subject text,
   request_id text,
+  support_session_id text,
   CONSTRAINT audit_log_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (org_id, action, id);
 CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_id, id);
+
+CREATE TABLE chat_accounts (
+  team_id text NOT NULL,
+  chat_user_id text NOT NULL,
+  user_id text NOT NULL,
+  CONSTRAINT chat_accounts_team_id_chat_user_id_pk PRIMARY KEY (team_id, chat_user_id)
+);
+
+CREATE TABLE chat_attempts (
+  state_hash text NOT NULL,
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  purpose text NOT NULL,
+  nonce text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT chat_attempts_pkey PRIMARY KEY (state_hash)
+);
+CREATE INDEX chat_attempts_by_expiry ON public.chat_attempts USING btree (expires_at);
+
+CREATE TABLE chat_links (
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  team_id text NOT NULL,
+  chat_user_id text NOT NULL,
+  display_name text NOT NULL,
+  inactive_at timestamp with time zone,
+  linked_at timestamp with time zone NOT NULL,
+  CONSTRAINT chat_links_org_id_user_id_pk PRIMARY KEY (org_id, user_id)
+);
 
 CREATE TABLE data_sources (
   org_id text NOT NULL,
@@ -81,6 +155,61 @@ CREATE TABLE data_sources (
 );
 CREATE UNIQUE INDEX data_sources_by_name ON public.data_sources USING btree (org_id, name);
 CREATE UNIQUE INDEX data_sources_by_physical_name ON public.data_sources USING btree (physical_name);
+
+CREATE TABLE default_seeds (
+  org_id text NOT NULL,
+  seed_key text NOT NULL,
+  subscription_id text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT default_seeds_org_id_seed_key_pk PRIMARY KEY (org_id, seed_key)
+);
+
+CREATE TABLE deliveries (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  event_id text NOT NULL,
+  type text NOT NULL,
+  app_id text,
+  subscription_id text,
+  integration_id text,
+  user_id text,
+  channel text,
+  send_id text,
+  state text NOT NULL,
+  reason text,
+  replay_of text,
+  created_at timestamp with time zone NOT NULL,
+  settled_at timestamp with time zone,
+  CONSTRAINT deliveries_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX deliveries_by_replay ON public.deliveries USING btree (org_id, replay_of) WHERE (replay_of IS NOT NULL);
+CREATE INDEX deliveries_by_send ON public.deliveries USING btree (org_id, send_id);
+CREATE INDEX deliveries_by_subscription ON public.deliveries USING btree (org_id, subscription_id, id);
+CREATE INDEX deliveries_by_user ON public.deliveries USING btree (org_id, user_id, id);
+CREATE UNIQUE INDEX deliveries_once_per_follower ON public.deliveries USING btree (org_id, event_id, user_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NULL) AND (user_id IS NOT NULL));
+CREATE UNIQUE INDEX deliveries_once_per_subscription ON public.deliveries USING btree (org_id, event_id, subscription_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NOT NULL));
+
+CREATE TABLE events (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  source text NOT NULL,
+  dedup_key text NOT NULL,
+  type text NOT NULL,
+  subject text NOT NULL,
+  actor_id text,
+  concerns_id text,
+  app_id text,
+  data jsonb NOT NULL,
+  occurred_at timestamp with time zone NOT NULL,
+  seq bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  fanned_out_at timestamp with time zone,
+  CONSTRAINT events_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX events_by_type ON public.events USING btree (org_id, type, occurred_at);
+CREATE INDEX events_of_subject_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE (fanned_out_at IS NULL);
+CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, dedup_key);
+CREATE INDEX events_to_fan_out ON public.events USING btree (seq) WHERE (fanned_out_at IS NULL);
 
 CREATE TABLE former_members (
   org_id text NOT NULL,
@@ -136,6 +265,24 @@ CREATE TABLE installation_facts (
   value jsonb NOT NULL,
   CONSTRAINT installation_facts_pkey PRIMARY KEY (name)
 );
+
+CREATE TABLE integrations (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  kind text NOT NULL,
+  name text NOT NULL,
+  state text NOT NULL,
+  config jsonb NOT NULL,
+  sealed text NOT NULL,
+  digest text NOT NULL,
+  team_id text,
+  failing_since timestamp with time zone,
+  last_success_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  created_by text,
+  CONSTRAINT integrations_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX integrations_by_digest ON public.integrations USING btree (org_id, kind, digest);
 
 CREATE TABLE invitations (
   org_id text NOT NULL,
@@ -237,9 +384,28 @@ CREATE TABLE organizations (
   agents_enabled boolean NOT NULL DEFAULT true,
   admins_may_invite boolean NOT NULL DEFAULT false,
   created_at timestamp with time zone NOT NULL,
+  timezone text NOT NULL DEFAULT 'UTC'::text,
+  support_access_enabled boolean NOT NULL DEFAULT true,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_unique UNIQUE (slug)
 );
+
+CREATE TABLE outbox (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  source text NOT NULL,
+  dedup_key text NOT NULL,
+  type text NOT NULL,
+  subject text NOT NULL,
+  actor_id text,
+  concerns_id text,
+  app_id text,
+  data jsonb NOT NULL,
+  occurred_at timestamp with time zone NOT NULL,
+  seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  CONSTRAINT outbox_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX outbox_in_order ON public.outbox USING btree (seq);
 
 CREATE TABLE passwords (
   user_id text NOT NULL,
@@ -250,6 +416,17 @@ CREATE TABLE passwords (
   CONSTRAINT passwords_pkey PRIMARY KEY (user_id),
   CONSTRAINT passwords_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+
+CREATE TABLE personal_follows (
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  app_id text NOT NULL,
+  categories text[] NOT NULL,
+  frequency text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT personal_follows_org_id_user_id_app_id_pk PRIMARY KEY (org_id, user_id, app_id)
+);
+CREATE INDEX personal_follows_by_app ON public.personal_follows USING btree (org_id, app_id);
 
 CREATE TABLE platform_access_grants (
   id text NOT NULL,
@@ -302,6 +479,40 @@ CREATE TABLE question_counts (
   CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
 );
 
+CREATE TABLE send_targets (
+  org_id text NOT NULL,
+  target text NOT NULL,
+  next_allowed_at timestamp with time zone NOT NULL,
+  CONSTRAINT send_targets_org_id_target_pk PRIMARY KEY (org_id, target)
+);
+
+CREATE TABLE sends (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  channel text NOT NULL,
+  subscription_id text,
+  integration_id text,
+  user_id text,
+  target text NOT NULL,
+  ordering_key text,
+  seq bigint NOT NULL DEFAULT 0,
+  digest_key text,
+  window_end timestamp with time zone,
+  state text NOT NULL,
+  attempts integer NOT NULL DEFAULT 0,
+  next_at timestamp with time zone NOT NULL,
+  slot_at timestamp with time zone,
+  lease_until timestamp with time zone,
+  worker text,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT sends_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX sends_due ON public.sends USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX sends_due_by_organization ON public.sends USING btree (org_id, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX sends_in_order ON public.sends USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
+CREATE INDEX sends_leased ON public.sends USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
+CREATE UNIQUE INDEX sends_one_digest_per_window ON public.sends USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
+
 CREATE TABLE sessions (
   id text NOT NULL,
   user_id text NOT NULL,
@@ -344,6 +555,47 @@ CREATE TABLE sign_in_codes (
 );
 CREATE INDEX sign_in_codes_by_expiry ON public.sign_in_codes USING btree (expires_at);
 
+CREATE TABLE subscriptions (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  user_id text,
+  integration_id text,
+  pattern text NOT NULL,
+  timing text NOT NULL,
+  own_only boolean NOT NULL DEFAULT false,
+  enabled boolean NOT NULL,
+  disabled_reason text,
+  seed_key text,
+  created_at timestamp with time zone NOT NULL,
+  created_by text,
+  CONSTRAINT subscriptions_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX subscriptions_by_integration ON public.subscriptions USING btree (org_id, integration_id);
+CREATE INDEX subscriptions_by_pattern ON public.subscriptions USING btree (org_id, pattern) WHERE enabled;
+CREATE INDEX subscriptions_by_user ON public.subscriptions USING btree (org_id, user_id);
+
+CREATE TABLE support_sessions (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  staff_id text NOT NULL,
+  reason text NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  elevated_at timestamp with time zone,
+  elevation_reason text,
+  ended_at timestamp with time zone,
+  ended_by text,
+  CONSTRAINT support_sessions_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX support_sessions_by_staff ON public.support_sessions USING btree (staff_id, expires_at);
+
+CREATE TABLE suppressions (
+  email_digest text NOT NULL,
+  reason text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT suppressions_pkey PRIMARY KEY (email_digest)
+);
+
 CREATE TABLE svc_migrations (
   name text NOT NULL,
   sha256 text NOT NULL,
@@ -357,6 +609,34 @@ CREATE TABLE throttles (
   CONSTRAINT throttles_pkey PRIMARY KEY (key)
 );
 CREATE INDEX throttles_by_end ON public.throttles USING btree (full_until);
+
+CREATE TABLE ticket_replies (
+  org_id text NOT NULL,
+  ticket_id text NOT NULL,
+  id text NOT NULL,
+  is_internal boolean NOT NULL,
+  body text NOT NULL,
+  author_id text NOT NULL,
+  author_name text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT ticket_replies_org_id_ticket_id_id_pk PRIMARY KEY (org_id, ticket_id, id)
+);
+
+CREATE TABLE tickets (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  title text NOT NULL,
+  body text NOT NULL,
+  status text NOT NULL,
+  reporter_id text NOT NULL,
+  reporter_name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT tickets_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX tickets_by_app ON public.tickets USING btree (org_id, app_id, id);
+CREATE INDEX tickets_by_reporter ON public.tickets USING btree (org_id, reporter_id, id);
 
 CREATE TABLE users (
   id text NOT NULL,

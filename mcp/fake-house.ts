@@ -15,6 +15,7 @@ import { acknowledge, listInbox } from '../src/contracts/inbox.ts'
 import type { Operation } from '../src/contracts/operation.ts'
 import type { Role } from '../src/contracts/roles.ts'
 import { DEFAULT_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
+import { listFollows, setFollow } from '../src/contracts/subscriptions.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
 import { readPublishedSkills } from '../src/skills/read-published.ts'
 import { ACCESS_TOKEN_TYPE, accessTokens } from '../src/trust/access-token.ts'
@@ -48,6 +49,8 @@ const OPERATIONS: readonly Operation[] = [
   fetchFound,
   listInbox,
   acknowledge,
+  listFollows,
+  setFollow,
   reportCall,
 ]
 
@@ -96,8 +99,24 @@ const pretending = (): Gateway => ({
     notification_id === NOTIFICATION
       ? { id: NOTIFICATION, read: true, read_at: '2026-11-15T12:00:00.000Z' }
       : failing('NOT_FOUND'),
+  [listFollows.name]: () => ({ follows: [FOLLOW], next_daily_at: '2026-11-16T09:00:00.000Z' }),
+  [setFollow.name]: ({ alias, categories, frequency }) =>
+    alias === FOLLOW.app ? { ...FOLLOW, categories, frequency } : failing('NOT_FOUND'),
   [reportCall.name]: () => new Response(null, { status: 204 }),
 })
+const FOLLOW = {
+  app: 'shop',
+  name: 'The shop',
+  categories: ['Tickets'],
+  frequency: 'daily',
+  last: {
+    outcome: 'not_sent',
+    reason: 'no_chat_account',
+    at: '2026-11-15T11:00:00.000Z',
+    next_attempt_at: null,
+  },
+}
+
 export type House = ReturnType<typeof openHouse>
 
 export function openHouse(changes: Partial<McpNeeds> = {}) {

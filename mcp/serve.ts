@@ -11,6 +11,7 @@ import { offerAskData } from './ask-data.ts'
 import { callTool, report } from './call-tool.ts'
 import { missingScopes } from './choose-tools.ts'
 import { INSTRUCTIONS } from './instructions.ts'
+import { offerMorningBrief } from './morning-brief.ts'
 import { rpcError } from './refuse.ts'
 import { RESOURCE_NAMES } from './resource.ts'
 import type { Serving } from './serving.ts'
@@ -51,10 +52,17 @@ async function dispatch(
 /** A minute: a role that changed is known to the call itself at once, and to the list soon. */
 const CACHED = { ttlMs: 60_000, cacheScope: 'private' } as const
 
+const PROMPTS = [
+  { needs: 'search', offer: offerAskData },
+  { needs: 'notifications_list', offer: offerMorningBrief },
+]
+
 function serverFor(serving: Serving): McpServer {
   const { resource, version, choice, skills } = serving
   const hasSkills = resource === 'platform'
-  const hasPrompt = choice.listed.some(({ name }) => name === 'search')
+  const has = (tool: string) => choice.listed.some(({ name }) => name === tool)
+  // A prompt is offered with the tool that it leads to.
+  const prompts = PROMPTS.filter(({ needs }) => has(needs))
   const server = new McpServer(
     { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
     {
@@ -63,7 +71,7 @@ function serverFor(serving: Serving): McpServer {
       // outlive a revoked grant and delay every stop.
       capabilities: {
         tools: { listChanged: false },
-        ...(hasPrompt && { prompts: { listChanged: false } }),
+        ...(prompts.length > 0 && { prompts: { listChanged: false } }),
         ...(hasSkills && { resources: { listChanged: false } }),
       },
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
@@ -80,7 +88,7 @@ function serverFor(serving: Serving): McpServer {
       signal: mcpReq.signal,
     }),
   )
-  if (hasPrompt) offerAskData(server)
+  for (const { offer } of prompts) offer(server)
   if (hasSkills) offerSkills(server, skills)
   return server
 }

@@ -36,7 +36,7 @@ describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
     expect(got.result?.['skill']).toMatchObject({ frontmatter: { name: 'svc' } })
     for (const { path, sha256 } of skills[0]!.files) {
       const { result } = await ask(era, 'resources/read', { uri: `skill://svc/${path}` })
-      const [{ text, mimeType }] = result?.['contents'] as [{ text: string; mimeType: string }]
+      const [{ text, mimeType }] = result!['contents'] as [{ text: string; mimeType: string }]
       expect(createHash('sha256').update(text).digest('hex')).toBe(sha256)
       expect(mimeType).toBe('text/markdown')
     }
@@ -61,7 +61,7 @@ describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
 
 test('the entries stand among the resources, the references do not', async () => {
   const { result } = await ask('of 2026', 'resources/list')
-  expect((result?.['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual(
+  expect((result!['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual(
     skills.map(({ id }) => `skill://${id}/SKILL.md`),
   )
 })

@@ -10,6 +10,7 @@ import { ServiceError } from '../src/contracts/errors.ts'
 import { acknowledge, listInbox } from '../src/contracts/inbox.ts'
 import { ANSWER_MAX_BYTES } from '../src/contracts/limits.ts'
 import { RESOURCES } from '../src/contracts/scopes.ts'
+import { listFollows } from '../src/contracts/subscriptions.ts'
 import {
   agentToken,
   APP,
@@ -29,7 +30,7 @@ const ERAS: Era[] = ['of 2025', 'of 2026']
 const METADATA = `${MCP}/.well-known/oauth-protected-resource`
 
 async function asked(house: House, name: string, input: object, query = '') {
-  const resource = name.startsWith('notifications') ? 'notifications' : 'platform'
+  const resource = name.startsWith('notification') ? 'notifications' : 'platform'
   const token = await agentToken(house, resource)
   const response = await callTool(house, `/${resource}${query}`, name, input, { token })
   return { response, ...(await toolText(response.clone())), ...(await replyOf(response)) }
@@ -364,6 +365,39 @@ describe('notifications', () => {
   })
 })
 
+describe('what one follows', () => {
+  test('is listed with the last outcome and its reason in words', async () => {
+    const house = openHouse()
+    let heard: unknown
+    const does = house.does[listFollows.name]!
+    house.does[listFollows.name] = (input) => does((heard = input) && input)
+    const { text, result } = await asked(house, 'notification_subscriptions', {})
+    expect(heard).toEqual({ following: true, limit: 50 })
+    expect(json(text)).toMatchObject({
+      follows: [{ app: 'shop', last: { outcome: 'not_sent', why: 'No chat account is linked' } }],
+      next_daily_at: '2026-11-16T09:00:00.000Z',
+    })
+    expect(result).toMatchObject({ _meta: { 'svc/untrusted': true } })
+    await asked(house, 'notification_subscriptions', { all: true })
+    expect(heard).toMatchObject({ following: false })
+  })
+
+  test('is replaced; an unknown app and no alias at all are equally unknown', async () => {
+    const house = openHouse()
+    const chosen = { app: 'shop', categories: ['Checks'] }
+    expect(json((await asked(house, 'notification_follow', chosen)).text)).toMatchObject({
+      categories: ['Checks'],
+      frequency: 'immediately',
+    })
+    const unknown = await asked(house, 'notification_follow', { ...chosen, app: 'other' })
+    const malformed = await asked(house, 'notification_follow', { ...chosen, app: '../../me' })
+    expect(unknown.text).toBe('NOT_FOUND: No such app. Call notification_subscriptions with all.')
+    expect(malformed.result).toEqual(unknown.result)
+    const bad = await asked(house, 'notification_follow', { ...chosen, categories: ['Gossip'] })
+    expect([bad.isError, bad.text]).toEqual([true, expect.stringContaining('INVALID_REQUEST: ')])
+  })
+})
+
 describe('a scope that the grant lacks', () => {
   test.each(ERAS)('is asked for at the level of HTTP from a client %s', async (era) => {
     const house = openHouse()
@@ -565,7 +599,7 @@ describe('on the way to the gateway', () => {
   })
 })
 
-describe('the prompt ask_data', () => {
+describe('prompts', () => {
   const get = async (input: Record<string, string>) => {
     const house = openHouse()
     const token = await agentToken(house, 'platform')
@@ -583,10 +617,19 @@ describe('the prompt ask_data', () => {
     expect(await get({ question: 'Why?', source: 'db_orders' })).toContain('db_orders with datasource_query')
   })
 
+  test('morning_brief leads to what is unread and clears nothing by itself', async () => {
+    const house = openHouse()
+    const token = await agentToken(house, 'notifications')
+    const sent = { token, params: { name: 'morning_brief' } }
+    const { result } = await replyOf(await send(house, '/notifications', 'of 2026', 'prompts/get', sent))
+    expect(JSON.stringify(result?.['messages'])).toMatch(/notifications_list.*Mark nothing read/)
+  })
+
   test.each([
     ['/platform', ['ask_data']],
     ['/platform?tools=whoami', undefined],
-    ['/notifications', undefined],
+    ['/notifications', ['morning_brief']],
+    ['/notifications?tools=notification_follow', undefined],
   ])('%s offers %j', async (path, names) => {
     const house = openHouse()
     const token = await agentToken(house, path.startsWith('/platform') ? 'platform' : 'notifications')

@@ -3,6 +3,8 @@ import type { Tool } from './tool.ts'
 import { datasourceList } from './tools/datasource-list.ts'
 import { datasourceQuery } from './tools/datasource-query.ts'
 import { fetchOne } from './tools/fetch.ts'
+import { notificationFollow } from './tools/notification-follow.ts'
+import { notificationSubscriptions } from './tools/notification-subscriptions.ts'
 import { notificationsAck } from './tools/notifications-ack.ts'
 import { notificationsList } from './tools/notifications-list.ts'
 import { search } from './tools/search.ts'
@@ -21,5 +23,6 @@ export const TOOLS: readonly Tool[] = [
   // /notifications
   notificationsList,
   notificationsAck,
-  // Here, with the notification system: notification_subscriptions, notification_follow.
+  notificationSubscriptions,
+  notificationFollow,
 ]

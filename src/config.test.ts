@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { ConfigProblems, readConfig, SECRET_KEYS, type SETTINGS } from './config.ts'
 
@@ -14,6 +15,10 @@ function problemsOf(env: Env): readonly string[] {
 }
 
 const hex = (digit: string): string => digit.repeat(64)
+
+const pem = { type: 'pkcs8', format: 'pem' } as const
+const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export(pem).toString()
+const EC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(pem).toString()
 
 type Table = Record<keyof typeof SETTINGS, { good: string[]; bad: string[] }>
 
@@ -159,6 +164,16 @@ const VALUES: Table = {
     bad: ['mail.example.com', 'http://mail'],
   },
   MAIL_FROM: ANY_TEXT,
+  DKIM_SELECTOR: { good: ['svc1', 'a.b-c'], bad: ['a b', 'x;', '-a'] },
+  DKIM_PRIVATE_KEY: {
+    good: [RSA_KEY, RSA_KEY.replaceAll('\n', '\\n'), '/run/secrets/dkim.pem'],
+    bad: ['-----BEGIN nonsense', EC_KEY],
+  },
+  DKIM_DOMAIN: { good: ['example.com'], bad: ['example.com;', 'https://example.com'] },
+  CHAT_CLIENT_ID: ANY_TEXT,
+  CHAT_CLIENT_SECRET: ANY_TEXT,
+  CHAT_URL: PUBLIC,
+  NOTIFY_ALLOW_NETS: { good: ['10.0.0.0/8, ::1', '127.0.0.1'], bad: ['10.0.0.0/33', 'hooks.internal'] },
   LOG_LEVEL: { good: ['debug', 'info', 'warn', 'error', 'silent'], bad: ['trace', 'INFO'] },
   LOG_FORMAT: { good: ['json', 'text'], bad: ['pretty'] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
@@ -180,6 +195,10 @@ const COMPANIONS: Partial<Record<keyof typeof SETTINGS, Env>> = {
   OIDC_CLIENT_SECRET: { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'x' },
   SMTP_URL: { MAIL_FROM: 'svc@example.com' },
   MAIL_FROM: { SMTP_URL: 'smtp://mail' },
+  DKIM_SELECTOR: { DKIM_PRIVATE_KEY: '/run/secrets/dkim.pem' },
+  DKIM_PRIVATE_KEY: { DKIM_SELECTOR: 'svc1' },
+  CHAT_CLIENT_ID: { CHAT_CLIENT_SECRET: 'x' },
+  CHAT_CLIENT_SECRET: { CHAT_CLIENT_ID: 'x' },
 }
 
 test.each(Object.entries(VALUES))(
@@ -292,6 +311,9 @@ const TOGETHER: [string, Env][] = [
   ['OIDC_ISSUER: needed together with OIDC_CLIENT_ID', { OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'x' }],
   ['MAIL_FROM: needed together with SMTP_URL', { SMTP_URL: 'smtp://mail' }],
   ['SMTP_URL: needed together with MAIL_FROM', { MAIL_FROM: 'svc@example.com' }],
+  ['DKIM_PRIVATE_KEY: needed together with DKIM_SELECTOR', { DKIM_SELECTOR: 'svc1' }],
+  ['DKIM_SELECTOR: needed together with DKIM_PRIVATE_KEY', { DKIM_PRIVATE_KEY: 'key.pem' }],
+  ['CHAT_CLIENT_SECRET: needed together with CHAT_CLIENT_ID', { CHAT_CLIENT_ID: 'x' }],
 ]
 test.each(TOGETHER)('%s', (problem, env) => {
   expect(problemsOf(env)).toEqual([problem])

@@ -1,4 +1,5 @@
 /** Every setting of the program: read once from the environment, checked as a whole, every problem reported at once. */
+import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { readAttachRules } from './contracts/attach-rules.ts'
@@ -175,7 +176,7 @@ export const SETTINGS = {
   },
   SITE_URL: {
     schema: address.optional(),
-    says: 'Public address of what anybody may read: the skills for agents.',
+    says: 'Public address of what anybody may open: the skills for agents, and the way out of mails.',
     default: 'APP_URL',
   },
   SVC_BUILD_COMMIT: {
@@ -208,7 +209,7 @@ export const SETTINGS = {
   },
   GATEWAY_URL: {
     schema: address.optional(),
-    says: 'Where the console reaches the gateway; may be an internal address.',
+    says: 'Where the console and the site reach the gateway; may be an internal address.',
     default: 'API_URL',
   },
   DEPLOY_URL: {
@@ -343,6 +344,43 @@ export const SETTINGS = {
     default: 'no mail: links are shown instead',
   },
   MAIL_FROM: { schema: text.optional(), says: 'Sender of all mail; needed with SMTP_URL.' },
+  DKIM_SELECTOR: {
+    schema: text.regex(/^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i, 'must be a selector such as svc1').optional(),
+    says: 'Selector under which the public key of our mails stands in the DNS (`<selector>._domainkey.<domain>`).',
+    default: 'mails are not signed here: the mail server does it',
+  },
+  DKIM_PRIVATE_KEY: {
+    schema: text
+      .transform((given) => given.replaceAll('\\n', '\n'))
+      .refine((given) => !given.startsWith('-----') || isRsaKey(given), {
+        error: 'must be an RSA private key in PEM, or the path of a file with one',
+      })
+      .optional(),
+    says: 'RSA key that signs notifications by mail (DKIM): PEM, or the path of a file with it.',
+  },
+  DKIM_DOMAIN: {
+    schema: text
+      .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i, 'must be a domain such as example.com')
+      .optional(),
+    says: 'Domain that signs mails.',
+    default: 'that of MAIL_FROM',
+  },
+  CHAT_CLIENT_ID: {
+    schema: text.optional(),
+    says: 'The operator’s app at the chat service (Slack): client id. With it organizations can install the app and people link their accounts.',
+    default: 'chat by pasted incoming webhooks only',
+  },
+  CHAT_CLIENT_SECRET: { schema: text.optional(), says: 'The app at the chat service: client secret.' },
+  CHAT_URL: {
+    schema: address.default(new URL('https://slack.com')),
+    says: 'Address of the chat service, for services that speak like Slack.',
+    default: 'https://slack.com',
+  },
+  NOTIFY_ALLOW_NETS: {
+    schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
+    says: 'Private networks to which notifications may be sent, by http as well, as addresses or CIDR ranges. Whoever may connect a webhook can then make the server post there.',
+    default: 'none: public https addresses only',
+  },
   LOG_LEVEL: {
     schema: z.enum(LOG_LEVELS).default('info'),
     says: `Least important line to log: ${LOG_LEVELS.join(', ')}.`,
@@ -456,6 +494,8 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
     'SITE_URL',
     'REDIRECT_BASE_URL',
     'AUTH_LOGIN_URL',
+    // Client secrets and tokens travel there.
+    'CHAT_URL',
   ] as const) {
     const url = addresses[key]
     if (url && !isSafelyPublic(url)) problems.push(`${key}: a public address must be https`)
@@ -474,6 +514,7 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
     'AUTH_SERVICE_URL',
     'GATEWAY_URL',
     'DEPLOY_URL',
+    'CHAT_URL',
   ] as const) {
     const url = addresses[key]
     if (url && (url.pathname !== '/' || url.search || url.hash || url.username || url.password)) {
@@ -492,6 +533,8 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
   together(['MICROSOFT_CLIENT_ID', 'MICROSOFT_CLIENT_SECRET'])
   together(['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'])
   together(['SMTP_URL', 'MAIL_FROM'])
+  together(['DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'])
+  together(['CHAT_CLIENT_ID', 'CHAT_CLIENT_SECRET'])
   if (config.SVC_SERVICES.length === 0) problems.push('SVC_SERVICES: names no service')
   if (config.AUTH_MODE === 'hosted') {
     if (given['AUTH_SERVICE_URL'] === undefined)
@@ -520,6 +563,15 @@ function problemsBetween(config: Config, given: Record<string, unknown>): string
 
 export const SECRET_KEYS = ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET', 'DATA_KEY'] as const
 export type SecretKey = (typeof SECRET_KEYS)[number]
+
+/** RFC 6376 knows no other kind that every receiver can check. */
+export function isRsaKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
+}
 
 const isSafelyPublic = (url: URL): boolean => url.protocol === 'https:' || isLoopback(url.hostname)
 

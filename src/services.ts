@@ -130,7 +130,7 @@ export const SERVICES: Record<ServiceName, Entry> = {
   site: {
     at: (config) => [config.SITE_URL],
     // On the host of the console, the console is asked for `/` first.
-    owns: /^\/($|\.well-known\/agent-skills(\/|$))/,
+    owns: /^\/($|\.well-known\/agent-skills(\/|$)|unsubscribe\/)/,
     usesDatabase: false,
     async load() {
       const [{ createSite }, { createServiceApp }] = await Promise.all([

@@ -9,11 +9,12 @@ import { guardedFetch } from './adapters/outbound/guarded-fetch.ts'
 import { smtpMail } from './adapters/mail/smtp.ts'
 import { argon2Passwords } from './adapters/passwords/argon2.ts'
 import { createSignInProviders } from './adapters/sign-in/providers.ts'
+import { createWaysOut } from './channels.ts'
 import { overNetwork, type Service } from './client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from './contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from './cores/needs.ts'
-import type { ChatApp, ConnectionChecks } from './cores/notifications/index.ts'
+import type { Channels, ChatApp, ConnectionChecks } from './cores/notifications/index.ts'
 import { keepFacts, type EmbeddingModels } from './cores/search/index.ts'
 import type { Readiness } from './http/health.ts'
 import { closingToStrangers, createManaged, type Managed } from './managed.ts'
@@ -62,6 +63,7 @@ export type Overrides = {
   /** What connecting a channel asks of the outside. */
   readonly checks?: ConnectionChecks
   readonly chatApp?: ChatApp | null
+  readonly channels?: Channels
   /** A service somewhere else, reached by function instead of address. */
   readonly network?: (base: URL) => Service
 }
@@ -133,6 +135,9 @@ async function build(
       : undefined
   if (managed) closers.push(() => managed.close())
 
+  const waysOut = here.has('api-gateway') || here.has('worker') ? await createWaysOut(config) : undefined
+  if (waysOut) closers.push(() => waysOut.close())
+
   const network = overrides.network ?? overNetwork
   const running = new Map<ServiceName, Running>()
   /** A service in this process by function, any other by address; looked up at the call, so the order does not matter. */
@@ -161,8 +166,8 @@ async function build(
         here.has('deploy-api') || config.DEPLOY_URL
           ? reach('deploy-api', config.DEPLOY_URL ?? config.API_URL)
           : nowhere,
-      checks: overrides.checks ?? { isAllowed: async () => false, forumKey: async () => 'not_reached' },
-      chatApp: overrides.chatApp ?? null,
+      checks: overrides.checks ?? waysOut!.checks,
+      chatApp: overrides.chatApp === undefined ? waysOut!.chatApp : overrides.chatApp,
       mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
       apiUrl: config.API_URL,
       version: VERSION,
@@ -217,6 +222,7 @@ async function build(
     }),
     site: () => ({
       ...observation,
+      gateway: reach('api-gateway', config.GATEWAY_URL ?? config.API_URL),
       skills: readPublishedSkills(),
       commit: config.SVC_BUILD_COMMIT ?? buildCommit(),
       consoleUrl: new URL('/console', config.APP_URL),
@@ -241,6 +247,7 @@ async function build(
       ...storage(),
       log,
       metrics,
+      channels: overrides.channels ?? waysOut!.channels,
       activityDays: config.ACTIVITY_DAYS,
       closeToStrangers: closingToStrangers(config, connection!.db, log),
     }),

@@ -39,10 +39,12 @@ const ABOUT_DOORS = [
   'sign-in-answers',
   'sign-in-socket',
 ].map((walk) => `test/walks/${walk}.test.ts`)
+/** The client sees a server through HTTP only; what engine is behind it is all the same. */
+const ABOUT_THE_CLIENT = 'test/cli/*.test.ts'
 const once = { pglite: ABOUT_DOORS, postgres: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS }
 const onEngine = (engine: 'pglite' | 'postgres') =>
   project(engine, {
-    include: ['test/walks/**/*.test.ts', NEEDS_DATABASE],
+    include: ['test/walks/**/*.test.ts', NEEDS_DATABASE, ...(engine === 'pglite' ? [ABOUT_THE_CLIENT] : [])],
     exclude: once[engine],
     globalSetup: [GLOBAL_SETUP],
     provide: { engine },

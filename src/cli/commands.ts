@@ -1,5 +1,7 @@
 /** The command tree of `svc` as a table. */
 import { HITS_DEFAULT, HITS_MAX, PAGE_DEFAULT, PAGE_MAX } from '../contracts/limits.ts'
+import type { Channel, DeliveryState } from '../contracts/deliveries.ts'
+import type { Category, Timing } from '../contracts/events.ts'
 import type { Command, Option } from './command.ts'
 
 /** First words that have commands below them. */
@@ -9,6 +11,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   db: 'Managed databases behind the data sources',
   skills: 'Skills for coding agents that come with this client',
   agents: 'Assistants that people connected',
+  apps: 'Apps of the organization',
+  notifications: 'What happened, who is told of it, and how it arrived',
 }
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
@@ -45,6 +49,34 @@ const DESCRIBING: readonly Option[] = [
 const DATABASE = { name: 'name', summary: 'A lower-case letter, then up to 40 of a-z, 0-9 and _' }
 const GRANT = { name: 'grant_id', summary: 'grt_…, as `svc agents list` shows it' }
 const CLIENT = { name: 'client_id', summary: 'As `svc agents clients` shows it' }
+const CONNECTION = { name: 'connection_id', summary: 'int_…, as `svc notifications connections` shows it' }
+const SUBSCRIPTION = {
+  name: 'subscription_id',
+  summary: 'sub_…, as `svc notifications subscriptions` shows it',
+}
+const DELIVERY = { name: 'delivery_id', summary: 'ntf_…, as `svc notifications deliveries` shows it' }
+const PATTERN = { name: 'pattern', summary: 'An event type, or a prefix and a star: deploy.*' }
+const OF_CONNECTION: Option = { long: 'connection', value: 'connection_id', summary: 'Only this connection' }
+const FROM_TO: readonly Option[] = [
+  { long: 'from', value: 'time', summary: 'Not before, such as 2026-11-15T08:00:00Z or 2026-11-15' },
+  { long: 'to', value: 'time', summary: 'Not after' },
+]
+// As the contracts name them, which would bring a library along.
+const CATEGORIES = [
+  'Checks',
+  'Maintenance',
+  'Failed deploys',
+  'Tickets',
+] as const satisfies readonly Category[]
+const TIMINGS = ['immediately', 'hourly', 'daily'] as const satisfies readonly Timing[]
+const CHANNELS = ['email', 'chat', 'direct_message', 'webhook', 'forum'] as const satisfies readonly Channel[]
+const DELIVERY_STATES = [
+  'waiting',
+  'retrying',
+  'sent',
+  'failed',
+  'dropped',
+] as const satisfies readonly DeliveryState[]
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const
 
 export const COMMANDS: readonly Command[] = [
@@ -288,6 +320,192 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./commands/agents.ts')).switchAgentsOn,
   },
   {
+    path: 'apps list',
+    summary: 'List the apps of the organization',
+    options: [SEARCH, { long: 'mine', summary: 'Only those you build or maintain' }, ...PAGING],
+    examples: ['svc apps list', 'svc apps list --mine --json'],
+    load: async () => (await import('./commands/apps.ts')).listApps,
+  },
+  {
+    path: 'apps create',
+    summary: 'Make an app; you become its maintainer (developer and up)',
+    arguments: [{ name: 'alias', summary: 'A lower-case letter, then up to 39 of a-z, 0-9 and -' }],
+    options: [{ long: 'name', value: 'text', summary: 'The name people read (default the alias)' }],
+    examples: ['svc apps create billing --name "Billing"'],
+    load: async () => (await import('./commands/apps.ts')).createApp,
+  },
+  {
+    path: 'notifications list',
+    summary: 'List your own notifications, newest first; the unread ones unless told otherwise',
+    options: [
+      { long: 'state', value: 'state', summary: 'Which of them', choices: ['unread', 'read', 'all'] },
+      { long: 'type', value: 'pattern', summary: 'Only these events, such as deploy.*' },
+      { long: 'since', value: 'time', summary: 'Not before, such as 2026-11-15T08:00:00Z or 2026-11-15' },
+      ...PAGING,
+    ],
+    examples: ['svc notifications list', 'svc notifications list --state all --type deploy.* --json'],
+    load: async () => (await import('./commands/notifications.ts')).listInbox,
+  },
+  {
+    path: 'notifications ack',
+    summary: 'Mark one of your notifications read',
+    arguments: [{ name: 'id', summary: 'ntf_…, as `svc notifications list` shows it' }],
+    listedBy: 'notifications list',
+    examples: ['svc notifications ack ntf_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/notifications.ts')).acknowledge,
+  },
+  {
+    path: 'notifications follows',
+    summary: 'List the apps you may follow, what you follow of each, and how the last message fared',
+    options: [{ long: 'following', summary: 'Only those you follow' }, ...PAGING],
+    examples: ['svc notifications follows', 'svc notifications follows --following --json'],
+    load: async () => (await import('./commands/notifications.ts')).listFollows,
+  },
+  {
+    path: 'notifications follow',
+    summary: 'Replace what you follow of an app that you build, maintain or administer',
+    arguments: [{ name: 'app', summary: 'Its alias, as `svc notifications follows` shows it' }],
+    options: [
+      {
+        long: 'category',
+        value: 'category',
+        summary: 'What you want to hear of',
+        repeatable: true,
+        choices: CATEGORIES,
+      },
+      { long: 'frequency', value: 'frequency', summary: 'When (default immediately)', choices: TIMINGS },
+      { long: 'stop', summary: 'Nothing of it any more' },
+    ],
+    listedBy: 'notifications follows',
+    examples: [
+      'svc notifications follow billing --category Tickets --category "Failed deploys" --frequency daily',
+      'svc notifications follow billing --stop',
+    ],
+    load: async () => (await import('./commands/notifications.ts')).follow,
+  },
+  {
+    path: 'notifications connections',
+    summary: 'List the connections of the organization: chat channels, webhooks, a forum (admin and up)',
+    examples: ['svc notifications connections'],
+    load: async () => (await import('./commands/notifications.ts')).listConnections,
+  },
+  {
+    path: 'notifications connect',
+    summary: 'Connect a signed webhook, or a chat channel by its incoming webhook (admin and up)',
+    arguments: [{ name: 'name', summary: 'What it is called in lists' }],
+    options: [
+      { long: 'url', value: 'url', summary: 'The address, which is a secret; - reads it from stdin' },
+      { long: 'chat', summary: 'It is the incoming webhook of a chat channel' },
+    ],
+    examples: [
+      'svc notifications connect Receiver --url - < address.txt',
+      'svc notifications connect "Team channel" --chat --url - < address.txt',
+    ],
+    load: async () => (await import('./commands/notifications.ts')).connect,
+  },
+  {
+    path: 'notifications disconnect',
+    summary: 'Remove a connection with its subscriptions (admin and up)',
+    arguments: [CONNECTION],
+    options: [YES],
+    listedBy: 'notifications connections',
+    examples: ['svc notifications disconnect int_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+    load: async () => (await import('./commands/notifications.ts')).disconnect,
+  },
+  {
+    path: 'notifications subscriptions',
+    summary: 'List what the connections of the organization are told of (admin and up)',
+    options: [
+      { long: 'pattern', value: 'text', summary: 'Only patterns that contain this' },
+      OF_CONNECTION,
+      ...PAGING,
+    ],
+    examples: ['svc notifications subscriptions', 'svc notifications subscriptions --pattern deploy --json'],
+    load: async () => (await import('./commands/notifications.ts')).listSubscriptions,
+  },
+  {
+    path: 'notifications subscribe',
+    summary: 'Tell a connection of events (admin and up)',
+    arguments: [CONNECTION, PATTERN],
+    options: [{ long: 'timing', value: 'timing', summary: 'When (default immediately)', choices: TIMINGS }],
+    listedBy: 'notifications connections',
+    examples: ['svc notifications subscribe int_0mwhkcyh5nlh1pqqssy5gj19q deploy.failed --timing daily'],
+    load: async () => (await import('./commands/notifications.ts')).subscribe,
+  },
+  {
+    path: 'notifications pause',
+    summary: 'Pause a subscription (admin and up)',
+    arguments: [SUBSCRIPTION],
+    listedBy: 'notifications subscriptions',
+    examples: ['svc notifications pause sub_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/notifications.ts')).pause,
+  },
+  {
+    path: 'notifications resume',
+    summary: 'Let a paused subscription go on (admin and up)',
+    arguments: [SUBSCRIPTION],
+    listedBy: 'notifications subscriptions',
+    examples: ['svc notifications resume sub_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/notifications.ts')).resume,
+  },
+  {
+    path: 'notifications unsubscribe',
+    summary: 'Delete a subscription; a default never comes back (admin and up)',
+    arguments: [SUBSCRIPTION],
+    options: [YES],
+    listedBy: 'notifications subscriptions',
+    examples: ['svc notifications unsubscribe sub_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+    load: async () => (await import('./commands/notifications.ts')).unsubscribe,
+  },
+  {
+    path: 'notifications test',
+    summary: 'Send a test event through one subscription (admin and up)',
+    arguments: [SUBSCRIPTION],
+    listedBy: 'notifications subscriptions',
+    examples: ['svc notifications test sub_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/notifications.ts')).sendTest,
+  },
+  {
+    path: 'notifications preview',
+    summary: 'Show which events a pattern matches, and how many there were in seven days (admin and up)',
+    arguments: [PATTERN],
+    examples: ['svc notifications preview application.check.*'],
+    load: async () => (await import('./commands/notifications.ts')).preview,
+  },
+  {
+    path: 'notifications deliveries',
+    summary: 'Read the delivery ledger, newest first (admin and up)',
+    options: [
+      { long: 'type', value: 'pattern', summary: 'Only these events, such as deploy.*' },
+      { long: 'state', value: 'state', summary: 'Only what stands so', choices: DELIVERY_STATES },
+      { long: 'channel', value: 'channel', summary: 'Only by this channel', choices: CHANNELS },
+      { long: 'app', value: 'alias', summary: 'Only about this app' },
+      { long: 'event', value: 'event_id', summary: 'Only what became of this event (evt_…)' },
+      OF_CONNECTION,
+      ...FROM_TO,
+      ...PAGING,
+    ],
+    examples: ['svc notifications deliveries', 'svc notifications deliveries --state failed --json'],
+    load: async () => (await import('./commands/notifications.ts')).listDeliveries,
+  },
+  {
+    path: 'notifications show',
+    summary: 'Show one delivery: what was sent, and every attempt (admin and up)',
+    arguments: [DELIVERY],
+    listedBy: 'notifications deliveries',
+    examples: ['svc notifications show ntf_0mwhkcyh5nlh1pqqssy5gj19q --json'],
+    load: async () => (await import('./commands/notifications.ts')).showDelivery,
+  },
+  {
+    path: 'notifications replay',
+    summary: 'Send a delivery again, under a new id; it may arrive twice (admin and up)',
+    arguments: [DELIVERY],
+    options: [YES],
+    listedBy: 'notifications deliveries',
+    examples: ['svc notifications replay ntf_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+    load: async () => (await import('./commands/notifications.ts')).replay,
+  },
+  {
     path: 'activity',
     summary: 'List calls, newest first: yours, or as owner or admin everybody’s',
     options: [
@@ -305,8 +523,7 @@ export const COMMANDS: readonly Command[] = [
         summary: 'Only calls that ended so',
         choices: ['answered', 'refused', 'failed'],
       },
-      { long: 'from', value: 'time', summary: 'Not before, such as 2026-11-15T08:00:00Z or 2026-11-15' },
-      { long: 'to', value: 'time', summary: 'Not after' },
+      ...FROM_TO,
       ...PAGING,
     ],
     examples: ['svc activity', 'svc activity --type data_source --source db_handbook --outcome failed'],

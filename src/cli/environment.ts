@@ -1,4 +1,5 @@
 /** What the process was given: its environment, its streams, its folders. The one file of the client that reads them. */
+import { writeSync } from 'node:fs'
 import { homedir } from 'node:os'
 import type { Readable } from 'node:stream'
 
@@ -9,10 +10,10 @@ export type Machine = {
   readonly platform: string
   readonly stdin: Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown }
   readonly stdout: Sink
-  readonly stderr: Sink
+  readonly stderr: Sink & { readonly isTTY?: boolean }
 }
 
-type Sink = { readonly write: (text: string) => unknown; readonly isTTY?: boolean }
+type Sink = { readonly write: (text: string) => unknown }
 
 /** Getters, because every one of them costs time and few calls need all of them. */
 export const thisMachine = (): Machine => ({
@@ -27,13 +28,26 @@ export const thisMachine = (): Machine => ({
   get stdin() {
     return process.stdin
   },
-  get stdout() {
-    return process.stdout
-  },
+  stdout: { write: writeOut },
   get stderr() {
     return process.stderr
   },
 })
+
+/** Not by `process.stdout`, which takes longer to open than help takes to write. */
+function writeOut(text: string): void {
+  let rest = Buffer.from(text)
+  try {
+    while (rest.length > 0) rest = rest.subarray(writeSync(1, rest))
+  } catch (error) {
+    const { code } = error as { code?: string }
+    // `svc … | head` closes the pipe when it has enough; that is no failure of ours.
+    if (code === 'EPIPE') process.exit(0)
+    // Somebody made the terminal or the pipe one that does not wait; the stream knows how to.
+    if (code !== 'EAGAIN') throw error
+    process.stdout.write(rest)
+  }
+}
 
 /** Set by the coding agents that say so of themselves. */
 const AGENT_VARIABLES = [

@@ -18,15 +18,34 @@ export type Answer = {
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024
 
 /** Redirects are answers like any other: followed, one could carry the token to somebody else. */
-export function sendRequest(url: URL, request: Request): Promise<Answer> {
+export async function sendRequest(url: URL, request: Request): Promise<Answer> {
+  if (!/(^|\.)localhost$/.test(url.hostname)) return sendTo(undefined, url, request)
+  // RFC 6761, 6.3: the name never leaves this machine. To ask the resolver costs as much as the rest of the request, and
+  // some answer with only one of the two.
+  return sendTo('127.0.0.1', url, request).catch((error: unknown) => {
+    if (!wasRefused(error)) throw error
+    return sendTo('::1', url, request).catch(() => {
+      throw error
+    })
+  })
+}
+
+const wasRefused = (error: unknown): boolean =>
+  error instanceof Error && (error.cause as { code?: string } | undefined)?.code === 'ECONNREFUSED'
+
+function sendTo(address: string | undefined, url: URL, request: Request): Promise<Answer> {
   const { method, headers, body, timeoutMs } = request
   // Not `import`: on Node 22 and 24 the module's face alone costs more than the request, and `fetch` does on Node 20.
-  const { request: open } =
-    url.protocol === 'https:' ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http')
+  const { request: open } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    // Without an agent the connection ends with the answer, and the process with it.
-    const sent = open(url, { method, headers: { ...headers, ...length }, agent: false })
+    const sent = open(url, {
+      method,
+      headers: { ...headers, ...length, host: url.host },
+      // Without an agent the connection ends with the answer, and the process with it.
+      agent: false,
+      ...(address !== undefined && { hostname: address, servername: url.hostname }),
+    })
     const fail = (error: Error) => {
       clearTimeout(patience)
       sent.destroy()
@@ -61,33 +80,35 @@ const timedOut = (url: URL, ms: number): ServiceError =>
     hint: 'Try again; --timeout <seconds> waits longer.',
   })
 
-const broken = (url: URL, what: string, hint?: string): ServiceError =>
-  new ServiceError('UNEXPECTED', `${url.origin} ${what}`, { hint })
-
 const CHECK = 'Is the server running, and is this its address? Check with: svc doctor'
+
+const broken = (url: URL, what: string, hint = CHECK, cause?: Error): ServiceError =>
+  new ServiceError('UNEXPECTED', `${url.origin} ${what}`, { hint, cause })
 
 function unreachable(url: URL, error: Error & { code?: string }): ServiceError {
   const code = error.code ?? ''
   if (code === 'ETIMEDOUT') {
     return new ServiceError('TIMEOUT', `${url.origin} cannot be reached: the connection timed out`, {
       hint: CHECK,
+      cause: error,
     })
   }
-  if (code === 'ECONNREFUSED') return broken(url, 'cannot be reached: nothing listens there', CHECK)
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    return broken(url, `cannot be reached: the name ${url.hostname} is not known`, CHECK)
-  }
-  if (code === 'ECONNRESET' || code === 'EPIPE') return broken(url, 'broke the connection off', CHECK)
-  if (/WRONG_VERSION_NUMBER|^EPROTO$/.test(code)) {
-    return broken(url, 'does not speak TLS', 'Is it an http:// address?')
-  }
+  const [what, hint] = whatHappened(code, url)
+  return broken(url, what, hint, error)
+}
+
+function whatHappened(code: string, { hostname }: URL): readonly [what: string, hint?: string] {
+  if (code === 'ECONNREFUSED') return ['cannot be reached: nothing listens there']
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return [`cannot be reached: the name ${hostname} is not known`]
+  if (code === 'ECONNRESET' || code === 'EPIPE') return ['broke the connection off']
+  if (/WRONG_VERSION_NUMBER|^EPROTO$/.test(code)) return ['does not speak TLS', 'Is it an http:// address?']
   if (/CERT|SIGNATURE|ISSUER|^ERR_(TLS|SSL)/.test(code)) {
-    return broken(
-      url,
+    return [
       `shows a certificate that is not trusted here (${code})`,
       'For an authority of your own set NODE_EXTRA_CA_CERTS to its certificate.',
-    )
+    ]
   }
-  if (code.startsWith('HPE_')) return broken(url, 'does not answer in HTTP', CHECK)
-  return broken(url, `cannot be reached${code === '' ? '' : ` (${code})`}`, CHECK)
+  if (code.startsWith('HPE_')) return ['does not answer in HTTP']
+  return [`cannot be reached${code === '' ? '' : ` (${code})`}`]
 }

@@ -1,14 +1,20 @@
 /** How each operation is called. Written by `npm run generate` from the contracts; do not edit. */
 import type * as activity from '../contracts/activity.ts'
+import type * as apps from '../contracts/apps.ts'
 import type * as audit from '../contracts/audit.ts'
 import type * as dataSources from '../contracts/data-sources.ts'
 import type * as databases from '../contracts/databases.ts'
+import type * as deliveries from '../contracts/deliveries.ts'
 import type * as grants from '../contracts/grants.ts'
 import type * as inbox from '../contracts/inbox.ts'
+import type * as integrations from '../contracts/integrations.ts'
 import type * as members from '../contracts/members.ts'
 import type * as organizations from '../contracts/organizations.ts'
 import type * as people from '../contracts/people.ts'
 import type * as sessions from '../contracts/sessions.ts'
+import type * as subscriptions from '../contracts/subscriptions.ts'
+import type * as support from '../contracts/support.ts'
+import type * as tickets from '../contracts/tickets.ts'
 import type * as tokens from '../contracts/tokens.ts'
 
 export type Operations = {
@@ -66,6 +72,51 @@ export type Operations = {
   'activity.report': typeof activity.reportCall
   'inbox.list': typeof inbox.listInbox
   'inbox.acknowledge': typeof inbox.acknowledge
+  'apps.create': typeof apps.createApp
+  'apps.list': typeof apps.listApps
+  'apps.show': typeof apps.showApp
+  'apps.rename': typeof apps.renameApp
+  'apps.setMember': typeof apps.setAppMember
+  'apps.removeMember': typeof apps.removeAppMember
+  'tickets.file': typeof tickets.fileTicket
+  'tickets.list': typeof tickets.listTickets
+  'tickets.show': typeof tickets.showTicket
+  'tickets.reply': typeof tickets.replyToTicket
+  'tickets.move': typeof tickets.moveTicket
+  'support.elevate': typeof support.elevateSupportSession
+  'support.list': typeof support.listSupportSessions
+  'support.end': typeof support.endSupportSession
+  'support.listMine': typeof support.listMyVisits
+  'integrations.list': typeof integrations.listIntegrations
+  'integrations.connectWebhook': typeof integrations.connectWebhook
+  'integrations.connectChat': typeof integrations.connectChatWebhook
+  'integrations.beginChatInstall': typeof integrations.beginChatInstall
+  'integrations.completeChatInstall': typeof integrations.completeChatInstall
+  'integrations.connectForum': typeof integrations.connectForum
+  'integrations.configureForum': typeof integrations.configureForum
+  'integrations.update': typeof integrations.updateIntegration
+  'integrations.remove': typeof integrations.removeIntegration
+  'chatLink.show': typeof integrations.showChatLink
+  'chatLink.begin': typeof integrations.beginChatLink
+  'chatLink.complete': typeof integrations.completeChatLink
+  'chatLink.remove': typeof integrations.removeChatLink
+  'subscriptions.list': typeof subscriptions.listSubscriptions
+  'subscriptions.create': typeof subscriptions.createSubscription
+  'subscriptions.update': typeof subscriptions.updateSubscription
+  'subscriptions.delete': typeof subscriptions.deleteSubscription
+  'subscriptions.test': typeof subscriptions.testSubscription
+  'subscriptions.preview': typeof subscriptions.previewPattern
+  'subscriptions.listMine': typeof subscriptions.listMySubscriptions
+  'subscriptions.switchMine': typeof subscriptions.switchMySubscription
+  'unsubscribe.show': typeof subscriptions.showUnsubscribe
+  'unsubscribe.confirm': typeof subscriptions.unsubscribe
+  'follows.list': typeof subscriptions.listFollows
+  'follows.set': typeof subscriptions.setFollow
+  'deliveries.list': typeof deliveries.listDeliveries
+  'deliveries.summarize': typeof deliveries.summarizeDeliveries
+  'deliveries.show': typeof deliveries.showDelivery
+  'deliveries.replay': typeof deliveries.replayDelivery
+  'deliveries.replayFailed': typeof deliveries.replayFailed
 }
 
 export const REQUESTS = {
@@ -123,4 +174,49 @@ export const REQUESTS = {
   'activity.report': ['POST', '/api/wf/activity'],
   'inbox.list': ['GET', '/api/notifications/inbox'],
   'inbox.acknowledge': ['POST', '/api/notifications/inbox/{notification_id}/ack'],
+  'apps.create': ['POST', '/api/deploy/apps'],
+  'apps.list': ['GET', '/api/deploy/apps'],
+  'apps.show': ['GET', '/api/deploy/apps/{alias}'],
+  'apps.rename': ['PATCH', '/api/deploy/apps/{alias}'],
+  'apps.setMember': ['PUT', '/api/deploy/apps/{alias}/members/{user_id}'],
+  'apps.removeMember': ['DELETE', '/api/deploy/apps/{alias}/members/{user_id}'],
+  'tickets.file': ['POST', '/api/deploy/apps/{alias}/tickets'],
+  'tickets.list': ['GET', '/api/deploy/apps/{alias}/tickets'],
+  'tickets.show': ['GET', '/api/deploy/apps/{alias}/tickets/{ticket_id}'],
+  'tickets.reply': ['POST', '/api/deploy/apps/{alias}/tickets/{ticket_id}/replies'],
+  'tickets.move': ['PUT', '/api/deploy/apps/{alias}/tickets/{ticket_id}/status'],
+  'support.elevate': ['POST', '/api/v1/support-sessions/{support_session_id}/elevate'],
+  'support.list': ['GET', '/api/v1/support-sessions'],
+  'support.end': ['DELETE', '/api/v1/support-sessions/{support_session_id}'],
+  'support.listMine': ['GET', '/api/v1/support-sessions/mine'],
+  'integrations.list': ['GET', '/api/integrations'],
+  'integrations.connectWebhook': ['POST', '/api/integrations/webhook'],
+  'integrations.connectChat': ['POST', '/api/integrations/chat'],
+  'integrations.beginChatInstall': ['POST', '/api/integrations/chat/install'],
+  'integrations.completeChatInstall': ['POST', '/api/integrations/chat/complete'],
+  'integrations.connectForum': ['POST', '/api/integrations/forum/connect'],
+  'integrations.configureForum': ['PUT', '/api/integrations/forum'],
+  'integrations.update': ['PATCH', '/api/integrations/connections/{integration_id}'],
+  'integrations.remove': ['DELETE', '/api/integrations/connections/{integration_id}'],
+  'chatLink.show': ['GET', '/api/notifications/chat-link'],
+  'chatLink.begin': ['POST', '/api/notifications/chat-link'],
+  'chatLink.complete': ['POST', '/api/notifications/chat-link/complete'],
+  'chatLink.remove': ['DELETE', '/api/notifications/chat-link'],
+  'subscriptions.list': ['GET', '/api/notifications/subscriptions'],
+  'subscriptions.create': ['POST', '/api/notifications/subscriptions'],
+  'subscriptions.update': ['PATCH', '/api/notifications/subscriptions/{subscription_id}'],
+  'subscriptions.delete': ['DELETE', '/api/notifications/subscriptions/{subscription_id}'],
+  'subscriptions.test': ['POST', '/api/notifications/subscriptions/{subscription_id}/test'],
+  'subscriptions.preview': ['GET', '/api/notifications/preview'],
+  'subscriptions.listMine': ['GET', '/api/notifications/my-subscriptions'],
+  'subscriptions.switchMine': ['PUT', '/api/notifications/my-subscriptions/{subscription_id}'],
+  'unsubscribe.show': ['GET', '/api/notifications/unsubscribe'],
+  'unsubscribe.confirm': ['POST', '/api/notifications/unsubscribe'],
+  'follows.list': ['GET', '/api/notifications/follows'],
+  'follows.set': ['PUT', '/api/notifications/follows/{alias}'],
+  'deliveries.list': ['GET', '/api/notifications/deliveries'],
+  'deliveries.summarize': ['GET', '/api/notifications/deliveries/summary'],
+  'deliveries.show': ['GET', '/api/notifications/deliveries/{delivery_id}'],
+  'deliveries.replay': ['POST', '/api/notifications/deliveries/{delivery_id}/replay'],
+  'deliveries.replayFailed': ['POST', '/api/notifications/deliveries/replay'],
 } as const satisfies Record<keyof Operations, readonly [method: string, path: string]>

@@ -13,9 +13,9 @@ export async function whileSpinning<T>(
   if (!settings.interactive || !settings.colour) return work
   let frame = 0
   let shown = false
-  const began = performance.now()
+  const began = Date.now()
   const turning = setInterval(() => {
-    if (performance.now() - began < PATIENCE_MS) return
+    if (Date.now() - began < PATIENCE_MS) return
     shown = true
     machine.stderr.write(`\r${FRAMES[frame++ % FRAMES.length]} `)
   }, FRAME_MS)

@@ -1,7 +1,9 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { openConsole, signedIn } from '../../test/support/console-visitor.ts'
+import { KNOWN_TICKET } from '../../test/support/fake-apps.ts'
 import { furnish } from '../../test/support/fake-gateway.ts'
+import type { FakeNotifications } from '../../test/support/fake-notifications.ts'
 import { INSIDE } from '../client/service.ts'
 import type { ConsoleEnv } from './visit.ts'
 
@@ -12,10 +14,22 @@ const PAGES = [
   '/console/data-sources/new',
   '/console/data-sources/attach',
   '/console/activity',
+  '/console/apps',
+  '/console/apps/shop',
+  '/console/apps/shop/tickets/new',
+  `/console/apps/shop/tickets/${KNOWN_TICKET}`,
   '/console/connect',
   '/console/agents',
   '/console/agents/clients',
   '/console/audit',
+  '/console/integrations',
+  '/console/integrations/new/webhook',
+  '/console/integrations/new/chat',
+  '/console/integrations/new/forum',
+  '/console/subscriptions',
+  '/console/subscriptions/new',
+  '/console/deliveries',
+  '/console/inbox',
   '/console/organizations',
   '/console/organizations/new',
   '/console/settings/organization',
@@ -23,7 +37,26 @@ const PAGES = [
   '/console/settings/tokens/new',
   '/console/settings/security',
   '/console/profile',
+  '/console/profile/notifications',
 ]
+
+function plantInNotifications(data: FakeNotifications['data'], text: string): void {
+  for (const one of data.integrations) Object.assign(one, { name: text, address: text, channel: text })
+  for (const one of data.subscriptions)
+    Object.assign(one, { pattern: text, integration: { id: '', name: text } })
+  for (const one of data.deliveries) Object.assign(one, { type: text, subject: text, destination: text })
+  for (const one of data.inbox) Object.assign(one, { summary: text, type: text, url: `javascript:${text}` })
+  for (const one of data.follows) Object.assign(one, { app: text, name: text })
+  for (const one of data.mine) Object.assign(one, { pattern: text })
+  const link = {
+    workspace: text,
+    user_id: text,
+    display_name: text,
+    active: false,
+    linked_at: '2026-11-01T00:00:00Z',
+  }
+  data.chatLink = { workspace_connected: true, link }
+}
 
 describe('every page', () => {
   test.each([...PAGES, '/console/signed-out', '/console/nothing'])(
@@ -61,7 +94,15 @@ describe('every page', () => {
     for (const grant of visitor.gateway.data.grants) Object.assign(grant, { client_name: hostile })
     for (const entry of visitor.gateway.data.audit) Object.assign(entry, { subject: hostile })
     for (const source of visitor.gateway.sources.data.sources) Object.assign(source, { name: hostile })
+    plantInNotifications(visitor.gateway.notifications.data, hostile)
     for (const session of visitor.gateway.data.sessions) Object.assign(session, { device: hostile })
+    const { apps, tickets, sessions } = visitor.gateway.apps.data
+    for (const app of apps) Object.assign(app, { name: hostile })
+    for (const ticket of tickets) {
+      Object.assign(ticket, { title: hostile, body: hostile, reporter: { id: 'x', name: hostile } })
+      for (const reply of ticket.replies) Object.assign(reply, { body: hostile })
+    }
+    for (const session of sessions) Object.assign(session, { reason: hostile })
     const response = await visitor.get(`${path}?search=${encodeURIComponent(hostile)}`)
     expect(response.status).toBe(200)
     const page = await response.text()

@@ -11,6 +11,8 @@ import type { ConsoleNeeds } from './needs.ts'
 import { activityPages } from './pages/activity.ts'
 import { agentClientPages } from './pages/agent-clients.ts'
 import { agentPages } from './pages/agents.ts'
+import { appPages } from './pages/app.ts'
+import { appListPages } from './pages/apps.ts'
 import { auditPages } from './pages/audit.ts'
 import { chatAccountPages } from './pages/chat-account.ts'
 import { connectChannelPages } from './pages/connect-channel.ts'
@@ -32,6 +34,8 @@ import { removeDatabasePages } from './pages/remove-database.ts'
 import { securityPages } from './pages/security.ts'
 import { settingsPages } from './pages/settings.ts'
 import { subscriptionPages } from './pages/subscriptions.ts'
+import { supportVisitPages } from './pages/support-visits.ts'
+import { ticketPages } from './pages/ticket.ts'
 import { tokenPages } from './pages/tokens.ts'
 import { refuse } from './refuse.ts'
 import { HOME } from './safe-next.ts'
@@ -50,6 +54,9 @@ const PAGES = [
   dataSourcePages,
   removeDatabasePages,
   activityPages,
+  appListPages,
+  appPages,
+  ticketPages,
   connectPages,
   agentPages,
   agentClientPages,
@@ -65,6 +72,7 @@ const PAGES = [
   chatAccountPages,
   organizationPages,
   settingsPages,
+  supportVisitPages,
   tokenPages,
   securityPages,
   profilePages,

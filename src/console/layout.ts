@@ -8,6 +8,7 @@ import { brand, skeleton } from '../pages/skeleton.ts'
 import { INBOX, navigationFor } from './navigation.ts'
 import { personalForm, initials, ROLE_WORDS } from './parts.ts'
 import { notice, type Content } from '../pages/parts.ts'
+import { visitBanner } from './visit-banner.ts'
 import { visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
@@ -30,7 +31,7 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
       html`<header class="top">
           <button type="button" class="button-bare menu-button" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
           ${brand('/console')}
-          ${organizationMenu(c)} ${personMenu(c)}
+          ${organizationMenu(c)} ${visit.organization && inboxLink(visit.unread)} ${personMenu(c)}
         </header>
         <div class="frame">
           <nav id="navigation" popover class="side" aria-label="Main">
@@ -44,13 +45,14 @@ export function page(c: C, { title, lead, actions, body, status = 200 }: Page) {
                 <ul aria-labelledby="nav-${title.toLowerCase()}">
                   ${links.map(
                     ({ href, label, icon: name }) =>
-                      html`<li><a href="${href}" ${href === here && html`aria-current="page"`}>${icon(name)}${label}${href === INBOX && unreadMark(visit.unread)}</a></li>`,
+                      html`<li><a href="${href}" ${href === here && html`aria-current="page"`}>${icon(name)}${label}</a></li>`,
                   )}
                 </ul>
               </div>`,
             )}
           </nav>
           <main id="content" tabindex="-1">
+            ${visitBanner(c)}
             ${visit.flash && notice(visit.flash.kind, html`<p>${visit.flash.text}</p>`)}
             <div class="page-head">
               <div>
@@ -83,9 +85,10 @@ export const outsidePage = (c: C, { title, lead, body, status = 200 }: Page) =>
     status,
   )
 
-const unreadMark = async (unread: Promise<number>) => {
+/** In the header, where it is seen on every page and on a phone as well. */
+async function inboxLink(unread: Promise<number>) {
   const count = await unread
-  return html`${count > 0 && html` <span class="count">${count > 99 ? '99+' : count}<span class="unseen"> unread</span></span>`}`
+  return html`<a class="button-bare top-inbox" href="${INBOX}">${icon('inbox')}<span class="unseen">Inbox</span>${count > 0 && html` <span class="count">${count > 99 ? '99+' : count}<span class="unseen"> unread</span></span>`}</a>`
 }
 
 function organizationMenu(c: C) {

@@ -11,7 +11,7 @@ type NavigationLink = {
   for: Role | 'anyone'
 }
 
-/** Its link carries the number of unread notifications. */
+/** Also in the header, with the number of unread notifications. */
 export const INBOX = '/console/inbox'
 
 const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[] = [
@@ -29,6 +29,10 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
       { href: '/console/data-sources', label: 'Data sources', icon: 'database', for: 'viewer' },
       { href: '/console/activity', label: 'Activity', icon: 'pulse', for: 'viewer' },
     ],
+  },
+  {
+    title: 'Apps',
+    links: [{ href: '/console/apps', label: 'Apps and tickets', icon: 'box', for: 'viewer' }],
   },
   {
     title: 'Agents',

@@ -86,7 +86,12 @@ export const filters = (c: C, label: string, fields: Content) => {
 }
 
 /** A button that opens a small window of the page itself; the browser does it, with or without scripts. */
-export const opens = (id: string, label: Content, body: { title: string; content: Content }, name?: string) =>
+export const opens = (
+  id: string,
+  label: Content,
+  body: { title: Content; content: Content },
+  name?: string,
+) =>
   html`<button type="button" class="button button-quiet button-small" popovertarget="${id}" ${name && html`aria-label="${name}"`}>${label}</button>
     <div id="${id}" popover role="dialog" aria-labelledby="${id}-title" class="window">
       <div class="window-head">

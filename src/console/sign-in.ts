@@ -18,6 +18,7 @@ import {
 import { outsidePage } from './layout.ts'
 import { linkButton } from '../pages/parts.ts'
 import { safeNext } from './safe-next.ts'
+import { forgetVisit } from './support-visit.ts'
 import { callFor, enter, visitOf, type ConsoleEnv } from './visit.ts'
 
 type C = Context<ConsoleEnv>
@@ -111,6 +112,7 @@ async function endSession(c: C): Promise<Response> {
       if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error
     }
     clearSession(c)
+    forgetVisit(c)
   }
   return c.redirect('/console/signed-out', 303)
 }

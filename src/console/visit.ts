@@ -14,9 +14,10 @@ import { whoAmI } from '../contracts/people.ts'
 import { atLeast, type Role } from '../contracts/roles.ts'
 import { rotateSession } from '../contracts/sessions.ts'
 import { keepSession, readSession } from './cookies.ts'
-import { takeFlash, type Flash } from './flash.ts'
+import { leaveFlash, takeFlash, type Flash } from './flash.ts'
 import type { ConsoleNeeds } from './needs.ts'
 import { HOME, safeNext } from './safe-next.ts'
+import { forgetVisit, supportVisitTo, visitedOrganization, type SupportVisit } from './support-visit.ts'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export type Organization = z.output<typeof OrganizationShape>
@@ -29,6 +30,8 @@ export type Visit = {
   /** Stands in every form; a page of another site cannot know it. */
   formToken: string
   flash: Flash | undefined
+  /** Support staff in an organization that is not theirs. */
+  support: SupportVisit | undefined
   /** For what takes several calls: the same organization in all of them, though another tab may switch meanwhile. */
   callIn: (organization: string) => Call
   /** Under way while the page asks for what it shows; the layout waits for it last. */
@@ -65,13 +68,29 @@ export async function enter(c: C, next: Next): Promise<void> {
   if (c.req.method === 'POST') {
     const form = await c.req.formData().catch(() => new FormData())
     c.set('form', form)
-    const visit = await visitWith(c, token, text(form, 'organization') || undefined)
+    const visited = await supportVisitOf(c, token)
+    const visit = await visitWith(c, token, text(form, 'organization') || undefined, visited)
     refuseForeignForm(form, visit)
     c.set('visit', visit)
   } else {
-    c.set('visit', await visitWith(c, await freshToken(c, token), undefined))
+    const fresh = await freshToken(c, token)
+    const visited = await supportVisitOf(c, fresh)
+    c.set('visit', await visitWith(c, fresh, visited?.organization.id, visited))
   }
   await next()
+}
+
+/** One that was ended meanwhile is said to be over, before any page is shown as if it were not. */
+async function supportVisitOf(c: C, token: string): Promise<SupportVisit | undefined> {
+  const organization = visitedOrganization(c)
+  if (organization === undefined) return undefined
+  const visit = await supportVisitTo(callFor(c, token), organization)
+  if (visit) return visit
+  forgetVisit(c)
+  // A form names its organization itself, and is refused if it was about this one.
+  if (c.req.method === 'POST') return undefined
+  leaveFlash(c, 'problem', 'Your visit as support staff has ended.')
+  throw new GoTo(HOME)
 }
 
 export function visitOf(c: C): Visit {
@@ -117,7 +136,12 @@ export const callFor = (c: C, token?: string, organization?: string): Call =>
  * `named` is the organization a form was shown for: when another tab has switched meanwhile, the button must
  * still do what it said, or nothing.
  */
-async function visitWith(c: C, token: string, named: string | undefined): Promise<Visit> {
+async function visitWith(
+  c: C,
+  token: string,
+  named: string | undefined,
+  support: SupportVisit | undefined,
+): Promise<Visit> {
   const call = callFor(c, token, named)
   const [me, { organizations }] = await Promise.all([call(whoAmI, {}), call(listOrganizations, {})])
   if (named !== undefined && me.organization?.id !== named) {
@@ -130,6 +154,7 @@ async function visitWith(c: C, token: string, named: string | undefined): Promis
     organizations,
     formToken: formTokenOf(me.session_id ?? me.user.id),
     flash: c.req.method === 'GET' ? takeFlash(c) : undefined,
+    support: support?.organization.id === me.organization?.id ? support : undefined,
     callIn: (organization) => callFor(c, token, organization),
     unread: me.organization && c.req.method === 'GET' ? unreadOf(call) : Promise.resolve(0),
   }

@@ -12,6 +12,7 @@ const SHAPES = {
   window: html`<path d="M3 4.5h14v11H3zM3 8h14M5.6 6.25h.01M8 6.25h.01" />`,
   database: html`<ellipse cx="10" cy="5" rx="6" ry="2.25" /><path d="M4 5v10c0 1.25 2.7 2.25 6 2.25s6-1 6-2.25V5M4 10c0 1.25 2.7 2.25 6 2.25s6-1 6-2.25" />`,
   pulse: html`<path d="M2.5 10.5h3.25l2.25-6 4 11 2.25-5h3.25" />`,
+  box: html`<path d="m10 2.75 6.5 3.5v7.5L10 17.25l-6.5-3.5v-7.5zM3.5 6.25 10 9.75l6.5-3.5M10 9.75v7.5" />`,
   person: html`<circle cx="10" cy="6.75" r="3.25" /><path d="M3.75 16.75c.6-3.3 2.9-5.1 6.25-5.1s5.65 1.8 6.25 5.1" />`,
   bell: html`<path d="M5 14.25V9a5 5 0 0 1 10 0v5.25l1.25 1.25H3.75zM8.25 17.25h3.5" />`,
   inbox: html`<path d="M3 11.5 5.25 4.5h9.5L17 11.5v4.25H3zM3 11.5h4l1 2h4l1-2h4" />`,

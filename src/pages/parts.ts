@@ -25,6 +25,8 @@ type InputField = FieldWords & {
   maxlength?: number
   placeholder?: string
   className?: string
+  /** Offered while typing; anything else may be typed too. */
+  options?: readonly string[]
   /** Where the script asks, as it is typed, what it would mean; it answers into the element `<id>-preview`. */
   preview?: string
 }
@@ -43,12 +45,14 @@ export function inputField(field: InputField) {
       ${field.minlength && html`minlength="${field.minlength}"`}
       ${field.maxlength && html`maxlength="${field.maxlength}"`}
       ${field.placeholder && html`placeholder="${field.placeholder}"`}
+      ${field.options && html`list="${id}-options"`}
       ${field.required && html`required`}
       ${field.preview && html`data-preview="${field.preview}" spellcheck="false" autocapitalize="none"`}
       ${problems.length > 0 && html`aria-invalid="true"`}
       ${field.problem && html`autofocus`}
       ${described.attribute}
     />
+    ${field.options && html`<datalist id="${id}-options">${field.options.map((value) => html`<option value="${value}"></option>`)}</datalist>`}
     ${described.text}
   </div>`
 }

@@ -19,7 +19,12 @@ const clothes = createServiceApp('site', {
 })
 const site = clothes.route(
   '/',
-  createSite({ skills, commit: COMMIT, consoleUrl: new URL('https://app.example.com/console') }),
+  createSite({
+    skills,
+    commit: COMMIT,
+    consoleUrl: new URL('https://app.example.com/console'),
+    gateway: () => Promise.reject(new Error('skills need no gateway')),
+  }),
 )
 const ask = async (path: string, init?: RequestInit) => site.request(`https://example.com${path}`, init)
 

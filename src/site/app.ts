@@ -1,18 +1,17 @@
-/** The site: what anybody may read without a token. Today the skills, by the Agent Skills Discovery draft 0.2.0. */
+/** The site: what anybody may open without a token. The skills, by the Agent Skills Discovery draft 0.2.0, and the way out of mails. */
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { cors } from 'hono/cors'
 import { notFound } from '../contracts/errors.ts'
 import type { PublishedBundle, PublishedSkill } from '../skills/bundle.ts'
+import { unsubscribePages, type SiteEnv, type UnsubscribeNeeds } from './unsubscribe.ts'
 
-export type SiteNeeds = {
+export type SiteNeeds = UnsubscribeNeeds & {
   readonly skills: PublishedBundle
   /** 40 hexadecimal digits, or null where nobody can tell. */
   readonly commit: string | null
   readonly consoleUrl: URL
 }
-
-type SiteEnv = { Variables: { route: string } }
 
 /** The name of the form; clients compare it and need not fetch it. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
@@ -43,7 +42,7 @@ export function createSite(needs: SiteNeeds): Hono<SiteEnv> {
     if (!READING.includes(c.req.method)) return c.text('Only GET and HEAD are answered here.\n', 405, ALLOW)
     return answer(c, found)
   })
-  return app
+  return app.route('/', unsubscribePages(needs))
 }
 
 function answer(c: Context, { bytes, type, etag }: Published): Response {

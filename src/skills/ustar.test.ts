@@ -30,7 +30,7 @@ test.each([
   'a\\b.md',
   '',
   'a/',
-  `${'a'.repeat(100)}`,
+  'a'.repeat(100),
 ])('a file cannot be called %j: installers drop such a skill without a word', (path) => {
   expect(() => writeUstar(files(path))).toThrow('no name for a file of a skill')
 })

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createConsole } from '../../src/console/app.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
+import { KNOWN_TICKET } from '../support/fake-apps.ts'
 import { createFakeGateway, furnish, type FakeGateway } from '../support/fake-gateway.ts'
 
 const PAGES = [
@@ -19,12 +20,31 @@ const PAGES = [
   '/console/data-sources/db_warehouse',
   '/console/data-sources/db_handbook/remove',
   '/console/activity?type=data_source&outcome=failed',
+  '/console/apps',
+  '/console/apps?search=nothing',
+  '/console/apps/shop',
+  '/console/apps/shop?status=done',
+  '/console/apps/shop/tickets/new',
+  `/console/apps/shop/tickets/${KNOWN_TICKET}`,
   '/console/connect',
   '/console/agents',
   '/console/agents?all=true',
   '/console/agents?client_id=nobody',
   '/console/agents/clients',
   '/console/audit',
+  '/console/integrations',
+  '/console/integrations?search=nobody',
+  '/console/integrations/new/webhook',
+  '/console/integrations/new/chat',
+  '/console/integrations/new/forum',
+  '/console/integrations/chat/callback?error=access_denied',
+  '/console/subscriptions',
+  '/console/subscriptions?pattern=nothing',
+  '/console/subscriptions/new?pattern=application.*',
+  '/console/deliveries',
+  '/console/deliveries?channel=forum&type=Nonsense!',
+  '/console/inbox',
+  '/console/inbox?state=read&type=deploy.*',
   '/console/organizations',
   '/console/organizations/new',
   '/console/settings/organization',
@@ -32,6 +52,7 @@ const PAGES = [
   '/console/settings/tokens/new',
   '/console/settings/security',
   '/console/profile',
+  '/console/profile/notifications',
   '/console/nothing',
   '/console/signed-out',
   '/console/sign-in/done?code=x&state=y',
@@ -109,7 +130,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     async (_look, options) => {
       const { context, page, complaints } = await open(options)
       const findings: string[] = []
-      for (const path of PAGES) {
+      for (const path of [...PAGES, ...pagesOfOne(gateway)]) {
         await page.goto(base + path)
         const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
         if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
@@ -139,7 +160,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
   test('the keyboard goes skip link, brand, organization, person, navigation, content', async () => {
     const { context, page } = await open()
     const walked: string[] = []
-    for (let steps = 0; steps < 6; steps += 1) {
+    for (let steps = 0; steps < 7; steps += 1) {
       await page.keyboard.press('Tab')
       walked.push(
         await page.evaluate(() => document.activeElement?.textContent?.trim().replaceAll(/\s+/g, ' ') ?? ''),
@@ -149,6 +170,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       'Skip to content',
       'svc',
       'Northwind Traders Switch organization',
+      'Inbox 3 unread',
       'AL You: Ada Lovelace',
       'Overview',
       'Members',
@@ -252,6 +274,44 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     await context.close()
   })
 
+  test.each([true, false])(
+    'a pattern shows what it matches before it is subscribed to (scripts: %s)',
+    async (javaScriptEnabled) => {
+      const { context, page, complaints } = await open({ javaScriptEnabled })
+      await page.goto(`${base}/console/subscriptions/new`)
+      await page.getByLabel('Event type').pressSequentially('application.check.*')
+      if (!javaScriptEnabled) await page.getByRole('button', { name: 'Preview' }).click()
+      await page.getByText('Matches 4 event types, 28 events in the last 7 days.').waitFor()
+      await page.getByLabel('Destination').selectOption({ label: 'Archive (signed webhook)' })
+      await page.getByLabel('When').selectOption(javaScriptEnabled ? 'hourly' : 'daily')
+      if (javaScriptEnabled) expect(await axeFindings(page)).toEqual([])
+      await page.getByRole('button', { name: 'Preview' }).click()
+      expect(await page.getByLabel('When').inputValue()).toBe(javaScriptEnabled ? 'hourly' : 'daily')
+      await page.getByRole('button', { name: 'Subscribe' }).click()
+      await page.getByText('Archive is subscribed to application.check.*').waitFor()
+      await page.getByRole('button', { name: 'Manage application.check.* to Archive' }).click()
+      await page.getByRole('button', { name: 'Delete the subscription' }).filter({ visible: true }).click()
+      await page.getByText('The subscription is deleted.').waitFor()
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test('an unconfirmed delivery says so, and is replayed with the keyboard alone', async () => {
+    const { context, page, complaints } = await open()
+    await page.goto(`${base}/console/deliveries?reason=outcome_unknown`)
+    await page.getByRole('link', { name: /^deploy\.failed, / }).click()
+    await page.getByText('It may have arrived.').waitFor()
+    await page.getByRole('button', { name: 'Replay' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('so it may arrive a second time').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByText('It is on its way once more').waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('switching and signing out work through the menus', async () => {
     const { context, page, complaints } = await open()
     await page.locator('.organization-menu summary').click()
@@ -267,6 +327,19 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     await context.close()
   })
 })
+
+/** A connection of every kind, and deliveries that went each their own way. */
+function pagesOfOne({ notifications }: FakeGateway): string[] {
+  const { integrations, deliveries } = notifications.data
+  const kinds = ['chat', 'webhook', 'forum'].map((kind) => integrations.find((one) => one.kind === kind))
+  const states = ['retrying', 'failed', 'waiting'].map((state) =>
+    deliveries.find((one) => one.state === state),
+  )
+  return [
+    ...kinds.map((one) => `/console/integrations/${one?.id}`),
+    ...states.map((one) => `/console/deliveries/${one?.id}`),
+  ]
+}
 
 async function copyFirst(page: Page): Promise<string> {
   await page.getByRole('button', { name: 'Copy' }).first().click()

@@ -11,10 +11,10 @@ import { applyPlan, planInstall, statusOf } from '../../src/cli/install/install-
 import { lookAt } from '../support/attacked-disk.ts'
 import { CURRENT, CURRENT_BODY, EARLIER, EARLIER_BODY, toySkill } from '../support/toy-skill.ts'
 
-const ROUNDS = 12
+const ROUNDS = 8
 /** Further rounds as long as there is time. */
 const MORE_ROUNDS = 100
-const BUDGET_MS = 10_000
+const BUDGET_MS = 8_000
 
 const base = mkdtempSync(join(tmpdir(), 'svc-kill-install-'))
 afterAll(() => rmSync(base, { recursive: true }))

@@ -62,6 +62,8 @@ test.skipIf(!hasScript)(
       `  Password  ${words.password}`,
       '  Connect Claude Code:',
       `  claude mcp add --transport http svc ${first.origin}/platform`,
+      '  Log in with the client:',
+      `  npx --no -- svc login --api-url ${first.origin} --api-key ${words.token}`,
       '  Try it:',
       `  curl -H 'Authorization: Bearer ${words.token}' ${first.origin}/api/v1/me`,
     ])

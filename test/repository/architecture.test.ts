@@ -18,7 +18,7 @@ describe('the tree', () => {
     expect(importCircles(tree)).toEqual([])
   })
 
-  test('only src/config.ts reads the environment', () => {
+  test('only src/config.ts and the client's own file read the environment', () => {
     expect(readersOfTheEnvironment(tree)).toEqual([])
   })
 
@@ -52,6 +52,9 @@ const PLANTED: readonly [path: string, line: string][] = [
   ['mcp/planted.ts', "export * from '../db/connect.ts'"],
   ['src/console/planted.ts', "import '../trust/keys.ts'"],
   ['src/cli/planted.ts', "import '../http/answer.ts'"],
+  ['src/site/planted.ts', "import '../../db/connect.ts'"],
+  ['src/skills/planted.ts', "import '../client/call.ts'"],
+  ['src/console/planted.ts', "import '../skills/bundle.ts'"],
   ['src/observe/planted.ts', "import '../http/answer.ts'"],
   ['src/pages/planted.ts', "import '../client/call.ts'"],
   ['src/http/planted.ts', "import '../pages/parts.ts'"],

@@ -78,7 +78,7 @@ const ROOMS: Record<string, Room> = {
   },
   mcp: {
     holds: /^mcp\//,
-    sees: ['contracts', 'trust', 'client'],
+    sees: ['contracts', 'trust', 'client', 'skills'],
     instead: 'the MCP server is a client: call the gateway through src/client',
   },
   pages: {
@@ -91,9 +91,19 @@ const ROOMS: Record<string, Room> = {
     sees: ['contracts', 'client', 'pages'],
     instead: 'the console is a client: call the gateway through src/client',
   },
+  skills: {
+    holds: /^src\/skills\//,
+    sees: ['contracts'],
+    instead: 'the published bytes are the same for everybody and know nobody',
+  },
+  site: {
+    holds: /^src\/site\//,
+    sees: ['contracts', 'client', 'pages', 'skills'],
+    instead: 'the site is a client: call the gateway through src/client',
+  },
   cli: {
     holds: /^src\/cli\//,
-    sees: ['contracts', 'client'],
+    sees: ['contracts', 'client', 'skills'],
     instead: 'the command line is a client: call the gateway through src/client',
   },
   observe: {
@@ -177,10 +187,14 @@ export function importCircles(tree: Tree): string[] {
   return circles
 }
 
-/** Files of the product other than src/config.ts that read the environment. */
+/** The server's settings and those of the client, which is another program. */
+const MAY_READ_THE_ENVIRONMENT = ['src/config.ts', 'src/cli/environment.ts']
+
+/** Files of the product other than those two that read the environment. */
 export function readersOfTheEnvironment(tree: Tree): string[] {
   return [...tree]
-    .filter(([path, file]) => !['config', 'workshop'].includes(roomOf(path) ?? '') && readsEnvironment(file))
+    .filter(([path]) => roomOf(path) !== 'workshop' && !MAY_READ_THE_ENVIRONMENT.includes(path))
+    .filter(([, file]) => readsEnvironment(file))
     .map(([path]) => path)
 }
 

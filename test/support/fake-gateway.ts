@@ -14,6 +14,7 @@ import * as people from '../../src/contracts/people.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 import * as sessions from '../../src/contracts/sessions.ts'
 import * as tokens from '../../src/contracts/tokens.ts'
+import { fakeApps, furnishApps } from './fake-apps.ts'
 import { fakeDataSources, furnishDataSources, type House } from './fake-data-sources.ts'
 import { fakeNotifications, furnishNotifications } from './fake-notifications.ts'
 
@@ -46,6 +47,8 @@ export function createFakeGateway({
   const data = {
     me,
     organizations: [] as Org[],
+    /** Of others: one may be let in there as support staff. */
+    elsewhere: [] as Org[],
     chosen: null as string | null,
     members: [] as Member[],
     invitations: [] as Invitation[],
@@ -109,7 +112,7 @@ export function createFakeGateway({
     organization: null,
   })
   const current = (orgId: string): Org =>
-    data.organizations.find(({ id }) => id === orgId) ?? fail(notFound())
+    [...data.organizations, ...data.elsewhere].find(({ id }) => id === orgId) ?? fail(notFound())
   const page = <Row extends { id?: string; user_id?: string }>(
     rows: readonly Row[],
     input: { limit: number; cursor?: string | undefined },
@@ -141,7 +144,10 @@ export function createFakeGateway({
   ) => handlers.set(operation, handle)
 
   on(people.whoAmI, (_input, { org }) => {
-    const found = data.organizations.find(({ id }) => id === (org ?? data.chosen))
+    const support = apps.data.visits.find(({ organization }) => organization.id === org)
+    const known = support ? data.elsewhere : data.organizations
+    const found = known.find(({ id }) => id === (org ?? data.chosen))
+    if (found && support) found.role = support.level
     return {
       kind: 'user',
       user: me,
@@ -151,6 +157,7 @@ export function createFakeGateway({
       audiences: ['api'],
       expires_at: null,
       session_id: data.sessions[0]?.id,
+      support_session_id: support?.id,
     }
   })
   on(people.showProfile, () => data.profile)
@@ -334,6 +341,7 @@ export function createFakeGateway({
   }
   const sources = fakeDataSources(house)
   const notifications = fakeNotifications(house)
+  const apps = fakeApps(house)
 
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
@@ -376,6 +384,7 @@ export function createFakeGateway({
     data,
     sources,
     notifications,
+    apps,
     org,
     signIn,
     issue,
@@ -550,5 +559,6 @@ export function furnish(gateway: FakeGateway): FakeGateway {
   }
   furnishDataSources(gateway.sources, gateway.org.id, data.members)
   furnishNotifications(gateway.notifications)
+  furnishApps(gateway.apps)
   return gateway
 }

@@ -71,12 +71,12 @@ test('an alias is taken once in an organization, and free in the next', async ()
 test('next door sees nothing of it and is told nothing about it', async () => {
   expect((await other.owner.call(listApps, { search: alias })).apps).toEqual([])
   for (const attempt of [
-    other.owner.call(showApp, { alias }),
-    other.owner.call(renameApp, { alias, name: 'Mine' }),
-    other.owner.call(setAppMember, { alias, user_id: other.owner.userId, role: 'builder' }),
-    other.owner.call(removeAppMember, { alias, user_id: developer.userId }),
+    () => other.owner.call(showApp, { alias }),
+    () => other.owner.call(renameApp, { alias, name: 'Mine' }),
+    () => other.owner.call(setAppMember, { alias, user_id: other.owner.userId, role: 'builder' }),
+    () => other.owner.call(removeAppMember, { alias, user_id: developer.userId }),
   ]) {
-    await expect(attempt).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' })
   }
   expect(await part(other.owner)).toBeNull()
 })

@@ -15,7 +15,18 @@ import {
   removeDatabase,
   showConnection,
 } from '../../src/contracts/databases.ts'
+import { replayDelivery } from '../../src/contracts/deliveries.ts'
 import { blockOauthClient, narrowGrant, revokeGrant, setClientActive } from '../../src/contracts/grants.ts'
+import {
+  beginChatInstall,
+  beginChatLink,
+  completeChatInstall,
+  completeChatLink,
+  connectWebhook,
+  removeChatLink,
+  removeIntegration,
+  updateIntegration,
+} from '../../src/contracts/integrations.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import {
   acceptInvitation,
@@ -38,16 +49,27 @@ import {
   signOut,
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
+import {
+  createSubscription,
+  deleteSubscription,
+  setFollow,
+  testSubscription,
+  unsubscribe,
+  updateSubscription,
+} from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { fileTicket, moveTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createToken, revokeToken } from '../../src/contracts/tokens.ts'
+import { unsubscribeToken } from '../../src/cores/notifications/unsubscribe-token.ts'
 import { newAssistant, openHouse, preRegistered, type House } from '../support/assistant.ts'
+import { steeredChat, steeredChecks, stateIn } from '../support/connections.ts'
 import {
   configurationOf,
   insertSource,
   placeForDatabases,
   startWithDatabases,
 } from '../support/data-sources.ts'
+import { insertDelivery } from '../support/deliveries.ts'
 import { resetLink } from '../support/links.ts'
 import {
   makeApiToken,
@@ -77,7 +99,7 @@ beforeAll(async () => {
     ATTACH_ALLOWED: '127.0.0.1',
     ...place.settings,
   }
-  system = await openHouse(env, { withMail: true })
+  system = await openHouse(env, { withMail: true, checks: steeredChecks, chatApp: steeredChat })
 })
 
 beforeEach(async () => {
@@ -100,7 +122,12 @@ const read = async (
  * Who did it and what the row says about it; the organization is the one of the test unless told otherwise. Deeds at
  * the pages and endpoints of the authorization server name their requests themselves.
  */
-type Deed = { by: Person | 'operator' | 'an agent'; subject?: string | null; in?: Org; namesItself?: boolean }
+type Deed = {
+  by: Person | 'operator' | 'an agent' | 'a link in a mail'
+  subject?: string | null
+  in?: Org
+  namesItself?: boolean
+}
 /** Does the deed with calls that carry the request id given. */
 type Act = (as: (who: { token: string; organization?: string }) => Call) => Promise<Deed>
 
@@ -130,6 +157,22 @@ async function visited() {
   const asked = { org: org.id, staff_email: staff.email, reason: 'They asked for help' }
   const { id } = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, asked)
   return { id, staff, there: { token: staff.token, organization: org.id } }
+}
+
+/** A webhook of the organization's that is told of failed deployments. */
+async function subscribed() {
+  const connection = { name: 'Receiver', url: `https://hooks.test/${unique('in')}` }
+  const { id: integration_id } = await admin.call(connectWebhook, connection)
+  const { id } = await admin.call(createSubscription, { integration_id, pattern: 'deploy.failed' })
+  return { integration_id, subscription_id: id }
+}
+
+/** An account of its own each time: it belongs to one person only. */
+async function linkedBy(call: Call) {
+  const { url } = await admin.call(beginChatInstall, {})
+  await admin.call(completeChatInstall, { code: 'T1/#general', state: stateIn(url) })
+  const link = await call(beginChatLink, {})
+  await call(completeChatLink, { code: `T1/${unique('U')}/Ada`, state: stateIn(link.url) })
 }
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
@@ -383,6 +426,67 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(org.owner)(updateOrganization, { org_id: org.id, support_access_enabled: true })
     return { by: org.owner }
   },
+  'integration.connected': async (as) => {
+    await as(admin)(connectWebhook, { name: 'Receiver', url: 'https://hooks.test/in' })
+    return { by: admin, subject: 'Receiver' }
+  },
+  'integration.changed': async (as) => {
+    const { integration_id } = await subscribed()
+    await as(admin)(updateIntegration, { integration_id, name: 'Renamed' })
+    return { by: admin, subject: 'Renamed' }
+  },
+  'integration.removed': async (as) => {
+    const { integration_id } = await subscribed()
+    await as(admin)(removeIntegration, { integration_id })
+    return { by: admin, subject: 'Receiver' }
+  },
+  'subscription.created': async (as) => {
+    const { integration_id } = await subscribed()
+    await as(admin)(createSubscription, { integration_id, pattern: 'deploy.*' })
+    return { by: admin, subject: 'deploy.* to Receiver' }
+  },
+  'subscription.changed': async (as) => {
+    const { subscription_id } = await subscribed()
+    await as(admin)(updateSubscription, { subscription_id, enabled: false })
+    return { by: admin, subject: 'deploy.failed to Receiver' }
+  },
+  'subscription.deleted': async (as) => {
+    const { subscription_id } = await subscribed()
+    await as(admin)(deleteSubscription, { subscription_id })
+    return { by: admin, subject: 'deploy.failed to Receiver' }
+  },
+  'subscription.tested': async (as) => {
+    const { subscription_id } = await subscribed()
+    await as(admin)(testSubscription, { subscription_id })
+    return { by: admin, subject: 'deploy.failed to Receiver' }
+  },
+  'subscription.unsubscribed': async (as) => {
+    const { subscription_id: subscriptionId } = await subscribed()
+    const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
+    const token = unsubscribeToken(key, { orgId: org.id, subscriptionId })
+    await as({ token: '' })(unsubscribe, { token })
+    return { by: 'a link in a mail', subject: 'deploy.failed' }
+  },
+  'follow.changed': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(setFollow, { alias, categories: ['Tickets', 'Checks'] })
+    return { by: admin, subject: `${alias}: Checks, Tickets` }
+  },
+  'chat.linked': async (as) => {
+    await linkedBy(as(member))
+    return { by: member, subject: 'Team T1' }
+  },
+  'chat.unlinked': async (as) => {
+    await linkedBy(member.call)
+    await as(member)(removeChatLink, {})
+    return { by: member, subject: 'Team T1' }
+  },
+  'delivery.replayed': async (as) => {
+    const { integration_id: integrationId, subscription_id: subscriptionId } = await subscribed()
+    const { id } = await insertDelivery(system, org, { integrationId, subscriptionId })
+    await as(admin)(replayDelivery, { delivery_id: id })
+    return { by: admin, subject: id }
+  },
 }
 
 describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
@@ -400,8 +504,8 @@ describe.each(Object.keys(AUDIT_ACTIONS) as AuditAction[])('%s', (action) => {
     const actor =
       by === 'operator'
         ? { kind: 'operator', id: null, name: 'operator' }
-        : by === 'an agent'
-          ? { kind: 'system', id: null, name: 'an agent' }
+        : typeof by === 'string'
+          ? { kind: 'system', id: null, name: by }
           : { kind: 'user', id: by.userId, name: by.name }
     const request_id = namesItself ? expect.any(String) : requestId
     expect(rows).toMatchObject([{ action, actor, subject, request_id }])

@@ -5,13 +5,15 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/call.ts'
-import { platformAccessGrants } from '../../db/schema.ts'
+import { platformAccessGrants, subscriptions } from '../../db/schema.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
 import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import {
@@ -22,9 +24,17 @@ import {
 } from '../../src/contracts/organizations.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
 import { listMyVisits, listSupportSessions, startSupportSession } from '../../src/contracts/support.ts'
+import {
+  createSubscription,
+  listFollows,
+  listMySubscriptions,
+  listSubscriptions,
+} from '../../src/contracts/subscriptions.ts'
 import { fileTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createToken, listTokens } from '../../src/contracts/tokens.ts'
+import { steeredChecks } from '../support/connections.ts'
 import { insertSource } from '../support/data-sources.ts'
+import { insertDelivery } from '../support/deliveries.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
@@ -32,7 +42,8 @@ let system: TestSystem
 let operator: Call
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
+  const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
+  system = await startSystem(env, { checks: steeredChecks })
   operator = system.as({ token: OPERATOR_TOKEN })
 })
 
@@ -189,6 +200,45 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { tickets, next_cursor } = await org.owner.call(listTickets, { alias: 'shop', ...at })
       return { ids: tickets.map(({ id }) => id), next_cursor }
+    },
+  },
+  'subscriptions.list': {
+    add: async (org, nth) => {
+      const connection = { name: 'Receiver', url: 'https://hooks.test/in' }
+      await org.owner.call(connectWebhook, connection).catch(() => undefined)
+      const [integration] = (await org.owner.call(listIntegrations, {})).integrations
+      const pattern = `event.number_${nth}_${randomBytes(3).toString('hex')}`
+      return org.owner.call(createSubscription, { integration_id: integration!.id, pattern })
+    },
+    page: async (org, at) => {
+      const { subscriptions: rows, next_cursor } = await org.owner.call(listSubscriptions, at)
+      return { ids: rows.map(({ id }) => id), next_cursor }
+    },
+  },
+  'subscriptions.listMine': {
+    add: async (org) => {
+      const now = system.clock.now()
+      const mail = { orgId: org.id, userId: org.owner.userId, timing: 'daily' as const, createdAt: now }
+      const id = makeId('sub', now.getTime())
+      await system.db.insert(subscriptions).values({ ...mail, id, pattern: 'a.b', enabled: true })
+    },
+    page: async (org, at) => {
+      const { subscriptions: rows, next_cursor } = await org.owner.call(listMySubscriptions, at)
+      return { ids: rows.map(({ id }) => id), next_cursor }
+    },
+  },
+  'follows.list': {
+    add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
+    page: async (org, at) => {
+      const { follows, next_cursor } = await org.owner.call(listFollows, at)
+      return { ids: follows.map(({ app }) => app), next_cursor }
+    },
+  },
+  'deliveries.list': {
+    add: (org) => insertDelivery(system, org, {}),
+    page: async (org, at) => {
+      const { deliveries, next_cursor } = await org.owner.call(listDeliveries, at)
+      return { ids: deliveries.map(({ id }) => id), next_cursor }
     },
   },
   'support.list': {

@@ -157,9 +157,11 @@ describe('where it counts', () => {
   })
 
   test('a visitor who becomes a member is one, and no visitor any more', async () => {
-    await start()
-    await makeMember(system, org, 'developer', staff)
-    const { role, support_session_id } = await visiting(whoAmI, {})
+    const helper = await makePerson(system)
+    await start({ staff_email: helper.email })
+    await makeMember(system, org, 'developer', helper)
+    const there = system.as({ token: helper.token, organization: org.id })
+    const { role, support_session_id } = await there(whoAmI, {})
     expect([role, support_session_id]).toEqual(['developer', undefined])
   })
 })

@@ -87,12 +87,12 @@ describe('who sees it', () => {
     const alias = unique('app')
     await org.owner.call(createApp, { alias, name: 'Another' })
     for (const attempt of [
-      stranger.call(replyToTicket, { ...ticket, body: 'Hello' }),
-      stranger.call(moveTicket, { ...ticket, status: 'done' }),
-      other.owner.call(moveTicket, { ...ticket, status: 'done' }),
-      org.owner.call(showTicket, { ...ticket, alias }),
+      () => stranger.call(replyToTicket, { ...ticket, body: 'Hello' }),
+      () => stranger.call(moveTicket, { ...ticket, status: 'done' }),
+      () => other.owner.call(moveTicket, { ...ticket, status: 'done' }),
+      () => org.owner.call(showTicket, { ...ticket, alias }),
     ]) {
-      await expect(attempt).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
     expect(await told()).toEqual(['created'])
   })

@@ -80,6 +80,8 @@ function withDefaults(address: string): string {
   const defaults = {
     pool: 'true',
     maxConnections: '3',
+    // A kept connection may be dead by now, and that is found out before the message.
+    maxRequeues: '1',
     connectionTimeout: String(CONNECTION_MS),
     greetingTimeout: String(CONNECTION_MS),
     socketTimeout: String(SOCKET_MS),
@@ -124,8 +126,8 @@ type Watched = { readonly progress: Progress }
 /** The library itself cannot say whether a connection broke before or after the message went over it. */
 function watched(input: Readable, progress: Progress | undefined): Readable {
   async function* read(): AsyncGenerator<Uint8Array> {
-    // Nobody waits for it any more, and it was recorded as not sent.
-    if (progress?.abandoned) throw new Error('too late')
+    // Nobody waits for it any more, and it was recorded as not sent; or the pool tries it on another connection.
+    if (progress?.abandoned || progress?.begun) throw new Error('not once more')
     if (progress) progress.begun = true
     yield* input as AsyncIterable<Uint8Array>
   }

@@ -33,7 +33,7 @@ export function dressedLike(old: string, text: string): string {
   return (old.startsWith(BOM) ? BOM : '') + whole.replaceAll('\n', lineEndOf(old))
 }
 
-export const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex')
+const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex')
 
 /** Whether this is one of the contents with these digests, whatever its dress. */
 export function isOneOf(digests: ReadonlySet<string>, text: string): boolean {

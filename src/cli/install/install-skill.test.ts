@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -257,7 +258,11 @@ test.each<[string, RegExp, (project: Project) => void]>([
     ({ put }) => put('.claude', 'mine'),
   ],
   ['a folder where a file should be', /is a folder/, ({ path }) => mkdirSync(path('AGENTS.md'))],
-  ['a FIFO', /not a regular file/, ({ path }) => execFileSync('mkfifo', [path('GEMINI.md')])],
+  [
+    'a FIFO',
+    /not a regular file/,
+    ({ path }) => execFileSync('sh', ['-c', 'mkfifo "$0"', path('GEMINI.md')]),
+  ],
   ['a device', /leads out/, ({ link }) => link('AGENTS.md', '/dev/zero')],
   [
     'a huge file',
@@ -463,6 +468,41 @@ test('a skill that can be seen is whole: SKILL.md comes after its references, an
   await project().install({}, {}, disk)
   const folder = ['one.md', 'two.md', 'SKILL.md']
   expect(renamed).toEqual([...folder, ...folder, 'AGENTS.md', 'GEMINI.md'])
+})
+
+test('the new file is as closed as the old one at every moment, and durable with its folder', async () => {
+  const { root, path, put, install } = project()
+  put('AGENTS.md', 'mine')
+  chmodSync(path('AGENTS.md'), 0o600)
+  const calls: string[] = []
+  const disk = disturbed((call, path) => {
+    if (path.includes('/.AGENTS.md.svc-') && call !== 'open') {
+      expect(lstatSync(path).mode & 0o777).toBe(0o600)
+      calls.push(call)
+    } else if (path === root && call === 'sync') {
+      calls.push('sync of the folder')
+    }
+  })
+  expect((await install({}, {}, disk)).failed).toBeUndefined()
+  const own = calls.slice(calls.indexOf('writeFile'), calls.indexOf('rename') + 2)
+  expect(own).toEqual(['writeFile', 'chown', 'chmod', 'sync', 'rename', 'sync of the folder'])
+})
+
+test.skipIf(process.getuid?.() !== 0)('under sudo a file stays its owner’s', async () => {
+  const { path, put, install } = project()
+  put('AGENTS.md', 'mine')
+  chownSync(path('AGENTS.md'), 1234, 1235)
+  await install()
+  expect(lstatSync(path('AGENTS.md'))).toMatchObject({ uid: 1234, gid: 1235 })
+})
+
+test('a file that becomes a link between the look and the reading is not read', async () => {
+  const own = project({ 'AGENTS.md': 'mine' })
+  const disk = before('open', /AGENTS\.md$/, () => {
+    unlinkSync(own.path('AGENTS.md'))
+    own.link('AGENTS.md', '/etc/passwd')
+  })
+  expect(refusals(await own.plan({}, disk))).toMatchObject([{ path: 'AGENTS.md', forceable: false }])
 })
 
 test('many installs at once end with one whole skill, and nobody fails', async () => {

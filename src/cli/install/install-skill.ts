@@ -10,7 +10,7 @@ import { instructionsAt, targetAt } from './steps.ts'
 import { ChangedMeanwhile, removeFile, replaceFile } from './write-file.ts'
 
 export { linesOf, objectionTo, refusals, type Report } from './report.ts'
-export { statusOf, type Status } from './status.ts'
+export { statusOf } from './status.ts'
 export type { Plan } from './plan.ts'
 
 export async function planInstall(skill: Skill, where: Where, disk: Disk = DISK): Promise<Plan> {

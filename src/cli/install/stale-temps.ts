@@ -1,7 +1,7 @@
 /** Clears temporary files of installs that were killed: ours by name, of a process that is gone. */
 import { basename, dirname, join } from 'node:path'
 import { codeOf, type Disk } from './disk.ts'
-import { isStillReal, TEMP_NAME } from './write-file.ts'
+import { requireStillReal, TEMP_NAME } from './write-file.ts'
 
 /** The longest that a process id is believed to be still the same process. */
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -16,7 +16,7 @@ export async function clearStaleTemps(disk: Disk, places: readonly string[]): Pr
 }
 
 async function clearFolder(disk: Disk, folder: string, names: ReadonlySet<string>): Promise<void> {
-  await isStillReal(disk, folder)
+  await requireStillReal(disk, folder)
   for (const entry of await disk.readdir(folder)) {
     const { name, pid } = TEMP_NAME.exec(entry)?.groups ?? {}
     if (name === undefined || !names.has(name)) continue

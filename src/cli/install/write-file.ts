@@ -25,7 +25,7 @@ export async function replaceFile(
   const temp = join(folder, tempName(basename(real)))
   try {
     await writeTemp(disk, temp, found, after)
-    await isStillReal(disk, folder)
+    await requireStillReal(disk, folder)
     const now = await readPlace(disk, real)
     if (now.is === 'file' && now.bytes.equals(after)) {
       await disk.unlink(temp)
@@ -42,7 +42,7 @@ export async function replaceFile(
 }
 
 export async function removeFile(disk: Disk, real: string, found: Found): Promise<void> {
-  await isStillReal(disk, dirname(real))
+  await requireStillReal(disk, dirname(real))
   const now = await readPlace(disk, real)
   if (now.is === 'missing') return
   if (!isSame(now, found)) throw new ChangedMeanwhile()
@@ -90,7 +90,7 @@ async function makeFolder(disk: Disk, folder: string): Promise<void> {
       throw error
     },
   )
-  await isStillReal(disk, folder).catch(async (error: unknown) => {
+  await requireStillReal(disk, folder).catch(async (error: unknown) => {
     // Made, but elsewhere: the way there was swapped at the last moment.
     if (made) await disk.rmdir(folder).catch(() => undefined)
     throw error
@@ -98,7 +98,7 @@ async function makeFolder(disk: Disk, folder: string): Promise<void> {
   await syncFolder(disk, dirname(folder))
 }
 
-export async function isStillReal(disk: Disk, folder: string): Promise<void> {
+export async function requireStillReal(disk: Disk, folder: string): Promise<void> {
   const real = await disk.realpath(folder).catch(() => undefined)
   if (real !== folder) throw new ChangedMeanwhile()
 }

@@ -11,6 +11,8 @@ type Stop = { mark: Mark; at: string; under: string }
 
 const HEIGHT = 92
 const LINE_Y = 44
+/** Stops that stand side by side on a phone with two words below each. */
+const ROOM_FOR_WORDS = 3
 
 /**
  * Stops are evenly spread, because seconds and days stand side by side; the times between them are written on the line.
@@ -44,7 +46,12 @@ const SHAPES: Record<Mark, ReturnType<typeof html>> = {
 }
 
 function stopsOf({ attempts_made, next_attempt_at }: Delivery): Stop[] {
-  const made = attempts_made.map((one) => ({ mark: markOf(one), at: one.started_at, under: underOf(one) }))
+  const none = attempts_made.length > ROOM_FOR_WORDS ? '–' : 'no answer'
+  const made = attempts_made.map((one) => ({
+    mark: markOf(one),
+    at: one.started_at,
+    under: String(one.http_status ?? none),
+  }))
   return next_attempt_at === null || made.length === 0
     ? made
     : [...made, { mark: 'next', at: next_attempt_at, under: 'next' }]
@@ -55,10 +62,6 @@ function markOf({ outcome, reason }: Attempt): Mark {
   if (outcome === null) return 'running'
   return outcome === 'sent' ? 'sent' : 'failed'
 }
-
-/** Few letters: ten stops must stand side by side on a phone. */
-const underOf = ({ http_status, number }: Attempt): string =>
-  http_status === null ? `#${number}` : String(http_status)
 
 const UNITS = [
   ['d', 86_400_000],

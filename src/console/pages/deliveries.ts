@@ -70,7 +70,7 @@ const cells = (one: Delivery) => [
   html`<div class="two-lines"><code>${breakable(one.type)}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
   one.channel === null
     ? html`<span class="note">nobody</span>`
-    : html`<div class="two-lines"><span>${one.destination ?? 'a former member'}</span><span class="note">${CHANNEL_WORDS[one.channel]}</span></div>`,
+    : html`<div class="two-lines"><span class="id-text">${one.destination ?? 'a former member'}</span><span class="note">${CHANNEL_WORDS[one.channel]}</span></div>`,
   html`<div class="two-lines">${outcomeBadge(one)} ${reasonWords(one.reason)} ${one.next_attempt_at && html`<span class="note">next ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">a replay</span>`}</div>`,
   one.attempts === 0
     ? html`<span class="note">none</span>`

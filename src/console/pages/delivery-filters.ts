@@ -49,45 +49,40 @@ export const asInput = ({ typed: _typed, problem: _problem, from, to, ...rest }:
   to: endOf(to),
 })
 
-export const filterFields = (asked: Filters, integrations: readonly Integration[]) =>
-  html`${inputField({ name: 'type', label: 'Event type', value: asked.typed.type ?? '', maxlength: 100, placeholder: 'deploy.failed, deploy.*', problem: asked.problem })}
-  ${selectField({
-    name: 'state',
-    label: 'State',
-    value: asked.state ?? '',
-    options: [
-      { value: '', label: 'Every state' },
-      ...DELIVERY_STATES.map((value) => ({ value, label: STATE_WORDS[value] })),
-    ],
-  })}
-  ${selectField({
-    name: 'reason',
-    label: 'Reason',
-    value: asked.reason ?? '',
-    options: [
-      { value: '', label: 'Every reason' },
-      ...SEND_REASONS.map((value) => ({ value, label: REASONS[value] })),
-    ],
-  })}
-  ${selectField({
-    name: 'channel',
-    label: 'Channel',
-    value: asked.channel ?? '',
-    options: [
-      { value: '', label: 'Every channel' },
-      ...CHANNELS.map((value) => ({ value, label: CHANNEL_WORDS[value] })),
-    ],
-  })}
-  ${selectField({
-    name: 'integration',
-    label: 'Destination',
-    value: asked.integration_id ?? '',
-    options: connectionOptions(asked, integrations),
-  })}
-  ${inputField({ name: 'app', label: 'App', value: asked.app ?? '', maxlength: 40, placeholder: 'alias' })}
-  ${inputField({ name: 'from', label: 'From (UTC)', type: 'date', value: asked.from ?? '' })}
-  ${inputField({ name: 'to', label: 'To (UTC)', type: 'date', value: asked.to ?? '' })}
-  ${inputField({ name: 'event', label: 'Event id', value: asked.typed.event_id ?? '', maxlength: 40, placeholder: 'evt_…', problem: asked.problem })}`
+/** What is asked for most stands open, and the rest is open as long as it is used. */
+export function filterFields(asked: Filters, integrations: readonly Integration[]) {
+  const { reason, channel, integration_id, app, typed } = asked
+  const usesMore = [reason, channel, integration_id, app, typed.event_id].some((one) => one !== undefined)
+  return html`${inputField({ name: 'type', label: 'Event type', value: typed.type ?? '', maxlength: 100, placeholder: 'deploy.failed, deploy.*', problem: asked.problem })}
+    ${choose('state', 'State', 'Every state', asked.state, DELIVERY_STATES, STATE_WORDS)}
+    ${inputField({ name: 'from', label: 'From (UTC)', type: 'date', value: asked.from ?? '' })}
+    ${inputField({ name: 'to', label: 'To (UTC)', type: 'date', value: asked.to ?? '' })}
+    <details class="more" ${usesMore && html`open`}>
+      <summary>More filters</summary>
+      <div class="more-filters">
+        ${choose('reason', 'Reason', 'Every reason', reason, SEND_REASONS, REASONS)}
+        ${choose('channel', 'Channel', 'Every channel', channel, CHANNELS, CHANNEL_WORDS)}
+        ${selectField({ name: 'integration', label: 'Destination', value: integration_id ?? '', options: connectionOptions(asked, integrations) })}
+        ${inputField({ name: 'app', label: 'App', value: app ?? '', maxlength: 40, placeholder: 'alias' })}
+        ${inputField({ name: 'event', label: 'Event id', value: typed.event_id ?? '', maxlength: 40, placeholder: 'evt_…', problem: asked.problem })}
+      </div>
+    </details>`
+}
+
+const choose = <Value extends string>(
+  name: string,
+  label: string,
+  every: string,
+  value: Value | undefined,
+  values: readonly Value[],
+  words: Readonly<Record<Value, string>>,
+) =>
+  selectField({
+    name,
+    label,
+    value: value ?? '',
+    options: [{ value: '', label: every }, ...values.map((one) => ({ value: one, label: words[one] }))],
+  })
 
 /** What is filtered by stays chosen, though the connection is gone. */
 const connectionOptions = ({ integration_id }: Filters, integrations: readonly Integration[]) => [

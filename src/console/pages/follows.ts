@@ -76,7 +76,7 @@ async function showFollows(c: C) {
       )}
       ${card(
         'When',
-        html`<p>The next daily message goes out ${time(listed.next_daily_at)}, hourly ones at the full hour. Days end at 09:00 in ${organization.timezone}, the time zone of the organization.</p>`,
+        html`<p>Daily messages go out at 09:00 in ${organization.timezone}, the time zone of the organization: the next one on ${time(listed.next_daily_at)}. Hourly ones go out at the full hour.</p>`,
       )}
       ${card('E-mails', html`${mailTable(c, mails.subscriptions)} ${pager(c, mails.next_cursor, 'mails')}`, 'What you get by e-mail, each with a switch. The link at the foot of a mail does the same.')}
     `,
@@ -117,7 +117,7 @@ const followsForm = (c: C, follows: readonly Follow[]) =>
   )
 
 const followCells = (one: Follow) => [
-  html`<div class="two-lines"><strong>${one.name}</strong><code class="note">${one.app}</code>
+  html`<div class="two-lines"><strong class="id-text">${one.name}</strong><code class="note">${one.app}</code>
     <input type="hidden" name="was" value="${one.app}:${choiceOf(one)}" /></div>`,
   ...CATEGORIES.map(
     (category) =>

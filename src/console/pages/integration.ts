@@ -60,7 +60,7 @@ async function showOne(c: C, refused?: Refused) {
     title: one.name,
     lead: html`<a href="${INTEGRATIONS_PATH}">Integrations</a>`,
     status: statusOf(refused?.problem),
-    actions: linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Subscribe it'),
+    actions: linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Add a subscription'),
     body: html`
       ${advice !== undefined && one.state !== 'off' && notice('info', html`<p>${advice}</p>`)}
       ${aboutCard(one)} ${one.kind === 'forum' && placeCard(c, one, refusedAt('place', refused))}

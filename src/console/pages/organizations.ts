@@ -8,7 +8,9 @@ import { leaveFlash } from '../flash.ts'
 import { page } from '../layout.ts'
 import { badge, day, emptyState, personalForm, pager, roleBadge, table } from '../parts.ts'
 import { button, inputField, linkButton, problemNotice } from '../../pages/parts.ts'
+import { forgetVisit } from '../support-visit.ts'
 import { text, visitOf, type ConsoleEnv } from '../visit.ts'
+import { openVisits } from './support-visits.ts'
 
 type C = Context<ConsoleEnv>
 
@@ -21,6 +23,7 @@ export const organizationPages = () =>
 
 async function choose(c: C) {
   await visitOf(c).call(chooseOrganization, { org_id: text(c.get('form'), 'org_id') })
+  forgetVisit(c)
   return c.redirect('/console', 303)
 }
 
@@ -33,7 +36,7 @@ async function showOrganizations(c: C) {
     title: 'Your organizations',
     lead: 'Every page shows one of them; here you choose which.',
     actions: linkButton('/console/organizations/new', 'New organization'),
-    body:
+    body: html`${
       organizations.length === 0
         ? emptyState('You belong to none yet', 'Create one, or open the link of an invitation you received.')
         : html`<div class="card card-list">
@@ -58,7 +61,9 @@ async function showOrganizations(c: C) {
               ]),
             )}
             ${pager(c, next_cursor)}
-          </div>`,
+          </div>`
+    }
+    ${await openVisits(c)}`,
   })
 }
 
@@ -97,6 +102,7 @@ async function create(c: C) {
     return made
   })
   if ('problem' in tried) return showNew(c, name, tried.problem)
+  forgetVisit(c)
   leaveFlash(c, 'done', `${tried.done.name} exists, and you are its owner.`)
   return c.redirect('/console', 303)
 }

@@ -1,4 +1,4 @@
-/** Settings of the organization itself: its name, and whether admins invite. */
+/** Settings of the organization itself: its name and time zone, whether admins invite, and whether support staff may come. */
 import { Hono, type Context } from 'hono'
 import { html } from 'hono/html'
 import type { ServiceError } from '../../contracts/errors.ts'
@@ -9,6 +9,7 @@ import { page } from '../layout.ts'
 import { day, form } from '../parts.ts'
 import { button, card, choice, inputField, problemNotice, type Content } from '../../pages/parts.ts'
 import { hasRole, organizationOf, text, visitOf, type ConsoleEnv } from '../visit.ts'
+import { supportAccess } from './support-visits.ts'
 
 type C = Context<ConsoleEnv>
 const PATH = '/console/settings/organization'
@@ -19,30 +20,36 @@ export const settingsPages = () =>
     .get('/settings/organization', (c) => showSettings(c))
     .post('/settings/organization', rename)
     .post('/settings/organization/invitations', setWhoInvites)
+    .post('/settings/organization/timezone', setTimezone)
 
-function showSettings(c: C, typed?: string, problem?: ServiceError) {
+/** What was typed into which form, and why it was refused. */
+type Refused = { field: 'name' | 'timezone'; typed: string; problem: ServiceError }
+
+async function showSettings(c: C, refused?: Refused) {
   const organization = organizationOf(c)
   const visit = visitOf(c)
   return page(c, {
     title: 'Organization',
     lead: hasRole(visit, 'admin') ? undefined : 'Owners and admins can change these settings.',
-    status: statusOf(problem),
+    status: statusOf(refused?.problem),
     body: html`
       ${
         hasRole(visit, 'admin') &&
         card(
           'Name',
-          html`${problemNotice(problem, ['name'])}
+          html`${problemNotice(problemIn(refused, 'name'), ['name'])}
         ${form(
           c,
           PATH,
-          html`${inputField({ name: 'name', label: 'Name', value: typed ?? organization.name, required: true, maxlength: 120, problem })}
+          html`${inputField({ name: 'name', label: 'Name', value: typedIn(refused, 'name') ?? organization.name, required: true, maxlength: 120, problem: problemIn(refused, 'name') })}
           ${button('Save name')}`,
           'stack',
         )}`,
         )
       }
+      ${timezone(c, refused)}
       ${whoInvites(c)}
+      ${await supportAccess(c)}
       ${card(
         'About',
         html`<dl class="pairs">
@@ -55,6 +62,41 @@ function showSettings(c: C, typed?: string, problem?: ServiceError) {
     `,
   })
 }
+
+const problemIn = (refused: Refused | undefined, field: Refused['field']) =>
+  refused?.field === field ? refused.problem : undefined
+const typedIn = (refused: Refused | undefined, field: Refused['field']) =>
+  refused?.field === field ? refused.typed : undefined
+
+/** Typed, with the known ones offered: four hundred lines to scroll through help nobody. */
+function timezone(c: C, refused: Refused | undefined) {
+  const { timezone: present } = organizationOf(c)
+  if (!hasRole(visitOf(c), 'admin')) return card('Time zone', html`<p>${present}</p>`)
+  const problem = problemIn(refused, 'timezone')
+  return card(
+    'Time zone',
+    html`${problemNotice(problem, ['timezone'])}
+    ${form(
+      c,
+      `${PATH}/timezone`,
+      html`${inputField({
+        name: 'timezone',
+        label: 'Time zone',
+        value: typedIn(refused, 'timezone') ?? present,
+        required: true,
+        maxlength: 64,
+        autocomplete: 'off',
+        options: TIMEZONES,
+        hint: 'Such as Europe/Vienna. Daily messages go out at 09:00 there.',
+        problem,
+      })}
+      ${button('Save time zone')}`,
+      'stack',
+    )}`,
+  )
+}
+
+const TIMEZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
 const pair = (label: string, value: Content) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`
 
@@ -87,7 +129,7 @@ async function rename(c: C) {
   const tried = await attempt(() =>
     visitOf(c).call(updateOrganization, { org_id: organizationOf(c).id, name }),
   )
-  if ('problem' in tried) return showSettings(c, name, tried.problem)
+  if ('problem' in tried) return showSettings(c, { field: 'name', typed: name, problem: tried.problem })
   leaveFlash(c, 'done', `The organization is now called ${tried.done.name}.`)
   return c.redirect(PATH, 303)
 }
@@ -100,5 +142,15 @@ async function setWhoInvites(c: C) {
     'done',
     admins_may_invite ? 'Owners and admins may invite now.' : 'Only owners may invite now.',
   )
+  return c.redirect(PATH, 303)
+}
+
+async function setTimezone(c: C) {
+  const typed = text(c.get('form'), 'timezone').trim()
+  const tried = await attempt(() =>
+    visitOf(c).call(updateOrganization, { org_id: organizationOf(c).id, timezone: typed }),
+  )
+  if ('problem' in tried) return showSettings(c, { field: 'timezone', typed, problem: tried.problem })
+  leaveFlash(c, 'done', `The time zone is now ${tried.done.timezone}.`)
   return c.redirect(PATH, 303)
 }

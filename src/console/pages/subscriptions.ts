@@ -134,7 +134,7 @@ function nothing(isFiltered: boolean, hasConnections: boolean) {
 
 const cells = (c: C, one: Subscription, names: ReadonlyMap<string, string>) => [
   html`<div class="two-lines"><code class="subject">${breakable(one.pattern)}</code><span class="note">${originOf(one, names)}</span></div>`,
-  html`<div class="two-lines"><a class="quiet-link" href="${INTEGRATIONS_PATH}/${one.integration.id}">${one.integration.name}</a><span class="note">${CHANNEL_WORDS[one.channel]}</span></div>`,
+  html`<div class="two-lines"><a class="quiet-link id-text" href="${INTEGRATIONS_PATH}/${one.integration.id}">${one.integration.name}</a><span class="note">${CHANNEL_WORDS[one.channel]}</span></div>`,
   TIMING_WORDS[one.timing],
   stateOf(one),
   one.last_delivery_at ? time(one.last_delivery_at) : html`<span class="note">never</span>`,
@@ -166,7 +166,7 @@ const manage = (c: C, one: Subscription) =>
     `manage-${one.id}`,
     'Manage',
     {
-      title: one.pattern,
+      title: breakable(one.pattern),
       content: html`
         ${form(
           c,

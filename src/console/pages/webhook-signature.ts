@@ -6,13 +6,13 @@ import { copyable } from '../parts.ts'
 /** Run by a test against the same vectors as the signature itself. */
 export const VERIFIER = `import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
-// url: the address exactly as you gave it to svc. body: the raw bytes, before any parsing.
+// url: exactly as you gave it to svc; body: the raw bytes of the request
 export function isFromSvc(url, headers, body, now = Date.now()) {
   const timestamp = headers['x-svc-timestamp'] ?? ''
   if (!(Math.abs(now / 1000 - Number(timestamp)) <= 300)) return false
   const key = createHash('sha256').update(url).digest()
-  const hex = createHmac('sha256', key).update(timestamp + '.').update(body).digest('hex')
-  const own = Buffer.from('v1=' + hex)
+  const mac = createHmac('sha256', key).update(timestamp + '.')
+  const own = Buffer.from('v1=' + mac.update(body).digest('hex'))
   const given = Buffer.from(headers['x-svc-signature'] ?? '')
   return given.length === own.length && timingSafeEqual(given, own)
 }`

@@ -49,7 +49,9 @@ export async function settleAndStart(
       where v.org_id = e."orgId" and v.send_id = e.id and v.state in ('waiting', 'retrying')
     ), health as (
       select "orgId", "integrationId", bool_or(outcome = 'sent') as works from ended
-      where "integrationId" is not null and reason is distinct from 'rate_limited' group by 1, 2
+      where "integrationId" is not null
+        and (reason is null or reason not in ('rate_limited', 'no_forum_account', 'chat_account_inactive'))
+      group by 1, 2
     ), noted as (
       update integrations i set
         failing_since = case when h.works then null else coalesce(i.failing_since, ${at}) end,

@@ -15,18 +15,18 @@ export type Claimer = { readonly worker: string; readonly leaseSeconds: number; 
 
 export type Claim = {
   readonly claimed: readonly SendKey[]
-  /** Whether there may be more: what was looked at and could not go yet has been put off. */
-  readonly more: boolean
+  /** How many were looked at: those that could not go yet were put off. */
+  readonly looked: number
 }
 
 export async function claimSends({ db, clock }: Storage, claimer: Claimer): Promise<Claim> {
   const now = clock()
   const due = await chooseDue(db, now, claimer)
-  if (due.length === 0) return { claimed: [], more: false }
+  if (due.length === 0) return { claimed: [], looked: 0 }
   const rows = await db.execute<{ org_id: string; id: string }>(claimStatement(due, now, claimer))
   return {
     claimed: rows.map((row) => ({ orgId: row.org_id, id: row.id })),
-    more: due.length >= CLAIM.rows,
+    looked: due.length,
   }
 }
 

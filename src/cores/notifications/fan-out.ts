@@ -46,21 +46,20 @@ export async function eventsToFanOut({ db }: Storage): Promise<WaitingEvent[]> {
 
 /** False: somebody else has it. A page at a time, because the transaction of a page is a short one. */
 export async function fanOut(needs: FanOutNeeds, waiting: WaitingEvent): Promise<boolean> {
-  const windows = await nextWindows(needs, waiting.timezone)
+  let windows: readonly DigestWindows[] = []
   for (;;) {
     const page = await withTransaction(needs.db, (tx) => fanOutPage(needs, tx, waiting, windows))
-    if (page !== 'more') return page === 'done'
+    if (page === 'done' || page === 'taken') return page === 'done'
+    if (page === 'has digests') windows = await nextWindows(needs, waiting.timezone)
   }
 }
 
 /** If a window was closed a moment ago, its items belong into the one after it. */
 async function nextWindows({ db, clock }: Storage, timezone: string): Promise<readonly DigestWindows[]> {
   const first = await windowsAfter(db, timezone, clock())
-  const [afterHour, afterDay] = await Promise.all([
-    windowsAfter(db, timezone, first.hourly),
-    windowsAfter(db, timezone, first.daily),
-  ])
-  return [first, { hourly: afterHour.hourly, daily: afterDay.daily }]
+  const { hourly } = await windowsAfter(db, timezone, first.hourly)
+  const { daily } = await windowsAfter(db, timezone, first.daily)
+  return [first, { hourly, daily }]
 }
 
 async function fanOutPage(
@@ -68,30 +67,37 @@ async function fanOutPage(
   tx: Transaction,
   { orgId, id }: WaitingEvent,
   windows: readonly DigestWindows[],
-): Promise<'done' | 'more' | 'taken'> {
+): Promise<'done' | 'more' | 'taken' | 'has digests'> {
   const event = await lockEvent(tx, orgId, id)
   if (!event) return 'taken'
+  const plans = [subscribed(event), following(event)].filter((plan) => plan !== undefined)
+  // Computed outside, and only for those who need them: a zone that is not known must not undo the whole.
+  if (windows.length === 0 && (await hasDigests(tx, plans))) return 'has digests'
   await seedFor(tx, clock, event)
-  const steps = [
-    () => insertSingles(tx, clock, event, subscribed(event, 'singles')),
-    () => insertDigests(tx, clock, event, subscribed(event, 'digests'), windows),
-    () => insertSingles(tx, clock, event, following(event, 'singles')),
-    () => insertDigests(tx, clock, event, following(event, 'digests'), windows),
-  ]
   const told: string[] = []
-  for (const step of steps) {
-    const made = await step()
-    told.push(...made.told)
-    if (made.count >= FAN_OUT_PAGE) {
-      await tellPeople(tx, clock, event, told, appUrl)
-      return 'more'
+  let made = 0
+  for (const { singles, digests } of plans) {
+    for (const page of [
+      await insertSingles(tx, clock, event, singles),
+      ...(digests && windows.length > 0 ? [await insertDigests(tx, clock, event, digests, windows)] : []),
+    ]) {
+      told.push(...page.told)
+      made += page.count
     }
   }
   await tellPeople(tx, clock, event, told, appUrl)
-  await insertNobody(tx, clock, event)
+  if (made >= FAN_OUT_PAGE) return 'more'
+  if (made === 0) await insertNobody(tx, clock, event)
   await tx.execute(sql`
     update events set fanned_out_at = ${timeOf(clock)} where org_id = ${orgId} and id = ${id}`)
   return 'done'
+}
+
+async function hasDigests(tx: Transaction, plans: readonly Plan[]): Promise<boolean> {
+  const digests = plans.flatMap((plan) => (plan.digests ? [sql`exists (${plan.digests})`] : []))
+  if (digests.length === 0) return false
+  const [row] = await tx.execute<{ yes: boolean }>(sql`select ${sql.join(digests, sql` or `)} as yes`)
+  return row!.yes
 }
 
 const timeOf = (clock: Clock): SQL => sql`${clock().toISOString()}::timestamptz`
@@ -126,35 +132,33 @@ async function seedFor(tx: Transaction, clock: Clock, { orgId, type, concernsId,
   if (type.startsWith('org.support_access.')) await seedSupportAccess(tx, clock, orgId)
 }
 
-type Which = 'singles' | 'digests'
+/** Whom it concerns: those who get it at once, and those who get it in a digest. */
+type Plan = { readonly singles: SQL; readonly digests: SQL | undefined }
 
 /**
  * Every pattern that matches the event is one string to look up. Posts in a forum are in somebody's name, and a digest
  * would have several: they go one by one. A test goes to the one subscription it names.
  */
-function subscribed(event: EventRow, which: Which): SQL {
+function subscribed(event: EventRow): Plan {
   const isTest = event.type === TEST_EVENT
-  if (isTest && which === 'digests') return NOBODY
   const chosen = isTest
     ? sql`s.id = ${event.data['subscription_id'] ?? ''}`
     : sql`s.pattern in (${sql.join(
         patternsOf(event.type).map((pattern) => sql`${pattern}`),
         sql`, `,
       )})`
-  const isSingle = isTest ? sql`true` : sql`(s.timing = 'immediately' or i.kind = 'forum')`
-  return sql`
+  const rows = (which: SQL) => sql`
     select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
       case when s.integration_id is null then 'email' else coalesce(i.kind, 'webhook') end as channel,
       coalesce(s.integration_id, 'email:' || s.user_id) as target,
-      exists (
+      s.user_id is not null and exists (
         select from memberships m
         where m.org_id = s.org_id and m.user_id = s.user_id
-          and (${event.type.startsWith('org.') ? sql`m.role in ('owner', 'admin')` : sql`true`})
+          and ${event.type.startsWith('org.') ? sql`m.role in ('owner', 'admin')` : sql`true`}
       ) as told
     from subscriptions s
     left join integrations i on i.org_id = s.org_id and i.id = s.integration_id
-    where s.org_id = ${event.orgId} and s.enabled and ${chosen}
-      and ${which === 'singles' ? isSingle : sql`not ${isSingle}`}
+    where s.org_id = ${event.orgId} and s.enabled and ${chosen} and ${which}
       and (not s.own_only or (
         s.user_id = ${event.concernsId}::text and s.user_id is distinct from ${event.actorId}::text))
       and not exists (
@@ -164,13 +168,17 @@ function subscribed(event: EventRow, which: Which): SQL {
       )
     order by s.id
     limit ${sql.raw(String(FAN_OUT_PAGE))}`
+  const isSingle = sql`(s.timing = 'immediately' or i.kind = 'forum')`
+  return isTest
+    ? { singles: rows(sql`true`), digests: undefined }
+    : { singles: rows(isSingle), digests: rows(sql`s.timing <> 'immediately' and not ${isSingle}`) }
 }
 
 /** People who follow the category of the app. Whether they still may is asked again when it is sent. */
-function following(event: EventRow, which: Which): SQL {
+function following(event: EventRow): Plan | undefined {
   const category = event.type in EVENTS ? EVENTS[event.type as EventType].category : null
-  if (category === null || event.appId === null) return NOBODY
-  return sql`
+  if (category === null || event.appId === null) return undefined
+  const rows = (which: SQL) => sql`
     select null::text as subscription_id, null::text as integration_id, f.user_id, f.frequency as timing,
       'follow:' || f.user_id as digest_key, 'direct_message' as channel, 'dm:' || f.user_id as target,
       exists (
@@ -181,7 +189,7 @@ function following(event: EventRow, which: Which): SQL {
       ) as told
     from personal_follows f
     where f.org_id = ${event.orgId} and f.app_id = ${event.appId} and ${category} = any(f.categories)
-      and f.frequency ${which === 'singles' ? sql`=` : sql`<>`} 'immediately'
+      and f.frequency ${which} 'immediately'
       and not exists (
         select from deliveries d
         where d.org_id = f.org_id and d.event_id = ${event.id} and d.user_id = f.user_id
@@ -189,18 +197,13 @@ function following(event: EventRow, which: Which): SQL {
       )
     order by f.user_id
     limit ${sql.raw(String(FAN_OUT_PAGE))}`
+  return { singles: rows(sql`=`), digests: rows(sql`<>`) }
 }
-
-const NOBODY = sql`
-  select null::text as subscription_id, null::text as integration_id, null::text as user_id, null::text as timing,
-    null::text as digest_key, null::text as channel, null::text as target, false as told
-  where false`
 
 type Made = { readonly count: number; readonly told: readonly string[] }
 
 /** One statement for ten thousand: a delivery and its message each; whoever has the delivery already gets neither. */
 async function insertSingles(tx: Transaction, clock: Clock, event: EventRow, matched: SQL): Promise<Made> {
-  if (matched === NOBODY) return NOTHING
   const now = timeOf(clock)
   const [row] = await tx.execute<{ n: number; told: string[] | null }>(sql`
     with matched as materialized (
@@ -226,8 +229,6 @@ async function insertSingles(tx: Transaction, clock: Clock, event: EventRow, mat
   return { count: row!.n, told: row!.told ?? [] }
 }
 
-const NOTHING: Made = { count: 0, told: [] }
-
 /**
  * Into the open window of each. Its row is locked by the way in, and a claim takes it only as a whole: either the item is
  * in before, or the window is closed and the item goes into the next one.
@@ -239,7 +240,6 @@ async function insertDigests(
   matched: SQL,
   windows: readonly DigestWindows[],
 ): Promise<Made> {
-  if (matched === NOBODY) return NOTHING
   const now = timeOf(clock)
   const made = { count: 0, told: [] as string[] }
   for (const { hourly, daily } of windows) {

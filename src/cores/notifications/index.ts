@@ -1,7 +1,12 @@
 /** The face of the notifications core. */
 export { markRead, readInbox, tell } from './inbox.ts'
 export { recordEvent } from './record-event.ts'
-export type { ChatApp, ConnectionChecks } from './channel.ts'
+export { changeState } from './alert-states.ts'
+export type { FanOutNeeds } from './fan-out.ts'
+export { takeIn } from './intake.ts'
+export { reap } from './reap.ts'
+export { createSender, type SenderNeeds, type SenderOptions } from './sender.ts'
+export type { Channels, ChatApp, ConnectionChecks, Outcome } from './channel.ts'
 export type { ChatNeeds } from './chat-attempts.ts'
 export { finishLink, readLink, startLink, unlink } from './chat-link.ts'
 export { addChatWebhook, addWebhook } from './connect-address.ts'

@@ -111,7 +111,7 @@ function reasonAgainst({ delivery, send, connection, isSubscribed }: Row): strin
   return undefined
 }
 
-/** Each as a message of its own, at once, also what once stood in a digest. */
+/** Each as a message of its own, at once and in no order: newer ones about the same do not wait for an old one. */
 async function sendAgain(tx: Transaction, clock: Clock, rows: readonly Row[]): Promise<string[]> {
   if (rows.length === 0) return []
   const now = clock()
@@ -138,7 +138,6 @@ async function sendAgain(tx: Transaction, clock: Clock, rows: readonly Row[]): P
       integrationId: send.integrationId,
       userId: send.userId,
       target: send.target,
-      orderingKey: send.orderingKey,
       state: 'pending' as const,
       nextAt: now,
       createdAt: now,

@@ -14,8 +14,8 @@ export const ticketsOf =
   ({ db }: Storage): Handler<typeof listTickets> =>
   async (who, { alias, status, limit, cursor }) => {
     const caller = asMember(who)
-    const { app, part } = await appFor(db, caller, alias)
     const before = readCursor(cursor, 1)?.[0]
+    const { app, part } = await appFor(db, caller, alias)
     const rows = await db
       .select()
       .from(tickets)

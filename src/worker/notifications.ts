@@ -1,0 +1,147 @@
+/**
+ * The quick loops of notifications. Any number of workers run them over one database, all equal: whatever they take they
+ * take by rows, so none of them is a leader and any of them may die at any moment.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  createSender,
+  reap,
+  takeIn,
+  type FanOutNeeds,
+  type SenderNeeds,
+  type SenderOptions,
+} from '../cores/notifications/index.ts'
+
+export type NotificationNeeds = FanOutNeeds & SenderNeeds
+
+export type Notifications = {
+  /** Work was made in this process: it need not wait for the next look. */
+  wake(): void
+  /** Stops taking, waits for what is under way, gives back the rest. */
+  stop(): Promise<void>
+}
+
+export type Pace = Partial<Omit<SenderOptions, 'worker'>> & { readonly reapMs?: number }
+
+/** How often a process looks by itself; what is made in it wakes it at once. */
+const LOOK_MS = 1_000
+/** Something was due and could not go yet: a busy target, an older one of the same subject. */
+const SOON_MS = 200
+const REAP_MS = 5_000
+/** After trouble with the database, doubling. */
+const TROUBLE_MS = 250
+const TROUBLE_MAX_MS = 30_000
+
+export function startNotifications(needs: NotificationNeeds, pace: Pace = {}): Notifications {
+  const stopping = new AbortController()
+  const [intakeBell, sendBell, reapBell] = [newBell(), newBell(), newBell()]
+  const bells = [intakeBell, sendBell, reapBell]
+  const sender = createSender(needs, { ...pace, worker: randomUUID() })
+
+  const loops = [
+    loop(needs, 'take in', stopping.signal, async () => {
+      if (!(await takeIn(needs))) return intakeBell.wait(LOOK_MS)
+      sendBell.ring()
+    }),
+    loop(needs, 'send', stopping.signal, async () => {
+      const claim = await sender.claim()
+      const isMoving = await sender.step()
+      if (isMoving || (claim && claim.claimed.length > 0)) return
+      const isPutOff = claim !== undefined && claim.looked > 0
+      await sendBell.wait(isPutOff ? SOON_MS : LOOK_MS, sender.answer())
+    }),
+    loop(needs, 'reap', stopping.signal, async () => {
+      await reap(needs)
+      await reapBell.wait(pace.reapMs ?? REAP_MS)
+    }),
+  ]
+
+  return {
+    wake: () => intakeBell.ring(),
+    async stop() {
+      stopping.abort()
+      sender.close()
+      for (const bell of bells) bell.ring()
+      await Promise.all(loops)
+      await finish(needs, sender)
+    },
+  }
+}
+
+/** Once through everything that can be done now: for tests, and for whoever wants to know that nothing is left. */
+export async function drainNotifications(needs: NotificationNeeds): Promise<void> {
+  const sender = createSender(needs, { worker: randomUUID() })
+  await reap(needs)
+  for (;;) {
+    while (await takeIn(needs));
+    const claim = await sender.claim()
+    while ((await sender.step()) || sender.isUnderWay()) await (sender.isUnderWay() && sender.answer())
+    if (!claim || claim.looked === 0) return
+  }
+}
+
+/** What is under way is waited for: its channels have deadlines of their own. */
+async function finish(needs: NotificationNeeds, sender: ReturnType<typeof createSender>): Promise<void> {
+  try {
+    while (sender.isUnderWay()) {
+      await sender.answer()
+      await sender.step()
+    }
+    await sender.release()
+  } catch (error) {
+    needs.log.warn('notifications stopped with answers that could not be written', { error })
+  }
+}
+
+async function loop(
+  { log }: NotificationNeeds,
+  name: string,
+  stopping: AbortSignal,
+  turn: () => Promise<void>,
+): Promise<void> {
+  let trouble = 0
+  const bell = newBell()
+  stopping.addEventListener('abort', () => bell.ring(), { once: true })
+  while (!stopping.aborted) {
+    try {
+      await turn()
+      trouble = 0
+    } catch (error) {
+      log.warn('notifications: a turn failed', { loop: name, error })
+      await bell.wait(Math.min(TROUBLE_MS * 2 ** trouble++, TROUBLE_MAX_MS))
+    }
+  }
+}
+
+type Bell = {
+  ring(): void
+  /** Until it rings, the time is over, or the other thing has happened. */
+  wait(ms: number, other?: Promise<void>): Promise<void>
+}
+
+/** Rung while nobody waits, it is heard by whoever waits next. */
+function newBell(): Bell {
+  let isRung = false
+  let wakeUp: (() => void) | undefined
+  return {
+    ring() {
+      isRung = true
+      wakeUp?.()
+    },
+    async wait(ms, other) {
+      if (!isRung) {
+        await new Promise<void>((resolve) => {
+          const done = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+          const timer = setTimeout(done, ms)
+          wakeUp = done
+          void other?.then(done)
+        })
+        wakeUp = undefined
+      }
+      isRung = false
+    },
+  }
+}

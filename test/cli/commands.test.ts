@@ -1,0 +1,497 @@
+/** Every command against a real server process, and every exit code that it can end with. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { findCommand } from '../../src/cli/find-command.ts'
+import { run } from '../../src/cli/run.ts'
+import { queryDataSource } from '../../src/contracts/data-sources.ts'
+import { ERRORS } from '../../src/contracts/errors.ts'
+import { OPERATIONS } from '../../src/contracts/operations.ts'
+import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { createToken } from '../../src/contracts/tokens.ts'
+import { newAssistant, register, type House } from '../support/assistant.ts'
+import { fakeMachine, type FakeMachine } from '../support/fake-machine.ts'
+import { PASSWORD } from '../support/make.ts'
+import { migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+
+const own = processes()
+afterAll(() => own.cleanUp())
+
+const EMAIL = 'olga@example.com'
+/** What stands in braces in the rows below. */
+const known: Record<string, string> = {}
+let server: ServerProcess
+let home: string
+let project: string
+
+beforeAll(async () => {
+  home = await own.newFolder()
+  project = await own.newFolder()
+  mkdirSync(join(project, '.git'))
+  server = await own.start({
+    env: {
+      SVC_DATA_DIR: await migratedFolder(own),
+      SVC_ADMIN_EMAIL: EMAIL,
+      SVC_ADMIN_PASSWORD: PASSWORD,
+      QUESTIONS_PER_DAY: '9',
+    },
+  })
+  const { token } = await server.as()(signInWithPassword, { email: EMAIL, password: PASSWORD })
+  const make = server.as({ token })
+  known['origin'] = server.origin
+  known['owner'] = (await make(createToken, { name: 'owner' })).token
+  known['viewer'] = (await make(createToken, { name: 'viewer', role_cap: 'viewer' })).token
+  known['scoped'] = (await make(createToken, { name: 'scoped', scopes: ['data:read'] })).token
+  // The first question waits for the model; asked now, it has come when the rows below get there.
+  void server.as({ token: known['owner'] })(queryDataSource, { source_id: 'db_sample', query: 'tents' })
+  known['grant'] = await connectAssistant()
+})
+
+/** Through the pages, as a person does it: there is no other way to a grant. */
+async function connectAssistant(): Promise<string> {
+  const { origin } = server
+  const url = new URL(origin)
+  const redirectUri = 'http://127.0.0.1:8472/callback'
+  const { body } = await register(
+    { origin },
+    { client_name: 'Helper', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' },
+  )
+  known['client'] = String(body['client_id'])
+  // All that a walker over sockets asks of a system.
+  const house = {
+    origin,
+    system: { config: { APP_URL: url, AUTH_URL: url, API_URL: url } },
+    clock: { now: () => new Date() },
+  }
+  const assistant = newAssistant(house as unknown as House, { clientId: known['client'], redirectUri })
+  const person = { email: EMAIL } as Parameters<typeof assistant.connect>[0]
+  return (
+    await assistant.connect(person, { scope: 'data:read maintenance:read', resource: `${origin}/platform` })
+  ).grantId
+}
+
+type Given = { stdin?: string; terminal?: boolean; env?: Record<string, string> }
+
+const filled = (text: string): string => text.replaceAll(/\{([a-z]+)\}/g, (_, name: string) => known[name]!)
+
+async function svc(line: string, { stdin = '', terminal = false, env = {} }: Given = {}) {
+  const argv = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => filled(quoted ?? plain!))
+  const machine: FakeMachine = fakeMachine({
+    home,
+    cwd: project,
+    stdin: filled(stdin),
+    terminal,
+    env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, filled(value)])),
+  })
+  const exit = await run(argv, machine)
+  return { exit, out: machine.out(), err: machine.err() }
+}
+
+type Row = [line: string, exit: number, says: RegExp, given?: Given]
+
+const BAD_TOKEN: Given = { env: { SVC_API_URL: '{origin}', SVC_API_KEY: 'svc_wrong' } }
+const NO_GRANT = 'grt_0mwhkcyh5nlh1pqqssy5gj19q'
+
+/** In this order: later rows live on what earlier ones did. */
+const ROWS: Row[] = [
+  // Nobody is logged in.
+  ['status', 3, /You are not logged in/],
+  ['status --json', 3, /"logged_in": false/],
+  ['context show', 3, /You are not logged in/],
+  ['context list', 0, /^CURRENT +NAME +SERVER +PERSON +ORGANIZATION\n/],
+  ['datasource list --json', 3, /^\{"error":\{"code":"UNAUTHENTICATED".*"exit_code":3\}\}\n$/],
+
+  // Logging in.
+  ['login', 5, /needs --api-url/],
+  ['login --api-url {origin}', 5, /needs an API token/],
+  ['login --api-url {origin}/console --api-key {owner}', 5, /Write: --api-url http:\/\/localhost:\d+\n/],
+  ['login --api-url ftp://localhost --api-key {owner}', 5, /no http\(s\) address/],
+  ['login --api-url http://a:b@localhost --api-key {owner}', 5, /must not carry a user/],
+  [
+    'login --api-url http://example.com --api-key {owner}',
+    5,
+    /unencrypted to http:\/\/example.com[^]*https:\/\/example.com/,
+  ],
+  ['login --api-url {origin} --api-key "two words"', 5, /is not an API token/],
+  ['login --api-url {origin} --api-key - --context env', 5, /cannot be called env/, { stdin: '{owner}' }],
+  ['login --api-url {origin} --api-key -', 5, /Nothing came on stdin/],
+  ['login --api-url {origin} --api-key svc_wrong', 3, /Invalid or expired API token/],
+  ['context list --json', 0, /"contexts": \[\]/],
+  [
+    'login --api-url {origin} --api-key - --json',
+    0,
+    /"context": "localhost",\n {2}"current": true/,
+    { stdin: '{owner}\n' },
+  ],
+  [
+    'login --api-url {origin} --context ro',
+    0,
+    /the current one stays as it was. To switch: svc context use ro/,
+    { env: { SVC_API_KEY: '{viewer}' } },
+  ],
+  ['login --api-url {origin} --context scoped', 0, /Logged in/, { stdin: '{scoped}\r', terminal: true }],
+  ['login --api-url {origin} --api-key {owner}', 0, /The context localhost is the current one/],
+  ['login --api-url http://localhost:1 --api-key {owner} --context ro', 1, /nothing listens there/],
+  ['context list', 0, /\n\* +localhost +http[^]*\n- +ro +http[^]*\n- +scoped/],
+  ['context use ro', 0, /ro is the current one/],
+  ['context show', 0, /name: +ro\n/],
+  ['context show localhost --json', 0, /"current": false/],
+  ['context show nobody', 4, /There is no context nobody/],
+  ['context show --bogus', 5, /no option --bogus/],
+  ['context use localhst', 4, /Did you mean localhost/],
+  ['context use', 5, /needs <name>/],
+  ['context use localhost --json', 0, /"current": true/],
+  ['context remove scopd --yes', 4, /Did you mean scoped/],
+  ['context remove scoped', 5, /Add --yes/],
+  ['context remove scoped', 5, /Nothing was done/, { terminal: true, stdin: 'n\n' }],
+  ['context list --limit 1', 5, /no option --limit/],
+
+  // Who I am, and which login counts.
+  ['status', 0, /context: +localhost\n[^]*role: +owner\n/],
+  ['status --context ro --json', 0, /"role": "viewer"/],
+  ['status --json', 0, /"context": "ro"/, { env: { SVC_CONTEXT: 'ro' } }],
+  ['status --json', 0, /"context": "env"/, { env: { SVC_API_URL: '{origin}', SVC_API_KEY: '{viewer}' } }],
+  ['status --json', 3, /"logged_in": false,\n {2}"context": "env"/, BAD_TOKEN],
+  ['status', 5, /SVC_API_KEY is set and SVC_API_URL is not/, { env: { SVC_API_KEY: 'x' } }],
+  ['status --context ro', 5, /contradicts SVC_API_URL/, BAD_TOKEN],
+  [
+    'status',
+    5,
+    /unencrypted to http:\/\/example.com/,
+    { env: { SVC_API_URL: 'http://example.com', SVC_API_KEY: 'x' } },
+  ],
+  ['status --timeout never', 5, /--timeout cannot be never/],
+  ['status --json -o yaml', 5, /--json contradicts --output yaml/],
+
+  // Asking.
+  [
+    'datasource list',
+    0,
+    /^ID +NAME +MIN ROLE +FILTERS +DESCRIPTION\ndb_sample +Sample[^]* viewer +topic \(string\), /,
+  ],
+  ['datasource list --context scoped -o yaml', 0, /^data_sources:\n {2}- id: db_sample\n/],
+  ['datasource list --limit 0', 5, /--limit cannot be 0[^]*1 to 200/],
+  ['datasource list --cursor bogus', 5, /cursor is not one of ours/],
+  [
+    'datasource query db_sample "May I work from Spain for a month?" --top-k 1',
+    0,
+    /^count: 1\nresults:\n {2}- id: work-from-abroad\n/,
+  ],
+  [
+    'datasource query db_sample - --top-k 2 --context scoped -o json',
+    0,
+    /"count": 2/,
+    { stdin: 'a warm jacket\n' },
+  ],
+  [
+    'datasource query db_sample tents --filter in_stock=true --filter category=tents --filter category=bags -o table',
+    0,
+    /^ID +TITLE +SCORE +TARGET\n/,
+  ],
+  [
+    'datasource query db_nothing "is there anything?"',
+    4,
+    /Not found\nhint: See what there is: svc datasource list\n/,
+  ],
+  ['datasource query .. "is there anything?"', 4, /Not found/],
+  ['datasource query db_sample tents --filter color=red', 5, /Cannot filter on "color"/],
+  ['datasource query db_sample tents --filter color', 5, /--filter column=value/],
+  ['datasource query db_sample tents --top-k 21', 5, /from 1 to 20/],
+  ['datasource query db_sample tents --target nothing', 5, /error: /],
+
+  // Databases.
+  ['db create orders --title "All orders"', 0, /db_orders +All orders +embedded +yes +no +no/],
+  ['db create orders', 6, /exists already/],
+  ['db create Orders', 5, /must be a lower-case letter/],
+  ['db create notes --context ro', 3, /error: /],
+  ['db list --search orders', 0, /^ID +NAME +KIND[^]*\ndb_orders/],
+  ['db list --limit 1', 0, /There is more: add --all, or --cursor \S+\n/],
+  ['db list --limit 1 --all --json', 0, /"db_orders"[^]*"db_sample"/],
+  ['db list --limit many', 5, /--limit cannot be many/],
+  ['db list --context ro', 3, /error: /],
+  ['db connect orders -q', 0, /^postgres:\/\/\S+\n$/],
+  ['db connect orders', 0, /password: +\S+\n/],
+  ['db connect orders -q --json', 0, /"url": "postgres:/],
+  ['db connect nothing -q', 4, /svc db list/],
+  ['db connect', 5, /needs <name>/],
+  ['db connect orders --context scoped', 3, /scopes of this token/],
+  ['db attach warehouse', 5, /needs --url/],
+  ['db attach warehouse --url -', 5, /error: /, { stdin: 'postgres://a:b@127.0.0.1:1/x' }],
+  ['db attach warehouse --url - --context ro', 3, /error: /, { stdin: 'postgres://a:b@127.0.0.1:1/x' }],
+  ['db remove orders', 5, /Add --yes/],
+  ['db remove orders', 5, /Nothing was done/, { terminal: true, stdin: 'order\n' }],
+  ['db remove orders --yes --context ro', 3, /error: /],
+  ['db remove orders', 0, /Removed orders/, { terminal: true, stdin: 'orders\n' }],
+  ['db remove nothing --yes', 4, /svc db list/],
+
+  // Assistants.
+  [
+    'agents list',
+    0,
+    /^GRANT +HOST[^]*\n\{grant\} +127.0.0.1(:\d+)? +Helper +olga@example.com +platform +data:read maintenance:read +all/,
+  ],
+  ['agents list --everyone --client {client} --json', 0, /"client_name": "Helper"/],
+  ['agents list --everyone --context ro', 3, /error: /],
+  ['agents list --limit x', 5, /--limit cannot be x/],
+  ['agents narrow {grant}', 5, /Nothing says what the assistant keeps/],
+  ['agents narrow {grant} --scope everything', 5, /error: /],
+  ['agents narrow {grant} --source db_sample --no-sources', 5, /contradicts/],
+  ['agents narrow {grant} --scope data:read --source db_sample', 0, / data:read +db_sample /],
+  ['agents narrow {grant} --no-sources', 0, / data:read +none /],
+  [`agents narrow ${NO_GRANT} --scope data:read`, 4, /svc agents list/],
+  ['agents clients', 0, /^CLIENT +KIND[^]*\n\{client\} +dynamic/],
+  ['agents clients --context ro', 3, /error: /],
+  ['agents clients --limit 201', 5, /from 1 to 200/],
+  ['agents block {client}', 5, /Add --yes/],
+  ['agents block {client} --yes --context ro', 3, /error: /],
+  ['agents block {client} --yes', 0, /Blocked/],
+  ['agents unblock {client} --context ro', 3, /error: /],
+  ['agents unblock {client}', 0, /Let in again/],
+  ['agents unblock ""', 5, /must not be empty/],
+  ['agents revoke {grant}', 5, /Add --yes/],
+  ['agents revoke {grant} --yes', 0, /Disconnected/],
+  [`agents revoke ${NO_GRANT} --yes`, 4, /svc agents list/],
+  ['agents off', 5, /Add --yes/],
+  ['agents off --yes --context ro', 3, /error: /],
+  ['agents off', 0, /assistants: +off\n/, { terminal: true, stdin: 'y\n' }],
+  ['agents on', 0, /assistants: +on\n/],
+  ['agents on please', 5, /does not know what to do with/],
+
+  // What happened.
+  ['activity', 0, /^AT +TYPE +NAME/],
+  [
+    'activity --type data_source --source db_sample --from 2026-01-01 --limit 1',
+    0,
+    / data_source +db_sample +\S+ +cli +/,
+  ],
+  ['activity --type data_source --outcome refused --all --json', 0, /"error": "FILTER_NOT_ALLOWED"/],
+  ['activity --from yesterday', 5, /--from cannot be yesterday/],
+  ['activity --user usr_x', 5, /error: /],
+
+  // The rest.
+  ['doctor', 0, /^ok +client: svc [^]*\nok +questions: /],
+  ['doctor --json', 0, /"ok": true/],
+  ['doctor --mcp {origin}/platform', 0, /assistants: JWKS/],
+  ['doctor --mcp {origin}/nowhere', 1, /broken +assistants/],
+  ['doctor', 3, /broken +token: Invalid or expired/, BAD_TOKEN],
+  ['doctor --cure', 5, /no option --cure/],
+  ['completion bash', 0, /complete -o default -F _svc svc/],
+  ['completion zsh', 0, /^#compdef svc\n/],
+  ['completion fish', 0, /complete -c svc /],
+  ['completion powershell', 0, /Register-ArgumentCompleter/],
+  ['completion tcsh', 5, /It is one of: bash/],
+  ['skills list', 0, /^ID +DESCRIPTION\nsvc +/],
+  ['skills list --all', 5, /no option --all/],
+  ['skills show svc', 0, /^---\nname: svc\n/],
+  ['skills show svc-faq', 0, /^---\nname: svc-faq\n/],
+  ['skills show svc references/nothing.md', 4, /It has: SKILL.md, /],
+  ['skills show nothing', 4, /There are: svc, /],
+  ['skills show', 5, /needs <id>/],
+  ['skills status', 0, /missing/],
+  ['skills status svc', 6, /svc skills install svc/],
+  ['skills status nothing', 4, /There are: svc, svc-ai-gateway\n/],
+  ['skills status --force', 5, /no option --force/],
+  ['skills install svc --dry-run', 0, /created 10\n/],
+  ['skills install svc', 0, /\.claude\/skills\/svc: created 10\n/],
+  ['skills install svc --json', 0, /"action": "unchanged"/],
+  ['skills status svc', 0, /current/],
+  ['skills install svc --everywhere', 5, /no option --everywhere/],
+  ['skills install nothing', 4, /There are: svc, svc-ai-gateway\n/],
+  ['skills install svc-faq', 4, /\.well-known\/agent-skills\/svc-faq\/SKILL\.md/],
+  ['--version', 0, /^\d+\.\d+\.\d+\n$/],
+  ['--help', 0, /AI agents: run `svc --skill-prompt` first/],
+  ['help db', 0, /svc db <command>/],
+  ['db create --help', 0, /Examples:\n {2}svc db create handbook\n/],
+  ['help nothing', 5, /There is no command nothing/],
+  ['--skill-prompt', 0, /svc status --json/],
+]
+
+/** A line for every command that asks the server, right enough to reach it. */
+const LINES: Record<string, string> = {
+  login: 'login --api-url {origin} --api-key svc_wrong',
+  status: 'status',
+  'datasource list': 'datasource list',
+  'datasource query': 'datasource query db_sample tents',
+  'db list': 'db list',
+  'db create': 'db create orders',
+  'db connect': 'db connect orders',
+  'db attach': 'db attach orders --url postgres://a:b@127.0.0.1:1/x',
+  'db remove': 'db remove orders --yes',
+  'agents list': 'agents list',
+  'agents narrow': 'agents narrow {grant} --scope data:read',
+  'agents revoke': 'agents revoke {grant} --yes',
+  'agents clients': 'agents clients',
+  'agents block': 'agents block x --yes',
+  'agents unblock': 'agents unblock x',
+  'agents off': 'agents off --yes',
+  'agents on': 'agents on',
+  activity: 'activity',
+  doctor: 'doctor',
+}
+
+/** What each of them calls. */
+const CALLS: Record<string, string> = {
+  login: 'me.show',
+  status: 'me.show',
+  'datasource list': 'dataSources.listAskable',
+  'datasource query': 'dataSources.query',
+  'db list': 'dataSources.list',
+  'db create': 'databases.create',
+  'db connect': 'databases.connection',
+  'db attach': 'databases.attach',
+  'db remove': 'databases.remove',
+  'agents list': 'grants.list',
+  'agents narrow': 'grants.narrow',
+  'agents revoke': 'grants.revoke',
+  'agents clients': 'oauthClients.list',
+  'agents block': 'oauthClients.block',
+  'agents unblock': 'oauthClients.block',
+  'agents off': 'organizations.update',
+  'agents on': 'organizations.update',
+  activity: 'activity.list',
+  doctor: 'me.show',
+}
+
+/** Exit codes of commands that ask nobody, and those that a command adds to its operation's. */
+const OWN_EXITS: Record<string, number[]> = {
+  login: [6],
+  'context list': [],
+  'context use': [4],
+  'context show': [3, 4],
+  'context remove': [4],
+  'skills list': [],
+  'skills install': [4, 6],
+  'skills show': [4],
+  'skills status': [4, 6],
+  completion: [],
+}
+
+const UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'db list': { exits: [4], because: 'a list that names nothing is empty' },
+  'db attach': {
+    exits: [0, 6],
+    because: 'needs a second Postgres with pgvector: test/walks/databases.test.ts',
+  },
+  'db connect': { exits: [6], because: 'only an attached database has no connection string to show' },
+  'agents off': { exits: [4], because: 'the organization is the one that the token is for' },
+  'agents on': { exits: [4], because: 'the organization is the one that the token is for' },
+}
+
+const seen = new Map<string, Set<number>>()
+async function expectExit([line, exit, says, given]: Row): Promise<void> {
+  const answer = await svc(line, given)
+  const all = `${answer.out}${answer.err}`
+  expect({ exit: answer.exit, all }).toMatchObject({ exit })
+  expect(all).toMatch(
+    new RegExp(filled(says.source.replaceAll('\\{', '{').replaceAll('\\}', '}')), says.flags),
+  )
+  // Data on stdout, everything else on stderr: what failed leaves stdout to programs.
+  if (exit !== 0 && !/status|doctor|skills/.test(line)) expect(answer.out).toBe('')
+  expect(all).not.toContain(known['viewer'])
+  const path = findCommand(line.split(' ')).command?.path
+  if (path !== undefined) seen.set(path, (seen.get(path) ?? new Set()).add(exit))
+}
+
+describe('a server that works', () => {
+  test.each(ROWS)('svc %s: %i', async (...row) => expectExit(row))
+
+  test.each(Object.values(LINES))('svc %s with a token that opens nothing: 3', async (line) =>
+    expectExit([line, 3, /Invalid or expired API token/, BAD_TOKEN]),
+  )
+
+  test('a context that is another login is not overwritten: 6', async () => {
+    const file = join(home, '.config', 'svc', 'config.json')
+    const other = {
+      version: 1,
+      current: 'work',
+      contexts: {
+        work: {
+          api_url: 'https://api.example.com',
+          user: { id: 'usr_x', email: 'x@y.z' },
+          organization: null,
+        },
+      },
+    }
+    const elsewhere = await own.newFolder()
+    writeFileSync(join(elsewhere, 'config.json'), JSON.stringify(other))
+    const given = { env: { SVC_CONFIG_DIR: elsewhere } }
+    await expectExit([
+      'login --api-url {origin} --api-key {owner} --context work',
+      6,
+      /is another login: x@y.z at https/,
+      given,
+    ])
+    await expectExit(['login --api-url {origin} --api-key {owner}', 0, /svc context use localhost/, given])
+    await expectExit(['status --context work', 3, /There is no API token for the context work/, given])
+    expect(file).not.toContain(elsewhere)
+  })
+
+  test('a damaged config file is named, and login leaves it as it is: 5', async () => {
+    const elsewhere = await own.newFolder()
+    writeFileSync(join(elsewhere, 'config.json'), '{"version"')
+    const given = { env: { SVC_CONFIG_DIR: elsewhere } }
+    for (const line of [
+      'context list',
+      'login --api-url {origin} --api-key {owner}',
+      'status',
+      'datasource list',
+    ]) {
+      await expectExit([
+        line,
+        5,
+        /config\.json is damaged: it is not JSON\nhint: The file was left as it is/,
+        given,
+      ])
+    }
+  })
+
+  test('an edited skill is not overwritten: 6', async () => {
+    writeFileSync(join(project, '.agents/skills/svc/SKILL.md'), 'mine')
+    await expectExit(['skills install svc', 6, /Nothing was written[^]*\.agents\/skills\/svc\/SKILL\.md/])
+    await expectExit(['skills status', 6, /edited/])
+    await expectExit(['skills install svc --force', 0, /overwritten 1/])
+  })
+
+  test('an agent is asked nothing and told where its guide is', async () => {
+    const agent = { terminal: true, env: { CLAUDECODE: '1' } }
+    await expectExit(['agents off', 5, /Add --yes[^]*svc --skill-prompt/, agent])
+  })
+
+  test('when the day’s questions are used up: 1, and how long to wait', async () => {
+    for (let asked = 0; asked < 10; asked++) {
+      if ((await svc('datasource query db_sample tents')).exit === 1) break
+    }
+    await expectExit(['datasource query db_sample tents', 1, /hint: Wait \d+ s, then try again/])
+    await expectExit(['datasource query db_sample tents --json', 1, /"code":"QUOTA_EXCEEDED"/])
+  })
+
+  test('context remove: 0', () => expectExit(['context remove scoped --yes', 0, /Removed scoped/]))
+})
+
+describe('a server that is there and does not answer: 7', () => {
+  beforeAll(() => server.kill('SIGSTOP'))
+  afterAll(() => server.kill('SIGCONT'))
+  test.each(Object.values(LINES))('svc %s', (line) =>
+    expectExit([`${line} --timeout 0.05`, 7, /did not answer within 0.05 s/]),
+  )
+})
+
+describe('a server that is gone: 1', () => {
+  beforeAll(() => server.stop('SIGKILL'))
+  test.each(Object.values(LINES))('svc %s', (line) => expectExit([line, 1, /nothing listens there/]))
+})
+
+test.each(COMMANDS)('$path was seen with every exit code that it has', ({ path }) => {
+  const operation = OPERATIONS.find(({ name }) => name === CALLS[path])
+  expect(operation !== undefined || path in OWN_EXITS, `what does ${path} call?`).toBe(true)
+  const possible = new Set([
+    0,
+    // Every command line can be wrong.
+    5,
+    ...(operation ? [1, 3, 7, ...operation.errors.map((code) => ERRORS[code].exit)] : []),
+    ...(OWN_EXITS[path] ?? []),
+  ])
+  for (const exit of UNTRIED[path]?.exits ?? []) possible.delete(exit)
+  expect([...(seen.get(path) ?? [])].toSorted()).toEqual([...possible].toSorted())
+})

@@ -1,0 +1,187 @@
+/** The part of the fake gateway that keeps apps, their tickets, and visits of support staff. */
+import type * as z from 'zod'
+import * as apps from '../../src/contracts/apps.ts'
+import { notFound, ServiceError } from '../../src/contracts/errors.ts'
+import { atLeast } from '../../src/contracts/roles.ts'
+import * as support from '../../src/contracts/support.ts'
+import * as tickets from '../../src/contracts/tickets.ts'
+import type { House } from './fake-data-sources.ts'
+
+type App = z.output<typeof apps.showApp.output>
+type Ticket = z.output<typeof tickets.showTicket.output>
+type Session = z.output<typeof support.listSupportSessions.output>['support_sessions'][number]
+type MyVisit = z.output<typeof support.listMyVisits.output>['visits'][number]
+
+export type FakeApps = ReturnType<typeof fakeApps>
+
+export function fakeApps({ on, list, id, clock, me, organizationOf }: House) {
+  const daysAgo = (days: number) => new Date(clock().getTime() - days * 86_400_000).toISOString()
+  const data = {
+    apps: [] as App[],
+    tickets: [] as Ticket[],
+    sessions: [] as Session[],
+    visits: [] as MyVisit[],
+  }
+  const appOf = (alias: string): App => {
+    const app = data.apps.find((one) => one.alias === alias)
+    if (!app) throw notFound()
+    return app
+  }
+  const ticketOf = ({ alias, ticket_id }: { alias: string; ticket_id: string }): Ticket => {
+    const ticket = data.tickets.find((one) => one.app === alias && one.id === ticket_id)
+    if (!ticket) throw notFound()
+    return ticket
+  }
+  const addApp = (alias: string, name: string, my_part: App['my_part'] = 'administrator'): App => {
+    const app: App = {
+      id: id('app'),
+      alias,
+      name,
+      my_part,
+      open_tickets: 0,
+      created_at: daysAgo(40),
+      members: [],
+    }
+    data.apps.push(app)
+    return app
+  }
+  const addTicket = (app: App, facts: Partial<Ticket> = {}): Ticket => {
+    const ticket: Ticket = {
+      id: id('tkt'),
+      app: app.alias,
+      title: 'The basket forgets what is in it',
+      status: 'open',
+      reporter: { id: me.id, name: me.name },
+      created_at: daysAgo(1),
+      changed_at: daysAgo(0.2),
+      body: 'I put two books in,\nwent on, and it was empty.',
+      replies: [],
+      ...facts,
+    }
+    data.tickets.unshift(ticket)
+    app.open_tickets += ticket.status === 'done' ? 0 : 1
+    return ticket
+  }
+
+  on(apps.listApps, ({ search, mine, ...input }) =>
+    list(
+      'apps',
+      data.apps.filter(
+        ({ alias, name, members }) =>
+          `${alias} ${name}`.toLowerCase().includes(search?.toLowerCase() ?? '') &&
+          (!mine || members.some(({ user_id }) => user_id === me.id)),
+      ),
+      input,
+    ),
+  )
+  on(apps.createApp, ({ alias, name }, asked) => {
+    if (!atLeast(organizationOf(asked).role, 'developer')) throw new ServiceError('FORBIDDEN')
+    if (data.apps.some((one) => one.alias === alias))
+      throw new ServiceError('CONFLICT', 'There is an app with this alias already')
+    return addApp(alias, name)
+  })
+  on(apps.showApp, ({ alias }) => appOf(alias))
+  on(apps.renameApp, ({ alias, name }) => Object.assign(appOf(alias), { name }))
+  on(apps.setAppMember, ({ alias, user_id, role }) => {
+    const { members } = appOf(alias)
+    const present = members.find((one) => one.user_id === user_id)
+    if (present) return Object.assign(present, { role })
+    const member = { user_id, name: 'Somebody', role, added_at: daysAgo(0) }
+    members.push(member)
+    return member
+  })
+  on(apps.removeAppMember, ({ alias, user_id }) => {
+    const app = appOf(alias)
+    app.members = app.members.filter((one) => one.user_id !== user_id)
+    return {}
+  })
+  on(tickets.listTickets, ({ alias, status, ...input }) =>
+    list(
+      'tickets',
+      data.tickets.filter((one) => one.app === appOf(alias).alias && (!status || one.status === status)),
+      input,
+    ),
+  )
+  on(tickets.fileTicket, ({ alias, title, body }) => addTicket(appOf(alias), { title, body }))
+  on(tickets.showTicket, (asked) => ticketOf(asked))
+  on(tickets.replyToTicket, ({ body, internal, ...asked }) => {
+    const reply = { id: id('rpl'), internal, body, author: { id: me.id, name: me.name }, at: daysAgo(0) }
+    ticketOf(asked).replies.push(reply)
+    return reply
+  })
+  on(tickets.moveTicket, ({ status, ...asked }) => Object.assign(ticketOf(asked), { status }))
+
+  on(support.listSupportSessions, (input) => list('support_sessions', data.sessions, input))
+  on(support.endSupportSession, ({ support_session_id }) => {
+    data.visits = data.visits.filter((one) => one.id !== support_session_id)
+    const session = data.sessions.find((one) => one.id === support_session_id)
+    if (session) Object.assign(session, { live: false, ended_at: daysAgo(0) })
+    return {}
+  })
+  on(support.listMyVisits, (input) => list('visits', data.visits, input))
+  on(support.elevateSupportSession, ({ support_session_id, reason }) => {
+    const visit = data.visits.find((one) => one.id === support_session_id)
+    if (!visit) throw notFound()
+    visit.level = 'admin'
+    return addSession({ id: visit.id, level: 'admin', elevation_reason: reason })
+  })
+
+  const addSession = (facts: Partial<Session> = {}): Session => {
+    const session: Session = {
+      id: id('sup'),
+      staff: { id: id('usr'), email: 'sam@support.example', name: 'Sam Support' },
+      reason: 'Ticket 4711: nobody can sign in',
+      level: 'viewer',
+      elevation_reason: null,
+      live: true,
+      started_at: daysAgo(0.01),
+      expires_at: daysAgo(-0.03),
+      ended_at: null,
+      ...facts,
+    }
+    data.sessions.unshift(session)
+    return session
+  }
+  const addVisit = (organization: MyVisit['organization']): MyVisit => {
+    const visit: MyVisit = { id: id('sup'), organization, level: 'viewer', expires_at: daysAgo(-0.03) }
+    data.visits.push(visit)
+    return visit
+  }
+  return { data, addApp, addTicket, addSession, addVisit, daysAgo, id, me }
+}
+
+/** So that its page has an address one can write down. */
+export const KNOWN_TICKET = `tkt_${'0'.repeat(25)}`
+
+/** Two apps with something going on. */
+export function furnishApps({ data, addApp, addTicket, addSession, daysAgo, id, me }: FakeApps): void {
+  const [shop, billing] = [addApp('shop', 'The shop'), addApp('billing', 'Invoices and reminders')]
+  shop.members.push(
+    { user_id: me.id, name: me.name, role: 'maintainer', added_at: daysAgo(40) },
+    { user_id: id('usr'), name: 'Edsger Dijkstra', role: 'builder', added_at: daysAgo(12) },
+  )
+  addTicket(billing, { title: 'Reminders go out twice', status: 'done' })
+  addTicket(shop, { title: 'Search finds nothing on Sundays', status: 'in_progress' })
+  const ticket = addTicket(shop, { id: KNOWN_TICKET })
+  const edsger = { id: id('usr'), name: 'Edsger Dijkstra' }
+  ticket.replies.push(
+    {
+      id: id('rpl'),
+      internal: false,
+      body: 'Thank you. Which browser was it?',
+      author: edsger,
+      at: daysAgo(0.5),
+    },
+    {
+      id: id('rpl'),
+      internal: true,
+      body: 'Looks like the cookie of last week.',
+      author: edsger,
+      at: daysAgo(0.4),
+    },
+    { id: id('rpl'), internal: false, body: 'The one on the tablet.', author: me, at: daysAgo(0.2) },
+  )
+  addSession({ live: false, ended_at: daysAgo(3), started_at: daysAgo(3.02), expires_at: daysAgo(3) })
+  addSession()
+  data.apps.sort((a, b) => a.alias.localeCompare(b.alias))
+}

@@ -1,0 +1,227 @@
+/** The delivery ledger: every message with its attempts, for admins of its organization; and sending again. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { apps, integrations, sends, subscriptions } from '../../db/schema.ts'
+import {
+  listDeliveries,
+  replayDelivery,
+  replayFailed,
+  showDelivery,
+  summarizeDeliveries,
+} from '../../src/contracts/deliveries.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { connectWebhook, removeIntegration } from '../../src/contracts/integrations.ts'
+import { createSubscription, deleteSubscription } from '../../src/contracts/subscriptions.ts'
+import { steeredChecks } from '../support/connections.ts'
+import { insertDelivery, type DeliveryRow } from '../support/deliveries.ts'
+import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+let org: Org
+let admin: Person
+let integrationId: string
+let subscriptionId: string
+let appId: string
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { checks: steeredChecks })
+})
+
+beforeEach(async () => {
+  org = await makeOrganization(system)
+  admin = org.owner
+  integrationId = await connected()
+  const asked = { integration_id: integrationId, pattern: 'deploy.failed' }
+  subscriptionId = (await admin.call(createSubscription, asked)).id
+  const now = system.clock.now()
+  appId = makeId('app', now.getTime())
+  await system.db
+    .insert(apps)
+    .values({ orgId: org.id, id: appId, alias: 'shop', name: 'Shop', createdAt: now })
+})
+
+afterAll(() => system.stop())
+
+const connected = async (name = 'Receiver') =>
+  (await admin.call(connectWebhook, { name, url: `https://hooks.test/${unique('secret')}` })).id
+
+const delivered = (row: DeliveryRow = {}, tries?: Parameters<typeof insertDelivery>[3]) =>
+  insertDelivery(system, org, { subscriptionId, integrationId, appId, ...row }, tries)
+
+const ledger = async (filter: object = {}, by = admin) => (await by.call(listDeliveries, filter)).deliveries
+const failed = (row: DeliveryRow = {}) => delivered({ state: 'failed', reason: 'gave_up', ...row })
+
+test('shows every message, newest first, with what became of it and where it went, never the address', async () => {
+  const first = await delivered()
+  const second = await delivered({ state: 'failed', reason: 'outcome_unknown' }, [
+    { outcome: 'failed', reason: 'server_error', httpStatus: 500 },
+    { outcome: 'failed', reason: 'outcome_unknown', httpStatus: null, endedAt: null },
+  ])
+  const rows = await ledger()
+  expect(rows.map(({ id }) => id)).toEqual([second.id, first.id])
+  expect(rows[0]).toMatchObject({
+    event_id: second.eventId,
+    type: 'deploy.failed',
+    subject: 'deployments/dep_1',
+    app: 'shop',
+    channel: 'webhook',
+    destination: 'Receiver',
+    state: 'failed',
+    reason: 'outcome_unknown',
+    unconfirmed: true,
+    attempts: 2,
+    duration_ms: 41,
+  })
+  expect(JSON.stringify(rows)).not.toContain('hooks.test')
+  const shown = await admin.call(showDelivery, { delivery_id: second.id })
+  expect(shown).toMatchObject({ timing: 'immediately', digest_of: 1 })
+  expect(shown.attempts_made.map(({ number, http_status, reason }) => [number, http_status, reason])).toEqual(
+    [
+      [1, 500, 'server_error'],
+      [2, null, 'outcome_unknown'],
+    ],
+  )
+  expect(shown.notification).toEqual({
+    id: second.id,
+    type: 'deploy.failed',
+    subject: 'deployments/dep_1',
+    timestamp: expect.any(String) as string,
+    time: shown.notification.timestamp,
+    specversion: '1.0',
+    source: `/orgs/${org.id}`,
+    data: {
+      event_id: second.eventId,
+      organization_id: org.id,
+      app: 'shop',
+      deployment_id: 'dep_1',
+      code: 'BUILD_FAILED',
+    },
+  })
+})
+
+test('is the admins’ own: strangers see nothing, members below are refused', async () => {
+  const { id } = await delivered()
+  const { owner: stranger } = await makeOrganization(system)
+  expect(await ledger({}, stranger)).toEqual([])
+  expect((await stranger.call(summarizeDeliveries, {})).days).toEqual([])
+  const theirs = { delivery_id: id }
+  await expect(stranger.call(showDelivery, theirs)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(stranger.call(replayDelivery, theirs)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  const from = new Date(0).toISOString()
+  expect(await stranger.call(replayFailed, { from })).toEqual({ replayed: 0, more: false })
+  const developer = await makeMember(system, org, 'developer')
+  await expect(ledger({}, developer)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+})
+
+test('is found by type, state, reason, channel, connection, app, event and time', async () => {
+  const sent = await delivered()
+  const between = system.clock.now().toISOString()
+  const lost = await failed({ reason: 'outcome_unknown', type: 'pipeline.run.failed', appId: null })
+  const found = async (filter: object) => (await ledger(filter)).map(({ id }) => id)
+  expect(await found({ type: 'pipeline.*' })).toEqual([lost.id])
+  expect(await found({ type: 'deploy.failed' })).toEqual([sent.id])
+  expect(await found({ state: 'failed' })).toEqual([lost.id])
+  expect(await found({ reason: 'outcome_unknown' })).toEqual([lost.id])
+  expect(await found({ channel: 'email' })).toEqual([])
+  expect(await found({ integration_id: integrationId })).toEqual([lost.id, sent.id])
+  expect(await found({ integration_id: await connected() })).toEqual([])
+  expect(await found({ app: 'shop' })).toEqual([sent.id])
+  expect(await found({ event_id: sent.eventId })).toEqual([sent.id])
+  expect(await found({ from: between })).toEqual([lost.id])
+  expect(await found({ to: between })).toEqual([sent.id])
+})
+
+test('is summed up: per day, the last day, and what waits longest', async () => {
+  const nobody = { channel: null, subscriptionId: null, integrationId: null }
+  await delivered()
+  await delivered()
+  await failed()
+  await failed({ reason: 'outcome_unknown' })
+  await delivered({ state: 'dropped', reason: 'subscription_off' })
+  await delivered({ ...nobody, state: 'dropped', reason: 'matched_nobody' })
+  const waiting = await delivered({ state: 'waiting', settledAt: null }, [])
+  await system.db.update(sends).set({ state: 'pending' }).where(eq(sends.id, waiting.sendId))
+  const { days, last_24_hours, oldest_waiting_at } = await admin.call(summarizeDeliveries, {})
+  const sum = (which: 'sent' | 'failed' | 'dropped' | 'open') =>
+    days.reduce((all, day) => all + day[which], 0)
+  expect([sum('sent'), sum('failed'), sum('dropped'), sum('open')]).toEqual([2, 2, 1, 1])
+  expect(last_24_hours).toEqual({ sent: 2, failed: 1, unconfirmed: 1, p95_ms: 250 })
+  const [row] = await system.db.select().from(sends).where(eq(sends.id, waiting.sendId))
+  expect(oldest_waiting_at).toBe(row!.createdAt.toISOString())
+})
+
+describe('sending again', () => {
+  const replay = (delivery_id: string) => admin.call(replayDelivery, { delivery_id })
+
+  test('is a new message that names the first one', async () => {
+    const first = await failed({ reason: 'outcome_unknown' })
+    const { id, replay_of } = await replay(first.id)
+    expect([replay_of, id === first.id]).toEqual([first.id, false])
+    const [again] = await ledger({ state: 'waiting' })
+    expect(again).toMatchObject({ id, replay_of, event_id: first.eventId, attempts: 0, settled_at: null })
+    expect(await ledger({ state: 'failed' })).toMatchObject([{ id: first.id, reason: 'outcome_unknown' }])
+    const [send] = await system.db
+      .select()
+      .from(sends)
+      .where(and(eq(sends.orgId, org.id), eq(sends.state, 'pending')))
+    expect(send).toMatchObject({ target: integrationId, subscriptionId, orderingKey: null })
+    await expect(replay(id)).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('the same key twice is one message', async () => {
+    const { id } = await delivered()
+    const press = () =>
+      system.fetch(`/api/notifications/deliveries/${id}/replay`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${admin.token}`,
+          'idempotency-key': id,
+          'content-type': 'application/json',
+        },
+        body: '{}',
+      })
+    const [one, two] = [await press(), await press()]
+    expect([one.status, await one.json()]).toEqual([201, await two.json()])
+    expect(await ledger({ state: 'waiting' })).toHaveLength(1)
+  })
+
+  test('is refused where there is nowhere to send it', async () => {
+    const conflict = { code: 'CONFLICT' }
+    const nobody = { channel: null, subscriptionId: null, integrationId: null, sendId: null }
+    const unmatched = await delivered({ ...nobody, state: 'dropped', reason: 'matched_nobody' }, [])
+    await expect(replay(unmatched.id)).rejects.toMatchObject(conflict)
+    const sent = await delivered()
+    const set = (state: 'gone' | 'active') =>
+      system.db.update(integrations).set({ state }).where(eq(integrations.id, integrationId))
+    await set('gone')
+    await expect(replay(sent.id)).rejects.toMatchObject(conflict)
+    await set('active')
+    await system.db.update(subscriptions).set({ enabled: false }).where(eq(subscriptions.id, subscriptionId))
+    await expect(replay(sent.id)).rejects.toMatchObject(conflict)
+    await admin.call(deleteSubscription, { subscription_id: subscriptionId })
+    await expect(replay(sent.id)).rejects.toMatchObject(conflict)
+    await admin.call(removeIntegration, { integration_id: integrationId })
+    await expect(replay(sent.id)).rejects.toMatchObject(conflict)
+    expect(await ledger({ event_id: sent.eventId })).toMatchObject([{ id: sent.id, destination: null }])
+  })
+
+  test('of everything that failed leaves out what is unconfirmed, unless asked, and what was sent again', async () => {
+    const from = system.clock.now().toISOString()
+    const [lost, unsure] = [await failed(), await failed({ reason: 'outcome_unknown' })]
+    await delivered()
+    await delivered({ state: 'dropped', reason: 'subscription_off' })
+    const gone = await delivered({ state: 'dropped', reason: 'endpoint_gone' })
+    const other = await connected('Other')
+    expect(await admin.call(replayFailed, { from, integration_id: other })).toEqual({
+      replayed: 0,
+      more: false,
+    })
+    expect(await admin.call(replayFailed, { from })).toEqual({ replayed: 2, more: false })
+    const again = await ledger({ state: 'waiting' })
+    expect(again.map(({ replay_of }) => replay_of).toSorted()).toEqual([lost.id, gone.id].toSorted())
+    expect(await admin.call(replayFailed, { from, include_unconfirmed: true })).toMatchObject({ replayed: 1 })
+    expect((await ledger({ state: 'waiting' })).map(({ replay_of }) => replay_of)).toContain(unsure.id)
+    expect(await admin.call(replayFailed, { from, include_unconfirmed: true })).toMatchObject({ replayed: 0 })
+  })
+})
