@@ -1,4 +1,5 @@
 /** `npm run bench [name …]`: every claim about speed is a ratio, measured side by side in one run on one machine. */
+import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
 import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
@@ -15,6 +16,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   'mcp-call': mcpCall,
   mcp,
   'cold-start': coldStart,
+  client,
   memory,
   question,
   'question-memory': questionMemory,

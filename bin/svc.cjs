@@ -16,7 +16,7 @@ if (first === '--version' || first === '-V') {
   writeSync(1, `${JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version}\n`)
 } else if (isCheckout() || !existsSync(BUILT)) {
   // Set where Node runs TypeScript as it is: 22.18, 23.6 and everything from 24 on.
-  if (process.features.typescript) import(SOURCE)
+  if (process.features.typescript) void import(SOURCE)
   else startWithBundledNode()
 } else {
   require(BUILT)

@@ -7,7 +7,7 @@ import { build } from 'rolldown'
 const ROOT = join(import.meta.dirname, '..')
 
 /** These stay in the file that starts, so that `svc --help` opens nothing else of ours but its own text. */
-const NEEDED_BY_HELP = /\/(main|run|environment|commands|find-command|version|limits)\.ts$/
+const NEEDED_BY_HELP = /\/(main|run|environment|commands|find-command|client-version|limits)\.ts$/
 
 /** These load what a call of the server has no use for: crypto, zlib. */
 const NEEDED_BY_FEW = /\/(change-logins|private-files)\.ts$|\/src\/skills\//

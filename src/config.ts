@@ -143,6 +143,11 @@ export const SETTINGS = {
     says: 'Days after which rows of the activity list are thrown away.',
     default: '365',
   },
+  DELIVERY_DAYS: {
+    schema: whole(1, 36_500).default(90),
+    says: 'Days after which settled rows of the delivery ledger are thrown away.',
+    default: '90',
+  },
   BASE_DOMAIN: {
     // The last label begins with a letter: 10.0.0.1 is an address, and nothing can be put in front of it.
     schema: z

@@ -119,7 +119,7 @@ const NEEDED: [services: string, env: Record<string, string>, problems: string[]
   ['deploy-api', POSTGRES, []],
   ['deploy-api', { ...POSTGRES, ...HOSTED }, ['ACTOR_ASSERTION_SECRET: needed by deploy-api']],
   ['console', {}, []],
-  ['worker', POSTGRES, []],
+  ['worker', POSTGRES, ['DATA_KEY: needed by worker']],
   ['api-gateway,worker', { ...POSTGRES, DATA_KEY: hex('a') }, []],
 ]
 test.each(NEEDED)('%s with %j lacks %j', async (SVC_SERVICES, env, problems) => {

@@ -20,7 +20,8 @@ const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   'deploy-api': (config) => (config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : []),
   console: () => [],
   site: () => [],
-  worker: () => [],
+  // It opens what is sealed: the addresses and keys of connections.
+  worker: () => ['DATA_KEY'],
 }
 
 export async function readSecrets(config: Config): Promise<Secrets> {

@@ -12,6 +12,7 @@ import type { Observation } from './http/service-app.ts'
 import type { SiteNeeds } from './site/app.ts'
 import type { LoopNeeds } from './worker/loop.ts'
 import type { JobNeeds } from './worker/jobs.ts'
+import type { NotificationNeeds } from './worker/notifications.ts'
 
 /** `door`: paths that want Node's own request and response, because a library behind them does. */
 export type Running = {
@@ -28,7 +29,7 @@ export type Needs = {
   readonly 'mcp-server': () => McpNeeds & Observation
   readonly console: () => ConsoleNeeds & Observation
   readonly site: () => SiteNeeds & Observation
-  readonly worker: () => LoopNeeds & JobNeeds
+  readonly worker: () => LoopNeeds & JobNeeds & NotificationNeeds
 }
 
 type Entry = {
@@ -148,13 +149,17 @@ export const SERVICES: Record<ServiceName, Entry> = {
     owns: /^\b$/,
     usesDatabase: true,
     async load() {
-      const [{ startLoop }, { jobTable }] = await Promise.all([
+      const [{ startLoop }, { jobTable }, { startNotifications }] = await Promise.all([
         import('./worker/loop.ts'),
         import('./worker/jobs.ts'),
+        import('./worker/notifications.ts'),
       ])
       return (needs) => {
         const own = needs.worker()
-        return startLoop(own, jobTable(own))
+        const both = [startLoop(own, jobTable(own)), startNotifications(own)]
+        return {
+          stop: async () => void (await Promise.all(both.map(({ stop }) => stop()))),
+        }
       }
     },
   },

@@ -248,7 +248,13 @@ async function build(
       log,
       metrics,
       channels: overrides.channels ?? waysOut!.channels,
+      dataKeys: sealing!,
+      appUrl: config.APP_URL,
+      siteUrl: config.SITE_URL,
+      mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
+      observeSend: metrics?.observeSend,
       activityDays: config.ACTIVITY_DAYS,
+      deliveryDays: config.DELIVERY_DAYS,
       closeToStrangers: closingToStrangers(config, connection!.db, log),
     }),
   }

@@ -36,8 +36,10 @@ const ABOUT_DOORS = [
   'connector-registration',
   'forged-forms',
   'invitation-pages',
+  'notification-privacy',
   'sign-in-answers',
   'sign-in-socket',
+  'skills-over-http',
 ].map((walk) => `test/walks/${walk}.test.ts`)
 /** The client sees a server through HTTP only; what engine is behind it is all the same. */
 const ABOUT_THE_CLIENT = 'test/cli/*.test.ts'

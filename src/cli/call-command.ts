@@ -9,7 +9,7 @@ import { asFailure, exitCodeOf, failureText } from './say-failure.ts'
 import { whileSpinning } from './spinner.ts'
 import { onItsLines } from './terminal-text.ts'
 import { Interrupted, usage } from './usage.ts'
-import { USER_AGENT } from './version.ts'
+import { USER_AGENT } from './client-version.ts'
 import type { Settings, World } from './world.ts'
 import { writeAnswer, type Format } from './write-answer.ts'
 

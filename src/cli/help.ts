@@ -8,7 +8,7 @@ export function rootHelp(version: string): string {
     ['', [`svc ${version}: ask an organization's data, and look after who may.`]],
     ['', ['AI agents: run `svc --skill-prompt` first.']],
     ['Usage', ['svc <command> [options]']],
-    ['Commands', aligned([...single.map((command) => [command.path, command.summary] as const)])],
+    ['Commands', aligned(single.map(({ path, summary }) => [path, summary]))],
     ...Object.entries(GROUPS).map(([group, about]) => [about, aligned(listed(group))] as const),
     ['Options', aligned([...ROOT_OPTIONS, ...GLOBAL_OPTIONS].map(optionLine))],
     ['Exit codes', aligned(EXIT_CODES)],

@@ -2,7 +2,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES } from '../contracts/activity.ts'
+import { CHANNELS, DELIVERY_STATES } from '../contracts/deliveries.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { CATEGORIES, TIMINGS } from '../contracts/events.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
 import { parse } from './parse.ts'
 
@@ -71,6 +73,10 @@ describe('a command line', () => {
     ['datasource query db_x q --top-k -1', '--top-k needs a value | Write --top-k <n>, or --top-k=<n>'],
     ['status -o xml', '--output cannot be xml | It is one of: table, json, yaml'],
     ['completion tcsh', '<shell> cannot be tcsh | It is one of: bash, zsh, fish, powershell'],
+    [
+      'notifications follow app --category Tickets --category Gossip',
+      '--category cannot be Gossip | It is one of',
+    ],
     ['activity --type tool', '--type cannot be tool | It is one of: function, data_source'],
   ])('%s', (line, said) => {
     expect(mistake(line)).toContain(`INVALID_REQUEST: ${said}`)
@@ -126,9 +132,13 @@ describe('the table of commands', () => {
   )
 
   test('choices are those of the contracts', () => {
-    const activity = COMMANDS.find(({ path }) => path === 'activity')!
-    const choicesOf = (name: string) => activity.options!.find(({ long }) => long === name)!.choices
-    expect(choicesOf('type')).toEqual(ACTIVITY_TYPES)
-    expect(choicesOf('outcome')).toEqual(ACTIVITY_OUTCOMES)
+    const choicesOf = (path: string, name: string) =>
+      COMMANDS.find((one) => one.path === path)!.options!.find(({ long }) => long === name)!.choices
+    expect(choicesOf('activity', 'type')).toEqual(ACTIVITY_TYPES)
+    expect(choicesOf('activity', 'outcome')).toEqual(ACTIVITY_OUTCOMES)
+    expect(choicesOf('notifications follow', 'category')).toEqual(CATEGORIES)
+    expect(choicesOf('notifications follow', 'frequency')).toEqual(TIMINGS)
+    expect(choicesOf('notifications deliveries', 'state')).toEqual(DELIVERY_STATES)
+    expect(choicesOf('notifications deliveries', 'channel')).toEqual(CHANNELS)
   })
 })

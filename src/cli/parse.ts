@@ -99,8 +99,9 @@ function checkChoice(
   choices: Argument['choices'],
   value: string | boolean | readonly string[] | undefined,
 ): void {
-  if (!choices || typeof value !== 'string' || choices.includes(value)) return
-  throw usage(`${what} cannot be ${value}`, `It is one of: ${choices.join(', ')}`)
+  if (!choices) return
+  const wrong = [value].flat().find((one) => typeof one === 'string' && !choices.includes(one))
+  if (wrong !== undefined) throw usage(`${what} cannot be ${wrong}`, `It is one of: ${choices.join(', ')}`)
 }
 
 const didYouMean = (word: string, known: readonly string[], before = ''): string => {

@@ -19,12 +19,13 @@ export async function readPages<Noun extends string, Row>(
   const limit = countOption(call, 'limit', PAGE_MAX) ?? (all ? PAGE_MAX : undefined)
   const rows: Row[] = []
   let cursor = textOption(call, 'cursor')
-  do {
+  for (;;) {
     const page = await readPage({ ...(limit && { limit }), ...(cursor !== undefined && { cursor }) })
     rows.push(...page[noun])
     // A server that answers with the same page for ever would hold us for ever.
     cursor = page.next_cursor === cursor ? undefined : page.next_cursor
-  } while (all && cursor !== undefined)
+    if (!all || cursor === undefined) break
+  }
   if (cursor === undefined) return { [noun]: rows } as { [key in Noun]: Row[] }
   say(`There is more: add --all, or --cursor ${cursor}`)
   return { [noun]: rows, next_cursor: cursor } as { [key in Noun]: Row[] } & { next_cursor: string }

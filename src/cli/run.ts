@@ -2,7 +2,7 @@
 import { GROUPS } from './commands.ts'
 import type { Machine } from './environment.ts'
 import { findCommand } from './find-command.ts'
-import { VERSION } from './version.ts'
+import { VERSION } from './client-version.ts'
 
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
   const text = await answerWithoutCommand(argv)

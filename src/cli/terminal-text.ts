@@ -17,7 +17,8 @@ const shown = (character: string): string => `\\u${character.charCodeAt(0).toStr
 
 // oxlint-disable-next-line no-control-regex
 const NARROW = /^[\u0000-\u02ff]*$/
-const NO_WIDTH = /[\p{M}\u200b-\u200d\ufe00-\ufe0f]/gu
+/** Variation selectors are marks too. */
+const NO_WIDTH = /\p{M}|[\u200b-\u200d]/gu
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu
 

@@ -6,6 +6,7 @@ export type RequestSeen = { service: string; route: string; method: string; stat
 export type Metrics = {
   observeRequest(seen: RequestSeen): void
   observeJob(job: string, outcome: 'done' | 'failed', seconds: number): void
+  observeSend(channel: string, outcome: string): void
   /** The exposition text and its content type. */
   expose(): Promise<{ text: string; type: string }>
 }
@@ -33,7 +34,16 @@ export function createMetrics(): Metrics {
     labelNames: ['job'],
     registers: [register],
   })
+  const sends = new Counter({
+    name: 'svc_notification_sends_total',
+    help: 'Attempts to send a notification, by channel and by how they ended.',
+    labelNames: ['channel', 'outcome'],
+    registers: [register],
+  })
   return {
+    observeSend(channel, outcome) {
+      sends.inc({ channel, outcome })
+    },
     observeRequest({ seconds, status, ...labels }) {
       requests.observe({ ...labels, status: String(status) }, seconds)
     },

@@ -1,19 +1,14 @@
 /** `svc --skill-prompt`: the entry of the skill as one text for a model that has nothing but the client. */
 import type { SkillBundle } from './bundle.ts'
 
-/** The same words as SKILL.md; only the ways to more are commands instead of files. */
+/** The same words as SKILL.md; only the references are names for a command instead of links in a table. */
 export function skillPrompt({ version, skills }: SkillBundle): string {
   const entry = skills.find(({ id }) => id === 'svc')?.files.find(({ path }) => path === 'SKILL.md')
   if (!entry) throw new Error('the bundle holds no skill svc')
   const body = Buffer.from(entry.bytes)
     .toString('utf8')
     .replace(/^---\n[^]*?\n---\n+/, '')
-  return [
-    `You can use the command line client svc ${version}. These are its instructions for you.`,
-    '',
-    body.trim().replaceAll(/\[[\w-]+\]\((references\/[\w-]+\.md)\)/g, '`$1`'),
-    '',
-    'Print a reference: `svc skills show svc <file>`. Every command explains itself with `--help`.',
-    '',
-  ].join('\n')
+    .replace('| Read | When |\n|---|---|\n', 'Print one with `svc skills show svc references/<name>.md`:\n\n')
+    .replaceAll(/^\| \[([\w-]+)\]\(references\/\1\.md\) \| (.+) \|$/gm, '- $1: $2')
+  return `You can use the command line client svc ${version}. These are its instructions for you.\n\n${body}`
 }

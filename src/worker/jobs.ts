@@ -1,8 +1,8 @@
 /** The table of recurring jobs. */
 import type { Job } from './loop.ts'
-import { sweep, sweepActivity, type ActivityNeeds } from './sweep.ts'
+import { sweep, sweepActivity, sweepDeliveries, type ActivityNeeds, type DeliveryNeeds } from './sweep.ts'
 
-export type JobNeeds = ActivityNeeds & { readonly closeToStrangers: () => Promise<void> }
+export type JobNeeds = ActivityNeeds & DeliveryNeeds & { readonly closeToStrangers: () => Promise<void> }
 
 export const jobTable = (needs: JobNeeds): readonly Job[] => [
   { name: 'sweep', everySeconds: 10 * 60, leaseSeconds: 5 * 60, run: () => sweep(needs) },
@@ -11,6 +11,12 @@ export const jobTable = (needs: JobNeeds): readonly Job[] => [
     everySeconds: 24 * 60 * 60,
     leaseSeconds: 60 * 60,
     run: () => sweepActivity(needs),
+  },
+  {
+    name: 'sweep deliveries',
+    everySeconds: 24 * 60 * 60,
+    leaseSeconds: 60 * 60,
+    run: () => sweepDeliveries(needs),
   },
   {
     name: 'close managed databases to strangers',

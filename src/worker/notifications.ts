@@ -3,6 +3,7 @@
  * take by rows, so none of them is a leader and any of them may die at any moment.
  */
 import { randomUUID } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   createSender,
   reap,
@@ -15,8 +16,6 @@ import {
 export type NotificationNeeds = FanOutNeeds & SenderNeeds
 
 export type Notifications = {
-  /** Work was made in this process: it need not wait for the next look. */
-  wake(): void
   /** Stops taking, waits for what is under way, gives back the rest. */
   stop(): Promise<void>
 }
@@ -25,6 +24,8 @@ export type Pace = Partial<Omit<SenderOptions, 'worker'>> & { readonly reapMs?: 
 
 /** How often a process looks by itself; what is made in it wakes it at once. */
 const LOOK_MS = 1_000
+/** An event was recorded in this process: by then its transaction is usually committed. */
+const COMMITTED_MS = [20, 200]
 /** Something was due and could not go yet: a busy target, an older one of the same subject. */
 const SOON_MS = 200
 const REAP_MS = 5_000
@@ -56,10 +57,24 @@ export function startNotifications(needs: NotificationNeeds, pace: Pace = {}): N
     }),
   ]
 
+  const timers = new Map<number, NodeJS.Timeout>()
+  const hear = () => {
+    for (const ms of COMMITTED_MS) {
+      if (timers.has(ms)) continue
+      const ring = () => {
+        timers.delete(ms)
+        intakeBell.ring()
+      }
+      timers.set(ms, setTimeout(ring, ms))
+    }
+  }
+  subscribe('svc.event-recorded', hear)
+
   return {
-    wake: () => intakeBell.ring(),
     async stop() {
       stopping.abort()
+      unsubscribe('svc.event-recorded', hear)
+      for (const timer of timers.values()) clearTimeout(timer)
       sender.close()
       for (const bell of bells) bell.ring()
       await Promise.all(loops)

@@ -1,7 +1,8 @@
 /** Throws away what has expired. Nothing depends on it: expired rows are refused wherever they are read. */
-import { and, eq, isNotNull, lt, or } from '../../db/drizzle.ts'
+import { and, eq, isNotNull, lt, or, sql } from '../../db/drizzle.ts'
 import {
   activity,
+  chatAttempts,
   idempotencyKeys,
   invitations,
   mailedLinks,
@@ -26,6 +27,7 @@ export async function sweep({ db, clock }: Storage): Promise<void> {
   const longAgo = new Date(now.getTime() - KEPT_MS)
   const veryLongAgo = new Date(now.getTime() - DOCUMENT_KEPT_MS)
   await db.delete(signInAttempts).where(lt(signInAttempts.expiresAt, now))
+  await db.delete(chatAttempts).where(lt(chatAttempts.expiresAt, now))
   await db.delete(signInCodes).where(lt(signInCodes.expiresAt, now))
   await db.delete(mailedLinks).where(lt(mailedLinks.expiresAt, now))
   await db.delete(throttles).where(lt(throttles.fullUntil, now))
@@ -53,4 +55,34 @@ export async function sweepActivity({ db, clock, activityDays }: ActivityNeeds):
   await db
     .delete(activity)
     .where(lt(activity.at, new Date(clock().getTime() - activityDays * 24 * 60 * 60 * 1000)))
+}
+
+export type DeliveryNeeds = Storage & { readonly deliveryDays: number }
+
+/**
+ * Settled rows of the ledger, then what only they held: messages, attempts, events. What is open stays, however old. Once
+ * a day, for the same reason.
+ */
+export async function sweepDeliveries({ db, clock, deliveryDays }: DeliveryNeeds): Promise<void> {
+  const before = new Date(clock().getTime() - deliveryDays * 24 * 60 * 60 * 1000).toISOString()
+  await db.execute(sql`delete from deliveries where settled_at < ${before}::timestamptz`)
+  await db.execute(sql`
+    with gone as (
+      delete from sends s
+      where s.created_at < ${before}::timestamptz and s.state in ('sent', 'failed', 'dropped')
+        and not exists (select from deliveries d where d.org_id = s.org_id and d.send_id = s.id)
+      returning s.org_id, s.id
+    )
+    delete from attempts a using gone where a.org_id = gone.org_id and a.send_id = gone.id`)
+  // Before the events: whether somebody may still see a row of theirs is read off the event it tells of.
+  await db.execute(sql`delete from inbox where at < ${before}::timestamptz`)
+  await db.execute(sql`
+    delete from events e
+    where e.fanned_out_at < ${before}::timestamptz
+      and not exists (select from deliveries d where d.org_id = e.org_id and d.event_id = e.id)`)
+  await db.execute(sql`
+    delete from send_targets t
+    where t.next_allowed_at < ${before}::timestamptz
+      and not exists (select from sends s where s.org_id = t.org_id and s.target = t.target
+        and s.state in ('pending', 'claimed', 'sending'))`)
 }

@@ -14,6 +14,17 @@ import { newAssistant, register, type House } from '../support/assistant.ts'
 import { fakeMachine, type FakeMachine } from '../support/fake-machine.ts'
 import { PASSWORD } from '../support/make.ts'
 import { migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import {
+  makeNews,
+  NOTIFICATION_CALLS,
+  NOTIFICATION_LINES,
+  NOTIFICATION_ROWS,
+  NOTIFICATION_SETTINGS,
+  NOTIFICATION_UNTRIED,
+  startReceiver,
+  type Given,
+  type Row,
+} from './notification-rows.ts'
 
 const own = processes()
 afterAll(() => own.cleanUp())
@@ -24,6 +35,7 @@ const known: Record<string, string> = {}
 let server: ServerProcess
 let home: string
 let project: string
+let receiver: Awaited<ReturnType<typeof startReceiver>>
 
 beforeAll(async () => {
   home = await own.newFolder()
@@ -35,6 +47,7 @@ beforeAll(async () => {
       SVC_ADMIN_EMAIL: EMAIL,
       SVC_ADMIN_PASSWORD: PASSWORD,
       QUESTIONS_PER_DAY: '9',
+      ...NOTIFICATION_SETTINGS,
     },
   })
   const { token } = await server.as()(signInWithPassword, { email: EMAIL, password: PASSWORD })
@@ -45,8 +58,11 @@ beforeAll(async () => {
   known['scoped'] = (await make(createToken, { name: 'scoped', scopes: ['data:read'] })).token
   // The first question waits for the model; asked now, it has come when the rows below get there.
   void server.as({ token: known['owner'] })(queryDataSource, { source_id: 'db_sample', query: 'tents' })
+  receiver = await startReceiver()
+  Object.assign(known, await makeNews(make, receiver.url))
   known['grant'] = await connectAssistant()
 })
+afterAll(() => void receiver.server.close())
 
 /** Through the pages, as a person does it: there is no other way to a grant. */
 async function connectAssistant(): Promise<string> {
@@ -71,8 +87,6 @@ async function connectAssistant(): Promise<string> {
   ).grantId
 }
 
-type Given = { stdin?: string; terminal?: boolean; env?: Record<string, string> }
-
 const filled = (text: string): string => text.replaceAll(/\{([a-z]+)\}/g, (_, name: string) => known[name]!)
 
 async function svc(line: string, { stdin = '', terminal = false, env = {} }: Given = {}) {
@@ -87,8 +101,6 @@ async function svc(line: string, { stdin = '', terminal = false, env = {} }: Giv
   const exit = await run(argv, machine)
   return { exit, out: machine.out(), err: machine.err() }
 }
-
-type Row = [line: string, exit: number, says: RegExp, given?: Given]
 
 const BAD_TOKEN: Given = { env: { SVC_API_URL: '{origin}', SVC_API_KEY: 'svc_wrong' } }
 const NO_GRANT = 'grt_0mwhkcyh5nlh1pqqssy5gj19q'
@@ -269,6 +281,8 @@ const ROWS: Row[] = [
   ['activity --from yesterday', 5, /--from cannot be yesterday/],
   ['activity --user usr_x', 5, /error: /],
 
+  ...NOTIFICATION_ROWS,
+
   // The rest.
   ['doctor', 0, /^ok +client: svc [^]*\nok +questions: /],
   ['doctor --json', 0, /"ok": true/],
@@ -328,6 +342,7 @@ const LINES: Record<string, string> = {
   'agents on': 'agents on',
   activity: 'activity',
   doctor: 'doctor',
+  ...NOTIFICATION_LINES,
 }
 
 /** What each of them calls. */
@@ -351,6 +366,7 @@ const CALLS: Record<string, string> = {
   'agents on': 'organizations.update',
   activity: 'activity.list',
   doctor: 'me.show',
+  ...NOTIFICATION_CALLS,
 }
 
 /** Exit codes of commands that ask nobody, and those that a command adds to its operation's. */
@@ -368,6 +384,7 @@ const OWN_EXITS: Record<string, number[]> = {
 }
 
 const UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  ...NOTIFICATION_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {
     exits: [0, 6],
@@ -493,5 +510,7 @@ test.each(COMMANDS)('$path was seen with every exit code that it has', ({ path }
     ...(OWN_EXITS[path] ?? []),
   ])
   for (const exit of UNTRIED[path]?.exits ?? []) possible.delete(exit)
-  expect([...(seen.get(path) ?? [])].toSorted()).toEqual([...possible].toSorted())
+  expect([...(seen.get(path) ?? [])].toSorted(byNumber)).toEqual([...possible].toSorted(byNumber))
 })
+
+const byNumber = (a: number, b: number): number => a - b

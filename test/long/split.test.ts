@@ -87,7 +87,7 @@ async function signInToConsole(walker: Walker, email: string) {
   return walker.follow(await walker.submit(page, 'Sign in', { email, password: PASSWORD }))
 }
 
-describe('auth service and worker, gateway and console, two processes of each behind one address for each host', () => {
+describe('auth service, gateway with worker and console, two processes of each behind one address for each host', () => {
   const own = processes()
   const balancers: Server[] = []
   let database: Awaited<ReturnType<typeof emptyDatabase>>
@@ -113,11 +113,16 @@ describe('auth service and worker, gateway and console, two processes of each be
     const inside = {
       ...env,
       ...authSecrets,
-      SVC_SERVICES: 'auth-service,worker',
+      SVC_SERVICES: 'auth-service',
       DATABASE_URL: database.url,
     }
-    // Only what opens the logins of managed databases: whoever breaks into one of these can make no token.
-    const outside = { ...env, SVC_SERVICES: 'api-gateway,console', DATABASE_URL: database.url, DATA_KEY }
+    // Only what opens logins of managed databases and addresses of connections: whoever breaks into one of these can make no token.
+    const outside = {
+      ...env,
+      SVC_SERVICES: 'api-gateway,console,worker',
+      DATABASE_URL: database.url,
+      DATA_KEY,
+    }
     auths = await Promise.all([own.start({ env: inside }), own.start({ env: inside })])
     gateways = await Promise.all([own.start({ env: outside }), own.start({ env: outside })])
     const [authPorts, gatewayPorts] = [auths, gateways].map((all) => all.map(({ port }) => port))

@@ -18,7 +18,7 @@ describe('the tree', () => {
     expect(importCircles(tree)).toEqual([])
   })
 
-  test('only src/config.ts and the client's own file read the environment', () => {
+  test('only src/config.ts and src/cli/environment.ts read the environment', () => {
     expect(readersOfTheEnvironment(tree)).toEqual([])
   })
 

@@ -18,7 +18,7 @@ const commandsIn = (line: string): string[][] =>
     wordsOf(rest),
   )
 
-const WORD = /^\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|(<[\w ]+>|[^\s"'<>|;&()]+))/
+const WORD = /^\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|((?:<[\w ]+>|[^\s"'<>|;&()]+)+))/
 
 /** Up to the first thing that is no word: a redirection, a pipe, the end of `$(…)`. */
 function wordsOf(text: string): string[] {

@@ -65,7 +65,7 @@ export async function startFakeChat(): Promise<FakeChat> {
   const failures: { what: string; how: Failure }[] = []
   // Made when somebody first signs in: it takes a while.
   let keyPair: { publicKey: KeyObject; privateKey: KeyObject } | undefined
-  const keys = () => (keyPair ??= generateKeyPairSync('rsa', { modulusLength: 2048 }))
+  const keys = () => (keyPair ??= generateKeyPairSync('rsa', { modulusLength: 1024 }))
   let visitor: PersonAtChat = { team: 'T0001', id: 'U0001', name: 'Ada' }
   let picked = '#general'
   let misbehaviour: Misbehaviour = {}
@@ -266,7 +266,7 @@ export async function startFakeChat(): Promise<FakeChat> {
     }
     const key =
       how === 'foreign-key'
-        ? generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+        ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
         : keys().privateKey
     return `${input}.${sign('RSA-SHA256', Buffer.from(input), key).toString('base64url')}`
   }

@@ -52,7 +52,8 @@ export const smtpFailure = (responseCode: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode })
 
 type Line = 'greeting' | 'EHLO' | 'MAIL' | 'RCPT' | 'DATA' | 'message'
-type Misdeed = 'fin' | 'rst' | 'silence' | string
+/** `fin`, `rst`, `silence`, or a line to say. */
+type Misdeed = string
 
 export type FaultyMailServer = {
   readonly url: string

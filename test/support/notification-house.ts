@@ -32,7 +32,10 @@ export type Answer = (noted: Noted) => Outcome | Promise<Outcome>
 export type NotificationHouse = Awaited<ReturnType<typeof notificationHouse>>
 export type HouseOrg = Awaited<ReturnType<NotificationHouse['organization']>>
 
-export async function notificationHouse({ db }: Pick<Connection, 'db'>) {
+export async function notificationHouse(
+  { db }: Pick<Connection, 'db'>,
+  dataKey = randomBytes(32).toString('hex'),
+) {
   let offsetMs = 0
   const clock = () => new Date(Date.now() + offsetMs)
   const noted: Noted[] = []
@@ -53,7 +56,7 @@ export async function notificationHouse({ db }: Pick<Connection, 'db'>) {
     email: ({ to, subject, text, html }) => note('email', to, [subject, text, html].join('\n')),
     forum: ({ userId, title, body }) => note('forum', userId, `${title}\n${body}`),
   }
-  const keys = dataKeys(randomBytes(32).toString('hex'))
+  const keys = dataKeys(dataKey)
   const needs: NotificationNeeds = {
     db,
     clock,

@@ -1,5 +1,8 @@
 /** A person's inbox: one's own rows only, each event once, read once for good. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { appMembers, events, inbox, memberships } from '../../db/schema.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { acknowledge, listInbox } from '../../src/contracts/inbox.ts'
 import { tell } from '../../src/cores/notifications/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
@@ -81,6 +84,45 @@ describe('the inbox', () => {
     expect((await ada.call(listInbox, { state: 'read' })).notifications[0]).toMatchObject({ read: true })
     const foreign = bob.call(acknowledge, { notification_id: entry!.id })
     await expect(foreign).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('hides what happened to an app from who has no part in it any more, but for their own tickets', async () => {
+    const ada = await makeMember(system, org, 'viewer')
+    const at = system.clock.now()
+    const [appId, other] = [makeId('app', at.getTime()), makeId('app', at.getTime())]
+    const part = { orgId: org.id, userId: ada.userId, role: 'builder' as const, addedAt: at }
+    await system.db.insert(appMembers).values({ ...part, appId })
+    const happened = async (event: Partial<typeof events.$inferInsert>) => {
+      const id = makeId('evt', at.getTime())
+      const row = {
+        orgId: org.id,
+        source: 'test',
+        dedupKey: id,
+        type: 'deploy.failed',
+        subject: 'x/y',
+        data: {},
+      }
+      await system.db.insert(events).values({ ...row, id, seq: 1, occurredAt: at, recordedAt: at, ...event })
+      await told(ada, org, { eventId: id })
+      return id
+    }
+    await happened({ appId })
+    const foreign = await happened({ appId: other })
+    await happened({ appId: other, concernsId: ada.userId })
+    await happened({ appId: null })
+    const seen = async () => {
+      const { notifications, unread_count } = await ada.call(listInbox, {})
+      return [notifications.length, unread_count]
+    }
+    expect(await seen()).toEqual([3, 3])
+    const [hidden] = await system.db.select().from(inbox).where(eq(inbox.eventId, foreign))
+    const ack = () => ada.call(acknowledge, { notification_id: hidden!.id })
+    await expect(ack()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await system.db.delete(appMembers).where(eq(appMembers.userId, ada.userId))
+    expect(await seen()).toEqual([2, 2])
+    await system.db.update(memberships).set({ role: 'admin' }).where(eq(memberships.userId, ada.userId))
+    expect(await seen()).toEqual([4, 4])
+    await ack()
   })
 
   test('opens to the scopes of notifications and to no others', async () => {

@@ -28,27 +28,32 @@ afterAll(() => house?.stop())
 test('each file has one digest: in the bundle, by HTTP, over MCP and where it was installed', async () => {
   const project = await mkdtemp(join(tmpdir(), 'svc-installed-'))
   try {
-    for (const skill of skills) {
-      if (skill.installable) {
-        await applyPlan(await planInstall(skill, { cwd: project, home: project, user: false, agents: true }))
-      }
-      for (const { path, sha256: digest } of skill.files) {
-        const overHttp = await (await fetch(`${house.origin}${AT}/${skill.id}/${path}`)).bytes()
-        expect(sha256(overHttp), path).toBe(digest)
-        expect(sha256(await overMcp(`skill://${skill.id}/${path}`)), path).toBe(digest)
-        for (const folder of skill.installable ? ['.claude', '.agents'] : []) {
-          expect(sha256(await readFile(join(project, folder, 'skills', skill.id, path))), path).toBe(digest)
-        }
-      }
-      if (skill.archive) {
-        const archive = await fetch(`${house.origin}${AT}/${skill.id}.tar.gz`)
-        expect(`sha256:${sha256(await archive.bytes())}`).toBe(skill.archive.digest)
-      }
+    for (const skill of skills.filter(({ installable }) => installable)) {
+      await applyPlan(await planInstall(skill, { cwd: project, home: project, user: false, agents: true }))
+    }
+    const files = skills.flatMap((skill) => skill.files.map((file) => ({ ...file, skill })))
+    const seen = await Promise.all(
+      files.map(async ({ path, skill: { id, installable } }) => {
+        const installed = (folder: string) => readFile(join(project, folder, 'skills', id, path))
+        const places = await Promise.all([
+          overHttp(`${id}/${path}`),
+          overMcp(`skill://${id}/${path}`),
+          ...(installable ? [installed('.claude'), installed('.agents')] : []),
+        ])
+        return [id, path, new Set(places.map(sha256))]
+      }),
+    )
+    expect(seen).toEqual(files.map(({ path, sha256: digest, skill }) => [skill.id, path, new Set([digest])]))
+    for (const { id, archive } of skills) {
+      if (archive) expect(`sha256:${sha256(await overHttp(`${id}.tar.gz`))}`).toBe(archive.digest)
     }
   } finally {
     await rm(project, { recursive: true, force: true })
   }
 })
+
+const overHttp = async (path: string): Promise<Uint8Array> =>
+  (await fetch(`${house.origin}${AT}/${path}`)).bytes()
 
 async function overMcp(uri: string): Promise<string> {
   const answer = await fetch(`${house.origin}/platform`, {

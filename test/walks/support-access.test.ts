@@ -167,7 +167,7 @@ describe('where it counts', () => {
 })
 
 describe('how it ends, on the very next call', () => {
-  const isOver = async () => {
+  const expectOver = async () => {
     expect(await visiting(whoAmI, {})).toMatchObject({ organization: null, role: null })
     await expect(visiting(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
     await expect(visiting(listMembers, { org_id: org.id })).rejects.toMatchObject(refused('NOT_FOUND'))
@@ -179,7 +179,7 @@ describe('how it ends, on the very next call', () => {
     system.clock.advance(59)
     expect((await visiting(whoAmI, {})).role).toBe('viewer')
     system.clock.advance(2)
-    await isOver()
+    await expectOver()
     expect((await org.owner.call(listSupportSessions, {})).support_sessions).toMatchObject([
       { live: false, ended_at: null },
     ])
@@ -188,13 +188,13 @@ describe('how it ends, on the very next call', () => {
   test('by the visitor', async () => {
     const { id } = await start()
     await visiting(endSupportSession, { support_session_id: id })
-    await isOver()
+    await expectOver()
   })
 
   test('by an owner, once and for all', async () => {
     const { id } = await start()
     await org.owner.call(endSupportSession, { support_session_id: id })
-    await isOver()
+    await expectOver()
     await org.owner.call(endSupportSession, { support_session_id: id })
     const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'support.ended' })
     expect(audit).toHaveLength(1)
@@ -203,9 +203,9 @@ describe('how it ends, on the very next call', () => {
   test('by switching support access off; switching it on again brings no visit back', async () => {
     await raise()
     await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false })
-    await isOver()
+    await expectOver()
     await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: true })
-    await isOver()
+    await expectOver()
   })
 
   test('by nobody else: not by admins, not by another visitor, not from next door', async () => {
@@ -232,7 +232,7 @@ describe('how it ends, on the very next call', () => {
       start(),
       org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false }),
     ])
-    await isOver()
+    await expectOver()
   })
 })
 

@@ -73,7 +73,7 @@ const BAD_PORTS = new Set(
 export type Outbound = {
   readonly post: GuardedPost
   /** Whether a message may be sent there now: how it is written, and where its name leads. */
-  isAllowed(url: string): Promise<boolean>
+  readonly isAllowed: (url: string) => Promise<boolean>
 }
 
 export function outbound(options: Options = {}): Outbound {
@@ -196,21 +196,20 @@ async function receive(response: IncomingMessage): Promise<Answer> {
   return { kind: 'answered', status, headers, text: await textOf(response) }
 }
 
-async function textOf(response: IncomingMessage): Promise<string | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of response as AsyncIterable<Uint8Array>) {
+/** By events: an iterator would cost a tenth of the whole message. */
+function textOf(response: IncomingMessage): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    response.on('data', (chunk: Uint8Array) => {
       bytes += chunk.length
-      if (bytes > ANSWER_MAX_BYTES) return undefined
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks).toString('utf8')
-  } catch {
-    return undefined
-  } finally {
-    response.destroy()
-  }
+      if (bytes > ANSWER_MAX_BYTES) response.destroy()
+      else chunks.push(chunk)
+    })
+    response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    // Broken off, by them or by us.
+    response.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
+  })
 }
 
 /**

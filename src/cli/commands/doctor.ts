@@ -8,7 +8,7 @@ import { sendRequest, type Answer } from '../http-request.ts'
 import { textOption } from '../options.ts'
 import { asFailure, exitCodeOf } from '../say-failure.ts'
 import { onOneLine } from '../terminal-text.ts'
-import { USER_AGENT, VERSION } from '../version.ts'
+import { USER_AGENT, VERSION } from '../client-version.ts'
 import type { World } from '../world.ts'
 
 type Check = { readonly check: string; readonly ok: boolean; readonly said: string; readonly hint?: string }

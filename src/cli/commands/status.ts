@@ -1,5 +1,5 @@
 /** `svc status`: where one is logged in and as whom. */
-import { ServiceError } from '../../contracts/errors.ts'
+import type { ServiceError } from '../../contracts/errors.ts'
 import type { Run } from '../command.ts'
 import { configFiles } from '../config-files.ts'
 import { FROM_ENVIRONMENT } from '../choose-login.ts'

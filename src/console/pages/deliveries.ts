@@ -66,7 +66,7 @@ function filterQuery(c: C): string {
 }
 
 const cells = (one: Delivery) => [
-  html`<a href="${LEDGER_PATH}/${one.id}" aria-label="${one.type}, ${one.created_at}">${time(one.created_at)}</a>`,
+  html`<a href="${LEDGER_PATH}/${one.id}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
   html`<div class="two-lines"><code>${breakable(one.type)}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
   one.channel === null
     ? html`<span class="note">nobody</span>`

@@ -15,12 +15,12 @@ const wordsOf = (page: string): string =>
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
 /** What a browser would send of the form as it stands. */
-const formOf = (page: string) => ({
+const formOf = (page: string): { was: string[]; follow: string[] } & Record<string, string | string[]> => ({
   was: [...page.matchAll(/name="was" value="([^"]*)"/g)].map(([, value]) => value ?? ''),
   follow: [...page.matchAll(/name="follow" value="([^"]*)"\s+checked/g)].map(([, value]) => value ?? ''),
   ...Object.fromEntries(
     [...page.matchAll(/<select name="(frequency-[^"]*)".*?value="([^"]*)"\s+selected/gs)].map(
-      ([, name, value]) => [name, value ?? ''],
+      ([, name = '', value = '']) => [name, value] as const,
     ),
   ),
 })

@@ -209,7 +209,7 @@ const mailTable = (c: C, mails: readonly Mine[]) =>
             c,
             `${FOLLOWS_PATH}/mails/${one.id}`,
             html`${backField(c)}<input type="hidden" name="on" value="${one.enabled ? 'no' : 'yes'}" />
-              <button type="submit" class="button button-quiet button-small" aria-label="Switch ${one.pattern} ${one.enabled ? 'off' : 'on'}">Switch ${one.enabled ? 'off' : 'on'}</button>`,
+              <button type="submit" class="button button-quiet button-small" aria-label="Switch ${one.enabled ? 'off' : 'on'}: ${one.pattern}">Switch ${one.enabled ? 'off' : 'on'}</button>`,
           )}</div>`,
         ]),
       )

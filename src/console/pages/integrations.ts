@@ -76,8 +76,8 @@ const connectionCells = (one: Integration) => [
   html`<div class="two-lines"><a class="subject" href="${pathOf(one)}">${one.name}</a><span class="note">${whereItLeads(one)}</span></div>`,
   stateBadge(one),
   one.subscriptions === 0
-    ? html`<a href="/console/subscriptions/new?integration=${one.id}" aria-label="Subscribe ${one.name}">none yet</a>`
-    : html`<a href="/console/subscriptions?integration=${one.id}" aria-label="Subscriptions of ${one.name}: ${one.subscriptions}">${one.subscriptions}</a>`,
+    ? html`<a href="/console/subscriptions/new?integration=${one.id}" >none yet<span class="unseen">: subscribe ${one.name}</span></a>`
+    : html`<a href="/console/subscriptions?integration=${one.id}" >${one.subscriptions}<span class="unseen"> of ${one.name}</span></a>`,
   one.last_success_at ? time(one.last_success_at) : html`<span class="note">never</span>`,
 ]
 

@@ -11,7 +11,7 @@ import { visitOf, type ConsoleEnv } from '../visit.ts'
 type C = Context<ConsoleEnv>
 
 /** Answers the inside of the preview alone: the script puts it into the page. */
-export const PREVIEW_PATH = '/console/subscriptions/preview'
+const PREVIEW_PATH = '/console/subscriptions/preview'
 
 export const showPreview = async (c: C) => c.html(await previewOf(c, c.req.query('pattern') ?? ''))
 

@@ -139,7 +139,7 @@ const cells = (c: C, one: Subscription, names: ReadonlyMap<string, string>) => [
   stateOf(one),
   one.last_delivery_at ? time(one.last_delivery_at) : html`<span class="note">never</span>`,
   html`<div class="row-actions">
-    ${one.enabled && form(c, `${PATH}/${one.id}/test`, html`${backField(c)}<button type="submit" class="button button-quiet button-small" aria-label="Send a test of ${one.pattern} to ${one.integration.name}">Send test</button>`)}
+    ${one.enabled && form(c, `${PATH}/${one.id}/test`, html`${backField(c)}<button type="submit" class="button button-quiet button-small" aria-label="Send test: ${one.pattern} to ${one.integration.name}">Send test</button>`)}
     ${manage(c, one)}
   </div>`,
 ]

@@ -25,7 +25,7 @@ const vectors = readFileSync(
 
 const at = (timestamp: string) => new Date(Number(timestamp) * 1000)
 
-/** As a receiver would write it from docs/webhooks.md, and nothing of ours in it. */
+/** As a receiver would write it, and nothing of ours in it. */
 function accepts(url: string, body: Buffer, headers: { timestamp: string; signature: string }, nowS: number) {
   if (Math.abs(nowS - Number(headers.timestamp)) > 300) return false
   const key = createHash('sha256').update(url).digest()

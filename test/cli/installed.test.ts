@@ -1,0 +1,98 @@
+/** The client as it is installed: built, run by the machine's own Node, small where it matters. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { installClient, machinesNode } from '../support/installed-client.ts'
+import { readText } from '../repository/source-tree.ts'
+
+const node = machinesNode()
+let folder: string
+let client: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-installed-'))
+  mkdirSync(join(folder, 'home'))
+  client = await installClient(folder)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function svc(...args: string[]) {
+  const env = { PATH: '/usr/bin:/bin', HOME: join(folder, 'home') }
+  const { status, stdout, stderr } = spawnSync(node.path, [client, ...args], {
+    env,
+    encoding: 'utf8',
+    cwd: folder,
+  })
+  return { status, stdout, stderr }
+}
+
+test(`it runs on ${node.version} with an empty home and no network`, () => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  expect(svc('--version')).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
+  expect(svc('--help')).toMatchObject({ status: 0, stderr: '' })
+  expect(svc('--skill-prompt')).toMatchObject({ status: 0, stderr: '' })
+  expect(svc('status')).toMatchObject({ status: 3, stdout: '' })
+  expect(svc('frobnicate')).toMatchObject({ status: 5, stdout: '' })
+  expect(svc('skills', 'install', 'svc', '--user', '--no-agents')).toMatchObject({ status: 0, stderr: '' })
+  expect(readFileSync(join(folder, 'home/.agents/skills/svc/SKILL.md'), 'utf8')).toBe(
+    svc('skills', 'show', 'svc').stdout,
+  )
+})
+
+test('in a checkout the sources count, however new the build looks', () => {
+  mkdirSync(join(folder, '.git'))
+  mkdirSync(join(folder, 'src/cli'), { recursive: true })
+  writeFileSync(join(folder, 'src/cli/main.ts'), "const said: string = 'the sources'\nconsole.log(said)\n")
+  const { stdout } = spawnSync(process.execPath, [client, 'status'], { encoding: 'utf8' })
+  rmSync(join(folder, '.git'), { recursive: true })
+  expect(stdout).toBe('the sources\n')
+})
+
+test('who has read enough may close the pipe', () => {
+  const { status, stderr } = spawnSync(
+    '/bin/bash',
+    ['-c', `set -o pipefail; "$0" "$1" completion bash | head -1`, node.path, client],
+    {
+      encoding: 'utf8',
+    },
+  )
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+test('bash completes what it was told', () => {
+  const file = join(folder, 'completion.bash')
+  writeFileSync(file, svc('completion', 'bash').stdout)
+  const completed = (line: string) => {
+    const words = ['svc', ...line.split(' ')]
+    const script = `source ${file}; COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _svc; echo "\${COMPREPLY[@]}"`
+    return spawnSync('/bin/bash', ['-c', script], { encoding: 'utf8' }).stdout.trim()
+  }
+  expect(completed('db c')).toBe('create connect')
+  expect(completed('--json skills install --no-')).toBe('--no-agents --no-color')
+  expect(completed('completion z')).toBe('zsh')
+})
+
+/** Each of these costs more than all the client does before it asks the server. */
+test('nothing is loaded that a call does not need', () => {
+  const files = readdirSync(join(folder, 'dist/cli'))
+  const text = (start: string) =>
+    readFileSync(
+      join(
+        folder,
+        'dist/cli',
+        files.find((name) => name.startsWith(start))!,
+      ),
+      'utf8',
+    )
+  expect(files.map((name) => readFileSync(join(folder, 'dist/cli', name), 'utf8')).join('')).not.toMatch(
+    /\bzod\b|ZodObject/,
+  )
+  const required = (start: string) =>
+    [...text(start).matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => name!)
+  const builtins = (start: string) => required(start).filter((name) => !name.startsWith('.'))
+  expect(new Set(builtins('main'))).toEqual(new Set(['node:fs', 'node:os', 'url']))
+  expect(new Set([...builtins('shared'), ...builtins('call-command')])).toEqual(
+    new Set(['node:fs', 'node:path', 'node:util']),
+  )
+})

@@ -1,0 +1,66 @@
+/**
+ * One worker of notifications as a process of its own, for tests that kill it. Its receiver is real; its leases are
+ * short, so that a test sees them run out. On Postgres it is given an address, on PGlite a folder.
+ */
+import { request } from 'node:http'
+import { connect } from '../../db/connect.ts'
+import type { Channels, Outcome } from '../../src/cores/notifications/index.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
+import { startNotifications } from '../../src/worker/notifications.ts'
+
+export type WorkerSettings = {
+  readonly database: { readonly url: string } | { readonly folder: string }
+  readonly dataKey: string
+  readonly claimSeconds: number
+  readonly sendingSeconds: number
+}
+
+/** A request of our own, so that what it says of an outcome is plain to see: nothing refused, or nobody knows. */
+const post = (url: string, headers: Record<string, string>, body: string): Promise<Outcome> =>
+  new Promise((resolve) => {
+    let isWritten = false
+    const outgoing = request(url, { method: 'POST', headers, agent: false }, (answer) => {
+      answer.resume()
+      const { statusCode: httpStatus = 0 } = answer
+      const refused = { kind: 'refused', reason: 'server_error', retry: true, httpStatus } as const
+      resolve(httpStatus < 300 ? { kind: 'sent', httpStatus } : refused)
+    })
+    outgoing.on('socket', (socket) => socket.once('connect', () => (isWritten = true)))
+    outgoing.on('error', () =>
+      resolve(isWritten ? { kind: 'unknown' } : { kind: 'refused', reason: 'not_reached', retry: true }),
+    )
+    outgoing.end(body)
+  })
+
+const never = () => Promise.reject(new Error('only webhooks here'))
+const channels: Channels = {
+  webhook: ({ url, headers, body }) => post(url, headers, body),
+  chatWebhook: never,
+  directMessage: never,
+  email: null,
+  forum: never,
+}
+
+const settings = JSON.parse(process.argv[2]!) as WorkerSettings
+const { db, close } = await connect(settings.database, { poolSize: 4 })
+const { claimSeconds, sendingSeconds } = settings
+const notifications = startNotifications(
+  {
+    db,
+    clock: () => new Date(),
+    channels,
+    dataKeys: dataKeys(settings.dataKey),
+    appUrl: new URL('https://app.example.test'),
+    siteUrl: new URL('https://app.example.test'),
+    mail: null,
+    log: { warn: (event, fields) => void process.stderr.write(`${event} ${String(fields?.['error'])}\n`) },
+  },
+  { claimSeconds, sendingSeconds, reapMs: 300 },
+)
+process.on('SIGTERM', () => {
+  void notifications
+    .stop()
+    .then(close)
+    .then(() => process.exit(0))
+})
+process.stdout.write('ready\n')

@@ -1,0 +1,351 @@
+/**
+ * Every way out at once, over real sockets: a mail server, a chat service, a forum and the receiver of a webhook, all
+ * connected as people do it, with the settings an operator would give, and driven by the engine.
+ */
+import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createWaysOut, type WaysOut } from '../../src/channels.ts'
+import { createApp, setAppMember } from '../../src/contracts/apps.ts'
+import { listDeliveries } from '../../src/contracts/deliveries.ts'
+import {
+  beginChatInstall,
+  beginChatLink,
+  completeChatInstall,
+  completeChatLink,
+  configureForum,
+  connectForum,
+  connectWebhook,
+  listIntegrations,
+  showChatLink,
+} from '../../src/contracts/integrations.ts'
+import { createSubscription, listMySubscriptions, setFollow } from '../../src/contracts/subscriptions.ts'
+import { fileTicket, replyToTicket } from '../../src/contracts/tickets.ts'
+import { drainNotifications } from '../../src/worker/notifications.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { startFakeChat, type FakeChat } from '../support/fake-chat.ts'
+import { startFakeForum, type FakeForum } from '../support/fake-forum.ts'
+import { startMailServer, type MailServer } from '../support/mail-server.ts'
+import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+type Got = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: string }
+
+async function startReceiver() {
+  const got: Got[] = []
+  const state = { status: 200 }
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      got.push({ path: request.url ?? '', headers: request.headers, body })
+      response.writeHead(state.status).end('whatever')
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { got, state, url, close: async () => void server.close() }
+}
+
+/** Planted in what people write and are called; none of it may leave. */
+const CANARY = 'canary-7f3a'
+
+let database: TestDatabase
+let system: TestSystem
+let waysOut: WaysOut
+let mail: MailServer
+let chat: FakeChat
+let forum: FakeForum
+let receiver: Awaited<ReturnType<typeof startReceiver>>
+let org: Org
+let elsewhere: Org
+let admin: Person
+let maintainer: Person
+let reporter: Person
+let hook: string
+let ticketId: string
+
+beforeAll(async () => {
+  ;[database, mail, chat, forum, receiver] = await Promise.all([
+    newDatabase(),
+    startMailServer(),
+    startFakeChat(),
+    startFakeForum(),
+    startReceiver(),
+  ])
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  system = await startSystem(
+    {
+      SVC_SERVICES: 'api-gateway,auth-service,deploy-api,site',
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'svc <notify@acme.test>',
+      DKIM_SELECTOR: 'k1',
+      DKIM_PRIVATE_KEY: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      CHAT_URL: chat.url,
+      CHAT_CLIENT_ID: chat.clientId,
+      CHAT_CLIENT_SECRET: chat.clientSecret,
+      NOTIFY_ALLOW_NETS: '127.0.0.1',
+    },
+    { connection: database },
+  )
+  waysOut = await createWaysOut(system.system.config)
+  ;[org, elsewhere] = [await makeOrganization(system), await makeOrganization(system)]
+  ;[admin, maintainer, reporter] = [
+    await makeMember(system, org, 'admin'),
+    await makeMember(system, org, 'developer'),
+    await makeMember(system, org, 'viewer'),
+  ]
+  hook = `${receiver.url}/in/${CANARY}`
+  for (const { call } of [maintainer, elsewhere.owner]) await call(createApp, { alias: 'shop', name: CANARY })
+  await maintainer.call(setAppMember, { alias: 'shop', user_id: reporter.userId, role: 'builder' })
+})
+
+afterAll(async () => {
+  await waysOut?.close()
+  await system?.stop()
+  await Promise.all([mail?.close(), chat?.close(), forum?.close(), receiver?.close(), database?.close()])
+})
+
+/** The engine with the channels of the settings; a second later, because a channel takes one line a second. */
+async function deliver() {
+  system.clock.advance(2)
+  await drainNotifications({
+    db: system.db,
+    clock: () => system.clock.now(),
+    channels: waysOut.channels,
+    dataKeys: system.system.gateway!.dataKeys,
+    appUrl: system.system.config.APP_URL,
+    siteUrl: system.system.config.SITE_URL,
+    mail: null,
+    log: system.system.log,
+  })
+}
+
+const codeOf = async (url: string) => {
+  const { code, state } = Object.fromEntries((await chat.walk(url)).searchParams)
+  return { code: code!, state: state! }
+}
+
+const ledger = async (filter: { channel?: 'email' | 'chat' | 'webhook' | 'forum' | 'direct_message' } = {}) =>
+  (await admin.call(listDeliveries, filter)).deliveries
+
+describe('connecting', () => {
+  test('a webhook, within the operator’s own networks and nowhere else', async () => {
+    const { id, address } = await admin.call(connectWebhook, { name: 'Receiver', url: hook })
+    expect(address).not.toContain(CANARY)
+    await admin.call(createSubscription, { pattern: 'support.ticket.*', integration_id: id })
+    for (const url of [
+      'http://169.254.169.254/latest',
+      'https://[::1]/',
+      'http://10.0.0.1/',
+      'https://127.0.0.2/',
+    ]) {
+      await expect(admin.call(connectWebhook, { name: 'Inside', url })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+      })
+    }
+  })
+
+  test('a chat channel by installing the app, which subscribes it to new tickets', async () => {
+    chat.present({ team: 'T1', id: 'UADMIN', name: 'Admin' }, '#ops')
+    const begun = await admin.call(beginChatInstall, {})
+    expect(begun.url).toContain(encodeURIComponent('/console/integrations/chat/callback'))
+    const made = await admin.call(completeChatInstall, await codeOf(begun.url))
+    expect(made).toMatchObject({ kind: 'chat', channel: '#ops', workspace: 'Workspace T1', subscriptions: 1 })
+  })
+
+  test('the forum with a key for all users, and not with an admin’s own', async () => {
+    forum.addPerson('admin')
+    const api_key = forum.makeKey('admin')
+    await expect(admin.call(connectForum, { url: forum.url, api_key })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    })
+    const { id } = await admin.call(connectForum, { url: forum.url, api_key: forum.makeKey() })
+    await admin.call(configureForum, { config: { url: forum.url, category: 7 } })
+    await admin.call(createSubscription, { pattern: 'support.ticket.created', integration_id: id })
+    forum.addPerson('rita', reporter.userId)
+  })
+
+  test('one’s own chat account, of which nothing but a name and an id is kept', async () => {
+    chat.present({ team: 'T2', id: 'U7', name: 'Mona' })
+    const wrong = await codeOf((await maintainer.call(beginChatLink, {})).url)
+    await expect(maintainer.call(completeChatLink, wrong)).rejects.toMatchObject({ code: 'CONFLICT' })
+    chat.present({ team: 'T1', id: 'U7', name: 'Mona' })
+    await maintainer.call(completeChatLink, await codeOf((await maintainer.call(beginChatLink, {})).url))
+    expect((await maintainer.call(showChatLink, {})).link).toMatchObject({
+      user_id: 'U7',
+      display_name: 'Mona',
+    })
+    expect(chat.liveTokens.size).toBe(0)
+    await maintainer.call(setFollow, { alias: 'shop', categories: ['Tickets'] })
+  })
+})
+
+describe('a ticket is filed', () => {
+  beforeAll(async () => {
+    const filed = await reporter.call(fileTicket, { alias: 'shop', title: CANARY, body: CANARY })
+    ticketId = filed.id
+    await elsewhere.owner.call(fileTicket, { alias: 'shop', title: 'x', body: 'y' })
+    await deliver()
+  })
+
+  test('the webhook gets a thin object with a signature that its address alone can check', () => {
+    expect(receiver.got).toHaveLength(1)
+    const { path, headers, body } = receiver.got[0]!
+    expect(path).toBe(`/in/${CANARY}`)
+    expect(JSON.parse(body)).toEqual([
+      expect.objectContaining({
+        type: 'support.ticket.created',
+        subject: `tickets/${ticketId}`,
+        data: expect.objectContaining({ organization_id: org.id, app: 'shop', ticket_id: ticketId }),
+      }),
+    ])
+    const key = createHash('sha256').update(hook).digest()
+    const mac = (signed: string) => createHmac('sha256', key).update(signed)
+    const timestamp = String(headers['x-svc-timestamp'])
+    expect(headers['x-svc-signature']).toBe(`v1=${mac(`${timestamp}.${body}`).digest('hex')}`)
+    const id = String(headers['webhook-id'])
+    expect(headers['webhook-signature']).toBe(`v1,${mac(`${id}.${timestamp}.${body}`).digest('base64')}`)
+    expect(headers['user-agent']).toMatch(/^svc\//)
+  })
+
+  test('the channel gets one line with a link, and whoever follows the app a message', () => {
+    const link = `<http://localhost:4000/console/apps/shop/tickets/${ticketId}|Open>`
+    expect(chat.lines).toEqual([{ channel: '#ops', text: `shop: a ticket was filed ${link}` }])
+    expect(chat.messages.map(({ to, text }) => [to, text])).toEqual([
+      ['U7', `shop · Tickets · filed · ${link}`],
+    ])
+  })
+
+  test('the forum gets a post in the reporter’s own name', () => {
+    expect(forum.topics).toMatchObject([{ username: 'rita', category: 7 }])
+  })
+
+  test('each of them stands in the ledger as sent, and nothing of the other organization', async () => {
+    expect((await ledger()).map(({ channel, state }) => `${channel} ${state}`).toSorted()).toEqual([
+      'chat sent',
+      'direct_message sent',
+      'forum sent',
+      'webhook sent',
+    ])
+    expect((await elsewhere.owner.call(listIntegrations, {})).integrations).toEqual([])
+    const theirs = (await elsewhere.owner.call(listDeliveries, {})).deliveries
+    expect(theirs.map(({ reason }) => reason)).toEqual(['matched_nobody'])
+  })
+})
+
+describe('somebody replies', () => {
+  const reply = () =>
+    maintainer.call(replyToTicket, { alias: 'shop', ticket_id: ticketId, body: CANARY, internal: false })
+  const unsubscribeUrl = () => /<(http[^>]+)>/.exec(headerOf('list-unsubscribe'))![1]!
+  const headerOf = (key: string) =>
+    mail.arrived.at(-1)!.mail.headers.find((one) => one.key === key)?.value ?? ''
+
+  test('the reporter gets a signed mail with a way out of it', async () => {
+    await reply()
+    await deliver()
+    expect(mail.arrived.map(({ to }) => to)).toEqual([[reporter.email]])
+    expect(mail.arrived[0]!.mail).toMatchObject({
+      from: { address: 'notify@acme.test' },
+      subject: 'shop: a ticket has a reply',
+    })
+    expect(headerOf('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click')
+    expect(headerOf('dkim-signature')).toContain('d=acme.test')
+    expect(headerOf('in-reply-to')).toMatch(/^<thr-/)
+    expect(mail.arrived[0]!.mail.text).toContain(unsubscribeUrl())
+  })
+
+  test('opening that way changes nothing; one click ends exactly these mails, for good', async () => {
+    const enabled = async () =>
+      (await reporter.call(listMySubscriptions, {})).subscriptions.map((one) => [one.pattern, one.enabled])
+    const path = new URL(unsubscribeUrl()).pathname
+    const page = await (await system.fetch(path)).text()
+    expect(page).toContain('support.ticket.replied')
+    await system.fetch(path, { method: 'POST' })
+    expect(await enabled()).toEqual([['support.ticket.replied', true]])
+    const forged = path.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
+    const click = { method: 'POST', body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }
+    expect((await system.fetch(forged, click)).status).toBe(200)
+    expect(await enabled()).toEqual([['support.ticket.replied', true]])
+    expect((await system.fetch(path, click)).status).toBe(200)
+    expect(await enabled()).toEqual([['support.ticket.replied', false]])
+    await reply()
+    await deliver()
+    expect(mail.arrived).toHaveLength(1)
+  })
+})
+
+describe('things go wrong', () => {
+  const file = () => reporter.call(fileTicket, { alias: 'shop', title: 'x', body: 'y' })
+
+  test('a webhook that says 410 is never asked again', async () => {
+    receiver.state.status = 410
+    await file()
+    await deliver()
+    const before = receiver.got.length
+    await file()
+    await deliver()
+    expect(receiver.got.length).toBe(before)
+    const { integrations } = await admin.call(listIntegrations, {})
+    expect(integrations.find(({ kind }) => kind === 'webhook')?.state).toBe('gone')
+  })
+
+  test('a lost answer is said to be lost, and the line is not repeated', async () => {
+    chat.failNext('webhook', 'hang up after')
+    const before = chat.lines.length
+    await file()
+    for (let n = 0; n < 3; n++) await deliver()
+    expect(chat.lines.length).toBe(before + 1)
+    expect((await ledger({ channel: 'chat' }))[0]).toMatchObject({
+      state: 'failed',
+      reason: 'outcome_unknown',
+      unconfirmed: true,
+    })
+  })
+
+  test('a post whose answer was lost is looked up and counts as sent', async () => {
+    forum.failNext('hang up after')
+    const before = forum.topics.length
+    await file()
+    await deliver()
+    expect(forum.topics.length).toBe(before + 1)
+    expect((await ledger({ channel: 'forum' }))[0]).toMatchObject({ state: 'sent' })
+  })
+
+  test('somebody without an account at the forum fails the post, and nobody else posts it', async () => {
+    const before = forum.topics.length
+    await maintainer.call(fileTicket, { alias: 'shop', title: 'x', body: 'y' })
+    await deliver()
+    expect(forum.topics.length).toBe(before)
+    expect((await ledger({ channel: 'forum' }))[0]).toMatchObject({
+      state: 'failed',
+      reason: 'no_forum_account',
+    })
+  })
+
+  test('a person who left the workspace is marked, and the connection stays', async () => {
+    chat.deactivate('U7')
+    await file()
+    await deliver()
+    expect((await maintainer.call(showChatLink, {})).link).toMatchObject({ active: false })
+    const { integrations } = await admin.call(listIntegrations, {})
+    expect(integrations.find(({ kind }) => kind === 'chat')?.state).toBe('active')
+  })
+})
+
+test('nothing that people wrote or are called has left, and no address or token is in the log', () => {
+  const left = [
+    ...receiver.got.map(({ body }) => body),
+    ...chat.lines.map(({ text }) => text),
+    ...chat.messages.map(({ text }) => text),
+    ...forum.topics.flatMap(({ title, raw }) => [title, raw]),
+    ...mail.arrived.map(({ raw }) => raw.toString()),
+  ].join('\n')
+  for (const said of [CANARY, reporter.name, maintainer.name, admin.email]) {
+    expect(left.replaceAll(`To: ${reporter.email}`, '')).not.toContain(said)
+  }
+  const log = system.logLines.join('\n')
+  for (const secret of [CANARY, 'xoxb-', 'xoxp-', '/services/', reporter.email])
+    expect(log).not.toContain(secret)
+})
