@@ -5,6 +5,7 @@ import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
 import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
+import { notifications } from './notifications.ts'
 import { question } from './question.ts'
 import { questionMemory } from './question-memory.ts'
 import { recall } from './recall.ts'
@@ -22,6 +23,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   'question-memory': questionMemory,
   recall,
   scifact,
+  notifications,
 }
 
 const asked = process.argv.slice(2)

@@ -15,7 +15,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   notifications: 'What happened, who is told of it, and how it arrived',
 }
 
-export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
+const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
 
 /** Every command takes them. */
 export const GLOBAL_OPTIONS: readonly Option[] = [

@@ -52,7 +52,7 @@ const EXAMPLES = [
   'svc datasource query db_handbook "How many days of holiday do I have?"',
 ]
 
-export const usageLine = ({ path, arguments: wanted = [] }: Command): string =>
+const usageLine = ({ path, arguments: wanted = [] }: Command): string =>
   [
     'svc',
     path,

@@ -121,6 +121,7 @@ function personMenu(c: C) {
     <summary><span class="avatar" aria-hidden="true">${initials(user.name)}</span> <span class="unseen">You: ${user.name}</span></summary>
     <div class="menu-body">
       <p class="menu-about"><strong>${user.name}</strong><span class="note">${user.email}</span></p>
+      ${visitOf(c).organization && html`<a class="menu-item" href="/console/profile/notifications">${icon('bell')}What you follow</a>`}
       <a class="menu-item" href="/console/profile">${icon('person')}Profile and sessions</a>
       ${personalForm(c, '/console/sign-out', html`<button type="submit" class="menu-item">${icon('close')}Sign out</button>`)}
     </div>

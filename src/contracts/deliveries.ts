@@ -43,7 +43,7 @@ export type SendReason = keyof typeof REASONS
 export const SEND_REASONS = Object.keys(REASONS) as [SendReason, ...SendReason[]]
 
 /** A ledger row speaks of outcomes in three words; what is still open has none. */
-export const OUTCOMES = ['sent', 'failed', 'dropped'] as const
+const OUTCOMES = ['sent', 'failed', 'dropped'] as const
 
 /** decisions 11: identifiers only, the same on every attempt. */
 export const ThinNotification = z.strictObject({

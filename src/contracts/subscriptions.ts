@@ -188,7 +188,7 @@ export const unsubscribe = operation({
   http: { method: 'post', path: '/api/notifications/unsubscribe', success: 204 },
 })
 
-export const FOLLOW_OUTCOMES = ['delivered', 'retrying', 'not_sent'] as const
+const FOLLOW_OUTCOMES = ['delivered', 'retrying', 'not_sent'] as const
 
 const Follow = z.object({
   app: z.string().describe('The alias.'),

@@ -10,6 +10,9 @@ const AT = '/.well-known/agent-skills'
 const COMMIT = 'c'.repeat(40)
 const skills = readPublishedSkills()
 
+/** Skills need no gateway. */
+const nobody = () => Promise.reject(new Error('nobody asks the gateway here'))
+
 /** In its clothes, as it is worn in earnest. */
 const clothes = createServiceApp('site', {
   log: createLogger({ level: 'silent', pretty: false, write: () => {}, clock: () => new Date() }),
@@ -23,7 +26,7 @@ const site = clothes.route(
     skills,
     commit: COMMIT,
     consoleUrl: new URL('https://app.example.com/console'),
-    gateway: () => Promise.reject(new Error('skills need no gateway')),
+    gateway: nobody,
   }),
 )
 const ask = async (path: string, init?: RequestInit) => site.request(`https://example.com${path}`, init)
@@ -157,7 +160,8 @@ test('whoever comes to the front of the site is sent to the console', async () =
 })
 
 test('an installation that does not know its commit says so', async () => {
-  const other = createSite({ skills, commit: null, consoleUrl: new URL('https://app.example.com/console') })
+  const consoleUrl = new URL('https://app.example.com/console')
+  const other = createSite({ skills, commit: null, consoleUrl, gateway: nobody })
   const answer = await other.request(`${AT}/index.json`)
   expect(((await answer.json()) as Index)._source).toEqual({ ref: `v${skills.version}`, commit: null })
 })

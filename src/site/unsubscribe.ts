@@ -71,7 +71,7 @@ const tokenOf = (c: C): string => c.req.param('token') ?? ''
 
 /** By a mailbox (RFC 8058, 3.1: as either kind of form) or by our own button; a bare POST means neither. */
 async function isMeant(c: C): Promise<boolean> {
-  const body = await c.req.parseBody().catch(() => ({}) as Record<string, unknown>)
+  const body: Record<string, unknown> = await c.req.parseBody().catch(() => ({}))
   return body['List-Unsubscribe'] === 'One-Click' || body['confirm'] === '1'
 }
 

@@ -1,4 +1,4 @@
-/** Several processes that are one installation: auth service, gateway and console apart and twice, over one Postgres. */
+/** Several processes that are one installation: auth service, gateway and console apart and twice, deploy-api by itself, over one Postgres. */
 import { cpSync } from 'node:fs'
 import { createServer, request as httpRequest, type Server } from 'node:http'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { caller } from '../../src/client/call.ts'
 import { overNetwork } from '../../src/client/service.ts'
 import { readConfig } from '../../src/config.ts'
+import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
 import { changeRole, listInvitations, listMembers } from '../../src/contracts/members.ts'
@@ -101,11 +102,12 @@ describe('auth service, gateway with worker and console, two processes of each b
 
   beforeAll(async () => {
     database = await emptyDatabase()
-    const [app, api, auth] = [await freePort(), await freePort(), await freePort()]
+    const [app, api, auth, deploy] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
     env = {
       APP_URL: `http://localhost:${app}`,
       API_URL: `http://localhost:${api}`,
       AUTH_URL: `http://localhost:${auth}`,
+      DEPLOY_URL: `http://127.0.0.1:${deploy}`,
       TRUSTED_PROXIES: '127.0.0.1',
       ARGON2_MEMORY_KIB: '64',
     }
@@ -125,6 +127,9 @@ describe('auth service, gateway with worker and console, two processes of each b
     }
     auths = await Promise.all([own.start({ env: inside }), own.start({ env: inside })])
     gateways = await Promise.all([own.start({ env: outside }), own.start({ env: outside })])
+    // It holds no secret at all.
+    const apart = { ...env, SVC_SERVICES: 'deploy-api', DATABASE_URL: database.url, PORT: String(deploy) }
+    await own.start({ env: apart })
     const [authPorts, gatewayPorts] = [auths, gateways].map((all) => all.map(({ port }) => port))
     balancers.push(
       openBalancer(app, (path) => (path.startsWith('/auth/') ? authPorts! : gatewayPorts!)),
@@ -190,6 +195,13 @@ describe('auth service, gateway with worker and console, two processes of each b
     }
   })
 
+  test('an app made through one replica is there through the other', async () => {
+    const alias = unique('app')
+    await at(gateways[0]!, owner.token)(createApp, { alias, name: 'Shop' })
+    const { apps } = await at(gateways[1]!, owner.token)(listApps, { search: alias })
+    expect(apps).toMatchObject([{ alias, my_part: 'administrator' }])
+  })
+
   test('a session that ended at one replica is over at all', async () => {
     const { token } = await house.as()(signInWithPassword, { email: owner.email, password: PASSWORD })
     await at(gateways[0]!, token)(signOut, { session_id: 'current' })
@@ -239,7 +251,7 @@ describe('auth service, gateway with worker and console, two processes of each b
 
   test('a recurring job runs once, not once for every worker', async () => {
     const counts = await Promise.all(
-      auths.map(async ({ metricsPort }) => {
+      gateways.map(async ({ metricsPort }) => {
         const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
         return Number(/^svc_job_duration_seconds_count\{job="sweep"\} (\d+)$/m.exec(text)?.[1] ?? 0)
       }),
@@ -269,7 +281,7 @@ describe('refusals', () => {
     [
       'auth-service,worker',
       { DATABASE_URL: url, JWT_SECRET, JWT_SIGNING_KEY },
-      ['ACTOR_ASSERTION_SECRET: needed by auth-service'],
+      ['ACTOR_ASSERTION_SECRET: needed by auth-service', 'DATA_KEY: needed by worker'],
     ],
     [
       'auth-service',

@@ -158,7 +158,7 @@ export async function startFakeChat(): Promise<FakeChat> {
     const said = parsed(body)
     if (!request.headers['content-type']?.startsWith('application/json') || !said)
       return say({ ok: false, error: 'invalid_json' })
-    const to = String(said['channel'] ?? '')
+    const to = typeof said['channel'] === 'string' ? said['channel'] : ''
     if (inactive.has(to)) return say({ ok: false, error: 'user_disabled' })
     if (!/^[UW]/.test(to)) return say({ ok: false, error: 'channel_not_found' })
     if (typeof said['text'] !== 'string' || said['text'] === '') return say({ ok: false, error: 'no_text' })

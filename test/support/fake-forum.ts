@@ -104,12 +104,13 @@ export async function startFakeForum(): Promise<FakeForum> {
     response: ServerResponse,
     end: (status: number, said: unknown, headers?: Record<string, string>) => void,
   ) {
-    const [raw, title] = [String(asked['raw'] ?? ''), String(asked['title'] ?? '')]
+    const field = (name: string) => (typeof asked[name] === 'string' ? asked[name] : '')
+    const [raw, title] = [field('raw'), field('title')]
     if (!raw) return end(400, { errors: ['param is missing or the value is empty: raw'] })
     const invalid = (said: string) => end(422, { action: 'create_post', errors: [said] })
     if (title.length < 15) return invalid('Title is too short (minimum is 15 characters)')
     if (raw.length < 20) return invalid('Body is too short (minimum is 20 characters)')
-    const externalId = String(asked['external_id'] ?? '')
+    const externalId = field('external_id')
     if (!/^[\w-]{1,50}$/.test(externalId)) return invalid('External is invalid')
     const failure = failures.shift()
     if (failure === 'hang up') return void response.destroy()

@@ -3,7 +3,9 @@
  * short, so that a test sees them run out. On Postgres it is given an address, on PGlite a folder.
  */
 import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../db/connect.ts'
+import { sql } from '../../db/drizzle.ts'
 import type { Channels, Outcome } from '../../src/cores/notifications/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { startNotifications } from '../../src/worker/notifications.ts'
@@ -64,3 +66,12 @@ process.on('SIGTERM', () => {
     .then(() => process.exit(0))
 })
 process.stdout.write('ready\n')
+
+/** Whoever started it cannot always look for itself: an embedded database belongs to one process. */
+for (;;) {
+  await sleep(500)
+  const [row] = await db.execute<{ n: string }>(sql`
+    select (select count(*) from outbox) + (select count(*) from events where fanned_out_at is null)
+      + (select count(*) from sends where state in ('open', 'pending', 'claimed', 'sending')) as n`)
+  process.stdout.write(`left ${row!.n}\n`)
+}

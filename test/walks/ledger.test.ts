@@ -219,7 +219,7 @@ describe('sending again', () => {
     })
     expect(await admin.call(replayFailed, { from })).toEqual({ replayed: 2, more: false })
     const again = await ledger({ state: 'waiting' })
-    expect(again.map(({ replay_of }) => replay_of).toSorted()).toEqual([lost.id, gone.id].toSorted())
+    expect(new Set(again.map(({ replay_of }) => replay_of))).toEqual(new Set([lost.id, gone.id]))
     expect(await admin.call(replayFailed, { from, include_unconfirmed: true })).toMatchObject({ replayed: 1 })
     expect((await ledger({ state: 'waiting' })).map(({ replay_of }) => replay_of)).toContain(unsure.id)
     expect(await admin.call(replayFailed, { from, include_unconfirmed: true })).toMatchObject({ replayed: 0 })

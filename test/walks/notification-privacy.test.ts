@@ -78,7 +78,7 @@ async function deliverAll(): Promise<void> {
   for (let round = 0; round < 6; round++) {
     await drainNotifications({
       db: system.db,
-      clock: system.clock.now,
+      clock: () => system.clock.now(),
       channels,
       dataKeys: gateway!.dataKeys,
       appUrl: config.APP_URL,
@@ -236,4 +236,7 @@ test('inbox and tools say the alias; only what one follows is called by its name
   const follows = await use('notification_subscriptions', {})
   expect(follows).toContain('delivered')
   expect(found([follows])).toEqual([word('appName')])
+  const chosen = await use('notification_follow', { app: 'shop', categories: [] })
+  expect(found([chosen])).toEqual([word('appName')])
+  expect(await use('notification_subscriptions', {})).toContain(String.raw`\"follows\":[]`)
 })

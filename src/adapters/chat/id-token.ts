@@ -1,5 +1,5 @@
 /** Checks an id token of the chat service: its signature, and that it is from there, for us, for now and for this walk. */
-import { createPublicKey, verify, type JsonWebKey } from 'node:crypto'
+import { createPublicKey, verify } from 'node:crypto'
 import * as z from 'zod'
 
 const Header = z.object({ alg: z.literal('RS256'), kid: z.string() })
@@ -54,7 +54,7 @@ function keyOf(published: unknown, kid: string) {
   const keys = Keys.safeParse(published).data?.keys ?? []
   const found = keys.find((key) => key.kid === kid && key.kty === 'RSA')
   try {
-    return found && createPublicKey({ key: found as JsonWebKey, format: 'jwk' })
+    return found && createPublicKey({ key: found, format: 'jwk' })
   } catch {
     return undefined
   }

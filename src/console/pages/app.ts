@@ -119,7 +119,7 @@ async function peopleCard(c: C, app: App) {
     <h2 id="about-people">People</h2>
     ${
       app.members.length === 0
-        ? emptyState('Nobody stands on it', 'Owners and admins administer every app.')
+        ? emptyState('Nobody is on it', 'Owners and admins administer every app.')
         : table(
             'Builders and maintainers',
             ['Person', 'Since', '(Actions)'],
@@ -185,7 +185,7 @@ async function addPerson(c: C, app: App) {
   }
   ${
     others.length === 0
-      ? html`<p class="note">${search === undefined ? 'Every member of the organization stands on it.' : 'No member matches.'}</p>`
+      ? html`<p class="note">${search === undefined ? 'Every member of the organization is on it already.' : 'No member matches.'}</p>`
       : form(
           c,
           `${appPath(app.alias)}/members`,

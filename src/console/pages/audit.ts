@@ -58,7 +58,9 @@ async function showAudit(c: C) {
           value: asked.person ?? '',
           options: [
             { value: '', label: 'Everybody' },
-            ...(asked.person && !isKnown ? [{ value: asked.person, label: 'A former member' }] : []),
+            ...(asked.person && !isKnown
+              ? [{ value: asked.person, label: 'Somebody who is no member' }]
+              : []),
             ...members.map(({ user_id, name, email }) => ({ value: user_id, label: `${name} (${email})` })),
           ],
         })}
@@ -99,7 +101,7 @@ const KINDS: Record<Entry['actor']['kind'], string | undefined> = {
   system: 'system',
 }
 
-function entryCells({ at, actor, action, subject, request_id }: Entry) {
+function entryCells({ at, actor, action, subject, request_id, support_session_id }: Entry) {
   const kind = KINDS[actor.kind]
   return [
     time(at),
@@ -108,7 +110,7 @@ function entryCells({ at, actor, action, subject, request_id }: Entry) {
         ? html`<a class="quiet-link" href="/console/audit?${new URLSearchParams({ person: actor.id }).toString()}">${actor.name}</a>`
         : actor.name
     }
-    ${kind && kind !== actor.name && badge(kind, 'off')}`,
+    ${kind && kind !== actor.name && badge(kind, 'off')} ${support_session_id && badge('support visit', 'wait')}`,
     html`${AUDIT_ACTIONS[action]} ${subject && html`<span class="subject">${subject}</span>`}`,
     request_id
       ? html`<code class="note request" title="${request_id}">${request_id.slice(-8)}</code>`

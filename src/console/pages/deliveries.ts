@@ -13,7 +13,7 @@ import { organizationOf, text, visitOf, type ConsoleEnv } from '../visit.ts'
 import { deliveryChart, deliveryCounters } from './delivery-charts.ts'
 import { exportDeliveries } from './deliveries-export.ts'
 import { asInput, filterFields, readFilters, type Filters } from './delivery-filters.ts'
-import { CHANNEL_WORDS, LEDGER_PATH, outcomeBadge, reasonWords } from './delivery-words.ts'
+import { CHANNEL_WORDS, destinationOf, LEDGER_PATH, outcomeBadge, reasonWords } from './delivery-words.ts'
 import { KIND_WORDS, type Integration } from './integration-words.ts'
 import { duration } from './measures.ts'
 import { breakable } from './pattern-preview.ts'
@@ -41,7 +41,7 @@ async function showLedger(c: C) {
     lead: 'Every event and every message about it: what arrived, what did not, and why. No message is sent twice unless somebody presses Replay.',
     actions: html`${linkButton(`${LEDGER_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')}
     ${replayWindow(c, asked, integrations)}`,
-    body: html`${deliveryCounters(summary)} ${deliveryChart(summary)}
+    body: html`${deliveryCounters(summary)} ${deliveryChart(summary, c.var.needs.clock())}
       <div class="card card-list">
         ${filters(c, 'Filter the ledger', filterFields(asked, integrations))}
         ${
@@ -68,14 +68,17 @@ function filterQuery(c: C): string {
 const cells = (one: Delivery) => [
   html`<a href="${LEDGER_PATH}/${one.id}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
   html`<div class="two-lines"><code>${breakable(one.type)}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
-  one.channel === null
-    ? html`<span class="note">nobody</span>`
-    : html`<div class="two-lines"><span class="id-text">${one.destination ?? 'a former member'}</span><span class="note">${CHANNEL_WORDS[one.channel]}</span></div>`,
+  toWhom(one),
   html`<div class="two-lines">${outcomeBadge(one)} ${reasonWords(one.reason)} ${one.next_attempt_at && html`<span class="note">next ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">a replay</span>`}</div>`,
   one.attempts === 0
     ? html`<span class="note">none</span>`
     : html`<span class="measure">${one.attempts}</span>${one.duration_ms !== null && html` <span class="note measure">${duration(one.duration_ms)}</span>`}`,
 ]
+
+const toWhom = ({ channel, destination }: Delivery) =>
+  channel === null
+    ? html`<span class="note">nobody</span>`
+    : html`<div class="two-lines"><span class="id-text">${destinationOf({ channel, destination })}</span><span class="note">${CHANNEL_WORDS[channel]}</span></div>`
 
 const nothing = (c: C) =>
   Object.keys(c.req.query()).length > 0

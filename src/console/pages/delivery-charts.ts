@@ -7,6 +7,7 @@ import { inkDefinitions, swatch, type Ink } from '../../pages/chart-inks.ts'
 import type { Content } from '../../pages/parts.ts'
 import { percentWords } from '../../pages/share-ring.ts'
 import { table, time } from '../parts.ts'
+import { chartDays } from './activity-charts.ts'
 import { duration } from './measures.ts'
 
 type Summary = z.output<typeof summarizeDeliveries.output>
@@ -22,19 +23,32 @@ const SERIES = [
 
 export function deliveryCounters({ last_24_hours, oldest_waiting_at }: Summary) {
   const { sent, failed, unconfirmed, p95_ms } = last_24_hours
+  const settled = sent + failed + unconfirmed
   return html`<dl class="facts counters" aria-label="The last 24 hours">
-    ${counter('Arrived in 24 hours', sent + failed === 0 ? '–' : percentWords(sent, sent + failed), `${sent} of ${sent + failed}`)}
-    ${counter('Failed', failed - unconfirmed, html`<a href="/console/deliveries?state=failed">Show what failed</a>`)}
+    ${counter('Arrived in 24 hours', settled === 0 ? '–' : percentWords(sent, settled), `${sent} of ${settled}`)}
+    ${counter('Failed', failed, html`<a href="/console/deliveries?state=failed">Show what failed</a>`)}
     ${counter('Unconfirmed', unconfirmed, html`<a href="/console/deliveries?reason=outcome_unknown">May have arrived</a>`)}
     ${counter('From event to answer', p95_ms === null ? '–' : duration(p95_ms), '95 of 100 were faster')}
-    ${counter('Waits longest', oldest_waiting_at === null ? 'Nothing' : html`<span class="counter-time">${time(oldest_waiting_at)}</span>`, oldest_waiting_at === null ? 'is waiting' : html`<a href="/console/deliveries?state=waiting">Show what waits</a>`)}
+    ${
+      oldest_waiting_at === null
+        ? counter('Under way', 'Nothing', 'No message waits')
+        : counter(
+            'Under way since',
+            html`<span class="counter-time">${time(oldest_waiting_at)}</span>`,
+            html`<a href="/console/deliveries?state=waiting">Waiting</a> · <a href="/console/deliveries?state=retrying">Retrying</a>`,
+          )
+    }
   </dl>`
 }
 
 const counter = (label: string, figure: Content, note: Content) =>
   html`<div class="counter"><dt>${label}</dt><dd>${figure}</dd><dd class="note">${note}</dd></div>`
 
-export function deliveryChart({ days }: Summary) {
+/** Days on which nothing happened are days too: a gap would look like a shorter time. */
+export function deliveryChart({ days: counted }: Summary, now: Date) {
+  const days = chartDays(undefined, undefined, now).map(
+    (day) => counted.find((one) => one.day === day) ?? { day, sent: 0, failed: 0, dropped: 0, open: 0 },
+  )
   const total = (part: Part): number => days.reduce((sum, day) => sum + day[part], 0)
   const [first, last] = [days[0], days.at(-1)]
   if (!first || !last || SERIES.every(({ part }) => total(part) === 0)) return null

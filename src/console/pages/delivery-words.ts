@@ -30,6 +30,10 @@ export const TIMING_WORDS: Record<Timing, string> = {
   daily: 'Once a day',
 }
 
+/** A name is gone with its connection or its person; the row stays. */
+export const destinationOf = ({ channel, destination }: { channel: Channel; destination: string | null }) =>
+  destination ?? (['email', 'direct_message'].includes(channel) ? 'a former member' : 'a removed connection')
+
 /** Unconfirmed is a failure of its own kind: it may have arrived. */
 export const outcomeBadge = (one: { state: DeliveryState; unconfirmed: boolean }) =>
   one.unconfirmed ? badge('Unconfirmed', 'wait') : badge(STATE_WORDS[one.state], BADGES[one.state])

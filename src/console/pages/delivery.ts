@@ -14,6 +14,7 @@ import { organizationOf, visitOf, type ConsoleEnv } from '../visit.ts'
 import { attemptsTimeline } from './attempts-timeline.ts'
 import {
   CHANNEL_WORDS,
+  destinationOf,
   LEDGER_PATH,
   outcomeBadge,
   reasonWords,
@@ -75,7 +76,7 @@ const aboutCard = (one: Delivery) =>
     'About',
     html`<dl class="pairs">
       ${pair('Outcome', html`<div class="two-lines">${outcomeBadge(one)} ${reasonWords(one.reason)}</div>`)}
-      ${pair('To', one.channel === null ? 'Nobody' : `${one.destination ?? 'A former member'} · ${CHANNEL_WORDS[one.channel]}`)}
+      ${pair('To', toWhom(one))}
       ${one.timing !== null && pair('When', TIMING_WORDS[one.timing])}
       ${one.digest_of > 1 && pair('In one message with', one.digest_of === 2 ? 'one other' : `${one.digest_of - 1} others`)}
       ${pair('Event', html`<a href="${LEDGER_PATH}?event=${one.event_id}"><code>${one.event_id}</code></a>`)}
@@ -88,6 +89,9 @@ const aboutCard = (one: Delivery) =>
       ${pair('Id', html`<code>${one.id}</code>`)}
     </dl>`,
   )
+
+const toWhom = ({ channel, destination }: Delivery): string =>
+  channel === null ? 'Nobody' : `${destinationOf({ channel, destination })} · ${CHANNEL_WORDS[channel]}`
 
 const attemptsCard = (one: Delivery) =>
   card(

@@ -31,7 +31,7 @@ export function stateAdvice({ state, failing_since, kind, category }: Integratio
   if (state === 'off')
     return 'Nothing is sent to it. What happens meanwhile stands in the ledger as not sent.'
   if (state === 'lost') {
-    return 'The chat service no longer takes messages for it: the app was removed, or the channel was archived. Its subscriptions are paused, and go on when it is connected again.'
+    return 'The chat service no longer takes messages for it: the app was removed, or the channel was archived. Its subscriptions are paused, and go on when it is connected again, or switched on because it works after all.'
   }
   if (state === 'gone') {
     return 'The receiver answered that this address is gone for good, so nothing more is sent there. Give it a new address, or switch it on again once the old one works.'

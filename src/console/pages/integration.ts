@@ -65,7 +65,7 @@ async function showOne(c: C, refused?: Refused) {
       ${advice !== undefined && one.state !== 'off' && notice('info', html`<p>${advice}</p>`)}
       ${aboutCard(one)} ${one.kind === 'forum' && placeCard(c, one, refusedAt('place', refused))}
       ${nameCard(c, one, refusedAt('name', refused))}
-      ${one.kind !== 'forum' && addressCard(c, one, chat_install, refusedAt('address', refused))}
+      ${comesFromOutside(one) ? againCard(one, chat_install) : addressCard(c, one, refusedAt('address', refused))}
       ${one.kind === 'webhook' && resendCard(c, one)} ${switchCard(c, one)}
       ${one.kind === 'webhook' && signatureCard()} ${removeCard(c, one)}
     `,
@@ -105,7 +105,22 @@ const nameCard = (c: C, one: Integration, refused: Refused | undefined) =>
     )}`,
   )
 
-const addressCard = (c: C, one: Integration, canInstall: boolean, refused: Refused | undefined) =>
+/** Given by whoever connected it there: by installing the app, or with the key of the forum. */
+const comesFromOutside = ({ kind, workspace }: Integration): boolean => kind === 'forum' || workspace !== null
+
+const againCard = ({ kind }: Integration, canInstall: boolean) =>
+  (kind === 'forum' || canInstall) &&
+  card(
+    'Connect it again',
+    html`<p>${
+      kind === 'forum'
+        ? 'With a new API key, or at a new address. Its subscriptions stay.'
+        : 'Install the app once more and choose the same channel. Its subscriptions stay, and what its loss paused goes on.'
+    }</p>
+      <div class="actions">${linkButton(`${INTEGRATIONS_PATH}/new/${kind}`, 'Connect again', 'quiet')}</div>`,
+  )
+
+const addressCard = (c: C, one: Integration, refused: Refused | undefined) =>
   card(
     'New address',
     html`${problemNotice(refused?.problem, ['url'])}
@@ -128,8 +143,7 @@ const addressCard = (c: C, one: Integration, canInstall: boolean, refused: Refus
       })}
       ${button('Use this address', 'quiet')}`,
       'stack',
-    )}
-    ${one.kind === 'chat' && canInstall && html`<p class="note">Installed with the app? <a href="${INTEGRATIONS_PATH}/new/chat">Install it again</a>, and what its loss paused goes on.</p>`}`,
+    )}`,
     'A connection that was stopped is tried again with its new address.',
   )
 
@@ -169,8 +183,6 @@ const resendCard = (c: C, one: Integration) =>
 
 function switchCard(c: C, one: Integration) {
   const isOn = one.state === 'active'
-  // Only the chat service can undo a lost connection: by a new address, or by installing again.
-  if (one.state === 'lost') return null
   return card(
     isOn ? 'Switch it off' : 'Switch it on',
     form(

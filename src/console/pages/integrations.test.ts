@@ -168,9 +168,16 @@ describe('one connection', () => {
     expect((await (await settled()).get(`${PATH}/int_nothing`)).status).toBe(404)
   })
 
-  test('a lost one cannot be switched on: only its service can bring it back', async () => {
+  test('what was installed, or connected with a key, gets its address by connecting it again', async () => {
     const { read, named } = await settled()
-    expect(await read(`${PATH}/${named('#deploys').id}`)).not.toContain('Switch it on')
+    for (const name of ['#tickets', 'Forum']) {
+      const page = await read(`${PATH}/${named(name).id}`)
+      expect(page).toContain('Connect it again')
+      expect(page).not.toContain('Use this address')
+    }
+    const pasted = await read(`${PATH}/${named('#deploys').id}`)
+    expect(pasted).toContain('Use this address')
+    expect(pasted).toContain('Switch it on')
   })
 })
 

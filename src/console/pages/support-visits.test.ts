@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { signedIn } from '../../../test/support/console-visitor.ts'
+import { furnish } from '../../../test/support/fake-gateway.ts'
 
 type Visitor = Awaited<ReturnType<typeof signedIn>>
 let visitor: Visitor
@@ -50,6 +51,13 @@ test('the time zone is set by admins, typed, and refused at its field', async ()
   expect(page).toContain('must be a time zone such as Europe/Vienna or UTC')
   visitor.gateway.org.role = 'viewer'
   expect(await visitor.read(SETTINGS)).not.toContain('Save time zone')
+})
+
+test('the audit trail marks what was done during a visit', async () => {
+  furnish(visitor.gateway)
+  expect(await visitor.read('/console/audit')).not.toContain('support visit')
+  Object.assign(visitor.gateway.data.audit[0]!, { support_session_id: visitor.gateway.id('sup') })
+  expect((await visitor.read('/console/audit')).match(/support visit/g)).toHaveLength(1)
 })
 
 describe('the visitor', () => {

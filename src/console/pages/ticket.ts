@@ -97,7 +97,7 @@ const message = (name: string, at: string, body: string, internal = false) =>
   html`<li class="message ${internal && 'message-note'}">
     <div class="message-head">
       <span class="avatar" aria-hidden="true">${initials(name)}</span>
-      <strong>${name}</strong> <span class="note">${time(at)}</span> ${internal && badge('Note', 'wait')}
+      <strong>${name}</strong> <span class="note">${time(at)}</span> ${internal && badge('Note', 'off')}
     </div>
     <div class="message-body">${body}</div>
   </li>`
@@ -135,13 +135,12 @@ async function reply(c: C) {
   return c.redirect(pathOf(c), 303)
 }
 
-/** What each button says; only those who work on the app take a ticket in progress. */
-const MOVES: Record<TicketStatus, string> = {
-  open: 'Open again',
-  in_progress: 'Take in progress',
-  done: 'Mark as done',
+const moveWords = (from: TicketStatus, to: TicketStatus): string => {
+  if (to === 'open') return from === 'done' ? 'Open again' : 'Back to open'
+  return to === 'done' ? 'Mark as done' : 'Take in progress'
 }
 
+/** Only those who work on the app take a ticket in progress. */
 const moveCard = (c: C, { status }: Ticket, worksOnIt: boolean) =>
   card(
     'State',
@@ -152,7 +151,7 @@ const moveCard = (c: C, { status }: Ticket, worksOnIt: boolean) =>
       html`<div class="actions">
         ${TICKET_STATUSES.filter((to) => to !== status && (worksOnIt || to !== 'in_progress')).map(
           (to) =>
-            html`<button type="submit" name="status" value="${to}" class="button button-quiet">${MOVES[to]}</button>`,
+            html`<button type="submit" name="status" value="${to}" class="button button-quiet">${moveWords(status, to)}</button>`,
         )}
       </div>`,
     )}`,

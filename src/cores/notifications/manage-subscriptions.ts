@@ -106,7 +106,7 @@ function notesOn(pattern: string, others: readonly string[]): string[] {
   ]
 }
 
-export const isKnown = (pattern: string): boolean => EVENT_TYPES.some((type) => matches(pattern, type))
+const isKnown = (pattern: string): boolean => EVENT_TYPES.some((type) => matches(pattern, type))
 
 /** One of two patterns contains the other, or they have nothing in common. */
 function overlaps(a: string, b: string): boolean {

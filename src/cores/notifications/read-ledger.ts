@@ -1,4 +1,5 @@
 /** The ledger as admins read it: what became of every event, for whom, by which attempts. Addresses are nowhere in it. */
+import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, count, desc, eq, gte, like, lt, sql } from '../../../db/drizzle.ts'
 import {
@@ -208,9 +209,9 @@ export const summarizeLedger =
     const { p95, ...counts } = lately!
     return {
       days,
-      last_24_hours: { ...counts, p95_ms: p95 === null ? null : Math.round(Number(p95)) },
+      last_24_hours: { ...counts, p95_ms: p95 === null ? null : Math.round(p95) },
       oldest_waiting_at: waiting?.oldest ? new Date(waiting.oldest).toISOString() : null,
     }
   }
 
-const counted = (which: ReturnType<typeof sql>) => sql<number>`(count(*) filter (where ${which}))::int`
+const counted = (which: SQL) => sql<number>`(count(*) filter (where ${which}))::int`

@@ -1,0 +1,25 @@
+/** The receiver of both: answers at once, and knows of every run when its first and its last message came. */
+import { createServer } from 'node:http'
+
+type Run = { first: number; last: number; ids: Set<string>; count: number }
+const runs = new Map<string, Run>()
+
+const server = createServer((incoming, outgoing) => {
+  const [, name = ''] = incoming.url!.split('/')
+  if (incoming.method === 'GET') {
+    const { first, last, ids, count } = runs.get(name) ?? { first: 0, last: 0, ids: new Set(), count: 0 }
+    return void outgoing.end(JSON.stringify({ count, distinct: ids.size, ms: last - first }))
+  }
+  let body = ''
+  incoming.setEncoding('utf8').on('data', (text: string) => (body += text))
+  incoming.on('end', () => {
+    const now = performance.now()
+    const run = runs.get(name) ?? { first: now, last: now, ids: new Set(), count: 0 }
+    runs.set(name, run)
+    run.last = now
+    run.count++
+    for (const { id } of JSON.parse(body) as { id: string }[]) run.ids.add(id)
+    outgoing.end('ok')
+  })
+})
+server.listen(Number(process.argv[2]), '127.0.0.1', () => console.log('ready'))

@@ -1,0 +1,318 @@
+/** Sends a second against another queue on the same Postgres, what a fan-out costs the database, and how fair a claim is. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { connect, type Connection } from '../db/connect.ts'
+import { migrate, readMigrations } from '../db/migrate.ts'
+import { SEND_GROUP } from '../src/contracts/limits.ts'
+import { claimSends } from '../src/cores/notifications/claim-sends.ts'
+import { takeIn } from '../src/cores/notifications/index.ts'
+import { notificationHouse, type NotificationHouse } from '../test/support/notification-house.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { cpuSeconds, file, freePort, median, run, untilSays, type Program } from './programs.ts'
+import { timed } from './timing.ts'
+
+const TARGET = 1.5
+const ROUNDS = 5
+/** Ten messages to each of them: within what a webhook may get at once, so no limit of ours decides the race. */
+const WEBHOOKS = 400
+const EVENTS = 10
+const SENDS = WEBHOOKS * EVENTS
+const GROUPS = [8, SEND_GROUP, 32]
+const SUBSCRIPTIONS = 10_000
+const FAN_OUT_TARGET_SECONDS = 1
+const BACKLOG = 100_000
+
+type Seen = { perSecond: number[]; nodeMs: number[]; databaseMs: number[] }
+type Racer = { readonly name: string; readonly race: (round: string) => Promise<void>; readonly seen: Seen }
+
+export async function notifications(): Promise<string[]> {
+  if (!existsSync(file('node_modules/graphile-worker'))) {
+    return ['left out: what it is compared with is not installed (npm ci --prefix bench --legacy-peer-deps)']
+  }
+  const postgres = await startPostgres()
+  const port = await freePort()
+  const receiver = run([file('notification-receiver.ts'), String(port)])
+  try {
+    await untilSays('ready', receiver)
+    const stage = { url: postgres.url, at: `http://127.0.0.1:${port}` }
+    return [...(await sendsPerSecond(stage)), ...(await fanOutCost(stage)), ...(await fairness(stage))]
+  } finally {
+    await receiver.stop()
+    await postgres.stop()
+  }
+}
+
+type Stage = { readonly url: string; readonly at: string }
+
+async function sendsPerSecond(stage: Stage): Promise<string[]> {
+  const racers: Racer[] = [
+    ...GROUPS.map((group) => ({
+      name: `svc, ${group} at once`,
+      race: (round: string) => ours(stage, round, group, racers),
+      seen: nothing(),
+    })),
+    ...[false, true].map((localQueue) => ({
+      name: `graphile-worker${localQueue ? ' with its local queue' : ''}`,
+      race: (round: string) => graphile(stage, round, localQueue, racers),
+      seen: nothing(),
+    })),
+  ]
+  // The first round warms the machine and is not counted.
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const { race } of racers) await race(`${round}`)
+    if (round === 0) for (const { seen } of racers) Object.assign(seen, nothing())
+  }
+  const rate = (name: string) => median(racers.find((racer) => racer.name === name)!.seen.perSecond)
+  const own = rate(`svc, ${SEND_GROUP} at once`)
+  const lines = racers.map(
+    ({ name, seen }) =>
+      `${name}: ${median(seen.perSecond).toFixed(0)} sends/s, CPU each: Node ${median(seen.nodeMs).toFixed(2)} ms, Postgres ${median(seen.databaseMs).toFixed(2)} ms`,
+  )
+  const against = (name: string) => (own / rate(name)).toFixed(2)
+  return [
+    ...lines,
+    `against graphile-worker ${against('graphile-worker')}x (target ${TARGET}x), against it with its local queue ${against('graphile-worker with its local queue')}x`,
+  ]
+}
+
+const nothing = (): Seen => ({ perSecond: [], nodeMs: [], databaseMs: [] })
+
+/** With ledger and signature; the events are fanned out before the clock runs. */
+async function ours(stage: Stage, round: string, group: number, racers: readonly Racer[]): Promise<void> {
+  await inDatabase(stage.url, async (connection, url) => {
+    const dataKey = randomBytes(32).toString('hex')
+    const house = await notificationHouse(connection, dataKey)
+    const run = `ours-${group}-${round}`
+    const org = await house.organization()
+    const { integrationId } = await house.connection(org, 'webhook', { url: `${stage.at}/${run}` })
+    await house.subscription(org, integrationId, 'deploy.*')
+    await multiply(connection, house, org.id, WEBHOOKS, stage, run)
+    for (let n = 0; n < EVENTS; n++) await house.record(org, { type: 'deploy.failed' })
+    while (await takeIn(house.needs));
+    const settings = JSON.stringify({ url, dataKey, group })
+    await measure(
+      stage,
+      connection,
+      run,
+      [file('notification-sender.ts'), settings],
+      seenBy(racers, `svc, ${group} at once`),
+    )
+  })
+}
+
+async function graphile(
+  stage: Stage,
+  round: string,
+  localQueue: boolean,
+  racers: readonly Racer[],
+): Promise<void> {
+  await inDatabase(stage.url, async (connection, url) => {
+    const run = `theirs-${localQueue}-${round}`
+    const fill = Array.from({ length: SENDS }, (_, n) => ({
+      to: `${stage.at}/${run}/${n % WEBHOOKS}`,
+      body: JSON.stringify([thin(n)]),
+    }))
+    // In parts, because a command line has an end.
+    for (let at = 0; at < fill.length; at += 200) {
+      await finished([file('graphile.mjs'), JSON.stringify({ url, fill: fill.slice(at, at + 200) })])
+    }
+    const name = `graphile-worker${localQueue ? ' with its local queue' : ''}`
+    const settings = JSON.stringify({ url, localQueue })
+    await measure(stage, connection, run, [file('graphile.mjs'), settings], seenBy(racers, name))
+  })
+}
+
+const seenBy = (racers: readonly Racer[], name: string): Seen =>
+  racers.find((racer) => racer.name === name)!.seen
+
+/** The same object as ours, so that both post as many bytes. */
+const thin = (n: number) => ({
+  id: `ntf_0mh6c6c6c${String(n).padStart(16, '0')}`,
+  type: 'deploy.failed',
+  subject: 'things/0123456789ab',
+  timestamp: '2026-11-15T09:00:00.000Z',
+  specversion: '1.0',
+  source: '/orgs/org_0mh6c6c6c0123456789abcdef',
+  time: '2026-11-15T09:00:00.000Z',
+  data: {
+    event_id: 'evt_0mh6c6c6c0123456789abcdef',
+    organization_id: 'org_0mh6c6c6c0123456789abcdef',
+    deployment_id: 'dep_1',
+    code: 'BUILD_FAILED',
+  },
+})
+
+/** From the first message that arrives to the last: neither a start nor a poll counts. */
+async function measure(
+  { at }: Stage,
+  connection: Connection,
+  name: string,
+  program: readonly string[],
+  seen: Seen,
+): Promise<void> {
+  const postmaster = await postmasterOf(connection)
+  const databaseBefore = databaseSeconds(postmaster)
+  const racer = run(program)
+  try {
+    await untilSays('ready', racer)
+    const nodeBefore = cpuSeconds(racer)
+    const result = await untilReceived(`${at}/${name}`, racer)
+    seen.perSecond.push(((SENDS - 1) / result.ms) * 1000)
+    seen.nodeMs.push(((cpuSeconds(racer) - nodeBefore) * 1000) / SENDS)
+    seen.databaseMs.push(((databaseSeconds(postmaster) - databaseBefore) * 1000) / SENDS)
+  } finally {
+    await racer.stop()
+  }
+}
+
+async function untilReceived(url: string, racer: Program): Promise<{ ms: number }> {
+  for (;;) {
+    const { count, distinct, ms } = (await (await fetch(url)).json()) as {
+      count: number
+      distinct: number
+      ms: number
+    }
+    if (distinct === SENDS && count === SENDS) return { ms }
+    if (count > SENDS) throw new Error('something arrived twice')
+    if (racer.child.exitCode !== null) throw new Error(`it ended: ${racer.output()}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+async function finished(args: readonly string[]): Promise<void> {
+  const program = run(args)
+  const code = await new Promise((resolve) => program.child.once('exit', resolve))
+  if (code !== 0) throw new Error(program.output())
+}
+
+/** All of the server, because a commit is not the work of one process. One that ended meanwhile is counted by its parent. */
+function databaseSeconds(postmaster: number): number {
+  const own = (fields: readonly string[], at: readonly number[]) =>
+    at.reduce((sum, field) => sum + Number(fields[field]), 0) / 100
+  let total = 0
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const fields = statOf(pid)
+    if (!fields) continue
+    // 13 and 14 are the times of children that are over.
+    if (Number(pid) === postmaster) total += own(fields, [11, 12, 13, 14])
+    else if (Number(fields[1]) === postmaster) total += own(fields, [11, 12])
+  }
+  return total
+}
+
+function statOf(pid: string): string[] | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  } catch {
+    return undefined
+  }
+}
+
+async function postmasterOf({ sql }: Connection): Promise<number> {
+  const [row] = await sql.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return Number(statOf(String(row!.pid))![1])
+}
+
+async function inDatabase<T>(
+  server: string,
+  work: (connection: Connection, url: string) => Promise<T>,
+): Promise<T> {
+  const name = `bench_${randomBytes(4).toString('hex')}`
+  const admin = await connect({ url: server }, { poolSize: 1 })
+  await admin.sql.query(`create database ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  const connection = await connect({ url: url.href })
+  try {
+    await migrate(connection.sql, await readMigrations(file('../db/migrations')))
+    return await work(connection, url.href)
+  } finally {
+    await connection.close()
+    await admin.sql.query(`drop database ${name} with (force)`)
+    await admin.close()
+  }
+}
+
+/** More webhooks with a subscription each; sealed one by one, as their addresses are. */
+async function multiply(
+  { sql }: Connection,
+  house: NotificationHouse,
+  orgId: string,
+  count: number,
+  { at }: Stage,
+  run: string,
+): Promise<void> {
+  for (let n = 1; n < count; n++) {
+    const { integrationId } = await house.connection({ id: orgId }, 'webhook', { url: `${at}/${run}/${n}` })
+    await house.subscription({ id: orgId }, integrationId, 'deploy.*')
+  }
+  await sql.query('analyze')
+}
+
+const fanOutCost = ({ url }: Stage) =>
+  inDatabase(url, async (connection) => {
+    const house = await notificationHouse(connection)
+    const org = await house.organization()
+    const { integrationId } = await house.connection(org, 'webhook')
+    const first = await house.subscription(org, integrationId, 'deploy.failed')
+    await connection.sql.query(`
+      insert into subscriptions (org_id, id, integration_id, pattern, timing, enabled, created_at)
+      select org_id, left(id, 24) || lpad(n::text, 5, '0'), integration_id,
+        case when n % 2 = 0 then 'deploy.*' else pattern end, timing, enabled, created_at
+      from subscriptions cross join generate_series(1, ${SUBSCRIPTIONS - 1}) n where id = '${first}'`)
+    await connection.sql.query('vacuum analyze')
+    const postmaster = await postmasterOf(connection)
+    const cpu: number[] = []
+    const wall: number[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      await house.record(org, { type: 'deploy.failed' })
+      const before = databaseSeconds(postmaster)
+      const { ms } = await timed(async () => {
+        while (await takeIn(house.needs));
+      })
+      cpu.push(databaseSeconds(postmaster) - before)
+      wall.push(ms)
+    }
+    const rows = await house.deliveriesOf(org)
+    if (rows.length !== SUBSCRIPTIONS * ROUNDS) throw new Error(`${rows.length} deliveries`)
+    return [
+      `one event to ${SUBSCRIPTIONS.toLocaleString('en')} subscriptions: ${median(cpu).toFixed(2)} s of database CPU (target below ${FAN_OUT_TARGET_SECONDS} s), ${(median(wall) / 1000).toFixed(2)} s until it is done`,
+    ]
+  })
+
+/** One organization has a hundred thousand messages due; another has one. */
+const fairness = ({ url }: Stage) =>
+  inDatabase(url, async (connection) => {
+    const house = await notificationHouse(connection)
+    const [busy, quiet] = [await house.organization(), await house.organization()]
+    for (const org of [busy, quiet]) {
+      const { integrationId } = await house.connection(org, 'webhook')
+      await house.subscription(org, integrationId, 'deploy.*')
+    }
+    await house.record(busy, { type: 'deploy.failed' })
+    while (await takeIn(house.needs));
+    await connection.sql.query(`
+      insert into sends (org_id, id, channel, subscription_id, integration_id, target, state, next_at, created_at)
+      select org_id, left(id, 20) || lpad(n::text, 9, '0'), channel, subscription_id, integration_id,
+        target || (n % 100), 'pending', next_at - interval '1 hour', created_at
+      from sends cross join generate_series(1, ${BACKLOG}) n`)
+    await connection.sql.query('vacuum analyze')
+    const claimer = { worker: 'bench', leaseSeconds: 600, after: '' }
+    await claimSends(house.needs, claimer)
+    await house.record(quiet, { type: 'deploy.failed' })
+    while (await takeIn(house.needs));
+    const times: number[] = []
+    for (let claims = 1; claims <= 100; claims++) {
+      const { ms, result } = await timed(() => claimSends(house.needs, claimer))
+      times.push(ms)
+      if (result.claimed.some(({ orgId }) => orgId === quiet.id)) {
+        for (let more = 0; more < 20; more++) {
+          times.push((await timed(() => claimSends(house.needs, claimer))).ms)
+        }
+        return [
+          `${BACKLOG.toLocaleString('en')} due rows of one organization: the single event of another is in claim number ${claims} (target 1); a claim takes ${median(times).toFixed(1)} ms`,
+        ]
+      }
+    }
+    throw new Error('a hundred claims and the other organization was not served')
+  })
