@@ -7,7 +7,11 @@ const { url, fill, localQueue } = JSON.parse(process.argv[2])
 if (fill) {
   const utils = await makeWorkerUtils({ connectionString: url })
   await utils.migrate()
-  await utils.addJobs(fill.map((payload) => ({ identifier: 'post', payload })))
+  const jobs = Array.from({ length: fill.count }, (_, n) => ({
+    identifier: 'post',
+    payload: { to: `${fill.to}/${n % fill.targets}`, body: JSON.stringify([thin(n)]) },
+  }))
+  await utils.addJobs(jobs)
   await utils.release()
   console.log('ready')
 } else {
@@ -27,4 +31,23 @@ if (fill) {
   })
   console.log('ready')
   process.on('SIGTERM', () => void runner.stop())
+}
+
+/** The same object as ours, so that both post as many bytes. */
+function thin(n) {
+  return {
+    id: `ntf_0mh6c6c6c${String(n).padStart(16, '0')}`,
+    type: 'deploy.failed',
+    subject: 'things/0123456789ab',
+    timestamp: '2026-11-15T09:00:00.000Z',
+    specversion: '1.0',
+    source: '/orgs/org_0mh6c6c6c0123456789abcdef',
+    time: '2026-11-15T09:00:00.000Z',
+    data: {
+      event_id: 'evt_0mh6c6c6c0123456789abcdef',
+      organization_id: 'org_0mh6c6c6c0123456789abcdef',
+      deployment_id: 'dep_1',
+      code: 'BUILD_FAILED',
+    },
+  }
 }

@@ -21,30 +21,49 @@ export async function confirm(world: World, call: Call, what: string, word?: str
 /** The terminal itself shows what is typed, and its Ctrl-C ends the process as ever. */
 export async function readAnswer({ machine }: World, question: string): Promise<string> {
   machine.stderr.write(question)
-  const { createInterface } = process.getBuiltinModule('node:readline')
-  for await (const line of createInterface({ input: machine.stdin })) return line.trim()
-  return ''
+  const lines = process.getBuiltinModule('node:readline').createInterface({ input: machine.stdin })
+  try {
+    for await (const line of lines) return line.trim()
+    return ''
+  } finally {
+    // Leaving the loop does not do it, and an open terminal would keep the process for ever.
+    lines.close()
+  }
 }
 
 /** Nothing of what is typed is shown. */
 export async function readSecret({ machine }: World, question: string): Promise<string> {
   const { stdin, stderr } = machine
-  stderr.write(question)
+  // First, so that nothing which was typed ahead appears either.
   stdin.setRawMode?.(true)
+  stderr.write(question)
   try {
+    return await keysUntilEnter(stdin)
+  } finally {
+    stdin.setRawMode?.(false)
+    stdin.pause()
+    stderr.write('\n')
+  }
+}
+
+/** By events: a loop over a stream that a question before this one has paused would never begin. */
+function keysUntilEnter(stdin: World['machine']['stdin']): Promise<string> {
+  return new Promise((resolve, reject) => {
     let typed = ''
-    for await (const chunk of stdin) {
+    const done = (how: () => void) => {
+      stdin.off('data', take).off('end', end)
+      how()
+    }
+    const end = () => done(() => resolve(typed.trim()))
+    const take = (chunk: Buffer | string) => {
       for (const key of String(chunk)) {
-        if (key === '\r' || key === '\n' || key === '\u0004') return typed.trim()
-        if (key === '\u0003') throw new Interrupted()
+        if (key === '\r' || key === '\n' || key === '\u0004') return end()
+        if (key === '\u0003') return done(() => reject(new Interrupted()))
         typed = key === '\u007f' || key === '\b' ? typed.slice(0, -1) : typed + key
       }
     }
-    return typed.trim()
-  } finally {
-    stdin.setRawMode?.(false)
-    stderr.write('\n')
-  }
+    stdin.on('data', take).on('end', end).resume()
+  })
 }
 
 /** What `-` stands for: a token, an address, a question. */

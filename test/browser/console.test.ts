@@ -64,7 +64,7 @@ const LOOKS: Record<string, BrowserContextOptions> = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
 }
 
-describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 120_000 }, () => {
+describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 240_000 }, () => {
   let browser: Browser
   let server: ServerType
   let base: string

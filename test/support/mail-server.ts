@@ -58,7 +58,7 @@ type Misdeed = string
 export type FaultyMailServer = {
   readonly url: string
   readonly messages: string[]
-  connections(): number
+  readonly commands: string[]
   close(): void
 }
 
@@ -71,7 +71,7 @@ export async function startFaultyMailServer(
   misdeed: Misdeed,
   victims = Infinity,
 ): Promise<FaultyMailServer> {
-  const messages: string[] = []
+  const [messages, commands]: [string[], string[]] = [[], []]
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket.on('error', () => {}))
@@ -103,6 +103,7 @@ export async function startFaultyMailServer(
         if (end < 0) return
         const command = heard.slice(0, end)
         heard = heard.slice(end + 2)
+        commands.push(command)
         if (command.startsWith('EHLO')) say('EHLO', '250 mail.test')
         else if (command.startsWith('MAIL')) say('MAIL', '250 ok')
         else if (command.startsWith('RCPT')) say('RCPT', '250 ok')
@@ -119,7 +120,7 @@ export async function startFaultyMailServer(
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     messages,
-    connections: () => sockets.size,
+    commands,
     close() {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -87,9 +87,9 @@ export async function notificationHouse(
     return { id: orgId, owner }
   }
 
-  async function app(org: { id: string }, alias: string) {
+  async function app(org: { id: string }, alias: string, name = alias) {
     const appId = id('app')
-    await db.insert(apps).values({ orgId: org.id, id: appId, alias, name: alias, createdAt: clock() })
+    await db.insert(apps).values({ orgId: org.id, id: appId, alias, name, createdAt: clock() })
     return appId
   }
 

@@ -4,6 +4,7 @@ import { and, eq } from '../../db/drizzle.ts'
 import {
   appMembers,
   chatLinks,
+  events,
   inbox,
   integrations,
   memberships,
@@ -11,11 +12,13 @@ import {
   personalFollows,
   subscriptions,
 } from '../../db/schema.ts'
-import { changeState } from '../../src/cores/notifications/index.ts'
+import { changeState, takeIn } from '../../src/cores/notifications/index.ts'
 import { claimSends } from '../../src/cores/notifications/claim-sends.ts'
 import { windowsAfter } from '../../src/cores/notifications/digest-windows.ts'
 import { recordEvent, recordTestEvent } from '../../src/cores/notifications/record-event.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
+import { startNotifications } from '../../src/worker/notifications.ts'
+import { sweepDeliveries } from '../../src/worker/sweep.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { notificationHouse, type HouseOrg, type NotificationHouse } from '../support/notification-house.ts'
 
@@ -303,7 +306,6 @@ describe('limits and fairness', () => {
     const theirs = await house.connection(other, 'webhook')
     await house.subscription(other, theirs.integrationId, 'deploy.*')
     await house.record(other, { type: 'deploy.failed' })
-    const { takeIn } = await import('../../src/cores/notifications/index.ts')
     while (await takeIn(house.needs));
     const { claimed } = await claimSends(house.needs, { worker: 'w', leaseSeconds: 60, after: '' })
     expect(claimed.some(({ orgId }) => orgId === other.id)).toBe(true)
@@ -331,8 +333,8 @@ describe('outcomes', () => {
       { state: 'retrying', reason: 'server_error', settledAt: null },
     ])
     for (let attempt = 2; attempt <= 12; attempt++) {
-      const [{ nextAt }] = (await house.sendsOf(org)) as [{ nextAt: Date }]
-      house.clock.set(nextAt.toISOString())
+      const [send] = await house.sendsOf(org)
+      house.clock.set(send!.nextAt.toISOString())
       await house.drain()
     }
     expect(new Set(house.received(url).map(({ id }) => id)).size).toBe(1)
@@ -377,7 +379,6 @@ describe('outcomes', () => {
   test('a claim that ran out is taken again; an attempt that ran out is not', async () => {
     const { url } = await subscribed('deploy.*')
     await house.record(org, { type: 'deploy.failed' })
-    const { takeIn } = await import('../../src/cores/notifications/index.ts')
     while (await takeIn(house.needs));
     expect(
       (await claimSends(house.needs, { worker: 'dead', leaseSeconds: 60, after: '' })).claimed,
@@ -554,7 +555,6 @@ describe('people', () => {
     await link(left.userId)
     await deploy(removed.appId)
     await deploy(left.appId)
-    const { takeIn } = await import('../../src/cores/notifications/index.ts')
     while (await takeIn(house.needs));
     await house.db.delete(appMembers).where(eq(appMembers.userId, removed.userId))
     await house.db.delete(memberships).where(eq(memberships.userId, left.userId))
@@ -674,4 +674,88 @@ test('recording takes part in the producer’s transaction: undone with it, noth
   ).rejects.toThrow('undone')
   await house.drain()
   expect(house.received(url)).toEqual([])
+})
+
+test('loops that run tell of an event soon, and give back what they had claimed when they stop', async () => {
+  const { url } = await subscribed('deploy.*')
+  const running = startNotifications(house.needs)
+  try {
+    // A first look has found nothing: from here on it is the event that wakes them.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await house.record(org, { type: 'deploy.failed' })
+    for (let waited = 0; house.received(url).length === 0 && waited < 10_000; waited += 10) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(house.received(url)).toHaveLength(1)
+  } finally {
+    await running.stop()
+  }
+  expect((await house.sendsOf(org)).map(({ state }) => state)).toEqual(['sent'])
+  expect(house.warnings).toEqual([])
+})
+
+test('what was settled long ago is swept with everything that only it held; what is open stays', async () => {
+  const { url } = await subscribed('deploy.*')
+  await subscribed('pipeline.*', 'daily')
+  await house.record(org, { type: 'deploy.failed' })
+  await house.record(org, { type: 'pipeline.run.failed' })
+  await house.drain()
+  expect(house.received(url)).toHaveLength(1)
+  house.clock.advance(91 * 24 * 60 * 60)
+  await sweepDeliveries({ ...house.needs, deliveryDays: 90 })
+  expect((await house.deliveriesOf(org)).map(({ type, state }) => [type, state])).toEqual([
+    ['pipeline.run.failed', 'waiting'],
+  ])
+  expect((await house.sendsOf(org)).map(({ state }) => state)).toEqual(['open'])
+  const left = await house.db.select().from(events).where(eq(events.orgId, org.id))
+  expect(left.map(({ type }) => type)).toEqual(['pipeline.run.failed'])
+})
+
+test('nothing that a person wrote, no name, no address and no key is in any message, mail or row', async () => {
+  const canary = 'CANARY'
+  const named = await house.person(org, 'owner', `${canary}-person`)
+  const appId = await house.app(org, 'billing', `${canary} app`)
+  const places = [
+    await house.connection(org, 'webhook', { url: `https://hooks.test/${canary}-webhook` }),
+    await house.connection(org, 'chat', {
+      url: `https://hooks.test/${canary}-chat`,
+      botToken: `${canary}-token`,
+      teamId: 'T1',
+    }),
+    await house.connection(org, 'forum', {
+      url: `https://forum.test/${canary}`,
+      apiKey: `${canary}-key`,
+      config: { category: 1 },
+    }),
+  ]
+  for (const { integrationId } of places) await house.subscription(org, integrationId, 'support.ticket.*')
+  const about = { appId, actorId: org.owner.userId, concernsId: named.userId }
+  await house.record(org, { type: 'support.ticket.replied', ...about })
+  await house.drain()
+  expect(house.noted.map(({ by }) => by).toSorted()).toEqual(['chatWebhook', 'email', 'forum', 'webhook'])
+  house.answer(() => ({ kind: 'refused', reason: 'endpoint_gone', retry: false }))
+  await house.record(org, { type: 'support.ticket.replied', ...about })
+  house.clock.advance(2)
+  await house.drain()
+  const said = [
+    ...house.noted.map(({ what }) => what),
+    ...house.mails.map(({ subject, text }) => subject + text),
+  ]
+  expect(said.length).toBeGreaterThan(5)
+  expect(said.filter((text) => text.includes(canary))).toEqual([])
+  for (const table of [
+    'outbox',
+    'events',
+    'deliveries',
+    'sends',
+    'send_targets',
+    'attempts',
+    'inbox',
+    'subscriptions',
+  ]) {
+    const rows = await database.sql.query<{ text: string }>(
+      `select t::text as text from ${table} t where org_id = '${org.id}'`,
+    )
+    expect([table, rows.filter(({ text }) => text.includes(canary))]).toEqual([table, []])
+  }
 })

@@ -175,7 +175,7 @@ describe('a receiver', () => {
 
   const settings = { resolve: async () => [HERE], allowNets: [HERE], ca: certificate.cert }
   const { post } = outbound(settings)
-  const impatient = outbound({ ...settings, deadlineMs: 300 })
+  const impatient = outbound({ ...settings, deadlineMs: 600 })
   const serve = (answer: Answer, scheme: 'https' | 'http' = 'https') => {
     const path = `/${answers.size}`
     answers.set(path, answer)
