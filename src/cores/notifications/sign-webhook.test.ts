@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { signWebhook } from './sign-webhook.ts'
 
@@ -85,4 +86,13 @@ test('a receiver accepts every message as it was signed, and none that was chang
       expect(accepts(url, bytes, { ...signed, timestamp: String(seconds + 1) }, seconds)).toBe(false)
     }),
   )
+})
+
+test('the library of Standard Webhooks accepts it, with the key behind whsec_', () => {
+  const url = 'https://hooks.example.com/svc/abc123'
+  const body = '[{"id":"ntf_1"}]'
+  const headers = signWebhook({ url, body, id: 'dlv_1', at: new Date() })
+  const receiver = new Webhook(`whsec_${createHash('sha256').update(url).digest('base64')}`)
+  expect(receiver.verify(body, headers)).toEqual([{ id: 'ntf_1' }])
+  expect(() => receiver.verify(`${body} `, headers)).toThrow()
 })
