@@ -3,17 +3,17 @@
 // that reads this may be an old one. CommonJS, because starting Node's loader of ES modules costs a sixth of an empty
 // process, and every call of `svc` would pay for it.
 const { existsSync, readFileSync, writeSync } = require('node:fs')
-const { join } = require('node:path')
+const path = require('node:path')
 
-const ROOT = join(__dirname, '..')
-const BUILT = join(ROOT, 'dist', 'cli', 'main.cjs')
-const SOURCE = join(ROOT, 'src', 'cli', 'main.ts')
+const ROOT = path.join(__dirname, '..')
+const BUILT = path.join(ROOT, 'dist', 'cli', 'main.cjs')
+const SOURCE = path.join(ROOT, 'src', 'cli', 'main.ts')
 
 const [first] = process.argv.slice(2)
 
 if (first === '--version' || first === '-V') {
   // Not by `process.stdout`, which takes longer to open than all the rest.
-  writeSync(1, `${JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version}\n`)
+  writeSync(1, `${JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version}\n`)
 } else if (isCheckout() || !existsSync(BUILT)) {
   // Set where Node runs TypeScript as it is: 22.18, 23.6 and everything from 24 on.
   if (process.features.typescript) void import(SOURCE)
@@ -27,13 +27,13 @@ if (first === '--version' || first === '-V') {
  * and its dist/ was built when it was packed.
  */
 function isCheckout() {
-  return existsSync(join(ROOT, '.git'))
+  return existsSync(path.join(ROOT, '.git'))
 }
 
 function startWithBundledNode() {
   const { spawn } = require('node:child_process')
   const { constants } = require('node:os')
-  const bundled = join(ROOT, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node')
+  const bundled = path.join(ROOT, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node')
   if (!existsSync(bundled)) {
     console.error(
       `error: svc is not built here, and its sources need Node 22.18 or newer; this is Node ${process.versions.node}\n` +

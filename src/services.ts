@@ -158,7 +158,7 @@ export const SERVICES: Record<ServiceName, Entry> = {
         const own = needs.worker()
         const both = [startLoop(own, jobTable(own)), startNotifications(own)]
         return {
-          stop: async () => void (await Promise.all(both.map(({ stop }) => stop()))),
+          stop: async () => void (await Promise.all(both.map((one) => one.stop()))),
         }
       }
     },

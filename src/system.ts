@@ -252,7 +252,7 @@ async function build(
       appUrl: config.APP_URL,
       siteUrl: config.SITE_URL,
       mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
-      observeSend: metrics?.observeSend,
+      observeSend: metrics && ((channel, outcome) => metrics.observeSend(channel, outcome)),
       activityDays: config.ACTIVITY_DAYS,
       deliveryDays: config.DELIVERY_DAYS,
       closeToStrangers: closingToStrangers(config, connection!.db, log),
