@@ -8,7 +8,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     engine: 'pglite' | 'postgres'
     chromium: string
-    /** Whether pages are looked at in every look there is. */
+    /** Every look and every path through the pages; without it the two that show most. */
     everyLook: boolean
   }
 }
@@ -20,7 +20,11 @@ const project = (name: string, test: Project): TestProjectInlineConfiguration =>
 })
 
 /** They start, stop and kill embedded databases for most of a minute: long proofs. */
-export const WHOLE_ENGINES = ['db/backup.test.ts', 'db/embedded.test.ts']
+export const WHOLE_ENGINES = [
+  'db/backup.test.ts',
+  'db/embedded.test.ts',
+  'db/managed/embedded-databases.test.ts',
+]
 
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
 /** Repository tests that ask a migrated database; they run where the walks run. */
@@ -29,6 +33,7 @@ const NEEDS_DATABASE = 'test/repository/schema.test.ts'
 const ABOUT_VECTORS = ['test/walks/ask-a-source.test.ts', 'test/walks/search-configuration.test.ts']
 /** What these prove lies at the door, in texts, headers and redirects: one engine sees all of it. */
 const ABOUT_DOORS = [
+  'audit',
   'bad-input',
   'connector-attacks',
   'connector-documents',
@@ -36,13 +41,15 @@ const ABOUT_DOORS = [
   'connector-registration',
   'forged-forms',
   'invitation-pages',
+  'mcp-tools',
   'notification-privacy',
+  'scopes',
   'sign-in-answers',
   'sign-in-socket',
   'skills-over-http',
 ].map((walk) => `test/walks/${walk}.test.ts`)
-/** The client sees a server through HTTP only; what engine is behind it is all the same. */
-const ABOUT_THE_CLIENT = 'test/cli/*.test.ts'
+/** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is a long proof. */
+const ABOUT_THE_CLIENT = 'test/cli/installed.test.ts'
 const once = { pglite: ABOUT_DOORS, postgres: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS }
 const onEngine = (engine: 'pglite' | 'postgres') =>
   project(engine, {

@@ -6,6 +6,7 @@ import { WHOLE_ENGINES } from './vitest.config.ts'
 /** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
 const BESIDE_OTHERS = [
   'test/browser/*.test.ts',
+  'test/cli/commands.test.ts',
   'test/conformance/*.test.ts',
   'test/long/fresh-clone.test.ts',
   'test/long/npx-skills.test.ts',
