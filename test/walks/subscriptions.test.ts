@@ -252,10 +252,13 @@ describe('a mail to a person', () => {
     expect(await anybody(showUnsubscribe, { token })).toEqual(unchanged)
     for (const _twice of [1, 2]) expect(await anybody(unsubscribe, { token })).toEqual({})
     const { subscriptions: mine } = await ada.call(listMySubscriptions, {})
-    expect(mine.map(({ id, enabled, disabled_reason }) => [id, enabled, disabled_reason])).toEqual([
-      [other, true, null],
-      [subscriptionId, false, 'unsubscribed'],
-    ])
+    // Made within one millisecond they stand in either order.
+    expect(new Map(mine.map(({ id, enabled, disabled_reason }) => [id, [enabled, disabled_reason]]))).toEqual(
+      new Map([
+        [other, [true, null]],
+        [subscriptionId, [false, 'unsubscribed']],
+      ]),
+    )
   })
 })
 
