@@ -16,13 +16,8 @@ import { makeExposedSource } from '../support/exposed-source.ts'
 import { makeOrganization, PASSWORD, type Org } from '../support/make.ts'
 import { freePort } from '../support/process.ts'
 import { selfSigned } from '../support/self-signed.ts'
+import { LOOKS } from '../support/looks.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
-
-const LOOKS: Record<string, BrowserContextOptions> = {
-  light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
-  '320 pixels': { colorScheme: 'light', viewport: { width: 320, height: 640 } },
-}
 
 const EVERYTHING = 'data:read maintenance:read maintenance:run maintenance:admin proposals:decide'
 const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
@@ -304,7 +299,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
   test('whatever a client calls itself is text between two quotation marks', async () => {
     const answerTo = `http://127.0.0.1:${program.port}/cb`
     const ask = async (name: string) => authorizeUrl(await register('http://127.0.0.1/cb', name), answerTo)
-    const { context, page, complaints } = await openQuestion(await ask('Harmless'), LOOKS['320 pixels'])
+    const { context, page, complaints } = await openQuestion(await ask('Harmless'), LOOKS['dark, 320 pixels'])
     for (const [name, shown] of HOSTILE) {
       await page.goto(await ask(name))
       expect(await page.locator('bdi').innerText()).toBe(`“${shown}”`)

@@ -1,4 +1,5 @@
 /** The console in a real browser: nothing in axe's way, nothing in the console log, everything within reach of the keyboard. */
+import { LOOKS } from '../support/looks.ts'
 import { serve, type ServerType } from '@hono/node-server'
 import type { AddressInfo } from 'node:net'
 import { Hono } from 'hono'
@@ -57,12 +58,6 @@ const PAGES = [
   '/console/signed-out',
   '/console/sign-in/done?code=x&state=y',
 ]
-
-const LOOKS: Record<string, BrowserContextOptions> = {
-  '320 pixels': { colorScheme: 'light', viewport: { width: 320, height: 640 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
-  light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
-}
 
 describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 240_000 }, () => {
   let browser: Browser

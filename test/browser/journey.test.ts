@@ -6,13 +6,8 @@ import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { freePort } from '../support/process.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, type Org, type Person } from '../support/make.ts'
+import { LOOKS } from '../support/looks.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
-
-const LOOKS: Record<string, BrowserContextOptions> = {
-  light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
-  '320 pixels': { colorScheme: 'light', viewport: { width: 320, height: 640 } },
-}
 
 describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120_000 }, () => {
   let browser: Browser

@@ -21,7 +21,7 @@ import { processes } from '../support/process.ts'
 
 const WORKER = fileURLToPath(new URL('../support/notification-worker.ts', import.meta.url))
 /** As long, and as often: on a busy machine a process takes seconds to start. */
-const KILLING_MS = 40_000
+const KILLING_MS = 25_000
 const KILLS_MIN = 6
 const ENDPOINTS = 40
 /** Short, so that the test sees them run out; longer than any honest answer of the receiver. */

@@ -22,7 +22,7 @@ import { freshSecrets } from '../support/system.ts'
  * many calls at once each waits for all the others.
  */
 const CALLS_AT_ONCE = 1_000
-const SECONDS = 30
+const SECONDS = 20
 /** Of an agent of another organization, whose grant stays. */
 const OF_ANOTHER = CALLS_AT_ONCE / 10
 /** Of the most it took before the revocation to the most after it. Garbage comes and goes in between. */
