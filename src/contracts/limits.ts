@@ -80,12 +80,12 @@ export const DATABASES_MAX = 200
 export const CONNECTIONS_MAX = 100
 
 /**
- * Messages whose attempt is written down and whose answer is not: what one kill can leave unconfirmed, per process. More
- * of them cost fewer commits; between 8 and 32 `npm run bench notifications` shows how much.
+ * Messages whose attempt is written down and whose answer is not: what one kill can leave unconfirmed, per process. A
+ * smaller group costs more commits, a larger one more doubt; `npm run bench notifications` shows 8, 16 and this.
  */
-export const SEND_GROUP = 16
+export const SEND_GROUP = 32
 /** Taken at once, and of one organization while others wait as well: a claim without an attempt is safe to take again. */
-export const CLAIM = { rows: 64, perOrganization: 4, leaseSeconds: 60 }
+export const CLAIM = { rows: 128, perOrganization: 4, leaseSeconds: 60 }
 /** Longer than any channel waits for an answer; after it the answer counts as lost. */
 export const SENDING_SECONDS = 120
 /** The chat services' own limit is one a second per channel; a webhook that is asked more often is rarely glad of it. */

@@ -1,5 +1,5 @@
 /** What DATA_KEY is for: sealing what must be read back, and keys that outlive a rotation of the other secrets. */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto'
 
 /** A key never serves two purposes: what leaks or is confused in one place opens nothing in another. */
 export type DataPurpose =
@@ -29,12 +29,14 @@ export function dataKeys(dataKey: string): DataKeys {
     made.set(purpose, key)
     return key
   }
+  // As an object, because Node 24 takes 25 µs longer over every use of plain bytes.
+  const sealing = createSecretKey(keyFor('sealing'))
   return {
     keyFor,
     seal(place, text) {
       // NIST SP 800-38D, 8.2.2: random IVs of 96 bits are good for 2^32 texts under one key.
       const iv = randomBytes(IV_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', keyFor('sealing'), iv)
+      const cipher = createCipheriv('aes-256-gcm', sealing, iv)
       cipher.setAAD(Buffer.from(place))
       const sealed = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
       return `v1.${sealed.toString('base64url')}`
@@ -42,7 +44,7 @@ export function dataKeys(dataKey: string): DataKeys {
     open(place, sealed) {
       const bytes = Buffer.from(sealed.replace(/^v1\./, ''), 'base64url')
       const tagAt = bytes.length - TAG_BYTES
-      const decipher = createDecipheriv('aes-256-gcm', keyFor('sealing'), bytes.subarray(0, IV_BYTES))
+      const decipher = createDecipheriv('aes-256-gcm', sealing, bytes.subarray(0, IV_BYTES))
       decipher.setAAD(Buffer.from(place))
       decipher.setAuthTag(bytes.subarray(tagAt))
       return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, tagAt)), decipher.final()]).toString(

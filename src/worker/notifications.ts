@@ -4,11 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CLAIM } from '../contracts/limits.ts'
 import {
   createSender,
   reap,
   takeIn,
   type FanOutNeeds,
+  type Sender,
   type SenderNeeds,
   type SenderOptions,
 } from '../cores/notifications/index.ts'
@@ -29,31 +32,35 @@ const COMMITTED_MS = [20, 200]
 /** Something was due and could not go yet: a busy target, an older one of the same subject. */
 const SOON_MS = 200
 const REAP_MS = 5_000
+/** How long the first answer waits for others, so that one commit does for many: less than a commit takes. */
+const FLOCK_MS = 2
 /** After trouble with the database, doubling. */
 const TROUBLE_MS = 250
 const TROUBLE_MAX_MS = 30_000
 
 export function startNotifications(needs: NotificationNeeds, pace: Pace = {}): Notifications {
   const stopping = new AbortController()
-  const [intakeBell, sendBell, reapBell] = [newBell(), newBell(), newBell()]
-  const bells = [intakeBell, sendBell, reapBell]
+  const bells = { intake: newBell(), claim: newBell(), room: newBell(), send: newBell(), reap: newBell() }
   const sender = createSender(needs, { ...pace, worker: randomUUID() })
 
   const loops = [
     loop(needs, 'take in', stopping.signal, async () => {
-      if (!(await takeIn(needs))) return intakeBell.wait(LOOK_MS)
-      sendBell.ring()
+      if (!(await takeIn(needs))) return bells.intake.wait(LOOK_MS)
+      bells.claim.ring()
     }),
-    loop(needs, 'send', stopping.signal, async () => {
-      const claim = await sender.claim()
-      const isMoving = await sender.step()
-      if (isMoving || (claim && claim.claimed.length > 0)) return
-      const isPutOff = claim !== undefined && claim.looked > 0
-      await sendBell.wait(isPutOff ? SOON_MS : LOOK_MS, sender.answer())
+    // Beside the sending: while some are on their way the next ones are made ready.
+    loop(needs, 'claim', stopping.signal, async () => {
+      if (!sender.hasRoom()) return bells.room.wait(LOOK_MS)
+      const { claimed, looked } = await sender.claim()
+      if (claimed.length > 0) bells.send.ring()
+      // As many as fit were looked at: there are more, also where all of these had to be put off.
+      else if (looked < CLAIM.rows) await bells.claim.wait(looked > 0 ? SOON_MS : LOOK_MS)
     }),
+    // Two, taking turns: while the outcomes of one half are written, the other half is on the wire.
+    ...[1, 2].map(() => loop(needs, 'send', stopping.signal, () => sendTurn(sender, bells))),
     loop(needs, 'reap', stopping.signal, async () => {
       await reap(needs)
-      await reapBell.wait(pace.reapMs ?? REAP_MS)
+      await bells.reap.wait(pace.reapMs ?? REAP_MS)
     }),
   ]
 
@@ -63,7 +70,7 @@ export function startNotifications(needs: NotificationNeeds, pace: Pace = {}): N
       if (timers.has(ms)) continue
       const ring = () => {
         timers.delete(ms)
-        intakeBell.ring()
+        bells.intake.ring()
       }
       timers.set(ms, setTimeout(ring, ms))
     }
@@ -76,11 +83,20 @@ export function startNotifications(needs: NotificationNeeds, pace: Pace = {}): N
       unsubscribe('svc.event-recorded', hear)
       for (const timer of timers.values()) clearTimeout(timer)
       sender.close()
-      for (const bell of bells) bell.ring()
+      for (const bell of Object.values(bells)) bell.ring()
       await Promise.all(loops)
       await finish(needs, sender)
     },
   }
+}
+
+async function sendTurn(sender: Sender, bells: { send: Bell; room: Bell }): Promise<void> {
+  if (sender.isUnderWay() && !sender.isRipe()) {
+    await bells.send.wait(LOOK_MS, sender.answer())
+    if (!sender.isRipe()) await sleep(FLOCK_MS)
+  }
+  if (await sender.step()) bells.room.ring()
+  else await bells.send.wait(LOOK_MS, sender.answer())
 }
 
 /** Once through everything that can be done now: for tests, and for whoever wants to know that nothing is left. */
@@ -91,12 +107,12 @@ export async function drainNotifications(needs: NotificationNeeds): Promise<void
     while (await takeIn(needs));
     const claim = await sender.claim()
     while ((await sender.step()) || sender.isUnderWay()) await (sender.isUnderWay() && sender.answer())
-    if (!claim || claim.looked === 0) return
+    if (claim.looked === 0) return
   }
 }
 
 /** What is under way is waited for: its channels have deadlines of their own. */
-async function finish(needs: NotificationNeeds, sender: ReturnType<typeof createSender>): Promise<void> {
+async function finish(needs: NotificationNeeds, sender: Sender): Promise<void> {
   try {
     while (sender.isUnderWay()) {
       await sender.answer()
@@ -137,26 +153,27 @@ type Bell = {
 /** Rung while nobody waits, it is heard by whoever waits next. */
 function newBell(): Bell {
   let isRung = false
-  let wakeUp: (() => void) | undefined
+  const waiting = new Set<() => void>()
   return {
     ring() {
-      isRung = true
-      wakeUp?.()
+      isRung = waiting.size === 0
+      for (const wakeUp of waiting) wakeUp()
     },
     async wait(ms, other) {
-      if (!isRung) {
-        await new Promise<void>((resolve) => {
-          const done = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-          const timer = setTimeout(done, ms)
-          wakeUp = done
-          void other?.then(done)
-        })
-        wakeUp = undefined
+      if (isRung) {
+        isRung = false
+        return
       }
-      isRung = false
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          clearTimeout(timer)
+          waiting.delete(done)
+          resolve()
+        }
+        const timer = setTimeout(done, ms)
+        waiting.add(done)
+        void other?.then(done)
+      })
     },
   }
 }

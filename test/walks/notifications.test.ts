@@ -48,7 +48,7 @@ describe('events', () => {
       { type: 'deploy.failed', data: { deployment_id: 'dep_1', code: 'X', title: 'mine' } },
       { type: 'deploy.failed', subject: 'Title of a ticket' },
     ] as const
-    for (const event of bad) await expect(house.record(org, event)).rejects.toThrow()
+    for (const event of bad) await expect(house.record(org, event)).rejects.toThrow(/invalid|unrecognized/i)
     expect(await house.db.select().from(outbox).where(eq(outbox.orgId, org.id))).toEqual([])
   })
 
@@ -77,7 +77,7 @@ describe('events', () => {
     const { url } = await subscribed('deploy.*')
     for (let n = 0; n < 30; n++) await house.record(org, { type: 'deploy.failed' })
     expect(house.noted).toEqual([])
-    await house.clock.advance(24 * 60 * 60)
+    house.clock.advance(24 * 60 * 60)
     for (let round = 0; round < 5; round++) {
       await house.drain()
       house.clock.advance(2)
@@ -597,11 +597,8 @@ describe('defaults', () => {
     await reply(reporter.userId, org.owner.userId)
     await reply(org.owner.userId, reporter.userId)
     await house.drain()
-    expect(house.noted.map(({ by, to }) => [by, to]).toSorted()).toEqual(
-      [
-        ['email', reporter.email],
-        ['email', org.owner.email],
-      ].toSorted(),
+    expect(house.noted.map(({ by, to }) => `${by} ${to}`).toSorted()).toEqual(
+      [`email ${reporter.email}`, `email ${org.owner.email}`].toSorted(),
     )
     expect(house.noted[0]!.what).toMatch(/https:\/\/site\.example\.test\/unsubscribe\/n1\.org_/)
   })
@@ -611,7 +608,7 @@ describe('defaults', () => {
     const visits = () => house.record(org, { type: 'org.support_access.started' })
     await Promise.all([...Array(8)].flatMap(() => [reply(reporter.userId, org.owner.userId), visits()]))
     await Promise.all([house.drain(), house.drain(), house.drain()])
-    expect((await seeded()).map(({ seedKey }) => seedKey).toSorted()).toEqual(
+    expect((await seeded()).map(({ seedKey }) => String(seedKey)).toSorted()).toEqual(
       [`support_access:${org.owner.userId}`, `ticket_reporter:${reporter.userId}`].toSorted(),
     )
     expect(house.noted).toHaveLength(16)

@@ -34,47 +34,41 @@ const IS_WAITING = sql`state in ('open', 'pending')`
 
 type Due = { readonly org_id: string; readonly id: string }
 
-/** What is due, oldest first, as long as it fits into one claim: then nobody waits for anybody. */
+/**
+ * What is due, oldest first, as long as it fits into one claim: then nobody waits for anybody. Where there is more, a few
+ * of each organization come before, going round: from one organization with something waiting to the next is one step
+ * in an index, so a hundred thousand rows of one are passed over as quickly as one row. Where not all of those fit
+ * either, the next claim goes on behind the last.
+ */
 async function chooseDue(db: Handle, now: Date, claimer: Claimer): Promise<readonly Due[]> {
   const at = sql`${now.toISOString()}::timestamptz`
-  const oldest = await db.execute<Due>(sql`
-    select org_id, id from sends where ${IS_WAITING} and next_at <= ${at}
-    order by next_at limit ${sql.raw(String(CLAIM.rows + 1))}`)
-  if (oldest.length <= CLAIM.rows) return oldest
-  const fair = await chooseFairly(db, at, claimer)
-  const chosen = new Map([...fair, ...oldest].map((due) => [`${due.org_id} ${due.id}`, due]))
-  return [...chosen.values()].slice(0, CLAIM.rows)
-}
-
-/**
- * A few of each organization, going round: from one organization with something waiting to the next is one step in an
- * index, so a hundred thousand rows of one are passed over as quickly as one row.
- */
-async function chooseFairly(db: Handle, at: SQL, claimer: Claimer): Promise<readonly Due[]> {
-  const round = (from: SQL, upTo: SQL) =>
-    db.execute<Due>(sql`
-      with recursive organization(org_id) as (
-        (select org_id from sends where ${IS_WAITING} and ${from} order by org_id limit 1)
-        union all
-        select next.org_id from organization o cross join lateral (
-          select s.org_id from sends s where ${IS_WAITING} and s.org_id > o.org_id order by s.org_id limit 1
-        ) next
-      )
+  const rows = await db.execute<Due & { fair: boolean }>(sql`
+    with recursive oldest as materialized (
+      select org_id, id from sends where ${IS_WAITING} and next_at <= ${at}
+      order by next_at limit ${sql.raw(String(CLAIM.rows + 1))}
+    ), organization(org_id) as (
+      (select org_id from sends
+        where ${IS_WAITING} and org_id > ${claimer.after} and (select count(*) from oldest) > ${sql.raw(String(CLAIM.rows))}
+        order by org_id limit 1)
+      union all
+      select next.org_id from organization o cross join lateral (
+        select s.org_id from sends s where ${IS_WAITING} and s.org_id > o.org_id order by s.org_id limit 1
+      ) next
+    ), fair as (
       select due.org_id, due.id from organization o cross join lateral (
         select s.org_id, s.id from sends s
         where ${IS_WAITING} and s.org_id = o.org_id and s.next_at <= ${at}
-        order by s.next_at limit ${sql.raw(String(CLAIM.perOrganization))}
+        order by s.org_id, s.next_at limit ${sql.raw(String(CLAIM.perOrganization))}
       ) due
-      where ${upTo}
-      limit ${sql.raw(String(CLAIM.rows))}`)
-  const rest = await round(sql`org_id > ${claimer.after}`, sql`true`)
-  const start =
-    rest.length < CLAIM.rows && claimer.after !== ''
-      ? await round(sql`true`, sql`o.org_id <= ${claimer.after}`)
-      : []
-  const chosen = [...rest, ...start].slice(0, CLAIM.rows)
-  claimer.after = chosen.at(-1)?.org_id ?? ''
-  return chosen
+      limit ${sql.raw(String(CLAIM.rows))}
+    )
+    select org_id, id, true as fair from fair
+    union all
+    select org_id, id, false from oldest`)
+  const fair = rows.filter((row) => row.fair)
+  claimer.after = fair.length < CLAIM.rows ? '' : fair.at(-1)!.org_id
+  const chosen = new Map(rows.map(({ org_id, id }) => [`${org_id} ${id}`, { org_id, id }]))
+  return [...chosen.values()].slice(0, CLAIM.rows)
 }
 
 const LIMITED = Object.entries(SENDS_PER_SECOND)
@@ -100,13 +94,16 @@ function claimStatement(due: readonly Due[], now: Date, { worker, leaseSeconds }
   const at = sql`${now.toISOString()}::timestamptz`
   return sql`
     with locked as materialized (
-      select s.org_id, s.id, s.channel, s.target, s.ordering_key, s.seq, s.next_at,
-        ${EVERY} as every, ${AT_ONCE} as at_once,
-        coalesce(s.slot_at > ${at} - ${TURN_KEPT}, false) as has_turn
+      select l.*, ${EVERY} as every, ${AT_ONCE} as at_once,
+        coalesce(l.slot_at > ${at} - ${TURN_KEPT}, false) as has_turn
       from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text)
-      join sends s on s.org_id = due.org_id and s.id = due.id
-      where s.state in ('open', 'pending') and s.next_at <= ${at}
-      for update of s skip locked
+      -- One by one through the key: the planner would read the whole table for a hundred of its rows.
+      cross join lateral (
+        select s.ctid as row_at, s.org_id, s.id, s.channel, s.target, s.ordering_key, s.seq, s.next_at, s.slot_at
+        from sends s
+        where s.org_id = due.org_id and s.id = due.id and s.state in ('open', 'pending') and s.next_at <= ${at}
+        limit 1 for update skip locked
+      ) l
     ), judged as materialized (
       select l.*, older.next_at as behind
       from locked l left join lateral (
@@ -115,26 +112,35 @@ function claimStatement(due: readonly Due[], now: Date, { worker, leaseSeconds }
           and o.state in ('pending', 'claimed', 'sending')
         order by o.seq desc limit 1
       ) older on true
-    ), asking as (
-      select org_id, id, target, every, at_once,
-        row_number() over (partition by org_id, target order by next_at, seq) as place
+    ), asking as materialized (
+      select row_at, org_id, target, every, at_once,
+        row_number() over (partition by org_id, target order by next_at, seq) as place,
+        count(*) over (partition by org_id, target) as places
       from judged where behind is null and not has_turn and every is not null
     ), turns as (
       insert into send_targets (org_id, target, next_allowed_at)
-      select org_id, target, ${at} + count(*) * max(every) from asking group by org_id, target order by org_id, target
+      select org_id, target, ${at} + places * every from asking where place = 1 order by org_id, target
       on conflict (org_id, target) do update
         set next_allowed_at = greatest(send_targets.next_allowed_at, ${at}) + (excluded.next_allowed_at - ${at})
       returning org_id, target, next_allowed_at
-    ), turn as (
-      select a.org_id, a.id,
-        t.next_allowed_at - (max(a.place) over (partition by a.org_id, a.target) - a.place + 1) * a.every - a.at_once
-          as slot_at
-      from asking a join turns t using (org_id, target)
-    ), verdict as (
-      select j.org_id, j.id, t.slot_at,
-        case when j.behind is not null then greatest(j.behind, ${at} + ${BEHIND})
-          when t.slot_at > ${at} then t.slot_at end as put_off
-      from judged j left join turn t using (org_id, id)
+    ), verdict as materialized (
+      select row_at, null::timestamptz as slot_at, greatest(behind, ${at} + ${BEHIND}) as put_off
+      from judged where behind is not null
+      union all
+      select row_at, null, null from judged where behind is null and (has_turn or every is null)
+      union all
+      select row_at, slot_at, case when slot_at > ${at} then slot_at end from (
+        select row_at, tail - (places - place + 1) * every - at_once as slot_at from (
+          select row_at, every, at_once, place, places, max(tail) over (partition by org_id, target) as tail
+          -- Side by side and not joined: the planner expects one row of each, and would compare all with all.
+          from (
+            select row_at, org_id, target, every, at_once, place, places, null::timestamptz as tail from asking
+            union all
+            select null, org_id, target, null, null, null, null, next_allowed_at from turns
+          ) both_of_them
+        ) with_tail
+        where row_at is not null
+      ) turn
     ), taken as (
       update sends s set
         state = case when v.put_off is null then 'claimed' else s.state end,
@@ -144,7 +150,8 @@ function claimStatement(due: readonly Due[], now: Date, { worker, leaseSeconds }
         lease_until = case when v.put_off is null
           then ${at} + make_interval(secs => ${String(leaseSeconds)}::double precision) end
       from verdict v
-      where s.org_id = v.org_id and s.id = v.id
+      -- Where it was locked, and nobody moves what is locked.
+      where s.ctid = v.row_at
       returning s.org_id, s.id, s.state, s.next_at, s.seq
     )
     select org_id, id from taken where state = 'claimed' order by next_at, seq`

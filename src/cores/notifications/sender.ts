@@ -24,18 +24,26 @@ export type SenderOptions = {
 }
 
 export type Sender = {
-  /** Claims more if there is room for it; undefined where there is none. */
-  claim(): Promise<Claim | undefined>
+  hasRoom(): boolean
+  /** Claims more and prepares it, so that it only has to be begun. */
+  claim(): Promise<Claim>
   /** Writes what is answered and begins what there is room for; false: there was nothing to do. */
   step(): Promise<boolean>
   /** Resolves with the next answer. */
   answer(): Promise<void>
   isUnderWay(): boolean
+  /** Half of the group is answered, or all of it: as good a moment for a commit as any. */
+  isRipe(): boolean
   /** Begins nothing any more. */
   close(): void
   /** Gives back what was not begun. */
   release(): Promise<void>
 }
+
+type Ready = { readonly send: ReadySend; readonly lookedAt: number }
+
+/** What was looked at so long ago is looked at again before it leaves: who may have it may have changed. */
+const LOOK_AGAIN_MS = 1_000
 
 export function createSender(
   needs: SenderNeeds,
@@ -47,7 +55,8 @@ export function createSender(
   }: SenderOptions,
 ): Sender {
   const claimer = { worker, leaseSeconds: claimSeconds, after: '' }
-  const ready: SendKey[] = []
+  const claimed: SendKey[] = []
+  const ready: Ready[] = []
   const answered: { send: ReadySend; settled: Settled }[] = []
   let begun = 0
   let isClosed = false
@@ -69,32 +78,55 @@ export function createSender(
     bell = Promise.withResolvers<void>()
   }
 
+  async function prepare(keys: readonly SendKey[]): Promise<void> {
+    const lookedAt = needs.clock().getTime()
+    const sends = await prepareSends(needs, keys)
+    ready.push(...sends.map((send) => ({ send, lookedAt })))
+  }
+
+  async function lookAgain(taken: readonly Ready[]): Promise<ReadySend[]> {
+    const since = needs.clock().getTime() - LOOK_AGAIN_MS
+    const fresh = taken.filter(({ lookedAt }) => lookedAt >= since).map(({ send }) => send)
+    const stale = taken.filter(({ lookedAt }) => lookedAt < since).map(({ send }) => keyOf(send))
+    return stale.length === 0 ? fresh : [...fresh, ...(await prepareSends(needs, stale))]
+  }
+
   return {
+    hasRoom: () => !isClosed && ready.length < CLAIM.rows,
     async claim() {
-      if (isClosed || ready.length >= group) return undefined
       const claim = await claimSends(needs, claimer)
-      ready.push(...claim.claimed)
+      // Also those that could not be prepared the last time, because the database did not answer.
+      const keys = [...claimed.splice(0), ...claim.claimed]
+      try {
+        if (keys.length > 0) await prepare(keys)
+      } catch (error) {
+        claimed.push(...keys)
+        throw error
+      }
       return claim
     },
     async step() {
       const done = answered.splice(0)
       const keys = isClosed ? [] : ready.splice(0, group - begun + done.length)
       if (done.length === 0 && keys.length === 0) return false
+      // Their places are taken from here on: another step may run beside this one.
+      begun += keys.length
       try {
-        const prepared = keys.length === 0 ? [] : await prepareSends(needs, keys)
+        const next = await lookAgain(keys)
         const started = await settleAndStart(
           needs,
           { worker, leaseSeconds: sendingSeconds },
           done.map(({ settled }) => settled),
-          prepared.map(({ orgId, id }) => ({ orgId, id })),
+          next.map(keyOf),
         )
-        begun += started.length - done.length
-        const byKey = new Map(prepared.map((send) => [`${send.orgId} ${send.id}`, send]))
+        begun -= done.length + keys.length - started.length
+        const byKey = new Map(next.map((send) => [`${send.orgId} ${send.id}`, send]))
         for (const { orgId, id, number } of started) void attempt(byKey.get(`${orgId} ${id}`)!, number)
       } catch (error) {
         // Whether it was committed is not known, and need not be: outcomes count once, and only claims can be begun.
+        begun -= keys.length
         answered.unshift(...done)
-        ready.unshift(...keys)
+        claimed.push(...keys.map(({ send }) => keyOf(send)))
         throw error
       }
       await followUp(needs, done)
@@ -102,10 +134,14 @@ export function createSender(
     },
     answer: () => (answered.length > 0 ? Promise.resolve() : bell.promise),
     isUnderWay: () => begun > 0,
+    isRipe: () => answered.length >= Math.min(group / 2, begun),
     close: () => void (isClosed = true),
     async release() {
       ready.length = 0
+      claimed.length = 0
       await releaseClaims(needs, worker)
     },
   }
 }
+
+const keyOf = ({ orgId, id }: SendKey): SendKey => ({ orgId, id })

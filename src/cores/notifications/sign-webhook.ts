@@ -1,5 +1,5 @@
 /** Signs a webhook twice over: by our own headers, and by those of Standard Webhooks, whose libraries many receivers have. */
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 type Signed = {
   /** As it was configured, byte for byte: its digest is the key. */
@@ -14,7 +14,8 @@ type Signed = {
 
 export function signWebhook({ url, body, id, at }: Signed): Record<string, string> {
   const timestamp = String(Math.floor(at.getTime() / 1000))
-  const mac = (text: string) => createHmac('sha256', webhookKey(url)).update(text)
+  const key = webhookKey(url)
+  const mac = (text: string) => createHmac('sha256', key).update(text)
   return {
     'X-Svc-Timestamp': timestamp,
     'X-Svc-Signature': `v1=${mac(`${timestamp}.${body}`).digest('hex')}`,
@@ -28,4 +29,5 @@ export function signWebhook({ url, body, id, at }: Signed): Record<string, strin
  * decisions, 11: the 32 raw bytes, not their hexadecimal text. Nothing is normalised before: a slash, a capital letter or
  * a query more is another key, which is what makes pasting a new address a rotation.
  */
-const webhookKey = (url: string): Uint8Array => createHash('sha256').update(url, 'utf8').digest()
+const webhookKey = (url: string): KeyObject =>
+  createSecretKey(createHash('sha256').update(url, 'utf8').digest())
