@@ -9,8 +9,11 @@ const BESIDE_OTHERS = [
   'test/cli/commands.test.ts',
   'test/conformance/*.test.ts',
   'test/long/fresh-clone.test.ts',
+  'test/long/kill-install.test.ts',
   'test/long/npx-skills.test.ts',
+  'test/long/packed-client.test.ts',
   'test/long/sample.test.ts',
+  'test/long/split.test.ts',
   ...WHOLE_ENGINES,
 ]
 

@@ -21,7 +21,7 @@ import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess }
 
 const ROUNDS = 8
 /** Further rounds as long as there is time. */
-const MORE_ROUNDS = 8
+const MORE_ROUNDS = 4
 const BUDGET_MS = 120_000
 /** For the rounds that must be, on a machine that is busy with something else. */
 const PATIENCE_MS = 10 * 60_000
