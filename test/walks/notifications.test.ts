@@ -12,7 +12,7 @@ import {
   personalFollows,
   subscriptions,
 } from '../../db/schema.ts'
-import { changeState, takeIn } from '../../src/cores/notifications/index.ts'
+import { changeState, createSender, takeIn } from '../../src/cores/notifications/index.ts'
 import { claimSends } from '../../src/cores/notifications/claim-sends.ts'
 import { windowsAfter } from '../../src/cores/notifications/digest-windows.ts'
 import { recordEvent, recordTestEvent } from '../../src/cores/notifications/record-event.ts'
@@ -564,6 +564,20 @@ describe('people', () => {
     await deploy(removed.appId)
     await house.drain()
     expect(await house.db.select().from(inbox).where(eq(inbox.userId, removed.userId))).toHaveLength(1)
+  })
+
+  test('also who is removed between the claim and the first byte', async () => {
+    await house.connection(org, 'chat', { botToken: 'xoxb-1', teamId: 'T1' })
+    const person = await follower()
+    await link(person.userId)
+    await deploy(person.appId)
+    while (await takeIn(house.needs));
+    const sender = createSender(house.needs, { worker: 'this one' })
+    expect((await sender.claim()).claimed).toHaveLength(1)
+    await house.db.delete(appMembers).where(eq(appMembers.userId, person.userId))
+    await sender.step()
+    expect(house.noted).toEqual([])
+    expect(await reasons()).toEqual(['no_longer_permitted'])
   })
 
   test('an account that the chat service deactivated is marked and not tried again', async () => {

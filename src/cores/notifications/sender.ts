@@ -44,6 +44,8 @@ type Ready = { readonly send: ReadySend; readonly lookedAt: number }
 
 /** What was looked at so long ago is looked at again before it leaves: who may have it may have changed. */
 const LOOK_AGAIN_MS = 1_000
+/** What goes to a person is always: whether they still may is asked at every send, not a moment before it. */
+const TO_PEOPLE: readonly Channel[] = ['email', 'direct_message']
 
 export function createSender(
   needs: SenderNeeds,
@@ -86,8 +88,9 @@ export function createSender(
 
   async function lookAgain(taken: readonly Ready[]): Promise<ReadySend[]> {
     const since = needs.clock().getTime() - LOOK_AGAIN_MS
-    const fresh = taken.filter(({ lookedAt }) => lookedAt >= since).map(({ send }) => send)
-    const stale = taken.filter(({ lookedAt }) => lookedAt < since).map(({ send }) => keyOf(send))
+    const isFresh = ({ send, lookedAt }: Ready) => lookedAt >= since && !TO_PEOPLE.includes(send.channel)
+    const fresh = taken.filter(isFresh).map(({ send }) => send)
+    const stale = taken.filter((one) => !isFresh(one)).map(({ send }) => keyOf(send))
     return stale.length === 0 ? fresh : [...fresh, ...(await prepareSends(needs, stale))]
   }
 
