@@ -15,7 +15,7 @@ export type Settings = {
   readonly database: string
   readonly jwtSecret: string
   readonly issuer: string
-  /** How often a call looks whether its grant is alive: once here; at svc at every door it passes. */
+  /** How often a call looks whether its grant is alive: once here; at svc at every service it passes. */
   readonly looks: number
 }
 
@@ -33,7 +33,7 @@ and not exists (select 1 from organization_client_blocks b where b.org_id = g.or
 const QUOTA = 'select org_id, minute, in_minute, day, in_day from question_counts where org_id = $1'
 
 /** As `keepReport` does it. */
-const WRITE_DOWN = `insert into activity (org_id, id, at, type, name, user_id, user_name, door, client_id, outcome,
+const WRITE_DOWN = `insert into activity (org_id, id, at, type, name, user_id, user_name, entry_point, client_id, outcome,
 duration_ms, question_bytes, answer_bytes, question_digest, answer_digest, request_id)
 values ($1, $2, $3::timestamptz, 'function', 'whoami', $4, $5, 'mcp', $6, 'answered', 1, 2, $7::int, $8, $8, $9)`
 

@@ -17,7 +17,7 @@ in_day = case when q.day >= $3::timestamptz then q.in_day + 1 else 1 end
 where (not (q.minute >= $2::timestamptz) or q.in_minute < $4) and (not (q.day >= $3::timestamptz) or q.in_day < $5) returning org_id`
 
 /** As `recordingActivity` does it. */
-const WRITE_DOWN = `insert into activity (org_id, id, at, type, name, source_id, user_id, user_name, door, client_id, outcome, error,
+const WRITE_DOWN = `insert into activity (org_id, id, at, type, name, source_id, user_id, user_name, entry_point, client_id, outcome, error,
 duration_ms, question_bytes, answer_bytes, hits, question_digest, answer_digest, request_id)
 values ($1, $2, $3::timestamptz, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 

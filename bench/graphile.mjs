@@ -36,7 +36,7 @@ if (fill) {
 /** The same object as ours, so that both post as many bytes. */
 function thin(n) {
   return {
-    id: `ntf_0mh6c6c6c${String(n).padStart(16, '0')}`,
+    id: `dlv_0mh6c6c6c${String(n).padStart(16, '0')}`,
     type: 'deploy.failed',
     subject: 'things/0123456789ab',
     timestamp: '2026-11-15T09:00:00.000Z',

@@ -11,7 +11,7 @@ const WARM = 300
 const ROUNDS = 5
 const WHOAMI_TARGET = 1
 const LIST_TARGET = 1.5
-/** At the door of the MCP server, and at the gateway for the quota and for the row about the call. */
+/** At the MCP server, and at the gateway for the quota and for the row about the call. */
 const LOOKS_OF_OURS = 3
 
 export const mcp = () =>

@@ -22,8 +22,8 @@ const running = startNotifications(
           ? { kind: 'sent', httpStatus }
           : { kind: 'refused', reason: 'refused', retry: true, httpStatus }
       },
-      chatWebhook: never,
-      directMessage: never,
+      chat: never,
+      direct_message: never,
       email: null,
       forum: never,
     },
@@ -33,7 +33,7 @@ const running = startNotifications(
     mail: null,
     log: { warn: (event, fields) => console.error(event, fields) },
   },
-  { group },
+  { inFlightMax: group },
 )
 console.log('ready')
 process.on('SIGTERM', () => void running.stop().then(close))

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect, type Connection } from '../db/connect.ts'
 import { migrate, readMigrations } from '../db/migrate.ts'
-import { SEND_GROUP } from '../src/contracts/limits.ts'
-import { claimSends } from '../src/cores/notifications/claim-sends.ts'
-import { takeIn } from '../src/cores/notifications/index.ts'
-import { notificationHouse, type NotificationHouse } from '../test/support/notification-house.ts'
+import { IN_FLIGHT_MAX } from '../src/contracts/limits.ts'
+import { claimMessages } from '../src/cores/notifications/delivery/claim-messages.ts'
+import { shipAndFanOut } from '../src/cores/notifications/index.ts'
+import { notificationHarness, type NotificationHarness } from '../test/support/notification-harness.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { cpuSeconds, file, freePort, median, run, untilSays, type Program } from './programs.ts'
 import { timed } from './timing.ts'
@@ -16,8 +16,8 @@ const ROUNDS = 3
 /** Ten messages to each of them: within what a webhook may get at once, so no limit of ours decides the race. */
 const WEBHOOKS = 1_000
 const EVENTS = 10
-const SENDS = WEBHOOKS * EVENTS
-const GROUPS = [8, 16, SEND_GROUP]
+const MESSAGES = WEBHOOKS * EVENTS
+const GROUPS = [8, 16, IN_FLIGHT_MAX]
 const SUBSCRIPTIONS = 10_000
 const FAN_OUT_TARGET_SECONDS = 1
 const BACKLOG = 100_000
@@ -35,7 +35,7 @@ export async function notifications(): Promise<string[]> {
   try {
     await untilSays('ready', receiver)
     const stage = { url: postgres.url, at: `http://127.0.0.1:${port}` }
-    return [...(await sendsPerSecond(stage)), ...(await fanOutCost(stage)), ...(await fairness(stage))]
+    return [...(await messagesPerSecond(stage)), ...(await fanOutCost(stage)), ...(await fairness(stage))]
   } finally {
     await receiver.stop()
     await postgres.stop()
@@ -44,7 +44,7 @@ export async function notifications(): Promise<string[]> {
 
 type Stage = { readonly url: string; readonly at: string }
 
-async function sendsPerSecond(stage: Stage): Promise<string[]> {
+async function messagesPerSecond(stage: Stage): Promise<string[]> {
   const racers: Racer[] = [
     ...GROUPS.map((group) => ({
       name: `svc, ${group} at once`,
@@ -63,7 +63,7 @@ async function sendsPerSecond(stage: Stage): Promise<string[]> {
     if (round === 0) for (const { seen } of racers) Object.assign(seen, nothing())
   }
   const rate = (name: string) => median(racers.find((racer) => racer.name === name)!.seen.perSecond)
-  const own = rate(`svc, ${SEND_GROUP} at once`)
+  const own = rate(`svc, ${IN_FLIGHT_MAX} at once`)
   const lines = racers.map(
     ({ name, seen }) =>
       `${name}: ${median(seen.perSecond).toFixed(0)} sends/s, CPU each: Node ${median(seen.nodeMs).toFixed(2)} ms, Postgres ${median(seen.databaseMs).toFixed(2)} ms`,
@@ -81,14 +81,14 @@ const nothing = (): Seen => ({ perSecond: [], nodeMs: [], databaseMs: [] })
 async function ours(stage: Stage, round: string, group: number, racers: readonly Racer[]): Promise<void> {
   await inDatabase(stage.url, async (connection, url) => {
     const dataKey = randomBytes(32).toString('hex')
-    const house = await notificationHouse(connection, dataKey)
+    const harness = await notificationHarness(connection, dataKey, Date.now())
     const run = `ours-${group}-${round}`
-    const org = await house.organization()
-    const { integrationId } = await house.connection(org, 'webhook', { url: `${stage.at}/${run}` })
-    await house.subscription(org, integrationId, 'deploy.*')
-    await multiply(house, org.id, stage, run)
-    for (let n = 0; n < EVENTS; n++) await house.record(org, { type: 'deploy.failed' })
-    while (await takeIn(house.needs));
+    const org = await harness.organization()
+    const { integrationId } = await harness.integration(org, 'webhook', { url: `${stage.at}/${run}` })
+    await harness.subscription(org, integrationId, 'deploy.*')
+    await multiply(harness, org.id, stage, run)
+    for (let n = 0; n < EVENTS; n++) await harness.record(org, { type: 'deploy.failed' })
+    while (await shipAndFanOut(harness.deps));
     const settings = JSON.stringify({ url, dataKey, group })
     await measure(
       stage,
@@ -108,7 +108,7 @@ async function graphile(
 ): Promise<void> {
   await inDatabase(stage.url, async (connection, url) => {
     const run = `theirs-${localQueue}-${round}`
-    const fill = { count: SENDS, targets: WEBHOOKS, to: `${stage.at}/${run}` }
+    const fill = { count: MESSAGES, targets: WEBHOOKS, to: `${stage.at}/${run}` }
     await finished([file('graphile.mjs'), JSON.stringify({ url, fill })])
     const name = `graphile-worker${localQueue ? ' with its local queue' : ''}`
     const settings = JSON.stringify({ url, localQueue })
@@ -136,9 +136,9 @@ async function measure(
     await untilSays('ready', racer)
     const nodeBefore = cpuSeconds(racer)
     const result = await untilReceived(`${at}/${name}`, racer)
-    seen.perSecond.push(((SENDS - 1) / result.ms) * 1000)
-    seen.nodeMs.push(((cpuSeconds(racer) - nodeBefore) * 1000) / SENDS)
-    seen.databaseMs.push(((databaseSeconds(postmaster) - databaseBefore) * 1000) / SENDS)
+    seen.perSecond.push(((MESSAGES - 1) / result.ms) * 1000)
+    seen.nodeMs.push(((cpuSeconds(racer) - nodeBefore) * 1000) / MESSAGES)
+    seen.databaseMs.push(((databaseSeconds(postmaster) - databaseBefore) * 1000) / MESSAGES)
   } finally {
     await racer.stop()
   }
@@ -151,8 +151,8 @@ async function untilReceived(url: string, racer: Program): Promise<{ ms: number 
       distinct: number
       ms: number
     }
-    if (distinct === SENDS && count === SENDS) return { ms }
-    if (count > SENDS) throw new Error('something arrived twice')
+    if (distinct === MESSAGES && count === MESSAGES) return { ms }
+    if (count > MESSAGES) throw new Error('something arrived twice')
     if (racer.child.exitCode !== null) throw new Error(`it ended: ${racer.output()}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -213,19 +213,26 @@ async function inDatabase<T>(
 }
 
 /** More webhooks with a subscription each; sealed one by one, as their addresses are. */
-async function multiply(house: NotificationHouse, orgId: string, { at }: Stage, run: string): Promise<void> {
+async function multiply(
+  harness: NotificationHarness,
+  orgId: string,
+  { at }: Stage,
+  run: string,
+): Promise<void> {
   for (let n = 1; n < WEBHOOKS; n++) {
-    const { integrationId } = await house.connection({ id: orgId }, 'webhook', { url: `${at}/${run}/${n}` })
-    await house.subscription({ id: orgId }, integrationId, 'deploy.*')
+    const { integrationId } = await harness.integration({ id: orgId }, 'webhook', {
+      url: `${at}/${run}/${n}`,
+    })
+    await harness.subscription({ id: orgId }, integrationId, 'deploy.*')
   }
 }
 
 const fanOutCost = ({ url }: Stage) =>
   inDatabase(url, async (connection) => {
-    const house = await notificationHouse(connection)
-    const org = await house.organization()
-    const { integrationId } = await house.connection(org, 'webhook')
-    const first = await house.subscription(org, integrationId, 'deploy.failed')
+    const harness = await notificationHarness(connection)
+    const org = await harness.organization()
+    const { integrationId } = await harness.integration(org, 'webhook')
+    const first = await harness.subscription(org, integrationId, 'deploy.failed')
     await connection.sql.query(`
       insert into subscriptions (org_id, id, integration_id, pattern, timing, enabled, created_at)
       select org_id, left(id, 24) || lpad(n::text, 5, '0'), integration_id,
@@ -236,15 +243,15 @@ const fanOutCost = ({ url }: Stage) =>
     const cpu: number[] = []
     const wall: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
-      await house.record(org, { type: 'deploy.failed' })
+      await harness.record(org, { type: 'deploy.failed' })
       const before = databaseSeconds(postmaster)
       const { ms } = await timed(async () => {
-        while (await takeIn(house.needs));
+        while (await shipAndFanOut(harness.deps));
       })
       cpu.push(databaseSeconds(postmaster) - before)
       wall.push(ms)
     }
-    const rows = await house.deliveriesOf(org)
+    const rows = await harness.deliveriesOf(org)
     if (rows.length !== SUBSCRIPTIONS * ROUNDS) throw new Error(`${rows.length} deliveries`)
     return [
       `one event to ${SUBSCRIPTIONS.toLocaleString('en')} subscriptions: ${median(cpu).toFixed(2)} s of database CPU (target below ${FAN_OUT_TARGET_SECONDS} s), ${(median(wall) / 1000).toFixed(2)} s until it is done`,
@@ -254,31 +261,31 @@ const fanOutCost = ({ url }: Stage) =>
 /** One organization has a hundred thousand messages due; another has one. */
 const fairness = ({ url }: Stage) =>
   inDatabase(url, async (connection) => {
-    const house = await notificationHouse(connection)
-    const [busy, quiet] = [await house.organization(), await house.organization()]
+    const harness = await notificationHarness(connection)
+    const [busy, quiet] = [await harness.organization(), await harness.organization()]
     for (const org of [busy, quiet]) {
-      const { integrationId } = await house.connection(org, 'webhook')
-      await house.subscription(org, integrationId, 'deploy.*')
+      const { integrationId } = await harness.integration(org, 'webhook')
+      await harness.subscription(org, integrationId, 'deploy.*')
     }
-    await house.record(busy, { type: 'deploy.failed' })
-    while (await takeIn(house.needs));
+    await harness.record(busy, { type: 'deploy.failed' })
+    while (await shipAndFanOut(harness.deps));
     await connection.sql.query(`
-      insert into sends (org_id, id, channel, subscription_id, integration_id, target, state, next_at, created_at)
+      insert into messages (org_id, id, channel, subscription_id, integration_id, target, state, next_at, created_at)
       select org_id, left(id, 20) || lpad(n::text, 9, '0'), channel, subscription_id, integration_id,
         target || (n % 100), 'pending', next_at - interval '1 hour', created_at
-      from sends cross join generate_series(1, ${BACKLOG}) n`)
+      from messages cross join generate_series(1, ${BACKLOG}) n`)
     await connection.sql.query('vacuum analyze')
-    const claimer = { worker: 'bench', leaseSeconds: 600, after: '' }
-    await claimSends(house.needs, claimer)
-    await house.record(quiet, { type: 'deploy.failed' })
-    while (await takeIn(house.needs));
+    const claimer = { worker: 'bench', leaseSeconds: 600, afterOrgId: '' }
+    await claimMessages(harness.deps, claimer)
+    await harness.record(quiet, { type: 'deploy.failed' })
+    while (await shipAndFanOut(harness.deps));
     const times: number[] = []
     for (let claims = 1; claims <= 100; claims++) {
-      const { ms, result } = await timed(() => claimSends(house.needs, claimer))
+      const { ms, result } = await timed(() => claimMessages(harness.deps, claimer))
       times.push(ms)
       if (result.claimed.some(({ orgId }) => orgId === quiet.id)) {
         for (let more = 0; more < 20; more++) {
-          times.push((await timed(() => claimSends(house.needs, claimer))).ms)
+          times.push((await timed(() => claimMessages(harness.deps, claimer))).ms)
         }
         return [
           `${BACKLOG.toLocaleString('en')} due rows of one organization: the single event of another is in claim number ${claims} (target 1); a claim takes ${median(times).toFixed(1)} ms`,

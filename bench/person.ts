@@ -59,7 +59,7 @@ function newBrowser(origin: string) {
   // Its own address, believed because the bench is a trusted proxy: one address may not authorize that often.
   const address = `2001:db8::${randomInt(0xffff).toString(16)}:${randomInt(0xffff).toString(16)}`
 
-  /** Follows redirects as far as the house reaches. */
+  /** Follows redirects as far as they stay at this installation. */
   async function go(first: string, init: RequestInit = {}): Promise<Page> {
     let [url, how] = [first, init]
     for (;;) {

@@ -31,7 +31,7 @@ export function run(args: readonly string[], env: Record<string, string> = {}): 
 }
 
 export const startServer = (folder: string, port: number, more: Record<string, string> = {}): Program =>
-  run([file('../src/main.ts')], {
+  run([file('../src/boot/main.ts')], {
     SVC_DATA_DIR: folder,
     PORT: String(port),
     METRICS_PORT: 'off',

@@ -1,5 +1,5 @@
 /** The program whose memory is looked at: the whole product, with one small embedded database to ask. */
-import { listen } from '../src/listener.ts'
+import { listen } from '../src/boot/listener.ts'
 import { knownVectors, makeSource, startSourceSystem } from './source-system.ts'
 import { questionVectors } from './table-of-100k.ts'
 

@@ -7,20 +7,20 @@ import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { sourceConnections } from '../db/managed/source-connections.ts'
-import { caller } from '../src/client/call.ts'
+import { httpClient } from '../src/client/http-client.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
-import { findSource, loginOf, reach } from '../src/cores/databases/index.ts'
+import { findSource, readLogin, openSource } from '../src/cores/databases/index.ts'
 import {
-  conditionsOf,
+  filterConditions,
   exactStatement,
   indexStatement,
   strategyFor,
-  type Asked,
+  type VectorSearch,
 } from '../src/cores/search/nearest-rows.ts'
 import { vectorLiteral } from '../src/cores/search/quote.ts'
-import { takeQuestion } from '../src/cores/search/question-limits.ts'
-import { recordingActivity } from '../src/cores/search/record-activity.ts'
-import { listen } from '../src/listener.ts'
+import { countQuestion } from '../src/cores/search/question-limits.ts'
+import { recordingActivity } from '../src/cores/activity/record-activity.ts'
+import { listen } from '../src/boot/listener.ts'
 import { bareQuestion, openBareControl, statementsOn, type Search } from './bare-question.ts'
 import { startOn100k, freshDatabase, type Engine, type On100k } from './system-on-100k.ts'
 import { filterValues } from './table-of-100k.ts'
@@ -46,7 +46,7 @@ const control =
   engine.kind === 'postgres' ? await freshDatabase(engine.url, 'svc_bench_bare') : emptyFolder('bare')
 const bare = await openBareControl(control)
 const connections = sourceConnections([])
-const queries = connections.reach('bare', ours.source.kind, () => loginOf(ours.needs, ours.source))
+const queries = connections.open('bare', ours.source.kind, () => readLogin(ours.deps, ours.source))
 const statements = statementsOn(bare.sql)
 const search: Search = { plain: await statementFor(false), filtered: await statementFor(true) }
 const vectorOf = (question: string) => ours.vectors[Number(question)]!
@@ -81,25 +81,29 @@ function emptyFolder(name: string): { folder: string } {
 
 type PartsAsked = { readonly filtered: boolean; readonly questions: readonly number[] }
 
-async function asked(question: number, filtered: boolean): Promise<Asked> {
+async function asked(question: number, filtered: boolean): Promise<VectorSearch> {
   const entry = ours.source.configuration!.connection_config.embedding_configs[0]!
-  const facts = await ours.needs.facts.read(reach(ours.needs, ours.source), entry.table, new Date())
+  const tableInfo = await ours.deps.tableInfo.read(
+    openSource(ours.deps, ours.source),
+    entry.table,
+    new Date(),
+  )
   const filters = filtered
     ? [{ column: 'part', type: 'number' as const, values: filterValues(percent, question) }]
     : []
-  return { entry, facts: facts!, vector: ours.vectors[question]!, filters, limit: 10 }
+  return { entry, tableInfo: tableInfo!, vector: ours.vectors[question]!, filters, limit: 10 }
 }
 
 /** The very text of the product's own, chosen as the product chooses. */
 async function statementFor(filtered: boolean): Promise<string> {
   const about = await asked(0, filtered)
-  const conditions = conditionsOf(about, 2)!
+  const conditions = filterConditions(about, 2)!
   const strategy = await strategyFor(queries, about, conditions)
   return strategy === 'exact' ? exactStatement(about, conditions) : indexStatement(about, conditions)
 }
 
 async function timeParts(
-  { needs, token, owner, source }: On100k,
+  { deps, token, owner, source }: On100k,
   { filtered, questions: numbers }: PartsAsked,
 ): Promise<Parts> {
   const seen: Parts = {}
@@ -107,21 +111,21 @@ async function timeParts(
     const { ms } = await timed(work)
     ;(seen[name] ??= []).push(ms)
   }
-  const validate = caller(needs.auth, { requestId: 'bench', address: 'here' })
-  const way = reach(needs, source)
+  const validate = httpClient(deps.auth, { requestId: 'bench', address: 'here' })
+  const way = openSource(deps, source)
   const statement = filtered ? search.filtered : search.plain
   for (const number of numbers) {
     const about = await asked(number, filtered)
-    const conditions = conditionsOf(about, 2)!
+    const conditions = filterConditions(about, 2)!
     const parameters = [vectorLiteral(about.vector), ...conditions.map(({ parameter }) => parameter)]
     const answer = JSON.stringify({ results: 'x'.repeat(4_000) })
     await part('authentication', () => validate(validateToken, { token, audience: 'api' }))
-    await part('finding the source', () => findSource(needs.db, owner.orgId, source.id))
-    await part('limit', () => takeQuestion(needs, owner.orgId))
+    await part('finding the source', () => findSource(deps.db, owner.orgId, source.id))
+    await part('limit', () => countQuestion(deps, owner.orgId))
     await part('choice of the way', () => strategyFor(way, about, conditions))
     await part('search statement', () => way.query(statement, parameters))
     await part('activity', () =>
-      recordingActivity(needs, owner, String(number), async (trace) =>
+      recordingActivity(deps, owner, String(number), async (trace) =>
         Object.assign(trace, { source, answer }),
       ),
     )

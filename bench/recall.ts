@@ -1,6 +1,6 @@
-/** How many of the ten true neighbours a question finds under filters, against brute force and beside plain HNSW. */
+/** How many of the ten true neighbors a question finds under filters, against brute force and beside plain HNSW. */
 import postgres from 'postgres'
-import { loginOf } from '../src/cores/databases/index.ts'
+import { readLogin } from '../src/cores/databases/index.ts'
 import { queryDataSource } from '../src/contracts/data-sources.ts'
 import { LEFT_OUT, pgvectorUrl } from './keep-100k.ts'
 import { inTemporaryFolder } from './programs.ts'
@@ -72,8 +72,8 @@ async function ask(
 }
 
 /** HNSW as it comes: ef_search 40, the filter applied to what the index gave. */
-async function openPlain({ needs, source }: On100k) {
-  const { host, port, user, password, database } = await loginOf(needs, source)
+async function openPlain({ deps, source }: On100k) {
+  const { host, port, user, password, database } = await readLogin(deps, source)
   const sql = postgres({ host, port, user, password, database, max: 1, fetch_types: false })
   // Else the planner takes an index on the filtered column now and then, and it would not be HNSW.
   for (const other of ['enable_seqscan', 'enable_bitmapscan', 'enable_sort'])
@@ -130,7 +130,7 @@ const share = (found: readonly number[], truth: ReadonlySet<number>): number =>
   found.filter((id) => truth.has(id)).length / truth.size
 
 function lineOf(engine: Engine, filter: Filter | undefined, our: number, plain: number, ms: number): string {
-  const how = filter?.column === 'part' ? 'by chance' : 'with the cluster'
+  const how = filter?.column === 'part' ? 'random' : 'correlated'
   const what = filter ? `${filter.percent} % ${how}` : 'no filter'
   const verdict = our >= TARGET ? 'met' : 'missed'
   return `${engine.kind.padEnd(9)} ${what.padEnd(21)} svc ${our.toFixed(3)} (target ${TARGET}: ${verdict}, p50 ${ms.toFixed(1)} ms), plain HNSW ${plain.toFixed(3)}`

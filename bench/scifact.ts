@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type postgres from 'postgres'
 import { queryDataSource, type SearchEntry } from '../src/contracts/data-sources.ts'
 import { BUILT_IN_MODEL } from '../src/contracts/embedding-settings.ts'
-import { findSource, reach } from '../src/cores/databases/index.ts'
-import { rowsWithTheWords } from '../src/cores/search/hybrid-rows.ts'
+import { findSource, openSource } from '../src/cores/databases/index.ts'
+import { fullTextRows } from '../src/cores/search/hybrid-rows.ts'
 import { vectorsOf } from './kept-vectors.ts'
 import { file, inTemporaryFolder } from './programs.ts'
 import { knownVectors, makeSource, startSourceSystem, type SourceSystem } from './source-system.ts'
@@ -115,16 +115,16 @@ const through =
 
 /** No question is answered by words alone: this is the half that hybrid adds. */
 async function fullText(
-  { needs, owner }: SourceSystem,
+  { deps, owner }: SourceSystem,
   vectors: ReadonlyMap<string, Float32Array>,
 ): Promise<Ranking> {
-  const source = await findSource(needs.db, owner.orgId, 'db_scifact')
-  const queries = reach(needs, source!)
+  const source = await findSource(deps.db, owner.orgId, 'db_scifact')
+  const queries = openSource(deps, source!)
   const entry = entryOf('both')
-  const facts = await needs.facts.read(queries, entry.table, new Date())
+  const tableInfo = await deps.tableInfo.read(queries, entry.table, new Date())
   return async ({ text }) => {
-    const asked = { entry, facts: facts!, vector: vectors.get(text)!, filters: [], limit: HITS }
-    return (await rowsWithTheWords(queries, asked, text)).map(({ id }) => id)
+    const asked = { entry, tableInfo: tableInfo!, vector: vectors.get(text)!, filters: [], limit: HITS }
+    return (await fullTextRows(queries, asked, text)).map(({ id }) => id)
   }
 }
 
@@ -209,9 +209,9 @@ const readDocs = (): Doc[] =>
   }))
 
 function readClaims(): Claim[] {
-  const [, ...judgements] = readFileSync(join(FOLDER, 'qrels/test.tsv'), 'utf8').trim().split('\n')
+  const [, ...judgments] = readFileSync(join(FOLDER, 'qrels/test.tsv'), 'utf8').trim().split('\n')
   const relevant = Map.groupBy(
-    judgements.map((line) => line.split('\t')),
+    judgments.map((line) => line.split('\t')),
     ([claim]) => claim,
   )
   return readLines<{ _id: string; text: string }>('queries.jsonl').map(({ _id, text }) => ({

@@ -2,33 +2,33 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { dataSources, organizations, users } from '../db/schema.ts'
-import type { Login } from '../db/managed/place.ts'
+import type { Login } from '../db/managed/database-provisioner.ts'
 import { scramVerifier } from '../db/wire/scram.ts'
-import { caller, type Call } from '../src/client/call.ts'
-import { readConfig } from '../src/config.ts'
-import { showConnection } from '../src/contracts/databases.ts'
+import { httpClient, type Call } from '../src/client/http-client.ts'
+import { readConfig } from '../src/boot/config.ts'
+import { showConnectionString } from '../src/contracts/databases.ts'
 import {
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
   type SearchConfiguration,
 } from '../src/contracts/data-sources.ts'
 import { makeId } from '../src/contracts/ids.ts'
-import type { Caller } from '../src/contracts/operation.ts'
-import { findSource, makeDatabase, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
-import { placeOf } from '../src/cores/databases/source-rows.ts'
+import type { Principal } from '../src/contracts/operation.ts'
+import { findSource, createDatabase, sourceIdOf, type SourceRow } from '../src/cores/databases/index.ts'
+import { sealContext } from '../src/cores/databases/source-rows.ts'
 import type { EmbeddingModels } from '../src/cores/search/index.ts'
-import { firstRun } from '../src/first-run.ts'
-import type { GatewayNeeds } from '../src/http/gateway.ts'
+import { firstRun } from '../src/boot/first-run.ts'
+import type { GatewayDeps } from '../src/http/gateway.ts'
 import { createLogger } from '../src/observe/log.ts'
-import { createSystem, type System } from '../src/system.ts'
+import { createSystem, type System } from '../src/boot/system.ts'
 
 export type SourceSystem = {
   readonly system: System
-  readonly needs: GatewayNeeds
+  readonly deps: GatewayDeps
   readonly token: string
   /** The owner, as the gateway sees them. */
-  readonly owner: Caller & { orgId: string }
+  readonly owner: Principal & { orgId: string }
   readonly call: Call
   stop(): Promise<void>
 }
@@ -59,19 +59,19 @@ export async function startSourceSystem(
   const system = await createSystem(config, log, { models })
   try {
     const words = await firstRun({ config, auth: system.auth!, terminal: true, sample: false })
-    await words!.wereSaid()
+    await words!.discardPlan()
     await system.managed!.open()
     const token = /svc_\w+/.exec(words!.lines.join('\n'))![0]
-    const call = caller(system.services.get('api-gateway')!, { token })
-    const needs = system.gateway!
-    return { system, needs, token, owner: await ownerOf(needs), call, stop: () => system.stop() }
+    const call = httpClient(system.services.get('api-gateway')!, { token })
+    const deps = system.gateway!
+    return { system, deps, token, owner: await ownerOf(deps), call, stop: () => system.stop() }
   } catch (error) {
     await system.stop()
     throw error
   }
 }
 
-async function ownerOf({ db }: GatewayNeeds): Promise<Caller & { orgId: string }> {
+async function ownerOf({ db }: GatewayDeps): Promise<Principal & { orgId: string }> {
   const [organization] = await db.select().from(organizations)
   const [user] = await db.select().from(users)
   return {
@@ -86,7 +86,7 @@ async function ownerOf({ db }: GatewayNeeds): Promise<Caller & { orgId: string }
     audiences: ['api'],
     sources: null,
     expiresAt: null,
-    door: 'api',
+    entryPoint: 'api',
     address: 'here',
     requestId: 'bench',
   }
@@ -94,15 +94,15 @@ async function ownerOf({ db }: GatewayNeeds): Promise<Caller & { orgId: string }
 
 /** A database that is there already becomes a data source as if it had been made here. */
 export async function adopt(
-  { needs, owner }: SourceSystem,
+  { deps, owner }: SourceSystem,
   kind: 'embedded' | 'postgres',
   { database, password }: Pick<Login, 'database' | 'password'>,
   configuration: SearchConfiguration,
 ): Promise<SourceRow> {
   const { orgId, userId } = owner
-  const now = needs.clock()
+  const now = deps.clock()
   const id = makeId('ds', now.getTime())
-  await needs.db.insert(dataSources).values({
+  await deps.db.insert(dataSources).values({
     orgId,
     id,
     name: 'bench',
@@ -110,7 +110,7 @@ export async function adopt(
     kind,
     physicalName: database,
     verifier: scramVerifier(password),
-    sealed: needs.dataKeys.seal(placeOf({ orgId, id }), password),
+    sealed: deps.dataKeys.seal(sealContext({ orgId, id }), password),
     enabled: true,
     exposed: true,
     configuration,
@@ -118,19 +118,19 @@ export async function adopt(
     createdAt: now,
     createdBy: userId,
   })
-  return (await findSource(needs.db, orgId, sourceIdOf('bench')))!
+  return (await findSource(deps.db, orgId, sourceIdOf('bench')))!
 }
 
 /** Made, filled by its own connection string, configured and exposed, as people do it. */
 export async function makeSource(
-  { call, needs, owner }: SourceSystem,
+  { call, deps, owner }: SourceSystem,
   name: string,
   configuration: SearchConfiguration,
   fill: (sql: postgres.Sql) => Promise<void>,
 ): Promise<void> {
   // Not through HTTP: on a busy machine the first one takes longer than the patience of a request.
-  await makeDatabase(needs)(owner, { name })
-  const { url } = await call(showConnection, { name })
+  await createDatabase(deps)(owner, { name })
+  const { url } = await call(showConnectionString, { name })
   const sql = postgres(url, { max: 1, fetch_types: false, onnotice() {} })
   try {
     await fill(sql)
@@ -140,7 +140,7 @@ export async function makeSource(
   const source_id = sourceIdOf(name)
   await call(saveSearchConfiguration, { source_id, ...configuration })
   await call(setDataSourceState, { source_id, enabled: true })
-  await call(setExposure, { source_id, exposed: true })
+  await call(setDataSourceExposure, { source_id, exposed: true })
 }
 
 /** Any other question is a mistake of the bench. */

@@ -9,7 +9,7 @@ export const TABLE = 'passages'
 export const MODEL = 'known-vectors'
 
 const CLUSTERS = 400
-/** Of one number of a row, where that of a cluster's centre has 1/sqrt(384) = 0.05: rows of one cluster have a cosine of 0.74. */
+/** Of one number of a row, where that of a cluster's center has 1/sqrt(384) = 0.05: rows of one cluster have a cosine of 0.74. */
 const NOISE = 0.03
 /** Numbers are kept with so many digits, so that the text that is loaded and the numbers in memory are the same. */
 const DIGITS = 4
@@ -41,43 +41,43 @@ export type Row = {
 }
 
 export function* allRows(): Generator<Row> {
-  const centres = makeCentres()
+  const centers = makeCenters()
   const random = randomNumbers(1)
   for (let id = 0; id < ROWS; id++) {
     const cluster = Math.floor(random() * CLUSTERS)
     const part = Math.floor(random() * 100)
-    yield { id, part, region: cluster % 100, vector: near(centres[cluster]!, random) }
+    yield { id, part, region: cluster % 100, vector: near(centers[cluster]!, random) }
   }
 }
 
 /** Questions lie where rows lie, and are none of them. */
 export function questionVectors(count: number): Float32Array[] {
-  const centres = makeCentres()
+  const centers = makeCenters()
   const random = randomNumbers(2)
-  return Array.from({ length: count }, () => near(centres[Math.floor(random() * CLUSTERS)]!, random))
+  return Array.from({ length: count }, () => near(centers[Math.floor(random() * CLUSTERS)]!, random))
 }
 
 /** The values of a filter that keeps so many percent of the rows, another for each question. */
 export const filterValues = (percent: number, question: number): number[] =>
   Array.from({ length: percent }, (_, at) => (question * 37 + at) % 100)
 
-function makeCentres(): Float32Array[] {
+function makeCenters(): Float32Array[] {
   const random = randomNumbers(3)
   const origin = new Float32Array(DIMENSIONS)
   return Array.from({ length: CLUSTERS }, () => around(origin, 1 / Math.sqrt(DIMENSIONS), random))
 }
 
-const near = (centre: Float32Array, random: () => number): Float32Array => around(centre, NOISE, random)
+const near = (center: Float32Array, random: () => number): Float32Array => around(center, NOISE, random)
 
 /** Normally distributed, two numbers from each pair of even ones (Box and Muller). */
-function around(centre: Float32Array, deviation: number, random: () => number): Float32Array {
+function around(center: Float32Array, deviation: number, random: () => number): Float32Array {
   const scale = 10 ** DIGITS
   const vector = new Float32Array(DIMENSIONS)
   for (let at = 0; at < DIMENSIONS; at += 2) {
     const length = deviation * Math.sqrt(-2 * Math.log(1 - random()))
     const angle = 2 * Math.PI * random()
-    vector[at] = Math.round((centre[at]! + length * Math.cos(angle)) * scale) / scale
-    vector[at + 1] = Math.round((centre[at + 1]! + length * Math.sin(angle)) * scale) / scale
+    vector[at] = Math.round((center[at]! + length * Math.cos(angle)) * scale) / scale
+    vector[at + 1] = Math.round((center[at + 1]! + length * Math.sin(angle)) * scale) / scale
   }
   return vector
 }

@@ -26,11 +26,11 @@ afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive
 function launch(flags: string[], how: string, options: { installed: boolean } = { installed: true }) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-launch-'))
   folders.push(folder)
-  mkdirSync(join(folder, 'src'))
+  mkdirSync(join(folder, 'src/boot'), { recursive: true })
   mkdirSync(join(folder, 'bin'))
   cpSync(join(ROOT, 'bin/server'), join(folder, 'bin/server'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  writeFileSync(join(folder, 'src/main.ts'), MAIN)
+  writeFileSync(join(folder, 'src/boot/main.ts'), MAIN)
   if (options.installed) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return spawn(process.execPath, [...flags, 'bin/server', how], {
     cwd: folder,

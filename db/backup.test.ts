@@ -101,9 +101,27 @@ test.each(broken)('a file that %s is refused and nothing is changed', async (_, 
   await writeFile(file, breakIt(await readFile(backup)))
   const target = join(home, 'untouched')
   const refusal = restoreEmbedded(file, target)
-  await expect(refusal).rejects.toThrow('is not a sound backup of an embedded database, nothing was changed')
+  await expect(refusal).rejects.toThrow('cannot be restored, and nothing was changed')
   await expect(refusal).rejects.toThrow(reason)
   expect(await readdir(target)).toEqual([])
+})
+
+test('a backup of the unreleased version is refused before anything is changed', SLOW, async () => {
+  await copySnapshot(join(home, 'unreleased'))
+  await inDatabase(
+    'unreleased',
+    `insert into svc_migrations values ('0000_identity', 'of the set that is gone', now())
+     on conflict (name) do update set sha256 = excluded.sha256`,
+  )
+  const file = join(home, 'unreleased.backup')
+  await backupEmbedded(join(home, 'unreleased'), file)
+  const target = join(home, 'spared')
+  await copySnapshot(target)
+  const before = await readdir(target)
+  await expect(restoreEmbedded(file, target, { replace: true })).rejects.toThrow(
+    'made by an earlier, unreleased version of svc',
+  )
+  expect(await readdir(target)).toEqual(before)
 })
 
 test('an empty folder has nothing to back up', async () => {

@@ -1,11 +1,19 @@
-/** Backup and restore of the embedded databases, ours and the managed ones: one compressed tar file, made while nobody has them open. */
+/** Backup and restore of the embedded databases, ours and the managed ones: one compressed tar file, written while they are closed. */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { access, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import { asideName, databaseFolder, holdsDatabase, inPartialFolder, proveDatabase } from './embedded.ts'
+import { connect } from './connect.ts'
+import {
+  beforeRestoreName,
+  databaseFolder,
+  holdsDatabase,
+  inPartialFolder,
+  openDatabaseFolder,
+} from './embedded.ts'
+import { readMigrations, refuseUnknownMigrations } from './migrate.ts'
 import { tarOf, untar } from './tar.ts'
 
 /** The caller holds the lock of the data folder. Secrets lie beside the database and are not in the backup. */
@@ -26,11 +34,11 @@ export async function backupEmbedded(dataFolder: string, file: string): Promise<
   }
 }
 
-/** Where embedded managed databases lie, and under which short name in a backup: a tar file has 100 letters for a path. */
+/** The folder of embedded managed databases, and its short name in a backup: a path in a tar file has at most 100 characters. */
 export const managedFolder = (dataFolder: string): string => join(dataFolder, 'databases')
 const MANAGED = 'm'
 
-/** Without the template, which can be made again, and without what was half made. */
+/** Without the template, which can be created again, and without partial folders. */
 async function managedFolders(dataFolder: string): Promise<Map<string, string>> {
   const parent = managedFolder(dataFolder)
   const entries = await readdir(parent, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
@@ -43,7 +51,7 @@ async function managedFolders(dataFolder: string): Promise<Map<string, string>> 
 
 /**
  * The caller holds the lock of the data folder. Nothing is touched until the file has been read to its end and has
- * been opened as a database. Returns where the database that was there before lies now.
+ * been opened as a database. Returns where the database that was there before is now.
  */
 export async function restoreEmbedded(
   file: string,
@@ -53,36 +61,41 @@ export async function restoreEmbedded(
   const folder = databaseFolder(dataFolder)
   const occupied = await holdsDatabase(folder)
   if (occupied && !replace) {
-    throw new Error(
-      `${dataFolder} already holds a database: restore into another folder, or say that it is to be replaced`,
-    )
+    throw new Error(`${dataFolder} already holds a database: restore into another folder, or add --replace`)
   }
-  const keptAside = occupied ? asideName(folder, new Date()) : undefined
+  const keptAside = occupied ? beforeRestoreName(folder, new Date()) : undefined
   await inPartialFolder(folder, async (partial) => {
     try {
       await pipeline(createReadStream(file), createGunzip(), (bytes: AsyncIterable<Buffer>) =>
         untar(bytes, partial),
       )
       if (!(await holdsDatabase(partial))) throw new Error('it is empty')
-      await proveDatabase(partial)
+      await refuseUnusable(partial)
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown reason'
-      throw new Error(
-        `${file} is not a sound backup of an embedded database, nothing was changed: ${reason}`,
-        { cause: error },
-      )
+      throw new Error(`${file} cannot be restored, and nothing was changed: ${reason}`, { cause: error })
     }
     if (keptAside) await rename(folder, keptAside)
-    await putManaged(dataFolder, join(partial, MANAGED))
+    await moveManaged(dataFolder, join(partial, MANAGED))
     await rename(partial, folder)
   })
   return { keptAside }
 }
 
-/** What was there belongs to the database that was there, and goes aside with it. */
-async function putManaged(dataFolder: string, restored: string): Promise<void> {
+/** Damaged, or of a version whose migrations this program does not have: the next start would refuse it. */
+async function refuseUnusable(folder: string): Promise<void> {
+  const { sql, close } = await connect({ embedded: openDatabaseFolder(folder) })
+  try {
+    await refuseUnknownMigrations(sql, await readMigrations())
+  } finally {
+    await close()
+  }
+}
+
+/** The managed databases that were there belong to the old database, and are kept with it. */
+async function moveManaged(dataFolder: string, restored: string): Promise<void> {
   const target = managedFolder(dataFolder)
-  if (await isThere(target)) await rename(target, asideName(target, new Date()))
+  if (await isThere(target)) await rename(target, beforeRestoreName(target, new Date()))
   if (!(await isThere(restored))) return
   await mkdir(dataFolder, { recursive: true, mode: 0o700 })
   await rename(restored, target)

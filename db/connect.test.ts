@@ -6,7 +6,7 @@ import { sql as text } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { copySnapshot } from '../test/support/database.ts'
 import { connect, isUniqueViolation, type Connection } from './connect.ts'
-import { schemaText } from './schema-text.ts'
+import { dumpSchema } from '../scripts/generated/dump-schema.ts'
 
 let folder = ''
 let embedded: Connection
@@ -25,7 +25,7 @@ test('a server that is not there is named with the reason and without the passwo
     (error: unknown) => error,
   )
   expect(error).toMatchObject({
-    message: expect.stringMatching(/^Cannot use Postgres at 127\.0\.0\.1:1\/svc: .*ECONNREFUSED/),
+    message: expect.stringMatching(/^Cannot connect to Postgres at 127\.0\.0\.1:1\/svc: .*ECONNREFUSED/),
   })
   expect(inspect(error)).not.toContain('hunter2')
 })
@@ -36,7 +36,7 @@ test('an address that is none is refused without repeating it', async () => {
   expect(inspect(error)).not.toContain('hunter2')
 })
 
-test('a unique violation is recognised through the wrapping, by its constraint', async () => {
+test('a unique violation is recognized through the wrapping, by its constraint', async () => {
   const { db, sql } = embedded
   await sql.query('create table seats (number int constraint one_per_seat unique)')
   await db.execute(text`insert into seats values (1)`)
@@ -59,7 +59,7 @@ test('the schema is told as SQL: columns in their order, constraints and indexes
   await sql.query(
     'create index zoo_hungry on zoo (fed_at desc) where legs > 0; create unique index zoo_lower on zoo (lower(name))',
   )
-  const whole = await schemaText(sql)
+  const whole = await dumpSchema(sql)
   expect(whole.slice(whole.indexOf('CREATE TABLE zoo'))).toMatchInlineSnapshot(`
     "CREATE TABLE zoo (
       id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,

@@ -1,4 +1,4 @@
-/** One way to the database, whichever engine it is: Postgres by its address, or the embedded one in a folder. */
+/** Connects to the database: a Postgres server by its URL, or the embedded one in a folder. */
 import { drizzle } from './drizzle.ts'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
@@ -8,17 +8,17 @@ import { makeTransactionsSafe, SAFE_OPTIONS } from './safe-transactions.ts'
 
 export type Database = PostgresJsDatabase<typeof schema>
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
-/** For verbs that do not care whether somebody else opened a transaction around them. */
+/** For verbs that run inside or outside a transaction. */
 export type Handle = Database | Transaction
 
-/** SQL as text, for what has no tables of ours: migrations, the catalogue, a sign of life. */
+/** SQL as text, for migrations, the catalog and health checks. */
 export type Sql = SqlQueries & { transaction<T>(work: (tx: SqlQueries) => Promise<T>): Promise<T> }
 export type SqlQueries = {
   /** Without parameters the text may hold several statements; rows are those of a single one. */
   query<Row extends object>(text: string, parameters?: readonly string[]): Promise<readonly Row[]>
 }
 
-/** An embedded engine may be on its way already: it opens in a thread of its own while the program loads. */
+/** An embedded engine may be opening already, in a thread of its own, while the program loads. */
 export type Where =
   | { readonly url: string }
   | { readonly folder: string }
@@ -26,7 +26,7 @@ export type Where =
 export type ConnectOptions = {
   readonly poolSize?: number
   readonly statementTimeoutMs?: number
-  /** Off behind a pooler that hands a connection to somebody else between two statements. */
+  /** Off behind a pooler in transaction mode. */
   readonly prepare?: boolean
 }
 
@@ -38,7 +38,7 @@ export type Connection = {
 }
 
 const CONNECT_TIMEOUT_SECONDS = 10
-/** How long a close waits for queries that are under way. */
+/** How long a close waits for running queries. */
 const CLOSE_TIMEOUT_SECONDS = 5
 
 export async function connect(
@@ -50,7 +50,7 @@ export async function connect(
   return connectEmbedded(await embedded)
 }
 
-/** The lock of the data folder is the caller's: other files in it are guarded by it too. */
+/** The caller holds the lock of the data folder, which guards other files too. */
 function connectEmbedded(embedded: Embedded): Connection {
   const client = openClient('', {
     socket: embedded.socket,
@@ -58,7 +58,7 @@ function connectEmbedded(embedded: Embedded): Connection {
     database: 'postgres',
     max: 1,
     ssl: false,
-    // The one session lives as long as the process, and opening its folder again after a loss takes what it takes.
+    // The one session lives as long as the process, and opening the folder again after a loss has no time limit.
     max_lifetime: null,
     idle_timeout: 0,
     connect_timeout: 0,
@@ -93,7 +93,7 @@ async function connectPostgres(
     await client.unsafe('select 1')
   } catch (error) {
     await close()
-    throw new Error(`Cannot use Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
+    throw new Error(`Cannot connect to Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
   return { kind: 'postgres', ...handlesOf(client, prepare), close }
 }
@@ -107,7 +107,7 @@ function openClient(url: string, options: object): postgres.Sql {
 
 function handlesOf(client: postgres.Sql, prepare = true): { db: Database; sql: Sql } {
   const queries = ({ unsafe }: Pick<postgres.Sql, 'unsafe'>): SqlQueries => ({
-    // The driver's own queries do not start before somebody waits for them; these do.
+    // The driver's own queries do not start before they are awaited; these do.
     query: async <Row extends object>(text: string, parameters: readonly string[] = []) =>
       unsafe<Row[]>(text, [...parameters]),
   })
@@ -155,7 +155,7 @@ function reasonOf(error: unknown): string {
   return message || code || 'unknown reason'
 }
 
-/** Drizzle wraps the driver's error, so the whole chain of causes is looked through. */
+/** Drizzle wraps the driver's error, so the whole chain of causes is searched. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code, constraint_name: name } = at as { code?: unknown; constraint_name?: unknown }

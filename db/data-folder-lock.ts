@@ -8,15 +8,15 @@ const SQLITE_BUSY = 5
 
 export type DataFolderLock = { readonly release: () => void }
 
-/** Another process has it; everything else that keeps a folder from being locked is an ordinary error. */
+/** Another process holds the lock; every other reason is an ordinary error. */
 export class DataFolderInUse extends Error {
   override readonly name = 'DataFolderInUse'
 }
 
 /**
- * An empty SQLite file lends its lock. The kernel holds it, so it ends with the process however the process ends,
- * and of two processes that start together one is refused. Nobody else may open that file: closing any handle of it
- * would give the lock up, which is why the name of the holder stands in a file of its own.
+ * Uses the lock of an empty SQLite file. The kernel holds it, so it ends with the process however the process ends, and
+ * of two processes that start together one is refused. Nothing else in this process may open that file: closing any
+ * handle of it would release the lock, which is why the holder is named in a separate file.
  */
 export function lockDataFolder(folder: string): DataFolderLock {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -42,7 +42,7 @@ export function lockDataFolder(folder: string): DataFolderLock {
 function refusal(folder: string, holder: string, error: unknown): Error {
   const { errcode, message } = error as { errcode?: number; message?: string }
   if (errcode !== SQLITE_BUSY) {
-    return new Error(`The data folder ${folder} cannot be locked (${message}): put it on a local disk`, {
+    return new Error(`The data folder ${folder} cannot be locked (${message}). Put it on a local disk.`, {
       cause: error,
     })
   }
@@ -55,7 +55,7 @@ function readHolder(holder: string): string {
   try {
     return readFileSync(holder, 'utf8').trim()
   } catch {
-    // It has the lock and has not come to say so.
+    // It has the lock, but has not written the file yet.
     return 'another process'
   }
 }

@@ -3,17 +3,16 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Duplex } from 'node:stream'
-import { Worker } from 'node:worker_threads'
-import type { FromWorker, ToWorker, WorkerSettings } from './embedded-worker.ts'
+import { startEngineThread, type EngineThread } from './engine-thread.ts'
+import type { FromEngine, ToEngine } from './engine-worker.ts'
 
 /** The data folder also holds the lock and the secrets; the engine has this folder in it to itself. */
 export const databaseFolder = (dataFolder: string): string => join(dataFolder, 'db')
 
-/** Closing writes out what is in memory (0.1 s measured). What is cut off here is recovered at the next start. */
-const CLOSE_MS = 10_000
-
-/** The message with which a driver takes its leave. */
+/** Types of protocol messages. */
 const TERMINATE = 'X'.charCodeAt(0)
+const QUERY = 'Q'.charCodeAt(0)
+const SYNC = 'S'.charCodeAt(0)
 
 /** PGlite 0.5 is Postgres 18, and files of one major version cannot be read by another. */
 const POSTGRES_MAJOR = '18'
@@ -32,13 +31,18 @@ export async function openEmbedded(
   const folder = databaseFolder(dataFolder)
   await removePartial(folder)
   if (!(await holdsDatabase(folder))) {
-    await refuseAfterBrokenRestore(folder)
+    await refuseInterruptedRestore(folder)
     await inPartialFolder(folder, async (partial) => {
-      await stopEngine(await startEngine(partial))
+      await (await startEngine(partial)).stop()
       await rename(partial, folder)
     })
   }
-  let spare: Engine | undefined = await startEngine(folder)
+  return openDatabaseFolder(folder, statementTimeoutMs)
+}
+
+/** The folder must hold a database. */
+export async function openDatabaseFolder(folder: string, statementTimeoutMs = 30_000): Promise<Embedded> {
+  let spare: EngineThread | undefined = await startEngine(folder)
   let current: Duplex | undefined
 
   return {
@@ -52,13 +56,13 @@ export async function openEmbedded(
     async close() {
       const open = current
       if (open && !open.closed) await new Promise((closed) => open.once('close', closed).destroy())
-      if (spare) await stopEngine(spare)
+      await spare?.stop()
       spare = undefined
     },
   }
 }
 
-/** False for a folder that is missing or empty; anything else that is not our database is refused. */
+/** False for a folder that is missing or empty; a folder with anything else is refused. */
 export async function holdsDatabase(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return []
@@ -69,12 +73,12 @@ export async function holdsDatabase(folder: string): Promise<boolean> {
   if (version === POSTGRES_MAJOR) return true
   throw new Error(
     version
-      ? `${folder} was written by Postgres ${version}, this program reads Postgres ${POSTGRES_MAJOR}: restore a backup made for this version, or choose another data folder`
+      ? `${folder} was written by Postgres ${version}, but this program needs Postgres ${POSTGRES_MAJOR}: restore a backup of that version, or choose another data folder`
       : `${folder} is not empty and holds no database: choose another data folder`,
   )
 }
 
-/** A folder gets its name only when it is complete, so a first run that is killed leaves nothing half done. */
+/** A folder gets its name only when it is complete, so a first run that is killed leaves nothing incomplete. */
 export async function inPartialFolder(
   folder: string,
   fill: (partial: string) => Promise<void>,
@@ -95,15 +99,15 @@ async function removePartial(folder: string): Promise<void> {
   await Promise.all(leftovers.map((name) => rm(join(parent, name), { recursive: true, force: true })))
 }
 
-/** A restore moves the old database aside before it puts the new one in its place. */
-export const asideName = (folder: string, at: Date): string =>
-  `${folder}${ASIDE}${at.toISOString().replaceAll(/[-:.]/g, '')}`
-const ASIDE = '.before-restore-'
+/** Where a restore moves the old database before it renames the new one. */
+export const beforeRestoreName = (folder: string, at: Date): string =>
+  `${folder}${BEFORE_RESTORE}${at.toISOString().replaceAll(/[-:.]/g, '')}`
+const BEFORE_RESTORE = '.before-restore-'
 
-/** Killed between these two steps, it leaves none: an empty one must not be made in silence. */
-async function refuseAfterBrokenRestore(folder: string): Promise<void> {
+/** A restore that was killed between these two steps leaves no database: it must not be replaced by an empty one silently. */
+async function refuseInterruptedRestore(folder: string): Promise<void> {
   const aside = (await readdir(dirname(folder))).findLast((name) =>
-    name.startsWith(`${basename(folder)}${ASIDE}`),
+    name.startsWith(`${basename(folder)}${BEFORE_RESTORE}`),
   )
   if (!aside) return
   throw new Error(
@@ -111,66 +115,35 @@ async function refuseAfterBrokenRestore(folder: string): Promise<void> {
   )
 }
 
-/** Opens and closes the folder: the proof that what lies in it is a database. */
-export async function proveDatabase(folder: string): Promise<void> {
-  await stopEngine(await startEngine(folder))
-}
-
-type Engine = {
-  readonly worker: Worker
-  /** Settles when the thread is gone, with the reason it gave. */
-  readonly ended: Promise<unknown>
-}
-
-async function startEngine(folder: string): Promise<Engine> {
-  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
-  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
-  const workerData: WorkerSettings = { folder }
-  // No flags of the program's own: some (`--input-type`, an inspector's port) do not suit a second thread.
-  const worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), { workerData, execArgv: [] })
-  const ended = new Promise<unknown>((settle) => {
-    worker.on('error', settle)
-    worker.on('exit', (code) => settle(new Error(`its thread ended with code ${code}`)))
-  })
-  const ready = new Promise((settle) => worker.once('message', settle))
-  const failure = await Promise.race([ready, ended])
-  if (failure === 'ready') return { worker, ended }
-  const reason = failure instanceof Error ? failure.message : 'unknown reason'
-  throw new Error(`The embedded database in ${folder} could not be opened: ${reason}`, { cause: failure })
-}
-
-async function stopEngine({ worker, ended }: Engine): Promise<void> {
-  tell(worker, 'close')
-  const impatient = setTimeout(() => void worker.terminate(), CLOSE_MS)
-  await ended
-  clearTimeout(impatient)
-}
+const startEngine = (folder: string) => startEngineThread({ folder, ahead: undefined })
 
 /**
  * One socket has one engine to itself, so every connection starts with a clean session. PGlite knows no statement
  * time-out: a statement that takes longer ends the engine, and with it the connection.
  */
-function engineSocket(starting: Promise<Engine>, statementTimeoutMs: number): Duplex {
-  let engine: Engine | undefined
+function engineSocket(starting: Promise<EngineThread>, statementTimeoutMs: number): Duplex {
+  let engine: EngineThread | undefined
   let unanswered = 0
   let deadline: NodeJS.Timeout | undefined
 
-  const keepTime = () => {
+  const restartDeadline = () => {
     clearTimeout(deadline)
     if (unanswered > 0) deadline = setTimeout(() => socket.destroy(statementTimedOut()), statementTimeoutMs)
   }
   const send = (bytes: Uint8Array<ArrayBuffer>) => {
-    // Goodbye needs no answer; the end of the socket follows it.
+    // Terminate has no response; the end of the socket follows it.
     if (!engine || bytes[0] === TERMINATE) return
-    tell(engine.worker, bytes, [bytes.buffer])
-    unanswered += 1
-    if (unanswered === 1) keepTime()
+    const statements = splitStatements(bytes)
+    engine.worker.postMessage({ statements } satisfies ToEngine, [bytes.buffer])
+    unanswered += statements.length
+    if (unanswered === statements.length) restartDeadline()
   }
-  const receive = (message: FromWorker) => {
-    if (message === 'ready') return
-    if (message.ends === 'write') unanswered -= 1
-    if (message.ends !== 'nothing') keepTime()
-    if (message.bytes.length > 0) socket.push(Buffer.from(message.bytes.buffer))
+  const receive = ({ bytes, done }: Exclude<FromEngine, 'ready'>) => {
+    if (done) {
+      unanswered -= 1
+      restartDeadline()
+    }
+    if (bytes.length > 0) socket.push(Buffer.from(bytes.buffer))
   }
 
   const socket: Duplex = new Duplex({
@@ -200,31 +173,49 @@ function engineSocket(starting: Promise<Engine>, statementTimeoutMs: number): Du
       if (!engine) return done(error)
       engine.worker.off('message', receive)
       // A polite close would wait for the running statement.
-      const end = error || unanswered > 0 ? engine.worker.terminate() : stopEngine(engine)
+      const end = error || unanswered > 0 ? engine.worker.terminate() : engine.stop()
       void end.then(() => done(error))
     },
   })
   return likeNetSocket(socket)
 }
 
-/** The driver says goodbye and closes only where it finds the `readyState` of a network socket. */
+/**
+ * A driver may write several statements at once. Each ends with a Query or a Sync message: a type byte, then four bytes
+ * of length, which does not count the type. Only the startup packet has no type; it begins with a zero and comes alone.
+ */
+export function splitStatements(write: Uint8Array): Uint8Array[] {
+  if (write[0] === 0) return [write]
+  const view = new DataView(write.buffer, write.byteOffset, write.byteLength)
+  const statements: Uint8Array[] = []
+  let start = 0
+  for (let at = 0; at + 5 <= write.length;) {
+    const end = at + 1 + view.getUint32(at + 1)
+    if (write[at] === QUERY || write[at] === SYNC) {
+      statements.push(write.subarray(start, end))
+      start = end
+    }
+    at = end
+  }
+  if (start < write.length) statements.push(write.subarray(start))
+  return statements
+}
+
+/** The driver sends Terminate and closes only where the socket has the `readyState` of a network socket. */
 function likeNetSocket(socket: Duplex): Duplex {
   return Object.defineProperty(socket, 'readyState', { get: () => (socket.destroyed ? 'closed' : 'open') })
 }
 
-/** An erroring socket, not a thrown error: a driver whose socket cannot be made waits for it forever. */
+/** An erroring socket, not a thrown error: a driver whose socket cannot be created waits for it forever. */
 function refusedSocket(): Duplex {
   return likeNetSocket(new Duplex({ read() {}, write() {} })).destroy(
     new Error('The embedded database has one connection, and it is in use'),
   )
 }
 
-/** The code and words of Postgres, so that nobody has to know which engine it was. */
+/** With the code and message of Postgres, so that nobody has to know which engine it was. */
 const statementTimedOut = () =>
   Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })
 
 const engineLost = (cause: unknown) =>
   Object.assign(new Error('The embedded database stopped', { cause }), { code: '57P01' })
-
-const tell = (worker: Worker, message: ToWorker, transfer: ArrayBuffer[] = []): void =>
-  worker.postMessage(message, transfer)

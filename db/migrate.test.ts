@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseUrl, onServer } from '../test/support/database.ts'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
 import { connect, type Connection } from './connect.ts'
+import { dumpSchema } from '../scripts/generated/dump-schema.ts'
 import { isMigrated, migrate, readMigrations, type Migration } from './migrate.ts'
 
 let server: TestPostgres
@@ -74,8 +74,29 @@ test('a database of a newer program is refused, and so is a migration whose text
   ).rejects.toThrow('The migration 0000_people was changed after it was applied')
 })
 
+test.each([
+  [
+    'a database made before the first release',
+    '0000_identity',
+    'This database was made by an earlier, unreleased version of svc, whose migrations are gone. Start with an empty data folder or database, or use that version.',
+  ],
+  [
+    'one with a migration that this program never had',
+    '0000_elsewhere',
+    'This database holds the migration 0000_elsewhere, which this version of svc does not have. Use the version that applied it, or start with an empty data folder or database.',
+  ],
+])('%s is refused, and nothing in it is changed', async (_, name, sentence) => {
+  const { sql } = await database(`from_${name}`)
+  await migrate(sql, [migration(name, 'create table people (name text)')])
+  const contents = async () => [await dumpSchema(sql), await sql.query('select * from svc_migrations')]
+  const before = await contents()
+  await expect(migrate(sql, [FIRST, SECOND])).rejects.toThrow(sentence)
+  expect(await contents()).toEqual(before)
+  expect(await isMigrated(sql, [FIRST, SECOND])).toBe(false)
+})
+
 test('the migrations of the program are read in the order of the journal', async () => {
-  const migrations = await readMigrations(fileURLToPath(new URL('./migrations', import.meta.url)))
+  const migrations = await readMigrations()
   expect(migrations[0]).toMatchObject({
     name: expect.stringMatching(/^0000_/),
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),

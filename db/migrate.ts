@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Sql, SqlQueries } from './connect.ts'
 
 export type Migration = {
@@ -13,8 +14,13 @@ export type Migration = {
 /** Any fixed number does; ours spells "svc". */
 const LOCK = 0x73_76_63
 
+/** The only set that existed before the first release began with this one. It was replaced by a new initial set. */
+const UNRELEASED = '0000_identity'
+
 /** The folder drizzle-kit writes: its journal gives the order. */
-export async function readMigrations(folder: string): Promise<Migration[]> {
+export async function readMigrations(
+  folder = fileURLToPath(new URL('./migrations', import.meta.url)),
+): Promise<Migration[]> {
   const journal = JSON.parse(await readFile(join(folder, 'meta', '_journal.json'), 'utf8')) as {
     entries: { tag: string }[]
   }
@@ -39,10 +45,6 @@ export async function migrate(sql: Sql, migrations: readonly Migration[]): Promi
 
 /** For `/readyz`. A migration of a newer program is no obstacle to one that runs already: it may be on its way out. */
 export async function isMigrated(sql: Sql, migrations: readonly Migration[]): Promise<boolean> {
-  const [table] = await sql.query<{ there: boolean }>(
-    `select to_regclass('svc_migrations') is not null as there`,
-  )
-  if (!table?.there) return false
   const recorded = await readRecorded(sql)
   return migrations.every(({ name }) => recorded.has(name))
 }
@@ -55,11 +57,10 @@ async function applyNext(tx: SqlQueries, migrations: readonly Migration[]): Prom
   // Building an index may take longer than any question may, and so may waiting for whoever builds it.
   await tx.query('set local statement_timeout = 0')
   await tx.query(`select pg_advisory_xact_lock(${LOCK})`)
+  const recorded = await refuseUnknownMigrations(tx, migrations)
   await tx.query(
     'create table if not exists svc_migrations (name text primary key, sha256 text not null, applied_at timestamptz not null)',
   )
-  const recorded = await readRecorded(tx)
-  refuseForeign(recorded, migrations)
   const next = migrations.find(({ name }) => !recorded.has(name))
   if (!next) return undefined
   for (const statement of next.statements) await tx.query(statement)
@@ -67,25 +68,44 @@ async function applyNext(tx: SqlQueries, migrations: readonly Migration[]): Prom
   return next.name
 }
 
-async function readRecorded(sql: SqlQueries): Promise<Map<string, string>> {
+/** Empty where nothing was ever applied. */
+async function readRecorded(sql: SqlQueries): Promise<ReadonlyMap<string, string>> {
+  const [table] = await sql.query<{ exists: boolean }>(
+    `select to_regclass('svc_migrations') is not null as exists`,
+  )
+  if (!table?.exists) return new Map()
   const rows = await sql.query<{ name: string; sha256: string }>(
     'select name, sha256 from svc_migrations order by name',
   )
   return new Map(rows.map(({ name, sha256 }) => [name, sha256]))
 }
 
-function refuseForeign(recorded: ReadonlyMap<string, string>, migrations: readonly Migration[]): void {
+/** Reads only: a database that another program made stays as it is. */
+export async function refuseUnknownMigrations(
+  sql: SqlQueries,
+  migrations: readonly Migration[],
+): Promise<ReadonlyMap<string, string>> {
+  const recorded = await readRecorded(sql)
   const known = new Map(migrations.map(({ name, sha256 }) => [name, sha256]))
+  const last = migrations.at(-1)?.name ?? ''
   for (const [name, sha256] of recorded) {
-    if (!known.has(name)) {
-      throw new Error(
-        `This database is newer than this program: it holds the migration ${name}. Upgrade svc, or restore a backup made before.`,
-      )
-    }
-    if (known.get(name) !== sha256) {
-      throw new Error(
-        `The migration ${name} was changed after it was applied to this database. Put its text back; what is to change belongs into a new migration.`,
-      )
-    }
+    if (known.get(name) !== sha256) throw new Error(refusal(name, known.has(name), last))
   }
+  return recorded
 }
+
+function refusal(name: string, isKnown: boolean, last: string): string {
+  if (name === UNRELEASED) {
+    return 'This database was made by an earlier, unreleased version of svc, whose migrations are gone. Start with an empty data folder or database, or use that version.'
+  }
+  if (isKnown) {
+    return `The migration ${name} was changed after it was applied to this database. Restore its text and put the change into a new migration.`
+  }
+  if (numberOf(name) > numberOf(last)) {
+    return `This database is newer than this program: it holds the migration ${name}. Upgrade svc, or restore a backup made before.`
+  }
+  return `This database holds the migration ${name}, which this version of svc does not have. Use the version that applied it, or start with an empty data folder or database.`
+}
+
+/** As drizzle-kit begins a name: 0004_notifications is the fifth. */
+const numberOf = (name: string): number => Number.parseInt(name, 10)

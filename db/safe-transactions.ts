@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 
 export const SAFE_OPTIONS = {
-  // A BEGIN that fills the pipeline is sent without reserving its connection: anybody's next query would join it.
+  // A BEGIN that fills the pipeline is sent without reserving its connection: the next query of anybody else would join it.
   max_pipeline: Number.POSITIVE_INFINITY,
   connection: {
     // What was not yet written when a connection broke is put before the next start-up packet, and together they wait

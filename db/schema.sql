@@ -7,7 +7,7 @@ CREATE TABLE activity (
   source_id text,
   user_id text NOT NULL,
   user_name text NOT NULL,
-  door text NOT NULL,
+  entry_point text NOT NULL,
   client_id text,
   outcome text NOT NULL,
   error text,
@@ -77,7 +77,7 @@ CREATE UNIQUE INDEX apps_by_alias ON public.apps USING btree (org_id, alias);
 
 CREATE TABLE attempts (
   org_id text NOT NULL,
-  send_id text NOT NULL,
+  message_id text NOT NULL,
   number integer NOT NULL,
   started_at timestamp with time zone NOT NULL,
   ended_at timestamp with time zone,
@@ -85,7 +85,7 @@ CREATE TABLE attempts (
   reason text,
   http_status integer,
   duration_ms integer,
-  CONSTRAINT attempts_org_id_send_id_number_pk PRIMARY KEY (org_id, send_id, number)
+  CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
 );
 
 CREATE TABLE audit_log (
@@ -107,20 +107,21 @@ CREATE INDEX audit_log_by_actor ON public.audit_log USING btree (org_id, actor_i
 CREATE TABLE chat_accounts (
   team_id text NOT NULL,
   chat_user_id text NOT NULL,
+  org_id text NOT NULL,
   user_id text NOT NULL,
-  CONSTRAINT chat_accounts_team_id_chat_user_id_pk PRIMARY KEY (team_id, chat_user_id)
+  CONSTRAINT chat_accounts_team_id_chat_user_id_org_id_pk PRIMARY KEY (team_id, chat_user_id, org_id)
 );
 
-CREATE TABLE chat_attempts (
-  state_hash text NOT NULL,
+CREATE TABLE chat_authorizations (
   org_id text NOT NULL,
+  state_hash text NOT NULL,
   user_id text NOT NULL,
   purpose text NOT NULL,
   nonce text NOT NULL,
   expires_at timestamp with time zone NOT NULL,
-  CONSTRAINT chat_attempts_pkey PRIMARY KEY (state_hash)
+  CONSTRAINT chat_authorizations_org_id_state_hash_pk PRIMARY KEY (org_id, state_hash)
 );
-CREATE INDEX chat_attempts_by_expiry ON public.chat_attempts USING btree (expires_at);
+CREATE INDEX chat_authorizations_by_expiry ON public.chat_authorizations USING btree (expires_at);
 
 CREATE TABLE chat_links (
   org_id text NOT NULL,
@@ -156,12 +157,12 @@ CREATE TABLE data_sources (
 CREATE UNIQUE INDEX data_sources_by_name ON public.data_sources USING btree (org_id, name);
 CREATE UNIQUE INDEX data_sources_by_physical_name ON public.data_sources USING btree (physical_name);
 
-CREATE TABLE default_seeds (
+CREATE TABLE default_subscriptions (
   org_id text NOT NULL,
-  seed_key text NOT NULL,
+  default_key text NOT NULL,
   subscription_id text NOT NULL,
   created_at timestamp with time zone NOT NULL,
-  CONSTRAINT default_seeds_org_id_seed_key_pk PRIMARY KEY (org_id, seed_key)
+  CONSTRAINT default_subscriptions_org_id_default_key_pk PRIMARY KEY (org_id, default_key)
 );
 
 CREATE TABLE deliveries (
@@ -174,7 +175,7 @@ CREATE TABLE deliveries (
   integration_id text,
   user_id text,
   channel text,
-  send_id text,
+  message_id text,
   state text NOT NULL,
   reason text,
   replay_of text,
@@ -182,12 +183,19 @@ CREATE TABLE deliveries (
   settled_at timestamp with time zone,
   CONSTRAINT deliveries_org_id_id_pk PRIMARY KEY (org_id, id)
 );
+CREATE INDEX deliveries_by_message ON public.deliveries USING btree (org_id, message_id);
 CREATE INDEX deliveries_by_replay ON public.deliveries USING btree (org_id, replay_of) WHERE (replay_of IS NOT NULL);
-CREATE INDEX deliveries_by_send ON public.deliveries USING btree (org_id, send_id);
 CREATE INDEX deliveries_by_subscription ON public.deliveries USING btree (org_id, subscription_id, id);
 CREATE INDEX deliveries_by_user ON public.deliveries USING btree (org_id, user_id, id);
 CREATE UNIQUE INDEX deliveries_once_per_follower ON public.deliveries USING btree (org_id, event_id, user_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NULL) AND (user_id IS NOT NULL));
 CREATE UNIQUE INDEX deliveries_once_per_subscription ON public.deliveries USING btree (org_id, event_id, subscription_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NOT NULL));
+
+CREATE TABLE email_suppressions (
+  email_digest text NOT NULL,
+  reason text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT email_suppressions_pkey PRIMARY KEY (email_digest)
+);
 
 CREATE TABLE events (
   org_id text NOT NULL,
@@ -210,6 +218,17 @@ CREATE INDEX events_by_type ON public.events USING btree (org_id, type, occurred
 CREATE INDEX events_of_subject_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE (fanned_out_at IS NULL);
 CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, dedup_key);
 CREATE INDEX events_to_fan_out ON public.events USING btree (seq) WHERE (fanned_out_at IS NULL);
+
+CREATE TABLE follows (
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  app_id text NOT NULL,
+  categories text[] NOT NULL,
+  frequency text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT follows_org_id_user_id_app_id_pk PRIMARY KEY (org_id, user_id, app_id)
+);
+CREATE INDEX follows_by_app ON public.follows USING btree (org_id, app_id);
 
 CREATE TABLE former_members (
   org_id text NOT NULL,
@@ -243,22 +262,6 @@ CREATE TABLE identities (
   CONSTRAINT identities_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX identities_by_user ON public.identities USING btree (user_id);
-
-CREATE TABLE inbox (
-  org_id text NOT NULL,
-  user_id text NOT NULL,
-  id text NOT NULL,
-  event_id text NOT NULL,
-  type text NOT NULL,
-  subject text NOT NULL,
-  summary text NOT NULL,
-  url text,
-  at timestamp with time zone NOT NULL,
-  read_at timestamp with time zone,
-  CONSTRAINT inbox_org_id_user_id_id_pk PRIMARY KEY (org_id, user_id, id)
-);
-CREATE UNIQUE INDEX inbox_by_event ON public.inbox USING btree (org_id, user_id, event_id);
-CREATE INDEX inbox_unread ON public.inbox USING btree (org_id, user_id, read_at);
 
 CREATE TABLE installation_facts (
   name text NOT NULL,
@@ -338,6 +341,56 @@ CREATE TABLE memberships (
 );
 CREATE INDEX memberships_by_user ON public.memberships USING btree (user_id);
 
+CREATE TABLE message_targets (
+  org_id text NOT NULL,
+  target text NOT NULL,
+  next_allowed_at timestamp with time zone NOT NULL,
+  CONSTRAINT message_targets_org_id_target_pk PRIMARY KEY (org_id, target)
+);
+
+CREATE TABLE messages (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  channel text NOT NULL,
+  subscription_id text,
+  integration_id text,
+  user_id text,
+  target text NOT NULL,
+  ordering_key text,
+  seq bigint NOT NULL DEFAULT 0,
+  digest_key text,
+  window_end timestamp with time zone,
+  state text NOT NULL,
+  attempts integer NOT NULL DEFAULT 0,
+  next_at timestamp with time zone NOT NULL,
+  slot_at timestamp with time zone,
+  lease_until timestamp with time zone,
+  worker text,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT messages_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX messages_due ON public.messages USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX messages_in_order ON public.messages USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
+CREATE INDEX messages_leased ON public.messages USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
+CREATE UNIQUE INDEX messages_one_digest_per_window ON public.messages USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
+
+CREATE TABLE notifications (
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  id text NOT NULL,
+  event_id text NOT NULL,
+  type text NOT NULL,
+  subject text NOT NULL,
+  summary text NOT NULL,
+  url text,
+  at timestamp with time zone NOT NULL,
+  read_at timestamp with time zone,
+  CONSTRAINT notifications_org_id_user_id_id_pk PRIMARY KEY (org_id, user_id, id)
+);
+CREATE UNIQUE INDEX notifications_by_event ON public.notifications USING btree (org_id, user_id, event_id);
+CREATE INDEX notifications_unread ON public.notifications USING btree (org_id, user_id, read_at);
+
 CREATE TABLE oauth_artifacts (
   id text NOT NULL,
   kind text NOT NULL,
@@ -383,9 +436,9 @@ CREATE TABLE organizations (
   slug text NOT NULL,
   agents_enabled boolean NOT NULL DEFAULT true,
   admins_may_invite boolean NOT NULL DEFAULT false,
-  created_at timestamp with time zone NOT NULL,
   timezone text NOT NULL DEFAULT 'UTC'::text,
   support_access_enabled boolean NOT NULL DEFAULT true,
+  created_at timestamp with time zone NOT NULL,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_unique UNIQUE (slug)
 );
@@ -417,17 +470,6 @@ CREATE TABLE passwords (
   CONSTRAINT passwords_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
-CREATE TABLE personal_follows (
-  org_id text NOT NULL,
-  user_id text NOT NULL,
-  app_id text NOT NULL,
-  categories text[] NOT NULL,
-  frequency text NOT NULL,
-  changed_at timestamp with time zone NOT NULL,
-  CONSTRAINT personal_follows_org_id_user_id_app_id_pk PRIMARY KEY (org_id, user_id, app_id)
-);
-CREATE INDEX personal_follows_by_app ON public.personal_follows USING btree (org_id, app_id);
-
 CREATE TABLE platform_access_grants (
   id text NOT NULL,
   org_id text NOT NULL,
@@ -439,6 +481,7 @@ CREATE TABLE platform_access_grants (
   document_sha256 text,
   resource text NOT NULL,
   scopes text[] NOT NULL,
+  sources text[],
   payload jsonb NOT NULL,
   key_epoch text NOT NULL,
   created_at timestamp with time zone NOT NULL,
@@ -446,7 +489,6 @@ CREATE TABLE platform_access_grants (
   expires_at timestamp with time zone NOT NULL,
   revoked_at timestamp with time zone,
   revoked_reason text,
-  sources text[],
   CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
   CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -478,40 +520,6 @@ CREATE TABLE question_counts (
   in_day integer NOT NULL,
   CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
 );
-
-CREATE TABLE send_targets (
-  org_id text NOT NULL,
-  target text NOT NULL,
-  next_allowed_at timestamp with time zone NOT NULL,
-  CONSTRAINT send_targets_org_id_target_pk PRIMARY KEY (org_id, target)
-);
-
-CREATE TABLE sends (
-  org_id text NOT NULL,
-  id text NOT NULL,
-  channel text NOT NULL,
-  subscription_id text,
-  integration_id text,
-  user_id text,
-  target text NOT NULL,
-  ordering_key text,
-  seq bigint NOT NULL DEFAULT 0,
-  digest_key text,
-  window_end timestamp with time zone,
-  state text NOT NULL,
-  attempts integer NOT NULL DEFAULT 0,
-  next_at timestamp with time zone NOT NULL,
-  slot_at timestamp with time zone,
-  lease_until timestamp with time zone,
-  worker text,
-  created_at timestamp with time zone NOT NULL,
-  CONSTRAINT sends_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX sends_due ON public.sends USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX sends_due_by_organization ON public.sends USING btree (org_id, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX sends_in_order ON public.sends USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
-CREATE INDEX sends_leased ON public.sends USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
-CREATE UNIQUE INDEX sends_one_digest_per_window ON public.sends USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
 
 CREATE TABLE sessions (
   id text NOT NULL,
@@ -565,7 +573,7 @@ CREATE TABLE subscriptions (
   own_only boolean NOT NULL DEFAULT false,
   enabled boolean NOT NULL,
   disabled_reason text,
-  seed_key text,
+  default_key text,
   created_at timestamp with time zone NOT NULL,
   created_by text,
   CONSTRAINT subscriptions_org_id_id_pk PRIMARY KEY (org_id, id)
@@ -588,13 +596,6 @@ CREATE TABLE support_sessions (
   CONSTRAINT support_sessions_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX support_sessions_by_staff ON public.support_sessions USING btree (staff_id, expires_at);
-
-CREATE TABLE suppressions (
-  email_digest text NOT NULL,
-  reason text NOT NULL,
-  created_at timestamp with time zone NOT NULL,
-  CONSTRAINT suppressions_pkey PRIMARY KEY (email_digest)
-);
 
 CREATE TABLE svc_migrations (
   name text NOT NULL,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /** The format works in blocks of this size. */
 const BLOCK = 512
-/** The name of an empty first entry: it tells our files apart from any other tar file. */
+/** The name of an empty first entry, by which our backups are recognized. */
 const MARK = 'svc-embedded-database-1'
 
 /** The folder, and others under names of their own inside it. */
@@ -72,7 +72,7 @@ export async function untar(source: AsyncIterable<Buffer>, folder: string): Prom
     if (entry.type === '5') await mkdir(join(folder, entry.name), { recursive: true, mode: 0o700 })
     else await writeEntry(join(folder, entry.name), entry.size, bytes)
   }
-  // The check sum of the compression stands at its end.
+  // The checksum of the compression is at the end.
   await bytes.toEnd()
 }
 
@@ -85,7 +85,7 @@ function readHeader(block: Buffer): { name: string; size: number; type: '0' | '5
   block.fill(' ', 148, 156)
   const size = Number.parseInt(text(124, 12), 8)
   if (sum !== sumOf(block) || !Number.isSafeInteger(size)) throw new Error('an entry is damaged')
-  // Nothing may be written outside the folder, whoever made the file.
+  // Nothing may be written outside the folder, whatever the file holds.
   if ((type !== '0' && type !== '5') || !/^(?!.*\.\.)[\w][\w.-]*(\/[\w][\w.-]*)*\/?$/.test(name)) {
     throw new Error('it holds something that is not a file of a database')
   }
@@ -106,7 +106,7 @@ async function writeEntry(path: string, size: number, bytes: ExactReader): Promi
   }
 }
 
-/** Takes exactly as many bytes as asked for off a stream of chunks. */
+/** Reads an exact number of bytes from a stream of chunks. */
 class ExactReader {
   readonly #chunks: AsyncIterator<Buffer>
   #rest: Buffer = Buffer.alloc(0)

@@ -1,43 +1,42 @@
-/** The mcp-server: /platform and /notifications for agents of either era, and the metadata that leads them in. */
+/** The mcp-server: /platform and /notifications, for clients of the 2025 and 2026 protocols, and their metadata. */
 import { Hono, type Context } from 'hono'
-import { caller } from '../src/client/call.ts'
+import { httpClient } from '../src/client/http-client.ts'
 import { ADDRESS_HEADER, type Service } from '../src/client/service.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { idPattern, makeId } from '../src/contracts/ids.ts'
 import { RESOURCES, type Resource } from '../src/contracts/scopes.ts'
-import { admit, bearerOf } from './bearer.ts'
-import { chooseTools } from './choose-tools.ts'
-import { onlyKnownOrigins } from './known-origins.ts'
+import { authenticate, bearerOf } from './authenticate.ts'
+import { chooseTools, readNarrowing } from './choose-tools.ts'
+import { checkOrigin } from './check-origin.ts'
 import { mountMetadata } from './metadata.ts'
-import { readNarrowing } from './narrowing.ts'
-import type { McpEnv, McpNeeds } from './needs.ts'
-import { challenge, onlyPost, refuse, scopeChallenge } from './refuse.ts'
+import type { McpEnv, McpDeps } from './dependencies.ts'
+import { challenge, methodNotAllowed, handleError, scopeChallenge } from './error-responses.ts'
 import type { MakeServer } from './serve.ts'
-import type { Serving } from './serving.ts'
+import type { RequestContext } from './request-context.ts'
 import { TOOLS } from './tools.ts'
 
-export type { McpNeeds } from './needs.ts'
+export type { McpDeps } from './dependencies.ts'
 
-export function createMcpServer(needs: McpNeeds, makeServer?: MakeServer): Hono<McpEnv> {
+export function createMcpServer(deps: McpDeps, makeServer?: MakeServer): Hono<McpEnv> {
   const app = new Hono<McpEnv>()
-  app.onError(refuse)
-  app.notFound((c) => refuse(new ServiceError('NOT_FOUND'), c))
+  app.onError(handleError)
+  app.notFound((c) => handleError(new ServiceError('NOT_FOUND'), c))
   app.use(async function nameRequest(c, next) {
-    c.set('requestId', c.get('requestId') ?? requestIdOf(c, needs))
+    c.set('requestId', c.get('requestId') ?? requestIdOf(c, deps))
     await next()
     c.res.headers.set('x-request-id', c.get('requestId'))
   })
-  mountMetadata(app, needs)
+  mountMetadata(app, deps)
   for (const resource of RESOURCES) {
-    app.use(`/${resource}`, onlyKnownOrigins(needs))
-    app.all(`/${resource}`, (c) => answer(c, needs, resource, makeServer))
+    app.use(`/${resource}`, checkOrigin(deps))
+    app.all(`/${resource}`, (c) => answer(c, deps, resource, makeServer))
   }
   return app
 }
 
 async function answer(
   c: Context<McpEnv>,
-  needs: McpNeeds,
+  deps: McpDeps,
   resource: Resource,
   makeServer: MakeServer | undefined,
 ): Promise<Response> {
@@ -48,47 +47,47 @@ async function answer(
     traceparent: c.req.header('traceparent'),
   }
   const token = bearerOf(c)
-  const entrant = token === undefined ? undefined : await admit(needs, { token, resource, as })
-  if (!entrant) return challenge(c, needs, resource, token !== undefined)
-  c.set('caller', { userId: entrant.userId, orgId: entrant.orgId, door: 'mcp' })
-  // After the token: a client that begins with GET, as 2025 ones may, finds the challenge all the same.
-  if (c.req.method !== 'POST') return onlyPost()
+  const principal = token === undefined ? undefined : await authenticate(deps, { token, resource, as })
+  if (!principal) return challenge(c, deps, resource, token !== undefined)
+  c.set('principal', { userId: principal.userId, orgId: principal.orgId, entryPoint: 'mcp' })
+  // After authentication: a client that starts with GET, as 2025 ones may, still gets the challenge.
+  if (c.req.method !== 'POST') return methodNotAllowed()
 
   const narrowing = readNarrowing(new URL(c.req.url))
-  // Loaded with the first message: the SDK takes longer to load than everything else in this room.
+  // Loaded with the first message: the SDK takes longer to load than the rest of this server.
   const { serve } = await import('./serve.ts')
   let failure: Error | undefined
-  const serving: Serving = {
+  const context: RequestContext = {
     resource,
-    version: needs.version,
+    version: deps.version,
     requestId: as.requestId,
-    appUrl: needs.appUrl,
-    entrant,
+    appUrl: deps.appUrl,
+    principal,
     narrowing,
-    choice: chooseTools(TOOLS, resource, entrant, narrowing),
-    skills: needs.skills,
+    choice: chooseTools(TOOLS, resource, principal, narrowing),
+    skills: deps.skills,
     call: ({ traceparent = as.traceparent, signal }) =>
-      caller(endingWith(signal, needs.gateway), { ...as, traceparent, token: entrant.assertion }),
+      httpClient(abortedBy(signal, deps.gateway), { ...as, traceparent, token: principal.assertion }),
     challenge:
-      entrant.canStepUp && needs.stepUp === 'challenge'
-        ? (scopes) => scopeChallenge(c, needs, resource, scopes)
+      principal.canStepUp && deps.stepUp === 'challenge'
+        ? (scopes) => scopeChallenge(c, deps, resource, scopes)
         : undefined,
     reports: [],
-    log: needs.log,
+    log: deps.log,
     onFailure: (error) => (failure = error),
   }
-  const response = await serve(c.req.raw, serving, makeServer)
-  // The SDK reports clients' mistakes as well; only what it could not answer is a failure of ours.
+  const response = await serve(c.req.raw, context, makeServer)
+  // The SDK also reports clients' mistakes; only what it could not answer is our failure.
   if (response.status >= 500) c.set('failure', failure)
   return response
 }
 
-/** Nobody waits for the answer once the client has gone: what is asked of others for it ends too. */
-const endingWith = (signal: AbortSignal | undefined, service: Service): Service =>
+/** When the client disconnects, the calls made on its behalf are aborted too. */
+const abortedBy = (signal: AbortSignal | undefined, service: Service): Service =>
   signal ? async (request) => service(new Request(request, { signal })) : service
 
-/** Standing alone. Otherwise the frame has named the request already. */
-function requestIdOf(c: Context<McpEnv>, { clock }: McpNeeds): string {
+/** Only when served alone: otherwise the service app around it has set the id. */
+function requestIdOf(c: Context<McpEnv>, { clock }: McpDeps): string {
   const given = c.req.header('x-request-id')
   return given !== undefined && idPattern('req').test(given) ? given : makeId('req', clock().getTime())
 }

@@ -1,100 +1,94 @@
-/** The boundary of every tool call: who may, what is wrong with it, what it answers, how large it is, and one row about it. */
-import { createHash } from 'node:crypto'
+/** Every tool call: checks scopes and input, runs the tool, limits the size of its answer and records activity. */
 import { ProtocolError, ProtocolErrorCode, type CallToolResult } from '@modelcontextprotocol/server'
-import type * as z from 'zod'
-import type { Call } from '../src/client/call.ts'
-import { reportCall } from '../src/contracts/activity.ts'
-import { fetchFound, queryDataSource, searchEverywhere } from '../src/contracts/data-sources.ts'
+import * as z from 'zod'
+import type { Call } from '../src/client/http-client.ts'
+import { reportToolCall } from '../src/contracts/activity.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../src/contracts/errors.ts'
-import type { Operation } from '../src/contracts/operation.ts'
+import { sha256 } from '../src/trust/keyed-hash.ts'
+import { fits } from './answer-size.ts'
 import { missingScopes } from './choose-tools.ts'
-import { fits } from './fit.ts'
-import { sentenceFor } from './sentence.ts'
-import type { Serving } from './serving.ts'
+import { errorText } from './error-text.ts'
+import type { RequestContext } from './request-context.ts'
 import type { Tool } from './tool.ts'
 import { TOOLS } from './tools.ts'
 
-/** decisions, section 5: the core writes these down itself, refused ones too, so that they are not reported again. */
-const WRITTEN_DOWN_BY_CORE: ReadonlySet<Operation> = new Set<Operation>([
-  queryDataSource,
-  searchEverywhere,
-  fetchFound,
-])
+export type ToolCall = {
+  readonly name: string
+  readonly input: unknown
+  /** W3C trace context that came with the message. */
+  readonly traceparent: string | undefined
+}
 
 /** Rows, and what people wrote into them, are for a client to keep apart from what the user said. */
 const UNTRUSTED = { 'svc/untrusted': true }
 
-export type Asked = {
-  name: string
-  input: unknown
-  /** W3C trace context that came with the message. */
-  traceparent: string | undefined
-  signal: AbortSignal
-}
-
-export async function callTool(serving: Serving, asked: Asked): Promise<CallToolResult> {
-  const began = performance.now()
-  const { choice, entrant, narrowing, appUrl } = serving
-  const { name, input, traceparent, signal } = asked
-  const tool = choice.callable.find((one) => one.name === name)
+export async function callTool(
+  context: RequestContext,
+  toolCall: ToolCall,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  const startedAt = performance.now()
+  const { choice, principal, narrowing, appUrl } = context
+  const tool = choice.callable.find(({ name }) => name === toolCall.name)
   if (!tool) {
-    report(serving, { asked, began, code: 'NOT_FOUND' })
-    // Hidden or never heard of: the same words, and not the caller's own, which end up before a model.
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'No such tool. tools/list names those you have.')
+    report(context, toolCall, startedAt, { code: 'NOT_FOUND' })
+    // The same text for hidden and unknown tools. It does not repeat the requested name, which a model would read.
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      'No such tool. Call tools/list to see your tools.',
+    )
   }
-  let isWrittenDown = false
-  const ask = serving.call({ traceparent, signal })
-  const call: Call = (operation, given) => {
-    isWrittenDown ||= WRITTEN_DOWN_BY_CORE.has(operation)
-    return ask(operation, given)
+  let isRecorded = false
+  const gateway = context.call({ traceparent: toolCall.traceparent, signal })
+  const call: Call = (operation, input) => {
+    isRecorded ||= operation.recordsActivity === true
+    return gateway(operation, input)
   }
-  let ended: Ended
+  let outcome: Outcome
   try {
-    requireScopes(tool, serving)
-    const at = { call, entrant, narrowing, hidden: choice.hidden, appUrl }
-    ended = answered(tool, await tool.run(read(tool, input), at))
+    requireScopes(tool, context)
+    const input = parseInput(tool, toolCall.input)
+    const answer = await tool.run(input, { call, principal, narrowing, hidden: choice.hidden, appUrl })
+    outcome = succeeded(tool, answer)
   } catch (error) {
-    ended = failed(serving, tool, error, signal)
+    outcome = failed(context, tool, error, signal)
   }
-  if (!isWrittenDown) report(serving, { asked, began, ...ended })
-  return ended.result
+  if (!isRecorded) report(context, toolCall, startedAt, outcome)
+  return outcome.result
 }
 
-type Ended = { result: CallToolResult; text: string; code?: ErrorCode; isCancelled?: boolean }
+type Outcome = { result: CallToolResult; text: string; code?: ErrorCode; isCancelled?: boolean }
 
-function requireScopes(tool: Tool, { entrant }: Serving): void {
-  const missing = missingScopes(tool, entrant.scopes)
+function requireScopes(tool: Tool, { principal }: RequestContext): void {
+  const missing = missingScopes(tool, principal.scopes)
   if (missing.length === 0) return
-  throw new ServiceError(
-    'FORBIDDEN',
-    `This tool needs the scope ${missing.join(' ')}, which was not granted`,
-    {
-      hint: entrant.canStepUp
-        ? 'Ask the user to connect again and to allow it; do not retry.'
-        : 'Ask the user for an API token with that scope; do not retry.',
-    },
-  )
+  const hint = principal.canStepUp
+    ? 'Ask the user to reconnect and allow it; do not retry.'
+    : 'Ask the user for an API token with that scope; do not retry.'
+  const message = `This tool needs the scope ${missing.join(' ')}, which was not granted`
+  throw new ServiceError('FORBIDDEN', message, { hint })
 }
 
-/** Only names that can be names are said back: what a stranger wrote may be meant for the model that reads it. */
-const MAY_BE_SAID = /^\w{1,63}$/
-
-function read(tool: Tool, input: unknown): unknown {
+function parseInput(tool: Tool, input: unknown): unknown {
   const { data, error } = tool.input.safeParse(input)
   if (!error) return data
-  throw new ServiceError('INVALID_REQUEST', 'The arguments do not fit', {
+  throw new ServiceError('INVALID_REQUEST', 'The arguments are not valid', {
     problems: error.issues.map((issue) => `${pathOf(issue.path)}${problemOf(issue)}`),
   })
 }
 
-const said = (name: PropertyKey): string => (MAY_BE_SAID.test(String(name)) ? String(name) : '…')
 const pathOf = (path: readonly PropertyKey[]): string =>
-  path.length === 0 ? '' : `${path.map(said).join('.')}: `
+  path.length === 0 ? '' : `${path.map(safeName).join('.')}: `
 const problemOf = (issue: z.core.$ZodIssue): string =>
-  issue.code === 'unrecognized_keys' ? `${issue.keys.map(said).join(', ')} is not an argument` : issue.message
+  issue.code === 'unrecognized_keys'
+    ? `${issue.keys.map(safeName).join(', ')} is not an argument`
+    : issue.message
 
-function answered(tool: Tool, answer: object): Ended {
-  // Every tool cuts its own answer; one that failed to is not let through.
+/** Only plain identifiers are repeated: any other text may be a prompt injection for the model that reads it. */
+const safeName = (name: PropertyKey): string => (/^\w{1,63}$/.test(String(name)) ? String(name) : '…')
+
+function succeeded(tool: Tool, answer: object): Outcome {
+  // Every tool limits its own answer; this catches one that does not.
   if (!fits(answer)) throw new Error(`an answer of ${tool.name} is too large`)
   const text = JSON.stringify(answer)
   return {
@@ -107,35 +101,43 @@ function answered(tool: Tool, answer: object): Ended {
   }
 }
 
-/** An agent reads every word and may act on it, so text from elsewhere, an exception's say, never gets into an answer. */
-function failed({ log, requestId }: Serving, tool: Tool, error: unknown, signal: AbortSignal): Ended {
+/** An agent reads every word and may act on it, so an answer never contains an exception's text. */
+function failed(
+  { log, requestId }: RequestContext,
+  tool: Tool,
+  error: unknown,
+  signal: AbortSignal,
+): Outcome {
   const isOurs = error instanceof ServiceError && error.code !== 'UNEXPECTED'
   const isCancelled = signal.aborted
   if (!isOurs && !isCancelled) log.warn('tool failed', { tool: tool.name, request_id: requestId, error })
   const known = isOurs ? error : new ServiceError('UNEXPECTED')
-  const text = sentenceFor(known, tool.unknown)
+  const text = errorText(known, tool.notFoundText)
   return { text, code: known.code, isCancelled, result: { content: [{ type: 'text', text }], isError: true } }
 }
 
-type Reported = { asked: Asked; began: number; text?: string; code?: ErrorCode; isCancelled?: boolean }
-
 /**
- * Begun when the answer is made, so that it is written while the answer is; awaited before the request ends, so that a
- * stop loses none. What cannot be reported is answered all the same. Not ended when the client goes away.
+ * Started when the answer is ready and awaited before the request ends, so that a shutdown loses none. If it fails, the
+ * call is answered all the same. Not aborted when the client disconnects.
  */
-export function report(serving: Serving, { asked, began, text = '', code, isCancelled }: Reported): void {
-  const { log, requestId } = serving
-  const question = JSON.stringify(asked.input ?? {})
-  const name = TOOLS.find((tool) => tool.name === asked.name)?.name
-  serving.reports.push(
-    serving
-      .call({ traceparent: asked.traceparent })(reportCall, {
-        // Names are kept, words are not: one that is no tool's could be anything.
+export function report(
+  context: RequestContext,
+  toolCall: ToolCall,
+  startedAt: number,
+  { text = '', code, isCancelled }: Partial<Outcome>,
+): void {
+  const { log, requestId } = context
+  const question = JSON.stringify(toolCall.input ?? {})
+  const name = TOOLS.find((tool) => tool.name === toolCall.name)?.name
+  context.reports.push(
+    context
+      .call({ traceparent: toolCall.traceparent })(reportToolCall, {
+        // Only names of tools are stored: any other name could be anything.
         name: name ?? 'unknown_tool',
         outcome: code === undefined ? 'answered' : ERRORS[code].status < 500 ? 'refused' : 'failed',
-        // Nothing went wrong when the client only went away.
+        // A client that disconnects is not an error.
         error: isCancelled ? undefined : code,
-        duration_ms: Math.round(performance.now() - began),
+        duration_ms: Math.round(performance.now() - startedAt),
         question_bytes: Buffer.byteLength(question),
         answer_bytes: Buffer.byteLength(text),
         question_sha256: sha256(question),
@@ -148,4 +150,26 @@ export function report(serving: Serving, { asked, began, text = '', code, isCanc
   )
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+/** A call in a message that the SDK has not handled yet. */
+export function readToolCall(message: unknown): ToolCall | undefined {
+  const params = Message.safeParse(message).data?.params
+  return params && { name: params.name, input: params.arguments, traceparent: traceparentIn(params._meta) }
+}
+
+const Message = z.object({
+  method: z.literal('tools/call'),
+  params: z.object({
+    name: z.string(),
+    arguments: z.unknown(),
+    _meta: z.record(z.string(), z.unknown()).optional(),
+  }),
+})
+
+/** W3C Trace Context, 3.2: version 00; ids of all zeros are invalid. */
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** The protocol reserves this key; a malformed value is ignored. */
+export function traceparentIn(meta: Record<string, unknown> | undefined): string | undefined {
+  const given = meta?.['traceparent']
+  return typeof given === 'string' && TRACEPARENT.test(given) ? given : undefined
+}

@@ -1,40 +1,34 @@
-/** Which tools a caller has. By role, scope and address only: the same caller finds the same list in the same order. */
-import { atLeast, type Role } from '../src/contracts/roles.ts'
+/** Which tools a principal has. By role, scopes and URL only: the same principal gets the same list in the same order. */
+import { ServiceError } from '../src/contracts/errors.ts'
+import { atLeast } from '../src/contracts/roles.ts'
 import type { Resource, Scope } from '../src/contracts/scopes.ts'
-import type { Narrowing } from './narrowing.ts'
-import type { Tool } from './tool.ts'
+import type { McpPrincipal } from './authenticate.ts'
+import type { HiddenTool, Narrowing, Tool } from './tool.ts'
 
-export type Chooser = {
-  readonly role: Role
-  readonly scopes: readonly Scope[]
-  /** Came with a grant, and can ask its person for more. */
-  readonly canStepUp: boolean
-}
+export type Rights = Pick<McpPrincipal, 'role' | 'scopes' | 'canStepUp'>
 
-export type Hidden = { readonly tool: string; readonly why: string }
-
-export type Choice = {
+export type ToolChoice = {
   readonly listed: readonly Tool[]
-  /** Listed, or missing nothing but a scope: who calls one of these is told which. All others are unknown. */
+  /** Listed, or missing only a scope: a call is told which. All others do not exist for this principal. */
   readonly callable: readonly Tool[]
-  readonly hidden: readonly Hidden[]
+  readonly hidden: readonly HiddenTool[]
 }
 
 export function chooseTools(
   table: readonly Tool[],
   resource: Resource,
-  who: Chooser,
+  principal: Rights,
   narrowing: Narrowing,
-): Choice {
+): ToolChoice {
   const listed: Tool[] = []
   const callable: Tool[] = []
-  const hidden: Hidden[] = []
+  const hidden: HiddenTool[] = []
   for (const tool of table) {
     if (tool.resource !== resource) continue
-    const why = whyUnknown(tool, who, narrowing) ?? whyUnlisted(tool, who)
+    const why = whyUnknown(tool, principal, narrowing) ?? whyUnlisted(tool, principal)
     if (why === undefined) listed.push(tool)
     else hidden.push({ tool: tool.name, why })
-    if (whyUnknown(tool, who, narrowing) === undefined) callable.push(tool)
+    if (whyUnknown(tool, principal, narrowing) === undefined) callable.push(tool)
   }
   return { listed, callable, hidden }
 }
@@ -42,15 +36,55 @@ export function chooseTools(
 export const missingScopes = (tool: Tool, scopes: readonly Scope[]): Scope[] =>
   tool.scopes.filter((scope) => !scopes.includes(scope))
 
-function whyUnknown(tool: Tool, { role }: Chooser, { readOnly, tools }: Narrowing): string | undefined {
+function whyUnknown(tool: Tool, { role }: Rights, { readOnly, tools }: Narrowing): string | undefined {
   if (!atLeast(role, tool.minimumRole)) return `needs the role ${tool.minimumRole}`
-  if (readOnly && !tool.isReadOnly) return 'left out by ?readonly= of the address'
-  if (tools && !tools.has(tool.name)) return 'left out by ?tools= of the address'
+  if (readOnly && !tool.isReadOnly) return 'left out by ?readonly= in the URL'
+  if (tools && !tools.has(tool.name)) return 'left out by ?tools= in the URL'
   return undefined
 }
 
-/** Shown to who can step up: a tool that is not listed is never called, and so nobody would ever be asked. */
-function whyUnlisted(tool: Tool, { scopes, canStepUp }: Chooser): string | undefined {
+/** Listed for principals that can step up: an unlisted tool is never called, so its scope would never be requested. */
+function whyUnlisted(tool: Tool, { scopes, canStepUp }: Rights): string | undefined {
   const missing = canStepUp ? [] : missingScopes(tool, scopes)
   return missing.length === 0 ? undefined : `needs the scope ${missing.join(' ')}`
 }
+
+const NAMES_MAX = 100
+
+/**
+ * `?readonly=true`, `?tools=a,b` and `?source=db_x,db_y` in the URL of an endpoint. An unknown name matches nothing, so
+ * it can only narrow; an invalid value is refused, because ignoring it would allow more than was meant.
+ */
+export function readNarrowing({ searchParams }: URL): Narrowing {
+  const readOnly = singleValue(searchParams, 'readonly') ?? 'false'
+  if (readOnly !== 'true' && readOnly !== 'false') throw invalid('readonly', 'must be true or false')
+  return {
+    readOnly: readOnly === 'true',
+    tools: names(searchParams, 'tools'),
+    sources: names(searchParams, 'source'),
+  }
+}
+
+function names(params: URLSearchParams, name: string): ReadonlySet<string> | undefined {
+  const given = singleValue(params, name)
+  if (given === undefined) return undefined
+  const all = given
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+  if (all.length === 0) throw invalid(name, 'must not be empty')
+  if (all.length > NAMES_MAX) throw invalid(name, `must have at most ${NAMES_MAX} names`)
+  return new Set(all)
+}
+
+/** Of two values, one would have to be ignored. */
+function singleValue(params: URLSearchParams, name: string): string | undefined {
+  const [value, ...more] = params.getAll(name)
+  if (more.length > 0) throw invalid(name, 'must occur once')
+  return value
+}
+
+const invalid = (name: string, problem: string) =>
+  new ServiceError('INVALID_REQUEST', `The URL of this endpoint is not valid: ${name} ${problem}`, {
+    hint: 'Correct the URL of this connector.',
+  })

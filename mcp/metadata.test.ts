@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ISSUER, MCP, openHouse } from './fake-house.ts'
+import { ISSUER, MCP, fakeServices } from '../test/support/fake-services.ts'
 
 const METADATA = `${MCP}/.well-known/oauth-protected-resource`
 
@@ -29,14 +29,14 @@ describe('protected resource metadata', () => {
     ['/notifications', NOTIFICATIONS],
     ['', PLATFORM],
   ])('%s names the endpoint exactly and the server that issues its tokens', async (path, expected) => {
-    const response = await openHouse().app.request(METADATA + path)
+    const response = await fakeServices().app.request(METADATA + path)
     expect(response.status).toBe(200)
     expect(response.headers.get('access-control-allow-origin')).toBe('*')
     expect(await response.json()).toEqual(expected)
   })
 
   test('any page may read it, whatever headers its client adds', async () => {
-    const response = await openHouse().app.request(`${METADATA}/platform`, {
+    const response = await fakeServices().app.request(`${METADATA}/platform`, {
       method: 'OPTIONS',
       headers: {
         origin: 'https://anywhere.example',
@@ -49,8 +49,8 @@ describe('protected resource metadata', () => {
     expect(response.headers.get('access-control-allow-headers')).toContain('mcp-protocol-version')
   })
 
-  test('addresses come from the configuration, whatever host was asked', async () => {
-    const { app } = openHouse({ issuer: new URL('https://login.example/tenant/') })
+  test('URLs come from the configuration, whatever host was requested', async () => {
+    const { app } = fakeServices({ issuer: new URL('https://login.example/tenant/') })
     const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example' }
     const response = await app.request('https://evil.example/.well-known/oauth-protected-resource', {
       headers,
@@ -64,7 +64,7 @@ describe('protected resource metadata', () => {
   test.each(['/', '/platform/', '/elsewhere', '/platform/more', '/mcp'])(
     '%s is unknown, in JSON',
     async (path) => {
-      const response = await openHouse().app.request(METADATA + path)
+      const response = await fakeServices().app.request(METADATA + path)
       expect(response.status).toBe(404)
       expect(response.headers.get('content-type')).toContain('application/json')
       expect(await response.json()).toMatchObject({ error: { code: 'NOT_FOUND' } })
@@ -72,7 +72,7 @@ describe('protected resource metadata', () => {
   )
 
   test.each(['', '/platform', '/notifications'])('with hosted auth there is none: %s', async (path) => {
-    const response = await openHouse({ authMode: 'hosted' }).app.request(METADATA + path)
+    const response = await fakeServices({ authMode: 'hosted' }).app.request(METADATA + path)
     expect(response.status).toBe(404)
     expect(await response.json()).toMatchObject({ error: { code: 'NOT_FOUND' } })
   })

@@ -1,12 +1,12 @@
-/** The two places agents connect to, under the names that tokens and metadata call them by. */
+/** The two endpoints as protected resources: their URLs, names and scopes. */
 import type { Resource, Scope } from '../src/contracts/scopes.ts'
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
-/** The audience of its tokens, byte for byte: from the configuration, never from a request, and without a slash behind. */
+/** The audience of its tokens, byte for byte: from the configuration, never from a request, without a trailing slash. */
 export const resourceUrl = (mcpUrl: URL, resource: Resource): string => `${mcpUrl.origin}/${resource}`
 
-/** RFC 9728, 3.1: the well-known part stands between host and path. */
+/** RFC 9728, 3.1: the well-known part goes between host and path. */
 export const metadataUrl = (mcpUrl: URL, resource: Resource): string =>
   `${mcpUrl.origin}${METADATA_PATH}/${resource}`
 
@@ -15,10 +15,10 @@ export const RESOURCE_NAMES = {
   notifications: 'svc notifications',
 } as const satisfies Record<Resource, string>
 
-/** What a challenge asks for: enough to begin with, because clients request exactly what stands there. */
-export const FIRST_SCOPE = {
+/** The scope of a challenge: enough to start with, because clients request exactly that. */
+export const CHALLENGE_SCOPE = {
   platform: 'data:read',
   notifications: 'notifications:read',
 } as const satisfies Record<Resource, Scope>
 
-export const METHODS = 'POST, OPTIONS'
+export const ALLOWED_METHODS = 'POST, OPTIONS'

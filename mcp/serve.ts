@@ -1,4 +1,4 @@
-/** One MCP message, answered by a server made for it: nothing is remembered between two requests. */
+/** Answers one MCP message with a server created for it: no state is kept between requests. */
 import {
   createMcpHandler,
   isLegacyRequest,
@@ -7,68 +7,59 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
-import { offerAskData } from './ask-data.ts'
-import { callTool, report } from './call-tool.ts'
+import { callTool, readToolCall, report, traceparentIn } from './call-tool.ts'
 import { missingScopes } from './choose-tools.ts'
 import { INSTRUCTIONS } from './instructions.ts'
-import { offerMorningBrief } from './morning-brief.ts'
-import { rpcError } from './refuse.ts'
+import { rpcError } from './error-responses.ts'
+import { PROMPTS } from './prompts.ts'
 import { RESOURCE_NAMES } from './resource.ts'
-import type { Serving } from './serving.ts'
-import { offerSkills } from './skills.ts'
-import { readToolCall, traceparentIn } from './tool-call.ts'
+import type { RequestContext } from './request-context.ts'
+import { registerSkills } from './skills.ts'
 
-/** Another one stands here only in the official suite, which brings its own tools. */
-export type MakeServer = (serving: Serving) => McpServer
+/** Replaced only by the official conformance suite, which brings its own tools. */
+export type MakeServer = (context: RequestContext) => McpServer
 
 export async function serve(
   raw: Request,
-  serving: Serving,
+  context: RequestContext,
   makeServer: MakeServer = serverFor,
 ): Promise<Response> {
   const body = await readRequestBody(raw, BODY_MAX_BYTES)
-  if (body.tooLarge) return rpcError(413, `A message may have at most ${BODY_MAX_BYTES} bytes`)
-  const request = forSdk(raw, body.text)
+  if (body.tooLarge) return rpcError(413, `A message may be at most ${BODY_MAX_BYTES} bytes`)
+  const request = withoutToken(raw, body.text)
   const parsedBody = parse(body.text)
   const response =
-    stepUp(serving, parsedBody, raw.signal) ?? (await dispatch(raw, request, parsedBody, serving, makeServer))
-  return whenReported(response, serving)
+    stepUp(context, parsedBody) ?? (await dispatch(raw, request, parsedBody, context, makeServer))
+  return afterReports(response, context)
 }
 
 async function dispatch(
   raw: Request,
   request: Request,
   parsedBody: unknown,
-  serving: Serving,
+  context: RequestContext,
   makeServer: MakeServer,
 ): Promise<Response> {
-  if (takesJsonOnly(raw) && (await isLegacyRequest(request, parsedBody))) {
-    return answerInJson(request, parsedBody, makeServer(serving))
+  if (acceptsJsonOnly(raw) && (await isLegacyRequest(request, parsedBody))) {
+    return respondInJson(request, parsedBody, makeServer(context))
   }
-  const handler = createMcpHandler(() => makeServer(serving), { onerror: serving.onFailure })
+  const handler = createMcpHandler(() => makeServer(context), { onerror: context.onFailure })
   return handler.fetch(request, parsedBody === undefined ? {} : { parsedBody })
 }
 
-/** A minute: a role that changed is known to the call itself at once, and to the list soon. */
+/** One minute: a changed role affects calls at once and the lists soon after. */
 const CACHED = { ttlMs: 60_000, cacheScope: 'private' } as const
 
-const PROMPTS = [
-  { needs: 'search', offer: offerAskData },
-  { needs: 'notifications_list', offer: offerMorningBrief },
-]
-
-function serverFor(serving: Serving): McpServer {
-  const { resource, version, choice, skills } = serving
+function serverFor(context: RequestContext): McpServer {
+  const { resource, version, choice, skills } = context
   const hasSkills = resource === 'platform'
-  const has = (tool: string) => choice.listed.some(({ name }) => name === tool)
-  // A prompt is offered with the tool that it leads to.
-  const prompts = PROMPTS.filter(({ needs }) => has(needs))
+  const prompts = PROMPTS.filter(({ tool }) => choice.listed.some(({ name }) => name === tool))
   const server = new McpServer(
     { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
     {
       instructions: INSTRUCTIONS[resource],
-      // Nothing is ever announced, so `subscriptions/listen` ends at once instead of holding a socket, which would
-      // outlive a revoked grant and delay every stop.
+      // No change notifications, so `subscriptions/listen` ends at once instead of holding a socket, which would
+      // outlive a revoked grant and delay every shutdown.
       capabilities: {
         tools: { listChanged: false },
         ...(prompts.length > 0 && { prompts: { listChanged: false } }),
@@ -77,36 +68,35 @@ function serverFor(serving: Serving): McpServer {
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
     },
   )
-  // Not by `registerTool`: it would convert schemas with every request, and answer what it refuses in words, and
-  // without a row, of its own.
+  // Not by `registerTool`: it would convert schemas on every request, and refuse calls in its own words without
+  // recording activity.
   server.server.setRequestHandler('tools/list', () => ({ tools: choice.listed.map(({ listed }) => listed) }))
   server.server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-    callTool(serving, {
-      name: params.name,
-      input: params.arguments ?? {},
-      traceparent: traceparentIn(mcpReq._meta),
-      signal: mcpReq.signal,
-    }),
+    callTool(
+      context,
+      { name: params.name, input: params.arguments ?? {}, traceparent: traceparentIn(mcpReq._meta) },
+      mcpReq.signal,
+    ),
   )
-  for (const { offer } of prompts) offer(server)
-  if (hasSkills) offerSkills(server, skills)
+  for (const { register } of prompts) register(server)
+  if (hasSkills) registerSkills(server, skills)
   return server
 }
 
 /**
- * RFC 6750, 3.1: a scope that is missing is asked for at the level of HTTP, before the message is anybody's. Calls in a
- * batch, which only clients of early 2025 send, are told in words.
+ * RFC 6750, 3.1: a missing scope is requested at the HTTP level, before the SDK sees the message. Calls in a batch, which
+ * only clients of early 2025 send, get a tool error instead.
  */
-function stepUp(serving: Serving, message: unknown, signal: AbortSignal): Response | undefined {
-  const call = serving.challenge && readToolCall(message)
-  const tool = call && serving.choice.callable.find(({ name }) => name === call.name)
-  if (!tool || missingScopes(tool, serving.entrant.scopes).length === 0) return undefined
-  report(serving, { asked: { ...call, signal }, began: performance.now(), code: 'FORBIDDEN' })
-  return serving.challenge?.(tool.scopes)
+function stepUp(context: RequestContext, message: unknown): Response | undefined {
+  const call = context.challenge && readToolCall(message)
+  const tool = call && context.choice.callable.find(({ name }) => name === call.name)
+  if (!tool || missingScopes(tool, context.principal.scopes).length === 0) return undefined
+  report(context, call, performance.now(), { code: 'FORBIDDEN' })
+  return context.challenge?.(tool.scopes)
 }
 
-/** A stream has said its answer by the time it waits here; a body of JSON leaves with the row about it. */
-async function whenReported(response: Response, { reports }: Serving): Promise<Response> {
+/** A stream has sent its answer before it waits here; a JSON response is sent once activity is recorded. */
+async function afterReports(response: Response, { reports }: RequestContext): Promise<Response> {
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
   if (!isStream || !response.body) {
     await Promise.all(reports)
@@ -118,18 +108,15 @@ async function whenReported(response: Response, { reports }: Serving): Promise<R
   return new Response(body, response)
 }
 
-/**
- * What the SDK gets to see. The token stays here. Accept becomes what it insists on for older clients, of which some send
- * anything at all.
- */
-function forSdk({ url, method, headers: given, signal }: Request, body: string): Request {
+/** What the SDK sees. Accept is set to what it insists on, because some older clients send something else. */
+function withoutToken({ url, method, headers: given, signal }: Request, body: string): Request {
   const headers = new Headers(given)
   headers.delete('authorization')
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method, headers, body, signal })
 }
 
-/** Undefined when it is no JSON: the SDK knows how to say so. */
+/** Undefined when it is not JSON: the SDK answers that. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -138,21 +125,21 @@ function parse(text: string): unknown {
   }
 }
 
-const takesJsonOnly = ({ headers }: Request): boolean => {
+const acceptsJsonOnly = ({ headers }: Request): boolean => {
   const accept = headers.get('accept') ?? ''
   return accept.includes('application/json') && !/text\/event-stream|\*\/\*/.test(accept)
 }
 
-/** Older clients get their answer as an event stream; one that says it reads only JSON would not understand it. */
-async function answerInJson(request: Request, parsedBody: unknown, server: McpServer): Promise<Response> {
+/** Older clients get an event stream, which a client that accepts only JSON could not read. */
+async function respondInJson(request: Request, parsedBody: unknown, server: McpServer): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
-  const leave = () => void server.close()
-  request.signal.addEventListener('abort', leave, { once: true })
+  const close = () => void server.close()
+  request.signal.addEventListener('abort', close, { once: true })
   try {
     return await transport.handleRequest(request, parsedBody === undefined ? {} : { parsedBody })
   } finally {
-    request.signal.removeEventListener('abort', leave)
+    request.signal.removeEventListener('abort', close)
     await server.close()
   }
 }

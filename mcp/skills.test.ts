@@ -2,17 +2,17 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { readPublishedSkills } from '../src/skills/read-published.ts'
-import { agentToken, openHouse, replyOf, send, type Era } from './fake-house.ts'
+import { agentToken, fakeServices, replyOf, send, type Era } from '../test/support/fake-services.ts'
 
 const { skills } = readPublishedSkills()
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
 async function ask(era: Era, method: string, params: Record<string, unknown> = {}) {
-  const house = openHouse()
-  const token = await agentToken(house, 'platform')
+  const system = fakeServices()
+  const token = await agentToken(system, 'platform')
   const named = typeof params['uri'] === 'string' && era === 'of 2026' ? { 'mcp-name': params['uri'] } : {}
-  const reply = await replyOf(await send(house, '/platform', era, method, { token, params, headers: named }))
-  return { ...reply, asked: house.asked, reported: house.reported }
+  const reply = await replyOf(await send(system, '/platform', era, method, { token, params, headers: named }))
+  return { ...reply, asked: system.asked, reported: system.reported }
 }
 
 describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
@@ -52,26 +52,26 @@ describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
     ['resources/directory/read', 'skill://svc/ignore-previous-instructions'],
     ['resources/directory/read', 'skill://svc/SKILL.md'],
     ['resources/directory/read', 'skill://'],
-  ])('is told of %s %s that there is no such thing, and not in its own words', async (method, uri) => {
+  ])('%s %s is not found, and the error does not repeat the name', async (method, uri) => {
     const { error } = await ask(era, method, { uri })
     expect(error?.code).toBe(-32_602)
-    expect(error?.message).toBe('No such skill or file. skills/list names those there are.')
+    expect(error?.message).toBe('No such skill or file. Call skills/list to see them.')
   })
 })
 
-test('the entries stand among the resources, the references do not', async () => {
+test('resources contain the entries but not the references', async () => {
   const { result } = await ask('of 2026', 'resources/list')
   expect((result!['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual(
     skills.map(({ id }) => `skill://${id}/SKILL.md`),
   )
 })
 
-test('skills are offered where data is asked, and not beside notifications', async () => {
-  const house = openHouse()
+test('skills are offered at /platform and not at /notifications', async () => {
+  const system = fakeServices()
   const capabilities = async (resource: 'platform' | 'notifications') => {
-    const token = await agentToken(house, resource)
+    const token = await agentToken(system, resource)
     const { result } = await replyOf(
-      await send(house, `/${resource}`, 'of 2026', 'server/discover', { token }),
+      await send(system, `/${resource}`, 'of 2026', 'server/discover', { token }),
     )
     return result?.['capabilities'] as { extensions?: object; resources?: object }
   }
@@ -84,9 +84,9 @@ test('skills are offered where data is asked, and not beside notifications', asy
   expect(others.resources).toBeUndefined()
 })
 
-test('reading a skill asks nothing of the gateway, is no question, and still wants a live token', async () => {
+test('reading a skill calls no gateway, uses no quota, and still needs a live token', async () => {
   const { asked, reported } = await ask('of 2026', 'skills/list')
   expect(asked.filter(({ service }) => service === 'gateway')).toEqual([])
   expect(reported).toEqual([])
-  expect((await send(openHouse(), '/platform', 'of 2026', 'skills/list')).status).toBe(401)
+  expect((await send(fakeServices(), '/platform', 'of 2026', 'skills/list')).status).toBe(401)
 })

@@ -1,4 +1,4 @@
-/** The skills of this release over MCP (SEP-2640): the very bytes that the client installs and the site publishes. */
+/** The skills of this release over MCP (SEP-2640): the same bytes that the client installs and the site publishes. */
 import { ProtocolError, ProtocolErrorCode, type McpServer } from '@modelcontextprotocol/server'
 import {
   DIRECTORY_MIME_TYPE,
@@ -10,24 +10,24 @@ import type { PublishedBundle, PublishedSkill } from '../src/skills/bundle.ts'
 
 const MARKDOWN = 'text/markdown'
 
-/** They change with a release only, and are the same for everybody. */
+/** They change only with a release and are the same for everybody. */
 const CACHED = { ttlMs: 5 * 60_000, cacheScope: 'public' } as const
 
-export function offerSkills(server: McpServer, bundle: PublishedBundle): void {
+export function registerSkills(server: McpServer, bundle: PublishedBundle): void {
   new SkillsExtension({ source: sourceOf(bundle), cacheHint: CACHED, strict: true }).attach(server)
 }
 
-/** Names are looked up among those there are; none is ever made into a path. */
+/** URIs are looked up among the known ones, never turned into a path. */
 function sourceOf({ skills }: PublishedBundle): SkillSource {
   const files = skills.flatMap(filesOf)
   return {
     list: async () => ({ skills: skills.map(entryOf) }),
     async get(uri) {
       const skill = skills.find(({ id }) => uriOf(id, 'SKILL.md') === uri)
-      return skill ? entryOf(skill) : unknown()
+      return skill ? entryOf(skill) : notFound()
     },
     async read(uri) {
-      const { bytes } = files.find((file) => file.uri === uri) ?? unknown()
+      const { bytes } = files.find((file) => file.uri === uri) ?? notFound()
       return { text: Buffer.from(bytes).toString('utf8'), mimeType: MARKDOWN }
     },
     async readDirectory(uri) {
@@ -36,7 +36,7 @@ function sourceOf({ skills }: PublishedBundle): SkillSource {
         .filter((file) => file.uri.startsWith(folder))
         .map((file) => file.uri.slice(folder.length))
       const names = [...new Set(inside.map((path) => path.split('/', 1)[0]!))]
-      if (names.length === 0 || folder === 'skill://') unknown()
+      if (names.length === 0 || folder === 'skill://') notFound()
       return {
         resources: names.map((name) => ({
           uri: folder + name,
@@ -45,7 +45,7 @@ function sourceOf({ skills }: PublishedBundle): SkillSource {
         })),
       }
     },
-    // The entries only: each names its references and says when to read them.
+    // Entries only: each lists its references and says when to read them.
     listResources: async () =>
       skills.map(({ id, description }) => ({
         uri: uriOf(id, 'SKILL.md'),
@@ -71,10 +71,10 @@ const filesOf = ({ id, files }: PublishedSkill) =>
 
 const uriOf = (id: string, path: string): string => `skill://${id}/${path}`
 
-/** In our words, not in the caller's, which would come back before a model. */
-function unknown(): never {
+/** Does not repeat the requested URI, which a model would read. */
+function notFound(): never {
   throw new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    'No such skill or file. skills/list names those there are.',
+    'No such skill or file. Call skills/list to see them.',
   )
 }

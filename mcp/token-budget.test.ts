@@ -1,4 +1,4 @@
-/** What the tools cost a model before it has asked anything, counted as it counts (cl100k). */
+/** What the tools cost a model in every conversation, counted in cl100k tokens. */
 import { readFileSync } from 'node:fs'
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import { expect, test } from 'vitest'
@@ -7,10 +7,10 @@ import { INSTRUCTIONS } from './instructions.ts'
 
 /** decisions, section 7: both endpoints with their instructions. */
 const BUDGET = 2_000
-/** The issue asks for about 110 each. */
+/** About 110 each. */
 const INSTRUCTIONS_BUDGET = 125
 
-/** The committed wire form; the test of the tools holds it against what is answered. */
+/** The committed snapshot; tools.test.ts compares it with the answer. */
 const tools = (resource: string, role: string): string => {
   const file = new URL(`../test/snapshots/mcp-${resource}-${role}.json`, import.meta.url)
   return JSON.stringify(JSON.parse(readFileSync(file, 'utf8')))

@@ -1,76 +1,86 @@
-/** What a tool is: a row that names its operations, from which its scopes, its minimum role and its hints are read off. */
-import type { Tool as Listed } from '@modelcontextprotocol/server'
+/** A tool: it names its operations, which determine its scopes, its minimum role and its hints. */
+import type { Tool as ListedTool } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import type { Call } from '../src/client/call.ts'
+import type { Call } from '../src/client/http-client.ts'
 import type { Operation } from '../src/contracts/operation.ts'
 import { atLeast, RoleName, type Role } from '../src/contracts/roles.ts'
 import type { Resource, Scope } from '../src/contracts/scopes.ts'
-import type { Entrant } from './bearer.ts'
-import type { Hidden } from './choose-tools.ts'
-import type { Narrowing } from './narrowing.ts'
+import type { McpPrincipal } from './authenticate.ts'
 
-/** What a tool works with during one call. */
-export type Workplace = {
-  /** The gateway, on behalf of whoever the agent acts for. */
+/** A tool of the endpoint that the principal does not see, as `whoami` reports it. */
+export type HiddenTool = { readonly tool: string; readonly why: string }
+
+/** What the URL of the endpoint leaves of its tools and data sources. */
+export type Narrowing = {
+  readonly readOnly: boolean
+  /** Names of tools; undefined: all. */
+  readonly tools: ReadonlySet<string> | undefined
+  /** Ids of data sources (`db_…`); undefined: all that may be queried. */
+  readonly sources: ReadonlySet<string> | undefined
+}
+
+/** What a tool has during one call. */
+export type ToolContext = {
+  /** Calls the gateway for the principal. */
   call: Call
-  entrant: Entrant
+  principal: McpPrincipal
   narrowing: Narrowing
-  hidden: readonly Hidden[]
+  hidden: readonly HiddenTool[]
   appUrl: URL
 }
 
-type Row<Input extends z.ZodObject> = {
+type ToolDefinition<Input extends z.ZodObject> = {
   name: string
   resource: Resource
   title: string
   description: string
-  /** Everything it calls. */
+  /** Every operation it calls. */
   operations: readonly Operation[]
   input: Input
-  /** Only where code reads the answer; a model reads the text, and would pay for both. */
-  output?: Listed['outputSchema']
-  /** Whether the answer quotes what others wrote. */
+  /** Only where code reads the answer: a model reads the text and would pay for both. */
+  output?: ListedTool['outputSchema']
+  /** Whether the answer contains what other people wrote. */
   isUntrusted?: boolean
-  /** Said of what is not there: the same for what does not exist and what is hidden. */
-  unknown?: string
-  run(input: z.output<Input>, at: Workplace): Promise<object>
+  /** The answer to NOT_FOUND: the same for what does not exist and what is hidden. */
+  notFoundText?: string
+  run(input: z.output<Input>, context: ToolContext): Promise<object>
 }
 
-export type Tool = Omit<Row<z.ZodObject>, 'run'> & {
-  /** All that one call needs. */
+export type Tool = Omit<ToolDefinition<z.ZodObject>, 'run'> & {
+  /** One call needs all of them. */
   scopes: readonly Scope[]
   minimumRole: Role
   isReadOnly: boolean
-  /** As `tools/list` shows it: made once, since servers are made anew for every request. */
-  listed: Listed
-  run(input: unknown, at: Workplace): Promise<object>
+  /** Its entry in `tools/list`, built once: servers are created for every request. */
+  listed: ListedTool
+  run(input: unknown, context: ToolContext): Promise<object>
 }
 
-export function tool<Input extends z.ZodObject>(row: Row<Input>): Tool {
-  const { name, title, description, operations, input, output } = row
+export function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): Tool {
+  const { name, title, description, operations, input, output } = definition
   const isReadOnly = operations.every(({ readOnly }) => readOnly)
   const annotations = {
     title,
     readOnlyHint: isReadOnly,
     destructiveHint: operations.some(({ destructive }) => destructive),
     idempotentHint: operations.every(({ idempotent }) => idempotent),
-    // Everything it can reach belongs to the organization.
+    // Everything it reaches belongs to the organization.
     openWorldHint: false,
   }
   return {
-    ...row,
+    ...definition,
     scopes: scopesOf(operations),
-    minimumRole: highestOf(operations),
+    minimumRole: highestRoleOf(operations),
     isReadOnly,
     listed: {
       name,
       title,
       description,
-      inputSchema: published(input),
+      inputSchema: publishedSchema(input),
       ...(output ? { outputSchema: output } : {}),
       annotations,
     },
-    run: (given, at) => row.run(given as z.output<Input>, at),
+    run: (given, context) => definition.run(given as z.output<Input>, context),
   }
 }
 
@@ -78,24 +88,24 @@ const scopesOf = (operations: readonly Operation[]): Scope[] => [
   ...new Set(operations.flatMap(({ scope }) => (scope === null || scope === 'any' ? [] : [scope]))),
 ]
 
-const highestOf = (operations: readonly Operation[]): Role =>
+const highestRoleOf = (operations: readonly Operation[]): Role =>
   operations
-    .flatMap(({ who }) => RoleName.safeParse(who).data ?? [])
+    .flatMap(({ access }) => RoleName.safeParse(access).data ?? [])
     .reduce<Role>((highest, role) => (atLeast(role, highest) ? role : highest), 'viewer')
 
-/** Without `$schema`: 2020-12 is what clients assume, and every word is paid for by every conversation. */
-function published(input: z.ZodObject): Listed['inputSchema'] {
-  const { $schema: _understood, ...json } = z.toJSONSchema(input, {
+/** Without `$schema`: clients assume 2020-12, and every conversation pays for every token. */
+function publishedSchema(input: z.ZodObject): ListedTool['inputSchema'] {
+  const { $schema: _assumed, ...json } = z.toJSONSchema(input, {
     target: 'draft-2020-12',
     io: 'input',
-    // That the names of a JSON object are text goes without saying.
+    // Names in a JSON object are always strings.
     override: ({ jsonSchema }) => void delete jsonSchema.propertyNames,
   })
-  return json as Listed['inputSchema']
+  return json as ListedTool['inputSchema']
 }
 
-/** A contract's rule for a text, kept to ourselves: published, its pattern would cost more than it explains. */
-export const unpublished = (rule: z.ZodType<unknown, string>) =>
+/** Checks a contract's rule without publishing its pattern, which would cost more tokens than it explains. */
+export const hidePattern = (rule: z.ZodType<unknown, string>) =>
   z.string().superRefine((text, context) => {
     for (const { message } of rule.safeParse(text).error?.issues ?? []) context.addIssue(message)
   })

@@ -1,8 +1,8 @@
-/** Every tool, at its endpoint, in the order in which `tools/list` shows them: clients cache by it, and models read from the top. */
+/** Every tool, in the order of `tools/list`: clients cache by it, and models read from the top. */
 import type { Tool } from './tool.ts'
 import { datasourceList } from './tools/datasource-list.ts'
 import { datasourceQuery } from './tools/datasource-query.ts'
-import { fetchOne } from './tools/fetch.ts'
+import { fetchHit } from './tools/fetch.ts'
 import { notificationFollow } from './tools/notification-follow.ts'
 import { notificationSubscriptions } from './tools/notification-subscriptions.ts'
 import { notificationsAck } from './tools/notifications-ack.ts'
@@ -13,11 +13,9 @@ import { whoami } from './tools/whoami.ts'
 export const TOOLS: readonly Tool[] = [
   // /platform
   search,
-  fetchOne,
+  fetchHit,
   datasourceList,
   datasourceQuery,
-  // Here, with the core of maintenance: app_list, maintenance_status, maintenance_runs, maintenance_run, maintenance_set.
-  // Here, with the core of proposals: proposal_list, proposal_show, proposal_decide, proposal_retry.
   whoami,
 
   // /notifications

@@ -1,60 +1,90 @@
-/** The auth service: its operations, its sign-in pages, and the answer to "whose token is this". */
+/** The auth service: its operations, its sign-in pages, and token validation. */
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { notFound, ServiceError } from '../src/contracts/errors.ts'
 import { SignInRefused, SignInUnavailable } from '../src/contracts/sign-in-errors.ts'
+import { validateToken as operation } from '../src/contracts/tokens.ts'
+import { validateToken } from '../src/cores/identity/index.ts'
+import { answer, answerError, formatFor } from '../src/http/answer.ts'
+import { bearerOf, type Validate } from '../src/http/authenticate.ts'
 import type { HttpContext, HttpEnv } from '../src/http/context.ts'
 import { mount } from '../src/http/mount.ts'
+import { inputReader } from '../src/http/read-input.ts'
 import { createServiceApp } from '../src/http/service-app.ts'
 import { serveAssets } from '../src/pages/assets.ts'
-import type { AuthNeeds } from './needs.ts'
-import { AUTH_OPERATIONS } from './operations.ts'
-import { showInvitation, takeInvitation } from './pages/invitation.ts'
-import { showForgot, showReset, showVerify, takeForgot, takeReset, takeVerify } from './pages/mailed-links.ts'
-import { AUTH_ASSETS } from './pages/page.ts'
-import { problemPage } from './pages/problem.ts'
-import { leaveForProvider, returnFromProvider, showSignIn, takePassword } from './pages/sign-in.ts'
-import { mountValidation, validateHere } from './validate-route.ts'
+import type { AuthDeps } from './dependencies.ts'
+import { AUTH_VERBS } from './operations.ts'
+import * as invitation from './pages/invitation.ts'
+import * as mailedLinks from './pages/mailed-links.ts'
+import { AUTH_ASSETS, problemPage } from './pages/page.ts'
+import * as signIn from './pages/sign-in.ts'
 
-type Page = (needs: AuthNeeds, c: HttpContext) => Response | Promise<Response>
+type Page = (deps: AuthDeps, c: HttpContext) => Response | Promise<Response>
 
-/** Every page, in the order a person might meet them. GET shows, POST does. */
+/** Every page. GET shows a form, POST submits it. */
 const PAGES: readonly [method: 'get' | 'post', path: string, page: Page][] = [
-  ['get', '/auth/sign-in', showSignIn],
-  ['post', '/auth/sign-in', takePassword],
-  ['get', '/auth/forgot', showForgot],
-  ['post', '/auth/forgot', takeForgot],
-  ['get', '/auth/reset/:secret', (needs, c) => showReset(needs, c)],
-  ['post', '/auth/reset/:secret', takeReset],
-  ['get', '/auth/verify/:secret', showVerify],
-  ['post', '/auth/verify/:secret', takeVerify],
-  ['get', '/auth/invitation/:secret', (needs, c) => showInvitation(needs, c)],
-  ['post', '/auth/invitation/:secret', takeInvitation],
+  ['get', '/auth/sign-in', signIn.showSignIn],
+  ['post', '/auth/sign-in', signIn.submitPassword],
+  ['get', '/auth/forgot', mailedLinks.showForgotPassword],
+  ['post', '/auth/forgot', mailedLinks.submitForgotPassword],
+  ['get', '/auth/reset/:secret', (deps, c) => mailedLinks.showResetPassword(deps, c)],
+  ['post', '/auth/reset/:secret', mailedLinks.submitResetPassword],
+  ['get', '/auth/verify/:secret', mailedLinks.showVerifyEmail],
+  ['post', '/auth/verify/:secret', mailedLinks.submitVerifyEmail],
+  ['get', '/auth/invitation/:secret', (deps, c) => invitation.showInvitation(deps, c)],
+  ['post', '/auth/invitation/:secret', invitation.submitInvitation],
 ]
 
-export function createAuthService(needs: AuthNeeds): Hono<HttpEnv> {
-  const app = createServiceApp('auth-service', needs)
+export function createAuthService(deps: AuthDeps): Hono<HttpEnv> {
+  const app = createServiceApp('auth-service', deps)
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  mountValidation(app, needs)
-  mount(app, AUTH_OPERATIONS, needs, { validate: validateHere(needs), operatorToken: needs.operatorToken })
+  mountTokenValidation(app, deps)
+  mount(app, AUTH_VERBS, deps, { validate: validateLocally(deps), operatorToken: deps.operatorToken })
   serveAssets(app, AUTH_ASSETS)
-  for (const [method, path, show] of PAGES) mountPage(app, needs, method, path, show)
-  for (const provider of needs.providers) {
-    mountPage(app, needs, 'post', `/auth/${provider.name}`, (own, c) => leaveForProvider(own, c, provider))
-    mountPage(app, needs, 'get', `/auth/${provider.name}/callback`, (own, c) =>
-      returnFromProvider(own, c, provider),
+  for (const [method, path, show] of PAGES) mountPage(app, deps, method, path, show)
+  for (const provider of deps.providers) {
+    mountPage(app, deps, 'post', `/auth/${provider.name}`, (own, c) =>
+      signIn.startProviderSignIn(own, c, provider),
+    )
+    mountPage(app, deps, 'get', `/auth/${provider.name}/callback`, (own, c) =>
+      signIn.finishProviderSignIn(own, c, provider),
     )
   }
-  // A person who lands beside a page (a form's address opened by hand, a cut-off link) reads words, not JSON.
-  mountPage(app, needs, 'get', '/auth/*', () => {
+  // A mistyped or truncated link gets a page, not JSON.
+  mountPage(app, deps, 'get', '/auth/*', () => {
     throw notFound()
   })
   return app
 }
 
+/** `POST /api/v1/tokens/validate`: the token in the body, or as the bearer. */
+function mountTokenValidation(app: Hono<HttpEnv>, deps: AuthDeps): void {
+  const read = inputReader(operation)
+  const validate = validateToken(deps)
+  app.post(operation.http.path, async (c) => {
+    c.set('route', operation.name)
+    c.set('isRelayed', true)
+    const format = formatFor(c.req.header('accept'), 'json')
+    try {
+      const { token = bearerOf(c), organization, audience } = await read(c)
+      if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
+      const valid = await validate({ token, organization, audience, requestId: c.get('requestId') })
+      return await answer(c, operation.output.parse(valid), 200, format)
+    } catch (error) {
+      return await answerError(c, error, format)
+    }
+  })
+}
+
+/** How the auth service validates the tokens of its own requests, without HTTP. */
+function validateLocally(deps: AuthDeps): Validate {
+  const validate = validateToken(deps)
+  return ({ token, organization, requestId }) => validate({ token, organization, audience: 'api', requestId })
+}
+
 function mountPage(
   app: Hono<HttpEnv>,
-  needs: AuthNeeds,
+  deps: AuthDeps,
   method: 'get' | 'post',
   path: string,
   show: Page,
@@ -64,24 +94,24 @@ function mountPage(
     // Redirects too: they carry codes and set cookies.
     c.header('cache-control', 'no-store')
     try {
-      return await show(needs, c)
+      return await show(deps, c)
     } catch (error) {
-      return problemPage(c, readable(needs, error))
+      return problemPage(c, asPageError(deps, error))
     }
   })
 }
 
-/** What an identity provider did wrong is for the log; the person hears what to do. */
-function readable(needs: AuthNeeds, error: unknown): unknown {
+/** What an identity provider did wrong goes to the log; the page says what to do. */
+function asPageError(deps: AuthDeps, error: unknown): unknown {
   if (error instanceof SignInRefused) {
-    needs.log.warn('sign-in refused', { reason: error.reason })
-    return new ServiceError('UNAUTHENTICATED', 'Your identity provider did not confirm who you are', {
+    deps.log.warn('sign-in refused', { reason: error.reason })
+    return new ServiceError('UNAUTHENTICATED', 'Your identity provider could not confirm who you are', {
       hint: 'Start again from the sign-in page.',
     })
   }
   if (error instanceof SignInUnavailable) {
-    needs.log.warn('identity provider unavailable', { reason: error.reason })
-    return new ServiceError('TIMEOUT', 'Your identity provider cannot be reached now', {
+    deps.log.warn('identity provider unavailable', { reason: error.reason })
+    return new ServiceError('TIMEOUT', 'Your identity provider cannot be reached', {
       hint: 'Try again in a minute.',
     })
   }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readReturn, withCode, writeReturn } from './return-to.ts'
+import { readReturnTo, withCode, writeReturnTo } from './return-to.ts'
 
 const CONSOLE = new URL('http://localhost:4000')
 const SHOP = new URL('https://shop.acme.example/app')
 const BASES = [CONSOLE, SHOP]
 
-const read = (return_to: string, more = {}) => readReturn({ return_to, ...more }, BASES)
+const read = (return_to: string, more = {}) => readReturnTo({ return_to, ...more }, BASES)
 
 /** Pieces from which people build addresses that look like ours. */
 const PIECES = [
@@ -140,7 +140,7 @@ describe('an address that is taken', () => {
           url.pathname = [url.pathname.replace(/\/$/, ''), ...path].join('/')
           const found = read(url.href, { state, code_challenge: 'c'.repeat(43) })
           expect(found).toEqual({ url, state, codeChallenge: 'c'.repeat(43) })
-          expect(readReturn(writeReturn(found!), BASES)).toEqual(found)
+          expect(readReturnTo(writeReturnTo(found!), BASES)).toEqual(found)
         },
       ),
     )
@@ -213,8 +213,8 @@ test.each(['evil://done/here', 'javascript:/done/here', 'data:/done/here', 'myap
   'an application with a scheme of its own does not let in %s',
   (address) => {
     const base = new URL('myapp://done')
-    expect(readReturn({ return_to: 'myapp://done/here' }, [base])).toBeDefined()
-    expect(readReturn({ return_to: address }, [base])).toBeUndefined()
+    expect(readReturnTo({ return_to: 'myapp://done/here' }, [base])).toBeDefined()
+    expect(readReturnTo({ return_to: address }, [base])).toBeUndefined()
   },
 )
 

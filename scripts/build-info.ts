@@ -1,7 +1,7 @@
 /** Part of packing: writes down which commit the package was made from, because it leaves its checkout behind. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkoutCommit } from '../src/build-commit.ts'
+import { checkoutCommit } from '../src/boot/build-commit.ts'
 import { ROOT } from './generated/files.ts'
 
 mkdirSync(join(ROOT, 'dist'), { recursive: true })

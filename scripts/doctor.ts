@@ -1,25 +1,25 @@
-/** `npm run doctor -- <MCP address> [--token <token>]`: names the first broken link between an assistant and a server. */
+/** `npm run doctor -- <MCP address> [--token <token>]`: checks how an assistant reaches an MCP endpoint. */
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { examine } from '../src/cli/doctor.ts'
+import { checkMcpEndpoint } from '../src/cli/mcp-check/check-endpoint.ts'
 
 const USAGE =
   'npm run doctor -- https://mcp.example.com/platform [--token <token>, or --token - to read it from standard input]'
 
-const read = readArguments()
-if (!read) {
+const parsed = parseArguments()
+if (!parsed) {
   console.error(USAGE)
   process.exit(1)
 }
-const { address, token } = read
-// On a command line a token is seen by everybody who lists processes.
+const { address, token } = parsed
+// On the command line a token is visible to everybody who lists processes.
 const given = token === '-' ? (await text(process.stdin)).trim() : token
-for await (const { isOk, said } of examine(address, { fetch, token: given })) {
-  console.log(isOk ? `ok      ${said}` : `broken: ${said}`)
-  if (!isOk) process.exitCode = 1
+for await (const { ok, message } of checkMcpEndpoint(address, { fetch, token: given })) {
+  console.log(ok ? `ok      ${message}` : `failed  ${message}`)
+  if (!ok) process.exitCode = 1
 }
 
-function readArguments(): { address: string; token: string | undefined } | undefined {
+function parseArguments(): { address: string; token: string | undefined } | undefined {
   try {
     const { values, positionals } = parseArgs({
       options: { token: { type: 'string' } },

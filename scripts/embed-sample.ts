@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { createEmbeddingModels } from '../src/adapters/embeddings/index.ts'
 import { BUILT_IN_MODEL } from '../src/contracts/embedding-settings.ts'
-import { sampleTexts, textDigest, writeVectors } from '../src/sample-texts.ts'
+import { sampleTexts, textDigest, writeVectors } from '../src/sample/read-sample.ts'
 
 const models = createEmbeddingModels(new Map())
 const texts = sampleTexts()
@@ -14,4 +14,4 @@ for (const text of texts) {
 process.stdout.write('\n')
 await models.close()
 const file = { model: BUILT_IN_MODEL.name, texts: textDigest(texts), vectors: writeVectors(vectors) }
-writeFileSync(new URL('../sample/vectors.json', import.meta.url), `${JSON.stringify(file, null, 2)}\n`)
+writeFileSync(new URL('../src/sample/vectors.json', import.meta.url), `${JSON.stringify(file, null, 2)}\n`)

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { findChromium } from './find-chromium.ts'
+import { matching } from './matching.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -19,46 +20,54 @@ const project = (name: string, test: Project): TestProjectInlineConfiguration =>
   test: { name, ...test },
 })
 
-/** They start, stop and kill embedded databases for most of a minute: long proofs. */
-export const WHOLE_ENGINES = [
+/** They start, stop and kill embedded databases for most of a minute: `npm run test:long` runs them. */
+export const EMBEDDED_ENGINES = matching(
   'db/backup.test.ts',
   'db/embedded.test.ts',
   'db/managed/embedded-databases.test.ts',
-]
+)
 
+const UNITS = matching(...['src', 'mcp', 'oauth', 'db', 'bin'].map((folder) => `${folder}/**/*.test.ts`))
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
 /** Repository tests that ask a migrated database; they run where the walks run. */
-const NEEDS_DATABASE = 'test/repository/schema.test.ts'
+const NEEDS_DATABASE = matching('test/repository/schema.test.ts')
 /** What these prove lies in the managed databases: without a server for those, a second run would be the first again. */
-const ABOUT_VECTORS = ['test/walks/ask-a-source.test.ts', 'test/walks/search-configuration.test.ts']
-/** What these prove lies at the door, in texts, headers and redirects: one engine sees all of it. */
-const ABOUT_DOORS = [
-  'audit',
-  'bad-input',
-  'connector-attacks',
-  'connector-codes',
-  'connector-documents',
-  'connector-redirects',
-  'connector-registration',
-  'connector-sources',
-  'forged-forms',
-  'invitation-pages',
-  'mcp-tools',
-  'notification-privacy',
-  'scopes',
-  'sign-in-answers',
-  'sign-in-attacks',
-  'sign-in-socket',
-  'skills-over-http',
-].map((walk) => `test/walks/${walk}.test.ts`)
-/** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is a long proof. */
-const ABOUT_THE_CLIENT = 'test/cli/installed.test.ts'
-const once = { pglite: ABOUT_DOORS, postgres: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS }
+const ABOUT_VECTORS = matching('test/walks/ask-a-source.test.ts', 'test/walks/search-configuration.test.ts')
+/** What these prove lies in texts, headers and redirects: one engine shows all of it. */
+const ABOUT_ENTRY_POINTS = matching(
+  ...[
+    'audit',
+    'bad-input',
+    'connector-attacks',
+    'connector-codes',
+    'connector-documents',
+    'connector-redirects',
+    'connector-registration',
+    'connector-sources',
+    'forged-forms',
+    'invitation-pages',
+    'mcp-tools',
+    'notification-privacy',
+    'scopes',
+    'sign-in-answers',
+    'sign-in-attacks',
+    'sign-in-socket',
+    'skills-over-http',
+  ].map((walk) => `test/walks/${walk}.test.ts`),
+)
+/** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
+const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')
+const once = { pglite: ABOUT_ENTRY_POINTS, postgres: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS }
 const onEngine = (engine: 'pglite' | 'postgres') =>
   project(engine, {
-    include: ['test/walks/**/*.test.ts', NEEDS_DATABASE, ...(engine === 'pglite' ? [ABOUT_THE_CLIENT] : [])],
+    include: [
+      ...matching('test/walks/**/*.test.ts'),
+      ...NEEDS_DATABASE,
+      ...(engine === 'pglite' ? ABOUT_THE_CLIENT : []),
+    ],
     exclude: once[engine],
     globalSetup: [GLOBAL_SETUP],
+    setupFiles: ['test/support/check-statements.ts'],
     provide: { engine },
   })
 
@@ -72,8 +81,8 @@ const chromium = findChromium()
 if (!chromium) console.log('Browser tests are skipped: no Chromium at CHROMIUM_PATH or /usr/bin/chromium*.')
 const browser = (path: string) =>
   project('browser', {
-    // The rest of the folder takes minutes and is among the long proofs.
-    include: ['test/browser/journey.test.ts'],
+    // The rest of the folder takes minutes and is among the long tests.
+    include: matching('test/browser/journey.test.ts'),
     globalSetup: [GLOBAL_SETUP],
     provide: { engine: 'pglite', chromium: path, everyLook: false },
   })
@@ -89,10 +98,9 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    passWithNoTests: true,
     projects: [
-      project('unit', { include: ['{src,mcp,oauth,db,bin}/**/*.test.ts'], exclude: WHOLE_ENGINES }),
-      project('repository', { include: ['test/repository/*.test.ts'], exclude: [NEEDS_DATABASE] }),
+      project('unit', { include: UNITS, exclude: EMBEDDED_ENGINES }),
+      project('repository', { include: matching('test/repository/*.test.ts'), exclude: NEEDS_DATABASE }),
       onEngine('pglite'),
       onEngine('postgres'),
       ...(chromium ? [browser(chromium)] : []),

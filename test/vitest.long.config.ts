@@ -1,10 +1,11 @@
 /** What `npm run test:long` runs: whole processes, kills, installs, other people's clients and the official suite; minutes where `npm test` takes seconds. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { WHOLE_ENGINES } from './vitest.config.ts'
+import { matching } from './matching.ts'
+import { EMBEDDED_ENGINES } from './vitest.config.ts'
 
 /** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
-const BESIDE_OTHERS = [
+const IN_PARALLEL = matching(
   'test/browser/*.test.ts',
   'test/cli/commands.test.ts',
   'test/conformance/*.test.ts',
@@ -14,8 +15,8 @@ const BESIDE_OTHERS = [
   'test/long/packed-client.test.ts',
   'test/long/sample.test.ts',
   'test/long/split.test.ts',
-  ...WHOLE_ENGINES,
-]
+  ...EMBEDDED_ENGINES,
+)
 
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
@@ -29,13 +30,12 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
-    passWithNoTests: true,
     projects: [
       {
         test: {
           ...shared,
-          name: 'beside',
-          include: BESIDE_OTHERS,
+          name: 'parallel',
+          include: IN_PARALLEL,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -43,9 +43,9 @@ export default defineConfig({
       {
         test: {
           ...shared,
-          name: 'alone',
-          include: ['test/long/*.test.ts'],
-          exclude: BESIDE_OTHERS,
+          name: 'serial',
+          include: matching('test/long/*.test.ts'),
+          exclude: IN_PARALLEL,
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },

@@ -3,17 +3,17 @@ import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { readAttachRules } from '../../src/contracts/attach-rules.ts'
-import { allowedAddresses, areOurs, readAttachedUrl } from './attached-address.ts'
+import { allowedAddresses, includeOwnServer, parseAttachedUrl } from './attached-address.ts'
 
 const rules = (text: string) => z.string().transform(readAttachRules).parse(text)
 const problemsOf = (text: string): string[] => {
-  const read = readAttachedUrl(text)
+  const read = parseAttachedUrl(text)
   return 'problems' in read ? read.problems : []
 }
 
 test('an address is taken apart', () => {
   expect(
-    readAttachedUrl('postgresql://me:p%40ss%2F@DB.Example.com:6000/my%20db?sslmode=verify-full'),
+    parseAttachedUrl('postgresql://me:p%40ss%2F@DB.Example.com:6000/my%20db?sslmode=verify-full'),
   ).toEqual({
     host: 'db.example.com',
     port: 6000,
@@ -34,7 +34,7 @@ test.each([
   ['postgres://u:p@localhost/d?sslmode=require', 'localhost', 5432, 'require'],
   ['postgres://u:p@db/d?sslmode=disable', 'db', 5432, 'disable'],
 ])('%s goes to %s port %i, TLS: %s', (text, host, port, ssl) => {
-  expect(readAttachedUrl(text)).toMatchObject({ host, port, ssl })
+  expect(parseAttachedUrl(text)).toMatchObject({ host, port, ssl })
 })
 
 test.each([
@@ -147,5 +147,5 @@ test.each([
   ['10.0.0.2', 5433, false],
   ...(outside ? [[outside, 5432, true] as [string, number, boolean]] : []),
 ] as [string, number, boolean][])('%s port %i is one of our own: %s', async (address, port, expected) => {
-  expect(await areOurs([address], port, OURS, names)).toBe(expected)
+  expect(await includeOwnServer([address], port, OURS, names)).toBe(expected)
 })

@@ -1,33 +1,33 @@
-/** Adopts an existing Postgres: within the operator's list, never our own server, fit to be asked. */
+/** Checks an existing Postgres database before it is attached: allowed by the operator, not on our own server, and new enough. */
 import type { AttachRule } from '../../src/contracts/attach-rules.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import type { Sql } from '../connect.ts'
-import { allowedAddresses, areOurs, readAttachedUrl } from './attached-address.ts'
+import { allowedAddresses, includeOwnServer, parseAttachedUrl } from './attached-address.ts'
 import { checkAttached, systemIdentifierOf } from './check-attached.ts'
-import { connectTo } from './connect-to.ts'
-import type { Login } from './place.ts'
+import { openPool } from './open-pool.ts'
+import type { Login } from './database-provisioner.ts'
 
 export type AttachOptions = {
   readonly sql: Sql
   readonly allowed: readonly AttachRule[]
-  /** Where our own servers listen. */
+  /** The addresses of our own servers. */
   readonly ours: () => Promise<readonly { host: string; port: number }[]>
 }
 
 export function attachedDatabases({ sql, allowed, ours }: AttachOptions) {
   return {
-    async examine(url: string): Promise<Login> {
-      const read = readAttachedUrl(url)
+    async check(url: string): Promise<Login> {
+      const read = parseAttachedUrl(url)
       if ('problems' in read)
         throw new ServiceError('INVALID_REQUEST', undefined, { problems: read.problems })
       const addresses = () => allowedAddresses(read.host, read.port, allowed)
       const found = await addresses()
-      if (found.length === 0 || (await areOurs(found, read.port, await ours()))) {
+      if (found.length === 0 || (await includeOwnServer(found, read.port, await ours()))) {
         throw new ServiceError('INVALID_REQUEST', 'Databases at this address may not be attached', {
-          hint: 'Whoever runs the installation decides by ATTACH_ALLOWED; its own servers are never among them.',
+          hint: 'Whoever runs this installation allows addresses with ATTACH_ALLOWED; its own servers cannot be attached.',
         })
       }
-      const pool = connectTo(
+      const pool = openPool(
         { ...read, addresses },
         { statementTimeoutMs: 10_000, max: 1, idleSeconds: 1, parameters: {} },
       )
@@ -41,9 +41,9 @@ export function attachedDatabases({ sql, allowed, ours }: AttachOptions) {
         return read
       } catch (error) {
         if (error instanceof ServiceError) throw error
-        // What the server said is foreign text, and may name what is behind the address.
-        throw new ServiceError('INVALID_REQUEST', 'The database could not be connected to', {
-          hint: 'Check address, user, password, database and sslmode.',
+        // The server's own message may reveal what is behind the address.
+        throw new ServiceError('INVALID_REQUEST', 'Could not connect to the database', {
+          hint: 'Check the address, user, password, database and sslmode.',
           cause: error,
         })
       } finally {

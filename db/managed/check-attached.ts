@@ -1,14 +1,9 @@
-/** Asks a database that somebody wants to attach whether it can be asked questions, and whether it is our own. */
-import {
-  isPgvectorNewEnough,
-  isPostgresNewEnough,
-  OLDEST_PGVECTOR,
-  OLDEST_POSTGRES,
-} from './needed-versions.ts'
+/** Checks that a database to be attached has the required versions and is not on our own server. */
+import { isPgvectorSupported, isPostgresSupported, MIN_PGVECTOR, MIN_POSTGRES } from './required-versions.ts'
 
 type Ask = <Row extends object>(text: string) => Promise<readonly Row[]>
 
-/** Sentences for the person who attaches it; none when it is fit. They repeat nothing that the server said. */
+/** The problems, as sentences for the person who attaches it. They repeat nothing that the server sent. */
 export async function checkAttached(query: Ask, ours: { systemIdentifier?: string }): Promise<string[]> {
   const [server] = await query<{ version: string; vector: string | null }>(
     `select pg_catalog.current_setting('server_version_num') as version,
@@ -18,18 +13,18 @@ export async function checkAttached(query: Ask, ours: { systemIdentifier?: strin
   const vector = server?.vector ?? null
   const theirs = ours.systemIdentifier === undefined ? undefined : await systemIdentifierOf(query)
   return [
-    !isPostgresNewEnough(version) && `The server must be Postgres ${OLDEST_POSTGRES} or newer.`,
+    !isPostgresSupported(version) && `The server must be Postgres ${MIN_POSTGRES} or newer.`,
     vector === null && 'The database has no pgvector: run CREATE EXTENSION vector in it first.',
     vector !== null &&
-      !isPgvectorNewEnough(vector) &&
-      `The database needs pgvector ${OLDEST_PGVECTOR} or newer: install it on the server, then run ALTER EXTENSION vector UPDATE.`,
+      !isPgvectorSupported(vector) &&
+      `The database needs pgvector ${MIN_PGVECTOR} or newer: install it on the server, then run ALTER EXTENSION vector UPDATE.`,
     theirs !== undefined &&
       theirs === ours.systemIdentifier &&
-      'This is the server that the service itself uses; its databases cannot be attached.',
+      'This server is used by the service itself; its databases cannot be attached.',
   ].filter((sentence) => sentence !== false)
 }
 
-/** Given to a server when it is made and shared by its copies. Undefined where we may not read it. */
+/** Set by initdb and shared by physical replicas. Undefined where we may not read it. */
 export async function systemIdentifierOf(query: Ask): Promise<string | undefined> {
   try {
     const [row] = await query<{ id: string }>(
@@ -37,7 +32,7 @@ export async function systemIdentifierOf(query: Ask): Promise<string | undefined
     )
     return row?.id
   } catch (error) {
-    // Forbidden, or an engine without such a function. Anything else is not an answer to the question.
+    // No permission, or no such function. Other errors say nothing about it.
     if (['42501', '42883'].includes((error as { code?: string }).code ?? '')) return undefined
     throw error
   }

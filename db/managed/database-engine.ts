@@ -1,63 +1,28 @@
-/** Opens a managed database in a thread of its own. */
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
+/** The engine of a managed database: one unit of work at a time, whose answers wait for a slow reader. */
+import { startEngineThread } from '../engine-thread.ts'
+import type { FromEngine, ToEngine } from '../engine-worker.ts'
 import type { Engine } from '../wire/backend.ts'
-import type { DatabaseWorkerSettings, FromDatabaseWorker, ToDatabaseWorker } from './database-worker.ts'
 
-/** Closing writes out what is in memory (0.1 s measured). What is cut off here is recovered at the next start. */
-const CLOSE_MS = 10_000
 /** Recovery after a kill took less than a second; a folder that takes so long will not open at all. */
 const OPEN_MS = 60_000
 
 export async function startEngine(folder: string): Promise<Engine> {
-  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
-  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
   const ahead = new Int32Array(new SharedArrayBuffer(4))
-  const workerData: DatabaseWorkerSettings = { folder, ahead }
-  const worker = new Worker(new URL('./database-worker.ts', import.meta.url), {
-    workerData,
-    execArgv: [],
-    // SQL can write to /dev/stdout, and the environment holds secrets: neither is this thread's business.
-    env: {},
-    stdout: true,
-    stderr: true,
-  })
-  worker.stdout.resume()
-  worker.stderr.resume()
-  let over: Error | undefined
-  const ended = new Promise<Error>((settle) => {
-    worker.on('error', (error) => settle(error instanceof Error ? error : new Error('unknown reason')))
-    worker.on('exit', (code) => settle(new Error(`its thread ended with code ${code}`)))
-  })
-  const exited = new Promise<void>((settle) => worker.once('exit', () => settle()))
-  let receive: (message: Exclude<FromDatabaseWorker, 'ready'>) => void = () => {}
+  const { worker, ended, stop } = await startEngineThread({ folder, ahead }, { openMs: OPEN_MS })
+  let endReason: Error | undefined
+  let receive: (message: Exclude<FromEngine, 'ready'>) => void = () => {}
   let abort: (reason: Error) => void = () => {}
   void ended.then((reason) => {
-    over = reason
+    endReason = reason
     receive = () => {}
     abort(reason)
   })
-
-  const ready = new Promise<FromDatabaseWorker>((settle) => worker.once('message', settle))
-  const impatient = setTimeout(() => void worker.terminate(), OPEN_MS)
-  const first = await Promise.race([ready, ended])
-  clearTimeout(impatient)
-  if (first !== 'ready') {
-    await worker.terminate()
-    const reason = first instanceof Error ? first.message : 'unknown reason'
-    throw new Error(`The managed database in ${folder} could not be opened: ${reason}`, { cause: first })
-  }
-
-  worker.on('message', (message: FromDatabaseWorker) => {
-    if (message !== 'ready') receive(message)
-  })
-  const tell = (message: ToDatabaseWorker) => worker.postMessage(message)
+  worker.on('message', (message: Exclude<FromEngine, 'ready'>) => receive(message))
 
   return {
     run: ({ bytes, copy }, onAnswer) =>
       new Promise((settle, reject) => {
-        if (over) return reject(over)
+        if (endReason) return reject(endReason)
         // Not a race with `ended`: that promise would collect a listener for every statement there ever was.
         abort = reject
         receive = (message) => {
@@ -69,16 +34,11 @@ export async function startEngine(folder: string): Promise<Engine> {
           if (length > 0) onAnswer(Buffer.from(message.bytes.buffer), taken)
           if (message.done) settle()
         }
-        tell(copy ? { bytes, copy } : { bytes })
+        worker.postMessage({ statements: [bytes], ...(copy && { copy }) } satisfies ToEngine)
       }),
     async terminate() {
       await worker.terminate()
     },
-    async stop() {
-      if (!over) tell('close')
-      const patience = setTimeout(() => void worker.terminate(), CLOSE_MS)
-      await exited
-      clearTimeout(patience)
-    },
+    stop,
   }
 }

@@ -10,8 +10,15 @@ import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { SAFE_OPTIONS } from '../safe-transactions.ts'
-import { int32, message, simpleQuery, SYNC, zeroTerminated } from '../wire/messages.ts'
-import { bind, execute, parse, rawClient, startupPacket, type RawClient } from '../wire/raw-client.ts'
+import { int32, message, simpleQuery, SYNC, cString } from '../wire/protocol-messages.ts'
+import {
+  bind,
+  execute,
+  parse,
+  rawClient,
+  startupPacket,
+  type RawClient,
+} from '../../test/support/wire-client.ts'
 import { scramVerifier } from '../wire/scram.ts'
 import { openEmbeddedDatabases, type EmbeddedDatabases } from './embedded-databases.ts'
 
@@ -36,7 +43,7 @@ const options = (folder: string) => ({
   host: '127.0.0.1',
   port: 0,
   verifierOf: async (name: string) => (NAMES.includes(name) ? verifier : undefined),
-  isBeingMade: async (name: string) => beingMade.has(name),
+  isBeingCreated: async (name: string) => beingMade.has(name),
   saltKey: randomBytes(32),
 })
 
@@ -159,9 +166,7 @@ describe('login', () => {
       const connection = await rawClient(databases.port)
       connection.send(startupPacket({ user: 'one' }))
       await connection.until('R')
-      connection.send(
-        message('p', zeroTerminated('SCRAM-SHA-256'), int32(opening.length), Buffer.from(opening)),
-      )
+      connection.send(message('p', cString('SCRAM-SHA-256'), int32(opening.length), Buffer.from(opening)))
       expect((await connection.until('E')).at(-1)).toContain('C28000')
     }
   })
@@ -227,7 +232,7 @@ describe('many clients of one database', () => {
         expect((await b.until('Z')).join()).not.toContain('ERROR')
         a.send(bind('kept'), execute, SYNC)
         expect((await a.until('Z')).join()).toContain('still here')
-        a.send(message('C', Buffer.from('S'), zeroTerminated('kept')), SYNC)
+        a.send(message('C', Buffer.from('S'), cString('kept')), SYNC)
         await a.until('Z')
       }
     },
@@ -344,7 +349,7 @@ describe('COPY', () => {
       [
         simpleQuery('copy copied from stdin'),
         message('d', Buffer.from('9\tx\n')),
-        message('f', zeroTerminated(`my 'own' $$ reason \\`)),
+        message('f', cString(`my 'own' $$ reason \\`)),
       ],
     ]) {
       connection.send(simpleQuery('begin'))

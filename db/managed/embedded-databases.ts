@@ -1,78 +1,57 @@
-/** Managed databases without a server: each a folder and a thread of its own, reached only through the wire gateway. */
+/** Managed databases without a server: each has a folder and a thread of its own, and is reached only through the gateway. */
 import { randomBytes } from 'node:crypto'
 import { cpSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { holdsDatabase, inPartialFolder } from '../embedded.ts'
 import { createBackend, type Backend, type Engine } from '../wire/backend.ts'
-import { openGateway, PHYSICAL_NAME } from '../wire/gateway.ts'
-import { AnswerReader, simpleQuery, WireFailure } from '../wire/messages.ts'
+import { openGateway, PHYSICAL_NAME, type GatewayOptions } from '../wire/gateway.ts'
+import { ResponseReader, simpleQuery, WireError } from '../wire/protocol-messages.ts'
 import { startEngine } from './database-engine.ts'
-import { createOpenSlots } from './open-slots.ts'
+import { limitOpenDatabases } from './open-database-limit.ts'
 
 export type EmbeddedDatabases = {
   readonly host: string
   readonly port: number
-  /** Makes the folder from a template if it is missing, with the extension `vector` created; safe to repeat, whole or not at all after kill -9. */
+  /** Copies the folder from a template with the extension `vector` if it is missing; safe to repeat, and complete or absent after kill -9. */
   create(physicalName: string): Promise<void>
   /** Ends its connections and worker, deletes the folder; safe to repeat. */
   remove(physicalName: string): Promise<void>
   close(): Promise<void>
 }
 
-export type EmbeddedDatabasesOptions = {
-  /** <SVC_DATA_DIR>/databases; the caller already holds its lock. */
-  folder: string
-  host: string
-  /** 0 is any that is free. */
-  port: number
-  /** The verifier (db/wire/scram.ts) for a login whose user and database are this name; undefined when unknown. */
-  verifierOf: (physicalName: string) => Promise<string | undefined>
-  /** Whether somebody asked for it and has not got it yet: then, and only then, a missing folder is made at a login. */
-  isBeingMade?: (physicalName: string) => Promise<boolean>
-  /** For unknown names: their salt is derived from it by HMAC, so they cannot be told from real ones. */
-  saltKey: Uint8Array
-  /** The most a batch of ours may take: connections whose start-up parameter application_name is `svc`. */
-  statementTimeoutMs?: number
-  /** The same for everybody else: people build indexes. A smaller `statement_timeout` at start-up is kept to. */
-  maintenanceTimeoutMs?: number
-  /** Whoever keeps the database to itself in a transaction and does nothing is cut off. */
-  idleInTransactionMs?: number
-  loginTimeoutMs?: number
-  /** With a password; at most 20 of them to one database. */
-  maxConnections?: number
-  /** Databases open at the same time. */
-  maxOpen?: number
-  /** A database that nobody uses is closed. */
-  idleMs?: number
-  /** Told why a database could not be opened, and what should never happen: clients only learn that it did. */
-  onProblem?: (problem: unknown) => void
-}
+export type EmbeddedDatabasesOptions = Pick<GatewayOptions, 'host' | 'port' | 'verifierOf' | 'saltKey'> &
+  Partial<Omit<GatewayOptions, 'backendOf'>> & {
+    /** <SVC_DATA_DIR>/databases; the caller already holds its lock. */
+    readonly folder: string
+    /** Whether it was requested and is not there yet: only then a missing folder is created at a login. */
+    readonly isBeingCreated?: (physicalName: string) => Promise<boolean>
+    /** Databases open at the same time. */
+    readonly maxOpen?: number
+    /** After which an unused database is closed. */
+    readonly idleMs?: number
+  }
 
 /** Files of one major version cannot be read by another. */
 const TEMPLATE = '.template-18'
 
-export async function openEmbeddedDatabases({
-  folder,
-  host,
-  port,
-  verifierOf,
-  isBeingMade = async () => false,
-  saltKey,
-  statementTimeoutMs = 30_000,
-  maintenanceTimeoutMs = 30 * 60_000,
-  idleInTransactionMs = 60_000,
-  loginTimeoutMs = 10_000,
-  maxConnections = 100,
-  maxOpen = 4,
-  idleMs = 5 * 60_000,
-  onProblem = () => {},
-}: EmbeddedDatabasesOptions): Promise<EmbeddedDatabases> {
+const GATEWAY_DEFAULTS = {
+  statementTimeoutMs: 30_000,
+  maintenanceTimeoutMs: 30 * 60_000,
+  idleInTransactionMs: 60_000,
+  loginTimeoutMs: 10_000,
+  maxConnections: 100,
+  onProblem: () => {},
+}
+
+export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): Promise<EmbeddedDatabases> {
+  const { folder, isBeingCreated = async () => false, maxOpen = 4, idleMs = 5 * 60_000 } = options
+  const { host, onProblem = GATEWAY_DEFAULTS.onProblem } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await removeLeftovers(folder)
   const backends = new Map<string, Backend>()
-  const slots = createOpenSlots(maxOpen)
-  const inOrder = oneAfterTheOther()
+  const openLimit = limitOpenDatabases(maxOpen)
+  const serialized = serialize()
   let template: Promise<void> | undefined
   let closed = false
 
@@ -83,20 +62,20 @@ export async function openEmbeddedDatabases({
     const backend: Backend = createBackend({
       async open(waitMs) {
         clearTimeout(idle)
-        await slots.take(backend, waitMs)
+        await openLimit.acquire(backend, waitMs)
         try {
-          // Another process may have written down that there is to be one: only the owner of the folder can make it.
-          if (await isBeingMade(name)) await create(name)
+          // Another process may have recorded the request: only the owner of the folder can create it.
+          if (await isBeingCreated(name)) await create(name)
           return await openFolder(join(folder, name))
         } catch (error) {
-          slots.free(backend)
+          openLimit.release(backend)
           onProblem(error)
-          throw new WireFailure('58000', 'the database could not be opened', { fatal: true, cause: error })
+          throw new WireError('58000', 'the database could not be opened', { fatal: true, cause: error })
         }
       },
-      closed: () => slots.free(backend),
+      closed: () => openLimit.release(backend),
       becameIdle() {
-        slots.look()
+        openLimit.check()
         clearTimeout(idle)
         if (closed) return
         idle = setTimeout(() => {
@@ -104,55 +83,44 @@ export async function openEmbeddedDatabases({
         }, idleMs)
         idle.unref()
       },
+      onProblem,
     })
     backends.set(name, backend)
     return backend
   }
 
-  async function makeTemplate(): Promise<void> {
-    const made = join(folder, TEMPLATE)
-    if (await holdsDatabase(made)) return
-    await inPartialFolder(made, async (partial) => {
+  async function createTemplate(): Promise<void> {
+    const target = join(folder, TEMPLATE)
+    if (await holdsDatabase(target)) return
+    await inPartialFolder(target, async (partial) => {
       const engine = await startEngine(partial)
       try {
         await execute(engine, 'create extension if not exists vector')
       } finally {
         await engine.stop()
       }
-      await rename(partial, made)
+      await rename(partial, target)
     })
   }
 
   function create(physicalName: string): Promise<void> {
     const target = folderOf(folder, physicalName)
-    return inOrder(async () => {
+    return serialized(async () => {
       if (await holdsDatabase(target)) return
-      template ??= makeTemplate()
+      template ??= createTemplate()
       await template.catch((error: unknown) => {
         template = undefined
         throw error
       })
       await inPartialFolder(target, async (partial) => {
-        // A thousand small files: several times as fast in one go as one after the other in the background.
+        // A thousand small files: several times as fast as the asynchronous copy.
         cpSync(join(folder, TEMPLATE), partial, { recursive: true })
         await rename(partial, target)
       })
     })
   }
 
-  const gateway = await openGateway({
-    host,
-    port,
-    verifierOf,
-    saltKey,
-    backendOf,
-    statementTimeoutMs,
-    maintenanceTimeoutMs,
-    idleInTransactionMs,
-    loginTimeoutMs,
-    maxConnections,
-    onProblem,
-  })
+  const gateway = await openGateway({ ...GATEWAY_DEFAULTS, ...options, backendOf })
 
   return {
     host,
@@ -165,7 +133,7 @@ export async function openEmbeddedDatabases({
       await backend?.end()
       await disconnected
       if (backends.get(physicalName) === backend) backends.delete(physicalName)
-      return inOrder(async () => {
+      return serialized(async () => {
         const doomed = `${target}.partial-${randomBytes(6).toString('hex')}`
         await rename(target, doomed).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== 'ENOENT') throw error
@@ -176,14 +144,14 @@ export async function openEmbeddedDatabases({
     async close() {
       closed = true
       const disconnected = gateway.close()
-      slots.end()
+      openLimit.end()
       await Promise.all([...backends.values()].map((backend) => backend.end()))
       await disconnected
     },
   }
 }
 
-/** Never an empty one: the engine would make a database where none was asked for. */
+/** Never an empty folder: the engine would create a database in it. */
 async function openFolder(folder: string): Promise<Engine> {
   if (!(await holdsDatabase(folder))) throw new Error(`${folder} holds no database`)
   return startEngine(folder)
@@ -194,14 +162,14 @@ function folderOf(folder: string, physicalName: string): string {
   return join(folder, physicalName)
 }
 
-/** Half made, or half removed, when the process was killed. */
+/** Half created or half removed when the process was killed. */
 async function removeLeftovers(folder: string): Promise<void> {
   const leftovers = (await readdir(folder)).filter((name) => name.includes('.partial-'))
   await Promise.all(leftovers.map((name) => rm(join(folder, name), { recursive: true, force: true })))
 }
 
 async function execute(engine: Engine, text: string): Promise<void> {
-  const answer = new AnswerReader()
+  const answer = new ResponseReader()
   await engine.run({ bytes: simpleQuery(text), complete: true }, (bytes, taken) => {
     answer.read(bytes)
     taken()
@@ -209,8 +177,8 @@ async function execute(engine: Engine, text: string): Promise<void> {
   if (answer.failure) throw answer.failure
 }
 
-/** Making and removing databases is rare, and the two of them must not meet. */
-function oneAfterTheOther(): (work: () => Promise<void>) => Promise<void> {
+/** Creating and removing databases is rare, and the two must not overlap. */
+function serialize(): (work: () => Promise<void>) => Promise<void> {
   let last: Promise<void> = Promise.resolve()
   return (work) => {
     const result = last.then(work)

@@ -1,9 +1,9 @@
-/** The way to a managed database up to the first byte of its login: to a checked address, in TLS where asked for. */
+/** Connects to a managed database: only to allowed addresses, with TLS where it is asked for. */
 import { connect, isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
-import { guardAnswers } from './guard-answers.ts'
+import { checkBackendMessages } from './check-backend-messages.ts'
 
 /**
  * `require` encrypts and does not look at the certificate, as libpq does. `verify-full` wants a certificate for this
@@ -18,7 +18,7 @@ export type Target = {
   readonly password: string
   readonly database: string
   readonly ssl: TlsMode
-  /** Asked at every connect, and nothing else is dialled: a name may point elsewhere than when it was checked. */
+  /** Asked at every connect, and nothing else is dialed: a name may point elsewhere than when it was checked. */
   readonly addresses?: () => Promise<readonly string[]>
   /** For tests, whose authorities the system does not know. */
   readonly ca?: string
@@ -28,14 +28,14 @@ export type Target = {
 const CONNECT_MS = 5_000
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
-/** Never rejects: a driver whose socket could not be made (postgres.js 3.4.9) loses that place in its pool for good. */
+/** Never rejects: a driver whose socket could not be made (postgres.js 3.4.9) loses that connection of its pool for good. */
 export async function openSocket(target: Target, withinMs = CONNECT_MS): Promise<Socket | Duplex> {
   const attempt: Attempt = { over: false }
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(problem('ETIMEDOUT', 'No connection in time')), withinMs)
+  const timer = setTimeout(() => reject(problem('ETIMEDOUT', 'The connection timed out')), withinMs)
   try {
     const socket = await Promise.race([dial(target, attempt), late])
-    guardAnswers(socket)
+    checkBackendMessages(socket)
     return socket
   } catch (error) {
     attempt.over = true
@@ -51,16 +51,17 @@ type Attempt = { over: boolean; socket?: Socket }
 async function dial(target: Target, attempt: Attempt): Promise<Socket> {
   const { host, port, ssl } = target
   const addresses = await target.addresses?.()
-  if (addresses?.length === 0) throw problem('ADDRESS_NOT_ALLOWED', 'The address may not be connected to')
-  // The name servers took all the time there was.
-  if (attempt.over) throw problem('ETIMEDOUT', 'No connection in time')
+  if (addresses?.length === 0)
+    throw problem('ADDRESS_NOT_ALLOWED', 'Connections to this address are not allowed')
+  // The DNS lookup took all the time.
+  if (attempt.over) throw problem('ETIMEDOUT', 'The connection timed out')
   const socket = connect({
     host: addresses ? PINNED : host,
     port,
     noDelay: true,
     ...(addresses ? { lookup: pinnedTo(addresses) } : {}),
   })
-  // An attempt that is over has nobody left who listens.
+  // Nobody else listens once the attempt is over.
   socket.on('error', () => {})
   attempt.socket = socket
   await first(socket, 'connect')
@@ -68,10 +69,10 @@ async function dial(target: Target, attempt: Attempt): Promise<Socket> {
 
   socket.write(SSL_REQUEST)
   const [answer] = (await first(socket, 'data')) as [Buffer]
-  // One byte and no more: anything behind it was not said in TLS, and would be read as if it had been.
+  // One byte and no more: what follows it did not come through TLS, and would be read as if it had.
   const has = answer.length === 1 ? answer.toString('latin1') : ''
   if (has === 'N' && ssl === 'prefer') return socket
-  if (has !== 'S') throw problem('TLS_UNAVAILABLE', 'The server does not speak TLS')
+  if (has !== 'S') throw problem('TLS_UNAVAILABLE', 'The server does not support TLS')
   const secured = connectTls({
     socket,
     // What the certificate must be for. Without it that would be `localhost`.
@@ -87,7 +88,7 @@ async function dial(target: Target, attempt: Attempt): Promise<Socket> {
   return secured
 }
 
-/** Not the host: an address in its place would be dialled without asking the lookup. */
+/** Not the host: for an IP address Node would skip the lookup. */
 const PINNED = 'pinned.invalid'
 
 function pinnedTo(addresses: readonly string[]): LookupFunction {
@@ -111,7 +112,7 @@ function first(socket: Socket, event: string): Promise<unknown[]> {
   })
 }
 
-/** One that fails as soon as somebody listens, with the reason why there is no better one. */
+/** A socket that only emits the error. */
 function brokenSocket(error: Error): Duplex {
   const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
   setImmediate(() => socket.destroy(error))

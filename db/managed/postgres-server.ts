@@ -1,26 +1,21 @@
-/** The operator's Postgres server on which managed databases are made, each with a login of its own. */
+/** The operator's Postgres server on which managed databases are created, each with its own login. */
 import postgres from 'postgres'
 import { makeTransactionsSafe, SAFE_OPTIONS } from '../safe-transactions.ts'
-import { closeToStrangers } from './close-to-strangers.ts'
-import type { TlsMode } from './connect-to.ts'
-import { asManagedServerProblem, ManagedServerProblem } from './managed-server-problem.ts'
-import {
-  isPgvectorNewEnough,
-  isPostgresNewEnough,
-  OLDEST_PGVECTOR,
-  OLDEST_POSTGRES,
-} from './needed-versions.ts'
-import { makeTenant, removeTenant, type Admin } from './tenant.ts'
+import { revokePublicConnect } from './revoke-public-connect.ts'
+import type { TlsMode } from './open-pool.ts'
+import { toManagedServerError, ManagedServerError } from './managed-server-error.ts'
+import { isPgvectorSupported, isPostgresSupported, MIN_PGVECTOR, MIN_POSTGRES } from './required-versions.ts'
+import { createManagedDatabase, dropManagedDatabase, type Admin } from './managed-database.ts'
 
-export { ManagedServerProblem } from './managed-server-problem.ts'
+export { ManagedServerError } from './managed-server-error.ts'
 
 export type ManagedServer = {
-  /** Role, database and extension. Refuses (ManagedServerProblem) what it cannot isolate; safe to repeat after a kill. */
+  /** Role, database and extension. Throws ManagedServerError where it cannot isolate them; safe to repeat after a kill. */
   create(physicalName: string, verifier: string): Promise<void>
   /** Ends its connections first; safe to repeat. */
   remove(physicalName: string): Promise<void>
-  /** Databases that others may still connect to, because our login may not alter them. A new one is open until this runs. */
-  closeToStrangers(): Promise<readonly string[]>
+  /** Returns the databases that PUBLIC may still connect to, because our login may not alter them. Every new database is open until this runs. */
+  revokePublicConnect(): Promise<readonly string[]>
   /** With `host` and `port` all that a client needs besides name and password. */
   readonly ssl: TlsMode
   readonly host: string
@@ -31,12 +26,12 @@ export type ManagedServer = {
 const STATEMENT_TIMEOUT_MS = 60_000
 const IDLE_SECONDS = 30
 
-/** Connects at first use. `alsoKeep`: roles of ours that must not lose what PUBLIC gave them, whatever else they are. */
+/** Connects at first use. The roles in `keepConnect` are granted what PUBLIC loses. */
 export function openManagedServer(
   url: string,
-  { alsoKeep = [] }: { alsoKeep?: readonly string[] } = {},
+  { keepConnect = [] }: { keepConnect?: readonly string[] } = {},
 ): ManagedServer {
-  const { host, port, ssl } = placeOf(url)
+  const { host, port, ssl } = addressOf(url)
   const sql = openClient(url, { max: 2, idle_timeout: IDLE_SECONDS })
   const admin: Admin = {
     sql,
@@ -52,20 +47,20 @@ export function openManagedServer(
 
   return {
     create: (physicalName, verifier) =>
-      inOurWords(async () => {
+      withPublicErrors(async () => {
         if (!/^[^,/]+$/.test(host)) {
-          throw new ManagedServerProblem('MANAGED_DATABASE_URL must name exactly one host and no socket.')
+          throw new ManagedServerError('MANAGED_DATABASE_URL must name exactly one host, and no socket.')
         }
-        await refuseUnfit(sql)
-        if ((await closeToStrangers(sql, alsoKeep)).length > 0) {
-          throw new ManagedServerProblem(
-            'Any login may connect to other databases of the server, and ours may not alter that: as their owner, REVOKE CONNECT, TEMPORARY ON DATABASE ... FROM PUBLIC on each.',
+        await checkServer(sql)
+        if ((await revokePublicConnect(sql, keepConnect)).length > 0) {
+          throw new ManagedServerError(
+            'Any login may connect to other databases on the server, and ours may not change that. As their owner, run REVOKE CONNECT, TEMPORARY ON DATABASE ... FROM PUBLIC for each.',
           )
         }
-        await makeTenant(admin, physicalName, verifier, { withVector: true })
+        await createManagedDatabase(admin, physicalName, verifier, { withVector: true })
       }),
-    remove: (physicalName) => inOurWords(() => removeTenant(admin, physicalName)),
-    closeToStrangers: () => inOurWords(() => closeToStrangers(sql, alsoKeep)),
+    remove: (physicalName) => withPublicErrors(() => dropManagedDatabase(admin, physicalName)),
+    revokePublicConnect: () => withPublicErrors(() => revokePublicConnect(sql, keepConnect)),
     host,
     port,
     ssl,
@@ -73,37 +68,35 @@ export function openManagedServer(
   }
 }
 
-type Fitness = { version: number; vector: string | null; mayMake: boolean }
+type ServerCapabilities = { version: number; vector: string | null; canCreate: boolean }
 
-/** Before anything is made, so that nothing is left behind. */
-async function refuseUnfit(sql: postgres.Sql): Promise<void> {
-  const [server] = await sql.unsafe<Fitness[]>(
+/** Before anything is created, so that nothing is left behind. */
+async function checkServer(sql: postgres.Sql): Promise<void> {
+  const [server] = await sql.unsafe<ServerCapabilities[]>(
     `select current_setting('server_version_num')::int as version,
       (select default_version from pg_available_extensions where name = 'vector') as vector,
-      (select rolsuper or (rolcreatedb and rolcreaterole) from pg_roles where rolname = current_user) as "mayMake"`,
+      (select rolsuper or (rolcreatedb and rolcreaterole) from pg_roles where rolname = current_user) as "canCreate"`,
   )
-  if (!server || !isPostgresNewEnough(server.version)) {
-    throw new ManagedServerProblem(
-      `The server for managed databases is older than Postgres ${OLDEST_POSTGRES}.`,
+  if (!server || !isPostgresSupported(server.version)) {
+    throw new ManagedServerError(`The server for managed databases is older than Postgres ${MIN_POSTGRES}.`)
+  }
+  if (server.vector === null || !isPgvectorSupported(server.vector)) {
+    throw new ManagedServerError(
+      `The server for managed databases has no pgvector ${MIN_PGVECTOR} or newer: install it there, or set MANAGED_DATABASE_URL to a server that has it, or to embedded.`,
     )
   }
-  if (server.vector === null || !isPgvectorNewEnough(server.vector)) {
-    throw new ManagedServerProblem(
-      `The server for managed databases has no pgvector ${OLDEST_PGVECTOR} or newer: install it there, or set MANAGED_DATABASE_URL to a server that has it, or to embedded.`,
-    )
-  }
-  if (!server.mayMake) {
-    throw new ManagedServerProblem(
+  if (!server.canCreate) {
+    throw new ManagedServerError(
       'Our login on the server for managed databases needs CREATEDB and CREATEROLE, or to be a superuser.',
     )
   }
 }
 
-async function inOurWords<T>(work: () => Promise<T>): Promise<T> {
+async function withPublicErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw asManagedServerProblem(error)
+    throw toManagedServerError(error)
   }
 }
 
@@ -117,7 +110,7 @@ function openClient(url: string, options: object): postgres.Sql {
       ...SAFE_OPTIONS.connection,
       application_name: 'svc',
       statement_timeout: STATEMENT_TIMEOUT_MS,
-      // Names mean the catalogue's own, whatever lies in the schemas of the database we are in.
+      // Unqualified names resolve to the system catalog, whatever is in the schemas of the database.
       search_path: 'pg_catalog',
     },
     ...options,
@@ -126,11 +119,10 @@ function openClient(url: string, options: object): postgres.Sql {
   return makeTransactionsSafe(postgres(url, settings as postgres.Options<Record<string, never>>))
 }
 
-/** What the driver makes of it too: no `sslmode` is no TLS, and one that it does not know means to verify. */
-function placeOf(url: string): { host: string; port: number; ssl: TlsMode } {
+/** As the driver reads it: no `sslmode` means no TLS, and an unknown one means verify-full. */
+function addressOf(url: string): { host: string; port: number; ssl: TlsMode } {
   // The parser's own error carries the whole address, and with it the password.
-  if (!URL.canParse(url))
-    throw new ManagedServerProblem('MANAGED_DATABASE_URL is not an address of a server.')
+  if (!URL.canParse(url)) throw new ManagedServerError('MANAGED_DATABASE_URL is not a valid Postgres URL.')
   const { hostname, port, searchParams } = new URL(url)
   const host = decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost'
   return { host, port: Number(port) || 5432, ssl: tlsMode(searchParams) }

@@ -5,3 +5,7 @@ export function quoteIdentifier(name: string): string {
   if (name === '' || name.includes('\0')) throw new Error('An identifier must not be empty or hold a NUL')
   return `"${name.replaceAll('"', '""')}"`
 }
+
+/** An array as one parameter: its elements are data, whatever stands in them. */
+export const arrayLiteral = (values: readonly string[]): string =>
+  `{${values.map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`

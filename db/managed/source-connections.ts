@@ -1,14 +1,14 @@
-/** The ways to the data sources: a few connections each, opened at the first question, read-only and bounded in time. */
+/** Connection pools of the data sources: a few connections each, opened at the first question, read-only and with time limits. */
 import type { AttachRule } from '../../src/contracts/attach-rules.ts'
 import type { SourceKind } from '../../src/contracts/data-sources.ts'
 import { QUESTION_STATEMENT_MS } from '../../src/contracts/limits.ts'
 import { allowedAddresses } from './attached-address.ts'
-import { connectTo, type Pool } from './connect-to.ts'
-import type { Login } from './place.ts'
+import { openPool, type Pool } from './open-pool.ts'
+import type { Login } from './database-provisioner.ts'
 
 /**
- * A handful at once per source and process: more would only wait for the same disk. An embedded database does one thing
- * at a time, and a second connection would only make it change sessions (1 ms) between two questions.
+ * Per source and process: more connections would only wait for the same disk. An embedded database runs one statement at
+ * a time, and a second connection would only make it reset its session (1 ms) between two questions.
  */
 const CONNECTIONS: Record<SourceKind, number> = { postgres: 4, attached: 4, embedded: 1 }
 const IDLE_SECONDS = 60
@@ -20,7 +20,7 @@ const SESSION = {
   // A generic plan does not know the filter's value, and chooses the vector index where it finds nothing.
   plan_cache_mode: 'force_custom_plan',
   'hnsw.iterative_scan': 'relaxed_order',
-  // 0.996 of the true neighbours at 100,000 rows; the default of 40 finds 0.92.
+  // 0.996 of the true neighbors at 100,000 rows; the default of 40 finds 0.92.
   'hnsw.ef_search': '200',
   'hnsw.max_scan_tuples': '100000',
   'hnsw.scan_mem_multiplier': '4',
@@ -36,20 +36,20 @@ export function sourceConnections(allowed: readonly AttachRule[]) {
     await pool?.end()
   }
   return {
-    reach(key: string, kind: SourceKind, login: () => Promise<Login>): Lazy {
+    open(key: string, kind: SourceKind, login: () => Promise<Login>): Lazy {
       const known = pools.get(key)
       if (known) {
-        // Last used, last in the map: the first one is the one to go.
+        // Most recently used last: the first one is evicted.
         pools.delete(key)
         pools.set(key, known)
         return known.queries
       }
       if (pools.size >= KEPT_POOLS) void end(pools.keys().next().value!)
-      const pool = lazyPool(() => openPool(allowed, kind, login), { moves: kind === 'embedded' })
+      const pool = lazyPool(() => openSourcePool(allowed, kind, login), { moves: kind === 'embedded' })
       pools.set(key, pool)
       return pool.queries
     },
-    letGo: end,
+    release: end,
     async close() {
       await Promise.all([...pools.keys()].map(end))
     },
@@ -58,13 +58,13 @@ export function sourceConnections(allowed: readonly AttachRule[]) {
 
 type Lazy = Pick<Pool, 'query'>
 
-/** As the driver and Node say that there is nobody at the address any more. */
+/** Error codes of the driver and of Node when nothing listens at the address any more. */
 const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'CONNECTION_CLOSED', 'CONNECTION_ENDED'])
 
 /**
- * The login is read when the first question comes, and again after it could not be read. One that `moves` is read
- * again, too, when nobody answers: the process that had the database may be dead, and this one or another its heir.
- * Asking twice does no harm, for nothing here writes.
+ * The login is read at the first question, and again after that failed. If the database `moves`, it is read again when
+ * the connection is refused, too: the process that served it may be dead, and another one has taken over. Asking twice
+ * does no harm, since these connections are read-only.
  */
 function lazyPool(
   open: () => Promise<Pool>,
@@ -79,7 +79,7 @@ function lazyPool(
     return opened
   }
   const leave = async (left: Promise<Pool>) => {
-    // Of several questions that failed together the first one leaves it.
+    // Of several questions that failed together the first one closes the pool.
     if (opened === left) opened = undefined
     await (await left).end()
   }
@@ -101,7 +101,7 @@ function lazyPool(
   }
 }
 
-async function openPool(
+async function openSourcePool(
   allowed: readonly AttachRule[],
   kind: SourceKind,
   login: () => Promise<Login>,
@@ -109,7 +109,7 @@ async function openPool(
   const known = await login()
   const pinned =
     kind === 'attached' ? { addresses: () => allowedAddresses(known.host, known.port, allowed) } : {}
-  return connectTo(
+  return openPool(
     { ...known, ...pinned },
     {
       statementTimeoutMs: QUESTION_STATEMENT_MS,

@@ -1,4 +1,4 @@
-/** Apps in their smallest form, who builds and maintains them, the tickets filed on them, and visits of support staff. */
+/** Apps in their smallest form, who builds and maintains them, the tickets filed on them, and support sessions. */
 import type { APP_ROLES } from '../../src/contracts/apps.ts'
 import type { TICKET_STATUSES } from '../../src/contracts/tickets.ts'
 import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
@@ -60,7 +60,7 @@ export const ticketReplies = pgTable(
     orgId: orgId(),
     ticketId: text('ticket_id').notNull(),
     id: text('id').notNull(),
-    /** A note for those who work on the app: never shown to others, never told to anybody. */
+    /** A note for those who work on the app: never shown to others, and nobody is notified of it. */
     isInternal: boolean('is_internal').notNull(),
     body: text('body').notNull(),
     authorId: text('author_id').notNull(),
@@ -70,7 +70,7 @@ export const ticketReplies = pgTable(
   (t) => [primaryKey({ columns: [t.orgId, t.ticketId, t.id] })],
 )
 
-/** A visit of support staff: it ends by itself, by an owner, or when support access is switched off. */
+/** Vendor staff inside an organization: it ends by itself, by an owner, or when support access is switched off. */
 export const supportSessions = pgTable(
   'support_sessions',
   {

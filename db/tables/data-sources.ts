@@ -1,5 +1,5 @@
 /** Managed databases and what they are as data sources; who asked them, and how much. No foreign key leads to an organization: with hosted auth it lives elsewhere. */
-import type { ActivityOutcome, ACTIVITY_DOORS, ACTIVITY_TYPES } from '../../src/contracts/activity.ts'
+import type { ActivityOutcome, ACTIVITY_SOURCES, ACTIVITY_TYPES } from '../../src/contracts/list-filters.ts'
 import type { SearchConfiguration, SourceKind } from '../../src/contracts/data-sources.ts'
 import type { ErrorCode } from '../../src/contracts/errors.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
@@ -63,7 +63,7 @@ export const activity = pgTable(
     userId: text('user_id').notNull(),
     /** As it was then: a person may be gone when somebody reads this. */
     userName: text('user_name').notNull(),
-    door: text('door').$type<(typeof ACTIVITY_DOORS)[number]>().notNull(),
+    entryPoint: text('entry_point').$type<(typeof ACTIVITY_SOURCES)[number]>().notNull(),
     clientId: text('client_id'),
     outcome: text('outcome').$type<ActivityOutcome>().notNull(),
     error: text('error').$type<ErrorCode>(),

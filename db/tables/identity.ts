@@ -18,7 +18,7 @@ export const users = pgTable(
   (t) => [index('users_by_email').on(t.email)],
 )
 
-/** A person is (issuer, subject), never an e-mail address. */
+/** A person is (issuer, subject), never an email address. */
 export const identities = pgTable(
   'identities',
   {

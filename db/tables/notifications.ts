@@ -1,14 +1,16 @@
 /**
- * From an event to the messages about it. `outbox` is written in the producer's transaction; everything behind it is the
- * notification core's own. The rows of the ledger are the rows of the queue, so nothing can be in one and not in the other.
+ * Tenant tables of notifications, and two of identity (`chat_accounts`, `email_suppressions`). `outbox` is written in the
+ * producer's transaction. The rows of the ledger are the rows of the queue, so nothing can be in one and not in the other.
  */
-import type { CHANNELS, DELIVERY_STATES, SEND_REASONS } from '../../src/contracts/deliveries.ts'
-import type { CATEGORIES, TIMINGS } from '../../src/contracts/events.ts'
 import type {
-  DISABLED_REASONS,
-  INTEGRATION_KINDS,
-  INTEGRATION_STATES,
-} from '../../src/contracts/integrations.ts'
+  Category,
+  Channel,
+  DeliveryState,
+  IntegrationKind,
+  Timing,
+} from '../../src/contracts/channels.ts'
+import type { DeliveryReason } from '../../src/contracts/deliveries.ts'
+import type { DISABLED_REASONS, IntegrationState } from '../../src/contracts/integrations.ts'
 import {
   bigint,
   boolean,
@@ -91,17 +93,17 @@ export const integrations = pgTable(
   {
     orgId: orgId(),
     id: text('id').notNull(),
-    kind: text('kind').$type<(typeof INTEGRATION_KINDS)[number]>().notNull(),
+    kind: text('kind').$type<IntegrationKind>().notNull(),
     name: text('name').notNull(),
-    state: text('state').$type<(typeof INTEGRATION_STATES)[number]>().notNull(),
-    /** What may be shown: channel, team, category, the masked address. */
+    state: text('state').$type<IntegrationState>().notNull(),
+    /** What may be shown: channel, workspace, category, the masked address. */
     config: jsonb('config').$type<Record<string, string | number | boolean>>().notNull(),
     /** Address, bot token or API key, sealed under DATA_KEY. */
     sealed: text('sealed').notNull(),
-    /** Keyed digest of the address: the same one pasted again is found without opening any. */
+    /** Keyed digest of the address: the same address is found again without unsealing any. */
     digest: text('digest').notNull(),
     teamId: text('team_id'),
-    /** Since when every send to it failed; null after a success. */
+    /** Since when every attempt failed; null after a success. */
     failingSince: instant('failing_since'),
     lastSuccessAt: instant('last_success_at'),
     createdAt: instant('created_at').notNull(),
@@ -120,15 +122,15 @@ export const subscriptions = pgTable(
     id: text('id').notNull(),
     /** Null: it belongs to the organization and carries no person. */
     userId: text('user_id'),
-    /** Null: by e-mail to the person. */
+    /** Null: by email to the person. */
     integrationId: text('integration_id'),
     pattern: text('pattern').notNull(),
-    timing: text('timing').$type<(typeof TIMINGS)[number]>().notNull(),
+    timing: text('timing').$type<Timing>().notNull(),
     /** Only events that concern this person and that somebody else caused (replies to one's own tickets). */
     ownOnly: boolean('own_only').notNull().default(false),
     enabled: boolean('enabled').notNull(),
     disabledReason: text('disabled_reason').$type<(typeof DISABLED_REASONS)[number]>(),
-    seedKey: text('seed_key'),
+    defaultKey: text('default_key'),
     createdAt: instant('created_at').notNull(),
     createdBy: text('created_by'),
   },
@@ -142,43 +144,45 @@ export const subscriptions = pgTable(
   ],
 )
 
-/** Never deleted: a default that somebody took away does not come back. */
-export const defaultSeeds = pgTable(
-  'default_seeds',
+/** Never deleted: a default subscription that somebody deleted is not created again. */
+export const defaultSubscriptions = pgTable(
+  'default_subscriptions',
   {
     orgId: orgId(),
-    seedKey: text('seed_key').notNull(),
+    defaultKey: text('default_key').notNull(),
     subscriptionId: text('subscription_id').notNull(),
     createdAt: instant('created_at').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.orgId, t.seedKey] })],
+  (t) => [primaryKey({ columns: [t.orgId, t.defaultKey] })],
 )
 
-export const personalFollows = pgTable(
-  'personal_follows',
+export const follows = pgTable(
+  'follows',
   {
     orgId: orgId(),
     userId: text('user_id').notNull(),
     appId: text('app_id').notNull(),
-    categories: text('categories').array().$type<(typeof CATEGORIES)[number][]>().notNull(),
-    frequency: text('frequency').$type<(typeof TIMINGS)[number]>().notNull(),
+    categories: text('categories').array().$type<Category[]>().notNull(),
+    frequency: text('frequency').$type<Timing>().notNull(),
     changedAt: instant('changed_at').notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.userId, t.appId] }),
-    index('personal_follows_by_app').on(t.orgId, t.appId),
+    index('follows_by_app').on(t.orgId, t.appId),
   ],
 )
 
-/** A chat account belongs to one person, who may link it in several organizations. */
+/** Identity: an account at a chat service belongs to one person, in every organization where it is linked. */
 export const chatAccounts = pgTable(
   'chat_accounts',
   {
     teamId: text('team_id').notNull(),
     chatUserId: text('chat_user_id').notNull(),
+    /** Where it is linked; with the last of these rows the account is free for somebody else. */
+    orgId: orgId(),
     userId: text('user_id').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.teamId, t.chatUserId] })],
+  (t) => [primaryKey({ columns: [t.teamId, t.chatUserId, t.orgId] })],
 )
 
 /** Workspace, user id there, display name. No address, no profile, no token. */
@@ -190,33 +194,36 @@ export const chatLinks = pgTable(
     teamId: text('team_id').notNull(),
     chatUserId: text('chat_user_id').notNull(),
     displayName: text('display_name').notNull(),
-    /** Found deactivated at the chat service; linking again mends it. */
+    /** Found deactivated at the chat service; linking again clears it. */
     inactiveAt: instant('inactive_at'),
     linkedAt: instant('linked_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.userId] })],
 )
 
-/** A walk to the chat service and back: started by this person for this organization, good once. */
-export const chatAttempts = pgTable(
-  'chat_attempts',
+/** An OAuth flow at the chat service: started by this person for this organization, usable once. */
+export const chatAuthorizations = pgTable(
+  'chat_authorizations',
   {
-    stateHash: text('state_hash').primaryKey(),
     orgId: orgId(),
+    stateHash: text('state_hash').notNull(),
     userId: text('user_id').notNull(),
     purpose: text('purpose').$type<'install' | 'link'>().notNull(),
     nonce: text('nonce').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
-  (t) => [index('chat_attempts_by_expiry').on(t.expiresAt)],
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.stateHash] }),
+    index('chat_authorizations_by_expiry').on(t.expiresAt),
+  ],
 )
 
-/** One event for one subscription or one follower; with neither, an event that matched nobody. */
+/** One event to one destination, for a subscription or a follower; with neither, an event that matched nobody. */
 export const deliveries = pgTable(
   'deliveries',
   {
     orgId: orgId(),
-    /** The notification id: the same on every attempt, so a receiver can tell a repetition. */
+    /** Sent along, the same on every attempt, so that a receiver recognizes a repetition. */
     id: text('id').notNull(),
     eventId: text('event_id').notNull(),
     /** Beside the event, because the ledger is filtered by them. */
@@ -225,11 +232,11 @@ export const deliveries = pgTable(
     subscriptionId: text('subscription_id'),
     integrationId: text('integration_id'),
     userId: text('user_id'),
-    channel: text('channel').$type<(typeof CHANNELS)[number]>(),
-    sendId: text('send_id'),
-    state: text('state').$type<(typeof DELIVERY_STATES)[number]>().notNull(),
-    reason: text('reason').$type<(typeof SEND_REASONS)[number]>(),
-    /** Somebody pressed Replay: this one may arrive although the other did. */
+    channel: text('channel').$type<Channel>(),
+    messageId: text('message_id'),
+    state: text('state').$type<DeliveryState>().notNull(),
+    reason: text('reason').$type<DeliveryReason>(),
+    /** Somebody replayed that one: this one may arrive although the other did. */
     replayOf: text('replay_of'),
     createdAt: instant('created_at').notNull(),
     settledAt: instant('settled_at'),
@@ -242,7 +249,7 @@ export const deliveries = pgTable(
     uniqueIndex('deliveries_once_per_follower')
       .on(t.orgId, t.eventId, t.userId)
       .where(sql`${t.replayOf} is null and ${t.subscriptionId} is null and ${t.userId} is not null`),
-    index('deliveries_by_send').on(t.orgId, t.sendId),
+    index('deliveries_by_message').on(t.orgId, t.messageId),
     index('deliveries_by_user').on(t.orgId, t.userId, t.id),
     index('deliveries_by_subscription').on(t.orgId, t.subscriptionId, t.id),
     index('deliveries_by_replay')
@@ -252,20 +259,20 @@ export const deliveries = pgTable(
 )
 
 /**
- * One message on the wire, for one delivery or for all of a digest.
+ * What is sent: one delivery, or a digest of many.
  * open (a digest that still fills) -> pending -> claimed (leased, safe to claim again) -> sending (its attempt is
  * committed before the first byte) -> sent | failed | dropped; a recorded refusal leads back to pending.
  */
-export const sends = pgTable(
-  'sends',
+export const messages = pgTable(
+  'messages',
   {
     orgId: orgId(),
     id: text('id').notNull(),
-    channel: text('channel').$type<(typeof CHANNELS)[number]>().notNull(),
+    channel: text('channel').$type<Channel>().notNull(),
     subscriptionId: text('subscription_id'),
     integrationId: text('integration_id'),
     userId: text('user_id'),
-    /** Where it goes: limits per second and the order of one subject hold within it. */
+    /** The destination: rate limits and the order of one subject hold within it. */
     target: text('target').notNull(),
     /** The subject, so that "recovered" never overtakes a "failed" that is being retried; null: in no order. */
     orderingKey: text('ordering_key'),
@@ -279,7 +286,7 @@ export const sends = pgTable(
       .notNull(),
     attempts: integer('attempts').notNull().default(0),
     nextAt: instant('next_at').notNull(),
-    /** The target was busy: its turn was given to it, so when the time comes nobody is asked again. */
+    /** The target was busy and reserved this time for it, so that it need not ask again. */
     slotAt: instant('slot_at'),
     leaseUntil: instant('lease_until'),
     worker: text('worker'),
@@ -287,27 +294,27 @@ export const sends = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
-    uniqueIndex('sends_one_digest_per_window')
+    uniqueIndex('messages_one_digest_per_window')
       .on(t.orgId, t.digestKey, t.windowEnd)
       .where(sql`${t.digestKey} is not null`),
-    index('sends_due')
+    index('messages_due')
       .on(t.nextAt)
       .where(sql`${t.state} in ('open', 'pending')`),
-    index('sends_due_by_organization')
+    index('messages_due_by_organization')
       .on(t.orgId, t.nextAt)
       .where(sql`${t.state} in ('open', 'pending')`),
-    index('sends_leased')
+    index('messages_leased')
       .on(t.leaseUntil)
       .where(sql`${t.state} in ('claimed', 'sending')`),
-    index('sends_in_order')
+    index('messages_in_order')
       .on(t.orgId, t.target, t.orderingKey, t.seq)
       .where(sql`${t.state} in ('pending', 'claimed', 'sending')`),
   ],
 )
 
-/** When the next message may go to a target; turns that were given away already are counted in. */
-export const sendTargets = pgTable(
-  'send_targets',
+/** When the next message may go to a target, after the times that are reserved already. */
+export const messageTargets = pgTable(
+  'message_targets',
   {
     orgId: orgId(),
     target: text('target').notNull(),
@@ -316,26 +323,49 @@ export const sendTargets = pgTable(
   (t) => [primaryKey({ columns: [t.orgId, t.target] })],
 )
 
-/** The row is committed before the first byte leaves; one without an outcome is never tried again by itself. */
+/** Committed before the first byte leaves; a message with an attempt without an outcome is not sent again by itself. */
 export const attempts = pgTable(
   'attempts',
   {
     orgId: orgId(),
-    sendId: text('send_id').notNull(),
+    messageId: text('message_id').notNull(),
     number: integer('number').notNull(),
     startedAt: instant('started_at').notNull(),
     endedAt: instant('ended_at'),
     outcome: text('outcome').$type<'sent' | 'failed' | 'dropped'>(),
-    reason: text('reason').$type<(typeof SEND_REASONS)[number]>(),
+    reason: text('reason').$type<DeliveryReason>(),
     httpStatus: integer('http_status'),
     durationMs: integer('duration_ms'),
   },
-  (t) => [primaryKey({ columns: [t.orgId, t.sendId, t.number] })],
+  (t) => [primaryKey({ columns: [t.orgId, t.messageId, t.number] })],
 )
 
-/** Addresses that a mail server refused for good, by keyed digest. */
-export const suppressions = pgTable('suppressions', {
+/** Identity: addresses that a mail server rejected permanently, by keyed digest. */
+export const emailSuppressions = pgTable('email_suppressions', {
   emailDigest: text('email_digest').primaryKey(),
   reason: text('reason').$type<'bounce'>().notNull(),
   createdAt: instant('created_at').notNull(),
 })
+
+/** A person's inbox: one row per person and event. */
+export const notifications = pgTable(
+  'notifications',
+  {
+    orgId: orgId(),
+    userId: text('user_id').notNull(),
+    id: text('id').notNull(),
+    /** The same event twice is one row. */
+    eventId: text('event_id').notNull(),
+    type: text('type').notNull(),
+    subject: text('subject').notNull(),
+    summary: text('summary').notNull(),
+    url: text('url'),
+    at: instant('at').notNull(),
+    readAt: instant('read_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.userId, t.id] }),
+    uniqueIndex('notifications_by_event').on(t.orgId, t.userId, t.eventId),
+    index('notifications_unread').on(t.orgId, t.userId, t.readAt),
+  ],
+)

@@ -16,7 +16,7 @@ export const auditLog = pgTable(
     actorName: text('actor_name').notNull(),
     subject: text('subject'),
     requestId: text('request_id'),
-    /** Done during a visit of support staff. */
+    /** Done during a support session. */
     supportSessionId: text('support_session_id'),
   },
   (t) => [

@@ -1,4 +1,4 @@
-/** Organizations, who belongs to them, and who was asked to. `org_id` leads every key, so that they can be spread later. */
+/** Organizations, who belongs to them, and who was invited. */
 import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import { instant, orgId, secretHash } from './columns.ts'
@@ -39,7 +39,7 @@ export const memberships = pgTable(
   (t) => [primaryKey({ columns: [t.orgId, t.userId] }), index('memberships_by_user').on(t.userId)],
 )
 
-/** Who was removed or left: their e-mail domain does not bring them back in. */
+/** Who was removed or left: their email domain does not bring them back in. */
 export const formerMembers = pgTable(
   'former_members',
   {

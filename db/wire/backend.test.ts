@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBackend, type Client, type Engine } from './backend.ts'
-import { readyForQuery, simpleQuery, SYNC } from './messages.ts'
+import { createBackend, type Engine } from './backend.ts'
+import type { Client } from './prepared-statements.ts'
+import { readyForQuery, simpleQuery, SYNC } from './protocol-messages.ts'
 
 const client = (): Client => ({ settings: [], statements: new Map(), parsed: new Set(), epoch: 0 })
 
@@ -31,6 +33,7 @@ function backendWith(log: string[]) {
     },
     closed: () => log.push('closed'),
     becameIdle: () => log.push('idle'),
+    onProblem: (problem) => log.push(String(problem)),
   })
 }
 
@@ -109,4 +112,45 @@ test('one that is in use is not closed as idle', async () => {
   await backend.closeIdle()
   expect(backend.open).toBe(false)
   expect(log.slice(-2)).toEqual(['stop', 'closed'])
+})
+
+test('a second end also waits until the engine is gone', async () => {
+  const terminated = Promise.withResolvers<void>()
+  const log: string[] = []
+  const backend = createBackend({
+    open: async () => ({ ...fakeEngine(log), terminate: () => terminated.promise }),
+    closed: () => log.push('closed'),
+    becameIdle: ignore,
+    onProblem: ignore,
+  })
+  await backend.take(client(), 1000)
+  const ends = [backend.end(), backend.end().then(() => log.push('second end'))]
+  await setImmediate()
+  expect(log).toEqual([])
+  terminated.resolve()
+  await Promise.all(ends)
+  expect(log).toEqual(['closed', 'second end'])
+})
+
+test('a client that leaves does not wait for the engine of the next, which is told when it cannot be opened', async () => {
+  const next = Promise.withResolvers<Engine>()
+  const engines = [Promise.resolve(fakeEngine([])), next.promise]
+  const problems: unknown[] = []
+  const backend = createBackend({
+    open: () => engines.shift() ?? Promise.reject(new Error('a third engine')),
+    closed: ignore,
+    becameIdle() {
+      throw new Error('not idle')
+    },
+    onProblem: (problem) => problems.push(problem),
+  })
+  const [a, b] = [client(), client()]
+  await backend.take(a, 1000)
+  await expect(backend.run(a, work('break'), 1000, ignore)).rejects.toMatchObject({ code: '57P02' })
+  const refused = backend.take(b, 1000).catch((error: unknown) => error)
+  await backend.leave(a)
+  next.reject(new Error('no folder'))
+  expect(await refused).toEqual(new Error('no folder'))
+  await setImmediate()
+  expect(problems).toEqual([new Error('not idle')])
 })

@@ -1,26 +1,20 @@
 /**
- * Lets many clients use one engine, which has a single session. Who begins something has the engine to itself until
- * it is idle again: a transaction, or a batch up to its Sync, is never mixed with what others send.
+ * Lets many clients use one engine, which has a single session. A client that begins something has the engine to itself
+ * until it is idle again: a transaction, or a queue up to its Sync, is never mixed with what others send.
  */
-import {
-  AnswerReader,
-  closeStatement,
-  FLUSH,
-  query,
-  simpleQuery,
-  type Status,
-  SYNC,
-  WireFailure,
-} from './messages.ts'
-import type { Setting } from './startup.ts'
+import { DATABASE_CLOSED, failureIn, nextBackendState } from './backend-state.ts'
+import type { BackendEffect, BackendInput, BackendState, Interruption } from './backend-state.ts'
+import type { Client } from './prepared-statements.ts'
+import { closeStatement, query, ResponseReader, simpleQuery, SYNC } from './protocol-messages.ts'
+import { type TransactionStatus, WireError } from './protocol-messages.ts'
 
 /** A database that is open in a thread of its own. */
 export type Engine = {
-  /** Answers are handed over as they come; `taken` is to be called when they have left, or the engine waits. */
+  /** Responses are handed over as they come; the engine waits until `taken` is called for them. */
   run(work: Work, onAnswer: (bytes: Buffer, taken: () => void) => void): Promise<void>
-  /** At once, whatever it is doing; nothing that was committed is lost. */
+  /** Immediately; nothing that was committed is lost. */
   terminate(): Promise<void>
-  /** In order, when it is idle. */
+  /** An orderly shutdown, when it is idle. */
   stop(): Promise<void>
 }
 
@@ -32,30 +26,22 @@ export type Work = {
   readonly complete: boolean
 }
 
-/** What the backend has to remember of a client while others use the engine. */
-export type Client = {
-  readonly settings: readonly Setting[]
-  /** Parse messages by the engine's name of the statement, to repeat them for an engine that has lost them. */
-  readonly statements: Map<string, Buffer>
-  /** Those the engine has at this moment, if it is the engine of `epoch`. */
-  readonly parsed: Set<string>
-  epoch: number
+export type Outcome = {
+  readonly status: TransactionStatus | undefined
+  readonly failure: WireError | undefined
 }
 
-export type Outcome = { readonly status: Status | undefined; readonly failure: WireFailure | undefined }
-export type Interruption = 'time is up' | 'cancelled' | 'client gone'
-
 export type Backend = {
-  /** Waits for its turn, and then for a session with nothing of the client before it. */
+  /** Waits for its turn, and then for a session without anything of the client before it. */
   take(client: Client, waitMs: number): Promise<void>
   run(client: Client, work: Work, limitMs: number, onAnswer: OnAnswer): Promise<Outcome>
-  /** Ends what the client is running, and the engine with it: the engine knows no other way. */
+  /** Ends what the client is running, and the engine with it: PGlite cannot cancel a statement. */
   interrupt(client: Client, why: Interruption): void
-  /** After a ReadyForQuery that says idle. */
+  /** After a ReadyForQuery with status idle. */
   release(client: Client): void
-  /** Whatever state it left the engine in. */
+  /** When the client disconnects, whatever state it left the engine in. */
   leave(client: Client): Promise<void>
-  /** The SQL may have made or dropped prepared statements by itself, anybody's. */
+  /** SQL that is about to run may create or drop prepared statements, of any client. */
   doubtStatements(): void
   readonly open: boolean
   readonly idle: boolean
@@ -63,7 +49,7 @@ export type Backend = {
   readonly usedAt: number
   /** Closes the engine if nobody uses it; the next client opens it again. */
   closeIdle(): Promise<void>
-  /** For good: whoever waits or works is told that the database is gone. */
+  /** For good: clients that wait or run something get an error. */
   end(): Promise<void>
 }
 
@@ -76,221 +62,202 @@ const RESET = Buffer.concat([
     'CLOSE ALL; UNLISTEN *; SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES',
   ),
 ])
-/** After an error in a batch everything up to a Sync is ignored, also a ROLLBACK: so first a Sync. */
+/** After an error in an extended query everything up to a Sync is ignored, also a ROLLBACK: so first a Sync. */
 const ROLL_BACK = Buffer.concat([SYNC, simpleQuery('ROLLBACK'), SYNC])
-/** Dropping the temporary tables of a client may take a while; anything near this is an engine that hangs. */
-const HOUSEKEEPING_MS = 30_000
+/** Dropping the temporary tables of a client may take a while; an engine that takes this long hangs. */
+const INTERNAL_MS = 30_000
+/** invalid_sql_statement_name: SQL has dropped prepared statements of other clients, which have to be prepared again. */
+const MISSING_STATEMENT = '26000'
 
-const INTERRUPTIONS: Record<Interruption, WireFailure> = {
-  'time is up': new WireFailure('57014', 'canceling statement due to statement timeout', { fatal: true }),
-  cancelled: new WireFailure('57014', 'canceling statement due to user request', { fatal: true }),
-  'client gone': new WireFailure('08006', 'the client is gone', { fatal: true }),
+/** What the one session of the engine holds. */
+type EngineSession = {
+  /** Whose settings it has. */
+  client: Client | undefined
+  /** Its prepared statements may not be those we know of. */
+  doubtful: boolean
+  /** Prepared statements of clients that have gone. */
+  orphans: string[]
+  /** Grows when the prepared statements are lost. */
+  epoch: number
 }
+type Turn = PromiseWithResolvers<void> & { readonly until: number; readonly timer: NodeJS.Timeout }
 
-export function createBackend(needs: {
-  /** Waits for room in memory as well, at most so long. */
+export function createBackend(deps: {
+  /** Also waits until another database may be opened, at most so long. */
   open: (waitMs: number) => Promise<Engine>
   /** Called when the engine is closed or lost. */
   closed: () => void
   /** Called when nobody uses the engine any more. */
   becameIdle: () => void
+  /** Gets errors that no client waits for. */
+  onProblem: (problem: unknown) => void
 }): Backend {
+  let state: BackendState = { phase: 'idle' }
   let engine: Engine | undefined
-  /** Everything that must not overlap with opening the folder again. */
-  let closing: Promise<void> = Promise.resolve()
+  let session: EngineSession = { client: undefined, doubtful: false, orphans: [], epoch: 1 }
   let opening: Promise<unknown> = Promise.resolve()
-  let owner: Client | undefined
-  let last: Client | undefined
-  let interrupted: WireFailure | undefined
-  let running = false
-  let doubtful = false
-  let ended = false
-  /** Grows when the engine has lost its prepared statements. */
-  let epoch = 1
+  let closing: Promise<void> = Promise.resolve()
   let usedAt = performance.now()
-  /** Of clients that have gone. */
-  let orphans: string[] = []
-  const waiting: { client: Client; call: (failure?: WireFailure) => void }[] = []
+  const turns = new Map<Client, Turn>()
 
-  function passOn(): void {
-    owner = undefined
-    usedAt = performance.now()
-    const next = waiting.shift()
-    if (next) {
-      owner = next.client
-      next.call()
-    } else needs.becameIdle()
+  async function dispatch(input: BackendInput): Promise<void> {
+    const [next, effects] = nextBackendState(state, input)
+    state = next
+    await Promise.all(effects.map(perform))
   }
 
-  function turnOf(client: Client, waitMs: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(waiter), 1)
-        reject(new WireFailure('57P03', 'the database is busy: another connection is using it'))
-      }, waitMs)
-      const waiter = {
-        client,
-        call(failure?: WireFailure) {
-          clearTimeout(timer)
-          if (failure) reject(failure)
-          else resolve()
-        },
-      }
-      waiting.push(waiter)
-    })
+  /** A rejection that nobody handles would end the process. */
+  function dispatchInBackground(input: BackendInput): void {
+    dispatch(input).catch(deps.onProblem)
   }
 
-  function forgetEngine(): void {
-    engine = undefined
-    last = undefined
-    doubtful = false
-    orphans = []
-    epoch += 1
+  async function perform(effect: BackendEffect): Promise<void> {
+    if (effect === 'interrupt engine') return engine?.terminate()
+    if (effect === 'became idle') {
+      usedAt = performance.now()
+      return deps.becameIdle()
+    }
+    // Not awaited: a client that leaves does not wait until the next one has an engine. Never rejects.
+    if ('prepare' in effect) return void prepare(effect.prepare)
+    if ('grant' in effect) return endTurn(effect.grant)?.resolve()
+    if ('refuse' in effect) return endTurn(effect.refuse)?.reject(effect.error)
+    if ('rollBack' in effect) return rollBack(effect.rollBack)
+    // At once when it is idle, so that nobody takes it meanwhile.
+    return effect.close === 'stop' ? drop('stop') : opening.then(() => drop('terminate'))
+  }
+
+  function endTurn(client: Client): Turn | undefined {
+    const turn = turns.get(client)
+    turns.delete(client)
+    clearTimeout(turn?.timer)
+    return turn
   }
 
   /** The folder must not be opened again before the thread that has it open is gone. */
   function drop(how: 'terminate' | 'stop'): Promise<void> {
     const dropped = engine
     if (!dropped) return closing
-    forgetEngine()
-    closing = closing.then(() => dropped[how]()).then(needs.closed, needs.closed)
+    engine = undefined
+    session = { client: undefined, doubtful: false, orphans: [], epoch: session.epoch + 1 }
+    closing = closing.then(() => dropped[how]()).then(deps.closed, deps.closed)
     return closing
   }
 
-  async function runOn(target: Engine, work: Work, limitMs: number, onAnswer: OnAnswer): Promise<Outcome> {
-    const answer = new AnswerReader()
-    interrupted = undefined
-    running = true
-    const timer = setTimeout(() => interrupt('time is up'), limitMs)
+  async function prepare(client: Client): Promise<void> {
+    const turn = turns.get(client)
+    clearTimeout(turn?.timer)
     try {
-      await target.run(work, (bytes, taken) => {
-        answer.read(bytes)
-        onAnswer(bytes, taken)
-      })
-    } catch (error) {
-      await drop('terminate')
-      throw ended ? gone() : (interrupted ?? stopped(error))
-    } finally {
-      running = false
-      clearTimeout(timer)
-    }
-    // Some SQL breaks the engine for good (COPY TO PROGRAM does): it throws inside and never answers again.
-    if (work.complete && !answer.status) {
-      await drop('terminate')
-      throw stopped()
-    }
-    if (answer.failure?.code === MISSING_STATEMENT) doubtful = true
-    return answer
-  }
-
-  function interrupt(why: Interruption): void {
-    if (!running || !engine) return
-    interrupted ??= INTERRUPTIONS[why]
-    void engine.terminate()
-  }
-
-  async function keepHouse(target: Engine, bytes: Uint8Array): Promise<Outcome> {
-    const outcome = await runOn(target, { bytes, complete: true }, HOUSEKEEPING_MS, (_, taken) => taken())
-    if (outcome.status === 'I') return outcome
-    await drop('terminate')
-    throw stopped()
-  }
-
-  async function prepare(client: Client, waitMs: number): Promise<void> {
-    await closing
-    if (ended) throw gone()
-    if (!engine) {
-      const started = needs.open(waitMs)
-      opening = started.catch(() => {})
-      engine = await started
-      if (ended) {
-        await drop('terminate')
-        throw gone()
+      await closing
+      if (state.phase === 'ended') return
+      if (!engine) {
+        const started = deps.open(Math.max(0, (turn?.until ?? 0) - performance.now()))
+        opening = started.catch(() => {})
+        engine = await started
       }
+      if (session.client !== client) await resetSession(client)
+      if (client.epoch !== session.epoch) client.parsed.clear()
+      client.epoch = session.epoch
+    } catch (error) {
+      return dispatchInBackground({ notPrepared: error })
     }
-    if (last !== client) await changeOver(engine, client)
-    if (client.epoch !== epoch) client.parsed.clear()
-    client.epoch = epoch
+    dispatchInBackground('prepared')
   }
 
-  async function changeOver(target: Engine, client: Client): Promise<void> {
-    last = undefined
+  async function resetSession(client: Client): Promise<void> {
+    const { doubtful } = session
+    const orphans = session.orphans.splice(0)
+    session.client = undefined
     const forget = doubtful ? [simpleQuery('DEALLOCATE ALL')] : [...orphans.map(closeStatement), SYNC]
-    await keepHouse(target, Buffer.concat([RESET, ...forget]))
-    orphans = []
-    if (doubtful) epoch += 1
-    doubtful = false
+    await runInternally(client, Buffer.concat([RESET, ...forget]))
+    if (doubtful) session.epoch += 1
+    session.doubtful = false
     if (client.settings.length > 0) {
       const calls = client.settings.map((_, index) => `set_config($${2 * index + 1},$${2 * index + 2},false)`)
-      const { failure } = await keepHouse(target, query(`select ${calls.join(',')}`, client.settings.flat()))
-      if (failure) throw new WireFailure(failure.code, failure.message, { fatal: true })
+      const { failure } = await runInternally(
+        client,
+        query(`select ${calls.join(',')}`, client.settings.flat()),
+      )
+      if (failure) throw new WireError(failure.code, failure.message, { fatal: true })
     }
     client.parsed.delete('')
-    last = client
+    session.client = client
+  }
+
+  async function rollBack(client: Client): Promise<void> {
+    await runInternally(client, ROLL_BACK).catch(() => {})
+    session.client = undefined
+    return dispatch('rolled back')
+  }
+
+  async function runInternally(client: Client, bytes: Uint8Array): Promise<Outcome> {
+    const outcome = await execute(client, { bytes, complete: true }, INTERNAL_MS, (_, taken) => taken())
+    if (outcome.status === 'I') return outcome
+    await drop('terminate')
+    throw failureIn(state, new Error('The engine is not idle after its session was reset'))
+  }
+
+  async function execute(client: Client, work: Work, limitMs: number, onAnswer: OnAnswer): Promise<Outcome> {
+    if (!engine) throw DATABASE_CLOSED
+    const response = new ResponseReader()
+    const timer = setTimeout(() => dispatchInBackground({ interrupt: client, why: 'time is up' }), limitMs)
+    try {
+      await engine.run(work, (bytes, taken) => {
+        response.read(bytes)
+        onAnswer(bytes, taken)
+      })
+      // Some SQL breaks the engine for good (COPY TO PROGRAM does): it throws inside and never answers again.
+      if (work.complete && !response.status) throw new Error('The engine did not become ready')
+    } catch (error) {
+      await drop('terminate')
+      throw failureIn(state, error)
+    } finally {
+      clearTimeout(timer)
+    }
+    if (response.failure?.code === MISSING_STATEMENT) session.doubtful = true
+    return response
   }
 
   return {
-    async take(client, waitMs) {
-      if (ended) throw gone()
-      if (owner === client) return
-      const start = performance.now()
-      if (owner) await turnOf(client, waitMs)
-      else owner = client
+    take(client, waitMs) {
+      const timer = setTimeout(() => dispatchInBackground({ waitedTooLong: client }), waitMs)
+      const turn = { ...Promise.withResolvers<void>(), until: performance.now() + waitMs, timer }
+      turns.set(client, turn)
+      dispatchInBackground({ take: client })
+      return turn.promise
+    },
+    async run(client, work, limitMs, onAnswer) {
+      if (state.phase !== 'held' || state.owner !== client) throw DATABASE_CLOSED
+      dispatchInBackground('run')
       try {
-        await prepare(client, Math.max(0, waitMs - (performance.now() - start)))
+        const outcome = await execute(client, work, limitMs, onAnswer)
+        dispatchInBackground('finished')
+        return outcome
       } catch (error) {
-        passOn()
+        dispatchInBackground('engine lost')
         throw error
       }
     },
-    async run(client, work, limitMs, onAnswer) {
-      if (owner !== client || !engine) throw gone()
-      return runOn(engine, work, limitMs, onAnswer)
-    },
-    interrupt(client, why) {
-      if (owner === client) interrupt(why)
-    },
-    release(client) {
-      if (owner === client) passOn()
-    },
-    async leave(client) {
-      if (owner === client) {
-        // Without an engine there is nothing to roll back.
-        if (engine && last === client) await keepHouse(engine, ROLL_BACK).catch(() => {})
-        if (last === client) last = undefined
+    interrupt: (client, why) => dispatchInBackground({ interrupt: client, why }),
+    release: (client) => dispatchInBackground({ release: client }),
+    leave(client) {
+      if (client.epoch === session.epoch) {
+        session.orphans.push(...[...client.parsed].filter((name) => name !== ''))
       }
-      if (client.epoch === epoch) orphans.push(...[...client.parsed].filter((name) => name !== ''))
-      if (owner === client) passOn()
+      return dispatch({ leave: client })
     },
     doubtStatements() {
-      doubtful = true
+      session.doubtful = true
     },
     get open() {
       return engine !== undefined
     },
     get idle() {
-      return owner === undefined && waiting.length === 0
+      return state.phase === 'idle'
     },
     get usedAt() {
       return usedAt
     },
-    closeIdle: () => (owner === undefined ? drop('stop') : Promise.resolve()),
-    async end() {
-      ended = true
-      for (const { call } of waiting.splice(0)) call(gone())
-      await opening
-      await drop(owner ? 'terminate' : 'stop')
-    },
+    closeIdle: () => dispatch('close idle'),
+    end: () => dispatch('end'),
   }
 }
-
-const gone = () => new WireFailure('57P01', 'the database was closed', { fatal: true })
-const stopped = (cause?: unknown) =>
-  new WireFailure('57P02', 'the database engine stopped and will be opened again', { fatal: true, cause })
-
-/** Somebody's SQL has dropped statements it did not make: they are made anew for whoever comes next. */
-const MISSING_STATEMENT = '26000'
-
-/** Repeats what a client prepared for an engine that does not know it. A failure belongs to the client's batch. */
-export const parseAgain = (name: string, parse: Buffer): Buffer =>
-  Buffer.concat([...(name === '' ? [] : [closeStatement(name)]), parse, FLUSH])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openGateway, type Gateway } from './gateway.ts'
-import { rawClient, type RawClient } from './raw-client.ts'
+import { rawClient, type RawClient } from '../../test/support/wire-client.ts'
 import { scramVerifier } from './scram.ts'
 
 const verifier = scramVerifier('secret')
@@ -54,11 +54,11 @@ test('a database has 20 connections, all together have as many as set, and who l
 test('those without a password are counted apart, and do not stay', async () => {
   const [inside] = await many(1)
   expect((await inside?.login('c', 'secret'))?.at(-1)).toBe('Z:I')
-  const strangers = await many(50)
+  const unauthenticated = await many(50)
   const [refused] = await many(1)
   expect((await refused?.until('E'))?.at(-1)).toContain('C53300')
   expect(inside?.socket.closed).toBe(false)
-  await Promise.all(strangers.map(({ closed }) => closed))
+  await Promise.all(unauthenticated.map(({ closed }) => closed))
   const [next] = await many(1)
   expect((await next?.login('c', 'secret'))?.at(-1)).toBe('Z:I')
 })

@@ -1,9 +1,10 @@
-/** The door to the embedded databases: a TCP server that speaks the Postgres protocol, with a password for each. */
+/** The TCP server of the embedded databases: speaks the Postgres protocol and authenticates each client by password. */
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import type { Backend, Client } from './backend.ts'
+import type { Backend } from './backend.ts'
 import { readMessages, type MessageReader } from './message-reader.ts'
+import type { Client } from './prepared-statements.ts'
 import {
   authentication,
   backendKeyData,
@@ -12,12 +13,12 @@ import {
   message,
   parameterStatus,
   readyForQuery,
-  WireFailure,
-  zeroTerminated,
-} from './messages.ts'
-import { beginExchange, readVerifier, verifierOfNobody, type Verifier } from './scram.ts'
+  WireError,
+  cString,
+} from './protocol-messages.ts'
+import { beginExchange, readVerifier, mockVerifier, type Verifier } from './scram.ts'
 import { startSession, type Session, type SessionLimits } from './session.ts'
-import { readIntroduction, readTimeout, type Introduction, type Setting } from './startup.ts'
+import { readStartupPacket, readTimeout, type StartupRequest, type Setting } from './startup.ts'
 
 export type Gateway = {
   readonly port: number
@@ -28,16 +29,24 @@ export type Gateway = {
 
 export type GatewayOptions = {
   readonly host: string
+  /** 0 is any that is free. */
   readonly port: number
+  /** The verifier (scram.ts) for a login whose user and database are this name; undefined when unknown. */
   readonly verifierOf: (name: string) => Promise<string | undefined>
+  /** The salts of unknown names are derived from it by HMAC, so they cannot be distinguished from real ones. */
   readonly saltKey: Uint8Array
-  /** Only asked for names whose password was given. */
+  /** Only called for authenticated clients. */
   readonly backendOf: (name: string) => Backend
+  /** For our own connections, whose start-up parameter application_name is `svc`. */
   readonly statementTimeoutMs: number
+  /** For all others: people build indexes. A smaller `statement_timeout` at start-up is respected. */
   readonly maintenanceTimeoutMs: number
+  /** A client that holds the database in a transaction and sends nothing is disconnected. */
   readonly idleInTransactionMs: number
   readonly loginTimeoutMs: number
+  /** Authenticated ones; at most 20 of them to one database. */
   readonly maxConnections: number
+  /** Gets why a database could not be opened, and internal errors: clients only learn that there was one. */
   readonly onProblem: (problem: unknown) => void
 }
 
@@ -46,18 +55,18 @@ export const PHYSICAL_NAME = /^[a-z][a-z0-9_]{0,62}$/
 
 const STARTUP_MAX_BYTES = 10_000
 const PASSWORD_MAX_BYTES = 10_000
-/** How often a client may ask for encryption before it introduces itself: once for each kind there is. */
+/** A client may ask for TLS and for GSS encryption before its startup packet. */
 const ENCRYPTION_REQUESTS = 2
 const MAX_PER_DATABASE = 20
-/** Apart from the others, so that somebody without a password cannot keep out those who have one. */
-const MAX_STRANGERS = 50
+/** Counted apart, so that clients without a password cannot exhaust the connections of those who have one. */
+const MAX_UNAUTHENTICATED = 50
 const WAIT_MS = 30_000
-/** Two of the longest there may be. */
-const COPY_ROOM_BYTES = 512 * 1024 * 1024
+/** Two COPYs of the maximum size. */
+const COPY_BUFFER_BYTES = 512 * 1024 * 1024
 
 /**
- * What Postgres reports at login. The engine is not asked: it need not be open yet, and it does not report anything
- * later either. What the client set itself it is told as it said it.
+ * What Postgres reports at login. The engine is not asked: it need not be open yet, and it reports nothing later
+ * either. A setting of the startup packet is reported as the client sent it.
  */
 const REPORTED: readonly Setting[] = [
   ['server_version', '18.6'],
@@ -73,59 +82,63 @@ const REPORTED: readonly Setting[] = [
   ['is_superuser', 'off'],
 ]
 
-type Login = Extract<Introduction, { asks: 'login' }>
-type Live = { readonly name: string; readonly secret: Buffer; readonly socket: Socket; session?: Session }
+type Login = Extract<StartupRequest, { kind: 'login' }>
+type ClientConnection = {
+  readonly name: string
+  readonly secret: Buffer
+  readonly socket: Socket
+  session?: Session
+}
 
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
-  const live = new Map<number, Live>()
-  const strangers = new Set<Socket>()
-  const copyRoom = { bytes: COPY_ROOM_BYTES }
+  const connections = new Map<number, ClientConnection>()
+  const unauthenticated = new Set<Socket>()
+  const copyBuffer = { freeBytes: COPY_BUFFER_BYTES }
 
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
-    if (strangers.size >= MAX_STRANGERS) return refuse(socket, tooMany())
-    strangers.add(socket)
-    const late = setTimeout(() => socket.destroy(), options.loginTimeoutMs)
-    socket.once('close', () => {
-      clearTimeout(late)
-      strangers.delete(socket)
-    })
-    serve(socket, () => {
-      clearTimeout(late)
-      strangers.delete(socket)
-    }).catch((error: unknown) => {
-      if (!(error instanceof WireFailure)) options.onProblem(error)
-      refuse(socket, error instanceof WireFailure ? error : internal())
+    if (unauthenticated.size >= MAX_UNAUTHENTICATED) return refuse(socket, tooManyClients())
+    unauthenticated.add(socket)
+    const loginTimer = setTimeout(() => socket.destroy(), options.loginTimeoutMs)
+    const stopCounting = () => {
+      clearTimeout(loginTimer)
+      unauthenticated.delete(socket)
+    }
+    socket.once('close', stopCounting)
+    serve(socket, stopCounting).catch((error: unknown) => {
+      if (!(error instanceof WireError)) options.onProblem(error)
+      refuse(socket, error instanceof WireError ? error : internal())
     })
   })
 
-  async function serve(socket: Socket, welcome: () => void): Promise<void> {
+  async function serve(socket: Socket, authenticated: () => void): Promise<void> {
     const reader = readMessages(socket)
-    const introduction = await introduce(socket, reader)
-    if (introduction?.asks === 'cancel') cancel(introduction.pid, introduction.secret)
-    if (introduction?.asks !== 'login') return void socket.end()
-    if (!(await knowsPassword(socket, reader, introduction, options))) return
-    welcome()
-    await admit(socket, reader, introduction)
+    const request = await readStartupRequest(socket, reader)
+    if (request?.kind === 'cancel') cancel(request.pid, request.secret)
+    if (request?.kind !== 'login') return void socket.end()
+    if (!(await authenticate(socket, reader, request, options))) return
+    authenticated()
+    await serveSession(socket, reader, request)
   }
 
   function cancel(pid: number, secret: Buffer): void {
-    const target = live.get(pid)
+    const target = connections.get(pid)
     if (target && timingSafeEqual(target.secret, secret)) target.session?.cancel()
   }
 
-  async function admit(socket: Socket, reader: MessageReader, login: Login): Promise<void> {
+  async function serveSession(socket: Socket, reader: MessageReader, login: Login): Promise<void> {
     const name = login.user
-    const here = [...live.values()].filter((other) => other.name === name)
-    if (live.size >= options.maxConnections || here.length >= MAX_PER_DATABASE) throw tooMany()
+    const toDatabase = [...connections.values()].filter((other) => other.name === name)
+    if (connections.size >= options.maxConnections || toDatabase.length >= MAX_PER_DATABASE)
+      throw tooManyClients()
     const pid = freePid()
-    const entry: Live = { name, secret: randomBytes(4), socket }
-    live.set(pid, entry)
+    const entry: ClientConnection = { name, secret: randomBytes(4), socket }
+    connections.set(pid, entry)
     try {
-      const wishes = new Map(login.settings.map(([key, value]) => [key.toLowerCase(), value]))
+      const requested = new Map(login.settings.map(([key, value]) => [key.toLowerCase(), value]))
       socket.write(
         Buffer.concat([
-          ...REPORTED.map(([key, value]) => parameterStatus(key, wishes.get(key.toLowerCase()) ?? value)),
+          ...REPORTED.map(([key, value]) => parameterStatus(key, requested.get(key.toLowerCase()) ?? value)),
           parameterStatus('session_authorization', name),
           backendKeyData(pid, entry.secret),
           readyForQuery('I'),
@@ -148,35 +161,34 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       })
       await entry.session.done
     } finally {
-      live.delete(pid)
+      connections.delete(pid)
     }
   }
 
   function limitsOf({ settings }: Login): SessionLimits {
-    const ours = settings.some(([name, value]) => name === 'application_name' && value === 'svc')
-    const most = ours ? options.statementTimeoutMs : options.maintenanceTimeoutMs
-    const wanted = readTimeout(settings)
+    const isOwn = settings.some(([name, value]) => name === 'application_name' && value === 'svc')
+    const maxMs = isOwn ? options.statementTimeoutMs : options.maintenanceTimeoutMs
+    const requestedMs = readTimeout(settings)
     return {
-      statementMs: wanted > 0 ? Math.min(wanted, most) : most,
+      statementMs: requestedMs > 0 ? Math.min(requestedMs, maxMs) : maxMs,
       idleInTransactionMs: options.idleInTransactionMs,
       waitMs: WAIT_MS,
-      copyRoom,
+      copyBuffer,
     }
   }
 
   function freePid(): number {
     const pid = randomInt(1, 2 ** 31 - 1)
-    return live.has(pid) ? freePid() : pid
+    return connections.has(pid) ? freePid() : pid
   }
 
-  async function endAll(entries: readonly Live[]): Promise<void> {
-    const farewell = new WireFailure('57P01', 'terminating connection due to administrator command', {
+  async function endAll(entries: readonly ClientConnection[]): Promise<void> {
+    const shutdown = new WireError('57P01', 'terminating connection due to administrator command', {
       fatal: true,
     })
     await Promise.all(
       entries.map(async ({ session, socket }) => {
-        session?.end(farewell)
-        session?.cancel()
+        session?.terminate(shutdown)
         socket.destroySoon()
         await session?.done
       }),
@@ -190,59 +202,62 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 
   return {
     port: (server.address() as AddressInfo).port,
-    disconnect: (name) => endAll([...live.values()].filter((entry) => entry.name === name)),
+    disconnect: (name) => endAll([...connections.values()].filter((entry) => entry.name === name)),
     async close() {
       const closed = once(server, 'close')
       server.close()
-      for (const socket of strangers) socket.destroy()
-      await endAll([...live.values()])
-      for (const { socket } of live.values()) socket.destroy()
+      for (const socket of unauthenticated) socket.destroy()
+      await endAll([...connections.values()])
+      for (const { socket } of connections.values()) socket.destroy()
       await closed
     },
   }
 }
 
-/** Undefined when the client goes without a word. */
-async function introduce(socket: Socket, reader: MessageReader): Promise<Introduction | undefined> {
+/** Undefined when the client disconnects. */
+async function readStartupRequest(
+  socket: Socket,
+  reader: MessageReader,
+): Promise<StartupRequest | undefined> {
   for (let requests = 0; requests <= ENCRYPTION_REQUESTS; requests += 1) {
     const packet = await reader.startup(STARTUP_MAX_BYTES)
-    const introduction = packet && readIntroduction(packet)
-    if (introduction?.asks !== 'encryption') return introduction
+    const request = packet && readStartupPacket(packet)
+    if (request?.kind !== 'encryption') return request
     socket.write('N')
   }
   return undefined
 }
 
-/** Whoever does not exist walks the same steps and fails with the same words. */
-async function knowsPassword(
+/** An unknown user goes through the same steps and fails with the same message. */
+async function authenticate(
   socket: Socket,
   reader: MessageReader,
-  { user, database, beyond }: Login,
+  { user, database, unsupportedOptions }: Login,
   { verifierOf, saltKey }: GatewayOptions,
 ): Promise<boolean> {
-  if (beyond) {
-    socket.write(message('v', int32(0), int32(beyond.length), ...beyond.map(zeroTerminated)))
+  if (unsupportedOptions) {
+    socket.write(message('v', int32(0), int32(unsupportedOptions.length), ...unsupportedOptions.map(cString)))
   }
-  const kept = PHYSICAL_NAME.test(user) ? await verifierOf(user) : undefined
-  // Also for a wrong database the salt is the user's own: a different one would tell that the user exists.
-  const verifier: Verifier = kept === undefined ? verifierOfNobody(saltKey, user) : readVerifier(kept)
-  socket.write(authentication(10, zeroTerminated('SCRAM-SHA-256'), Buffer.alloc(1)))
+  const stored = PHYSICAL_NAME.test(user) ? await verifierOf(user) : undefined
+  // Also for a wrong database the salt is the user's own: a different one would reveal that the user exists.
+  const verifier: Verifier = stored === undefined ? mockVerifier(saltKey, user) : readVerifier(stored)
+  socket.write(authentication(10, cString('SCRAM-SHA-256'), Buffer.alloc(1)))
 
   const first = await passwordMessage(reader)
   if (!first) return false
   const mechanismEnd = first.indexOf(0)
   if (first.toString('latin1', 0, mechanismEnd) !== 'SCRAM-SHA-256' || first.length < mechanismEnd + 5) {
-    throw new WireFailure('28000', 'only SCRAM-SHA-256 is supported', { fatal: true })
+    throw new WireError('28000', 'only SCRAM-SHA-256 is supported', { fatal: true })
   }
   const exchange = beginExchange(verifier, first.toString('utf8', mechanismEnd + 5))
-  if (!exchange) throw new WireFailure('28000', 'malformed SCRAM message', { fatal: true })
+  if (!exchange) throw new WireError('28000', 'malformed SCRAM message', { fatal: true })
   socket.write(authentication(11, Buffer.from(exchange.serverFirst)))
 
   const final = await passwordMessage(reader)
   if (!final) return false
   const proof = exchange.finish(final.toString())
-  if (proof === undefined || kept === undefined || user !== database) {
-    throw new WireFailure('28P01', `password authentication failed for user "${user}"`, { fatal: true })
+  if (proof === undefined || stored === undefined || user !== database) {
+    throw new WireError('28P01', `password authentication failed for user "${user}"`, { fatal: true })
   }
   socket.write(Buffer.concat([authentication(12, Buffer.from(proof)), authentication(0)]))
   return true
@@ -251,15 +266,15 @@ async function knowsPassword(
 async function passwordMessage(reader: MessageReader): Promise<Buffer | undefined> {
   const bytes = await reader.next(PASSWORD_MAX_BYTES)
   if (bytes && bytes[0] !== 'p'.charCodeAt(0)) {
-    throw new WireFailure('08P01', 'expected a password message', { fatal: true })
+    throw new WireError('08P01', 'expected a password message', { fatal: true })
   }
   return bytes?.subarray(5)
 }
 
-function refuse(socket: Socket, failure: WireFailure): void {
+function refuse(socket: Socket, failure: WireError): void {
   if (socket.writable) socket.end(errorResponse(failure))
   socket.setTimeout(1_000, () => socket.destroy())
 }
 
-const internal = () => new WireFailure('XX000', 'internal error', { fatal: true })
-const tooMany = () => new WireFailure('53300', 'sorry, too many clients already', { fatal: true })
+const internal = () => new WireError('XX000', 'internal error', { fatal: true })
+const tooManyClients = () => new WireError('53300', 'sorry, too many clients already', { fatal: true })

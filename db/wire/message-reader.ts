@@ -1,16 +1,16 @@
-/** Cuts what a client sends into messages, within bounds of length and of memory. */
+/** Reads the messages of a client from its socket, with limits on their length and on memory. */
 import type { Socket } from 'node:net'
-import { WireFailure } from './messages.ts'
+import { WireError } from './protocol-messages.ts'
 
-/** A client that sends faster than it is answered is not read any further from here on. */
+/** The socket is paused while this much is buffered. */
 const READ_AHEAD_BYTES = 1024 * 1024
 
 export type MessageReader = {
-  /** The packet that has no type byte: its length comes first. Undefined when the client is gone. */
+  /** A packet without a type byte. Undefined when the client is gone. */
   startup(maxBytes: number): Promise<Buffer | undefined>
   /** A whole message, with its type and length. Undefined when the client is gone. */
   next(maxBytes: number): Promise<Buffer | undefined>
-  /** Nothing more will come, though some of what came may not have been taken. */
+  /** The client has closed its side, though buffered messages may be left. */
   readonly ended: boolean
 }
 
@@ -34,8 +34,8 @@ export function readMessages(socket: Socket): MessageReader {
   socket.on('end', end)
   socket.on('close', end)
 
-  /** Joins pieces only once all are there: joining at every arrival would copy a long message again and again. */
-  async function have(length: number): Promise<Buffer | undefined> {
+  /** Joins chunks only once all are there: joining at every arrival would copy a long message again and again. */
+  async function buffered(length: number): Promise<Buffer | undefined> {
     needed = length
     for (;;) {
       if (size >= length) break
@@ -51,14 +51,14 @@ export function readMessages(socket: Socket): MessageReader {
   }
 
   async function take(headBytes: 4 | 5, minBytes: number, maxBytes: number): Promise<Buffer | undefined> {
-    const head = await have(headBytes)
+    const head = await buffered(headBytes)
     if (!head) return undefined
     const length = head.readUInt32BE(headBytes - 4)
     if (length < minBytes || length > maxBytes) {
-      throw new WireFailure('08P01', 'invalid message length', { fatal: true })
+      throw new WireError('08P01', 'invalid message length', { fatal: true })
     }
     const total = headBytes - 4 + length
-    const bytes = await have(total)
+    const bytes = await buffered(total)
     if (!bytes) return undefined
     if (bytes.length > total) chunks[0] = bytes.subarray(total)
     else chunks.shift()

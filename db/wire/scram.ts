@@ -1,7 +1,7 @@
-/** Passwords by SCRAM-SHA-256 (RFC 5802, RFC 7677): what is kept of one, and the server's side of a login. */
+/** SCRAM-SHA-256 (RFC 5802, RFC 7677): the verifier that is stored for a password, and the server's side of an exchange. */
 import { createHash, createHmac, pbkdf2Sync, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** What Postgres takes by default. Our passwords are random, so that more would only cost time. */
+/** The default of Postgres. Our passwords are random, so more would only cost time. */
 const ITERATIONS = 4096
 const SALT_BYTES = 16
 const KEY_BYTES = 32
@@ -13,7 +13,7 @@ export type Verifier = {
   readonly serverKey: Buffer
 }
 
-/** As Postgres itself writes it: SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey> (base64). Also given to CREATE ROLE ... PASSWORD, so that no password appears in a server's log. */
+/** As Postgres itself writes it: SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey> (base64). Also used in CREATE ROLE ... PASSWORD, so that no password appears in a server's log. */
 export function scramVerifier(password: string): string {
   const salt = randomBytes(SALT_BYTES)
   const salted = pbkdf2Sync(password.normalize('NFKC'), salt, ITERATIONS, KEY_BYTES, 'sha256')
@@ -36,8 +36,8 @@ export function readVerifier(text: string): Verifier {
   }
 }
 
-/** For a name that does not exist: always the same salt, as a real one has, and keys that nothing fits. */
-export function verifierOfNobody(saltKey: Uint8Array, name: string): Verifier {
+/** For a name that does not exist: always the same salt, as a real one has, and keys that match no password. */
+export function mockVerifier(saltKey: Uint8Array, name: string): Verifier {
   return {
     iterations: ITERATIONS,
     salt: hmac(saltKey, name).subarray(0, SALT_BYTES),
@@ -74,7 +74,7 @@ export function beginExchange(verifier: Verifier, clientFirst: string): Exchange
       const wellFormed =
         at >= 0 &&
         proof.length === KEY_BYTES &&
-        // The header is repeated, so that nobody in between can have talked the client out of something.
+        // The client repeats its header, so that nobody in between can have changed it.
         (withoutProof === opening || withoutProof.startsWith(`${opening},`))
       if (!knows || !wellFormed) return undefined
       return `v=${hmac(verifier.serverKey, conversation).toString('base64')}`

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { startupPacket } from './raw-client.ts'
-import { readIntroduction, readTimeout } from './startup.ts'
+import { startupPacket } from '../../test/support/wire-client.ts'
+import { readStartupPacket, readTimeout } from './startup.ts'
 
 test('settings are kept apart from who and where; blank options are ignored', () => {
   const packet = startupPacket({ user: 'me', options: ' '.repeat(1024), 'hnsw.ef_search': '40' })
-  expect(readIntroduction(packet)).toEqual({
-    asks: 'login',
+  expect(readStartupPacket(packet)).toEqual({
+    kind: 'login',
     user: 'me',
     database: 'me',
     settings: [['hnsw.ef_search', '40']],
-    beyond: undefined,
+    unsupportedOptions: undefined,
   })
 })
 

@@ -1,8 +1,8 @@
-/** The tool `datasource_list`: what can be asked, and what its questions can be filtered by. */
+/** The tool `datasource_list`: the data sources that can be queried, and their filters. */
 import * as z from 'zod'
-import { listAskableSources } from '../../src/contracts/data-sources.ts'
+import { listAskableDataSources } from '../../src/contracts/data-sources.ts'
 import { PAGE_DEFAULT, PAGE_MAX } from '../../src/contracts/limits.ts'
-import { fitPage } from '../fit.ts'
+import { fitPage } from '../answer-size.ts'
 import { tool } from '../tool.ts'
 
 export const datasourceList = tool({
@@ -10,18 +10,18 @@ export const datasourceList = tool({
   resource: 'platform',
   title: 'List data sources',
   description:
-    'List the data sources you may ask, with filterable columns and search targets. ' +
-    'Call this before datasource_query with filters.',
-  operations: [listAskableSources],
+    'List the data sources you can query, with filterable columns and search targets. ' +
+    'Call this before using filters in datasource_query.',
+  operations: [listAskableDataSources],
   input: z.strictObject({
-    cursor: z.string().max(1_000).optional().describe('next_cursor of the page before.'),
+    cursor: z.string().max(1_000).optional().describe('next_cursor of the previous page.'),
   }),
   run({ cursor }, { call, narrowing: { sources } }) {
     return fitPage(
-      // At most 100 are exposed: a narrowed list is read whole, so that none of its pages is empty.
+      // At most 100 are exposed: a narrowed list is read in one page, so that no page is empty.
       sources ? PAGE_MAX : PAGE_DEFAULT,
       async (limit) => {
-        const { data_sources, next_cursor } = await call(listAskableSources, { limit, cursor })
+        const { data_sources, next_cursor } = await call(listAskableDataSources, { limit, cursor })
         return { rows: data_sources, next_cursor }
       },
       (rows) => ({ data_sources: rows.filter(({ id }) => sources?.has(id) ?? true) }),

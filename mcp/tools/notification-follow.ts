@@ -1,4 +1,4 @@
-/** The tool `notification_follow`: replaces what the caller follows of one app. */
+/** The tool `notification_follow`: replaces what the user follows of one app. */
 import * as z from 'zod'
 import { notFound } from '../../src/contracts/errors.ts'
 import { CategoryName } from '../../src/contracts/events.ts'
@@ -11,7 +11,7 @@ export const notificationFollow = tool({
   name: 'notification_follow',
   resource: 'notifications',
   title: 'Follow an app',
-  description: 'Replace what you follow of one app; an empty list stops following.',
+  description: 'Set what you follow for one app. An empty list unfollows it.',
   operations: [setFollow],
   input: z.strictObject({
     app: z.string().max(60).describe('Its alias.'),
@@ -19,9 +19,9 @@ export const notificationFollow = tool({
     frequency,
   }),
   isUntrusted: true,
-  unknown: 'No such app. Call notification_subscriptions with all.',
+  notFoundText: 'No such app. Call notification_subscriptions with all.',
   async run({ app, ...choice }, { call }) {
-    // What cannot be an alias names nothing.
+    // An invalid alias is answered like an unknown one.
     if (!alias.safeParse(app).success) throw notFound()
     return call(setFollow, { alias: app, ...choice })
   },

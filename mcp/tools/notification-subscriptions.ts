@@ -1,8 +1,8 @@
-/** The tool `notification_subscriptions`: what the caller follows, and how the last message about each app fared. */
+/** The tool `notification_subscriptions`: what the user follows, and the outcome of the last delivery for each app. */
 import * as z from 'zod'
 import { REASONS } from '../../src/contracts/deliveries.ts'
 import { listFollows } from '../../src/contracts/subscriptions.ts'
-import { fitPage } from '../fit.ts'
+import { fitPage } from '../answer-size.ts'
 import { tool } from '../tool.ts'
 
 const LIMIT = 50
@@ -10,16 +10,16 @@ const LIMIT = 50
 export const notificationSubscriptions = tool({
   name: 'notification_subscriptions',
   resource: 'notifications',
-  title: 'My follows',
+  title: 'List followed apps',
   description:
-    'Apps you follow: categories, frequency and the last delivery outcome with its reason. ' +
-    'With all, also those you may follow but do not.',
+    'List the apps you follow, with categories, frequency and the last delivery outcome and reason. ' +
+    'With all, also the apps you could follow.',
   operations: [listFollows],
   input: z.strictObject({
     all: z.boolean().default(false),
     cursor: z.string().max(1_000).optional(),
   }),
-  // Names of apps are people's own.
+  // People choose the names of apps.
   isUntrusted: true,
   run({ all, cursor }, { call }) {
     let next_daily_at = ''
@@ -30,15 +30,15 @@ export const notificationSubscriptions = tool({
         next_daily_at = page.next_daily_at
         return { rows: page.follows, next_cursor: page.next_cursor }
       },
-      (rows) => ({ follows: rows.map(explained), next_daily_at }),
+      (rows) => ({ follows: rows.map(withReason), next_daily_at }),
     )
   },
 })
 
 type Follow = z.output<typeof listFollows.output>['follows'][number]
 
-/** The reason in words: a model passes them on. */
-const explained = ({ last, ...follow }: Follow) => ({
+/** With the reason in words, for the model to pass on. */
+const withReason = ({ last, ...follow }: Follow) => ({
   ...follow,
   last: last && { ...last, ...(last.reason && { why: REASONS[last.reason] }) },
 })

@@ -1,13 +1,12 @@
-/** The tool `search`, by the contract that ChatGPT's connectors read: one question to all sources, ids for `fetch`. */
+/** The tool `search`, in the form that ChatGPT's connectors expect: one question to all sources, ids for `fetch`. */
 import * as z from 'zod'
-import { listAskableSources, searchEverywhere } from '../../src/contracts/data-sources.ts'
+import { listAskableDataSources, searchDataSources } from '../../src/contracts/data-sources.ts'
 import { PAGE_MAX } from '../../src/contracts/limits.ts'
-import { beginning, fitHits } from '../fit.ts'
-import { sourceUrl } from '../source-url.ts'
-import { tool, type Workplace } from '../tool.ts'
-import { rowText, TITLE_CHARACTERS } from './row-text.ts'
+import { truncate, fitHits } from '../answer-size.ts'
+import { tool, type ToolContext } from '../tool.ts'
+import { hitText, sourceUrl, TITLE_CHARACTERS } from './hit.ts'
 
-/** Enough to choose by; `fetch` has the rest. */
+/** Enough to choose from; `fetch` returns the rest. */
 const SNIPPET_CHARACTERS = 300
 
 const text = { type: 'string' } as const
@@ -17,11 +16,11 @@ export const search = tool({
   resource: 'platform',
   title: 'Search data sources',
   description:
-    'Search every data source you may ask, by meaning. Returns ids to pass to fetch. ' +
-    'Use datasource_query when you know the source or need filters.',
-  operations: [searchEverywhere, listAskableSources],
+    'Semantic search across every data source you can query. Returns ids to pass to fetch. ' +
+    'Use datasource_query if you know the source or need filters.',
+  operations: [searchDataSources, listAskableDataSources],
   input: z.strictObject({
-    query: searchEverywhere.input.shape.query.describe('The question, in plain words.'),
+    query: searchDataSources.input.shape.query.describe('The question in plain words.'),
   }),
   output: {
     type: 'object',
@@ -38,17 +37,17 @@ export const search = tool({
     required: ['results'],
   },
   isUntrusted: true,
-  unknown: 'No such data source. Call datasource_list.',
-  async run({ query }, at) {
-    const sources = await sourcesOf(at)
-    const found = await at.call(searchEverywhere, { query, ...(sources && { sources }) })
+  notFoundText: 'No such data source. Call datasource_list.',
+  async run({ query }, context) {
+    const sources = await sourcesOf(context)
+    const found = await context.call(searchDataSources, { query, ...(sources && { sources }) })
     const results = found.results.map((hit) => {
       const source = String(hit.metadata['_source'])
-      const snippet = beginning(rowText(hit), SNIPPET_CHARACTERS)
+      const snippet = truncate(hitText(hit), SNIPPET_CHARACTERS)
       return {
         id: hit.id,
-        title: beginning(hit.title || source, TITLE_CHARACTERS),
-        url: sourceUrl(at.appUrl, source),
+        title: truncate(hit.title || source, TITLE_CHARACTERS),
+        url: sourceUrl(context.appUrl, source),
         source,
         ...(snippet === '' ? {} : { text: snippet }),
       }
@@ -62,18 +61,18 @@ export const search = tool({
 })
 
 const cut = (truncated: string | undefined, leftOut: number) => {
-  const all = [truncated, leftOut > 0 ? `${leftOut} last results left out.` : undefined].filter(Boolean)
+  const all = [truncated, leftOut > 0 ? `Results left out: ${leftOut}.` : undefined].filter(Boolean)
   return all.length === 0 ? {} : { truncated: all.join(' ') }
 }
 
 /**
- * Those of the address that may be asked. If that is none of them all are named, and the core answers, and writes down,
- * what it does for any source that is not there.
+ * The sources named in the URL that may be queried. If none may be, all of them are passed on, and the core answers and
+ * records it as for any source that does not exist.
  */
-async function sourcesOf({ call, narrowing }: Workplace): Promise<string[] | undefined> {
+async function sourcesOf({ call, narrowing }: ToolContext): Promise<string[] | undefined> {
   const named = narrowing.sources && [...narrowing.sources]
   if (!named || named.length === 1) return named
-  const { data_sources } = await call(listAskableSources, { limit: PAGE_MAX })
+  const { data_sources } = await call(listAskableDataSources, { limit: PAGE_MAX })
   const askable = named.filter((name) => data_sources.some(({ id }) => id === name))
   return askable.length === 0 ? named : askable
 }

@@ -1,4 +1,4 @@
-/** The tool `whoami`: for whom, where and with which rights the agent acts, what is left to ask, and what it does not see. */
+/** The tool `whoami`: user, organization, rights and remaining quota, and the tools that are hidden. */
 import * as z from 'zod'
 import { showQuota } from '../../src/contracts/data-sources.ts'
 import { tool } from '../tool.ts'
@@ -8,11 +8,11 @@ export const whoami = tool({
   resource: 'platform',
   title: 'Who am I',
   description:
-    'Your user, organization, role and granted scopes, the questions left, and which tools are hidden and why.',
+    'Show your user, organization, role, granted scopes and remaining quota, and which tools are hidden and why.',
   operations: [showQuota],
   input: z.strictObject({}),
-  async run(_nothing, { call, entrant, narrowing, hidden }) {
-    const { user, organization, role, scopes, clientId } = entrant
+  async run(_nothing, { call, principal, narrowing, hidden }) {
+    const { user, organization, role, scopes, clientId } = principal
     return {
       user,
       organization,

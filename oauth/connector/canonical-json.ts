@@ -1,4 +1,4 @@
-/** One digest for a JSON document however it is laid out: an approval holds for what a client said, not for its spaces. */
+/** The digest of a JSON document, independent of its formatting. */
 import { createHash } from 'node:crypto'
 
 export function documentDigest(document: unknown): string {

@@ -1,4 +1,4 @@
-/** The page on which a person decides what an assistant may do. No script, no logo, nothing the client can dress up. */
+/** The consent page. No script, no logo, nothing that the client can style. */
 import { html } from 'hono/html'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
@@ -8,15 +8,14 @@ import { notice } from '../../src/pages/parts.ts'
 import { sourceChoice } from '../../src/pages/source-choice.ts'
 import { AUTH_ASSETS } from '../pages/page.ts'
 import { sourceFields } from './chosen-sources.ts'
-import type { Person } from './consent.ts'
-import type { Place } from './places.ts'
+import type { OrganizationChoice } from './organization-choices.ts'
 
-export type Asked = {
+export type ConsentRequest = {
   clientId: string
   kind: ClientKind
-  /** What the client calls itself; nobody checked it. */
+  /** Chosen by the client, unverified. */
   name: string | null
-  /** The host that serves its metadata document: the one thing about it that is proven. */
+  /** The host of its metadata document: the only verified fact about it. */
   verifiedHost: string | null
   redirectHost: string
   onThisComputer: boolean
@@ -24,8 +23,10 @@ export type Asked = {
   scopes: Scope[]
 }
 
-/** Reading is offered, writing must be chosen; marking one's own notifications as read harms nobody. */
-const isOffered = (scope: Scope): boolean => scope.endsWith(':read') || scope === 'notifications:write'
+export type Person = { userId: string; name: string; email: string }
+
+/** Read scopes are preselected, write scopes are not; marking one's own notifications as read is harmless. */
+const isPreselected = (scope: Scope): boolean => scope.endsWith(':read') || scope === 'notifications:write'
 
 const shell = (title: string, body: Content): string => {
   const page = skeleton(
@@ -36,61 +37,61 @@ const shell = (title: string, body: Content): string => {
       ${body}
     </main>`,
   )
-  if (page instanceof Promise) throw new TypeError('a page was given something to wait for')
-  // An object to Koa, which would answer JSON.
+  if (page instanceof Promise) throw new TypeError('a page contains a promise')
+  // Koa would send the object as JSON.
   return page.toString()
 }
 
 export function consentPage(shown: {
-  asked: Asked
+  request: ConsentRequest
   person: Person
-  places: readonly Place[]
+  organizations: readonly OrganizationChoice[]
   form: string
   problem?: string | undefined
-  /** What was filled in already: a form that was refused must not come back allowing more. */
+  /** The submitted values: a refused form must not come back with more selected. */
   filled?: URLSearchParams | undefined
 }): string {
-  const { asked, person, places, form, problem, filled } = shown
-  const who = asked.verifiedHost ?? 'An unverified application'
-  const open = places.filter((place) => place.open)
-  const chosen = open.find((place) => place.id === filled?.get('organization')) ?? open[0]
-  const isTicked = (scope: Scope) => filled?.getAll('scope').includes(scope) ?? isOffered(scope)
+  const { request, person, organizations, form, problem, filled } = shown
+  const who = request.verifiedHost ?? 'An unverified application'
+  const open = organizations.filter((organization) => organization.isOpen)
+  const chosen = open.find((organization) => organization.id === filled?.get('organization')) ?? open[0]
+  const isTicked = (scope: Scope) => filled?.getAll('scope').includes(scope) ?? isPreselected(scope)
   return shell(
-    `${who} asks for access`,
+    `${who} requests access`,
     html`${problem && notice('problem', html`<p>${problem}</p>`)}
       ${facts([
-        asked.name !== null && [
-          'Calls itself',
-          // Isolated: a name in a right-to-left script must not turn our own words around.
-          html`<bdi>“${asked.name}”</bdi> <span class="note">Nobody checked that.</span>`,
+        request.name !== null && [
+          'Client name',
+          // Isolated: a name in a right-to-left script must not reorder our own text.
+          html`<bdi>“${request.name}”</bdi> <span class="note">Unverified: chosen by the client.</span>`,
         ],
         [
-          'Answer goes to',
-          html`<strong>${asked.redirectHost}</strong>
-            ${asked.onThisComputer && html`<span class="note">A program on the computer you are using.</span>`}`,
+          'Redirects to',
+          html`<strong>${request.redirectHost}</strong>
+            ${request.onThisComputer && html`<span class="note">A program on this computer.</span>`}`,
         ],
-        ['You are', html`<strong>${person.name}</strong> <span class="note">${person.email}</span>`],
+        ['Signed in as', html`<strong>${person.name}</strong> <span class="note">${person.email}</span>`],
       ])}
-      ${places.length === 0 && notice('problem', html`<p>You do not belong to an organization yet.</p>`)}
+      ${organizations.length === 0 && notice('problem', html`<p>You are not a member of an organization yet.</p>`)}
       <form method="post" class="card">
         <input type="hidden" name="form" value="${form}" />
         <fieldset>
-          <legend>In which organization?</legend>
+          <legend>Organization</legend>
           <div class="choices">
-            ${places.map(
-              (place) =>
+            ${organizations.map(
+              (organization) =>
                 html`<label class="choice">
-                  <input type="radio" name="organization" value="${place.id}" ${place === chosen && html`checked`} ${!place.open && html`disabled`} />
-                  <span class="choice-text"><span>${place.name}</span>${place.because && html`<span class="note">${place.because}</span>`}</span>
+                  <input type="radio" name="organization" value="${organization.id}" ${organization === chosen && html`checked`} ${!organization.isOpen && html`disabled`} />
+                  <span class="choice-text"><span>${organization.name}</span>${organization.reason && html`<span class="note">${organization.reason}</span>`}</span>
                 </label>
-                ${place.open && asked.scopes.includes('data:read') && sourcesIn(place, filled)}`,
+                ${organization.isOpen && request.scopes.includes('data:read') && sourcesIn(organization, filled)}`,
             )}
           </div>
         </fieldset>
         <fieldset>
-          <legend>What may it do?</legend>
+          <legend>Permissions</legend>
           <div class="choices">
-            ${asked.scopes.map(
+            ${request.scopes.map(
               (scope) =>
                 html`<label class="choice">
                   <input type="checkbox" name="scope" value="${scope}" ${isTicked(scope) && html`checked`} />
@@ -99,27 +100,27 @@ export function consentPage(shown: {
             )}
           </div>
         </fieldset>
-        ${asked.onThisComputer && notice('info', html`<p>Allow it only if you started it yourself, just now: any program on this computer can ask under this name.</p>`)}
+        ${request.onThisComputer && notice('info', html`<p>Allow this only if you started it yourself just now. Any program on this computer can use this name.</p>`)}
         <div class="actions">
           <button type="submit" name="decision" value="approve" class="button button-main" ${!chosen && html`disabled`}>Allow</button>
           <button type="submit" name="decision" value="deny" class="button button-quiet">Deny</button>
         </div>
-        <p class="note">You can narrow or end this at any time under Connected agents.</p>
+        <p class="note">You can narrow or revoke this access at any time under Connected agents.</p>
       </form>`,
   )
 }
 
-/** Stands behind its organization: without a script, that is what lets CSS show the list of the chosen one alone. */
-function sourcesIn(place: Place, filled: URLSearchParams | undefined) {
-  if (place.sources.length === 0) {
-    return html`<p class="of-choice note">No data source of ${place.name} is open to you yet. It may ask those that you may ask later.</p>`
+/** Placed right after its organization, so that CSS alone can show the list of the selected one. */
+function sourcesIn(organization: OrganizationChoice, filled: URLSearchParams | undefined) {
+  if (organization.sources.length === 0) {
+    return html`<p class="of-choice note">You cannot query any data source of ${organization.name} yet. It may query those that you can query later.</p>`
   }
-  const fields = sourceFields(place.id)
+  const fields = sourceFields(organization.id)
   return sourceChoice({
-    legend: html`Which data sources of ${place.name}?`,
+    legend: html`Data sources of ${organization.name}`,
     fields,
-    all: 'All that I may ask, also later ones',
-    sources: place.sources.map(({ id, name, title }) => ({ id, name: title, note: sourceIdOf(name) })),
+    all: 'All that I can query, including future ones',
+    sources: organization.sources.map(({ id, name, title }) => ({ id, name: title, note: sourceIdOf(name) })),
     isLimited: filled?.get(fields.which) === 'chosen',
     isTicked: (id) => filled?.getAll(fields.source).includes(id) ?? false,
     className: 'of-choice',
@@ -134,18 +135,18 @@ const facts = (rows: readonly (readonly [string, Content] | false)[]) =>
 export const expiredPage = (): string =>
   shell(
     'This request has expired',
-    html`<p class="lead">It was answered already, took longer than ten minutes, or was begun in another browser.
+    html`<p class="lead">It was already answered, took longer than ten minutes, or was started in another browser.
       Start again from your assistant.</p>`,
   )
 
-/** An error at the authorization endpoint that must not be redirected: said to the person, with what to do. */
-export const errorPage = (said: {
+/** An error of the authorization endpoint that must not be redirected to the client. */
+export const errorPage = (error: {
   title: string
   lead: string
   details: readonly (readonly [string, string])[]
 }): string =>
   shell(
-    said.title,
-    html`<p class="lead">${said.lead}</p>
-      ${said.details.length > 0 && facts(said.details.map(([word, value]) => [word, html`<code>${value}</code>`] as const))}`,
+    error.title,
+    html`<p class="lead">${error.lead}</p>
+      ${error.details.length > 0 && facts(error.details.map(([label, value]) => [label, html`<code>${value}</code>`] as const))}`,
   )

@@ -1,6 +1,6 @@
 /**
- * Sign-in and approval of one authorization request. Everything is read anew when the form comes back; the form's
- * token binds request, person, organization list and document, so what was shown is what is approved.
+ * Sign-in and approval of one authorization request. Everything is read again when the form is submitted; the form's
+ * token binds request, user and document, so that what was shown is what is approved.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createHash } from 'node:crypto'
@@ -9,21 +9,22 @@ import type { InteractionResults } from 'oidc-provider'
 import { and, desc, eq, gt, isNull } from '../../db/drizzle.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
-import { approvedWords, sourceNames } from '../../src/cores/grants/index.ts'
-import { findSession, takeSignInCode } from '../../src/cores/identity/index.ts'
+import { describeApproval, sourceNames } from '../../src/cores/grants/index.ts'
+import { findSession, consumeSignInCode } from '../../src/cores/identity/index.ts'
 import { keyedHash, randomSecret, sameSecret } from '../../src/trust/keyed-hash.ts'
 import { chosenSources } from './chosen-sources.ts'
-import { consentPage, expiredPage, type Asked } from './consent-page.ts'
-import type { ConnectorNeeds } from './needs.ts'
-import { organizationsOf, type Place } from './places.ts'
-import { newGrantId, resourceMeant, resourceUrl } from './provider.ts'
+import { consentPage, expiredPage, type ConsentRequest, type Person } from './consent-page.ts'
+import type { ConnectorDeps } from './dependencies.ts'
+import { displayText } from './display-text.ts'
+import { organizationChoices, type OrganizationChoice } from './organization-choices.ts'
 import { isLoopbackRedirect, redirectHost } from './redirect-uri.ts'
-import { shownText } from './shown-text.ts'
-import { approval } from './store.ts'
+import { parseResource, resourceUrl } from './resources.ts'
+import { approval } from './storage-adapter.ts'
 
-/** What the page's door hands in and takes back; the library wants Node's own objects. */
-export type Visit = {
+/** One request to the consent page; the library needs Node's own objects. */
+export type Interaction = {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
   readonly url: URL
@@ -35,79 +36,88 @@ export type Visit = {
 
 export type Outcome = { readonly redirect: string } | { readonly page: string; readonly status: number }
 
-type Request = Asked & { documentSha256: string | null; params: Record<string, unknown>; redirectUri: string }
+type Request = ConsentRequest & {
+  documentSha256: string | null
+  params: Record<string, unknown>
+  redirectUri: string
+}
 
 const VERIFIER = 'svc_consent_v'
 const SESSION = 'svc_consent_s'
 
-export async function showConsent(needs: ConnectorNeeds, provider: Provider, visit: Visit): Promise<Outcome> {
-  const request = await readRequest(needs, provider, visit)
-  if (!request) return expired()
-  const person = await signedInPerson(needs, visit)
-  if ('redirect' in person) return person
-  const places = await organizationsOf(needs, person.userId, request)
-  const again = await rememberedDecision(needs, request, person.userId, places)
-  if (again) return approve(needs, provider, visit, request, person, again)
-  return showPage(needs, visit, request, person, places)
+/** An open interaction of a signed-in user. */
+type Consent = {
+  readonly deps: ConnectorDeps
+  readonly provider: Provider
+  readonly interaction: Interaction
+  readonly request: Request
+  readonly person: Person
+  readonly organizations: readonly OrganizationChoice[]
 }
 
-export async function takeConsent(
-  needs: ConnectorNeeds,
+export async function showConsent(
+  deps: ConnectorDeps,
   provider: Provider,
-  visit: Visit,
+  interaction: Interaction,
+): Promise<Outcome> {
+  const consent = await readConsent(deps, provider, interaction)
+  if (!('request' in consent)) return consent
+  const remembered = await rememberedDecision(consent)
+  return remembered ? approve(consent, remembered) : showPage(consent)
+}
+
+export async function submitConsent(
+  deps: ConnectorDeps,
+  provider: Provider,
+  interaction: Interaction,
   form: URLSearchParams,
 ): Promise<Outcome> {
-  const request = await readRequest(needs, provider, visit)
-  if (!request) return expired()
-  const person = await signedInPerson(needs, visit)
-  if ('redirect' in person) return person
-  const places = await organizationsOf(needs, person.userId, request)
-  const again = (problem: string, filled?: URLSearchParams) =>
-    showPage(needs, visit, request, person, places, problem, filled)
-  // Also fires when the document or the person changed while the page was open: look again, then decide.
-  if (!sameSecret(formToken(needs, visit, request, person.userId), form.get('form') ?? '')) {
-    return again('The request changed. Look again, then decide.')
+  const consent = await readConsent(deps, provider, interaction)
+  if (!('request' in consent)) return consent
+  // The document or the user may have changed while the page was open.
+  if (!sameSecret(formToken(consent), form.get('form') ?? '')) {
+    return showPage(consent, 'The request has changed. Review it and decide again.')
   }
   if (form.get('decision') !== 'approve') {
-    return finish(provider, visit, { error: 'access_denied', error_description: 'the person said no' })
+    return finish(consent, { error: 'access_denied', error_description: 'the user denied the request' })
   }
-  const place = places.find(({ id }) => id === form.get('organization'))
-  if (!place?.open) return again('Choose an organization.', form)
-  const scopes = request.scopes.filter((scope) => form.getAll('scope').includes(scope))
-  if (scopes.length === 0) return again('Allow at least one thing, or deny.', form)
-  const chosen = chosenSources(form, place, scopes)
-  if ('problem' in chosen) return again(chosen.problem, form)
-  return approve(needs, provider, visit, request, person, { orgId: place.id, scopes, ...chosen })
+  const organization = consent.organizations.find(({ id }) => id === form.get('organization'))
+  if (!organization?.isOpen) return showPage(consent, 'Choose an organization.', form)
+  const scopes = consent.request.scopes.filter((scope) => form.getAll('scope').includes(scope))
+  if (scopes.length === 0) {
+    return showPage(consent, 'Select at least one permission, or deny the request.', form)
+  }
+  const chosen = chosenSources(form, organization, scopes)
+  if ('problem' in chosen) return showPage(consent, chosen.problem, form)
+  return approve(consent, { orgId: organization.id, scopes, ...chosen })
 }
 
-const expired = (): Outcome => ({ page: expiredPage(), status: 400 })
+async function readConsent(
+  deps: ConnectorDeps,
+  provider: Provider,
+  interaction: Interaction,
+): Promise<Consent | Outcome> {
+  const request = await readRequest(deps, provider, interaction)
+  if (!request) return { page: expiredPage(), status: 400 }
+  const person = await signedInPerson(deps, interaction)
+  if ('redirect' in person) return person
+  const organizations = await organizationChoices(deps, person.userId, request)
+  return { deps, provider, interaction, request, person, organizations }
+}
 
-function showPage(
-  needs: ConnectorNeeds,
-  visit: Visit,
-  request: Request,
-  person: Person,
-  places: readonly Place[],
-  problem?: string,
-  filled?: URLSearchParams,
-): Outcome {
-  const form = formToken(needs, visit, request, person.userId)
-  const page = consentPage({ asked: request, person, places, form, problem, filled })
+function showPage(consent: Consent, problem?: string, filled?: URLSearchParams): Outcome {
+  const page = consentPage({ ...consent, form: formToken(consent), problem, filled })
   return { page, status: problem ? 400 : 200 }
 }
 
-const formToken = (
-  needs: ConnectorNeeds,
-  { uid }: Visit,
-  { documentSha256 }: Request,
-  userId: string,
-): string => keyedHash(needs.keyFor('consent'), JSON.stringify([uid, userId, documentSha256]))
+const formToken = ({ deps, interaction, request, person }: Consent): string =>
+  keyedHash(deps.keyFor('consent'), JSON.stringify([interaction.uid, person.userId, request.documentSha256]))
 
-/** The library finds the interaction by its cookie; the address must name the same one. */
+/** The library finds the interaction by its cookie; the URL must name the same one. */
 async function readRequest(
-  needs: ConnectorNeeds,
+  deps: ConnectorDeps,
   provider: Provider,
-  { incoming, outgoing, uid }: Visit,
+  { incoming, outgoing, uid }: Interaction,
 ): Promise<Request | undefined> {
   const found = await provider.interactionDetails(incoming, outgoing).catch(() => undefined)
   if (!found || found.uid !== uid) return undefined
@@ -119,113 +129,115 @@ async function readRequest(
     svc_document_sha256?: string
     clientName?: string
   }
-  const resource = resourceMeant(needs, textOf([params.resource].flat()[0]) || resourceUrl(needs, 'platform'))
+  const resource = parseResource(deps, textOf([params.resource].flat()[0]) || resourceUrl(deps, 'platform'))
   if (!resource) return undefined
   const redirectUri = String(params.redirect_uri)
   return {
     clientId: client.clientId,
     kind: own.svc_kind ?? 'pre_registered',
-    name: shownText(own.clientName),
+    name: displayText(own.clientName),
     verifiedHost: own.svc_kind === 'metadata_document' ? new URL(client.clientId).host : null,
     redirectHost: redirectHost(redirectUri),
-    // A private-use scheme is answered by whichever program here has claimed it.
+    // A private-use scheme opens whichever program on the computer registered it.
     onThisComputer: isLoopbackRedirect(redirectUri) || !/^https?:/i.test(redirectUri),
     resource,
-    scopes: scopesAsked(resource, textOf(params.scope)),
+    scopes: requestedScopes(resource, textOf(params.scope)),
     documentSha256: own.svc_document_sha256 ?? null,
     params,
     redirectUri,
   }
 }
 
-/** The library keeps parameters as it got them; what is not a text is as good as absent. */
+/** The library keeps parameters as received; what is not a string counts as absent. */
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-function scopesAsked(resource: Resource, text: string): Scope[] {
-  const asked = text.split(' ')
-  const known = (RESOURCE_SCOPES[resource] as readonly Scope[]).filter((scope) => asked.includes(scope))
+function requestedScopes(resource: Resource, text: string): Scope[] {
+  const requested = text.split(' ')
+  const known = (RESOURCE_SCOPES[resource] as readonly Scope[]).filter((scope) => requested.includes(scope))
   return known.length > 0 ? known : [...DEFAULT_SCOPES[resource]]
 }
 
-export type Person = { userId: string; name: string; email: string }
-
 /**
- * Sign-in lives on the app host and this page on the issuer's, so a person always comes by a single-use code, bound
- * to this browser by PKCE: nobody can plant their own sign-in here.
+ * Sign-in is on the app host and this page on the issuer's, so a user always arrives with a single-use code, bound to
+ * this browser by PKCE: nobody can make another browser use their sign-in.
  */
-async function signedInPerson(needs: ConnectorNeeds, visit: Visit): Promise<Person | { redirect: string }> {
-  const known = visit.cookie(SESSION)
-  const session = known === undefined ? undefined : await findSession(needs, openSeal(needs, visit, known))
+async function signedInPerson(
+  deps: ConnectorDeps,
+  interaction: Interaction,
+): Promise<Person | { redirect: string }> {
+  const known = interaction.cookie(SESSION)
+  const session =
+    known === undefined ? undefined : await findSession(deps, verifiedSessionId(deps, interaction, known))
   if (session) return session
-  const [code, verifier] = [visit.url.searchParams.get('code'), visit.cookie(VERIFIER)]
+  const [code, verifier] = [interaction.url.searchParams.get('code'), interaction.cookie(VERIFIER)]
   if (code !== null && verifier !== undefined) {
-    const sessionId = await takeSignInCode(needs, code, verifier)
+    const sessionId = await consumeSignInCode(deps, code, verifier)
     if (sessionId !== undefined) {
-      visit.setCookie(VERIFIER, null)
-      visit.setCookie(SESSION, `${sessionId}.${seal(needs, visit, sessionId)}`)
-      // Without the code in the address: it is spent, and a reload must not trip over it.
-      return { redirect: visit.url.pathname }
+      interaction.setCookie(VERIFIER, null)
+      interaction.setCookie(SESSION, `${sessionId}.${sessionSignature(deps, interaction, sessionId)}`)
+      // Without the code in the URL: it is used up, and a reload must not fail.
+      return { redirect: interaction.url.pathname }
     }
   }
   const fresh = randomSecret()
-  visit.setCookie(VERIFIER, fresh)
-  const there = new URL(needs.signInUrl)
-  there.searchParams.set('return_to', new URL(visit.url.pathname, needs.issuer).href)
+  interaction.setCookie(VERIFIER, fresh)
+  const there = new URL(deps.signInUrl)
+  there.searchParams.set('return_to', new URL(interaction.url.pathname, deps.issuer).href)
   there.searchParams.set('code_challenge', createHash('sha256').update(fresh).digest('base64url'))
   return { redirect: there.href }
 }
 
-const seal = (needs: ConnectorNeeds, { uid }: Visit, sessionId: string): string =>
-  keyedHash(needs.keyFor('consent'), `session:${uid}:${sessionId}`)
+const sessionSignature = (deps: ConnectorDeps, { uid }: Interaction, sessionId: string): string =>
+  keyedHash(deps.keyFor('consent'), `session:${uid}:${sessionId}`)
 
-function openSeal(needs: ConnectorNeeds, visit: Visit, cookie: string): string {
+function verifiedSessionId(deps: ConnectorDeps, interaction: Interaction, cookie: string): string {
   const [sessionId = '', given = ''] = cookie.split('.')
-  return sameSecret(seal(needs, visit, sessionId), given) ? sessionId : ''
+  return sameSecret(sessionSignature(deps, interaction, sessionId), given) ? sessionId : ''
 }
 
 type Decision = { orgId: string; scopes: Scope[]; sources: string[] | null }
 
 /**
- * decisions: the page may be skipped only for an unchanged document, an earlier live grant that covers the request,
- * no prompt=consent, and a redirect that is https on the document's own host. Anything on this computer always asks:
- * a local program can borrow another's client id.
+ * The page is skipped only for an unchanged document, an earlier live grant that covers the request,
+ * no prompt=consent, and an https redirect on the document's own host. A redirect to this computer always shows it:
+ * a local program can use another's client id.
  */
-async function rememberedDecision(
-  needs: ConnectorNeeds,
-  request: Request,
-  userId: string,
-  places: readonly Place[],
-): Promise<Decision | undefined> {
+async function rememberedDecision({
+  deps,
+  request,
+  person,
+  organizations,
+}: Consent): Promise<Decision | undefined> {
   if (request.verifiedHost === null || request.documentSha256 === null) return undefined
   const redirect = URL.parse(request.redirectUri)
   if (redirect?.protocol !== 'https:' || redirect.host !== request.verifiedHost) return undefined
   if (textOf(request.params.prompt).split(' ').includes('consent')) return undefined
-  const rows = await needs.db
+  const rows = await deps.db
     .select()
     .from(platformAccessGrants)
     .where(
       and(
-        eq(platformAccessGrants.userId, userId),
+        eq(platformAccessGrants.userId, person.userId),
         eq(platformAccessGrants.clientId, request.clientId),
         eq(platformAccessGrants.documentSha256, request.documentSha256),
         eq(platformAccessGrants.resource, request.resource),
-        eq(platformAccessGrants.keyEpoch, needs.keyEpoch),
+        eq(platformAccessGrants.keyEpoch, deps.keyEpoch),
         isNull(platformAccessGrants.revokedAt),
-        gt(platformAccessGrants.expiresAt, needs.clock()),
+        gt(platformAccessGrants.expiresAt, deps.clock()),
       ),
     )
     .orderBy(desc(platformAccessGrants.id))
   const covering = rows
-    .filter((row) => places.some((place) => place.id === row.orgId && place.open))
+    .filter(({ orgId }) => organizations.some(({ id, isOpen }) => id === orgId && isOpen))
     .filter(({ scopes }) => request.scopes.every((scope) => scopes.includes(scope)))
   const [newest] = covering
   if (!newest) return undefined
-  // What is asked for now: the earlier grant may hold more.
+  // Only what is requested now: the earlier grant may have more.
   const { orgId } = newest
   const scopes = request.scopes
   if (!scopes.includes('data:read')) return { orgId, scopes, sources: [] }
-  // One grant per approval, so several may live side by side. Where their data sources differ, or none are left, nobody
-  // but the person knows what is meant this time.
+  // One grant per approval, so several may be live. Where their data sources differ, or none are left, only the user
+  // knows what is meant this time.
   const others = covering.filter((row) => row.orgId === orgId)
   const isClear =
     newest.sources?.length !== 0 && others.every((row) => isSameList(row.sources, newest.sources))
@@ -235,28 +247,21 @@ async function rememberedDecision(
 const isSameList = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
   a === null || b === null ? a === b : a.length === b.length && a.every((id) => b.includes(id))
 
-async function approve(
-  needs: ConnectorNeeds,
-  provider: Provider,
-  visit: Visit,
-  request: Request,
-  person: Person,
-  { orgId, scopes, sources }: Decision,
-): Promise<Outcome> {
+async function approve(consent: Consent, { orgId, scopes, sources }: Decision): Promise<Outcome> {
+  const { deps, provider, interaction, request, person } = consent
+  const { requestId } = interaction
   const grant = new provider.Grant({ accountId: person.userId, clientId: request.clientId })
-  // Ours sort by time and say what they are.
-  grant.jti = newGrantId(needs)
-  const asked = textOf(request.params.scope).split(' ')
-  if (asked.includes('offline_access')) grant.addOIDCScope('offline_access')
-  // Under the spelling the client used: the library looks it up by that.
-  for (const spelled of [request.params.resource ?? resourceUrl(needs, request.resource)].flat()) {
+  grant.jti = makeId('grt', deps.clock().getTime())
+  if (textOf(request.params.scope).split(' ').includes('offline_access')) grant.addOIDCScope('offline_access')
+  // As the client spelled it: the library looks it up by that.
+  for (const spelled of [request.params.resource ?? resourceUrl(deps, request.resource)].flat()) {
     grant.addResourceScope(textOf(spelled), scopes.join(' '))
   }
   const { kind: clientKind, name: clientName, redirectHost: host, documentSha256, resource } = request
-  const names = sources && (await sourceNames(needs.db, orgId, sources))
+  const names = sources && (await sourceNames(deps.db, orgId, sources))
   const approved = {
-    by: { kind: 'user' as const, userId: person.userId, userName: person.name, requestId: visit.requestId },
-    subject: `${request.verifiedHost ?? clientName ?? request.clientId}: ${approvedWords(scopes, names)}`,
+    by: { kind: 'user' as const, userId: person.userId, userName: person.name, requestId },
+    subject: `${request.verifiedHost ?? clientName ?? request.clientId}: ${describeApproval(scopes, names)}`,
     orgId,
     clientKind,
     clientName,
@@ -267,14 +272,12 @@ async function approve(
     sources,
   }
   const grantId = await approval.run(approved, () => grant.save())
-  visit.setCookie(SESSION, null)
-  return finish(provider, visit, {
-    login: { accountId: person.userId, remember: false },
-    consent: { grantId },
-  })
+  interaction.setCookie(SESSION, null)
+  return finish(consent, { login: { accountId: person.userId, remember: false }, consent: { grantId } })
 }
 
-async function finish(provider: Provider, visit: Visit, result: InteractionResults): Promise<Outcome> {
+async function finish({ provider, interaction }: Consent, result: InteractionResults): Promise<Outcome> {
+  const { incoming, outgoing } = interaction
   const options = { mergeWithLastSubmission: false }
-  return { redirect: await provider.interactionResult(visit.incoming, visit.outgoing, result, options) }
+  return { redirect: await provider.interactionResult(incoming, outgoing, result, options) }
 }

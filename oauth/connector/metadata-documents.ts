@@ -1,18 +1,18 @@
 /**
- * Clients whose id is the https address of a document about themselves. Fetched at every authorization and at no
- * other time; what was fetched is kept for the steps in between, the digest of it stands on the grant.
+ * Client ID metadata documents. Fetched at every authorization and at no other time; stored for the steps in between,
+ * with its digest on the grant.
  */
 import { errors } from 'oidc-provider'
 import { eq } from '../../db/drizzle.ts'
 import { oauthMetadataDocuments, platformOauthClients } from '../../db/schema.ts'
 import { METADATA_DOCUMENT } from '../../src/contracts/limits.ts'
 import { documentDigest } from './canonical-json.ts'
-import type { ConnectorNeeds } from './needs.ts'
-import { isStorable } from './storable.ts'
+import type { ConnectorDeps } from './dependencies.ts'
+import { isStorable } from './is-storable.ts'
 
-type Kept = typeof oauthMetadataDocuments.$inferSelect
+type DocumentRow = typeof oauthMetadataDocuments.$inferSelect
 
-export async function isSwitchedOff({ db }: ConnectorNeeds, clientId: string): Promise<boolean> {
+export async function isSwitchedOff({ db }: ConnectorDeps, clientId: string): Promise<boolean> {
   const [row] = await db
     .select({ isActive: platformOauthClients.isActive })
     .from(platformOauthClients)
@@ -20,13 +20,13 @@ export async function isSwitchedOff({ db }: ConnectorNeeds, clientId: string): P
   return row?.isActive === false
 }
 
-export async function keptDocument({ db }: ConnectorNeeds, url: string): Promise<Kept | undefined> {
+export async function storedDocument({ db }: ConnectorDeps, url: string): Promise<DocumentRow | undefined> {
   const [row] = await db.select().from(oauthMetadataDocuments).where(eq(oauthMetadataDocuments.url, url))
   return row
 }
 
 /** MCP 2026-07-28 pins draft-00 of the documents: a path is required, and these three members. */
-export function mayBeDocument(clientId: string): boolean {
+export function isDocumentUrl(clientId: string): boolean {
   const url = URL.parse(clientId)
   return (
     url !== null &&
@@ -37,30 +37,30 @@ export function mayBeDocument(clientId: string): boolean {
   )
 }
 
-export async function fetchDocument(needs: ConnectorNeeds, url: string): Promise<Kept> {
-  const document = await read(needs, url)
+export async function fetchDocument(deps: ConnectorDeps, url: string): Promise<DocumentRow> {
+  const document = await read(deps, url)
   if (document.client_id !== url) throw refusal('does not name its own address as client_id')
   if (typeof document.client_name !== 'string' || document.client_name === '')
     throw refusal('has no client_name')
   if (!Array.isArray(document.redirect_uris) || document.redirect_uris.length === 0) {
     throw refusal('has no redirect_uris')
   }
-  if (!isStorable(document)) throw refusal('contains a character that cannot be kept')
-  const row = { url, document, sha256: documentDigest(document), fetchedAt: needs.clock() }
-  await needs.db
+  if (!isStorable(document)) throw refusal('contains a character that cannot be stored')
+  const row = { url, document, sha256: documentDigest(document), fetchedAt: deps.clock() }
+  await deps.db
     .insert(oauthMetadataDocuments)
     .values(row)
     .onConflictDoUpdate({ target: oauthMetadataDocuments.url, set: row })
   return row
 }
 
-async function read(needs: ConnectorNeeds, url: string): Promise<Record<string, unknown>> {
+async function read(deps: ConnectorDeps, url: string): Promise<Record<string, unknown>> {
   const { bytes: maxBytes, ms: deadlineMs } = METADATA_DOCUMENT
-  const answer = await needs
+  const answer = await deps
     .guardedFetch(url, { headers: { accept: 'application/json' }, maxBytes, deadlineMs })
     .catch((error: unknown) => {
       const reason = (error as { reason?: unknown }).reason
-      needs.log.warn('metadata document not fetched', { url, reason })
+      deps.log.warn('metadata document not fetched', { url, reason })
       throw refusal('could not be fetched')
     })
   if (answer.status !== 200) throw refusal('could not be fetched')
@@ -72,9 +72,9 @@ async function read(needs: ConnectorNeeds, url: string): Promise<Record<string, 
       return document as Record<string, unknown>
     }
   } catch {
-    // Falls through: what exactly is broken in a foreign document is for its author to find out.
+    // Falls through to the same refusal.
   }
   throw refusal('is not a JSON object')
 }
 
-const refusal = (what: string) => new errors.InvalidClient(`the client's metadata document ${what}`)
+const refusal = (problem: string) => new errors.InvalidClient(`the client's metadata document ${problem}`)

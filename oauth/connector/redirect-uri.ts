@@ -1,21 +1,21 @@
-/** Where a client may have its answer sent: which addresses it may register, and which of them a request may name. */
+/** Redirect URIs: which ones a client may register, and which registered one a request matches. */
 
 export type LoopbackPorts = 'portless' | 'exact' | 'any'
 
-/** No honest redirect comes near it. */
 const MAX_LENGTH = 2000
 
 /** What a URI is made of (RFC 3986 section 2) but `*`: no space, control or bidirectional character, no backslash. */
 const CHARACTERS = /^[\w\-.~:/?#[\]@!$&'()+,;=%]+$/
 
-/** They run or show what they carry instead of going somewhere; not even the operator's list may name one. */
-const NOT_A_PLACE = /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|ws|wss|ftp|mailto):/i
+/** They run or show their content instead of redirecting; not even the operator's list may contain one. */
+const UNSAFE_SCHEME =
+  /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|ws|wss|ftp|mailto):/i
 
 /** RFC 8252 section 7.3, and `localhost`, because clients use it. Compared as written: nothing else means loopback. */
 const LOOPBACK =
   /^http:\/\/(?<host>127\.0\.0\.1|\[::1\]|localhost)(?::(?<port>[1-9]\d{0,4}))?(?<rest>[/?].*)?$/s
 
-/** Why a client may not have this redirect URI, to be said after it; undefined when it may. */
+/** Why a client may not register this redirect URI; undefined when it may. */
 export function redirectUriProblem(uri: string, privateUris: readonly string[]): string | undefined {
   if (uri.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`
   if (uri.includes('*')) return 'must not contain a wildcard'
@@ -23,7 +23,7 @@ export function redirectUriProblem(uri: string, privateUris: readonly string[]):
   if (uri.includes('#')) return 'must not have a fragment'
   const url = URL.parse(uri)
   if (!url) return 'is not an absolute URI'
-  if (NOT_A_PLACE.test(uri)) return 'has a scheme that cannot receive an answer'
+  if (UNSAFE_SCHEME.test(uri)) return 'has a scheme that cannot receive an answer'
   switch (url.protocol) {
     case 'https:':
       return authorityProblem(uri, url)
@@ -34,7 +34,7 @@ export function redirectUriProblem(uri: string, privateUris: readonly string[]):
   }
 }
 
-/** The host must be written as it is read. `https:\\a`, `https:a`, `https://a@b`, `https://%61` and `https://1` are not. */
+/** The host must be spelled as it is parsed. `https:\\a`, `https:a`, `https://a@b`, `https://%61` and `https://1` are not. */
 function authorityProblem(uri: string, url: URL): string | undefined {
   const written = /^https:\/\/(?<authority>[^/?]+)/i.exec(uri)?.groups?.authority?.toLowerCase()
   if (written?.includes('@')) return 'must not name a user'
@@ -42,8 +42,8 @@ function authorityProblem(uri: string, url: URL): string | undefined {
 }
 
 /**
- * Byte for byte, as the contract has it. The exception is the port of a program on the user's own computer, which
- * takes whichever is free (RFC 8252 section 7.3): a client that registered none may call back on any.
+ * Byte for byte, as the contract requires. The exception is the port of a program on the user's own computer, which
+ * uses whichever is free (RFC 8252 section 7.3): a client that registered none may use any.
  */
 export function redirectUriMatches(
   registered: readonly string[],
@@ -51,14 +51,14 @@ export function redirectUriMatches(
   ports: LoopbackPorts,
 ): boolean {
   if (registered.includes(value)) return true
-  const asked = loopbackParts(value)
-  if (ports === 'exact' || !asked) return false
+  const requested = loopbackParts(value)
+  if (ports === 'exact' || !requested) return false
   return registered.some((uri) => {
     const known = loopbackParts(uri)
     return (
       known !== undefined &&
-      known.host === asked.host &&
-      known.rest === asked.rest &&
+      known.host === requested.host &&
+      known.rest === requested.rest &&
       (ports === 'any' || known.port === undefined)
     )
   })
@@ -71,15 +71,15 @@ function loopbackParts(uri: string): LoopbackParts | undefined {
   return Number(parts?.port ?? 1) <= 65_535 ? parts : undefined
 }
 
-/** What a person is shown of a redirect URI: its host, or `cursor:` where only the computer knows who answers. */
+/** What the consent page shows of a redirect URI: its host, or the scheme (`cursor:`) of a private-use one. */
 export function redirectHost(uri: string): string {
   const { protocol, host } = new URL(uri)
   return isWeb(protocol) ? host : protocol
 }
 
 /**
- * Whether any program on the user's computer could receive the answer. Wider than what may be registered with http,
- * because it decides who is warned and asked each time.
+ * Whether any program on the user's computer could receive the redirect. Wider than what may be registered with http,
+ * because it decides about warnings and about skipping the page.
  */
 export function isLoopbackRedirect(uri: string): boolean {
   const { protocol, hostname } = new URL(uri)

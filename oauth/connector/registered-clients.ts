@@ -1,4 +1,4 @@
-/** Clients that have a row: pre-registered by the operator, or registered by themselves within three limits. */
+/** Clients with a row: pre-registered by the operator, or registered dynamically within limits. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import Provider, { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
 import type { Transaction } from '../../db/connect.ts'
@@ -9,22 +9,22 @@ import { DYNAMIC_CLIENTS, DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contra
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { documentDigest } from './canonical-json.ts'
-import type { ConnectorNeeds } from './needs.ts'
-import { isStorable } from './storable.ts'
+import type { ConnectorDeps } from './dependencies.ts'
+import { isStorable } from './is-storable.ts'
 
-/** Filled when a registration turned out to be one we have already. */
-export const reused = new AsyncLocalStorage<{ clientId?: string }>()
+/** Set when an identical registration exists. */
+export const reusedRegistration = new AsyncLocalStorage<{ clientId?: string }>()
 
-/** RFC 6585: too many registrations; when one may try again is said in Retry-After. */
+/** RFC 6585, 4; `adjustResponse` adds Retry-After. */
 class TooManyClients extends errors.OIDCProviderError {
-  constructor(because: string) {
+  constructor(reason: string) {
     super(429, 'temporarily_unavailable')
-    this.error_description = because
+    this.error_description = reason
   }
 }
 
-/** What the registrant chose; what we add (ids, times, secrets) does not make two registrations different. */
-const OURS = new Set([
+/** Added by the server: these do not make two registrations different. */
+const SERVER_FIELDS = new Set([
   'client_id',
   'client_id_issued_at',
   'client_secret',
@@ -32,27 +32,35 @@ const OURS = new Set([
   'svc_kind',
 ])
 
-export function clientStore(needs: ConnectorNeeds): Adapter {
-  const { db, clock } = needs
+/** The library calls these for codes and tokens only. */
+export const UNUSED_METHODS = {
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => {},
+  revokeByGrantId: async () => {},
+}
+
+export function clientAdapter(deps: ConnectorDeps): Adapter {
+  const { db, clock } = deps
   return {
     async upsert(id, payload) {
       if (!isStorable(payload))
-        throw new errors.InvalidClientMetadata('a member contains a character that cannot be kept')
+        throw new errors.InvalidClientMetadata('a member contains a character that cannot be stored')
       const metadata = payload as AdapterPayload & { redirect_uris: string[]; client_secret?: string }
-      const chosen = Object.fromEntries(Object.entries(metadata).filter(([key]) => !OURS.has(key)))
+      const chosen = Object.fromEntries(Object.entries(metadata).filter(([key]) => !SERVER_FIELDS.has(key)))
       const isPublic = metadata.client_secret === undefined
       const registrationHash = isPublic ? digestOf(chosen) : null
       const originKey = originOf(metadata.redirect_uris)
       await withTransaction(db, async (tx) => {
-        // All registrations stand in one line: only so are a hundred and five exact.
+        // Registrations are serialized: otherwise two at once could exceed the limits.
         await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc dynamic registration', 0))`)
-        const known = registrationHash && (await findSame(needs, tx, registrationHash))
+        const known = registrationHash && (await findSame(deps, tx, registrationHash))
         if (known) {
-          const store = reused.getStore()
+          const store = reusedRegistration.getStore()
           if (store) store.clientId = known
           return
         }
-        await makeRoom(needs, tx, originKey)
+        await enforceLimits(deps, tx, originKey)
         const now = clock()
         await tx.insert(platformOauthClients).values({
           clientId: id,
@@ -70,10 +78,10 @@ export function clientStore(needs: ConnectorNeeds): Adapter {
       const [row] = await db
         .select()
         .from(platformOauthClients)
-        .where(and(eq(platformOauthClients.clientId, id), isLive(needs)))
-      // The row of a metadata URL only blocks; the document itself is the client.
+        .where(and(eq(platformOauthClients.clientId, id), isLive(deps)))
+      // A row for a metadata document only switches it off; the client is the document.
       if (!row || row.kind === 'metadata_document') return undefined
-      await slide(needs, row)
+      await extendExpiry(deps, row)
       return { ...row.metadata, client_id: row.clientId, svc_kind: row.kind }
     },
     async destroy(id) {
@@ -82,18 +90,11 @@ export function clientStore(needs: ConnectorNeeds): Adapter {
         .set({ isActive: false })
         .where(eq(platformOauthClients.clientId, id))
     },
-    async findByUid() {
-      return undefined
-    },
-    async findByUserCode() {
-      return undefined
-    },
-    async consume() {},
-    async revokeByGrantId() {},
+    ...UNUSED_METHODS,
   }
 }
 
-/** Nested deeper than any honest registration: the digest would overflow the stack. */
+/** The digest of an absurdly nested registration overflows the stack. */
 function digestOf(chosen: object): string {
   try {
     return documentDigest(chosen)
@@ -102,13 +103,13 @@ function digestOf(chosen: object): string {
   }
 }
 
-const isLive = ({ clock }: ConnectorNeeds) =>
+const isLive = ({ clock }: ConnectorDeps) =>
   and(
     eq(platformOauthClients.isActive, true),
     or(isNull(platformOauthClients.expiresAt), gt(platformOauthClients.expiresAt, clock())),
   )
 
-/** An https redirect speaks for its web origin; a program on somebody's computer for the address it registers from. */
+/** The web origin of an https redirect; for a program on somebody's computer, the address it registers from. */
 function originOf(redirectUris: readonly string[]): string {
   const web = redirectUris.find((uri) => uri.startsWith('https://'))
   if (web !== undefined) return new URL(web).origin
@@ -116,16 +117,16 @@ function originOf(redirectUris: readonly string[]): string {
   return `address:${ctx?.get?.(ADDRESS_HEADER) || 'unknown'}`
 }
 
-async function findSame(needs: ConnectorNeeds, tx: Transaction, hash: string): Promise<string | undefined> {
+async function findSame(deps: ConnectorDeps, tx: Transaction, hash: string): Promise<string | undefined> {
   const [row] = await tx
     .select({ clientId: platformOauthClients.clientId })
     .from(platformOauthClients)
-    .where(and(eq(platformOauthClients.registrationHash, hash), isLive(needs)))
+    .where(and(eq(platformOauthClients.registrationHash, hash), isLive(deps)))
   return row?.clientId
 }
 
-async function makeRoom(needs: ConnectorNeeds, tx: Transaction, originKey: string): Promise<void> {
-  const live = and(eq(platformOauthClients.kind, 'dynamic'), isLive(needs))
+async function enforceLimits(deps: ConnectorDeps, tx: Transaction, originKey: string): Promise<void> {
+  const live = and(eq(platformOauthClients.kind, 'dynamic'), isLive(deps))
   const [taken] = await tx
     .select({
       all: sql<number>`count(*)::int`,
@@ -135,23 +136,23 @@ async function makeRoom(needs: ConnectorNeeds, tx: Transaction, originKey: strin
     .where(live)
   if (taken!.here >= DYNAMIC_CLIENTS.perOrigin) {
     const fromHere = eq(platformOauthClients.originKey, originKey)
-    if (!(await evictUnused(needs, tx, fromHere))) {
+    if (!(await evictUnused(deps, tx, fromHere))) {
       throw new TooManyClients(`this origin has ${DYNAMIC_CLIENTS.perOrigin} active registrations`)
     }
     return
   }
-  if (taken!.all >= DYNAMIC_CLIENTS.active && !(await evictUnused(needs, tx, undefined))) {
+  if (taken!.all >= DYNAMIC_CLIENTS.active && !(await evictUnused(deps, tx, undefined))) {
     throw new TooManyClients(`the server has ${DYNAMIC_CLIENTS.active} active registrations`)
   }
 }
 
-/** One that never led to a grant and is older than ten minutes gives way, the oldest first. */
+/** Deletes the oldest client that never led to a grant and is older than ten minutes. */
 async function evictUnused(
-  needs: ConnectorNeeds,
+  deps: ConnectorDeps,
   tx: Transaction,
   which: ReturnType<typeof eq> | undefined,
 ): Promise<boolean> {
-  const oldEnough = new Date(needs.clock().getTime() - DYNAMIC_CLIENT_UNUSED_SECONDS * 1000)
+  const oldEnough = new Date(deps.clock().getTime() - DYNAMIC_CLIENT_UNUSED_SECONDS * 1000)
   const [unused] = await tx
     .select({ clientId: platformOauthClients.clientId })
     .from(platformOauthClients)
@@ -159,8 +160,8 @@ async function evictUnused(
       and(
         which,
         eq(platformOauthClients.kind, 'dynamic'),
-        // One that has expired or is switched off does not count, so its going makes no room.
-        isLive(needs),
+        // An expired or inactive one does not count, so deleting it would not help.
+        isLive(deps),
         lt(platformOauthClients.createdAt, oldEnough),
         notExists(
           tx
@@ -177,13 +178,16 @@ async function evictUnused(
   return true
 }
 
-/** The 30 days slide on use; written at most once a day. */
-async function slide(needs: ConnectorNeeds, row: typeof platformOauthClients.$inferSelect): Promise<void> {
+/** 30 days from the last use; written at most once a day. */
+async function extendExpiry(
+  deps: ConnectorDeps,
+  row: typeof platformOauthClients.$inferSelect,
+): Promise<void> {
   if (row.expiresAt === null) return
-  const until = new Date(needs.clock().getTime() + DYNAMIC_CLIENTS.seconds * 1000)
+  const until = new Date(deps.clock().getTime() + DYNAMIC_CLIENTS.seconds * 1000)
   if (until.getTime() - row.expiresAt.getTime() < 24 * 60 * 60 * 1000) return
-  await needs.db
+  await deps.db
     .update(platformOauthClients)
-    .set({ expiresAt: until, lastUsedAt: needs.clock() })
+    .set({ expiresAt: until, lastUsedAt: deps.clock() })
     .where(eq(platformOauthClients.clientId, row.clientId))
 }

@@ -1,37 +1,36 @@
-/** An invitation link: join with the account one is signed in to, or make one. Looking at it changes nothing. */
+/** The page of an invitation link: join with the current account, or create one. Opening it changes nothing. */
 import { html } from 'hono/html'
 import * as z from 'zod'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { DisplayName } from '../../src/contracts/fields.ts'
 import { PASSWORD_MIN } from '../../src/contracts/limits.ts'
 import { NewPassword } from '../../src/contracts/people.ts'
-import { registerByInvitation } from '../../src/cores/identity/index.ts'
-import { acceptAs, findInvitation } from '../../src/cores/organizations/index.ts'
+import { registerWithInvitation } from '../../src/cores/identity/index.ts'
+import { acceptInvitationAs, findInvitation } from '../../src/cores/organizations/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import type { HttpContext } from '../../src/http/context.ts'
 import { button, inputField, linkButton, problemNotice } from '../../src/pages/parts.ts'
-import { deviceOf, keepSignedIn, readForm, signedInBrowser, tokenFor, visitorOf } from '../browser.ts'
-import type { AuthNeeds } from '../needs.ts'
+import { browserSession, deviceOf, hiddenFields, readForm, setSessionCookie } from '../browser-session.ts'
+import type { AuthDeps } from '../dependencies.ts'
 import { page } from './page.ts'
-import { hiddenFields } from './sign-in.ts'
 
 const gone = () =>
-  new ServiceError('NOT_FOUND', 'This invitation is not valid any more', {
-    hint: 'It was used, taken back, or is older than seven days. Ask for a new one.',
+  new ServiceError('NOT_FOUND', 'This invitation is no longer valid', {
+    hint: 'It was used, revoked, or is more than seven days old. Ask for a new one.',
   })
 
-export async function showInvitation(needs: AuthNeeds, c: HttpContext, error?: ServiceError, name = '') {
+export async function showInvitation(deps: AuthDeps, c: HttpContext, error?: ServiceError, name = '') {
   const secret = c.req.param('secret') ?? ''
-  const found = await findInvitation(needs, secret)
+  const found = await findInvitation(deps, secret)
   if (!found) throw gone()
   const { invitation, org } = found
-  const browser = await signedInBrowser(needs, c)
-  const hidden = hiddenFields({ form: tokenFor(needs, visitorOf(needs, c)) })
-  const here = new URL(`/auth/invitation/${secret}`, needs.pagesUrl).href
+  const browser = await browserSession(deps, c)
+  const hidden = hiddenFields(deps, c)
+  const here = new URL(`/auth/invitation/${secret}`, deps.pagesUrl).href
   return page(c, {
     title: `Join ${org.name}`,
     problem: error,
-    lead: html`You are invited as <strong>${invitation.role}</strong>. The invitation is for ${invitation.email}.`,
+    lead: html`You have been invited as <strong>${invitation.role}</strong>. The invitation is for ${invitation.email}.`,
     body: html`${problemNotice(error, ['name', 'password'])}
       ${
         browser
@@ -40,19 +39,19 @@ export async function showInvitation(needs: AuthNeeds, c: HttpContext, error?: S
               <p>You are signed in as <strong>${browser.name}</strong> (${browser.email}).</p>
               ${button(`Join as ${browser.name}`)}
             </form>`
-          : strangerForms(needs, hidden, here, error, name)
+          : signedOutForms(deps, hidden, here, error, name)
       }`,
   })
 }
 
-const strangerForms = (
-  needs: AuthNeeds,
+const signedOutForms = (
+  deps: AuthDeps,
   hidden: unknown,
   here: string,
   error: ServiceError | undefined,
   name: string,
 ) => html`${
-  needs.passwordSignIn &&
+  deps.passwordSignIn &&
   html`<form method="post" class="card">
       ${hidden}
       ${inputField({ name: 'name', label: 'Your name', autocomplete: 'name', required: true, value: name, problem: error })}
@@ -63,7 +62,7 @@ const strangerForms = (
         autocomplete: 'new-password',
         required: true,
         minlength: PASSWORD_MIN,
-        hint: `At least ${PASSWORD_MIN} characters: a few words do.`,
+        hint: `At least ${PASSWORD_MIN} characters. A few words work well.`,
         problem: error,
       })}
       ${button('Create account and join')}
@@ -76,33 +75,33 @@ const strangerForms = (
 
 const NewAccount = z.object({ name: DisplayName, password: NewPassword })
 
-export async function takeInvitation(needs: AuthNeeds, c: HttpContext) {
+export async function submitInvitation(deps: AuthDeps, c: HttpContext) {
   const secret = c.req.param('secret') ?? ''
-  const fields = await readForm(needs, c)
-  const browser = await signedInBrowser(needs, c)
+  const fields = await readForm(deps, c)
+  const browser = await browserSession(deps, c)
   const requestId = c.get('requestId')
   try {
     if (browser) {
       const by = { kind: 'user' as const, userId: browser.userId, userName: browser.name, requestId }
-      await withTransaction(needs.db, (tx) => acceptAs(tx, needs, by, secret))
+      await withTransaction(deps.db, (tx) => acceptInvitationAs(tx, deps, by, secret))
     } else {
       const given = NewAccount.safeParse(fields)
       if (!given.success) {
         const problems = given.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
-        throw new ServiceError('INVALID_REQUEST', 'Something is missing', { problems })
+        throw new ServiceError('INVALID_REQUEST', 'Some fields are not valid', { problems })
       }
-      const signedIn = await registerByInvitation(needs, {
+      const signedIn = await registerWithInvitation(deps, {
         secret,
         ...given.data,
         device: deviceOf(c),
         requestId,
       })
-      keepSignedIn(needs, c, signedIn)
+      setSessionCookie(deps, c, signedIn)
     }
-    return c.redirect(new URL('/console', needs.appUrl).href, 303)
+    return c.redirect(new URL('/console', deps.appUrl).href, 303)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     if (error.code === 'NOT_FOUND') throw gone()
-    return showInvitation(needs, c, error, fields.name)
+    return showInvitation(deps, c, error, fields.name)
   }
 }

@@ -1,4 +1,4 @@
-/** docs/errors.md: every code the system can answer with, and what to do about it. */
+/** docs/errors.md: every error code and what to do about it. */
 import { ERRORS } from '../../src/contracts/errors.ts'
 import { table } from './table.ts'
 
@@ -6,31 +6,30 @@ export const errorsPage = (): string => `# Errors
 
 <!-- Written by \`npm run generate\` from src/contracts/errors.ts. -->
 
-Every failed request answers with one of these codes. The set is closed: a code that is not here does not occur.
-OAuth endpoints keep the error names of their RFCs.
+Every failed request returns one of these codes, and no others. OAuth endpoints use the error names of their RFCs.
 
 \`\`\`json
 {
   "error": {
     "code": "INVALID_REQUEST",
-    "message": "${ERRORS.INVALID_REQUEST.says}",
-    "hint": "what to do next, where there is something to do",
-    "problems": ["each thing that is wrong with the input"],
-    "request_id": "also in the header x-request-id"
+    "message": "${ERRORS.INVALID_REQUEST.message}",
+    "hint": "what to do next, if there is something to do",
+    "problems": ["everything that is wrong with the input"],
+    "request_id": "also in the x-request-id header"
   }
 }
 \`\`\`
 
-The message may be more precise than the sentence below; the code never changes its meaning. The exit code is that
-of the command line.
+The message may be more specific than the one below; a code never changes its meaning. "Exit" is the exit code of the
+\`svc\` client.
 
 ${table(
-  ['Code', 'Status', 'Exit', 'Says', 'What you can do', 'What the operator can do'],
-  Object.entries(ERRORS).map(([code, { status, exit, says, user, operator }]) => [
+  ['Code', 'Status', 'Exit', 'Message', 'What you can do', 'What the operator can do'],
+  Object.entries(ERRORS).map(([code, { status, exit, message, user, operator }]) => [
     `\`${code}\``,
     String(status),
     String(exit),
-    says,
+    message,
     user,
     operator,
   ]),

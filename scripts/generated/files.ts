@@ -5,6 +5,7 @@ import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { openapi } from '../../src/http/openapi.ts'
 import { clientRequests } from './client-requests.ts'
 import { errorsPage } from './errors-page.ts'
+import { lintLayers } from './lint-layers.ts'
 import { settingsTable } from './settings-table.ts'
 import { betweenMarkers } from './table.ts'
 
@@ -15,6 +16,7 @@ export type GeneratedFile = { path: string; text: () => string }
 export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/openapi.json', text: openapiFile },
+  { path: '.oxlintrc.layers.json', text: lintLayers },
   { path: 'src/cli/requests.ts', text: clientRequests },
   {
     path: 'docs/operating.md',

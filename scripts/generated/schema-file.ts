@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../../db/connect.ts'
 import { migrate, readMigrations } from '../../db/migrate.ts'
-import { schemaText } from '../../db/schema-text.ts'
+import { dumpSchema } from './dump-schema.ts'
 
 export async function schemaFile(root: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-schema-'))
@@ -12,7 +12,7 @@ export async function schemaFile(root: string): Promise<string> {
     const { sql, close } = await connect({ folder })
     try {
       await migrate(sql, await readMigrations(join(root, 'db', 'migrations')))
-      return await schemaText(sql)
+      return await dumpSchema(sql)
     } finally {
       await close()
     }

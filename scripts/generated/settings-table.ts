@@ -1,13 +1,13 @@
-/** Every setting with what it is for and what holds without it, as docs/operating.md shows them. */
-import { SETTINGS } from '../../src/config.ts'
+/** The table of settings in docs/operating.md. */
+import { SETTINGS } from '../../src/boot/config.ts'
 import { table } from './table.ts'
 
 export const settingsTable = (): string =>
   table(
-    ['Setting', 'What it is for', 'Without it'],
+    ['Setting', 'Description', 'Default'],
     Object.entries(SETTINGS).map(([key, setting]) => [
       `\`${key}\``,
-      setting.says,
+      setting.description,
       'default' in setting ? setting.default : '',
     ]),
   )

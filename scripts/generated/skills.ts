@@ -1,10 +1,10 @@
-/** The skills in the form in which they leave the house: archives, and a manifest of digests. */
+/** The skills as published: archives, and a manifest of digests. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
-import { blockFor, BLOCK_PLACES, type Frontmatter } from '../../src/skills/bundle.ts'
+import { blockFor, INSTALL_SCOPES, type Frontmatter } from '../../src/skills/bundle.ts'
 import type { Manifest, ManifestSkill } from '../../src/skills/read-published.ts'
 import { writeUstar } from '../../src/skills/ustar.ts'
 
@@ -15,7 +15,7 @@ const SKILLS = [
   { id: 'svc-faq', installable: false },
 ] as const
 
-/** skills/history.json: what every release held, so that an installed file can be told from an edited one. */
+/** skills/history.json: what every release contained, so that an installed file can be distinguished from an edited one. */
 export type History = {
   readonly releases: readonly {
     readonly version: string
@@ -125,7 +125,7 @@ export const asRelease = ({ version, skills }: Manifest): History['releases'][nu
         id,
         {
           files: Object.fromEntries(files.map(({ path, sha256: digest }) => [path, digest])),
-          blocks: BLOCK_PLACES.map((place) => sha256(Buffer.from(blockFor(body, place)))),
+          blocks: INSTALL_SCOPES.map((scope) => sha256(Buffer.from(blockFor(body, scope)))),
         },
       ]),
   ),

@@ -1,4 +1,4 @@
-/** A Markdown table, and the place in a hand-written page where a generated one stands. */
+/** A Markdown table, and how a generated one is put into a hand-written page. */
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`

@@ -1,4 +1,4 @@
-/** The version of this client, as package.json has it: two folders up from src/cli as from dist/cli. */
+/** The version in package.json, which is two folders up from both src/cli and dist/cli. */
 import { readFileSync } from 'node:fs'
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {

@@ -1,5 +1,5 @@
-/** What a command of `svc` is: plain data that help, completion, parsing and the check of the skill's texts read. */
-import type { World } from './world.ts'
+/** The shape of a command: plain data, read by help, completion, the parser and the tests of the skill texts. */
+import type { CommandContext } from './command-context.ts'
 
 export type Argument = {
   readonly name: string
@@ -9,35 +9,35 @@ export type Argument = {
 }
 
 export type Option = {
-  /** Without the dashes; `no-agents` takes something away. */
+  /** Without the dashes. */
   readonly long: string
   readonly short?: string
-  /** What stands for the value in help; an option without one is a switch. */
+  /** Placeholder of the value in help; an option without one is a flag. */
   readonly value?: string
   readonly summary: string
   readonly repeatable?: true
   readonly choices?: readonly string[]
 }
 
-/** What a command was called with. Options stand under their long name; a repeatable one is a list. */
-export type Call = {
+/** Arguments and options of one call. Options are keyed by their long name; a repeatable one is a list. */
+export type CommandInput = {
   readonly args: Readonly<Record<string, string | undefined>>
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 }
 
-/** Prints its answer; throws what went wrong. A number is the exit code of a finding that is no failure to run. */
-export type Run = (world: World, call: Call) => Promise<number | void>
+/** Prints its result and throws on failure. A returned number is the exit code. */
+export type Run = (ctx: CommandContext, input: CommandInput) => Promise<number | void>
 
 export type Command = {
-  /** The words that call it: `datasource query`. */
+  /** The words of the command: `datasource query`. */
   readonly path: string
   readonly summary: string
   readonly arguments?: readonly Argument[]
   readonly options?: readonly Option[]
-  /** The command that lists what this one names; said when the server knows no such thing. */
+  /** The command that lists what the argument names; the hint when the server answers NOT_FOUND. */
   readonly listedBy?: string
-  /** Whole command lines. */
+  /** Complete command lines. */
   readonly examples: readonly string[]
-  /** Loaded when called, so that no command pays for another one. */
+  /** Imported when called, so that no command loads the code of another. */
   readonly load: () => Promise<Run>
 }

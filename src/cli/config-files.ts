@@ -1,43 +1,42 @@
-/** The logins of this machine: config.json without secrets, credentials.json with the tokens. */
+/** The saved contexts: config.json without secrets, credentials.json with the tokens. */
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServiceError } from '../contracts/errors.ts'
-import type { Machine } from './environment.ts'
+import type { Environment } from './environment.ts'
 
 const FORMAT = 1
 
-export type Context = {
+export type SavedContext = {
   api_url: string
   user: { id: string; email: string }
   organization: { id: string; name: string } | null
-  /** The person accepted that the token travels unencrypted. */
+  /** The user accepted that the token is sent unencrypted. */
   insecure_http?: boolean
 }
 
-/** As they lie on the disk; fields that this svc does not know are kept. */
-export type Logins = {
-  config: { version: number; current?: string; contexts: Record<string, Context> }
+/** The two files as parsed; fields that this version does not know are kept. */
+export type StoredConfig = {
+  config: { version: number; current?: string; contexts: Record<string, SavedContext> }
   credentials: { version: number; tokens: Record<string, string> }
 }
 
-export type ConfigFiles = { readonly folder: string; readonly config: string; readonly credentials: string }
+export type ConfigPaths = { readonly folder: string; readonly config: string; readonly credentials: string }
 
-export function configFiles({ env, home, platform }: Machine): ConfigFiles {
+export function configPaths({ env, home, platform }: Environment): ConfigPaths {
   const folder =
     env['SVC_CONFIG_DIR'] ||
     join(env['XDG_CONFIG_HOME'] || (platform === 'win32' && env['APPDATA']) || join(home, '.config'), 'svc')
   return { folder, config: join(folder, 'config.json'), credentials: join(folder, 'credentials.json') }
 }
 
-/** Not in the background: every call waits for it, and two small files are there at once. */
-export const readLogins = (files: ConfigFiles): Logins =>
+/** Synchronous: every call waits for these two small files. */
+export const readConfig = (paths: ConfigPaths): StoredConfig =>
   ({
-    config: readOne(files.config, 'contexts', isContext),
-    credentials: readOne(files.credentials, 'tokens', (token) => typeof token === 'string' && token !== ''),
-  }) as Logins
+    config: readOne(paths.config, 'contexts', isContext),
+    credentials: readOne(paths.credentials, 'tokens', (token) => typeof token === 'string' && token !== ''),
+  }) as StoredConfig
 
-/** Says so when others than the owner can read the tokens. */
-export function othersMayRead({ credentials }: ConfigFiles, { platform }: Machine): boolean {
+export function isReadableByOthers({ credentials }: ConfigPaths, { platform }: Environment): boolean {
   if (platform === 'win32') return false
   const found = statSync(credentials, { throwIfNoEntry: false })
   return found !== undefined && (found.mode & 0o077) !== 0
@@ -54,22 +53,22 @@ function readOne(
   try {
     parsed = JSON.parse(content)
   } catch {
-    throw damaged(path, 'it is not JSON')
+    throw damaged(path, 'not valid JSON')
   }
-  if (!isObject(parsed) || typeof parsed['version'] !== 'number') throw damaged(path, 'it says no version')
+  if (!isObject(parsed) || typeof parsed['version'] !== 'number') throw damaged(path, 'no version')
   if (parsed['version'] > FORMAT) {
     throw new ServiceError(
       'INVALID_REQUEST',
-      `${path} was written by a newer svc (format ${parsed['version']}; this one knows ${FORMAT})`,
-      { hint: 'Update svc, or let SVC_CONFIG_DIR name another folder. The file was left as it is.' },
+      `${path} was written by a newer version of svc (format ${parsed['version']}; this version supports ${FORMAT})`,
+      { hint: 'Update svc, or set SVC_CONFIG_DIR to another folder. The file was not changed.' },
     )
   }
   const found = parsed[entries]
-  if (!isObject(found)) throw damaged(path, `it has no ${entries}`)
+  if (!isObject(found)) throw damaged(path, `no ${entries}`)
   const wrong = Object.keys(found).find((name) => !isEntry(found[name]))
-  if (wrong !== undefined) throw damaged(path, `${entries}.${wrong} is not what it should be`)
+  if (wrong !== undefined) throw damaged(path, `${entries}.${wrong} is invalid`)
   const current = parsed['current']
-  if (current !== undefined && typeof current !== 'string') throw damaged(path, 'current is not a name')
+  if (current !== undefined && typeof current !== 'string') throw damaged(path, 'current is not a string')
   return parsed
 }
 
@@ -80,14 +79,14 @@ function readText(path: string): string | undefined {
     const code = String((error as { code?: string }).code)
     if (code === 'ENOENT') return undefined
     throw new ServiceError('INVALID_REQUEST', `${path} cannot be read (${code})`, {
-      hint: 'Make it a file that you may read, or let SVC_CONFIG_DIR name another folder.',
+      hint: 'Fix its permissions, or set SVC_CONFIG_DIR to another folder.',
     })
   }
 }
 
 const damaged = (path: string, what: string): ServiceError =>
   new ServiceError('INVALID_REQUEST', `${path} is damaged: ${what}`, {
-    hint: `The file was left as it is. Mend it, or move it away and log in again: mv '${path}' '${path}.broken'`,
+    hint: `The file was not changed. Repair it, or move it away and log in again: mv '${path}' '${path}.broken'`,
   })
 
 function isContext(value: unknown): boolean {

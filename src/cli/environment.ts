@@ -1,9 +1,9 @@
-/** What the process was given: its environment, its streams, its folders. The one file of the client that reads them. */
+/** The environment of the process: variables, streams, folders. The only file of the client that reads them. */
 import { writeSync } from 'node:fs'
 import { homedir } from 'node:os'
 import type { Readable } from 'node:stream'
 
-export type Machine = {
+export type Environment = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly home: string
@@ -15,8 +15,8 @@ export type Machine = {
 
 type Sink = { readonly write: (text: string) => unknown }
 
-/** Getters, because every one of them costs time and few calls need all of them. */
-export const thisMachine = (): Machine => ({
+/** Getters, because each costs time and few calls need all of them. */
+export const processEnvironment = (): Environment => ({
   env: process.env,
   platform: process.platform,
   get cwd() {
@@ -34,22 +34,22 @@ export const thisMachine = (): Machine => ({
   },
 })
 
-/** Not by `process.stdout`, which takes longer to open than help takes to write. */
+/** Not `process.stdout`, which takes longer to open than help takes to print. */
 function writeOut(text: string): void {
   let rest = Buffer.from(text)
   try {
     while (rest.length > 0) rest = rest.subarray(writeSync(1, rest))
   } catch (error) {
     const { code } = error as { code?: string }
-    // `svc … | head` closes the pipe when it has enough; that is no failure of ours.
+    // `svc … | head` closes the pipe early; that is not an error.
     if (code === 'EPIPE') process.exit(0)
-    // Somebody made the terminal or the pipe one that does not wait; the stream knows how to.
+    // A non-blocking pipe or terminal: the stream waits for it.
     if (code !== 'EAGAIN') throw error
     process.stdout.write(rest)
   }
 }
 
-/** Set by the coding agents that say so of themselves. */
+/** Variables that coding agents set for the commands they run. */
 const AGENT_VARIABLES = [
   'AI_AGENT',
   'CLAUDECODE',
@@ -64,10 +64,10 @@ const AGENT_VARIABLES = [
   'AUGMENT_AGENT',
 ]
 
-export const isAgent = ({ env }: Machine): boolean => AGENT_VARIABLES.some((name) => Boolean(env[name]))
+export const isAgent = ({ env }: Environment): boolean => AGENT_VARIABLES.some((name) => Boolean(env[name]))
 
-/** https://no-color.org, https://bixense.com/clicolors: what was asked for wins, then what the terminal can do. */
-export function wantsColour({ env, stderr }: Machine): boolean {
+/** https://no-color.org, https://bixense.com/clicolors: explicit settings first, then what the terminal can do. */
+export function wantsColor({ env, stderr }: Environment): boolean {
   if (env['NO_COLOR']) return false
   if (env['CLICOLOR_FORCE'] && env['CLICOLOR_FORCE'] !== '0') return true
   return Boolean(stderr.isTTY) && env['TERM'] !== 'dumb'

@@ -1,10 +1,10 @@
-/** Finds the command that a command line names, before anything of it is read. */
+/** Finds the command that a command line names, before its options are parsed. */
 import type { Command } from './command.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
 
 /**
- * The command that the first words name, and the command line without them. Options of every command may stand
- * before the words: `svc --json status`.
+ * The command that the first words name, and the command line without them. Global options may come before the
+ * words: `svc --json status`.
  */
 export function findCommand(argv: readonly string[]): {
   command: Command | undefined

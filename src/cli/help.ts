@@ -1,11 +1,11 @@
-/** What `--help` says, read off the table of commands. */
+/** The text of `--help`, written from the table of commands. */
 import type { Argument, Command, Option } from './command.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS, ROOT_OPTIONS } from './commands.ts'
 
 export function rootHelp(version: string): string {
   const single = COMMANDS.filter(({ path }) => !path.includes(' '))
   return sections([
-    ['', [`svc ${version}: ask an organization's data, and look after who may.`]],
+    ['', [`svc ${version}: query your organization's data and manage access to it.`]],
     ['', ['AI agents: run `svc --skill-prompt` first.']],
     ['Usage', ['svc <command> [options]']],
     ['Commands', aligned(single.map(({ path, summary }) => [path, summary]))],
@@ -13,7 +13,7 @@ export function rootHelp(version: string): string {
     ['Options', aligned([...ROOT_OPTIONS, ...GLOBAL_OPTIONS].map(optionLine))],
     ['Exit codes', aligned(EXIT_CODES)],
     ['Examples', [...EXAMPLES]],
-    ['', ['svc <command> --help explains one command. svc sends nothing to anybody but your instance.']],
+    ['', ['Run svc <command> --help for details. svc sends data to your instance only.']],
   ])
 }
 
@@ -22,7 +22,7 @@ export const groupHelp = (group: string): string =>
     ['', [`${GROUPS[group]}.`]],
     ['Usage', [`svc ${group} <command> [options]`]],
     ['Commands', aligned(listed(group))],
-    ['', [`svc ${group} <command> --help explains one command.`]],
+    ['', [`Run svc ${group} <command> --help for details.`]],
   ])
 
 export const commandHelp = (command: Command): string =>
@@ -32,18 +32,18 @@ export const commandHelp = (command: Command): string =>
     ['Examples', command.examples],
     ['Arguments', aligned((command.arguments ?? []).map(argumentLine))],
     ['Options', aligned((command.options ?? []).map(optionLine))],
-    ['Options of every command', aligned(GLOBAL_OPTIONS.map(optionLine))],
+    ['Global options', aligned(GLOBAL_OPTIONS.map(optionLine))],
   ])
 
-/** contract, Errors: what scripts may build on. */
+/** contract, Errors: scripts rely on them. */
 const EXIT_CODES = [
-  ['0', 'done'],
-  ['1', 'unexpected; also too many requests, and a server that cannot be reached'],
-  ['3', 'not logged in, or not allowed'],
-  ['4', 'not found, or not for you to see'],
-  ['5', 'something in the call is not valid; the message says what'],
-  ['6', 'conflicts with what is there'],
-  ['7', 'timed out'],
+  ['0', 'success'],
+  ['1', 'unexpected error, rate limit, or server unreachable'],
+  ['3', 'not logged in, or permission denied'],
+  ['4', 'not found'],
+  ['5', 'invalid arguments or input'],
+  ['6', 'conflict'],
+  ['7', 'timeout'],
 ] as const
 
 const EXAMPLES = [
@@ -71,7 +71,7 @@ const argumentLine = ({ name, summary, choices }: Argument) =>
 const optionLine = ({ long, short, value, summary, choices, repeatable }: Option) =>
   [
     `${short === undefined ? '    ' : `-${short}, `}--${long}${value === undefined ? '' : ` <${value}>`}`,
-    summary + (choices ? `: ${choices.join(', ')}` : '') + (repeatable ? ' (may be repeated)' : ''),
+    summary + (choices ? `: ${choices.join(', ')}` : '') + (repeatable ? ' (repeatable)' : ''),
   ] as const
 
 function aligned(lines: readonly (readonly [string, string])[]): string[] {
@@ -79,7 +79,7 @@ function aligned(lines: readonly (readonly [string, string])[]): string[] {
   return lines.map(([name, about]) => `${name.padEnd(width)}  ${about}`)
 }
 
-/** A section without a title stands at the margin; one without lines is left out. */
+/** A section without a title is not indented; one without lines is left out. */
 const sections = (all: readonly (readonly [title: string, lines: readonly string[]])[]): string =>
   all
     .filter(([, lines]) => lines.length > 0)

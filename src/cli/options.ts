@@ -1,40 +1,40 @@
-/** Options as the commands need them: checked, and with their name in the sentence when they are wrong. */
-import type { Call } from './command.ts'
-import { usage } from './usage.ts'
+/** Typed access to the options of a call; a wrong value is an error that names its option. */
+import type { CommandInput } from './command.ts'
+import { usageError } from './usage-error.ts'
 
-export function textOption({ options }: Call, long: string): string | undefined {
+export function textOption({ options }: CommandInput, long: string): string | undefined {
   const value = options[long]
   return typeof value === 'string' ? value : undefined
 }
 
-export function listOption({ options }: Call, long: string): readonly string[] {
+export function listOption({ options }: CommandInput, long: string): readonly string[] {
   const value = options[long]
   return Array.isArray(value) ? (value as readonly string[]) : []
 }
 
-export const isSet = ({ options }: Call, long: string): boolean => options[long] === true
+export const isSet = ({ options }: CommandInput, long: string): boolean => options[long] === true
 
-export function countOption(call: Call, long: string, max: number): number | undefined {
-  const text = textOption(call, long)
+export function countOption(input: CommandInput, long: string, max: number): number | undefined {
+  const text = textOption(input, long)
   if (text === undefined) return undefined
   const count = Number(text)
   if (/^\d+$/.test(text) && count >= 1 && count <= max) return count
-  throw usage(`--${long} cannot be ${text}`, `It is a whole number from 1 to ${max}`)
+  throw usageError(`Invalid value for --${long}: ${text}`, `Must be a whole number from 1 to ${max}`)
 }
 
-/** A day, or a moment of it, as ISO 8601 writes them. */
-export function timeOption(call: Call, long: string): string | undefined {
-  const text = textOption(call, long)
+/** An ISO 8601 date or time. */
+export function timeOption(input: CommandInput, long: string): string | undefined {
+  const text = textOption(input, long)
   if (text === undefined) return undefined
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : new Date(NaN)
   if (Number.isNaN(time.getTime())) {
-    throw usage(
-      `--${long} cannot be ${text}`,
-      `It is a time such as 2026-11-15T08:00:00Z, or a day: 2026-11-15`,
+    throw usageError(
+      `Invalid value for --${long}: ${text}`,
+      'Must be a date or a time, such as 2026-11-15 or 2026-11-15T08:00:00Z',
     )
   }
   return time.toISOString()
 }
 
-/** Arguments are there, or the call would not have been read. */
-export const argument = ({ args }: Call, name: string): string => args[name] ?? ''
+/** The parser has checked that required arguments are there. */
+export const argument = ({ args }: CommandInput, name: string): string => args[name] ?? ''

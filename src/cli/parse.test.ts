@@ -1,10 +1,10 @@
-/** Command lines: what they mean, and what is said about those that mean nothing. */
+/** Command lines: how they are parsed, and the errors for those that are wrong. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES } from '../contracts/activity.ts'
-import { CHANNELS, DELIVERY_STATES } from '../contracts/deliveries.ts'
+import { CATEGORIES, CHANNEL_NAMES, DELIVERY_STATES, TIMINGS } from '../contracts/channels.ts'
 import { ServiceError } from '../contracts/errors.ts'
-import { CATEGORIES, TIMINGS } from '../contracts/events.ts'
+import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES } from '../contracts/list-filters.ts'
+import { SCOPE_NAMES } from '../contracts/scopes.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
 import { parse } from './parse.ts'
 
@@ -24,12 +24,12 @@ const words = (line: string): string[] =>
 
 describe('a command line', () => {
   test('names its command, its arguments and its options, which may stand before it', () => {
-    const { command, call } = parse(
+    const { command, input } = parse(
       words('--json datasource query db_x "how many?" --filter a=1 --filter b=2 --context=work -o json'),
     )
     expect(command.path).toBe('datasource query')
-    expect(call.args).toEqual({ source_id: 'db_x', question: 'how many?' })
-    expect({ ...call.options }).toEqual({
+    expect(input.args).toEqual({ source_id: 'db_x', question: 'how many?' })
+    expect({ ...input.options }).toEqual({
       json: true,
       filter: ['a=1', 'b=2'],
       context: 'work',
@@ -43,46 +43,46 @@ describe('a command line', () => {
   })
 
   test('what begins with a dash can be an argument after --', () => {
-    expect(parse(['datasource', 'query', 'db_x', '--', '--why?']).call.args['question']).toBe('--why?')
+    expect(parse(['datasource', 'query', 'db_x', '--', '--why?']).input.args['question']).toBe('--why?')
   })
 
   test('- stands for stdin', () => {
-    expect(parse(words('login --api-key - --api-url http://localhost')).call.options['api-key']).toBe('-')
+    expect(parse(words('login --api-key - --api-url http://localhost')).input.options['api-key']).toBe('-')
   })
 
   test.each([
-    ['datasorce list', 'There is no command datasorce | Did you mean svc datasource? Run: svc --help'],
-    ['frobnicate', 'There is no command frobnicate | Run: svc --help'],
-    ['toString', 'There is no command toString | Run: svc --help'],
-    ['db', 'svc db is not a whole command | There are: svc db list, svc db create'],
-    ['db destroy', 'There is no command db destroy | There are: svc db list'],
+    ['datasorce list', 'Unknown command: datasorce | Did you mean svc datasource? Run: svc --help'],
+    ['frobnicate', 'Unknown command: frobnicate | Run: svc --help'],
+    ['toString', 'Unknown command: toString | Run: svc --help'],
+    ['db', 'Missing subcommand: svc db <command> | Available: svc db list, svc db create'],
+    ['db destroy', 'Unknown command: db destroy | Available: svc db list'],
     [
       'db create',
-      'svc db create needs <name>: A lower-case letter, then up to 40 of a-z, 0-9 and _ | For example:',
+      'svc db create requires <name>: Lowercase letter, then up to 40 of a-z, 0-9 and _ | Example:',
     ],
-    ['db create ""', '<name> must not be empty | For example: svc db create handbook'],
-    ['status now', 'svc status does not know what to do with: now | For example: svc status'],
+    ['db create ""', '<name> must not be empty | Example: svc db create handbook'],
+    ['status now', 'Unexpected argument for svc status: now | Example: svc status'],
     [
       'datasource query db_x how many',
-      'svc datasource query does not know what to do with: many | Put what has spaces in it between quotes.',
+      'Unexpected argument for svc datasource query: many | Quote text that contains spaces.',
     ],
-    ['datasource list --serch x', 'svc datasource list has no option --serch | Did you mean --search?'],
-    ['datasource list -x', 'svc datasource list has no option -x | Run: svc datasource list --help'],
-    ['status --json=yes', '--json takes no value | Run: svc status --help'],
-    ['status --context', '--context needs a value | Write --context <name>, or --context=<name>'],
-    ['datasource query db_x q --top-k -1', '--top-k needs a value | Write --top-k <n>, or --top-k=<n>'],
-    ['status -o xml', '--output cannot be xml | It is one of: table, json, yaml'],
-    ['completion tcsh', '<shell> cannot be tcsh | It is one of: bash, zsh, fish, powershell'],
+    ['datasource list --serch x', 'Unknown option for svc datasource list: --serch | Did you mean --search?'],
+    ['datasource list -x', 'Unknown option for svc datasource list: -x | Run: svc datasource list --help'],
+    ['status --json=yes', '--json does not take a value | Run: svc status --help'],
+    ['status --context', '--context requires a value | Use --context <name>, or --context=<name>'],
+    ['datasource query db_x q --top-k -1', '--top-k requires a value | Use --top-k <n>, or --top-k=<n>'],
+    ['status -o xml', 'Invalid value for --output: xml | Must be one of: table, json, yaml'],
+    ['completion tcsh', 'Invalid value for <shell>: tcsh | Must be one of: bash, zsh, fish, powershell'],
     [
       'notifications follow app --category Tickets --category Gossip',
-      '--category cannot be Gossip | It is one of',
+      'Invalid value for --category: Gossip | Must be one of',
     ],
-    ['activity --type tool', '--type cannot be tool | It is one of: function, data_source'],
-  ])('%s', (line, said) => {
-    expect(mistake(line)).toContain(`INVALID_REQUEST: ${said}`)
+    ['activity --type tool', 'Invalid value for --type: tool | Must be one of: function, data_source'],
+  ])('%s', (line, expected) => {
+    expect(mistake(line)).toContain(`INVALID_REQUEST: ${expected}`)
   })
 
-  test('whatever is typed, the answer is a command or a sentence', () => {
+  test('whatever is typed, the result is a command or an error with a hint', () => {
     const piece = fc.oneof(
       fc.string(),
       fc.constantFrom('--', '-', '-o', '--json', '--context', '--filter', '__proto__', 'constructor'),
@@ -135,10 +135,11 @@ describe('the table of commands', () => {
     const choicesOf = (path: string, name: string) =>
       COMMANDS.find((one) => one.path === path)!.options!.find(({ long }) => long === name)!.choices
     expect(choicesOf('activity', 'type')).toEqual(ACTIVITY_TYPES)
+    expect(choicesOf('agents narrow', 'scope')).toEqual(SCOPE_NAMES)
     expect(choicesOf('activity', 'outcome')).toEqual(ACTIVITY_OUTCOMES)
     expect(choicesOf('notifications follow', 'category')).toEqual(CATEGORIES)
     expect(choicesOf('notifications follow', 'frequency')).toEqual(TIMINGS)
     expect(choicesOf('notifications deliveries', 'state')).toEqual(DELIVERY_STATES)
-    expect(choicesOf('notifications deliveries', 'channel')).toEqual(CHANNELS)
+    expect(choicesOf('notifications deliveries', 'channel')).toEqual(CHANNEL_NAMES)
   })
 })

@@ -1,37 +1,37 @@
-/** Reads a command line against the table of commands; every mistake is a sentence that says what would be right. */
+/** Parses a command line against the table of commands; every mistake is an error with a hint. */
 import { parseArgs } from 'node:util'
 import type { ServiceError } from '../contracts/errors.ts'
-import type { Argument, Call, Command, Option } from './command.ts'
+import type { Argument, Command, CommandInput, Option } from './command.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
+import { didYouMean } from './did-you-mean.ts'
 import { findCommand } from './find-command.ts'
-import { nearest } from './nearest.ts'
-import { usage } from './usage.ts'
+import { usageError } from './usage-error.ts'
 
-export type Parsed = { readonly command: Command; readonly call: Call }
+export type Parsed = { readonly command: Command; readonly input: CommandInput }
 
 export function parse(argv: readonly string[]): Parsed {
   const { command, words, rest } = findCommand(argv)
   if (!command) throw unknownCommand(words)
   const options = [...(command.options ?? []), ...GLOBAL_OPTIONS]
-  const { values, positionals } = split(command, options, rest)
+  const { values, positionals } = parseOptions(command, options, rest)
   for (const option of options) checkChoice(`--${option.long}`, option.choices, values[option.long])
-  return { command, call: { args: named(command, positionals), options: values } }
+  return { command, input: { args: namedArguments(command, positionals), options: values } }
 }
 
 function unknownCommand(words: readonly string[]): ServiceError {
   const [group = '', word] = words
   if (!Object.hasOwn(GROUPS, group)) {
     const known = [...Object.keys(GROUPS), ...COMMANDS.map(({ path }) => path.split(' ')[0]!)]
-    return usage(`There is no command ${group}`, `${didYouMean(group, known, 'svc ')}Run: svc --help`)
+    return usageError(`Unknown command: ${group}`, `${didYouMean(group, known, 'svc ')}Run: svc --help`)
   }
   const below = COMMANDS.filter(({ path }) => path.startsWith(`${group} `)).map(({ path }) => path)
   const list = below.map((path) => `svc ${path}`).join(', ')
   return word === undefined
-    ? usage(`svc ${group} is not a whole command`, `There are: ${list}`)
-    : usage(`There is no command ${group} ${word}`, `There are: ${list}`)
+    ? usageError(`Missing subcommand: svc ${group} <command>`, `Available: ${list}`)
+    : usageError(`Unknown command: ${group} ${word}`, `Available: ${list}`)
 }
 
-function split(command: Command, options: readonly Option[], rest: readonly string[]) {
+function parseOptions(command: Command, options: readonly Option[], rest: readonly string[]) {
   try {
     const { values, positionals } = parseArgs({
       args: [...rest],
@@ -47,52 +47,52 @@ function split(command: Command, options: readonly Option[], rest: readonly stri
         ]),
       ),
     })
-    return { values: values as Call['options'], positionals }
+    return { values: values as CommandInput['options'], positionals }
   } catch (error) {
-    throw usageOf(error, command, options)
+    throw toUsageError(error, command, options)
   }
 }
 
-/** Node says what is wrong in words of its own; ours name the way out. */
-function usageOf(error: unknown, command: Command, options: readonly Option[]): ServiceError {
+/** Replaces the messages of Node's parser by ours, which have hints. */
+function toUsageError(error: unknown, command: Command, options: readonly Option[]): ServiceError {
   const code = (error as { code?: unknown }).code
-  const said = error instanceof Error ? error.message : ''
-  const flag = /'(?:-\w, )?(--?[^' =<]+)/.exec(said)?.[1] ?? ''
+  const message = error instanceof Error ? error.message : ''
+  const flag = /'(?:-\w, )?(--?[^' =<]+)/.exec(message)?.[1] ?? ''
   const run = `Run: svc ${command.path} --help`
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
     const known = options.map(({ long }) => `--${long}`)
-    return usage(`svc ${command.path} has no option ${flag}`, `${didYouMean(flag, known)}${run}`)
+    return usageError(`Unknown option for svc ${command.path}: ${flag}`, `${didYouMean(flag, known)}${run}`)
   }
   const option = options.find(({ long, short }) => flag === `--${long}` || flag === `-${short}`)
-  if (option?.value === undefined) return usage(`${flag} takes no value`, run)
-  // A value may begin with a dash; then it has to be tied to its option.
-  return usage(
-    `${flag} needs a value`,
-    `Write ${flag} <${option.value}>, or --${option.long}=<${option.value}>`,
+  if (option?.value === undefined) return usageError(`${flag} does not take a value`, run)
+  // A value that begins with a dash must be written with an equals sign.
+  return usageError(
+    `${flag} requires a value`,
+    `Use ${flag} <${option.value}>, or --${option.long}=<${option.value}>`,
   )
 }
 
-function named(command: Command, given: readonly string[]): Call['args'] {
+function namedArguments(command: Command, given: readonly string[]): CommandInput['args'] {
   const wanted = command.arguments ?? []
   const missing = wanted.slice(given.length).find(({ optional }) => !optional)
   if (missing) {
-    throw usage(`svc ${command.path} needs <${missing.name}>: ${missing.summary}`, example(command))
+    throw usageError(`svc ${command.path} requires <${missing.name}>: ${missing.summary}`, example(command))
   }
   if (given.length > wanted.length) {
     const extra = given.slice(wanted.length).join(' ')
-    throw usage(
-      `svc ${command.path} does not know what to do with: ${extra}`,
-      `${wanted.length > 0 ? 'Put what has spaces in it between quotes. ' : ''}${example(command)}`,
+    throw usageError(
+      `Unexpected argument for svc ${command.path}: ${extra}`,
+      `${wanted.length > 0 ? 'Quote text that contains spaces. ' : ''}${example(command)}`,
     )
   }
   for (const [index, { name, choices }] of wanted.entries()) {
-    if (given[index] === '') throw usage(`<${name}> must not be empty`, example(command))
+    if (given[index] === '') throw usageError(`<${name}> must not be empty`, example(command))
     checkChoice(`<${name}>`, choices, given[index])
   }
   return Object.fromEntries(wanted.map(({ name }, index) => [name, given[index]]))
 }
 
-const example = ({ examples }: Command): string => `For example: ${examples[0]}`
+const example = ({ examples }: Command): string => `Example: ${examples[0]}`
 
 function checkChoice(
   what: string,
@@ -101,10 +101,6 @@ function checkChoice(
 ): void {
   if (!choices) return
   const wrong = [value].flat().find((one) => typeof one === 'string' && !choices.includes(one))
-  if (wrong !== undefined) throw usage(`${what} cannot be ${wrong}`, `It is one of: ${choices.join(', ')}`)
-}
-
-const didYouMean = (word: string, known: readonly string[], before = ''): string => {
-  const near = nearest(word, known)
-  return near === undefined ? '' : `Did you mean ${before}${near}? `
+  if (wrong !== undefined)
+    throw usageError(`Invalid value for ${what}: ${wrong}`, `Must be one of: ${choices.join(', ')}`)
 }

@@ -1,32 +1,33 @@
-/** Lists come in pages: one of them, or with `--all` every one, and a word on stderr when there is more. */
+/** Reads one page of a list, or all with `--all`; stderr says when there are more. */
 import { PAGE_MAX } from '../contracts/limits.ts'
-import type { Call } from './command.ts'
+import type { Input, Output } from '../contracts/operations.ts'
+import type { CommandContext } from './command-context.ts'
+import type { CommandInput } from './command.ts'
 import { countOption, isSet, textOption } from './options.ts'
-import type { World } from './world.ts'
+import type { REQUESTS } from './requests.ts'
 
-export type Page = { limit?: number; cursor?: string }
-
-export async function readPages<Noun extends string, Row>(
-  { say }: World,
-  call: Call,
+/** `noun` is the field of the result that has the rows. */
+export async function readPages<Name extends keyof typeof REQUESTS, Noun extends string & keyof Output<Name>>(
+  { callOperation, info }: CommandContext,
+  input: CommandInput,
+  operation: Name,
   noun: Noun,
-  readPage: (
-    page: Page,
-  ) => Promise<{ readonly [key in Noun]: readonly Row[] } & { next_cursor?: string | undefined }>,
-): Promise<{ [key in Noun]: Row[] } & { next_cursor?: string }> {
-  const all = isSet(call, 'all')
-  // Fewer requests where every page is wanted anyway.
-  const limit = countOption(call, 'limit', PAGE_MAX) ?? (all ? PAGE_MAX : undefined)
-  const rows: Row[] = []
-  let cursor = textOption(call, 'cursor')
+  filters: Omit<Input<Name>, 'limit' | 'cursor'>,
+): Promise<Pick<Output<Name>, Noun>> {
+  const all = isSet(input, 'all')
+  // Fewer requests.
+  const limit = countOption(input, 'limit', PAGE_MAX) ?? (all ? PAGE_MAX : undefined)
+  const rows: unknown[] = []
+  let cursor = textOption(input, 'cursor')
   for (;;) {
-    const page = await readPage({ ...(limit && { limit }), ...(cursor !== undefined && { cursor }) })
-    rows.push(...page[noun])
-    // A server that answers with the same page for ever would hold us for ever.
-    cursor = page.next_cursor === cursor ? undefined : page.next_cursor
+    const request = { ...filters, limit, cursor } as unknown as Input<Name>
+    const page = (await callOperation(operation, request)) as Record<string, unknown>
+    rows.push(...(page[noun] as unknown[]))
+    const next = page['next_cursor'] as string | undefined
+    // A server that repeats its cursor would keep us here forever.
+    cursor = next === cursor ? undefined : next
     if (!all || cursor === undefined) break
   }
-  if (cursor === undefined) return { [noun]: rows } as { [key in Noun]: Row[] }
-  say(`There is more: add --all, or --cursor ${cursor}`)
-  return { [noun]: rows, next_cursor: cursor } as { [key in Noun]: Row[] } & { next_cursor: string }
+  if (cursor !== undefined) info(`More results: add --all, or --cursor ${cursor}`)
+  return { [noun]: rows, ...(cursor !== undefined && { next_cursor: cursor }) } as unknown as Output<Name>
 }

@@ -1,17 +1,17 @@
-/** Text from elsewhere, made harmless for a terminal: what it could do to the screen is shown instead of done. */
+/** Makes text from the server safe to print: control characters are shown, not executed. */
 
 /**
- * Control characters (an escape sequence can rewrite the screen, the title or the clipboard), marks that turn the
- * direction of writing around, and separators that some terminals take for line ends.
+ * Control characters (an escape sequence can rewrite the screen, the title or the clipboard), marks that change the
+ * writing direction, and separators that some terminals treat as line breaks.
  */
 // oxlint-disable-next-line no-control-regex
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-export const onOneLine = (text: string): string =>
+export const sanitizeLine = (text: string): string =>
   text.replaceAll(/\r\n|[\n\t]/g, ' ').replaceAll(UNSAFE, shown)
 
-/** For texts whose lines matter. */
-export const onItsLines = (text: string): string => text.split(/\r?\n/).map(onOneLine).join('\n')
+/** Keeps the line breaks. */
+export const sanitizeLines = (text: string): string => text.split(/\r?\n/).map(sanitizeLine).join('\n')
 
 const shown = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
@@ -22,8 +22,8 @@ const NO_WIDTH = /\p{M}|[\u200b-\u200d]/gu
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu
 
-/** Columns that it takes on a screen. */
-export function widthOf(text: string): number {
+/** Number of terminal columns. */
+export function displayWidth(text: string): number {
   if (NARROW.test(text)) return text.length
   const seen = text.replaceAll(NO_WIDTH, '')
   return [...seen].length + (seen.match(WIDE)?.length ?? 0)

@@ -3,21 +3,16 @@ import { ServiceError } from '../contracts/errors.ts'
 
 export type Service = (request: Request) => Promise<Response>
 
-/** Where in-process requests pretend to go; only their path counts. */
-export const INSIDE = 'http://svc.internal'
+/** The origin of in-process requests; only their path is used. */
+export const INTERNAL_ORIGIN = 'http://svc.internal'
 
 /**
- * The client's network address as the listener established it. The listener drops the header from outside,
- * so inside the process it can be trusted.
+ * The client's network address as the listener determined it. The listener replaces the header of clients, so inside
+ * the process it can be trusted.
  */
 export const ADDRESS_HEADER = 'x-svc-address'
 
-export const inProcess =
-  (app: { fetch(request: Request): Response | Promise<Response> }): Service =>
-  async (request) =>
-    app.fetch(request)
-
-/** A slow peer must not hold our own callers longer than their patience. */
+/** Below the time-outs of our own clients. */
 const NETWORK_TIMEOUT_MS = 20_000
 
 export const overNetwork =
@@ -27,7 +22,7 @@ export const overNetwork =
     const headers = new Headers(request.headers)
     const address = headers.get(ADDRESS_HEADER)
     headers.delete(ADDRESS_HEADER)
-    // Over there it counts only if this process is one of their TRUSTED_PROXIES.
+    // The other process uses it only if this one is among its TRUSTED_PROXIES.
     if (address) headers.set('x-forwarded-for', address)
     headers.delete('host')
     return fetch(new URL(pathname + search, base), {
@@ -39,9 +34,9 @@ export const overNetwork =
       redirect: 'manual',
       signal: AbortSignal.any([request.signal, AbortSignal.timeout(NETWORK_TIMEOUT_MS)]),
     }).catch((error: unknown) => {
-      // `fetch` speaks of a peer that is not there by this type alone; nobody's mistake, and it may be back soon.
+      // `fetch` throws this type when the peer is unreachable.
       if (!(error instanceof TypeError)) throw error
-      throw new ServiceError('TIMEOUT', 'A service that is needed for this cannot be reached now', {
+      throw new ServiceError('TIMEOUT', 'A service that this request needs cannot be reached', {
         cause: error,
       })
     })

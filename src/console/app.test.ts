@@ -1,11 +1,11 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
-import { openConsole, signedIn } from '../../test/support/console-visitor.ts'
-import { KNOWN_TICKET } from '../../test/support/fake-apps.ts'
-import { furnish } from '../../test/support/fake-gateway.ts'
+import { openConsole, signedIn } from '../../test/support/console-client.ts'
+import { SEEDED_TICKET } from '../../test/support/fake-apps.ts'
+import { seed } from '../../test/support/fake-gateway.ts'
 import type { FakeNotifications } from '../../test/support/fake-notifications.ts'
-import { INSIDE } from '../client/service.ts'
-import type { ConsoleEnv } from './visit.ts'
+import { INTERNAL_ORIGIN } from '../client/service.ts'
+import type { ConsoleEnv } from './context.ts'
 
 const PAGES = [
   '/console',
@@ -17,7 +17,7 @@ const PAGES = [
   '/console/apps',
   '/console/apps/shop',
   '/console/apps/shop/tickets/new',
-  `/console/apps/shop/tickets/${KNOWN_TICKET}`,
+  `/console/apps/shop/tickets/${SEEDED_TICKET}`,
   '/console/connect',
   '/console/agents',
   '/console/agents/clients',
@@ -77,33 +77,32 @@ describe('every page', () => {
   )
 
   test('a login page elsewhere is where a form sent too late may end', async () => {
-    const visitor = openConsole({ signInUrl: 'https://login.example/in' })
-    const policy = (await visitor.get('/console')).headers.get('content-security-policy')
+    const client = openConsole({ signInUrl: 'https://login.example/in' })
+    const policy = (await client.get('/console')).headers.get('content-security-policy')
     expect(policy).toContain("form-action 'self' https://login.example;")
   })
 
   /** Names come from people: a name that is markup must stay a name. */
   test.each(PAGES)('%s shows a hostile name as text', async (path) => {
     const hostile = `<img src=x onerror=alert(1)>"'&`
-    const visitor = await signedIn({ name: hostile })
-    visitor.gateway.org.name = hostile
-    furnish(visitor.gateway)
-    for (const member of visitor.gateway.data.members)
-      Object.assign(member, { name: hostile, email: hostile })
-    for (const token of visitor.gateway.data.tokens) Object.assign(token, { name: hostile })
-    for (const grant of visitor.gateway.data.grants) Object.assign(grant, { client_name: hostile })
-    for (const entry of visitor.gateway.data.audit) Object.assign(entry, { subject: hostile })
-    for (const source of visitor.gateway.sources.data.sources) Object.assign(source, { name: hostile })
-    plantInNotifications(visitor.gateway.notifications.data, hostile)
-    for (const session of visitor.gateway.data.sessions) Object.assign(session, { device: hostile })
-    const { apps, tickets, sessions } = visitor.gateway.apps.data
+    const client = await signedIn({ name: hostile })
+    client.gateway.org.name = hostile
+    seed(client.gateway)
+    for (const member of client.gateway.data.members) Object.assign(member, { name: hostile, email: hostile })
+    for (const token of client.gateway.data.tokens) Object.assign(token, { name: hostile })
+    for (const grant of client.gateway.data.grants) Object.assign(grant, { client_name: hostile })
+    for (const entry of client.gateway.data.audit) Object.assign(entry, { subject: hostile })
+    for (const source of client.gateway.sources.data.sources) Object.assign(source, { name: hostile })
+    plantInNotifications(client.gateway.notifications.data, hostile)
+    for (const session of client.gateway.data.sessions) Object.assign(session, { device: hostile })
+    const { apps, tickets, sessions } = client.gateway.apps.data
     for (const app of apps) Object.assign(app, { name: hostile })
     for (const ticket of tickets) {
       Object.assign(ticket, { title: hostile, body: hostile, reporter: { id: 'x', name: hostile } })
       for (const reply of ticket.replies) Object.assign(reply, { body: hostile })
     }
     for (const session of sessions) Object.assign(session, { reason: hostile })
-    const response = await visitor.get(`${path}?search=${encodeURIComponent(hostile)}`)
+    const response = await client.get(`${path}?search=${encodeURIComponent(hostile)}`)
     expect(response.status).toBe(200)
     const page = await response.text()
     expect(page).toContain('&lt;img src=x')
@@ -111,23 +110,23 @@ describe('every page', () => {
   })
 
   test('assets are found under an address of their content, and kept', async () => {
-    const visitor = openConsole()
-    const page = await visitor.read('/console/signed-out')
+    const client = openConsole()
+    const page = await client.read('/console/signed-out')
     const addresses = [...page.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(
       ([, address]) => address,
     )
     expect(addresses).toHaveLength(3)
     for (const address of addresses) {
-      const response = await visitor.get(address ?? '')
+      const response = await client.get(address ?? '')
       expect(response.status).toBe(200)
       expect(response.headers.get('cache-control')).toContain('immutable')
     }
   })
 
   test('the script stays small', async () => {
-    const visitor = openConsole()
-    const script = /src="([^"]+\.js)"/.exec(await visitor.read('/console/signed-out'))?.[1] ?? ''
-    expect((await visitor.read(script)).length).toBeLessThanOrEqual(3 * 1024)
+    const client = openConsole()
+    const script = /src="([^"]+\.js)"/.exec(await client.read('/console/signed-out'))?.[1] ?? ''
+    expect((await client.read(script)).length).toBeLessThanOrEqual(3 * 1024)
   })
 
   test('an unknown address is a page too, with the id of the request', async () => {
@@ -137,14 +136,14 @@ describe('every page', () => {
   })
 
   test('the root and a trailing slash lead to the console', async () => {
-    const visitor = await signedIn()
-    expect((await visitor.get('/')).headers.get('location')).toBe('/console')
-    expect((await visitor.get('/console/members/')).headers.get('location')).toBe('/console/members')
+    const client = await signedIn()
+    expect((await client.get('/')).headers.get('location')).toBe('/console')
+    expect((await client.get('/console/members/')).headers.get('location')).toBe('/console/members')
   })
 
   test('a failure nobody foresaw is left for the log and shown without its words', async () => {
-    const visitor = await signedIn()
-    visitor.needs.gateway = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7'))
+    const client = await signedIn()
+    client.deps.gateway = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7'))
     const seen: unknown[] = []
     const frame = new Hono<ConsoleEnv>()
     frame.use(async (c, next) => {
@@ -152,8 +151,8 @@ describe('every page', () => {
       await next()
       seen.push(c.get('route'), c.get('failure'))
     })
-    frame.route('/', visitor.app)
-    const headers = { cookie: `svc_console=${visitor.cookies.get('svc_console')}` }
+    frame.route('/', client.app)
+    const headers = { cookie: `svc_console=${client.cookies.get('svc_console')}` }
     const response = await frame.request('/console/members', { headers })
     expect(response.status).toBe(500)
     const page = await response.text()
@@ -168,7 +167,7 @@ describe('every page', () => {
   test('mounted beside other services it leaves their answers alone', async () => {
     const { app } = openConsole()
     app.get('/api/other', (c) => c.text('ok'))
-    const response = await app.request(`${INSIDE}/api/other`)
+    const response = await app.request(`${INTERNAL_ORIGIN}/api/other`)
     expect(response.headers.has('content-security-policy')).toBe(false)
   })
 })
@@ -177,9 +176,9 @@ describe('forms', () => {
   const rename = { name: 'Renamed' }
 
   test('a form of ours is obeyed', async () => {
-    const visitor = await signedIn()
-    expect((await visitor.post('/console/settings/organization', rename)).status).toBe(303)
-    expect(visitor.gateway.org.name).toBe('Renamed')
+    const client = await signedIn()
+    expect((await client.post('/console/settings/organization', rename)).status).toBe(303)
+    expect(client.gateway.org.name).toBe('Renamed')
   })
 
   /** Cross-site request forgery: the cookie alone must not be enough. */
@@ -190,30 +189,30 @@ describe('forms', () => {
     ['our origin without the token', { form_token: '' }, {}],
     ['our origin with another token', { form_token: 'x'.repeat(43) }, {}],
   ])('a form from %s is refused', async (_whence, fields, headers) => {
-    const visitor = await signedIn()
-    const response = await visitor.post('/console/settings/organization', { ...rename, ...fields }, headers)
+    const client = await signedIn()
+    const response = await client.post('/console/settings/organization', { ...rename, ...fields }, headers)
     expect(response.status).toBe(403)
-    expect(visitor.gateway.org.name).toBe('Northwind Traders')
+    expect(client.gateway.org.name).toBe('Northwind Traders')
   })
 
   test('a form is about the organization it was shown for, not the one another tab switched to', async () => {
-    const visitor = await signedIn()
-    const other = visitor.gateway.addOrganization('Contoso', 'owner')
-    await visitor.post('/console/organization', { org_id: other.id })
-    await visitor.post('/console/settings/organization', { ...rename, organization: visitor.gateway.org.id })
-    expect([visitor.gateway.org.name, other.name]).toEqual(['Renamed', 'Contoso'])
+    const client = await signedIn()
+    const other = client.gateway.addOrganization('Contoso', 'owner')
+    await client.post('/console/organization', { org_id: other.id })
+    await client.post('/console/settings/organization', { ...rename, organization: client.gateway.org.id })
+    expect([client.gateway.org.name, other.name]).toEqual(['Renamed', 'Contoso'])
   })
 
   test('a form for an organization one has left does nothing', async () => {
-    const visitor = await signedIn()
-    const organization = visitor.gateway.id('org')
-    const response = await visitor.post('/console/settings/organization', { ...rename, organization })
+    const client = await signedIn()
+    const organization = client.gateway.id('org')
+    const response = await client.post('/console/settings/organization', { ...rename, organization })
     expect(response.status).toBe(403)
   })
 
   test('what was refused is said at its field and what was typed is kept', async () => {
-    const visitor = await signedIn()
-    const response = await visitor.post('/console/members/invitations', {
+    const client = await signedIn()
+    const response = await client.post('/console/members/invitations', {
       email: 'not an address',
       role: 'admin',
     })
@@ -226,9 +225,9 @@ describe('forms', () => {
   })
 
   test('passwords are never written back', async () => {
-    const visitor = await signedIn()
+    const client = await signedIn()
     const fields = { current_password: 'wrong but secret', new_password: 'another long secret' }
-    const response = await visitor.post('/console/profile/password', fields)
+    const response = await client.post('/console/profile/password', fields)
     expect(response.status).toBe(403)
     const page = await response.text()
     expect(page).toContain('The current password is not right')
@@ -236,19 +235,19 @@ describe('forms', () => {
   })
 
   test('a message is shown once, and only if it is ours', async () => {
-    const visitor = await signedIn()
-    await visitor.post('/console/settings/organization', rename)
-    expect(await visitor.read('/console')).toContain('is now called Renamed')
-    expect(await visitor.read('/console')).not.toContain('is now called Renamed')
-    visitor.cookies.set('svc_console_flash', `${btoa('{"kind":"done","text":"Call +1 900"}')}.forged`)
-    expect(await visitor.read('/console')).not.toContain('+1 900')
+    const client = await signedIn()
+    await client.post('/console/settings/organization', rename)
+    expect(await client.read('/console')).toContain('renamed to Renamed')
+    expect(await client.read('/console')).not.toContain('renamed to Renamed')
+    client.cookies.set('svc_console_flash', `${btoa('{"kind":"done","text":"Call +1 900"}')}.forged`)
+    expect(await client.read('/console')).not.toContain('+1 900')
   })
 
   test('a refused button in a row says why after the redirect', async () => {
-    const visitor = await signedIn()
-    const path = `/console/members/${visitor.gateway.data.me.id}/role`
-    const response = await visitor.post(path, { role: 'viewer', back: '/console/members?role=owner' })
+    const client = await signedIn()
+    const path = `/console/members/${client.gateway.data.me.id}/role`
+    const response = await client.post(path, { role: 'viewer', back: '/console/members?role=owner' })
     expect(response.headers.get('location')).toBe('/console/members?role=owner')
-    expect(await visitor.read('/console/members')).toContain('The last owner cannot be lowered')
+    expect(await client.read('/console/members')).toContain('The last owner cannot be lowered')
   })
 })

@@ -1,49 +1,48 @@
-/** A sentence carried over a redirect and shown once. */
-import type { Context } from 'hono'
+/** A message carried over a redirect and shown once. */
 import * as z from 'zod'
 import { ServiceError } from '../contracts/errors.ts'
+import type { Flash, PageContext } from './context.ts'
+import { decodeCookieValue, encodeCookieValue } from './cookie-value.ts'
 import { clearCookie, readCookie, writeCookie } from './cookies.ts'
-import { pack, unpack } from './carried.ts'
-import type { ConsoleEnv } from './visit.ts'
 
 const FlashShape = z.object({ kind: z.enum(['done', 'problem']), text: z.string() })
-export type Flash = z.output<typeof FlashShape>
 
 const COOKIE = 'svc_console_flash'
-/** Longer than any redirect takes; a sentence nobody came for should not appear tomorrow. */
-const KEPT_SECONDS = 60
-/** Cookies are cut at 4096 bytes by browsers; base64 makes a third more of it. */
+/** Longer than any redirect takes; a message that was never fetched should not appear tomorrow. */
+const MAX_AGE_SECONDS = 60
+/** Browsers drop cookies above 4096 bytes; base64 makes a third more of it. */
 const TEXT_MAX = 600
 
-export function leaveFlash(c: Context<ConsoleEnv>, kind: Flash['kind'], text: string): void {
+export function setFlash(c: PageContext, kind: Flash['kind'], text: string): void {
   const flash: Flash = { kind, text: text.slice(0, TEXT_MAX) }
-  writeCookie(c, COOKIE, pack(flash), KEPT_SECONDS)
+  writeCookie(c, COOKIE, encodeCookieValue(flash), MAX_AGE_SECONDS)
 }
 
-export function takeFlash(c: Context<ConsoleEnv>): Flash | undefined {
+export function readFlash(c: PageContext): Flash | undefined {
   const cookie = readCookie(c, COOKIE)
   if (cookie === undefined) return undefined
   clearCookie(c, COOKIE)
-  return unpack(FlashShape, cookie)
+  return decodeCookieValue(FlashShape, cookie)
 }
 
-/** For a button in a row: do it, say how it went, and go back to the list. */
+export function redirectWithMessage(c: PageContext, path: string, text: string): Response {
+  setFlash(c, 'done', text)
+  return c.redirect(path, 303)
+}
+
+/** For a button in a row: act, report the result, and go back to the list. */
 export async function actAndReturn(
-  c: Context<ConsoleEnv>,
+  c: PageContext,
   back: string,
   done: string,
   act: () => Promise<unknown>,
 ): Promise<Response> {
   try {
     await act()
-    leaveFlash(c, 'done', done)
+    setFlash(c, 'done', done)
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code === 'UNAUTHENTICATED') throw error
-    leaveFlash(
-      c,
-      'problem',
-      [error.message, ...(error.problems ?? []), error.hint].filter(Boolean).join('. '),
-    )
+    setFlash(c, 'problem', [error.message, ...(error.problems ?? []), error.hint].filter(Boolean).join('. '))
   }
   return c.redirect(back, 303)
 }

@@ -1,11 +1,11 @@
 /** What every answer of the console tells the browser not to do. */
-import type { Context, Next } from 'hono'
-import type { ConsoleEnv } from './visit.ts'
+import type { Next } from 'hono'
+import type { PageContext } from './context.ts'
 
-export async function securityHeaders(c: Context<ConsoleEnv>, next: Next): Promise<void> {
+export async function securityHeaders(c: PageContext, next: Next): Promise<void> {
   await next()
   const { headers } = c.res
-  headers.set('content-security-policy', policyFor(c.var.needs.appUrl, c.var.needs.signInUrl))
+  headers.set('content-security-policy', policyFor(c.var.deps.appUrl, c.var.deps.signInUrl))
   headers.set('x-content-type-options', 'nosniff')
   // `no-referrer` would turn the Origin of our own forms into `null`.
   headers.set('referrer-policy', 'same-origin')

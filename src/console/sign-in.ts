@@ -1,27 +1,26 @@
 /** Sign-in through a round trip to the login page, and sign-out. */
 import { createHash, randomBytes } from 'node:crypto'
-import { Hono, type Context } from 'hono'
 import * as z from 'zod'
 import { ServiceError } from '../contracts/errors.ts'
 import { SIGN_IN_ATTEMPT_SECONDS } from '../contracts/limits.ts'
 import { exchangeSignInCode, signOut } from '../contracts/sessions.ts'
-import { pack, unpack } from './carried.ts'
+import { encodeCookieValue, decodeCookieValue } from './cookie-value.ts'
 import {
   clearCookie,
-  clearSession,
+  clearSessionToken,
   cookiesNamed,
-  keepSession,
+  saveSessionToken,
   readCookie,
-  readSession,
+  readSessionToken,
   writeCookie,
 } from './cookies.ts'
 import { outsidePage } from './layout.ts'
 import { linkButton } from '../pages/parts.ts'
 import { safeNext } from './safe-next.ts'
-import { forgetVisit } from './support-visit.ts'
-import { callFor, enter, visitOf, type ConsoleEnv } from './visit.ts'
+import { forgetSupportSession } from './support-session.ts'
+import { createRoutes, sessionOf, type PageContext } from './context.ts'
+import { clientFor, requireSession } from './session.ts'
 
-type C = Context<ConsoleEnv>
 const AttemptShape = z.object({
   state: z.string(),
   verifier: z.string(),
@@ -38,60 +37,59 @@ const attemptCookie = (state: string): string =>
 /** Another site can make a browser open sign-in again and again; the cookies it leaves must not pile up. */
 const ATTEMPTS_MAX = 8
 
-export function signInPages(): Hono<ConsoleEnv> {
-  return new Hono<ConsoleEnv>()
+export const signInRoutes = () =>
+  createRoutes()
     .get('/sign-in', beginSignIn)
     .get('/sign-in/done', finishSignIn)
     .get('/signed-out', signedOut)
     .post('/sign-out', endSession)
-}
 
-function beginSignIn(c: C): Response {
-  const { needs } = c.var
+function beginSignIn(c: PageContext): Response {
+  const { deps } = c.var
   const attempt: Attempt = {
     state: randomBytes(32).toString('base64url'),
     verifier: randomBytes(32).toString('base64url'),
-    next: safeNext(c.req.query('next'), needs.appUrl),
-    until: needs.clock().getTime() + SIGN_IN_ATTEMPT_SECONDS * 1000,
+    next: safeNext(c.req.query('next'), deps.appUrl),
+    until: deps.clock().getTime() + SIGN_IN_ATTEMPT_SECONDS * 1000,
   }
   const waiting = cookiesNamed(c, ATTEMPT)
   if (waiting.length >= ATTEMPTS_MAX) for (const name of waiting) clearCookie(c, name)
-  writeCookie(c, attemptCookie(attempt.state), pack(attempt), SIGN_IN_ATTEMPT_SECONDS)
-  const url = new URL(needs.signInUrl)
-  url.searchParams.set('return_to', new URL('/console/sign-in/done', needs.appUrl).href)
+  writeCookie(c, attemptCookie(attempt.state), encodeCookieValue(attempt), SIGN_IN_ATTEMPT_SECONDS)
+  const url = new URL(deps.signInUrl)
+  url.searchParams.set('return_to', new URL('/console/sign-in/done', deps.appUrl).href)
   url.searchParams.set('state', attempt.state)
   url.searchParams.set('code_challenge', createHash('sha256').update(attempt.verifier).digest('base64url'))
   return c.redirect(url.href, 302)
 }
 
-async function finishSignIn(c: C): Promise<Response> {
+async function finishSignIn(c: PageContext): Promise<Response> {
   const { code, state } = c.req.query()
-  const attempt = state === undefined ? undefined : takeAttempt(c, state)
+  const attempt = state === undefined ? undefined : consumeAttempt(c, state)
   // Without this, a link with somebody else's code would sign the reader in as somebody else (login CSRF).
   if (!attempt) {
-    return failedSignIn(c, 'This sign-in was not begun in this browser, or it took longer than ten minutes.')
+    return failedSignIn(c, 'This sign-in was not started in this browser, or took longer than ten minutes.')
   }
-  if (!code) return failedSignIn(c, 'You came back without having signed in.', attempt.next)
+  if (!code) return failedSignIn(c, 'You returned without signing in.', attempt.next)
   try {
-    const session = await callFor(c)(exchangeSignInCode, { code, code_verifier: attempt.verifier })
-    keepSession(c, session)
+    const session = await clientFor(c)(exchangeSignInCode, { code, code_verifier: attempt.verifier })
+    saveSessionToken(c, session)
     return c.redirect(attempt.next, 303)
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code === 'UNEXPECTED') throw error
-    return failedSignIn(c, 'The sign-in took too long, or its link was used twice.', attempt.next)
+    return failedSignIn(c, 'The sign-in expired, or its link was already used.', attempt.next)
   }
 }
 
-function takeAttempt(c: C, state: string): Attempt | undefined {
+function consumeAttempt(c: PageContext, state: string): Attempt | undefined {
   const name = attemptCookie(state)
-  const attempt = unpack(AttemptShape, readCookie(c, name))
+  const attempt = decodeCookieValue(AttemptShape, readCookie(c, name))
   if (attempt === undefined) return undefined
   clearCookie(c, name)
-  if (attempt.state !== state || attempt.until <= c.var.needs.clock().getTime()) return undefined
-  return { ...attempt, next: safeNext(attempt.next, c.var.needs.appUrl) }
+  if (attempt.state !== state || attempt.until <= c.var.deps.clock().getTime()) return undefined
+  return { ...attempt, next: safeNext(attempt.next, c.var.deps.appUrl) }
 }
 
-const failedSignIn = (c: C, lead: string, next?: string) =>
+const failedSignIn = (c: PageContext, lead: string, next?: string) =>
   outsidePage(c, {
     status: 400,
     title: 'You are not signed in',
@@ -102,24 +100,24 @@ const failedSignIn = (c: C, lead: string, next?: string) =>
     ),
   })
 
-async function endSession(c: C): Promise<Response> {
-  if (readSession(c) !== undefined) {
+async function endSession(c: PageContext): Promise<Response> {
+  if (readSessionToken(c) !== undefined) {
     try {
-      await enter(c, async () => {})
-      await visitOf(c).call(signOut, { session_id: 'current' })
+      await requireSession(c, async () => {})
+      await sessionOf(c).call(signOut, { session_id: 'current' })
     } catch (error) {
       // A session that is over already is what was asked for.
       if (!(error instanceof ServiceError) || error.code !== 'UNAUTHENTICATED') throw error
     }
-    clearSession(c)
-    forgetVisit(c)
+    clearSessionToken(c)
+    forgetSupportSession(c)
   }
   return c.redirect('/console/signed-out', 303)
 }
 
-const signedOut = (c: C) =>
+const signedOut = (c: PageContext) =>
   outsidePage(c, {
     title: 'You are signed out',
-    lead: 'This browser keeps nothing of your session.',
+    lead: 'Your session in this browser has ended.',
     body: linkButton('/console/sign-in', 'Sign in again'),
   })

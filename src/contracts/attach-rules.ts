@@ -3,7 +3,7 @@ import * as z from 'zod'
 
 export type AttachRule = { readonly port?: number } & (
   | { readonly family: 'ipv4' | 'ipv6'; readonly network: string; readonly prefix: number }
-  /** Whatever addresses the name has: naming it is trusting who answers for it. In small letters. */
+  /** Any address of the name, in lowercase. */
   | { readonly host: string }
 )
 

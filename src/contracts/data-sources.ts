@@ -1,16 +1,16 @@
-/** Data sources: what an organization lets agents ask, how it is searched, and the questions themselves. */
+/** Data sources: how they are configured, exposed and queried. */
 import * as z from 'zod'
 import { DisplayName, Time } from './fields.ts'
 import { idPattern } from './ids.ts'
 import { ENTRIES_MAX, FILTER_VALUES_MAX, HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CHARACTERS } from './limits.ts'
-import { operation } from './operation.ts'
+import { reading, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { GrantableRole } from './roles.ts'
 
 /** decisions, section 5: the name of a managed database. */
 export const DATABASE_NAME = /^[a-z][a-z0-9_]{0,40}$/
 
-/** Either id of a data source; one of another shape names nothing. */
+/** Either id of a data source. */
 export const SourceId = z
   .string()
   .refine(
@@ -25,7 +25,7 @@ const sourceId = { source_id: SourceId }
 export const METRICS = ['cosine', 'l2', 'inner_product'] as const
 export type Metric = (typeof METRICS)[number]
 
-/** Postgres cuts names at 63 bytes; what is longer cannot be one. */
+/** Postgres truncates names at 63 bytes. */
 const Name = z.string().min(1).max(63)
 
 /** One searchable table. */
@@ -33,10 +33,10 @@ export const SearchEntry = z.strictObject({
   label: z
     .string()
     .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,59}$/u, 'must be 1 to 60 letters, digits, spaces, dots or dashes')
-    .describe('The name by which a question can be put to this table alone.'),
-  table: z.string().min(1).max(127).describe('`name` or `schema.name`; the schema is `public` unless said.'),
-  columns: z.array(Name).max(5).default(['embedding']).describe('The vector column; exactly one.'),
-  model: z.string().min(1).max(100).describe('The model that filled the column.'),
+    .describe('The `target` that searches only this table.'),
+  table: z.string().min(1).max(127).describe('`name` or `schema.name`; without a schema, `public`.'),
+  columns: z.array(Name).max(5).default(['embedding']).describe('Exactly one vector column.'),
+  model: z.string().min(1).max(100).describe('The model that created the vectors.'),
   dimensions: z.int().min(1).max(16_000),
   content_columns: z
     .string()
@@ -47,19 +47,19 @@ export const SearchEntry = z.strictObject({
   hybrid: z
     .boolean()
     .optional()
-    .describe('Full text beside vectors, fused by rank; for questions with names and numbers in them.'),
+    .describe('Combine full text and vectors; for questions with names and numbers in them.'),
   text_search_language: z
     .string()
     .regex(/^[a-z_]{1,40}$/, 'must be a text search configuration of Postgres, such as english')
     .optional()
-    .describe('With `hybrid`: how words are stemmed. Default english.'),
+    .describe('With `hybrid`: the text search configuration. Default `english`.'),
   text_search_column: Name.optional().describe(
-    'With `hybrid`: a tsvector column that holds the words; without it they are read off the content columns.',
+    'With `hybrid`: a tsvector column; without one it is built from the content columns.',
   ),
   fetchable: z
     .boolean()
     .optional()
-    .describe('Hits carry a signed `_handle` with which the whole row can be fetched for a day.'),
+    .describe('Hits carry a signed `_handle` that fetches the whole row for a day.'),
 })
 export type SearchEntry = z.output<typeof SearchEntry>
 
@@ -71,7 +71,10 @@ export const FilterSchema = z
 export type FilterSchema = z.output<typeof FilterSchema>
 
 const ConnectionConfig = z.strictObject({
-  embedding_configs: z.array(SearchEntry).max(ENTRIES_MAX).describe('A table left out is not searchable.'),
+  embedding_configs: z
+    .array(SearchEntry)
+    .max(ENTRIES_MAX)
+    .describe('Only tables in this list are searchable.'),
 })
 
 export const SearchConfiguration = z.object({
@@ -89,120 +92,108 @@ export const DataSource = z.object({
   name: z.string(),
   description: z.string(),
   kind: z.enum(SOURCE_KINDS),
-  ready: z.boolean().describe('False while its database is being made.'),
-  enabled: z.boolean().describe('Switched on as a data source.'),
+  ready: z.boolean().describe('False while its database is being created.'),
+  enabled: z.boolean().describe('Whether it can be exposed.'),
   exposed: z.boolean(),
   minimum_role: GrantableRole,
-  connection_config: ConnectionConfig.nullable().describe('null: no search configuration was saved.'),
+  connection_config: ConnectionConfig.nullable().describe('null without a search configuration.'),
   filter_schema: FilterSchema,
   configured_at: Time.nullable(),
   created_at: Time,
 })
 
-const sources = {
+const search = z.string().trim().max(120).optional().describe('Part of the name.')
+
+export const listDataSources = reading({
   service: 'api-gateway',
-  scope: null,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
-} as const
-const reads = { readOnly: true, destructive: false, idempotent: true } as const
-const sets = { readOnly: false, destructive: false, idempotent: true } as const
-
-const search = z.string().trim().max(120).optional().describe('Only those whose name contains this.')
-
-export const listDataSources = operation({
-  ...sources,
-  ...reads,
-  name: 'dataSources.list',
-  summary: 'List every managed database of the organization and what it is as a data source.',
+  name: 'listDataSources',
+  summary: 'List all data sources of the organization.',
   input: z.object({ search, ...pageInput }),
   output: z.object({ data_sources: z.array(DataSource), ...pageOutput }),
-  who: 'developer',
+  access: 'developer',
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/wf/data-sources' },
 })
 
-export const showDataSource = operation({
-  ...sources,
-  ...reads,
-  name: 'dataSources.show',
-  summary: 'Show one data source with its search configuration.',
+export const showDataSource = reading({
+  service: 'api-gateway',
+  name: 'showDataSource',
+  summary: 'Retrieve a data source and its search configuration.',
   input: z.object(sourceId),
   output: DataSource,
-  who: 'developer',
+  access: 'developer',
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/wf/data-sources/{source_id}' },
 })
 
-export const saveSearchConfiguration = operation({
-  ...sources,
-  ...sets,
-  name: 'dataSources.configure',
-  summary: 'Replace the search configuration; saved only if all of it fits the database.',
+export const saveSearchConfiguration = updating({
+  service: 'api-gateway',
+  name: 'saveSearchConfiguration',
+  summary: 'Replace the search configuration of a data source. It is saved only if it fits the database.',
   input: z.object({ ...sourceId, ...SearchConfiguration.shape }),
   output: DataSource.extend({
-    notes: z.array(z.string()).describe('What would make it faster: missing indexes, mostly.'),
+    notes: z.array(z.string()).describe('Suggestions, such as missing indexes.'),
   }),
-  who: 'developer',
-  errors: [...sources.errors, 'INVALID_SEARCH_CONFIGURATION', 'TIMEOUT'],
+  access: 'developer',
+  errors: ['NOT_FOUND', 'INVALID_SEARCH_CONFIGURATION', 'TIMEOUT'],
   http: { method: 'put', path: '/api/wf/data-sources/{source_id}' },
 })
 
-export const describeDataSource = operation({
-  ...sources,
-  ...sets,
-  name: 'dataSources.describe',
-  summary: 'Change the name and the description that people and agents read.',
+export const updateDataSource = updating({
+  service: 'api-gateway',
+  name: 'updateDataSource',
+  summary: 'Update the name or description of a data source.',
   input: z.object({
     ...sourceId,
     name: DisplayName.optional(),
     description: z.string().trim().max(1_000).optional(),
   }),
   output: DataSource,
-  who: 'developer',
+  access: 'developer',
+  errors: ['NOT_FOUND'],
   http: { method: 'patch', path: '/api/wf/data-sources/{source_id}' },
 })
 
-export const setDataSourceState = operation({
-  ...sources,
-  ...sets,
-  name: 'dataSources.setState',
-  summary: 'Switch a database on or off as a data source; off also ends its exposure.',
+export const setDataSourceState = updating({
+  service: 'api-gateway',
+  name: 'setDataSourceState',
+  summary: 'Enable or disable a data source. Disabling also hides it.',
   input: z.object({ ...sourceId, enabled: z.boolean() }),
   output: DataSource,
-  who: 'admin',
-  errors: [...sources.errors, 'CONFLICT'],
+  access: 'admin',
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: { method: 'put', path: '/api/wf/data-sources/{source_id}/state' },
 })
 
-export const setExposure = operation({
-  ...sources,
-  ...sets,
-  name: 'dataSources.setExposure',
-  summary: 'Expose a data source to members at or above a role, or hide it.',
+export const setDataSourceExposure = updating({
+  service: 'api-gateway',
+  name: 'setDataSourceExposure',
+  summary: 'Expose a data source to members with at least a role, or hide it.',
   input: z.object({ ...sourceId, exposed: z.boolean(), minimum_role: GrantableRole.optional() }),
   output: DataSource,
-  who: 'admin',
-  errors: [...sources.errors, 'CONFLICT', 'EXPOSURE_LIMIT'],
+  access: 'admin',
+  errors: ['NOT_FOUND', 'CONFLICT', 'EXPOSURE_LIMIT'],
   http: { method: 'put', path: '/api/wf/data-sources/{source_id}/exposure' },
 })
 
-/** What somebody who may ask gets to see of a source. */
+/** A data source as whoever may query it sees it. */
 export const AskableSource = z.object({
   id: z.string().describe('`db_` and the name of the database.'),
   name: z.string(),
   minimum_role: GrantableRole,
   filters: FilterSchema,
-  targets: z.array(z.string()).describe('Labels that a question can be put to.'),
+  targets: z.array(z.string()).describe('Labels of its searchable tables.'),
   description: z.string(),
 })
 
-const asking = { ...reads, service: 'api-gateway', who: 'viewer', scope: 'data:read' } as const
+const querying = { service: 'api-gateway', access: 'viewer', scope: 'data:read' } as const
 
-export const listAskableSources = operation({
-  ...asking,
-  name: 'dataSources.listAskable',
-  summary: 'List the data sources you may ask.',
+export const listAskableDataSources = reading({
+  ...querying,
+  name: 'listAskableDataSources',
+  summary: 'List the data sources you can query.',
   input: z.object({ search, ...pageInput }),
   output: z.object({ data_sources: z.array(AskableSource), ...pageOutput }),
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
   http: { method: 'get', path: '/api/wf/slim/data-sources', answers: 'yaml' },
 })
 
@@ -222,14 +213,11 @@ export type Hit = z.output<typeof Hit>
 export const QueryResult = z.object({
   count: z.int(),
   results: z.array(Hit),
-  truncated: z.string().optional().describe('Present when the answer was shortened: what was cut.'),
+  truncated: z.string().optional().describe('Present when the answer was shortened: what is missing.'),
 })
 export type QueryResult = z.output<typeof QueryResult>
 
 const questionErrors = [
-  'INVALID_REQUEST',
-  'UNAUTHENTICATED',
-  'FORBIDDEN',
   'NOT_FOUND',
   'RATE_LIMITED',
   'QUOTA_EXCEEDED',
@@ -238,10 +226,11 @@ const questionErrors = [
   'TIMEOUT',
 ] as const
 
-export const queryDataSource = operation({
-  ...asking,
-  name: 'dataSources.query',
-  summary: 'Ask one exposed data source a question by semantic search.',
+export const queryDataSource = reading({
+  ...querying,
+  name: 'queryDataSource',
+  recordsActivity: true,
+  summary: 'Query a data source by semantic search.',
   input: z.object({
     ...sourceId,
     query: z
@@ -257,7 +246,7 @@ export const queryDataSource = operation({
         }),
       )
       .default({})
-      .describe('Column to value, or to an array of values of which one must match.'),
+      .describe('Column to value, or to an array of values to match any of.'),
     top_k: z.int().min(1).max(HITS_MAX).default(HITS_DEFAULT),
     target: z.string().max(60).optional().describe('Label of one searchable table.'),
   }),
@@ -268,10 +257,11 @@ export const queryDataSource = operation({
 
 const SEARCH_HITS_MAX = 10
 
-export const searchEverywhere = operation({
-  ...asking,
-  name: 'dataSources.search',
-  summary: 'Ask every data source you may ask at once; what is found can be fetched by its id.',
+export const searchDataSources = reading({
+  ...querying,
+  name: 'searchDataSources',
+  recordsActivity: true,
+  summary: 'Search all data sources you can query.',
   input: z.object({
     query: queryDataSource.input.shape.query,
     sources: z.array(z.string().max(60)).min(1).max(100).optional().describe('Only these: `db_…` or `ds_…`.'),
@@ -281,16 +271,17 @@ export const searchEverywhere = operation({
     unavailable: z
       .array(z.string())
       .optional()
-      .describe('Sources that could not be asked now; what the others know is answered all the same.'),
+      .describe('Sources that could not be searched now; the results are from the others.'),
   }),
   errors: [...questionErrors, 'EMBEDDING_UNAVAILABLE'],
   http: { method: 'post', path: '/api/wf/slim/search', answers: 'yaml' },
 })
 
-export const fetchFound = operation({
-  ...asking,
-  name: 'dataSources.fetchFound',
-  summary: 'Return the whole row behind an id that a search over all sources, or a handle of a hit, gave.',
+export const fetchSearchResult = reading({
+  ...querying,
+  name: 'fetchSearchResult',
+  recordsActivity: true,
+  summary: 'Fetch a row by the id of a search result or the handle of a hit.',
   input: z.object({ id: z.string().min(1).max(2_000) }),
   output: z.object({
     source_id: z.string(),
@@ -304,23 +295,22 @@ export const fetchFound = operation({
 
 const Allowance = z.object({ limit: z.int(), left: z.int(), resets_at: Time })
 
-export const showQuota = operation({
-  ...reads,
+export const showQuota = reading({
   service: 'api-gateway',
-  who: 'viewer',
+  access: 'viewer',
   scope: 'any',
-  name: 'dataSources.quota',
-  summary: 'Say how many questions the organization may still ask in this minute and on this day.',
+  name: 'showQuota',
+  summary: 'Retrieve the remaining questions of the organization for this minute and day.',
   input: z.object({}),
   output: z.object({ minute: Allowance, day: Allowance }),
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
   http: { method: 'get', path: '/api/wf/quota' },
 })
 
-export const fetchHit = operation({
-  ...asking,
-  name: 'dataSources.fetch',
-  summary: 'Return the whole row behind the handle of a hit.',
+export const fetchDataSourceRow = reading({
+  ...querying,
+  name: 'fetchDataSourceRow',
+  recordsActivity: true,
+  summary: 'Fetch a row by the handle of a hit.',
   input: z.object({ ...sourceId, handle: z.string().min(1).max(2_000) }),
   output: z.object({ hit: Hit, truncated: z.string().optional() }),
   errors: questionErrors,

@@ -8,7 +8,7 @@ const DIMENSIONS_MAX = 16_000
 
 /** RFC 9110, 5.6.2: a token. */
 const HeaderName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be the name of a header')
-/** What the client itself says about the request; a second opinion breaks it. */
+/** Headers that the client sets itself. */
 const OWN_HEADERS =
   /^(host|content-.*|transfer-encoding|connection|keep-alive|upgrade|expect|te|trailer|accept-encoding)$/i
 
@@ -107,7 +107,7 @@ function whole(min: number, max: number) {
   return z.int(error).min(min, error).max(max, error)
 }
 
-/** What cannot be read at all has been told already. */
+/** A text that is no URL has its own error. */
 function isPlainBase(text: string): boolean {
   const url = URL.parse(text)
   return !url || (url.username === '' && url.password === '' && url.search === '' && url.hash === '')
@@ -123,7 +123,7 @@ function readObject(text: string): Record<string, unknown> | undefined {
       ? (value as Record<string, unknown>)
       : undefined
   } catch {
-    // The parser's own words quote the text.
+    // The message of the parser quotes the text.
     return undefined
   }
 }

@@ -1,114 +1,114 @@
-/** Every failure the system can answer with: declared once, read by HTTP, MCP, the client and the docs. */
+/** Every error code with its HTTP status, client exit code and texts; HTTP, MCP, the client and docs/errors.md read it. */
 export const ERRORS = {
   UNAUTHENTICATED: {
     status: 401,
     exit: 3,
-    says: 'Invalid or expired API token',
-    user: 'Sign in again, or make a new API token under Settings.',
-    operator: 'Many at once after a change of secrets are expected: rotation ends every token.',
+    message: 'Invalid or expired API token',
+    user: 'Sign in again, or create a new API token under Settings.',
+    operator: 'Expected after rotating secrets, which ends every token. Otherwise nothing to do.',
   },
   FORBIDDEN: {
     status: 403,
     exit: 3,
-    says: 'Your role does not allow this',
+    message: 'Your role does not allow this',
     user: 'Ask an owner for a higher role, or use a token whose scopes and role cap cover the call.',
-    operator: 'Nothing to do; the audit list shows who has which role.',
+    operator: 'Nothing to do. The audit trail shows who has which role.',
   },
   NOT_FOUND: {
     status: 404,
     exit: 4,
-    says: 'Not found',
-    user: 'Check the id. What you may not see answers exactly like what does not exist.',
+    message: 'Not found',
+    user: 'Check the id. Resources you cannot access return the same error as resources that do not exist.',
     operator: 'Nothing to do.',
   },
   MAINTENANCE_AGENT_NOT_FOUND: {
     status: 404,
     exit: 4,
-    says: 'The maintenance agent is off for this organization',
-    user: 'Ask an owner or admin to switch the maintenance agent on for the organization.',
+    message: 'The maintenance agent is off for this organization',
+    user: 'Ask an owner or admin to turn on the maintenance agent for the organization.',
     operator: 'Nothing to do.',
   },
   INVALID_REQUEST: {
     status: 400,
     exit: 5,
-    says: 'The request is not valid',
-    user: 'Read `problems`: it lists everything that is wrong, not only the first thing.',
+    message: 'The request is not valid',
+    user: 'See `problems`, which lists everything that is wrong with the request.',
     operator: 'Nothing to do.',
   },
   FILTER_NOT_ALLOWED: {
     status: 400,
     exit: 5,
-    says: 'This column cannot be filtered on',
-    user: 'Filter only on the columns the message lists.',
+    message: 'This column cannot be filtered on',
+    user: 'Use only the filterable columns listed in the message.',
     operator: 'Nothing to do.',
   },
   INVALID_SEARCH_CONFIGURATION: {
     status: 400,
     exit: 5,
-    says: 'Invalid search configuration',
-    user: 'Read `problems`: every mismatch with the database is listed, and nothing was saved.',
+    message: 'Invalid search configuration',
+    user: 'See `problems`, which lists every mismatch with the database. Nothing was saved.',
     operator: 'Nothing to do.',
   },
   NO_SEMANTIC_SEARCH: {
     status: 400,
     exit: 5,
-    says: 'this data source has no semantic search configured',
+    message: 'this data source has no semantic search configured',
     user: 'Ask a developer or admin of the organization to save a search configuration for it.',
     operator: 'Nothing to do.',
   },
   CONFLICT: {
     status: 409,
     exit: 6,
-    says: 'Conflicts with the present state',
-    user: 'Read again what is there now, then decide.',
+    message: 'Conflicts with the current state',
+    user: 'Fetch the current state, then try again.',
     operator: 'Nothing to do.',
   },
   EXPOSURE_LIMIT: {
     status: 409,
     exit: 6,
-    says: 'At most 100 data sources may be exposed',
-    user: 'Take another source off the exposed list first.',
+    message: 'At most 100 data sources may be exposed',
+    user: 'Stop exposing another data source first.',
     operator: 'Nothing to do.',
   },
   RATE_LIMITED: {
     status: 429,
     exit: 1,
-    says: 'Too many requests; wait and try again',
-    user: 'Wait as many seconds as `Retry-After` says.',
+    message: 'Too many requests; try again later',
+    user: 'Wait for the number of seconds in `Retry-After`.',
     operator:
-      'If honest people meet it, check TRUSTED_PROXIES: behind a proxy everybody may share one address.',
+      'If legitimate users see it, check TRUSTED_PROXIES: behind a proxy, everyone may share one address.',
   },
   QUOTA_EXCEEDED: {
     status: 429,
     exit: 1,
-    says: 'Question limit per day exceeded',
-    user: 'Wait as many seconds as `Retry-After` says.',
-    operator: 'Raise the daily limit if the organization should ask more.',
+    message: 'Question limit per day exceeded',
+    user: 'Wait for the number of seconds in `Retry-After`.',
+    operator: 'Raise QUESTIONS_PER_DAY if the organization needs more.',
   },
   EMBEDDING_UNAVAILABLE: {
     status: 502,
     exit: 1,
-    says: 'The embedding model cannot be used now',
-    user: 'Try again later; nothing was searched, so no wrong answer was given.',
-    operator: 'Check address, key and dimensions of the embedding model in the log line of the request.',
+    message: 'The embedding model cannot be used now',
+    user: 'Try again later. Nothing was searched.',
+    operator: 'Find the request in the log, then check the URL, key and dimensions of the embedding model.',
   },
   TIMEOUT: {
     status: 504,
     exit: 7,
-    says: 'Timed out',
-    user: 'Try again; narrow the request if it happens again.',
-    operator: 'Look at the database and at the other services this process calls.',
+    message: 'Timed out',
+    user: 'Try again. If it happens again, narrow the request.',
+    operator: 'Check the database and the services this process calls.',
   },
   UNEXPECTED: {
     status: 500,
     exit: 1,
-    says: 'Unexpected error',
-    user: 'Report the request id.',
-    operator: 'Find the request id in the log: the line holds the cause, the answer never does.',
+    message: 'Unexpected error',
+    user: 'Report the request id to the operator.',
+    operator: 'Search the log for the request id: the log has the cause, the response never does.',
   },
 } as const satisfies Record<
   string,
-  { status: number; exit: number; says: string; user: string; operator: string }
+  { status: number; exit: number; message: string; user: string; operator: string }
 >
 
 export type ErrorCode = keyof typeof ERRORS
@@ -116,14 +116,14 @@ export type ErrorCode = keyof typeof ERRORS
 type Extras = {
   /** What to do next, one sentence. */
   hint?: string | undefined
-  /** Every single thing that is wrong with the input. */
+  /** Everything that is wrong with the input. */
   problems?: readonly string[] | undefined
   retryAfterSeconds?: number | undefined
-  /** For the log only; never leaves the process. */
+  /** Only for the log; never sent to the client. */
   cause?: unknown
 }
 
-/** `message`, `hint` and `problems` are said to the outside; `cause` stays inside. */
+/** `message`, `hint` and `problems` are sent to the client; `cause` is not. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: ErrorCode
@@ -131,7 +131,7 @@ export class ServiceError extends Error {
   readonly problems: readonly string[] | undefined
   readonly retryAfterSeconds: number | undefined
 
-  constructor(code: ErrorCode, message: string = ERRORS[code].says, extras: Extras = {}) {
+  constructor(code: ErrorCode, message: string = ERRORS[code].message, extras: Extras = {}) {
     super(message, { cause: extras.cause })
     this.code = code
     this.hint = extras.hint
@@ -142,7 +142,7 @@ export class ServiceError extends Error {
 
 export const notFound = () => new ServiceError('NOT_FOUND')
 
-/** What stands in every error answer. The request id travels in the header `x-request-id` as well. */
+/** The body of every error response. The request id is also in the header `x-request-id`. */
 export type ErrorBody = {
   error: {
     code: ErrorCode

@@ -1,13 +1,8 @@
-/** The catalogue of events: what each carries, whom it interests, and how it is said in one line. */
+/** The catalog of events: when each happens, what it carries, who follows it, and its one-line summary. */
 import * as z from 'zod'
+import { CATEGORIES, TIMINGS, type Category } from './channels.ts'
 
-/** What people follow of an app. */
-export const CATEGORIES = ['Checks', 'Maintenance', 'Failed deploys', 'Tickets'] as const
-export type Category = (typeof CATEGORIES)[number]
 export const CategoryName = z.enum(CATEGORIES)
-
-export const TIMINGS = ['immediately', 'hourly', 'daily'] as const
-export type Timing = (typeof TIMINGS)[number]
 export const TimingName = z.enum(TIMINGS)
 
 /** Identifiers and codes. Nothing a person wrote fits in, so nothing a person wrote can leave. */
@@ -20,7 +15,7 @@ const proposal = { proposal_id: Code }
 const pipeline = { pipeline_id: Code, run_id: Code.optional() }
 const support = { support_session_id: Code }
 
-type Kind = {
+type EventDefinition = {
   readonly when: string
   /** Null: not followed by people, only subscribed to by the organization. */
   readonly category: Category | null
@@ -28,175 +23,177 @@ type Kind = {
   /** The short code of a personal message: fixed, or the field that holds it. */
   readonly status: { readonly is: string } | { readonly from: string }
   /** What happened, after the name of the app. */
-  readonly says: string
+  readonly summary: string
   /** Below the console; `{app}` is the alias, other names are fields of the data. */
   readonly page: string
 }
 
-const kind = (k: Omit<Kind, 'data'> & { data: z.core.$ZodLooseShape }): Kind => ({
-  ...k,
-  data: z.strictObject(k.data),
+const event = (
+  definition: Omit<EventDefinition, 'data'> & { data: z.core.$ZodLooseShape },
+): EventDefinition => ({
+  ...definition,
+  data: z.strictObject(definition.data),
 })
 
 export const EVENTS = {
-  'support.ticket.created': kind({
+  'support.ticket.created': event({
     when: 'A ticket is filed on an app',
     category: 'Tickets',
     data: ticket,
     status: { is: 'filed' },
-    says: 'a ticket was filed',
+    summary: 'a ticket was filed',
     page: 'apps/{app}/tickets/{ticket_id}',
   }),
-  'support.ticket.replied': kind({
+  'support.ticket.replied': event({
     when: 'A public reply lands; internal notes never notify',
     category: 'Tickets',
     data: { ...ticket, reply_id: Code },
     status: { is: 'replied' },
-    says: 'a ticket has a reply',
+    summary: 'a ticket has a reply',
     page: 'apps/{app}/tickets/{ticket_id}',
   }),
-  'support.ticket.status_changed': kind({
+  'support.ticket.status_changed': event({
     when: 'A ticket moves between open, in progress and done',
     category: 'Tickets',
     data: { ...ticket, from: Code, to: Code },
     status: { from: 'to' },
-    says: 'a ticket moved',
+    summary: 'a ticket moved',
     page: 'apps/{app}/tickets/{ticket_id}',
   }),
-  'deploy.failed': kind({
-    when: 'A deployment fails, background rollouts included',
+  'deploy.failed': event({
+    when: 'A deployment fails, including background rollouts',
     category: 'Failed deploys',
     data: { deployment_id: Code, code: Code },
     status: { from: 'code' },
-    says: 'a deployment failed',
+    summary: 'a deployment failed',
     page: 'apps/{app}',
   }),
-  'application.check.failed': kind({
-    when: 'A check goes into fail after its threshold',
+  'application.check.failed': event({
+    when: 'A check fails as often as its threshold allows',
     category: 'Checks',
     data: check,
     status: { is: 'failed' },
-    says: 'a check failed',
+    summary: 'a check failed',
     page: 'apps/{app}',
   }),
-  'application.check.error': kind({
-    when: 'The instrument of a check is itself in error',
+  'application.check.error': event({
+    when: 'A check could not be run because of an error',
     category: 'Checks',
     data: check,
     status: { is: 'error' },
-    says: 'a check could not be made',
+    summary: 'a check could not be run',
     page: 'apps/{app}',
   }),
-  'application.check.indeterminate': kind({
-    when: 'A valid run of a check met a ceiling of evidence or budget',
+  'application.check.indeterminate': event({
+    when: 'A check ran into a limit of evidence or budget and has no verdict',
     category: 'Checks',
     data: check,
     status: { is: 'indeterminate' },
-    says: 'a check ended without a verdict',
+    summary: 'a check ended without a verdict',
     page: 'apps/{app}',
   }),
-  'application.check.recovered': kind({
+  'application.check.recovered': event({
     when: 'A failed check passes again',
     category: 'Checks',
     data: check,
     status: { is: 'recovered' },
-    says: 'a check passes again',
+    summary: 'a check passes again',
     page: 'apps/{app}',
   }),
-  'application.maintenance.run.completed': kind({
+  'application.maintenance.run.completed': event({
     when: 'A maintenance run ends without error: nothing found, a finding, a proposal, or out of budget',
     category: 'Maintenance',
     data: run,
     status: { from: 'outcome' },
-    says: 'a maintenance run ended',
+    summary: 'a maintenance run ended',
     page: 'apps/{app}',
   }),
-  'application.maintenance.run.failed': kind({
+  'application.maintenance.run.failed': event({
     when: 'The maintenance agent could not finish',
     category: 'Maintenance',
     data: run,
     status: { is: 'agent_error' },
-    says: 'a maintenance run could not finish',
+    summary: 'a maintenance run could not finish',
     page: 'apps/{app}',
   }),
-  'application.maintenance.proposal.created': kind({
-    when: 'The agent opened a change that waits for a different reviewer',
+  'application.maintenance.proposal.created': event({
+    when: 'The maintenance agent opened a proposal that needs a reviewer',
     category: 'Maintenance',
     data: proposal,
     status: { is: 'proposal' },
-    says: 'a proposed change waits for review',
+    summary: 'a proposal needs review',
     page: 'apps/{app}',
   }),
-  'application.maintenance.proposal.approved': kind({
+  'application.maintenance.proposal.approved': event({
     when: 'An eligible owner or admin approved a proposal',
     category: 'Maintenance',
     data: proposal,
     status: { is: 'approved' },
-    says: 'a proposed change was approved',
+    summary: 'a proposal was approved',
     page: 'apps/{app}',
   }),
-  'application.maintenance.proposal.denied': kind({
+  'application.maintenance.proposal.denied': event({
     when: 'An eligible owner or admin denied a proposal',
     category: 'Maintenance',
     data: proposal,
     status: { is: 'denied' },
-    says: 'a proposed change was denied',
+    summary: 'a proposal was denied',
     page: 'apps/{app}',
   }),
-  'pipeline.run.failed': kind({
-    when: 'A run of a pipeline goes into failed; once, not every night',
+  'pipeline.run.failed': event({
+    when: 'A pipeline starts failing; reported once, not every night',
     category: null,
     data: pipeline,
     status: { is: 'failed' },
-    says: 'a pipeline failed',
+    summary: 'a pipeline failed',
     page: 'apps/{app}',
   }),
-  'pipeline.run.recovered': kind({
-    when: 'A failing or silent pipeline completes a run',
+  'pipeline.run.recovered': event({
+    when: 'A failing or missed pipeline completes a run',
     category: null,
     data: pipeline,
     status: { is: 'recovered' },
-    says: 'a pipeline works again',
+    summary: 'a pipeline recovered',
     page: 'apps/{app}',
   }),
-  'pipeline.run.host_offline': kind({
+  'pipeline.run.host_offline': event({
     when: 'No worker was connected at the scheduled time',
     category: null,
     data: pipeline,
     status: { is: 'host_offline' },
-    says: 'a pipeline had no worker',
+    summary: 'a pipeline had no worker',
     page: 'apps/{app}',
   }),
-  'pipeline.run.missed': kind({
+  'pipeline.run.missed': event({
     when: 'A scheduled run did not happen for another reason',
     category: null,
     data: pipeline,
     status: { is: 'missed' },
-    says: 'a scheduled run was missed',
+    summary: 'a scheduled run was missed',
     page: 'apps/{app}',
   }),
-  'org.support_access.started': kind({
-    when: 'Support staff entered the organization',
+  'org.support_access.started': event({
+    when: 'Support staff started a support session in the organization',
     category: null,
     data: support,
     status: { is: 'started' },
-    says: 'support staff entered the organization',
+    summary: 'support staff started a support session',
     page: 'settings',
   }),
-  'org.support_access.elevated': kind({
-    when: 'A visit of support staff was raised from reading to writing',
+  'org.support_access.elevated': event({
+    when: 'A support session was elevated from reading to writing',
     category: null,
     data: support,
     status: { is: 'elevated' },
-    says: 'support staff may now write',
+    summary: 'a support session was elevated to write access',
     page: 'settings',
   }),
-} as const satisfies Record<string, Kind>
+} as const satisfies Record<string, EventDefinition>
 
 export type EventType = keyof typeof EVENTS
 export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]]
 
-/** Of "Send test": goes to one subscription only and matches no other. */
+/** Recorded by testSubscription: it goes to that subscription and matches no other. */
 export const TEST_EVENT = 'svc.test'
 
 /** contract, Events: an exact type, or a prefix and a star. Unknown exact types are free text, so they are taken too. */

@@ -1,7 +1,8 @@
 /** Fields that several contracts share. */
 import * as z from 'zod'
+import { AUDIENCES, SCOPE_NAMES } from './scopes.ts'
 
-/** Control and bidirectional characters would let a name lie about itself on a page or in a mail. */
+/** Control and bidirectional characters can make a name look like another one. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u
 
 export const DisplayName = z
@@ -15,6 +16,8 @@ export const DisplayName = z
 export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 
 export const Time = z.iso.datetime().describe('UTC.')
+export const ScopeName = z.enum(SCOPE_NAMES)
+export const AudienceName = z.enum(AUDIENCES)
 export const Secret = z.string().min(1).max(512)
 
 /** An answer without content. */

@@ -20,6 +20,7 @@ const PREFIXES = [
   'evt',
   'ntf',
   'dlv',
+  'msg',
   'int',
   'sub',
 ] as const
@@ -28,7 +29,7 @@ export type IdPrefix = (typeof PREFIXES)[number]
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
 /** 36^9 ms is the year 5188; a fixed width makes text order equal time order. */
 const TIME_DIGITS = 9
-/** 16 digits of base 36 are 82 random bits: ids are unguessable enough not to leak counts, secrets they are not. */
+/** 16 digits of base 36 are 82 random bits: unguessable enough not to leak counts; ids are not secrets. */
 const RANDOM_DIGITS = 16
 
 export function makeId(prefix: IdPrefix, nowMs: number): string {
@@ -40,7 +41,7 @@ function randomDigits(): string {
   let digits = ''
   while (digits.length < RANDOM_DIGITS) {
     for (const byte of crypto.getRandomValues(new Uint8Array(24))) {
-      // 252 = 7 * 36: bytes above it would favour the first digits.
+      // 252 = 7 * 36: bytes above it would favor the first digits.
       if (byte < 252 && digits.length < RANDOM_DIGITS) digits += DIGITS[byte % 36]
     }
   }
@@ -49,5 +50,5 @@ function randomDigits(): string {
 
 export const idPattern = (prefix: IdPrefix): RegExp => new RegExp(`^${prefix}_[0-9a-z]{25}$`)
 
-/** A path parameter of the wrong shape is an unknown thing, so length and alphabet are checked, not existence. */
+/** Length and alphabet are checked, not existence. */
 export const Id = (prefix: IdPrefix) => z.string().regex(idPattern(prefix), `must look like ${prefix}_…`)

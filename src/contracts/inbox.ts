@@ -1,12 +1,13 @@
-/** A person's own notifications, as agents and pages read them: what happened, where to look, read or not. */
+/** A person's own notifications: what happened, where to look, read or unread. */
 import * as z from 'zod'
 import { EventPattern } from './events.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { operation } from './operation.ts'
+import { INBOX_STATES } from './list-filters.ts'
+import { reading, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
-const InboxEntry = z.object({
+const Notification = z.object({
   id: z.string(),
   type: z.string().describe('The event, such as `deploy.failed`.'),
   subject: z.string().describe('What it is about, by identifier.'),
@@ -17,37 +18,30 @@ const InboxEntry = z.object({
   read_at: Time.nullable(),
 })
 
-export const listInbox = operation({
-  name: 'inbox.list',
+export const listNotifications = reading({
+  name: 'listNotifications',
   summary: 'List your own notifications, newest first.',
   service: 'api-gateway',
   input: z.object({
-    state: z.enum(['unread', 'read', 'all']).default('unread'),
+    state: z.enum(INBOX_STATES).default('unread'),
     type: EventPattern.optional(),
     since: z.iso.datetime().optional(),
     ...pageInput,
   }),
-  output: z.object({ notifications: z.array(InboxEntry), unread_count: z.int(), ...pageOutput }),
-  who: 'viewer',
+  output: z.object({ notifications: z.array(Notification), unread_count: z.int(), ...pageOutput }),
+  access: 'viewer',
   scope: 'notifications:read',
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
   http: { method: 'get', path: '/api/notifications/inbox' },
 })
 
-export const acknowledge = operation({
-  name: 'inbox.acknowledge',
-  summary: 'Mark one of your notifications read; safe to repeat.',
+export const acknowledgeNotification = updating({
+  name: 'acknowledgeNotification',
+  summary: 'Mark one of your notifications as read; safe to repeat.',
   service: 'api-gateway',
   input: z.object({ notification_id: Id('ntf') }),
   output: z.object({ id: z.string(), read: z.literal(true), read_at: Time }),
-  who: 'viewer',
+  access: 'viewer',
   scope: 'notifications:write',
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/notifications/inbox/{notification_id}/ack' },
 })

@@ -1,18 +1,16 @@
-/** Connections to the outside: a chat channel, a signed webhook, a forum. Addresses and keys go in and never come out. */
+/** Integrations: connected chat channels, webhooks and a forum. Addresses and keys go in and are never returned. */
 import * as z from 'zod'
+import { INTEGRATION_KINDS } from './channels.ts'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { operation } from './operation.ts'
+import { creating, reading, removing, updating } from './operation.ts'
 
-export const INTEGRATION_KINDS = ['chat', 'webhook', 'forum'] as const
-export type IntegrationKind = (typeof INTEGRATION_KINDS)[number]
-
-/** `lost`: the chat service forgot the webhook; `gone`: the receiver said 410; `dead`: failed for days; `off`: by an admin. */
+/** `lost`: unknown to the chat service; `gone`: the receiver answered 410; `dead`: failed for days; `off`: by an admin. */
 export const INTEGRATION_STATES = ['active', 'lost', 'gone', 'dead', 'off'] as const
 export type IntegrationState = (typeof INTEGRATION_STATES)[number]
 
-/** Only `connection_lost` is ever lifted by the platform, when that connection comes back. */
-export const DISABLED_REASONS = ['paused', 'unsubscribed', 'connection_lost'] as const
+/** Only `integration_lost` is ever lifted by the platform, when that integration is connected again. */
+export const DISABLED_REASONS = ['paused', 'unsubscribed', 'integration_lost'] as const
 
 export const Integration = z.object({
   id: z.string(),
@@ -20,12 +18,12 @@ export const Integration = z.object({
   name: z.string(),
   state: z.enum(INTEGRATION_STATES),
   address: z.string().describe('Masked.'),
-  workspace: z.string().nullable().describe('Of a chat connection that was installed.'),
+  workspace: z.string().nullable().describe('Of an installed chat app.'),
   channel: z.string().nullable(),
   category: z.int().nullable().describe('Of a forum.'),
   resend_on_unknown: z
     .boolean()
-    .describe('The receiver tells repetitions by their id, so a lost answer is tried again.'),
+    .describe('The receiver deduplicates by id, so a message without an answer is sent again.'),
   subscriptions: z.int(),
   failing_since: Time.nullable(),
   last_success_at: Time.nullable(),
@@ -36,111 +34,98 @@ const Address = z.string().min(1).max(2_048)
 
 const integrations = {
   service: 'api-gateway',
-  scope: null,
-  who: 'admin',
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'admin',
 } as const
-const writes = { readOnly: false, destructive: false, idempotent: false } as const
 
-export const listIntegrations = operation({
+export const listIntegrations = reading({
   ...integrations,
-  name: 'integrations.list',
-  summary: 'List the connections of the organization, with masked addresses.',
+  name: 'listIntegrations',
+  summary: 'List integrations; addresses are masked.',
   input: z.object({}),
   output: z.object({
     integrations: z.array(Integration),
-    email: z.object({ ready: z.boolean(), from: z.string().nullable() }).describe('The platform’s own mail.'),
-    chat_install: z.boolean().describe('Whether the operator has set up the chat app.'),
+    email: z
+      .object({ ready: z.boolean(), from: z.string().nullable() })
+      .describe('The installation’s own mail.'),
+    chat_install: z.boolean().describe('Whether the operator has configured a chat app.'),
   }),
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
   http: { method: 'get', path: '/api/integrations' },
 })
 
-export const connectWebhook = operation({
+export const connectWebhook = creating({
   ...integrations,
-  ...writes,
-  name: 'integrations.connectWebhook',
+  name: 'connectWebhook',
   closedToSupport: true,
-  summary: 'Connect a signed webhook. Its address is the secret it is signed with.',
+  summary: 'Connect a webhook. Its address is also the signing secret.',
   input: z.object({ name: DisplayName, url: Address, resend_on_unknown: z.boolean().default(false) }),
   output: Integration,
-  errors: [...integrations.errors, 'CONFLICT'],
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/webhook', success: 201 },
 })
 
-export const connectChatWebhook = operation({
+export const connectChatWebhook = creating({
   ...integrations,
-  ...writes,
-  name: 'integrations.connectChat',
+  name: 'connectChatWebhook',
   closedToSupport: true,
-  summary: 'Connect a chat channel by the address of its incoming webhook.',
+  summary: 'Connect a chat channel by the address of an incoming webhook.',
   input: z.object({ name: DisplayName, url: Address }),
   output: Integration,
-  errors: [...integrations.errors, 'CONFLICT'],
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/chat', success: 201 },
 })
 
-export const beginChatInstall = operation({
+export const beginChatInstall = creating({
   ...integrations,
-  ...writes,
-  name: 'integrations.beginChatInstall',
+  name: 'beginChatInstall',
   closedToSupport: true,
-  summary: 'Begin installing the chat app: answers the address to open in a browser.',
+  summary: 'Start installing the chat app; returns the address to open in a browser.',
   input: z.object({}),
   output: z.object({ url: z.string() }),
-  errors: [...integrations.errors, 'CONFLICT'],
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/chat/install' },
 })
 
-const returned = { code: z.string().min(1).max(500), state: z.string().min(1).max(200) }
+const callback = { code: z.string().min(1).max(500), state: z.string().min(1).max(200) }
 
-export const completeChatInstall = operation({
+export const completeChatInstall = creating({
   ...integrations,
-  ...writes,
-  name: 'integrations.completeChatInstall',
+  name: 'completeChatInstall',
   closedToSupport: true,
-  summary: 'Complete it with what the chat service sent back; reconnecting enables what its loss disabled.',
-  input: z.object(returned),
+  summary: 'Finish installing the chat app; subscriptions that its loss disabled are enabled again.',
+  input: z.object(callback),
   output: Integration,
-  errors: [...integrations.errors, 'CONFLICT', 'TIMEOUT'],
+  errors: ['CONFLICT', 'TIMEOUT'],
   http: { method: 'post', path: '/api/integrations/chat/complete' },
 })
 
-export const connectForum = operation({
+export const connectForum = creating({
   ...integrations,
-  ...writes,
-  name: 'integrations.connectForum',
+  name: 'connectForum',
   closedToSupport: true,
-  summary: 'Connect a forum with an admin API key for all users; a key of a single user is refused.',
+  summary: 'Connect a forum with an API key for all users; a single-user key is rejected.',
   input: z.object({ url: Address, api_key: z.string().min(1).max(200) }),
   output: Integration,
-  errors: [...integrations.errors, 'CONFLICT', 'TIMEOUT'],
+  errors: ['CONFLICT', 'TIMEOUT'],
   http: { method: 'post', path: '/api/integrations/forum/connect', success: 201 },
 })
 
-export const configureForum = operation({
+export const configureForum = updating({
   ...integrations,
-  ...writes,
-  idempotent: true,
-  name: 'integrations.configureForum',
-  summary: 'Say where in the connected forum to post.',
+  name: 'configureForum',
+  summary: 'Choose the forum category to post in.',
   input: z.object({ config: z.strictObject({ url: Address, category: z.int().min(1) }) }),
   output: Integration,
-  errors: [...integrations.errors, 'CONFLICT'],
+  errors: ['CONFLICT'],
   http: { method: 'put', path: '/api/integrations/forum' },
 })
 
 const integrationId = { integration_id: Id('int') }
 
-export const updateIntegration = operation({
+export const updateIntegration = updating({
   ...integrations,
-  ...writes,
-  idempotent: true,
-  name: 'integrations.update',
+  name: 'updateIntegration',
   closedToSupport: true,
-  summary: 'Rename a connection, give it a new address (which rotates the key), or switch it off and on.',
+  summary: 'Rename an integration, change its address (which rotates the signing key), or turn it off or on.',
   input: z.object({
     ...integrationId,
     name: DisplayName.optional(),
@@ -149,29 +134,26 @@ export const updateIntegration = operation({
     resend_on_unknown: z.boolean().optional(),
   }),
   output: Integration,
-  errors: [...integrations.errors, 'NOT_FOUND', 'CONFLICT'],
-  http: { method: 'patch', path: '/api/integrations/connections/{integration_id}' },
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'patch', path: '/api/integrations/{integration_id}' },
 })
 
-export const removeIntegration = operation({
+export const removeIntegration = removing({
   ...integrations,
-  ...writes,
-  destructive: true,
-  idempotent: true,
-  name: 'integrations.remove',
-  summary: 'Remove a connection and its subscriptions.',
+  name: 'removeIntegration',
+  summary: 'Remove an integration and its subscriptions.',
   input: z.object(integrationId),
   output: Nothing,
-  errors: [...integrations.errors, 'NOT_FOUND'],
-  http: { method: 'delete', path: '/api/integrations/connections/{integration_id}', success: 204 },
+  errors: ['NOT_FOUND'],
+  http: { method: 'delete', path: '/api/integrations/{integration_id}', success: 204 },
 })
 
-const chatLink = { service: 'api-gateway', scope: null, who: 'viewer', errors: integrations.errors } as const
+const chatLink = { service: 'api-gateway', access: 'viewer' } as const
 
-export const showChatLink = operation({
+export const showChatLink = reading({
   ...chatLink,
-  name: 'chatLink.show',
-  summary: 'Show your own chat account here: linked, inactive, or none.',
+  name: 'showChatLink',
+  summary: 'Show your linked chat account.',
   input: z.object({}),
   output: z.object({
     workspace_connected: z.boolean(),
@@ -185,43 +167,35 @@ export const showChatLink = operation({
       })
       .nullable(),
   }),
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
   http: { method: 'get', path: '/api/notifications/chat-link' },
 })
 
-export const beginChatLink = operation({
+export const beginChatLink = creating({
   ...chatLink,
-  ...writes,
-  name: 'chatLink.begin',
+  name: 'beginChatLink',
   closedToSupport: true,
-  summary: 'Begin linking your chat account: answers the address to open in a browser.',
+  summary: 'Start linking your chat account; returns the address to open in a browser.',
   input: z.object({}),
   output: z.object({ url: z.string() }),
-  errors: [...integrations.errors, 'CONFLICT'],
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/notifications/chat-link' },
 })
 
-export const completeChatLink = operation({
+export const completeChatLink = creating({
   ...chatLink,
-  ...writes,
-  name: 'chatLink.complete',
+  name: 'completeChatLink',
   closedToSupport: true,
-  summary: 'Complete it with what the chat service sent back.',
-  input: z.object(returned),
+  summary: 'Finish linking your chat account.',
+  input: z.object(callback),
   output: z.object({ workspace: z.string(), display_name: z.string() }),
-  errors: [...integrations.errors, 'CONFLICT', 'TIMEOUT'],
+  errors: ['CONFLICT', 'TIMEOUT'],
   http: { method: 'post', path: '/api/notifications/chat-link/complete' },
 })
 
-export const removeChatLink = operation({
+export const removeChatLink = removing({
   ...chatLink,
-  ...writes,
-  destructive: true,
-  idempotent: true,
-  name: 'chatLink.remove',
-  summary: 'Unlink your chat account. What you follow is kept, and goes on when you link again.',
+  name: 'removeChatLink',
+  summary: 'Unlink your chat account. Your follows are kept and resume when you link again.',
   input: z.object({}),
   output: Nothing,
   http: { method: 'delete', path: '/api/notifications/chat-link', success: 204 },

@@ -1,24 +1,24 @@
-/** Numbers that are promises, each with the sentence it came from. */
+/** Limits that are part of the contract, each with its origin. */
 
-/** Our own limit on any request body; the largest honest one (a search configuration) is a few kilobytes. */
+/** Of any request body; the largest real one (a search configuration) is a few kilobytes. */
 export const BODY_MAX_BYTES = 256 * 1024
 
-/** No bearer of ours comes near it, and nobody should make us hash or parse a novel. */
+/** Longer than any token of ours: nothing larger is hashed or parsed. */
 export const BEARER_MAX = 8192
 
-/** A page of a list, unless the caller asks for less or more. */
+/** Rows in a page of a list. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
 
 /** decisions: "a single-use 60-second code" is what a person returns with after sign-in. */
 export const SIGN_IN_CODE_SECONDS = 60
-/** Time to walk through an identity provider, second factor included. */
+/** Time to sign in at an identity provider, second factor included. */
 export const SIGN_IN_ATTEMPT_SECONDS = 10 * 60
 
 /** A user JWT; the console rotates its own long before. */
 export const USER_TOKEN_SECONDS = 12 * 60 * 60
 export const SESSION_SECONDS = 30 * 24 * 60 * 60
-/** Tabs that left with the previous token a moment ago are not thieves. */
+/** Tabs that still use the previous token are not an attack. */
 export const SESSION_ROTATION_GRACE_SECONDS = 60
 
 /** contract, Limits: dynamic client registration, at most 100 active, 5 per origin, 30 days. */
@@ -51,7 +51,7 @@ export const PASSWORD_MAX = 256
 /** Wrong passwords for one address, and from one network address, before both must wait. */
 export const SIGN_IN_FAILURES_PER_EMAIL = { count: 10, seconds: 15 * 60 }
 export const SIGN_IN_FAILURES_PER_ADDRESS = { count: 50, seconds: 15 * 60 }
-/** Mails a stranger can make us send to one address (reset, verification, invitation). */
+/** Mails that anybody can make us send to one address (reset, verification, invitation). */
 export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
 
 export const TOKENS_PER_PERSON = 100
@@ -64,40 +64,33 @@ export const HITS_DEFAULT = 10
 export const ANSWER_MAX_BYTES = 16 * 1024
 /** contract, Limits: counted per organization. */
 export const EXPOSED_MAX = 100
-/** The model reads 256 tokens; what is longer by far is not a question. */
+/** The built-in model reads 256 tokens. */
 export const QUESTION_MAX_CHARACTERS = 4_000
 /** Values one filter may name; the statement carries them as one array. */
 export const FILTER_VALUES_MAX = 1_000
 /** Searchable tables of one source, each of which every untargeted question asks. */
 export const ENTRIES_MAX = 50
-/** Longer than any honest vector search, shorter than an assistant's patience. */
+/** Longer than a vector search takes, shorter than the time-outs of assistants. */
 export const QUESTION_STATEMENT_MS = 10_000
 /** How long a found row can be fetched by its handle. */
 export const HANDLE_SECONDS = 24 * 60 * 60
 /** Managed databases of one organization: each is a folder or a database of its own. */
 export const DATABASES_MAX = 200
-/** Connections of one organization: their list has no pages. */
-export const CONNECTIONS_MAX = 100
+/** Integrations of one organization: their list has no pages. */
+export const INTEGRATIONS_MAX = 100
 
 /**
- * Messages whose attempt is written down and whose answer is not: what one kill can leave unconfirmed, per process. A
- * smaller group costs more commits, a larger one more doubt; `npm run bench notifications` shows 8, 16 and this.
+ * Messages of one process whose attempt is committed and whose outcome is not: at most so many are unconfirmed after a
+ * kill. Fewer cost more commits, more leave more doubt; `npm run bench notifications` shows 8, 16 and this.
  */
-export const SEND_GROUP = 32
-/** Taken at once, and of one organization while others wait as well: a claim without an attempt is safe to take again. */
+export const IN_FLIGHT_MAX = 32
+/** Claimed at once, and of one organization while others wait too. A claim without an attempt is safe to repeat. */
 export const CLAIM = { rows: 128, perOrganization: 4, leaseSeconds: 60 }
-/** Longer than any channel waits for an answer; after it the answer counts as lost. */
-export const SENDING_SECONDS = 120
-/** The chat services' own limit is one a second per channel; a webhook that is asked more often is rarely glad of it. */
-export const SENDS_PER_SECOND = {
-  chat: { each: 1, atOnce: 1 },
-  direct_message: { each: 1, atOnce: 1 },
-  forum: { each: 1, atOnce: 1 },
-  webhook: { each: 10, atOnce: 10 },
-}
-/** Of one event in one transaction, so that it stays short. */
+/** Longer than any channel waits for an answer. After it the answer counts as lost. */
+export const ATTEMPT_LEASE_SECONDS = 120
+/** Deliveries of one event in one transaction, so that it stays short. */
 export const FAN_OUT_PAGE = 10_000
-/** An endpoint that failed for so long, with no success between, is stopped and its owners are told. */
+/** An endpoint that failed for so long without a success is stopped, and owners and admins are notified. */
 export const ENDPOINT_DEAD_DAYS = 5
-/** Lines of a digest in a chat; the rest is counted. */
+/** Lines of a digest; the rest is counted. */
 export const DIGEST_LINES = 20

@@ -1,8 +1,8 @@
-/** Members of an organization and the invitations that bring new ones. */
+/** Members of an organization, and invitations. */
 import * as z from 'zod'
 import { Email, Nothing, Secret, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { operation } from './operation.ts'
+import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
 
@@ -26,118 +26,90 @@ export const Invitation = z.object({
   expires_at: Time,
 })
 
-export const listMembers = operation({
-  name: 'members.list',
-  summary: 'List the members of an organization.',
+export const listMembers = reading({
+  name: 'listMembers',
+  summary: 'List members.',
   service: 'auth-service',
   input: z.object({
     ...orgId,
     role: RoleName.optional(),
-    search: z.string().trim().max(120).optional().describe('Part of a name or an e-mail address.'),
+    search: z.string().trim().max(120).optional().describe('Part of a name or an email address.'),
     ...pageInput,
   }),
   output: z.object({ members: z.array(Member), ...pageOutput }),
-  who: 'viewer',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/v1/orgs/{org_id}/members' },
 })
 
-export const changeRole = operation({
-  name: 'members.changeRole',
-  summary: 'Change the role of a member; never above your own.',
+export const changeMemberRole = updating({
+  name: 'changeMemberRole',
+  summary: 'Change the role of a member.',
   service: 'auth-service',
   input: z.object({ ...orgId, user_id: Id('usr'), role: GrantableRole }),
   output: Member,
-  who: 'admin',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  access: 'admin',
+  errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
   http: { method: 'patch', path: '/api/v1/orgs/{org_id}/members/{user_id}' },
 })
 
-export const removeMember = operation({
-  name: 'members.remove',
-  summary: 'Remove a member, or leave the organization yourself.',
+export const removeMember = removing({
+  name: 'removeMember',
+  summary: 'Remove a member, or leave the organization.',
   service: 'auth-service',
   input: z.object({ ...orgId, user_id: Id('usr') }),
   output: Nothing,
-  who: 'viewer',
-  scope: null,
-  readOnly: false,
-  destructive: true,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  access: 'viewer',
+  errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
   http: { method: 'delete', path: '/api/v1/orgs/{org_id}/members/{user_id}', success: 204 },
 })
 
-export const inviteMember = operation({
-  name: 'invitations.create',
-  summary: 'Invite a person by e-mail, or get a link to hand over when no mail server is set.',
+export const inviteMember = creating({
+  name: 'inviteMember',
+  summary: 'Invite a person by email. Without a mail server, the invitation link is returned.',
   service: 'auth-service',
   input: z.object({ ...orgId, email: Email, role: GrantableRole.default('viewer') }),
   output: z.object({
     ...Invitation.shape,
-    invitation_url: z.string().optional().describe('Shown once, and only when no mail was sent.'),
+    invitation_url: z.string().optional().describe('Returned once, and only when no mail was sent.'),
   }),
-  who: 'admin',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  access: 'admin',
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   closedToSupport: true,
   http: { method: 'post', path: '/api/v1/orgs/{org_id}/invitations', success: 201 },
 })
 
-export const listInvitations = operation({
-  name: 'invitations.list',
-  summary: 'List the invitations that still wait for an answer.',
+export const listInvitations = reading({
+  name: 'listInvitations',
+  summary: 'List pending invitations.',
   service: 'auth-service',
   input: z.object({ ...orgId, ...pageInput }),
   output: z.object({ invitations: z.array(Invitation), ...pageOutput }),
-  who: 'admin',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'admin',
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/v1/orgs/{org_id}/invitations' },
 })
 
-export const revokeInvitation = operation({
-  name: 'invitations.revoke',
-  summary: 'Take an invitation back.',
+export const revokeInvitation = removing({
+  name: 'revokeInvitation',
+  summary: 'Revoke an invitation.',
   service: 'auth-service',
   input: z.object({ ...orgId, invitation_id: Id('inv') }),
   output: Nothing,
-  who: 'admin',
-  scope: null,
-  readOnly: false,
-  destructive: true,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'admin',
+  errors: ['NOT_FOUND'],
   http: { method: 'delete', path: '/api/v1/orgs/{org_id}/invitations/{invitation_id}', success: 204 },
 })
 
-export const acceptInvitation = operation({
-  name: 'invitations.accept',
-  summary: 'Join an organization with the secret of an invitation link.',
+export const acceptInvitation = updating({
+  name: 'acceptInvitation',
+  summary: 'Accept an invitation.',
   service: 'auth-service',
   input: z.object({ token: Secret }),
   output: z.object({ id: z.string(), name: z.string(), slug: z.string(), role: RoleName }),
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'person',
+  errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/v1/invitations/accept' },
 })

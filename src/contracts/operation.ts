@@ -1,4 +1,4 @@
-/** The shape of "a thing a caller may do": HTTP route, OpenAPI, and later MCP tool and client command are read off it. */
+/** An operation: HTTP route, OpenAPI, MCP tool and client command are derived from it. */
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Role } from './roles.ts'
@@ -11,47 +11,91 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
  * `anyone` without a token; `person` whoever is signed in, member of an organization or not;
  * a role: a member of the organization the call names, at or above it; `operator`: SVC_OPERATOR_TOKEN.
  */
-export type Who = 'anyone' | 'person' | Role | 'operator'
+export type Access = 'anyone' | 'person' | Role | 'operator'
 
-export type Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodObject = z.ZodObject> = {
-  readonly name: string
+/** The services that do operations. */
+export type OperationService = 'auth-service' | 'api-gateway' | 'deploy-api'
+
+type Declaration<
+  I extends z.ZodObject,
+  O extends z.ZodObject,
+  Name extends string,
+  Service extends OperationService,
+> = {
+  /** The name of the constant that holds it, of the verb that does it, and of that verb's file. */
+  readonly name: Name
   readonly summary: string
   /** Which service does it; the gateway relays what belongs to the others. */
-  readonly service: 'auth-service' | 'api-gateway' | 'deploy-api'
+  readonly service: Service
   readonly input: I
   readonly output: O
-  readonly who: Who
-  /** The scope that opens it to scoped tokens and assertions; `any` opens it to all of them, `null` closes it. */
-  readonly scope: Scope | 'any' | null
-  readonly readOnly: boolean
-  readonly destructive: boolean
-  readonly idempotent: boolean
+  readonly access: Access
+  /** The scope that opens it to scoped tokens and assertions; `any` opens it to all of them, left out it is closed. */
+  readonly scope?: Scope | 'any'
   /** Takes `Idempotency-Key`: a repeated key replays the first answer. Never where the answer holds a secret. */
   readonly takesIdempotencyKey?: boolean
+  /** Its core writes a row of activity for every call, refused ones too. */
+  readonly recordsActivity?: boolean
   /**
-   * True: closed to visits of support staff at whatever level, because it would outlast the visit or open more than it.
-   * False: open to them from the start. Left out: what only reads is open, what writes once the visit was raised.
+   * True: closed to support sessions at whatever level, because it would outlast them or open more than they may.
+   * False: open to them from the start. Left out: reads are open, writes once the session was elevated.
    */
   readonly closedToSupport?: boolean
-  readonly errors: readonly ErrorCode[]
+  /** Beyond those that every call with its access can answer. */
+  readonly errors?: readonly ErrorCode[]
   readonly http: {
     readonly method: Method
     readonly path: `/api/${string}`
     readonly success?: 200 | 201 | 204
-    /** What the answer is written in when the caller does not say; JSON unless the contract wants otherwise. */
+    /** The format of the answer when the client names none; JSON unless the contract says otherwise. */
     readonly answers?: 'json' | 'yaml'
   }
 }
 
-export const operation = <I extends z.ZodObject, O extends z.ZodObject>(
-  o: Operation<I, O>,
-): Operation<I, O> => o
+type Effect = { readonly readOnly: boolean; readonly destructive: boolean; readonly idempotent: boolean }
 
-/** The door a caller came through; the activity trail shows it. */
-export type Door = 'console' | 'cli' | 'api' | 'mcp'
+export type Operation<
+  I extends z.ZodObject = z.ZodObject,
+  O extends z.ZodObject = z.ZodObject,
+  Name extends string = string,
+  Service extends OperationService = OperationService,
+> = Omit<Declaration<I, O, Name, Service>, 'scope' | 'errors'> &
+  Effect & { readonly scope: Scope | 'any' | null; readonly errors: readonly ErrorCode[] }
 
-/** Somebody whose token was validated a moment ago. */
-export type Caller = {
+const withEffect =
+  (effect: Effect) =>
+  <
+    I extends z.ZodObject,
+    O extends z.ZodObject,
+    const Name extends string,
+    const Service extends OperationService,
+  >(
+    declared: Declaration<I, O, Name, Service>,
+  ): Operation<I, O, Name, Service> => ({
+    ...declared,
+    ...effect,
+    scope: declared.scope ?? null,
+    errors: [
+      'INVALID_REQUEST',
+      ...(declared.access === 'anyone' ? [] : (['UNAUTHENTICATED', 'FORBIDDEN'] as const)),
+      ...(declared.errors ?? []),
+    ],
+  })
+
+/** Changes nothing. */
+export const reading = withEffect({ readOnly: true, destructive: false, idempotent: true })
+/** Not idempotent: creates something, sends a message, uses a code. */
+export const creating = withEffect({ readOnly: false, destructive: false, idempotent: false })
+/** Idempotent. */
+export const updating = withEffect({ readOnly: false, destructive: false, idempotent: true })
+/** Destructive, and idempotent. */
+export const removing = withEffect({ readOnly: false, destructive: true, idempotent: true })
+
+/** The entry point that a call came in by; the activity trail shows it. */
+export type EntryPoint = 'console' | 'cli' | 'api' | 'mcp'
+
+/** Who calls, as validated for this call. */
+export type Principal = {
   readonly kind: 'user' | 'api_token' | 'actor' | 'operator' | 'anonymous'
   readonly userId: string | null
   /** As the audit trail names them. */
@@ -71,15 +115,12 @@ export type Caller = {
   readonly sessionGeneration?: number | undefined
   readonly clientId?: string | undefined
   readonly grantId?: string | undefined
-  /** A visit of support staff; every audit row they leave carries it. */
+  /** Every audit row written during a support session carries it. */
   readonly supportSessionId?: string | undefined
   /** The data sources an agent's grant was given for; null: every one its person may ask. */
   readonly sources: readonly string[] | null
-  readonly door: Door
+  readonly entryPoint: EntryPoint
   /** Network address as TRUSTED_PROXIES lets us see it; throttles count by it. */
   readonly address: string
   readonly requestId: string
 }
-
-export type Handler<Op> =
-  Op extends Operation<infer I, infer O> ? (caller: Caller, input: z.output<I>) => Promise<z.input<O>> : never

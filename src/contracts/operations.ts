@@ -1,4 +1,5 @@
-/** The table of every operation: gateway, auth service, OpenAPI and the tests that walk all of them read it. */
+/** Every operation: the services, OpenAPI, the client and the tests read this table. */
+import type * as z from 'zod'
 import * as activity from './activity.ts'
 import * as apps from './apps.ts'
 import * as audit from './audit.ts'
@@ -9,7 +10,7 @@ import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
 import * as integrations from './integrations.ts'
 import * as members from './members.ts'
-import type { Operation } from './operation.ts'
+import type { Operation, OperationService, Principal } from './operation.ts'
 import * as organizations from './organizations.ts'
 import * as people from './people.ts'
 import * as sessions from './sessions.ts'
@@ -28,12 +29,12 @@ export const OPERATIONS = [
   organizations.listOrganizations,
   organizations.showOrganization,
   organizations.updateOrganization,
-  organizations.chooseOrganization,
-  organizations.createOrganizationForAdmin,
-  organizations.listOrganizationsForAdmin,
+  organizations.switchOrganization,
+  organizations.createOrganizationAsOperator,
+  organizations.listOrganizationsAsOperator,
   organizations.setOrganizationDomains,
   members.listMembers,
-  members.changeRole,
+  members.changeMemberRole,
   members.removeMember,
   members.inviteMember,
   members.listInvitations,
@@ -45,9 +46,9 @@ export const OPERATIONS = [
   sessions.listSessions,
   sessions.signOut,
   sessions.signOutEverywhere,
-  tokens.createToken,
-  tokens.listTokens,
-  tokens.revokeToken,
+  tokens.createApiToken,
+  tokens.listApiTokens,
+  tokens.revokeApiToken,
   tokens.validateToken,
   audit.listAudit,
   grants.listGrants,
@@ -55,44 +56,44 @@ export const OPERATIONS = [
   grants.revokeGrant,
   grants.listOauthClients,
   grants.blockOauthClient,
-  grants.setClientActive,
+  grants.setOauthClientActive,
   databases.createDatabase,
   databases.attachDatabase,
-  databases.showConnection,
+  databases.showConnectionString,
   databases.removeDatabase,
   dataSources.listDataSources,
   dataSources.showDataSource,
   dataSources.saveSearchConfiguration,
-  dataSources.describeDataSource,
+  dataSources.updateDataSource,
   dataSources.setDataSourceState,
-  dataSources.setExposure,
-  dataSources.listAskableSources,
+  dataSources.setDataSourceExposure,
+  dataSources.listAskableDataSources,
   dataSources.queryDataSource,
-  dataSources.fetchHit,
-  dataSources.searchEverywhere,
-  dataSources.fetchFound,
+  dataSources.fetchDataSourceRow,
+  dataSources.searchDataSources,
+  dataSources.fetchSearchResult,
   dataSources.showQuota,
   activity.listActivity,
   activity.summarizeActivity,
-  activity.reportCall,
-  inbox.listInbox,
-  inbox.acknowledge,
+  activity.reportToolCall,
+  inbox.listNotifications,
+  inbox.acknowledgeNotification,
   apps.createApp,
   apps.listApps,
   apps.showApp,
   apps.renameApp,
   apps.setAppMember,
   apps.removeAppMember,
-  tickets.fileTicket,
+  tickets.createTicket,
   tickets.listTickets,
   tickets.showTicket,
   tickets.replyToTicket,
-  tickets.moveTicket,
+  tickets.changeTicketStatus,
   support.startSupportSession,
   support.elevateSupportSession,
   support.listSupportSessions,
   support.endSupportSession,
-  support.listMyVisits,
+  support.listMySupportSessions,
   integrations.listIntegrations,
   integrations.connectWebhook,
   integrations.connectChatWebhook,
@@ -111,16 +112,35 @@ export const OPERATIONS = [
   subscriptions.updateSubscription,
   subscriptions.deleteSubscription,
   subscriptions.testSubscription,
-  subscriptions.previewPattern,
+  subscriptions.previewEventPattern,
   subscriptions.listMySubscriptions,
-  subscriptions.switchMySubscription,
+  subscriptions.updateMySubscription,
   subscriptions.showUnsubscribe,
   subscriptions.unsubscribe,
   subscriptions.listFollows,
   subscriptions.setFollow,
   deliveries.listDeliveries,
+  // Before the single one, because routes are mounted in this order: `summary` would be taken for an id.
   deliveries.summarizeDeliveries,
   deliveries.showDelivery,
   deliveries.replayDelivery,
-  deliveries.replayFailed,
+  deliveries.replayFailedDeliveries,
 ] as const satisfies readonly Operation[]
+
+type Listed = (typeof OPERATIONS)[number]
+export type OperationName = Listed['name']
+type OperationNamed<Name extends OperationName> = Extract<Listed, { name: Name }>
+/** What a client sends, and what it gets. */
+export type Input<Name extends OperationName> = z.input<OperationNamed<Name>['input']>
+export type Output<Name extends OperationName> = z.output<OperationNamed<Name>['output']>
+
+/** What does an operation, for one principal at a time. */
+export type Handler<Name extends OperationName> =
+  OperationNamed<Name> extends Operation<infer I, infer O>
+    ? (principal: Principal, input: z.output<I>) => Promise<z.input<O>>
+    : never
+
+/** The verb of every operation of a service: one that is missing, or does not fit its operation, does not compile. */
+export type Verbs<Service extends OperationService, Deps> = {
+  readonly [Name in Extract<Listed, { service: Service }>['name']]: (deps: Deps) => Handler<Name>
+}

@@ -1,8 +1,8 @@
-/** Organizations: what they are, who makes them, what their owners may set. */
+/** Organizations and their settings. */
 import * as z from 'zod'
 import { DisplayName, Email, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { operation } from './operation.ts'
+import { creating, reading, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
 
@@ -15,15 +15,15 @@ const OrganizationFields = {
 export const Organization = z.object({
   ...OrganizationFields,
   role: RoleName.describe('Your role in it.'),
-  domains: z.array(z.string()).describe('E-mail domains whose people join on first sign-in.'),
-  agents_enabled: z.boolean().describe('Off: no agent and no API token at the MCP endpoints gets in.'),
-  admins_may_invite: z.boolean().describe('On: admins invite too, up to admin.'),
-  timezone: z.string().describe('Of daily and hourly messages, such as Europe/Vienna.'),
-  support_access_enabled: z.boolean().describe('Off: support staff cannot enter, and visits end.'),
+  domains: z.array(z.string()).describe('People with an address in these domains join on sign-in.'),
+  agents_enabled: z.boolean().describe('Off: agents and API tokens are refused at the MCP endpoints.'),
+  admins_may_invite: z.boolean().describe('On: admins may invite, up to admin.'),
+  timezone: z.string().describe('For digests, such as Europe/Vienna.'),
+  support_access_enabled: z.boolean().describe('Off: no support sessions can start, and live ones end.'),
   created_at: Time,
 })
 
-/** By name, because an offset would be wrong for half of the year. */
+/** By name, because an offset changes with daylight saving time. */
 const Timezone = z.string().max(64).refine(isTimezone, 'must be a time zone such as Europe/Vienna or UTC')
 
 function isTimezone(name: string): boolean {
@@ -37,56 +37,42 @@ function isTimezone(name: string): boolean {
 
 const orgId = { org_id: Id('org') }
 
-export const createOrganization = operation({
-  name: 'organizations.create',
-  summary: 'Create an organization; you become its owner.',
+export const createOrganization = creating({
+  name: 'createOrganization',
+  summary: 'Create an organization. You become its owner.',
   service: 'auth-service',
   input: z.object({ name: DisplayName }),
   output: z.object({ ...OrganizationFields, role: RoleName }),
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
+  access: 'person',
   takesIdempotencyKey: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'CONFLICT'],
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/v1/orgs', success: 201 },
 })
 
-export const listOrganizations = operation({
-  name: 'organizations.list',
-  summary: 'List the organizations you belong to.',
+export const listOrganizations = reading({
+  name: 'listOrganizations',
+  summary: 'List your organizations.',
   service: 'auth-service',
   input: z.object({ ...pageInput }),
   output: z.object({ organizations: z.array(Organization), ...pageOutput }),
-  who: 'person',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'person',
   http: { method: 'get', path: '/api/v1/orgs' },
 })
 
-export const showOrganization = operation({
-  name: 'organizations.show',
-  summary: 'Show one organization.',
+export const showOrganization = reading({
+  name: 'showOrganization',
+  summary: 'Retrieve an organization.',
   service: 'auth-service',
   input: z.object({ ...orgId }),
   output: Organization,
-  who: 'viewer',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/v1/orgs/{org_id}' },
 })
 
-export const updateOrganization = operation({
-  name: 'organizations.update',
-  summary:
-    'Change an organization: its name, its time zone, who invites, whether agents and support staff get in.',
+export const updateOrganization = updating({
+  name: 'updateOrganization',
+  summary: 'Update an organization.',
   service: 'auth-service',
   input: z.object({
     ...orgId,
@@ -97,12 +83,8 @@ export const updateOrganization = operation({
     support_access_enabled: z.boolean().optional().describe('Owners only.'),
   }),
   output: Organization,
-  who: 'admin',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'admin',
+  errors: ['NOT_FOUND'],
   http: { method: 'patch', path: '/api/v1/orgs/{org_id}' },
 })
 
@@ -122,9 +104,9 @@ const AdminOrganization = z.object({
   created_at: Time,
 })
 
-export const createOrganizationForAdmin = operation({
-  name: 'organizations.createForAdmin',
-  summary: 'Create an organization with its e-mail domains and its first owner.',
+export const createOrganizationAsOperator = creating({
+  name: 'createOrganizationAsOperator',
+  summary: 'Create an organization with its email domains and first owner.',
   service: 'auth-service',
   input: z.object({
     name: DisplayName,
@@ -140,65 +122,48 @@ export const createOrganizationForAdmin = operation({
         email: z.string(),
         name: z.string(),
         role: GrantableRole,
-        created: z.boolean().describe('False when a person with this verified e-mail existed and was added.'),
+        created: z.boolean().describe('False when a user with this verified email existed and was added.'),
         invitation_url: z
           .string()
           .optional()
-          .describe('Where a new owner takes the account over; absent when it went out by mail.'),
+          .describe('Where a new owner accepts; absent when it was mailed.'),
       })
       .nullable(),
   }),
-  who: 'operator',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'CONFLICT'],
+  access: 'operator',
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/v1/admin/orgs', success: 201 },
 })
 
-export const listOrganizationsForAdmin = operation({
-  name: 'organizations.listForAdmin',
-  summary: 'List every organization of this installation.',
+export const listOrganizationsAsOperator = reading({
+  name: 'listOrganizationsAsOperator',
+  summary: 'List all organizations of the installation.',
   service: 'auth-service',
   input: z.object({ ...pageInput }),
   output: z.object({ organizations: z.array(AdminOrganization), ...pageOutput }),
-  who: 'operator',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'operator',
   http: { method: 'get', path: '/api/v1/admin/orgs' },
 })
 
-export const setOrganizationDomains = operation({
-  name: 'organizations.setDomains',
-  summary: 'Replace the e-mail domains of an organization.',
+export const setOrganizationDomains = updating({
+  name: 'setOrganizationDomains',
+  summary: 'Replace the email domains of an organization.',
   service: 'auth-service',
   input: z.object({ ...orgId, domains: z.array(Domain).max(50) }),
   output: AdminOrganization,
-  who: 'operator',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  access: 'operator',
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: { method: 'put', path: '/api/v1/admin/orgs/{org_id}/domains' },
 })
 
-export const chooseOrganization = operation({
-  name: 'organizations.choose',
-  summary: 'Make an organization the one your session works in.',
+export const switchOrganization = updating({
+  name: 'switchOrganization',
+  summary: 'Set the current organization of your session.',
   service: 'auth-service',
   input: z.object({ ...orgId }),
   output: Nothing,
-  who: 'viewer',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
   closedToSupport: true,
   http: { method: 'put', path: '/api/v1/orgs/{org_id}/choice', success: 204 },
 })

@@ -32,9 +32,9 @@ export function readCursor(cursor: string | undefined, parts: number): string[] 
     const key = Key.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
     if (key.length === parts) return key
   } catch {
-    // Falls through to the same sentence: what exactly is broken in a broken cursor helps nobody.
+    // Falls through to the same error.
   }
-  throw new ServiceError('INVALID_REQUEST', 'The cursor is not one of ours', {
+  throw new ServiceError('INVALID_REQUEST', 'The cursor is not valid', {
     hint: 'Leave `cursor` out to start from the first page.',
   })
 }

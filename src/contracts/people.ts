@@ -1,27 +1,23 @@
-/** The caller themselves. */
+/** The signed-in user. */
 import * as z from 'zod'
 import { DisplayName, Nothing, Secret, Time } from './fields.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from './limits.ts'
-import { operation } from './operation.ts'
+import { creating, reading, updating } from './operation.ts'
 import { ValidatedToken } from './tokens.ts'
 
 export const NewPassword = z
   .string()
-  .min(PASSWORD_MIN, `must have at least ${PASSWORD_MIN} characters: a few words do`)
+  .min(PASSWORD_MIN, `must have at least ${PASSWORD_MIN} characters; a few words will do`)
   .max(PASSWORD_MAX)
 
-export const whoAmI = operation({
-  name: 'me.show',
-  summary: 'Say who you are to this service: person, organization, role, scopes.',
+export const whoAmI = reading({
+  name: 'whoAmI',
+  summary: 'Retrieve the user, organization, role and scopes of your token.',
   service: 'api-gateway',
   input: z.object({}),
   output: ValidatedToken.omit({ valid: true }),
-  who: 'person',
+  access: 'person',
   scope: 'any',
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
   http: { method: 'get', path: '/api/v1/me' },
 })
 
@@ -30,68 +26,50 @@ const Profile = z.object({
   name: z.string(),
   email: z.string(),
   email_verified: z.boolean(),
-  can_verify_email: z.boolean().describe('Whether this installation can send the link.'),
+  can_verify_email: z.boolean().describe('Whether this installation can send mail.'),
   has_password: z.boolean(),
   identities: z.array(z.object({ provider: z.string(), email: z.string().nullable() })),
   created_at: Time,
 })
 
-export const showProfile = operation({
-  name: 'profile.show',
-  summary: 'Show your profile.',
+export const showProfile = reading({
+  name: 'showProfile',
+  summary: 'Retrieve your profile.',
   service: 'auth-service',
   input: z.object({}),
   output: Profile,
-  who: 'person',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'person',
   http: { method: 'get', path: '/api/v1/profile' },
 })
 
-export const updateProfile = operation({
-  name: 'profile.update',
-  summary: 'Change your name.',
+export const updateProfile = updating({
+  name: 'updateProfile',
+  summary: 'Update your name.',
   service: 'auth-service',
   input: z.object({ name: DisplayName }),
   output: Profile,
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'person',
   http: { method: 'patch', path: '/api/v1/profile' },
 })
 
-export const changePassword = operation({
-  name: 'profile.changePassword',
-  summary: 'Change your password; every other session of yours ends.',
+export const changePassword = creating({
+  name: 'changePassword',
+  summary: 'Change your password. Your other sessions end.',
   service: 'auth-service',
   input: z.object({ current_password: Secret, new_password: NewPassword }),
   output: Nothing,
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'CONFLICT', 'RATE_LIMITED'],
+  access: 'person',
+  errors: ['CONFLICT', 'RATE_LIMITED'],
   http: { method: 'put', path: '/api/v1/profile/password', success: 204 },
 })
 
-export const sendEmailVerification = operation({
-  name: 'profile.verifyEmail',
-  summary: 'Send yourself a link that proves your e-mail address.',
+export const sendEmailVerification = creating({
+  name: 'sendEmailVerification',
+  summary: 'Send yourself a link to verify your email address.',
   service: 'auth-service',
   input: z.object({}),
   output: Nothing,
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'CONFLICT', 'RATE_LIMITED'],
+  access: 'person',
+  errors: ['CONFLICT', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/v1/profile/email-verification', success: 204 },
 })

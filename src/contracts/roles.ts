@@ -1,4 +1,4 @@
-/** The role ladder: viewer < developer < admin < owner; `member` (joined by e-mail domain) ranks with viewer. */
+/** The role ladder: viewer < developer < admin < owner; `member` (joined by email domain) ranks with viewer. */
 import * as z from 'zod'
 
 const RANKS = { member: 1, viewer: 1, developer: 2, admin: 3, owner: 4 } as const
@@ -7,7 +7,7 @@ export type Role = keyof typeof RANKS
 export const ROLES = Object.keys(RANKS) as [Role, ...Role[]]
 export const RoleName = z.enum(ROLES)
 
-/** What one person may hand to another. `member` only comes from a domain, so nobody chooses it. */
+/** Roles that can be granted. `member` only comes from an email domain. */
 export const GRANTABLE_ROLES = ['viewer', 'developer', 'admin', 'owner'] as const
 export const GrantableRole = z.enum(GRANTABLE_ROLES)
 

@@ -1,25 +1,26 @@
-/** The scopes an API token or an agent's grant may carry, in the words the token page and the consent page use. */
-import * as z from 'zod'
+/**
+ * The scopes an API token or an agent's grant may carry, in the words the token page and the consent page use. Plain
+ * constants: the client `svc` loads this file and no zod.
+ */
 
 export const SCOPES = {
-  'data:read': 'Ask the data sources you may ask',
+  'data:read': 'Query the data sources you may query',
   'maintenance:read': 'Read maintenance runs, findings and proposals',
   'maintenance:run': 'Start maintenance runs',
-  'maintenance:admin': 'Switch maintenance on and off',
+  'maintenance:admin': 'Turn maintenance on and off',
   'proposals:decide': 'Approve or deny proposed changes',
   'notifications:read': 'Read your notifications',
   'notifications:write': 'Mark your notifications as read and change what you follow',
 } as const
 
 export type Scope = keyof typeof SCOPES
-export const ScopeName = z.enum(Object.keys(SCOPES) as [Scope, ...Scope[]])
+export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]]
 
 /** Where a token may be used: the HTTP API, or one of the two MCP endpoints. */
 export const AUDIENCES = ['api', 'platform', 'notifications'] as const
 export type Audience = (typeof AUDIENCES)[number]
-export const AudienceName = z.enum(AUDIENCES)
 
-/** The two places an agent's grant is for, and what can be asked for there. The first scopes are the defaults. */
+/** The MCP endpoints that a grant can be for, and their scopes. */
 export const RESOURCES = ['platform', 'notifications'] as const
 export type Resource = (typeof RESOURCES)[number]
 
@@ -28,7 +29,7 @@ export const RESOURCE_SCOPES = {
   notifications: ['notifications:read', 'notifications:write'],
 } as const satisfies Record<Resource, readonly Scope[]>
 
-/** decisions: no scope asked means the read scopes at /platform, and both of its own at /notifications. */
+/** decisions: without a requested scope, the read scopes at /platform and both of its own at /notifications. */
 export const DEFAULT_SCOPES = {
   platform: ['data:read', 'maintenance:read'],
   notifications: ['notifications:read', 'notifications:write'],

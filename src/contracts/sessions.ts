@@ -1,7 +1,7 @@
 /** Signing in, staying signed in, and signing out. */
 import * as z from 'zod'
 import { Email, Nothing, Secret, Time } from './fields.ts'
-import { operation } from './operation.ts'
+import { creating, reading, removing } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { Id } from './ids.ts'
 import { RoleName } from './roles.ts'
@@ -13,60 +13,53 @@ const SessionToken = z.object({
   organization: z
     .object({ id: z.string(), name: z.string(), slug: z.string(), role: RoleName })
     .nullable()
-    .describe('The one the session works in until another is chosen.'),
+    .describe('The current organization of the session.'),
 })
 
-export const signInWithPassword = operation({
-  name: 'sessions.create',
-  summary: 'Sign in with e-mail and password.',
+export const signInWithPassword = creating({
+  name: 'signInWithPassword',
+  summary: 'Sign in with email and password.',
   service: 'auth-service',
   input: z.object({ email: Email, password: Secret }),
   output: SessionToken,
-  who: 'anyone',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'RATE_LIMITED'],
+  access: 'anyone',
+  errors: ['UNAUTHENTICATED', 'FORBIDDEN', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/v1/sessions', success: 201 },
 })
 
-export const exchangeSignInCode = operation({
-  name: 'sessions.exchange',
-  summary: 'Swap the single-use code a person returned with for a token.',
+export const exchangeSignInCode = creating({
+  name: 'exchangeSignInCode',
+  summary: 'Exchange a sign-in code for a session token.',
   service: 'auth-service',
   input: z.object({
     code: Secret,
-    code_verifier: z.string().min(43).max(128).optional().describe('PKCE, when the sign-in began with one.'),
+    code_verifier: z
+      .string()
+      .min(43)
+      .max(128)
+      .optional()
+      .describe('Required when the sign-in started with a PKCE challenge.'),
   }),
   output: SessionToken,
-  who: 'anyone',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED'],
+  access: 'anyone',
+  errors: ['UNAUTHENTICATED'],
   http: { method: 'post', path: '/api/v1/sessions/exchange', success: 201 },
 })
 
-export const rotateSession = operation({
-  name: 'sessions.rotate',
-  summary: 'Swap your session token for a fresh one; the old one ends within a minute.',
+export const rotateSession = creating({
+  name: 'rotateSession',
+  summary: 'Rotate your session token. The old one expires within a minute.',
   service: 'auth-service',
   input: z.object({}),
   output: SessionToken,
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: false,
-  idempotent: false,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'CONFLICT'],
+  access: 'person',
+  errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/v1/sessions/rotate', success: 201 },
 })
 
-export const listSessions = operation({
-  name: 'sessions.list',
-  summary: 'List where you are signed in.',
+export const listSessions = reading({
+  name: 'listSessions',
+  summary: 'List your sessions.',
   service: 'auth-service',
   input: z.object({ ...pageInput }),
   output: z.object({
@@ -74,7 +67,7 @@ export const listSessions = operation({
       z.object({
         id: z.string(),
         signed_in_by: z.string().describe('`password` or the identity provider.'),
-        device: z.string().describe('What the browser or program calls itself.'),
+        device: z.string().describe('The user agent.'),
         created_at: Time,
         last_used_at: Time,
         expires_at: Time,
@@ -83,41 +76,27 @@ export const listSessions = operation({
     ),
     ...pageOutput,
   }),
-  who: 'person',
-  scope: null,
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'person',
   http: { method: 'get', path: '/api/v1/sessions' },
 })
 
-export const signOut = operation({
-  name: 'sessions.end',
-  summary: 'Sign out one of your sessions: `current`, or an id.',
+export const signOut = removing({
+  name: 'signOut',
+  summary: 'End one of your sessions.',
   service: 'auth-service',
   input: z.object({ session_id: z.union([z.literal('current'), Id('ses')]) }),
   output: Nothing,
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: true,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'person',
+  errors: ['NOT_FOUND'],
   http: { method: 'delete', path: '/api/v1/sessions/{session_id}', success: 204 },
 })
 
-export const signOutEverywhere = operation({
-  name: 'sessions.endAll',
-  summary: 'Sign out everywhere, here included.',
+export const signOutEverywhere = removing({
+  name: 'signOutEverywhere',
+  summary: 'End all your sessions.',
   service: 'auth-service',
   input: z.object({}),
   output: z.object({ ended: z.int() }),
-  who: 'person',
-  scope: null,
-  readOnly: false,
-  destructive: true,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'person',
   http: { method: 'delete', path: '/api/v1/sessions' },
 })

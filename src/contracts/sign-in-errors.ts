@@ -1,6 +1,6 @@
-/** The two ways a sign-in through a provider ends badly; `reason` is for the log and is never shown. */
+/** How a sign-in through a provider can fail; `reason` is for the log and is never shown. */
 
-/** Somebody came back without a proof that holds. Starting again is the only way on. */
+/** The answer of the provider is not valid. The person has to start again. */
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused'
   readonly reason: string
@@ -11,7 +11,7 @@ export class SignInRefused extends Error {
   }
 }
 
-/** The provider cannot be asked now; the same sign-in may succeed later. */
+/** The provider cannot be reached; the same sign-in may succeed later. */
 export class SignInUnavailable extends Error {
   override readonly name = 'SignInUnavailable'
   readonly reason: string

@@ -1,12 +1,13 @@
-/** Who is told of what: subscriptions of the organization, e-mails to a person, and what a person follows of an app. */
+/** Who is notified of what: the organization's subscriptions, a person's own emails, and the apps a person follows. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
-import { CHANNELS, SEND_REASONS } from './deliveries.ts'
+import { CHANNEL_NAMES } from './channels.ts'
+import { DELIVERY_REASONS } from './deliveries.ts'
 import { CategoryName, EventPattern, TimingName } from './events.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { DISABLED_REASONS } from './integrations.ts'
-import { operation } from './operation.ts'
+import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
 const shared = {
@@ -15,35 +16,30 @@ const shared = {
   timing: TimingName,
   enabled: z.boolean(),
   disabled_reason: z.enum(DISABLED_REASONS).nullable(),
-  is_default: z.boolean().describe('Made by the platform; deleted, it never comes back.'),
+  is_default: z.boolean().describe('Created by the platform; once deleted it is not created again.'),
   last_delivery_at: Time.nullable(),
   created_at: Time,
 }
 
 const Subscription = z.object({
   ...shared,
-  channel: z.enum(CHANNELS),
+  channel: z.enum(CHANNEL_NAMES),
   integration: z.object({ id: z.string(), name: z.string() }),
-  created_by: z.string().nullable().describe('The person’s id; null for defaults.'),
+  created_by: z.string().nullable().describe('A user id; null for defaults.'),
 })
 
 const subscriptions = {
   service: 'api-gateway',
-  scope: null,
-  who: 'admin',
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'admin',
 } as const
-const reads = { readOnly: true, destructive: false, idempotent: true } as const
-const writes = { readOnly: false, destructive: false, idempotent: false } as const
 const subscriptionId = { subscription_id: Id('sub') }
 
-export const listSubscriptions = operation({
+export const listSubscriptions = reading({
   ...subscriptions,
-  ...reads,
-  name: 'subscriptions.list',
+  name: 'listSubscriptions',
   summary: 'List the organization’s subscriptions, newest first.',
   input: z.object({
-    pattern: z.string().trim().max(100).optional().describe('Only patterns that contain this.'),
+    pattern: z.string().trim().max(100).optional().describe('Only patterns that contain this text.'),
     integration_id: Id('int').optional(),
     enabled: z.stringbool().optional(),
     ...pageInput,
@@ -52,30 +48,27 @@ export const listSubscriptions = operation({
   http: { method: 'get', path: '/api/notifications/subscriptions' },
 })
 
-export const createSubscription = operation({
+export const createSubscription = creating({
   ...subscriptions,
-  ...writes,
   takesIdempotencyKey: true,
-  name: 'subscriptions.create',
-  summary: 'Subscribe a connection to an event type or a prefix and a star.',
+  name: 'createSubscription',
+  summary: 'Subscribe an integration to an event type, or to a prefix and a star.',
   input: z.object({
     pattern: EventPattern,
     integration_id: Id('int'),
     timing: TimingName.default('immediately'),
   }),
   output: Subscription.extend({
-    notes: z.array(z.string()).describe('For instance that no event of this type is defined.'),
+    notes: z.array(z.string()).describe('Warnings, such as an event type that is not defined.'),
   }),
-  errors: [...subscriptions.errors, 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: { method: 'post', path: '/api/notifications/subscriptions', success: 201 },
 })
 
-export const updateSubscription = operation({
+export const updateSubscription = updating({
   ...subscriptions,
-  ...writes,
-  idempotent: true,
-  name: 'subscriptions.update',
-  summary: 'Change the pattern or timing of a subscription, pause it or let it go on.',
+  name: 'updateSubscription',
+  summary: 'Change a subscription’s pattern or timing, pause it or resume it.',
   input: z.object({
     ...subscriptionId,
     pattern: EventPattern.optional(),
@@ -83,39 +76,34 @@ export const updateSubscription = operation({
     enabled: z.boolean().optional(),
   }),
   output: Subscription,
-  errors: [...subscriptions.errors, 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: { method: 'patch', path: '/api/notifications/subscriptions/{subscription_id}' },
 })
 
-export const deleteSubscription = operation({
+export const deleteSubscription = removing({
   ...subscriptions,
-  ...writes,
-  destructive: true,
-  idempotent: true,
-  name: 'subscriptions.delete',
-  summary: 'Delete a subscription. A default that was deleted never comes back.',
+  name: 'deleteSubscription',
+  summary: 'Delete a subscription. A deleted default is not created again.',
   input: z.object(subscriptionId),
   output: Nothing,
-  errors: [...subscriptions.errors, 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
   http: { method: 'delete', path: '/api/notifications/subscriptions/{subscription_id}', success: 204 },
 })
 
-export const testSubscription = operation({
+export const testSubscription = creating({
   ...subscriptions,
-  ...writes,
-  name: 'subscriptions.test',
-  summary: 'Send a test event through this subscription alone.',
+  name: 'testSubscription',
+  summary: 'Send a test event to this subscription.',
   input: z.object(subscriptionId),
   output: z.object({ event_id: z.string() }),
-  errors: [...subscriptions.errors, 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: { method: 'post', path: '/api/notifications/subscriptions/{subscription_id}/test', success: 201 },
 })
 
-export const previewPattern = operation({
+export const previewEventPattern = reading({
   ...subscriptions,
-  ...reads,
-  name: 'subscriptions.preview',
-  summary: 'What a pattern matches: event types there are, and events of the last seven days.',
+  name: 'previewEventPattern',
+  summary: 'Preview what a pattern matches: event types, and events of the last seven days.',
   input: z.object({ pattern: EventPattern }),
   output: z.object({
     types: z.array(z.object({ type: z.string(), when: z.string(), events: z.int() })),
@@ -125,66 +113,53 @@ export const previewPattern = operation({
   http: { method: 'get', path: '/api/notifications/preview' },
 })
 
-const personal = { service: 'api-gateway', who: 'viewer', errors: subscriptions.errors } as const
+const personal = { service: 'api-gateway', access: 'viewer' } as const
 
-export const listMySubscriptions = operation({
+export const listMySubscriptions = reading({
   ...personal,
-  ...reads,
   scope: 'notifications:read',
-  name: 'subscriptions.listMine',
-  summary: 'List the e-mails you get from this organization.',
+  name: 'listMySubscriptions',
+  summary: 'List your email subscriptions in this organization.',
   input: z.object({ ...pageInput }),
   output: z.object({ subscriptions: z.array(z.object(shared)), ...pageOutput }),
   http: { method: 'get', path: '/api/notifications/my-subscriptions' },
 })
 
-export const switchMySubscription = operation({
+export const updateMySubscription = updating({
   ...personal,
-  ...writes,
-  idempotent: true,
   scope: 'notifications:write',
-  name: 'subscriptions.switchMine',
-  summary: 'Switch one of your own e-mails off or on.',
+  name: 'updateMySubscription',
+  summary: 'Turn one of your email subscriptions off or on.',
   input: z.object({ ...subscriptionId, enabled: z.boolean() }),
   output: z.object(shared),
-  errors: [...subscriptions.errors, 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
   http: { method: 'put', path: '/api/notifications/my-subscriptions/{subscription_id}' },
 })
 
 const Token = z.string().min(1).max(300)
 
-export const showUnsubscribe = operation({
+export const showUnsubscribe = reading({
   service: 'api-gateway',
-  name: 'unsubscribe.show',
-  summary: 'What a link at the foot of a mail would switch off; changes nothing.',
+  name: 'showUnsubscribe',
+  summary: 'Show what an unsubscribe link would turn off; changes nothing.',
   input: z.object({ token: Token }),
   output: z.object({
-    pattern: z
-      .string()
-      .nullable()
-      .describe('Null: the link is not one of ours, or its subscription is gone.'),
+    pattern: z.string().nullable().describe('Null: the link is invalid, or its subscription is gone.'),
     organization: z.string().nullable(),
     enabled: z.boolean(),
   }),
-  who: 'anyone',
-  scope: null,
-  ...reads,
-  errors: ['INVALID_REQUEST'],
+  access: 'anyone',
   http: { method: 'get', path: '/api/notifications/unsubscribe' },
 })
 
-export const unsubscribe = operation({
+export const unsubscribe = updating({
   service: 'api-gateway',
-  name: 'unsubscribe.confirm',
+  name: 'unsubscribe',
   summary:
-    'Switch off for good the one subscription that produced a mail. A forged token changes nothing and says so to nobody.',
+    'Unsubscribe by the link in a mail. An invalid token is answered the same way and changes nothing.',
   input: z.object({ token: Token }),
   output: Nothing,
-  who: 'anyone',
-  scope: null,
-  ...writes,
-  idempotent: true,
-  errors: ['INVALID_REQUEST'],
+  access: 'anyone',
   http: { method: 'post', path: '/api/notifications/unsubscribe', success: 204 },
 })
 
@@ -198,45 +173,42 @@ const Follow = z.object({
   last: z
     .object({
       outcome: z.enum(FOLLOW_OUTCOMES),
-      reason: z.enum(SEND_REASONS).nullable(),
+      reason: z.enum(DELIVERY_REASONS).nullable(),
       at: Time,
       next_attempt_at: Time.nullable(),
     })
     .nullable()
-    .describe('How the last message about it fared.'),
+    .describe('Outcome of the last delivery about this app.'),
 })
 
-export const listFollows = operation({
+export const listFollows = reading({
   ...personal,
-  ...reads,
   scope: 'notifications:read',
-  name: 'follows.list',
-  summary: 'List the apps you may follow, what you follow of each, and how the last message fared.',
+  name: 'listFollows',
+  summary: 'List the apps you may follow, what you follow of each, and the last delivery outcome.',
   input: z.object({
-    following: z.stringbool().default(false).describe('Only those you follow.'),
+    following: z.stringbool().default(false).describe('Only apps you follow.'),
     ...pageInput,
   }),
   output: z.object({
     follows: z.array(Follow),
-    next_daily_at: Time.describe('When the next daily message would go out.'),
+    next_daily_at: Time.describe('When the next daily digest goes out.'),
     ...pageOutput,
   }),
   http: { method: 'get', path: '/api/notifications/follows' },
 })
 
-export const setFollow = operation({
+export const setFollow = updating({
   ...personal,
-  ...writes,
-  idempotent: true,
   scope: 'notifications:write',
-  name: 'follows.set',
-  summary: 'Replace what you follow of one app; no categories means not following.',
+  name: 'setFollow',
+  summary: 'Set what you follow of an app; no categories unfollows it.',
   input: z.object({
     ...appAlias,
     categories: z.array(CategoryName).max(4),
     frequency: TimingName.default('immediately'),
   }),
   output: Follow,
-  errors: [...subscriptions.errors, 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
   http: { method: 'put', path: '/api/notifications/follows/{alias}' },
 })

@@ -1,11 +1,11 @@
-/** Support access: staff whom the operator names may look in for an hour, seen and ended by the owners. */
+/** Support sessions: staff named by the operator act in an organization for at most an hour; owners see and end them. */
 import * as z from 'zod'
 import { Email, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { operation } from './operation.ts'
+import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
-const Reason = z.string().trim().min(3).max(500).describe('The owners read it.')
+const Reason = z.string().trim().min(3).max(500).describe('Visible to the owners.')
 
 const SupportSession = z.object({
   id: z.string(),
@@ -19,76 +19,63 @@ const SupportSession = z.object({
   ended_at: Time.nullable(),
 })
 
-const support = { service: 'auth-service', scope: null } as const
-const writes = { readOnly: false, destructive: false, idempotent: false } as const
-
-export const startSupportSession = operation({
-  ...support,
-  ...writes,
-  name: 'support.start',
-  summary: 'Let a member of the support staff into an organization for at most an hour, as a viewer.',
+export const startSupportSession = creating({
+  service: 'auth-service',
+  name: 'startSupportSession',
+  summary: 'Start a support session for a member of staff. It lasts at most an hour.',
   input: z.object({
     org: z.string().min(1).max(80).describe('Id or slug.'),
-    staff_email: Email.describe('Of an account whose address is verified.'),
+    staff_email: Email.describe('Verified email address of a user.'),
     reason: Reason,
     minutes: z.int().min(1).max(60).default(60),
   }),
   output: SupportSession.extend({ org_id: z.string() }),
-  who: 'operator',
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  access: 'operator',
+  errors: ['NOT_FOUND', 'CONFLICT'],
   http: { method: 'post', path: '/api/v1/admin/support-sessions', success: 201 },
 })
 
-export const elevateSupportSession = operation({
-  ...support,
-  ...writes,
-  idempotent: true,
-  name: 'support.elevate',
-  summary: 'As the visiting member of the staff: raise the visit to admin; owners and admins are told.',
+export const elevateSupportSession = updating({
+  service: 'auth-service',
+  name: 'elevateSupportSession',
+  summary: 'Elevate your support session to admin. Owners and admins are notified.',
   closedToSupport: false,
   input: z.object({ support_session_id: Id('sup'), reason: Reason }),
   output: SupportSession,
-  who: 'viewer',
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/v1/support-sessions/{support_session_id}/elevate' },
 })
 
-export const listSupportSessions = operation({
-  ...support,
-  name: 'support.list',
-  summary: 'List the visits of support staff to the organization, newest first.',
+export const listSupportSessions = reading({
+  service: 'auth-service',
+  name: 'listSupportSessions',
+  summary: 'List the support sessions of the organization, newest first.',
   input: z.object({ ...pageInput }),
   output: z.object({ support_sessions: z.array(SupportSession), ...pageOutput }),
-  who: 'viewer',
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'viewer',
   http: { method: 'get', path: '/api/v1/support-sessions' },
 })
 
-export const endSupportSession = operation({
-  ...support,
-  ...writes,
-  destructive: true,
-  idempotent: true,
-  name: 'support.end',
-  summary: 'End a visit: an owner, or the visitor. It acts on the next call.',
+export const endSupportSession = removing({
+  service: 'auth-service',
+  name: 'endSupportSession',
+  summary: 'End a support session.',
   closedToSupport: false,
   input: z.object({ support_session_id: Id('sup') }),
   output: Nothing,
-  who: 'viewer',
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
   http: { method: 'delete', path: '/api/v1/support-sessions/{support_session_id}', success: 204 },
 })
 
-export const listMyVisits = operation({
-  ...support,
-  name: 'support.listMine',
-  summary: 'As a member of the support staff: list the organizations that you may visit at this moment.',
+export const listMySupportSessions = reading({
+  service: 'auth-service',
+  name: 'listMySupportSessions',
+  summary: 'List your own live support sessions, as a member of staff.',
   input: z.object({ ...pageInput }),
   output: z.object({
-    visits: z.array(
+    support_sessions: z.array(
       z.object({
         id: z.string(),
         organization: z.object({ id: z.string(), name: z.string(), slug: z.string() }),
@@ -98,10 +85,6 @@ export const listMyVisits = operation({
     ),
     ...pageOutput,
   }),
-  who: 'person',
-  readOnly: true,
-  destructive: false,
-  idempotent: true,
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN'],
+  access: 'person',
   http: { method: 'get', path: '/api/v1/support-sessions/mine' },
 })

@@ -1,9 +1,9 @@
-/** Tickets on apps: filed by members, answered in public or noted internally, moved between three states. */
+/** Tickets on apps: replies, internal notes and a status. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { operation } from './operation.ts'
+import { creating, reading, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
 export const TICKET_STATUSES = ['open', 'in_progress', 'done'] as const
@@ -20,7 +20,7 @@ const person = z.object({ id: z.string(), name: z.string() })
 
 const Ticket = z.object({
   id: z.string(),
-  app: z.string().describe('The alias.'),
+  app: z.string().describe('Alias of the app.'),
   title: z.string(),
   status: z.enum(TICKET_STATUSES),
   reporter: person,
@@ -30,7 +30,7 @@ const Ticket = z.object({
 
 const Reply = z.object({
   id: z.string(),
-  internal: z.boolean().describe('A note that only those who work on the app see, and that tells nobody.'),
+  internal: z.boolean().describe('A note that only people with a role on the app see.'),
   body: z.string(),
   author: person,
   at: Time,
@@ -38,64 +38,58 @@ const Reply = z.object({
 
 const tickets = {
   service: 'deploy-api',
-  scope: null,
-  who: 'viewer',
-  errors: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'NOT_FOUND'],
+  access: 'viewer',
 } as const
-const reads = { readOnly: true, destructive: false, idempotent: true } as const
-const writes = { readOnly: false, destructive: false, idempotent: false } as const
 const ticketId = { ...appAlias, ticket_id: Id('tkt') }
 
-export const fileTicket = operation({
+export const createTicket = creating({
   ...tickets,
-  ...writes,
   takesIdempotencyKey: true,
-  name: 'tickets.file',
-  summary: 'File a ticket on an app.',
+  name: 'createTicket',
+  summary: 'Create a ticket.',
   input: z.object({ ...appAlias, title: z.string().trim().min(1).max(200), body: Text }),
   output: Ticket,
+  errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/deploy/apps/{alias}/tickets', success: 201 },
 })
 
-export const listTickets = operation({
+export const listTickets = reading({
   ...tickets,
-  ...reads,
-  name: 'tickets.list',
-  summary: 'List tickets of an app, newest first: all of them for those who work on it, otherwise your own.',
+  name: 'listTickets',
+  summary: 'List the tickets of an app, newest first. Without a role on the app, only your own.',
   input: z.object({ ...appAlias, status: z.enum(TICKET_STATUSES).optional(), ...pageInput }),
   output: z.object({ tickets: z.array(Ticket), ...pageOutput }),
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/deploy/apps/{alias}/tickets' },
 })
 
-export const showTicket = operation({
+export const showTicket = reading({
   ...tickets,
-  ...reads,
-  name: 'tickets.show',
-  summary: 'Show a ticket with its replies, and the internal notes to those who work on the app.',
+  name: 'showTicket',
+  summary: 'Retrieve a ticket and its replies.',
   input: z.object(ticketId),
   output: Ticket.extend({ body: z.string(), replies: z.array(Reply) }),
+  errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/deploy/apps/{alias}/tickets/{ticket_id}' },
 })
 
-export const replyToTicket = operation({
+export const replyToTicket = creating({
   ...tickets,
-  ...writes,
   takesIdempotencyKey: true,
-  name: 'tickets.reply',
-  summary: 'Answer a ticket, or leave an internal note on it.',
+  name: 'replyToTicket',
+  summary: 'Reply to a ticket, or add an internal note.',
   input: z.object({ ...ticketId, body: Text, internal: z.boolean().default(false) }),
   output: Reply,
+  errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/deploy/apps/{alias}/tickets/{ticket_id}/replies', success: 201 },
 })
 
-export const moveTicket = operation({
+export const changeTicketStatus = updating({
   ...tickets,
-  ...writes,
-  idempotent: true,
-  name: 'tickets.move',
-  summary:
-    'Move a ticket to open, in progress or done; those who work on the app, and its reporter to open or done.',
+  name: 'changeTicketStatus',
+  summary: 'Change the status of a ticket.',
   input: z.object({ ...ticketId, status: z.enum(TICKET_STATUSES) }),
   output: Ticket,
+  errors: ['NOT_FOUND'],
   http: { method: 'put', path: '/api/deploy/apps/{alias}/tickets/{ticket_id}/status' },
 })

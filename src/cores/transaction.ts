@@ -1,19 +1,19 @@
-/** One transaction, one story: joins the outer one when there is one, tries again when Postgres asks for it. */
+/** Joins the outer transaction when there is one; retries when Postgres asks for it. */
 import { is, PgTransaction } from '../../db/drizzle.ts'
 import type { Handle, Transaction } from '../../db/connect.ts'
 
-/** serialization_failure and deadlock_detected: nothing was done, the same work may simply run again. */
-const TRY_AGAIN = new Set(['40001', '40P01'])
-const ATTEMPTS = 4
+/** serialization_failure and deadlock_detected: nothing was done, so the same work can run again. */
+const RETRYABLE = new Set(['40001', '40P01'])
+const ATTEMPTS_MAX = 4
 
 export async function withTransaction<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Promise<T> {
-  // Joining, not nesting: a savepoint would let half of a story survive.
+  // Not nested: a savepoint would let half of the work survive.
   if (is(db, PgTransaction)) return work(db as Transaction)
   for (let attempt = 1; ; attempt++) {
     try {
       return await db.transaction(work)
     } catch (error) {
-      if (attempt === ATTEMPTS || !TRY_AGAIN.has(codeOf(error))) throw error
+      if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(codeOf(error))) throw error
     }
   }
 }

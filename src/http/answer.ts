@@ -1,4 +1,4 @@
-/** How answers leave: YAML or JSON, errors from the one table, nothing from inside. */
+/** Writes answers: YAML or JSON, errors from the one table, and no internal detail. */
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import { writeYaml } from '../contracts/write-yaml.ts'
 import type { HttpContext } from './context.ts'
@@ -7,14 +7,14 @@ export type Format = 'json' | 'yaml'
 
 const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml'])
 
-/** The first format the caller names wins; who names neither gets the operation's own. */
-export function formatFor(accept: string | undefined, otherwise: Format): Format {
+/** The first format the client names; without one, the operation's own. */
+export function formatFor(accept: string | undefined, fallback: Format): Format {
   for (const part of (accept ?? '').split(',')) {
     const type = part.split(';')[0]!.trim().toLowerCase()
     if (type === 'application/json') return 'json'
     if (YAML_TYPES.has(type)) return 'yaml'
   }
-  return otherwise
+  return fallback
 }
 
 export async function answer(
@@ -26,20 +26,20 @@ export async function answer(
   const headers = new Headers({ 'cache-control': 'no-store', 'x-request-id': c.get('requestId') })
   if (status === 204) return new Response(null, { status, headers })
   headers.set('content-type', format === 'json' ? 'application/json' : 'application/yaml; charset=utf-8')
-  return new Response(written(body, format), { status, headers })
+  return new Response(serialize(body, format), { status, headers })
 }
 
-const written = (body: unknown, format: Format): string =>
+const serialize = (body: unknown, format: Format): string =>
   format === 'json' ? JSON.stringify(body) : writeYaml(body)
 
 export async function answerError(c: HttpContext, error: unknown, format: Format): Promise<Response> {
-  const said = asServiceError(error)
+  const serviceError = asServiceError(error)
   c.set('failure', error)
-  const { status } = ERRORS[said.code]
-  const response = await answer(c, errorBody(said, c.get('requestId')), status, format)
-  if (said.retryAfterSeconds !== undefined)
-    response.headers.set('retry-after', String(said.retryAfterSeconds))
-  // RFC 6750, 3: a refused bearer is told which scheme would be taken.
+  const { status } = ERRORS[serviceError.code]
+  const response = await answer(c, errorBody(serviceError, c.get('requestId')), status, format)
+  if (serviceError.retryAfterSeconds !== undefined)
+    response.headers.set('retry-after', String(serviceError.retryAfterSeconds))
+  // RFC 6750, 3: the answer to a refused bearer names the scheme.
   if (status === 401) response.headers.set('www-authenticate', 'Bearer realm="svc", error="invalid_token"')
   return response
 }
@@ -50,7 +50,7 @@ const errorBody = (error: ServiceError, requestId: string): ErrorBody => ({
     message: error.message,
     ...(error.hint === undefined ? {} : { hint: error.hint }),
     ...(error.problems === undefined ? {} : { problems: error.problems }),
-    // What is hidden and what is unknown are told alike, to the last byte; there the id travels in the header alone.
+    // Hidden and unknown answer alike, to the last byte, so there the id is in the header only.
     ...(error.code === 'NOT_FOUND' ? {} : { request_id: requestId }),
   },
 })

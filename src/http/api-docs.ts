@@ -1,4 +1,4 @@
-/** The API for people: one page, rendered from the same document that machines read. */
+/** The API reference as one page, rendered from the OpenAPI document. */
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { OpenApi, OpenApiOperation } from './openapi.ts'
@@ -10,7 +10,7 @@ main{max-width:60rem;margin:auto;padding:2.5rem 1.25rem 6rem}h1{font:500 2rem ui
 p{margin:.4rem 0;color:var(--soft)}a{color:var(--accent)}details{background:var(--card);border:1px solid var(--line);border-radius:12px;margin:.6rem 0}
 summary{padding:.8rem 1rem;cursor:pointer;display:flex;gap:.8rem;align-items:baseline;flex-wrap:wrap;list-style:none}summary::-webkit-details-marker{display:none}
 summary:focus-visible,a:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:12px}
-.method{font:600 .8rem ui-monospace,monospace;color:var(--accent);min-width:3.6rem}.path{font:.92rem ui-monospace,monospace;overflow-wrap:anywhere}.says{color:var(--soft);font-size:.92rem}
+.method{font:600 .8rem ui-monospace,monospace;color:var(--accent);min-width:3.6rem}.path{font:.92rem ui-monospace,monospace;overflow-wrap:anywhere}.summary{color:var(--soft);font-size:.92rem}
 .inside{padding:0 1rem 1rem;border-top:1px solid var(--line)}h3{font-size:.85rem;margin:1.2rem 0 .4rem;color:var(--soft);font-weight:600}
 table{border-collapse:collapse;width:100%;font-size:.92rem}td,th{text-align:start;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}code{font:.88rem ui-monospace,monospace;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
@@ -37,7 +37,7 @@ export async function apiDocsPage(document: OpenApi): Promise<Response> {
           <h1>svc API</h1>
           <p>
             Version ${document.info.version} at <code>${document.servers[0]?.url ?? ''}</code>. Send
-            <code>Authorization: Bearer …</code> with an API token from Settings, API tokens. Answers are JSON, or YAML
+            <code>Authorization: Bearer …</code> with an API token from Settings, API tokens. Responses are JSON, or YAML
             with <code>Accept: application/yaml</code>. For programs: <a href="/api/openapi.json">openapi.json</a>.
           </p>
           ${[...groups].map(([tag, rows]) => html`<h2>${tag}</h2>${rows.map((row) => operation(row))}`)}
@@ -57,13 +57,13 @@ const operation = ({ path, method, op }: { path: string; method: string; op: Ope
   html`<details id="${op.operationId}">
     <summary>
       <span class="method">${method.toUpperCase()}</span><span class="path">${path}</span
-      ><span class="says">${op.summary}</span>
+      ><span class="summary">${op.summary}</span>
     </summary>
     <div class="inside">
       <p>${op.description}</p>
       ${table('Parameters', parametersOf(op))} ${table('Body', fieldsOf(op.requestBody))}
       ${table(
-        'Answers',
+        'Responses',
         Object.entries(op.responses).map(([status, { description }]) => [status, description]),
       )}
     </div>
@@ -93,12 +93,12 @@ type Schema = {
 }
 
 const parametersOf = (op: OpenApiOperation): string[][] =>
-  (op.parameters ?? []).map((given) => {
-    const schema = given.schema as Schema
+  (op.parameters ?? []).map((parameter) => {
+    const schema = parameter.schema as Schema
     return [
-      given.name,
-      `${given.in}${given.required ? ', needed' : ''}`,
-      given.description ?? schema.description ?? typeOf(schema),
+      parameter.name,
+      `${parameter.in}${parameter.required ? ', required' : ''}`,
+      parameter.description ?? schema.description ?? typeOf(schema),
     ]
   })
 
@@ -106,7 +106,7 @@ function fieldsOf(body: OpenApiOperation['requestBody']): string[][] {
   const schema = body?.content['application/json']?.schema as Schema | undefined
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => [
     name,
-    `${typeOf(field)}${schema?.required?.includes(name) ? ', needed' : ''}`,
+    `${typeOf(field)}${schema?.required?.includes(name) ? ', required' : ''}`,
     field.description ?? '',
   ])
 }

@@ -1,34 +1,34 @@
-/** Any bearer becomes a Caller, by asking whichever auth service is in charge; then the operation's own rule is applied. */
-import type * as z from 'zod'
+/** Turns a bearer token into a principal, by asking the auth service, and applies the operation's own rule. */
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
-import type { Caller, Door, Operation } from '../contracts/operation.ts'
+import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
 import { atLeast, type Role } from '../contracts/roles.ts'
-import type { ValidatedToken } from '../contracts/tokens.ts'
+import type { TokenValidation } from '../cores/identity/index.ts'
 import { sameSecret } from '../trust/keyed-hash.ts'
 import type { HttpContext } from './context.ts'
-
-/** The wire form of a validated token; the auth service, which asks itself, also knows the session's generation. */
-export type ValidAnswer = z.output<typeof ValidatedToken> & { session_generation?: number | undefined }
 
 export type Validate = (presented: {
   token: string
   organization: string | undefined
   requestId: string
   address: string
-}) => Promise<ValidAnswer>
+}) => Promise<TokenValidation>
 
 export type Authentication = {
   readonly validate: Validate
-  /** Undefined where nobody is the operator. */
+  /** Undefined where the operations of the operator are closed. */
   readonly operatorToken: string | undefined
 }
 
-export async function authenticate(c: HttpContext, op: Operation, by: Authentication): Promise<Caller> {
-  const nobody: Caller = {
+export async function authenticate(
+  c: HttpContext,
+  op: Operation,
+  authentication: Authentication,
+): Promise<Principal> {
+  const anonymous: Principal = {
     kind: 'anonymous',
     userId: null,
-    userName: 'nobody',
+    userName: 'anonymous',
     userEmail: null,
     orgId: null,
     organization: null,
@@ -37,26 +37,30 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
     audiences: [],
     sources: null,
     expiresAt: null,
-    door: doorOf(c),
+    entryPoint: entryPointOf(c),
     address: c.get('address'),
     requestId: c.get('requestId'),
   }
-  if (op.who === 'anyone') return nobody
+  if (op.access === 'anyone') return anonymous
   const token = bearerOf(c)
-  if (token === undefined) throw new ServiceError('UNAUTHENTICATED', 'A bearer token is needed')
+  if (token === undefined) throw new ServiceError('UNAUTHENTICATED', 'A bearer token is required')
   if (token.length > BEARER_MAX) throw new ServiceError('UNAUTHENTICATED')
-  if (op.who === 'operator' && by.operatorToken !== undefined && sameSecret(token, by.operatorToken)) {
-    return { ...nobody, kind: 'operator', userName: 'operator' }
+  if (
+    op.access === 'operator' &&
+    authentication.operatorToken !== undefined &&
+    sameSecret(token, authentication.operatorToken)
+  ) {
+    return { ...anonymous, kind: 'operator', userName: 'operator' }
   }
-  const meant = organizationMeant(c)
-  const valid = await by.validate({
+  const requested = requestedOrganization(c)
+  const valid = await authentication.validate({
     token,
-    organization: meant,
-    requestId: nobody.requestId,
-    address: nobody.address,
+    organization: requested,
+    requestId: anonymous.requestId,
+    address: anonymous.address,
   })
-  const caller: Caller = {
-    ...nobody,
+  const principal: Principal = {
+    ...anonymous,
     kind: valid.kind,
     userId: valid.user.id,
     userName: valid.user.name,
@@ -74,11 +78,11 @@ export async function authenticate(c: HttpContext, op: Operation, by: Authentica
     grantId: valid.grant_id,
     supportSessionId: valid.support_session_id,
     sources: valid.sources ?? null,
-    door: valid.kind === 'actor' ? 'mcp' : nobody.door,
+    entryPoint: valid.kind === 'actor' ? 'mcp' : anonymous.entryPoint,
   }
-  c.set('caller', caller)
-  authorize(caller, op, meant !== undefined)
-  return caller
+  c.set('principal', principal)
+  authorize(principal, op, requested !== undefined)
+  return principal
 }
 
 export function bearerOf(c: HttpContext): string | undefined {
@@ -86,41 +90,41 @@ export function bearerOf(c: HttpContext): string | undefined {
   return scheme?.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
 
-/** The organization in the path is the one meant; otherwise the header; otherwise the one last chosen. */
-const organizationMeant = (c: HttpContext): string | undefined =>
+/** The organization in the path, else in the header; without either the one last chosen. */
+const requestedOrganization = (c: HttpContext): string | undefined =>
   c.req.param('org_id') ?? (c.req.header('x-svc-org')?.slice(0, 60) || undefined)
 
-function doorOf(c: HttpContext): Door {
+function entryPointOf(c: HttpContext): EntryPoint {
   const client = c.req.header('x-svc-client')
   return client === 'console' || client === 'cli' ? client : 'api'
 }
 
-function authorize(caller: Caller, op: Operation, namedOrganization: boolean): void {
-  if (op.who === 'operator')
+function authorize(principal: Principal, op: Operation, namesOrganization: boolean): void {
+  if (op.access === 'operator')
     throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
-  if (caller.scopes !== null && !opens(caller.scopes, op)) {
+  if (principal.scopes !== null && !opens(principal.scopes, op)) {
     throw new ServiceError('FORBIDDEN', 'The scopes of this token do not allow this', {
-      hint: op.scope === null ? 'Use a token without scopes, or sign in.' : `It needs the scope ${op.scope}.`,
+      hint:
+        op.scope === null ? 'Use a token without scopes, or sign in.' : `It requires the scope ${op.scope}.`,
     })
   }
-  if (op.who === 'person' || op.who === 'anyone') return
-  if (caller.role === null) {
-    if (namedOrganization) throw notFound()
+  if (op.access === 'person' || op.access === 'anyone') return
+  if (principal.role === null) {
+    if (namesOrganization) throw notFound()
     throw new ServiceError('FORBIDDEN', 'You do not belong to an organization', {
       hint: 'Create one, or ask an owner to invite you.',
     })
   }
-  if (!atLeast(caller.role, op.who))
-    throw new ServiceError('FORBIDDEN', `This needs the role ${op.who} or above`)
-  if (caller.supportSessionId !== undefined) refuseVisitor(caller.role, op)
+  if (!atLeast(principal.role, op.access))
+    throw new ServiceError('FORBIDDEN', `This requires the role ${op.access} or above`)
+  if (principal.supportSessionId !== undefined) refuseSupportSession(principal.role, op)
 }
 
-function refuseVisitor(role: Role, op: Operation): void {
-  if (op.closedToSupport === true)
-    throw new ServiceError('FORBIDDEN', 'This is closed to visits of support staff')
+function refuseSupportSession(role: Role, op: Operation): void {
+  if (op.closedToSupport === true) throw new ServiceError('FORBIDDEN', 'Support sessions may not do this')
   if (op.closedToSupport === false || op.readOnly || atLeast(role, 'admin')) return
-  throw new ServiceError('FORBIDDEN', 'A visit of support staff reads until it is raised to admin', {
-    hint: 'Raise the visit, with a reason that the owners read.',
+  throw new ServiceError('FORBIDDEN', 'A support session is read-only until it is elevated', {
+    hint: 'Elevate the session with a reason; the owners can read it.',
   })
 }
 

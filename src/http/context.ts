@@ -1,17 +1,17 @@
-/** What every request of a service carries from the first middleware to the last. */
+/** The variables of a request, from the first middleware to the last. */
 import type { Context } from 'hono'
-import type { Caller } from '../contracts/operation.ts'
+import type { Principal } from '../contracts/operation.ts'
 
 export type HttpEnv = {
   Variables: {
     requestId: string
-    /** Network address as the listener established it. */
+    /** Network address of the client, as the listener determined it. */
     address: string
     /** The name of the operation or page, for logs and metrics; never the path, which may hold a secret. */
     route: string
-    caller: Caller | undefined
-    /** A hop inside the house: another line tells the same story better. */
-    isHop: boolean | undefined
+    principal: Principal | undefined
+    /** Another service logs the same request in more detail. */
+    isRelayed: boolean | undefined
     /** Why a request failed: for the log line, never for the answer. */
     failure: unknown
   }

@@ -1,35 +1,34 @@
-/** The deploy-api: apps, the people on them and the tickets filed on them. The gateway relays to it. */
+/** The deploy-api: apps, their members and their tickets. The gateway relays to it. */
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
-import * as apps from '../contracts/apps.ts'
-import * as tickets from '../contracts/tickets.ts'
-import { appsOf, makeApp, nameApp, oneApp, putOnApp, takeOffApp } from '../cores/apps/index.ts'
-import type { Storage } from '../cores/needs.ts'
-import { file, move, oneTicket, reply, ticketsOf } from '../cores/tickets/index.ts'
+import type { Verbs } from '../contracts/operations.ts'
+import * as apps from '../cores/apps/index.ts'
+import type { Storage } from '../cores/dependencies.ts'
+import * as tickets from '../cores/tickets/index.ts'
 import type { HttpEnv } from './context.ts'
-import { does, mount } from './mount.ts'
+import { mount } from './mount.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
-import { validateElsewhere, type ValidateNeeds } from './validate-elsewhere.ts'
+import { validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
-export type DeployNeeds = Observation & Storage & ValidateNeeds
+export type DeployDeps = Observation & Storage & ValidateDeps
 
-const OWN = [
-  does(apps.createApp, makeApp),
-  does(apps.listApps, appsOf),
-  does(apps.showApp, oneApp),
-  does(apps.renameApp, nameApp),
-  does(apps.setAppMember, putOnApp),
-  does(apps.removeAppMember, takeOffApp),
-  does(tickets.fileTicket, file),
-  does(tickets.listTickets, ticketsOf),
-  does(tickets.showTicket, oneTicket),
-  does(tickets.replyToTicket, reply),
-  does(tickets.moveTicket, move),
-]
+const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
+  createApp: apps.createApp,
+  listApps: apps.listApps,
+  showApp: apps.showApp,
+  renameApp: apps.renameApp,
+  setAppMember: apps.setAppMember,
+  removeAppMember: apps.removeAppMember,
+  createTicket: tickets.createTicket,
+  listTickets: tickets.listTickets,
+  showTicket: tickets.showTicket,
+  replyToTicket: tickets.replyToTicket,
+  changeTicketStatus: tickets.changeTicketStatus,
+}
 
-export function createDeployApi(needs: DeployNeeds): Hono<HttpEnv> {
-  const app = createServiceApp('deploy-api', needs)
+export function createDeployApi(deps: DeployDeps): Hono<HttpEnv> {
+  const app = createServiceApp('deploy-api', deps)
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  mount(app, OWN, needs, { validate: validateElsewhere(needs), operatorToken: undefined })
+  mount(app, DEPLOY_VERBS, deps, { validate: validateRemotely(deps), operatorToken: undefined })
   return app
 }

@@ -1,123 +1,115 @@
-/** The api-gateway: validates every bearer at the auth service in charge, does what is its own (databases, data sources, activity), relays the rest. */
+/** The api-gateway: databases, data sources, activity and notifications; every other operation is relayed to its service. */
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
-import { listActivity, reportCall, summarizeActivity } from '../contracts/activity.ts'
-import { attachDatabase, createDatabase, removeDatabase, showConnection } from '../contracts/databases.ts'
-import {
-  describeDataSource,
-  fetchFound,
-  fetchHit,
-  listAskableSources,
-  listDataSources,
-  queryDataSource,
-  saveSearchConfiguration,
-  searchEverywhere,
-  setDataSourceState,
-  setExposure,
-  showDataSource,
-  showQuota,
-} from '../contracts/data-sources.ts'
-import { OPERATIONS } from '../contracts/operations.ts'
-import { whoAmI } from '../contracts/people.ts'
-import {
-  adoptDatabase,
-  dropDatabase,
-  makeDatabase,
-  readConnection,
-  type AttachedDatabases,
-  type DatabaseNeeds,
-} from '../cores/databases/index.ts'
-import {
-  allSources,
-  ask,
-  askableSources,
-  askEverywhere,
-  countActivity,
-  describeSource,
-  exposeSource,
-  fetchAnywhere,
-  fetchRow,
-  keepReport,
-  oneSource,
-  readActivity,
-  readQuota,
-  recordRefusal,
-  saveConfiguration,
-  switchSource,
-  type AskNeeds,
-} from '../cores/search/index.ts'
+import { OPERATIONS, type Verbs } from '../contracts/operations.ts'
+import * as activity from '../cores/activity/index.ts'
+import * as databases from '../cores/databases/index.ts'
+import * as identity from '../cores/identity/index.ts'
+import * as notifications from '../cores/notifications/index.ts'
+import * as search from '../cores/search/index.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
-import { does, mount, routePath } from './mount.ts'
-import { NOTIFICATIONS, type NotificationNeeds } from './notification-table.ts'
+import { mount, routePath } from './mount.ts'
 import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
-import { traced, validateElsewhere, type ValidateNeeds } from './validate-elsewhere.ts'
-import { sayWho } from './who-am-i.ts'
+import { withTrace, validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
-export type GatewayNeeds = Observation &
-  ValidateNeeds &
-  DatabaseNeeds &
-  AskNeeds &
-  NotificationNeeds & {
-    readonly attached: AttachedDatabases
+export type GatewayDeps = Observation &
+  ValidateDeps &
+  databases.DatabaseDeps &
+  search.SearchDeps &
+  notifications.IntegrationDeps &
+  notifications.ChatDeps &
+  notifications.ListIntegrationsDeps & {
+    readonly attached: databases.AttachedDatabases
     readonly deploy: Service
     readonly apiUrl: URL
     readonly version: string
   }
 
-const OWN = [
-  does(whoAmI, sayWho),
-  does(createDatabase, makeDatabase),
-  does(attachDatabase, adoptDatabase),
-  does(showConnection, readConnection),
-  does(removeDatabase, dropDatabase),
-  does(listDataSources, allSources),
-  does(showDataSource, oneSource),
-  does(saveSearchConfiguration, saveConfiguration),
-  does(describeDataSource, describeSource),
-  does(setDataSourceState, switchSource),
-  does(setExposure, exposeSource),
-  does(listAskableSources, askableSources),
-  does(queryDataSource, ask, recordRefusal),
-  does(fetchHit, fetchRow, recordRefusal),
-  does(searchEverywhere, askEverywhere, recordRefusal),
-  does(fetchFound, fetchAnywhere, recordRefusal),
-  does(showQuota, readQuota),
-  does(reportCall, keepReport),
-  does(listActivity, readActivity),
-  does(summarizeActivity, countActivity),
-]
+const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
+  whoAmI: identity.whoAmI,
+  createDatabase: databases.createDatabase,
+  attachDatabase: databases.attachDatabase,
+  showConnectionString: databases.showConnectionString,
+  removeDatabase: databases.removeDatabase,
+  listDataSources: search.listDataSources,
+  showDataSource: search.showDataSource,
+  saveSearchConfiguration: search.saveSearchConfiguration,
+  updateDataSource: search.updateDataSource,
+  setDataSourceState: search.setDataSourceState,
+  setDataSourceExposure: search.setDataSourceExposure,
+  listAskableDataSources: search.listAskableDataSources,
+  queryDataSource: search.queryDataSource,
+  fetchDataSourceRow: search.fetchDataSourceRow,
+  searchDataSources: search.searchDataSources,
+  fetchSearchResult: search.fetchSearchResult,
+  showQuota: search.showQuota,
+  reportToolCall: activity.reportToolCall,
+  listActivity: activity.listActivity,
+  summarizeActivity: activity.summarizeActivity,
+  listNotifications: notifications.listNotifications,
+  acknowledgeNotification: notifications.acknowledgeNotification,
+  listIntegrations: notifications.listIntegrations,
+  connectWebhook: notifications.connectWebhook,
+  connectChatWebhook: notifications.connectChatWebhook,
+  beginChatInstall: notifications.beginChatInstall,
+  completeChatInstall: notifications.completeChatInstall,
+  connectForum: notifications.connectForum,
+  configureForum: notifications.configureForum,
+  updateIntegration: notifications.updateIntegration,
+  removeIntegration: notifications.removeIntegration,
+  showChatLink: notifications.showChatLink,
+  beginChatLink: notifications.beginChatLink,
+  completeChatLink: notifications.completeChatLink,
+  removeChatLink: notifications.removeChatLink,
+  listSubscriptions: notifications.listSubscriptions,
+  createSubscription: notifications.createSubscription,
+  updateSubscription: notifications.updateSubscription,
+  deleteSubscription: notifications.deleteSubscription,
+  testSubscription: notifications.testSubscription,
+  previewEventPattern: notifications.previewEventPattern,
+  listMySubscriptions: notifications.listMySubscriptions,
+  updateMySubscription: notifications.updateMySubscription,
+  showUnsubscribe: notifications.showUnsubscribe,
+  unsubscribe: notifications.unsubscribe,
+  listFollows: notifications.listFollows,
+  setFollow: notifications.setFollow,
+  listDeliveries: notifications.listDeliveries,
+  summarizeDeliveries: notifications.summarizeDeliveries,
+  showDelivery: notifications.showDelivery,
+  replayDelivery: notifications.replayDelivery,
+  replayFailedDeliveries: notifications.replayFailedDeliveries,
+}
 
-export function createGateway(needs: GatewayNeeds): Hono<HttpEnv> {
-  const app = createServiceApp('api-gateway', needs)
-  // Bearer endpoints act on no cookie, so any page may call them; credentials never come along.
+export function createGateway(deps: GatewayDeps): Hono<HttpEnv> {
+  const app = createServiceApp('api-gateway', deps)
+  // Bearer endpoints use no cookies, so any page may call them, without credentials.
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  const by = { validate: validateElsewhere(needs), operatorToken: undefined }
-  mount(app, OWN, needs, by)
-  mount(app, NOTIFICATIONS, needs, by)
-  const others = { 'auth-service': traced(needs, needs.auth), 'deploy-api': traced(needs, needs.deploy) }
+  const authentication = { validate: validateRemotely(deps), operatorToken: undefined }
+  mount(app, GATEWAY_VERBS, deps, { ...authentication, recordRefusal: activity.recordRefusal(deps) })
+  const services = { 'auth-service': withTrace(deps, deps.auth), 'deploy-api': withTrace(deps, deps.deploy) }
   for (const op of OPERATIONS) {
     if (op.service === 'api-gateway') continue
-    const service = others[op.service]
+    const service = services[op.service]
     app.on(op.http.method.toUpperCase(), routePath(op), (c) => relay(service, c, op.name))
   }
-  // Made when somebody first looks: it takes longer than everything else here together.
+  // Built at the first request: it takes longer than everything else here together.
   let document: OpenApi | undefined
-  const described = () => (document ??= openapi(OPERATIONS, needs))
+  const openapiDocument = () => (document ??= openapi(OPERATIONS, deps))
   app.get('/api/openapi.json', (c) => {
     c.set('route', 'openapi')
-    return c.json(described())
+    return c.json(openapiDocument())
   })
   app.get('/api/docs', async (c) => {
     c.set('route', 'docs')
     const { apiDocsPage } = await import('./api-docs.ts')
-    return apiDocsPage(described())
+    return apiDocsPage(openapiDocument())
   })
   return app
 }
 
-/** What the other services need to know of the original request; cookies and hop-by-hop headers stay here. */
+/** What the other services need of the original request; cookies and hop-by-hop headers stay here. */
 const RELAYED = [
   'authorization',
   'accept',
@@ -131,7 +123,7 @@ const RELAYED = [
 
 async function relay(service: Service, c: HttpContext, route: string): Promise<Response> {
   c.set('route', `relay ${route}`)
-  c.set('isHop', true)
+  c.set('isRelayed', true)
   const headers = new Headers({ 'x-request-id': c.get('requestId') })
   for (const name of RELAYED) {
     const value = c.req.header(name)

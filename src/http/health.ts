@@ -1,4 +1,4 @@
-/** `/healthz`: the process is alive. `/readyz`: it can do its work: database reachable, migrations applied. */
+/** `/healthz`: the process is alive. `/readyz`: the database is reachable and migrated. */
 export type Readiness = () => Promise<{ ready: true } | { ready: false; because: string }>
 
 export async function answerHealth(path: string, readiness: Readiness): Promise<Response | undefined> {

@@ -42,7 +42,7 @@ export function openapi(operations: readonly Operation[], about: { version: stri
     info: {
       title: 'svc',
       version: about.version,
-      description: 'A safe way for AI assistants into an organization’s data and apps.',
+      description: 'A self-hosted access layer between AI assistants and an organization’s data and apps.',
     },
     servers: [{ url: about.apiUrl.origin }],
     security: [{ bearer: [] }],
@@ -89,9 +89,9 @@ function describe(op: Operation): OpenApiOperation {
   return {
     operationId: op.name,
     summary: op.summary,
-    description: whoSentence(op),
-    tags: [op.name.split('.')[0]!],
-    ...(op.who === 'anyone' ? { security: [] } : {}),
+    description: accessSentence(op),
+    tags: [tagOf(op)],
+    ...(op.access === 'anyone' ? { security: [] } : {}),
     parameters: [
       ...pathNames.map((name) => parameter(name, 'path')),
       ...(inQuery ? rest.map((name) => parameter(name, 'query')) : []),
@@ -102,24 +102,33 @@ function describe(op: Operation): OpenApiOperation {
   }
 }
 
+/** The resource: the first segment of the path that is no prefix of ours. */
+const tagOf = (op: Operation): string =>
+  op.http.path
+    .split('/')
+    .find((segment) => !['', 'api', 'v1', 'wf', 'slim', 'deploy', 'admin'].includes(segment))!
+
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header' as const,
   required: false,
-  description: 'Repeating a key replays the first answer.',
+  description: 'A repeated key replays the first response.',
   schema: { type: 'string' },
 }
 
-function whoSentence(op: Operation): string {
-  const who = {
+function accessSentence(op: Operation): string {
+  const sentences = {
     anyone: 'Open to anyone.',
-    person: 'For whoever is signed in.',
-    operator: 'For the operator’s token.',
+    person: 'Requires a signed-in user.',
+    operator: 'Requires the operator’s token.',
   }
-  const base = op.who in who ? who[op.who as keyof typeof who] : `Needs the role ${op.who} or above.`
-  if (op.who === 'anyone' || op.who === 'operator') return base
-  if (op.scope === null) return `${base} Closed to scoped tokens and agents.`
-  return op.scope === 'any' ? `${base} Open to every scope.` : `${base} Scope: ${op.scope}.`
+  const base =
+    op.access in sentences
+      ? sentences[op.access as keyof typeof sentences]
+      : `Requires the role ${op.access} or above.`
+  if (op.access === 'anyone' || op.access === 'operator') return base
+  if (op.scope === null) return `${base} Not available to scoped tokens or agents.`
+  return op.scope === 'any' ? `${base} Available with any scope.` : `${base} Scope: ${op.scope}.`
 }
 
 function body(input: JsonSchema, names: readonly string[]) {
@@ -135,24 +144,24 @@ function body(input: JsonSchema, names: readonly string[]) {
 
 function success(op: Operation): OpenApiOperation['responses'] {
   const status = String(op.http.success ?? 200)
-  if (status === '204') return { [status]: { description: 'Done.' } }
+  if (status === '204') return { [status]: { description: 'Success.' } }
   const { $schema: _drop, ...schema } = z.toJSONSchema(op.output, { io: 'output' }) as JsonSchema
   return {
     [status]: {
-      description: 'Done.',
+      description: 'Success.',
       content: { 'application/json': { schema }, 'application/yaml': { schema } },
     },
   }
 }
 
-/** Several codes may share a status; they stand in one description. */
+/** Codes with the same status share one description. */
 function failures(codes: readonly ErrorCode[]): OpenApiOperation['responses'] {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       String(status),
       {
-        description: group.map((code) => `${code}: ${ERRORS[code].says}`).join('; '),
+        description: group.map((code) => `${code}: ${ERRORS[code].message}`).join('; '),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     ]),

@@ -1,4 +1,4 @@
-/** Reads an operation's input from path, query and body, and says everything that is wrong with it at once. */
+/** Reads an operation's input from path, query and body, and reports every problem at once. */
 import type * as z from 'zod'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BODY_MAX_BYTES } from '../contracts/limits.ts'
@@ -12,15 +12,15 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
 ): InputReader<I> {
   const pathNames = new Set([...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
   const hasBody = op.http.method !== 'get' && op.http.method !== 'delete'
-  // A misspelt key that is silently ignored (`expire_in_days`) does something else than was meant.
+  // A misspelt key that is ignored (`expire_in_days`) would do something else than was intended.
   const schema = op.input.strict()
   return async (c) => {
-    const given = hasBody ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
-    const all: Record<string, unknown> = { ...given, ...c.req.param() }
+    const input = hasBody ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
+    const all: Record<string, unknown> = { ...input, ...c.req.param() }
     refuseUnreadable(all)
     const parsed = schema.safeParse(all)
     if (parsed.success) return parsed.data as z.output<I>
-    // An id of the wrong shape names nothing, like one of the right shape that does not exist.
+    // An id of the wrong format is not found, like one of the right format that does not exist.
     if (parsed.error.issues.some((issue) => pathNames.has(String(issue.path[0])))) throw notFound()
     throw new ServiceError('INVALID_REQUEST', undefined, { problems: parsed.error.issues.map(problem) })
   }
@@ -50,7 +50,7 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
   }
   let body: unknown
   try {
-    // RFC 8259, 8.1: JSON between systems is UTF-8, and broken UTF-8 is not quietly mended.
+    // RFC 8259, 8.1: JSON between systems is UTF-8; broken UTF-8 is refused, not repaired.
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (cause) {
     throw new ServiceError('INVALID_REQUEST', 'The body is not valid JSON', { cause })
@@ -61,7 +61,7 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
   return body as Record<string, unknown>
 }
 
-/** Counts while reading: a Content-Length may be missing or lie. */
+/** Counts while reading: a Content-Length may be missing or wrong. */
 export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
   const chunks: Uint8Array[] = []
@@ -76,18 +76,18 @@ export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promi
   return Buffer.concat(chunks)
 }
 
-function refuseUnreadable(given: unknown): void {
+function refuseUnreadable(input: unknown): void {
   // Not by recursion: JSON may nest deeper than our stack.
-  const open = [given]
+  const open = [input]
   while (open.length > 0) {
     const value = open.pop()
-    // Postgres text takes every character but this one; refused here, it is the caller's mistake and not our 500.
+    // Postgres text takes every character but this one; refused here, it is a 400 and not a 500.
     if (typeof value === 'string' && value.includes('\0')) {
       throw new ServiceError('INVALID_REQUEST', 'Text must not contain the NUL character')
     }
     if (typeof value !== 'object' || value === null) continue
     for (const [key, inner] of Object.entries(value)) {
-      // A record of zod's drops this key without a word: the filter that it names would be ignored.
+      // zod drops this key silently: the filter that it names would be ignored.
       if (key === '__proto__') {
         throw new ServiceError('INVALID_REQUEST', 'A key must not be named __proto__')
       }

@@ -1,11 +1,11 @@
-/** The clothes every service wears: request id, deadline, log line, metrics, trace, and one way to fail. */
+/** What every HTTP service has in common: request id, deadline, log line, metrics, trace and error answers. */
 import { Hono } from 'hono'
 import { ADDRESS_HEADER } from '../client/service.ts'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { makeId } from '../contracts/ids.ts'
-import type { Clock } from '../cores/needs.ts'
+import type { Clock } from '../cores/dependencies.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { Metrics, ObservedRequest } from '../observe/metrics.ts'
 import type { Tracing } from '../observe/tracing-port.ts'
 import { answerError, asServiceError, formatFor } from './answer.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
@@ -17,10 +17,10 @@ export type Observation = {
   readonly clock: Clock
 }
 
-/** Foreign ids are welcome in the log as long as they cannot forge a line of it. */
+/** Request ids of clients are taken over, as long as they cannot forge a log line. */
 const REQUEST_ID = /^[\w.-]{8,64}$/
 
-/** Longer than any honest operation, shorter than a proxy's patience. */
+/** Longer than any operation takes, shorter than the time-outs of proxies. */
 const DEADLINE_MS = 30_000
 
 export function createServiceApp(
@@ -28,29 +28,29 @@ export function createServiceApp(
   { log, metrics, tracing, clock }: Observation,
 ): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
-  app.use(async function observed(c, next) {
+  app.use(async function observeRequest(c, next) {
     const started = performance.now()
-    const given = c.req.header('x-request-id')
-    c.set('requestId', given && REQUEST_ID.test(given) ? given : makeId('req', clock().getTime()))
+    const requestId = c.req.header('x-request-id')
+    c.set('requestId', requestId && REQUEST_ID.test(requestId) ? requestId : makeId('req', clock().getTime()))
     c.set('address', c.req.header(ADDRESS_HEADER) ?? 'unknown')
     c.set('route', 'unmatched')
     await tracing.request(service, c.req.raw, async () => {
-      await beforeDeadline(c, next)
+      await withDeadline(c, next)
       return { route: c.get('route'), response: c.res }
     })
     c.res.headers.set('x-request-id', c.get('requestId'))
     c.res.headers.set('x-content-type-options', 'nosniff')
     const seconds = (performance.now() - started) / 1000
-    const seen = { service, route: c.get('route'), method: c.req.method, status: c.res.status, seconds }
-    metrics?.observeRequest(seen)
-    logRequest(log, c, seen)
+    const request = { service, route: c.get('route'), method: c.req.method, status: c.res.status, seconds }
+    metrics?.observeRequest(request)
+    logRequest(log, c, request)
   })
   app.notFound((c) => answerError(c, notFound(), formatFor(c.req.header('accept'), 'json')))
   app.onError((error, c) => answerError(c, error, formatFor(c.req.header('accept'), 'json')))
   return app
 }
 
-async function beforeDeadline(c: HttpContext, next: () => Promise<void>): Promise<void> {
+async function withDeadline(c: HttpContext, next: () => Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(resolve, DEADLINE_MS, 'late')
@@ -63,27 +63,23 @@ async function beforeDeadline(c: HttpContext, next: () => Promise<void>): Promis
   }
 }
 
-function logRequest(
-  log: Logger,
-  c: HttpContext,
-  seen: { service: string; route: string; method: string; status: number; seconds: number },
-): void {
-  const caller = c.get('caller')
+function logRequest(log: Logger, c: HttpContext, request: ObservedRequest): void {
+  const principal = c.get('principal')
   const failure = c.get('failure')
   const fields = {
     request_id: c.get('requestId'),
-    service: seen.service,
-    route: seen.route,
-    method: seen.method,
-    status: seen.status,
-    ms: Math.round(seen.seconds * 10_000) / 10,
-    user: caller?.userId ?? undefined,
-    org: caller?.orgId ?? undefined,
-    door: caller?.door,
+    service: request.service,
+    route: request.route,
+    method: request.method,
+    status: request.status,
+    ms: Math.round(request.seconds * 10_000) / 10,
+    user: principal?.userId ?? undefined,
+    org: principal?.orgId ?? undefined,
+    entryPoint: principal?.entryPoint,
   }
-  // What callers do wrong is their business and one line; what we do wrong is an error with its cause.
-  if (seen.status >= 500) log.error('request failed', { ...fields, error: failure })
-  else if (c.get('isHop')) log.debug('hop', fields)
+  // A mistake of the client is one line; a failure of ours is an error with its cause.
+  if (request.status >= 500) log.error('request failed', { ...fields, error: failure })
+  else if (c.get('isRelayed')) log.debug('relayed', fields)
   else if (failure) log.info('request refused', { ...fields, code: asServiceError(failure).code })
   else log.info('request', fields)
 }

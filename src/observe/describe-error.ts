@@ -1,4 +1,4 @@
-/** An error as a log may keep it: what, where and why, without the values that were in play. */
+/** An error for the log: type, place and cause, without any values. */
 
 type Described = {
   name: string
@@ -38,7 +38,7 @@ export function describeError(error: unknown, depth = 0): Described | string | u
         }
       : {}),
     ...(cause === undefined ? {} : { cause }),
-    // A host with several addresses fails with one error for each, and with no words of its own.
+    // A host with several addresses fails with one error for each and an empty message of its own.
     ...(error instanceof AggregateError
       ? { errors: error.errors.slice(0, 3).map((one) => describeError(one, depth + 1)) }
       : {}),

@@ -82,10 +82,10 @@ test.each([false, true])('no value can begin a line of its own (as text: %s)', (
 
 test('on a terminal a line is short: time of day, event, fields; only what is not usual names its level', () => {
   const { lines, log } = loggerAt('debug', true)
-  log.info('request', { status: 200, route: 'me.show', password: 'geheim', services: ['a', 'b'] })
+  log.info('request', { status: 200, route: 'whoAmI', password: 'geheim', services: ['a', 'b'] })
   log.error('request failed')
   expect(lines).toEqual([
-    '12:00:00  request  status=200  route=me.show  password=[hidden]  services=["a","b"]\n',
+    '12:00:00  request  status=200  route=whoAmI  password=[hidden]  services=["a","b"]\n',
     '12:00:00  ERROR request failed\n',
   ])
 })

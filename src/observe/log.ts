@@ -8,7 +8,7 @@ type Fields = Record<string, unknown>
 type Write = (event: string, fields?: Fields) => void
 export type Logger = Record<Exclude<LogLevel, 'silent'>, Write>
 
-/** A key that sounds like a secret holds one, unless it is a number or a yes or no: then it is about secrets. */
+/** The value of such a key is hidden, unless it is a number or a boolean. */
 const SECRET_KEY = /token|secret|password|passwd|authorization|cookie|api_?key|verifier|signature/i
 
 export function createLogger(options: {
@@ -23,14 +23,14 @@ export function createLogger(options: {
     (event, fields = {}) => {
       if (LOG_LEVELS.indexOf(level) < lowest) return
       const { error, ...rest } = fields
-      const told = cleanFields({ ...rest, error: describeError(error) }, 0)
-      const entry = { time: options.clock().toISOString(), level, event, ...told }
+      const cleaned = cleanFields({ ...rest, error: describeError(error) }, 0)
+      const entry = { time: options.clock().toISOString(), level, event, ...cleaned }
       options.write(`${onOneLine(options.pretty ? prettyLine(entry) : JSON.stringify(entry))}\n`)
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** Deeper than any field of ours; it also ends what goes round in circles. */
+/** Deeper than any field of ours; it also ends circular values. */
 const MAX_DEPTH = 8
 
 const cleanFields = (fields: object, depth: number): Fields =>
@@ -56,8 +56,8 @@ function clean(value: unknown, depth: number): unknown {
 }
 
 /**
- * A value with a line break in it could forge a line, one with an escape sequence move the reader's cursor. JSON
- * escapes the first 32 characters itself; the others are ends of lines to some readers.
+ * A line break could forge a line, an escape sequence could control the terminal of a reader. JSON escapes the first 32
+ * characters itself; the others end lines for some readers.
  */
 const onOneLine = (text: string): string =>
   text.replaceAll(

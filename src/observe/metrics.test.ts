@@ -6,11 +6,11 @@ const linesOf = async (metrics: ReturnType<typeof createMetrics>): Promise<strin
 
 test('requests are counted and timed by service, operation, method and status', async () => {
   const metrics = createMetrics()
-  const seen = { service: 'api-gateway', route: 'me.show', method: 'GET', status: 200 }
+  const seen = { service: 'api-gateway', route: 'whoAmI', method: 'GET', status: 200 }
   metrics.observeRequest({ ...seen, seconds: 0.003 })
   metrics.observeRequest({ ...seen, seconds: 0.2 })
   metrics.observeRequest({ ...seen, status: 401, seconds: 0.001 })
-  const labels = 'service="api-gateway",route="me.show",method="GET",status'
+  const labels = 'service="api-gateway",route="whoAmI",method="GET",status'
   expect(await linesOf(metrics)).toEqual(
     expect.arrayContaining([
       '# TYPE svc_http_request_duration_seconds histogram',

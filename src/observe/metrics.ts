@@ -1,12 +1,18 @@
-/** Prometheus metrics of this process: its requests, and Node's own vital signs. */
+/** Prometheus metrics of this process: its requests, jobs and sends, and those of Node itself. */
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
 
-export type RequestSeen = { service: string; route: string; method: string; status: number; seconds: number }
+export type ObservedRequest = {
+  service: string
+  route: string
+  method: string
+  status: number
+  seconds: number
+}
 
 export type Metrics = {
-  observeRequest(seen: RequestSeen): void
+  observeRequest(request: ObservedRequest): void
   observeJob(job: string, outcome: 'done' | 'failed', seconds: number): void
-  observeSend(channel: string, outcome: string): void
+  observeAttempt(channel: string, outcome: string): void
   /** The exposition text and its content type. */
   expose(): Promise<{ text: string; type: string }>
 }
@@ -34,15 +40,15 @@ export function createMetrics(): Metrics {
     labelNames: ['job'],
     registers: [register],
   })
-  const sends = new Counter({
-    name: 'svc_notification_sends_total',
-    help: 'Attempts to send a notification, by channel and by how they ended.',
+  const attempts = new Counter({
+    name: 'svc_notification_attempts_total',
+    help: 'Attempts to send a message, by channel and outcome.',
     labelNames: ['channel', 'outcome'],
     registers: [register],
   })
   return {
-    observeSend(channel, outcome) {
-      sends.inc({ channel, outcome })
+    observeAttempt(channel, outcome) {
+      attempts.inc({ channel, outcome })
     },
     observeRequest({ seconds, status, ...labels }) {
       requests.observe({ ...labels, status: String(status) }, seconds)

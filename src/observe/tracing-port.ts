@@ -1,9 +1,9 @@
-/** What the rest of the house knows of tracing: nothing happens unless an endpoint is configured. */
-export type Answered = { route: string; response: Response }
+/** The port to tracing; without an endpoint it does nothing. */
+export type TracedAnswer = { route: string; response: Response }
 
 export type Tracing = {
-  /** Runs one request of a service inside a span that continues the caller's trace. */
-  request(service: string, request: Request, work: () => Promise<Answered>): Promise<Answered>
+  /** Runs one request of a service inside a span that continues the trace of the client. */
+  request(service: string, request: Request, work: () => Promise<TracedAnswer>): Promise<TracedAnswer>
   /** Writes the running trace into the headers of an outgoing call. */
   inject(headers: Headers): void
   stop(): Promise<void>

@@ -5,7 +5,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import type { Tracing } from './tracing-port.ts'
 
-/** All tries to send one batch together. A stop waits for the last batch, and the collector may be gone by then. */
+/** For all attempts to send one batch. A stop waits for the last batch, and the collector may be gone by then. */
 const EXPORT_MS = 3_000
 
 export function startTracing(options: { endpoint: URL; version: string }): Tracing {
@@ -42,7 +42,7 @@ export function startTracing(options: { endpoint: URL; version: string }): Traci
       propagation.inject(context.active(), carrier)
       for (const [name, value] of Object.entries(carrier)) headers.set(name, value)
     },
-    // What could not be sent is lost; that must not turn a good stop into a failed one.
+    // Spans that cannot be sent are lost; the stop succeeds all the same.
     stop: () => provider.shutdown().catch(() => {}),
   }
 }

@@ -1,18 +1,18 @@
-/** Style, script and mark of every page, under addresses that change with their content and may be kept for ever. */
+/** Style, script and logo of every page, under URLs that contain a hash of the content and are cached for ever. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Env, Hono } from 'hono'
 
 const FILES = {
   style: ['style.css', 'text/css; charset=utf-8'],
-  script: ['comfort.js', 'text/javascript; charset=utf-8'],
+  script: ['enhance.js', 'text/javascript; charset=utf-8'],
   icon: ['mark.svg', 'image/svg+xml'],
 } as const
 
 type Asset = { readonly path: string; readonly body: string; readonly type: string }
 export type Assets = Readonly<Record<keyof typeof FILES, Asset>>
 
-/** Each service serves them below a path of its own, so that two of different versions never mix. */
+/** Each service serves them under its own path, so that two services of different versions never mix. */
 export const assetsUnder = (prefix: string): Assets =>
   Object.fromEntries(
     Object.entries(FILES).map(([key, [name, type]]) => {

@@ -21,7 +21,7 @@ describe('a bar chart', () => {
     expect(Number.isInteger(top / 2)).toBe(true)
   })
 
-  test('parts stand on each other from the ground up, and nothing is drawn for nothing', () => {
+  test('parts are stacked from the bottom up, and zero is not drawn', () => {
     expect(stack([5, 0, 3], 10)).toEqual([
       { part: 0, y: 80, height: 80 },
       { part: 2, y: 32, height: 48 },
@@ -29,14 +29,14 @@ describe('a bar chart', () => {
     expect(stack([0, 0], 10)).toEqual([])
   })
 
-  test('one among thousands is still seen, and a full bar stays within the plot', () => {
+  test('one among thousands stays visible, and a full bar stays within the plot', () => {
     expect(stack([1], 10_000)[0]?.height).toBe(2)
     const full = stack([9_999, 1], 10_000)
     expect(full.at(-1)?.y).toBeGreaterThanOrEqual(0)
     expect(full.at(-1)?.height).toBeGreaterThan(1)
   })
 
-  test('every bar says its numbers, and its parts differ by more than colour', async () => {
+  test('every bar says its numbers, and its parts differ by more than color', async () => {
     const drawn = String(await barChart('Two days', SERIES, [bar('1 May', 3, 1), bar('2 May', 0, 0)]))
     expect(drawn).toContain('role="img" aria-label="Two days"')
     expect(drawn).toContain('<title>1 May: 3 answered, 1 refused</title>')
@@ -46,7 +46,7 @@ describe('a bar chart', () => {
     expect(drawn).toContain('fill="url(#ink-hatched)"')
   })
 
-  test('no style of its own, and words are escaped', async () => {
+  test('no inline style, and text is escaped', async () => {
     const drawn = String(await barChart('"><script>', SERIES, [bar('<b>', 1, 1)]))
     expect(drawn).not.toContain('style=')
     expect(drawn).not.toContain('<script>')

@@ -1,4 +1,4 @@
-/** Stacked bars as inline SVG: no script, no style of its own, every number also in words. */
+/** Stacked bars as inline SVG: no script, no inline style, every number also as text. */
 import { html } from 'hono/html'
 import { filledWith, type Ink } from './chart-inks.ts'
 
@@ -6,12 +6,12 @@ export type Bar = { readonly label: string; readonly values: readonly number[] }
 export type Series = { readonly name: string; readonly ink: Ink }
 
 const HEIGHT = 160
-/** One call among thousands is still seen. */
-const LEAST = 2
+/** One call among thousands stays visible. */
+const MIN_HEIGHT = 2
 
 /**
- * Across it is measured in percent and up in pixels: so it fills any width, and neither lines nor textures are
- * stretched. The words at the axes are text of the page and stay as large as all other text.
+ * Horizontal positions are in percent and vertical ones in pixels, so that it fills any width without stretching lines
+ * or textures. Axis labels are text of the page and have its size.
  */
 export function barChart(about: string, series: readonly Series[], bars: readonly Bar[]) {
   const top = niceTop(Math.max(0, ...bars.map(({ values }) => sum(values))))
@@ -30,35 +30,35 @@ export function barChart(about: string, series: readonly Series[], bars: readonl
         </g>`,
       )}
     </svg>
-    <div class="bars-days" aria-hidden="true">${ends(bars).map(({ label }) => html`<span>${label}</span>`)}</div>
+    <div class="bars-days" aria-hidden="true">${labeled(bars).map(({ label }) => html`<span>${label}</span>`)}</div>
   </div>`
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 const percent = (value: number): string => `${Number(value.toFixed(3))}%`
 
-/** The first and the last, and the one in the middle where there is room for it. */
-const ends = (bars: readonly Bar[]): Bar[] =>
+/** The first and the last bar, and the middle one of a longer chart. */
+const labeled = (bars: readonly Bar[]): Bar[] =>
   [
     bars[0],
     bars.length > 6 ? bars[Math.floor(bars.length / 2)] : undefined,
     bars.length > 1 ? bars.at(-1) : undefined,
   ].filter((bar) => bar !== undefined)
 
-/** The next of 2, 4, 10, 20, 40, 100 …: their halves are whole, so the line in the middle has an honest number. */
+/** The next of 2, 4, 10, 20, 40, 100 …: their halves are whole numbers for the middle line. */
 export function niceTop(most: number): number {
   for (let tens = 1; ; tens *= 10) {
     for (const step of [2, 4, 10]) if (step * tens >= most) return step * tens
   }
 }
 
-/** From the ground up, in pixels. Small parts are drawn larger than they are, and large ones give way. */
+/** From the bottom up, in pixels. Small parts are drawn larger than they are, at the expense of large ones. */
 export function stack(
   values: readonly number[],
   top: number,
 ): { readonly y: number; readonly height: number; readonly part: number }[] {
   const parts = values
-    .map((value, part) => ({ part, height: value === 0 ? 0 : Math.max(LEAST, (value / top) * HEIGHT) }))
+    .map((value, part) => ({ part, height: value === 0 ? 0 : Math.max(MIN_HEIGHT, (value / top) * HEIGHT) }))
     .filter(({ height }) => height > 0)
   const squeeze = Math.min(1, HEIGHT / sum(parts.map(({ height }) => height)))
   let y = HEIGHT

@@ -1,11 +1,11 @@
-/** The inks of the charts: each is a colour and a texture, so that no chart is read by colour alone. */
+/** The fills of charts: each is a color and a texture, so that no chart depends on color alone. */
 import { html } from 'hono/html'
 
 export type Ink = 'plain' | 'hatched' | 'dotted' | 'hollow'
 
 /**
- * Stands once on a page with charts. Not `display: none`: browsers then forget the patterns. The colours come from the
- * style sheet; the fills are attributes, because an address in a style sheet would be sought in the style sheet.
+ * Once on a page with charts. Not `display: none`: browsers then drop the patterns. The colors come from the style
+ * sheet; the fills are attributes, because a URL in a style sheet is resolved against the style sheet.
  */
 export const inkDefinitions = () => html`<svg class="unseen" width="1" height="1" aria-hidden="true">
   <defs>

@@ -1,4 +1,4 @@
-/** Line icons on a 20-pixel grid, and the mark: a doorway with the light on. */
+/** Line icons on a 20-pixel grid, and the logo. */
 import { html } from 'hono/html'
 
 const SHAPES = {
@@ -33,4 +33,4 @@ export const icon = (name: IconName) =>
   html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${SHAPES[name]}</svg>`
 
 export const mark = () =>
-  html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="mark-arch" d="M4 29V15a12 12 0 0 1 24 0v14z" /><path class="mark-door" d="M10.5 29V16.5a5.5 5.5 0 0 1 11 0V29z" /><circle class="mark-light" cx="16" cy="17.5" r="2.75" /></svg>`
+  html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="mark-arch" d="M4 29V15a12 12 0 0 1 24 0v14z" /><path class="mark-arch-inner" d="M10.5 29V16.5a5.5 5.5 0 0 1 11 0V29z" /><circle class="mark-light" cx="16" cy="17.5" r="2.75" /></svg>`

@@ -1,4 +1,4 @@
-/** The pieces every page is made of. All text goes through `html`, which escapes it. */
+/** The components of every page. All text goes through `html`, which escapes it. */
 import { html } from 'hono/html'
 import type { ServiceError } from '../contracts/errors.ts'
 import { icon } from './icons.ts'
@@ -11,11 +11,11 @@ type FieldWords = {
   label: string
   hint?: Content
   problem?: ServiceError | undefined
-  /** Where two forms of one page have a field of the same name. */
+  /** For two forms of one page with a field of the same name. */
   id?: string
 }
 
-/** After a refusal the first field of the form gets the focus, so that the page opens where the trouble is. */
+/** After a refusal the first field of the form gets the focus. */
 type InputField = FieldWords & {
   type?: 'text' | 'email' | 'password' | 'search' | 'date' | 'datetime-local' | 'number'
   value?: string
@@ -25,9 +25,9 @@ type InputField = FieldWords & {
   maxlength?: number
   placeholder?: string
   className?: string
-  /** Offered while typing; anything else may be typed too. */
+  /** Suggestions; any other value is allowed too. */
   options?: readonly string[]
-  /** Where the script asks, as it is typed, what it would mean; it answers into the element `<id>-preview`. */
+  /** Where the script fetches a preview of the value while typing, shown in the element `<id>-preview`. */
   preview?: string
 }
 
@@ -67,7 +67,7 @@ type AreaField = FieldWords & {
 
 export function areaField(field: AreaField) {
   const { id, described, problems } = fieldParts(field)
-  // A line break right after the tag belongs to the markup: without one of ours, the text would lose its own.
+  // HTML drops a line break right after the tag: without this one, the text would lose its own.
   return html`<div class="field field-wide">
     <label for="${id}">${field.label}</label>
     <textarea
@@ -124,33 +124,33 @@ function fieldParts({ id: given, name, hint, problem }: FieldWords) {
   const text =
     attribute &&
     html`<div id="${id}-about" class="about">
-      ${problems.map((said) => html`<p class="field-problem">${said}</p>`)} ${hint && html`<p class="note">${hint}</p>`}
+      ${problems.map((text) => html`<p class="field-problem">${text}</p>`)} ${hint && html`<p class="note">${hint}</p>`}
     </div>`
   return { id, problems, described: { attribute, text } }
 }
 
-/** Problems of a request begin with the name of the field they are about. */
+/** Problems of a request start with the name of their field. */
 const FIELD = /^`?([a-z_]+)[^\s:`]*`?:?\s+/
 
 const problemsOf = (error: ServiceError | undefined, name: string): string[] =>
   (error?.problems ?? [])
-    .filter((said) => FIELD.exec(said)?.[1] === name)
-    .map((said) => said.replace(FIELD, ''))
+    .filter((text) => FIELD.exec(text)?.[1] === name)
+    .map((text) => text.replace(FIELD, ''))
 
-/** Said above a form that was refused. Problems of fields it shows stand at the fields. */
+/** Shown above a form that was refused. Problems of fields it shows are next to the fields. */
 export function problemNotice(error: ServiceError | undefined, shown: readonly string[] = []) {
   if (!error) return null
-  const elsewhere = (error.problems ?? []).filter((said) => !shown.includes(FIELD.exec(said)?.[1] ?? ''))
+  const elsewhere = (error.problems ?? []).filter((text) => !shown.includes(FIELD.exec(text)?.[1] ?? ''))
   return notice(
     'problem',
     html`<p><strong>${error.message}</strong></p>
-      ${elsewhere.length > 0 && html`<ul>${elsewhere.map((said) => html`<li>${said}</li>`)}</ul>`}
+      ${elsewhere.length > 0 && html`<ul>${elsewhere.map((text) => html`<li>${text}</li>`)}</ul>`}
       ${error.hint && html`<p>${error.hint}</p>`}
-      ${error.retryAfterSeconds && html`<p>Try again in ${waitWords(error.retryAfterSeconds)}.</p>`}`,
+      ${error.retryAfterSeconds && html`<p>Try again in ${formatWait(error.retryAfterSeconds)}.</p>`}`,
   )
 }
 
-function waitWords(seconds: number): string {
+function formatWait(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} seconds`
   return seconds < 90 * 60 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3600)} hours`
 }
@@ -167,8 +167,8 @@ export const button = (label: Content, kind: 'main' | 'quiet' | 'danger' = 'main
 export const linkButton = (href: string, label: Content, kind: 'main' | 'quiet' = 'main') =>
   html`<a href="${href}" class="button button-${kind}">${label}</a>`
 
-export const card = (title: string, body: Content, lead?: Content) =>
-  html`<section class="card" aria-labelledby="${slug(title)}">
+export const card = (title: string, body: Content, lead?: Content, className?: 'card-list') =>
+  html`<section class="card ${className}" aria-labelledby="${slug(title)}">
     <h2 id="${slug(title)}">${title}</h2>
     ${lead && html`<p class="lead">${lead}</p>`} ${body}
   </section>`

@@ -18,11 +18,11 @@ describe('a ring of shares', () => {
     [23, 130, '18%'],
     [999, 1_000, '>99%'],
     [7, 7, '100%'],
-  ])('%i of %i is said as a percentage that is not a lie', (part, whole, said) => {
+  ])('%i of %i is a truthful percentage', (part, whole, said) => {
     expect(percentWords(part, whole)).toBe(said)
   })
 
-  test('it says in words what it shows, and its figure is text', async () => {
+  test('it has a text alternative, and its figure is text', async () => {
     const ring = shareRing('Share refused: <1%', [{ value: 1, ink: 'hatched' }], {
       figure: '<1%',
       word: 'refused',

@@ -17,7 +17,7 @@ export const shareRing = (
     <text class="ring-word" x="66" y="88" text-anchor="middle">${middle.word}</text>
   </svg>`
 
-/** Hundredths of the way round, clockwise from the top. */
+/** In percent of the circle, clockwise from the top. */
 export function arcs(
   values: readonly number[],
 ): { readonly part: number; readonly length: number; readonly before: number }[] {
@@ -33,7 +33,7 @@ export function arcs(
 
 const round = (value: number): number => Number(value.toFixed(2))
 
-/** Neither "0%" for something nor "100%" for not quite all. */
+/** Never "0%" for something nor "100%" for less than all. */
 export function percentWords(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0%'
   if (part === whole) return '100%'

@@ -1,4 +1,4 @@
-/** The bones of every page. */
+/** The HTML document around every page. */
 import { html } from 'hono/html'
 import type { Assets } from './assets.ts'
 import { mark } from './icons.ts'

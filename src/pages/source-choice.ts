@@ -1,4 +1,4 @@
-/** All data sources or only some: the question of the consent page and of the connected-agents page. */
+/** All data sources or only some: used on the consent page and the connected-agents page. */
 import { html } from 'hono/html'
 import { choice, type Content } from './parts.ts'
 
@@ -6,7 +6,7 @@ type SourceChoice = {
   legend: Content
   /** Names of the fields: which of the two, and one source. */
   fields: { which: string; source: string }
-  /** The words for all of them. */
+  /** The label for all of them. */
   all: string
   sources: readonly { id: string; name: string; note: Content }[]
   isLimited: boolean
@@ -14,7 +14,7 @@ type SourceChoice = {
   className?: string
 }
 
-/** The list stays out of sight until it is asked for; CSS does it, for a page without scripts. */
+/** CSS hides the list until "Only selected" is chosen, because the page has no script. */
 export const sourceChoice = ({
   legend,
   fields,
@@ -27,7 +27,7 @@ export const sourceChoice = ({
   html`<fieldset class="source-choice ${className}">
     <legend>${legend}</legend>
     ${choice('radio', fields.which, 'all', !isLimited, all)}
-    ${choice('radio', fields.which, 'chosen', isLimited, 'Only these')}
+    ${choice('radio', fields.which, 'chosen', isLimited, 'Only selected')}
     ${sourceBoxes(fields.source, sources, isTicked)}
   </fieldset>`
 

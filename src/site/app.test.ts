@@ -13,14 +13,14 @@ const skills = readPublishedSkills()
 /** Skills need no gateway. */
 const nobody = () => Promise.reject(new Error('nobody asks the gateway here'))
 
-/** In its clothes, as it is worn in earnest. */
-const clothes = createServiceApp('site', {
+/** Inside the service app, as in production. */
+const serviceApp = createServiceApp('site', {
   log: createLogger({ level: 'silent', pretty: false, write: () => {}, clock: () => new Date() }),
   metrics: undefined,
   tracing: noTracing,
   clock: () => new Date(),
 })
-const site = clothes.route(
+const site = serviceApp.route(
   '/',
   createSite({
     skills,
@@ -42,7 +42,7 @@ const everyPath = [
   ]),
 ]
 
-test('the index names every skill as the draft 0.2.0 wants it, and where it came from', async () => {
+test('the index lists every skill as draft 0.2.0 requires, and its source', async () => {
   const { $schema, skills: listed, _source } = await index()
   expect($schema).toBe('https://schemas.agentskills.io/discovery/0.2.0/schema.json')
   expect(_source).toEqual({ ref: `v${skills.version}`, commit: COMMIT })
@@ -104,7 +104,7 @@ test.each([
   ['anything', () => '*', 304],
   ['another', () => '"sha256-0"', 200],
   ['nonsense', () => ',,', 200],
-])('who knows %s is told so', async (_what, known, status) => {
+])('If-None-Match with %s', async (_what, known, status) => {
   const etag = (await ask(`${AT}/svc.tar.gz`)).headers.get('etag')!
   const again = await ask(`${AT}/svc.tar.gz`, { headers: { 'if-none-match': known(etag) } })
   expect(again.status).toBe(status)
@@ -121,7 +121,7 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE'])(
   },
 )
 
-test('a page elsewhere may ask with headers of its own', async () => {
+test('another origin may send headers of its own', async () => {
   const headers = {
     origin: 'https://elsewhere.example',
     'access-control-request-method': 'GET',
@@ -148,13 +148,13 @@ test.each([
   `${AT}/svc/SKILL.md/`,
   `${AT}/manifest.json`,
   `${AT}/__proto__`,
-])('%s is not there, also for a page elsewhere', async (path) => {
+])('%s is not found, also for another origin', async (path) => {
   const nothing = await ask(path)
   expect(nothing.status).toBe(404)
   expect(nothing.headers.get('content-type')).toBe('application/json')
 })
 
-test('whoever comes to the front of the site is sent to the console', async () => {
+test('the root redirects to the console', async () => {
   const home = await ask('/')
   expect([home.status, home.headers.get('location')]).toEqual([302, 'https://app.example.com/console'])
 })

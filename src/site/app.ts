@@ -1,79 +1,79 @@
-/** The site: what anybody may open without a token. The skills, by the Agent Skills Discovery draft 0.2.0, and the way out of mails. */
+/** The public site: skills, by the Agent Skills Discovery draft 0.2.0, and unsubscribe pages. No token is needed. */
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { cors } from 'hono/cors'
 import { notFound } from '../contracts/errors.ts'
 import type { PublishedBundle, PublishedSkill } from '../skills/bundle.ts'
-import { unsubscribePages, type SiteEnv, type UnsubscribeNeeds } from './unsubscribe.ts'
+import { unsubscribePages, type SiteEnv, type UnsubscribeDeps } from './unsubscribe.ts'
 
-export type SiteNeeds = UnsubscribeNeeds & {
+export type SiteDeps = UnsubscribeDeps & {
   readonly skills: PublishedBundle
-  /** 40 hexadecimal digits, or null where nobody can tell. */
+  /** 40 hexadecimal digits, or null where it is unknown. */
   readonly commit: string | null
   readonly consoleUrl: URL
 }
 
-/** The name of the form; clients compare it and need not fetch it. */
+/** The identifier of the format; clients compare it and need not fetch it. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 const SKILLS = '/.well-known/agent-skills'
-const READING = ['GET', 'HEAD']
-const ALLOW = { allow: READING.join(', ') }
+const READ_METHODS = ['GET', 'HEAD']
+const ALLOW = { allow: READ_METHODS.join(', ') }
 /**
- * The same age for the index and for what it names, so that they do not disagree for long. Never transformed: a digest
- * over other bytes makes installers drop a skill without a word.
+ * The same age for the index and for what it lists, so that they do not disagree for long. Never transformed: installers
+ * silently drop a skill whose digest does not match.
  */
 const CACHED = 'public, max-age=300, no-transform'
 
 type Published = { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly etag: string }
 
-export function createSite(needs: SiteNeeds): Hono<SiteEnv> {
-  const published = publish(needs)
+export function createSite(deps: SiteDeps): Hono<SiteEnv> {
+  const published = publish(deps)
   const app = new Hono<SiteEnv>()
   app.get('/', (c) => {
     c.set('route', 'home')
-    return c.redirect(needs.consoleUrl.href, 302)
+    return c.redirect(deps.consoleUrl.href, 302)
   })
-  app.use(`${SKILLS}/*`, cors({ origin: '*', allowMethods: READING, exposeHeaders: ['ETag'] }))
+  app.use(`${SKILLS}/*`, cors({ origin: '*', allowMethods: READ_METHODS, exposeHeaders: ['ETag'] }))
   app.all(`${SKILLS}/*`, (c) => {
     c.set('route', 'skills')
-    // A closed list: whatever a path says, it names one of these or nothing.
+    // A closed list: a path is one of these or not found.
     const found = published.get(c.req.path)
     if (!found) throw notFound()
-    if (!READING.includes(c.req.method)) return c.text('Only GET and HEAD are answered here.\n', 405, ALLOW)
+    if (!READ_METHODS.includes(c.req.method)) return c.text('Only GET and HEAD are supported.\n', 405, ALLOW)
     return answer(c, found)
   })
-  return app.route('/', unsubscribePages(needs))
+  return app.route('/', unsubscribePages(deps))
 }
 
 function answer(c: Context, { bytes, type, etag }: Published): Response {
   const headers = { etag, 'cache-control': CACHED }
-  if (isKnown(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
+  if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
   return c.body(bytes, 200, { ...headers, 'content-type': type, 'content-length': String(bytes.length) })
 }
 
-/** RFC 9110, 13.1.2: any of a list, or `*`; compared weakly, because proxies that compress make ours weak. */
-const isKnown = (header: string | undefined, etag: string): boolean =>
+/** RFC 9110, 13.1.2: any of a list, or `*`; compared weakly, because compressing proxies weaken our tag. */
+const matchesEtag = (header: string | undefined, etag: string): boolean =>
   header?.split(',').some((one) => ['*', etag].includes(one.trim().replace(/^W\//, ''))) ?? false
 
-function publish({ skills: { version, skills }, commit }: SiteNeeds): ReadonlyMap<string, Published> {
+function publish({ skills: { version, skills }, commit }: SiteDeps): ReadonlyMap<string, Published> {
   const index = {
     $schema: SCHEMA,
     skills: skills.map(entry),
     _source: { ref: `v${version}`, commit },
   }
   return new Map([
-    [`${SKILLS}/index.json`, made(Buffer.from(`${JSON.stringify(index, null, 2)}\n`), 'application/json')],
+    [`${SKILLS}/index.json`, file(Buffer.from(`${JSON.stringify(index, null, 2)}\n`), 'application/json')],
     ...skills.flatMap(({ id, files, archive }) => [
-      ...(archive ? [[`${SKILLS}/${id}.tar.gz`, made(archive.bytes, 'application/gzip')] as const] : []),
+      ...(archive ? [[`${SKILLS}/${id}.tar.gz`, file(archive.bytes, 'application/gzip')] as const] : []),
       ...files.map(
         ({ path, bytes }) =>
-          [`${SKILLS}/${id}/${path}`, made(bytes, 'text/markdown; charset=utf-8')] as const,
+          [`${SKILLS}/${id}/${path}`, file(bytes, 'text/markdown; charset=utf-8')] as const,
       ),
     ]),
   ])
 }
 
-/** `files` and `version` are not in the draft, whose readers ignore them; OpenCode reads nothing else. */
+/** `files` and `version` are not in the draft; OpenCode requires them, other readers ignore them. */
 const entry = ({ id, description, version, files, archive }: PublishedSkill) => ({
   name: id,
   type: archive ? 'archive' : 'skill-md',
@@ -84,7 +84,7 @@ const entry = ({ id, description, version, files, archive }: PublishedSkill) => 
   version,
 })
 
-const made = (bytes: Uint8Array, type: string): Published => ({
+const file = (bytes: Uint8Array, type: string): Published => ({
   bytes: new Uint8Array(bytes),
   type,
   etag: `"sha256-${createHash('sha256').update(bytes).digest('hex')}"`,

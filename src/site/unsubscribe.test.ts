@@ -6,8 +6,8 @@ const REAL = 'n1.org_1.sub_1.abcdefghijklmnopqrstuv'
 const FORGED = 'n1.org_1.sub_1.bbbbbbbbbbbbbbbbbbbbbb'
 const AT = (token: string) => `https://svc.test/unsubscribe/${token}`
 
-/** A gateway with one subscription; everything it is asked is kept. */
-function house({ enabled = true, down = false } = {}) {
+/** A site over a gateway with one subscription, which records its requests. */
+function siteWith({ enabled = true, down = false } = {}) {
   const asked: string[] = []
   const state = { enabled }
   const site = unsubscribePages({
@@ -40,8 +40,8 @@ function multipart(fields: Record<string, string>) {
   return { method: 'POST', body }
 }
 
-test('the page names what would be switched off, and has one button', async () => {
-  const { site, state } = house()
+test('the page names the subscription and has one button', async () => {
+  const { site, state } = siteWith()
   const response = await site.request(AT(REAL))
   const page = await response.text()
   expect(response.status).toBe(200)
@@ -70,7 +70,7 @@ test.each<[string, RequestInit]>([
   ],
   ['a POST that never ends', form({ confirm: '1', more: 'x'.repeat(20_000) })],
 ])('%s changes nothing', async (_what, init) => {
-  const { site, state, asked } = house()
+  const { site, state, asked } = siteWith()
   await site.request(AT(REAL), init)
   expect(state.enabled).toBe(true)
   expect(asked.filter((line) => line.startsWith('POST'))).toEqual([])
@@ -80,8 +80,8 @@ test.each([
   ['a mailbox, as one kind of form', form({ 'List-Unsubscribe': 'One-Click' })],
   ['a mailbox, as the other', multipart({ 'List-Unsubscribe': 'One-Click' })],
   ['the button', form({ confirm: '1' })],
-])('%s switches it off at once, as often as it likes', async (_who, init) => {
-  const { site, state } = house()
+])('%s unsubscribes at once, and may be repeated', async (_who, init) => {
+  const { site, state } = siteWith()
   for (let n = 0; n < 2; n++) {
     const response = await site.request(AT(REAL), init)
     expect([response.status, response.redirected, response.headers.get('location')]).toEqual([
@@ -89,30 +89,30 @@ test.each([
       false,
       null,
     ])
-    expect(await response.text()).toContain('No more mails will come')
+    expect(await response.text()).toContain('You will get no more email')
     expect(state.enabled).toBe(false)
   }
   const after = await (await site.request(AT(REAL))).text()
-  expect(after).toContain('switched off')
+  expect(after).toContain('is turned off')
   expect(after).not.toContain('<button')
 })
 
-test('a forged link is answered like a real one that was pressed, and names nothing when it is opened', async () => {
-  const { site, state } = house()
+test('a forged link is answered like a real one when submitted, and names nothing when opened', async () => {
+  const { site, state } = siteWith()
   const [real, forged] = await Promise.all(
     [REAL, FORGED].map(async (token) =>
-      (await house().site.request(AT(token), form({ confirm: '1' }))).text(),
+      (await siteWith().site.request(AT(token), form({ confirm: '1' }))).text(),
     ),
   )
   expect(forged).toBe(real)
   const opened = await site.request(AT(FORGED))
   expect(opened.status).toBe(200)
-  expect(await opened.text()).toContain('belongs to no subscription')
+  expect(await opened.text()).toContain('This subscription no longer exists')
   expect(state.enabled).toBe(true)
 })
 
 test('no script, no cookie, no cache, no referrer, no frame', async () => {
-  const { site } = house()
+  const { site } = siteWith()
   for (const init of [{}, form({ confirm: '1' })]) {
     const response = await site.request(AT(REAL), init)
     expect(response.headers.get('set-cookie')).toBeNull()
@@ -127,17 +127,17 @@ test('no script, no cookie, no cache, no referrer, no frame', async () => {
 })
 
 test('the style of the page is served beside it', async () => {
-  const { site } = house()
+  const { site } = siteWith()
   const page = await (await site.request(AT(REAL))).text()
   const [, style] = /href="(\/unsubscribe\/assets\/[^"]+\.css)"/.exec(page)!
   expect((await site.request(`https://svc.test${style}`)).headers.get('content-type')).toContain('text/css')
 })
 
-test('while the gateway is down nobody is told that it is done', async () => {
-  const { site } = house({ down: true })
+test('while the gateway is down the page does not claim success', async () => {
+  const { site } = siteWith({ down: true })
   for (const init of [{}, form({ 'List-Unsubscribe': 'One-Click' })]) {
     const response = await site.request(AT(REAL), init)
     expect(response.status).toBe(503)
-    expect(await response.text()).toContain('try again later')
+    expect(await response.text()).toContain('Try again later')
   }
 })

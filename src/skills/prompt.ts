@@ -1,8 +1,9 @@
-/** `svc --skill-prompt`: the entry of the skill as one text for a model that has nothing but the client. */
+/** `svc --skill-prompt`: SKILL.md as one text for a model that has only the client. */
 import type { SkillBundle } from './bundle.ts'
+import { readPublishedSkills } from './read-published.ts'
 
-/** The same words as SKILL.md; only the references are names for a command instead of links in a table. */
-export function skillPrompt({ version, skills }: SkillBundle): string {
+/** The same text as SKILL.md, with commands instead of links to the references. */
+export function skillPrompt({ version, skills }: SkillBundle = readPublishedSkills()): string {
   const entry = skills.find(({ id }) => id === 'svc')?.files.find(({ path }) => path === 'SKILL.md')
   if (!entry) throw new Error('the bundle holds no skill svc')
   const body = Buffer.from(entry.bytes)

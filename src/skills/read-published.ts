@@ -1,4 +1,4 @@
-/** The skills of this release, read from the files that were built for it and checked against their digests. */
+/** Reads the published skills of this release and checks them against their digests. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
@@ -21,7 +21,7 @@ export type ManifestSkill = {
   readonly agents_block: { readonly body: string; readonly known: readonly string[] }
 }
 
-/** From src/skills as from dist/cli it is two folders up. */
+/** Two folders up, from src/skills as from dist/cli. */
 const PUBLISHED = new URL('../../skills/published/', import.meta.url)
 
 export function readPublishedSkills(folder: URL = PUBLISHED): PublishedBundle {

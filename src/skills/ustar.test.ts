@@ -12,7 +12,7 @@ test('what is written can be read, empty files and whole blocks included', () =>
   expect(readUstar(writeUstar(entries))).toEqual(entries)
 })
 
-test('every tar reads it: names as given, nobody’s, readable by all, one moment for all', () => {
+test('tar reads it: names as given, owner 0, mode 644, one time for all', () => {
   const archive = writeUstar(files('SKILL.md', 'references/a.md'))
   const list = execFileSync('tar', ['--utc', '-tvf', '-'], { input: archive, encoding: 'utf8' })
   expect(list.trimEnd().split('\n')).toEqual([
@@ -31,6 +31,6 @@ test.each([
   '',
   'a/',
   'a'.repeat(100),
-])('a file cannot be called %j: installers drop such a skill without a word', (path) => {
+])('a file cannot be called %j: installers silently drop such a skill', (path) => {
   expect(() => writeUstar(files(path))).toThrow('no name for a file of a skill')
 })

@@ -1,13 +1,13 @@
-/** A few small files as an archive that comes out the same, byte for byte, wherever and whenever it is made. */
+/** A reproducible tar archive of a few small files: the same bytes wherever and whenever it is built. */
 
 type Entry = { readonly path: string; readonly bytes: Uint8Array }
 
 /** The format works in blocks of this size. */
 const BLOCK = 512
-/** 1985-10-26T08:15Z, the moment npm gives to every file: some tools complain about 1970. */
+/** 1985-10-26T08:15Z, as npm sets it for every file: some tools complain about 1970. */
 const MODIFIED = 499_162_500
 
-/** POSIX.1-1988 "ustar", in the order given: regular files only, no folders, nobody's, readable by all. */
+/** POSIX.1-1988 "ustar", in the given order: regular files only, owner 0, mode 644. */
 export function writeUstar(entries: readonly Entry[]): Buffer {
   const parts = entries.flatMap(({ path, bytes }) => [
     header(path, bytes.length),
@@ -37,7 +37,7 @@ function header(path: string, size: number): Buffer {
   return block
 }
 
-/** Reads what `writeUstar` wrote. Our own files only: their digest is checked before. */
+/** Reads only what `writeUstar` wrote: the digest was checked before. */
 export function readUstar(archive: Buffer): Entry[] {
   const entries: Entry[] = []
   for (let at = 0; archive[at];) {

@@ -3,7 +3,8 @@
  * secret it shares with the auth service. Good for exactly one resource.
  */
 import * as z from 'zod'
-import { ScopeName, type Scope } from '../contracts/scopes.ts'
+import { ScopeName } from '../contracts/fields.ts'
+import type { Scope } from '../contracts/scopes.ts'
 import { hs256 } from './hs256.ts'
 
 export type AgentClaims = {
@@ -31,15 +32,15 @@ const Claims = z.object({
 
 export const accessTokens = (jwtSecretHex: string, issuer: string) => {
   const key = new Uint8Array(Buffer.from(jwtSecretHex, 'hex'))
-  const readers = new Map<string, ReturnType<typeof hs256>>()
-  const readerFor = (audience: string) => {
-    const known = readers.get(audience) ?? hs256(key, { typ: ACCESS_TOKEN_TYPE, issuer, audience })
-    readers.set(audience, known)
-    return known
+  const verifiers = new Map<string, ReturnType<typeof hs256>>()
+  const verifierFor = (audience: string) => {
+    const verifier = verifiers.get(audience) ?? hs256(key, { typ: ACCESS_TOKEN_TYPE, issuer, audience })
+    verifiers.set(audience, verifier)
+    return verifier
   }
   return {
     async verify(token: string, audience: string, now: Date): Promise<AgentClaims | undefined> {
-      const claims = Claims.safeParse(await readerFor(audience).verify(token, now))
+      const claims = Claims.safeParse(await verifierFor(audience).verify(token, now))
       if (!claims.success) return undefined
       const { sub, client_id, grant_id, org_id, scope, exp } = claims.data
       return {

@@ -1,11 +1,12 @@
 /**
- * What the MCP server shows the gateway instead of the agent's token: who acts, for which organization, through which
- * client, for 60 seconds. Signed with ACTOR_ASSERTION_SECRET, which neither agents nor browsers ever come near.
+ * What the MCP server sends to the gateway instead of the agent's token: who acts, in which organization, through which
+ * client, for 60 seconds. Signed with ACTOR_ASSERTION_SECRET, which no agent and no browser ever has.
  */
 import * as z from 'zod'
+import { ScopeName } from '../contracts/fields.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
 import { RoleName, type Role } from '../contracts/roles.ts'
-import { ScopeName, type Scope } from '../contracts/scopes.ts'
+import type { Scope } from '../contracts/scopes.ts'
 import { hs256 } from './hs256.ts'
 
 export type Actor = {
@@ -14,7 +15,7 @@ export type Actor = {
   /** As they were when it was signed, for hosted auth; self-hosted validation reads everything anew. */
   known?: { email: string; name: string; orgName: string; orgSlug: string; role: Role } | undefined
   scopes: readonly Scope[]
-  /** The API token or the grant that let the agent in; exactly one is set. */
+  /** The API token or the grant of the agent; exactly one is set. */
   tokenId?: string | undefined
   grantId?: string | undefined
   clientId?: string | undefined
@@ -44,7 +45,7 @@ const Claims = z
     iat: z.number(),
     exp: z.number(),
   })
-  // A longer life than agreed means that somebody else's idea of an assertion was signed with our secret.
+  // A longer lifetime was not signed by our own code.
   .refine((claims) => claims.exp - claims.iat <= ACTOR_ASSERTION_SECONDS)
   .refine((claims) => (claims.tid === undefined) !== (claims.gid === undefined))
 

@@ -1,6 +1,8 @@
-/** API tokens: `svc_` + 256 random bits in base 62 + a checksum, so that scanners recognise one without asking us. */
+/** API tokens: `svc_` + 256 random bits in base 62 + a checksum, so that secret scanners recognize one. */
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { KeyPurpose } from './derive-key.ts'
+import { keyedHash } from './keyed-hash.ts'
 
 const PREFIX = 'svc_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -16,12 +18,16 @@ export function makeApiToken(): string {
   return secret + checksum(secret)
 }
 
-/** A mistyped or cut token is refused here, before the database is asked. */
+/** A mistyped token is refused here, before the database is queried. */
 export const isApiToken = (text: string): boolean =>
   SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_DIGITS)) === text.slice(-CHECKSUM_DIGITS)
 
+/** All that is stored of a token. */
+export const apiTokenHash = (deps: { keyFor(purpose: KeyPurpose): Uint8Array }, token: string): string =>
+  keyedHash(deps.keyFor('api-token'), token)
+
 /** Enough to tell one's own tokens apart in a list, far too little to guess the rest. */
-export const startOf = (token: string): string => token.slice(0, PREFIX.length + 6)
+export const tokenPrefix = (token: string): string => token.slice(0, PREFIX.length + 6)
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_DIGITS)
 

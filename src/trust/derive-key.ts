@@ -1,4 +1,4 @@
-/** One key per purpose, by HKDF (RFC 5869) from both JWT secrets: rotating either one ends everything made with them. */
+/** One key per purpose, by HKDF (RFC 5869) from both JWT secrets: rotating either one invalidates everything derived from them. */
 import { hkdfSync } from 'node:crypto'
 
 export type JwtSecrets = { readonly jwtSecret: string; readonly jwtSigningKey: string }

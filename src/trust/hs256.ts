@@ -1,15 +1,15 @@
-/** JWTs of one type under one HS256 key: only this type, this issuer, this audience and this algorithm are taken. */
+/** JWTs of one type under one HS256 key: only this type, issuer, audience and algorithm are accepted. */
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 
 export type JwtKind = { readonly typ: string; readonly issuer: string; readonly audience: string }
 type Claims = Record<string, unknown>
 
-/** RFC 7515 section 3.1; nothing is decoded that is written in another way. */
+/** RFC 7515 section 3.1, the compact serialization. */
 const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]{43})$/
 
 /**
- * By hand, because it stands before every request: the general library signs and verifies in WebCrypto, whose detour
- * through another thread costs thirty times what the HMAC of a token costs here.
+ * Written by hand, because every request needs it: the general library uses WebCrypto, whose way through another thread
+ * costs thirty times what the HMAC of a token costs here.
  */
 export function hs256(key: Uint8Array, kind: JwtKind) {
   const secret = createSecretKey(key)
@@ -21,23 +21,26 @@ export function hs256(key: Uint8Array, kind: JwtKind) {
       const body = encode({ ...claims, iss, aud, iat: seconds(issuedAt), exp: seconds(expiresAt) })
       return `${header}.${body}.${macOf(`${header}.${body}`).toString('base64url')}`
     },
-    /** Undefined for whatever is wrong with it: the reasons are nobody's business. */
+    /** Undefined when it is not valid; the reason is not revealed. */
     async verify(token: string, now: Date): Promise<Claims | undefined> {
       const [, head, body, mac] = COMPACT.exec(token) ?? []
       if (head === undefined || body === undefined || mac === undefined) return undefined
-      // Before anything is read: what others wrote is not even parsed.
+      // Before anything is parsed.
       if (!timingSafeEqual(macOf(`${head}.${body}`), Buffer.from(mac, 'base64url'))) return undefined
-      const [said, claims] = [decode(head), decode(body)]
-      if (!said || !claims) return undefined
-      const isOurs = said['alg'] === 'HS256' && isType(said['typ'], kind.typ) && !('crit' in said)
+      const [protectedHeader, claims] = [decode(head), decode(body)]
+      if (!protectedHeader || !claims) return undefined
+      const isOurs =
+        protectedHeader['alg'] === 'HS256' &&
+        isType(protectedHeader['typ'], kind.typ) &&
+        !('crit' in protectedHeader)
       return isOurs && isFor(claims, kind, seconds(now)) ? claims : undefined
     },
   }
 }
 
 /** RFC 7515 section 4.1.9: a type may be written with or without `application/`, in any case. */
-const isType = (said: unknown, typ: string): boolean =>
-  typeof said === 'string' && said.toLowerCase().replace(/^application\//, '') === typ.toLowerCase()
+const isType = (value: unknown, typ: string): boolean =>
+  typeof value === 'string' && value.toLowerCase().replace(/^application\//, '') === typ.toLowerCase()
 
 function isFor(
   { iss, aud, sub, iat, exp, nbf }: Claims,
@@ -70,7 +73,7 @@ function decode(text: string): Claims | undefined {
 
 const seconds = (date: Date): number => Math.floor(date.getTime() / 1000)
 
-/** The type a JWT claims to be, unverified: it only chooses who verifies it. */
+/** The type a JWT claims to be, unverified: it only selects the verifier. */
 export function jwtType(token: string): string | undefined {
   try {
     const header: unknown = JSON.parse(Buffer.from(token.split('.', 1)[0]!, 'base64url').toString())

@@ -1,4 +1,4 @@
-/** The JWT of a signed-in person: it names a session and the generation of that session's token, no more. */
+/** The JWT of a signed-in user: only a session, and the generation of its token. */
 import * as z from 'zod'
 import { hs256 } from './hs256.ts'
 

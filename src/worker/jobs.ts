@@ -1,27 +1,48 @@
 /** The table of recurring jobs. */
+import { sweepActivity, type SweepActivityDeps } from '../cores/activity/index.ts'
+import type { Storage } from '../cores/dependencies.ts'
+import { sweepOauth } from '../cores/grants/index.ts'
+import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
+import { sweepSignIns } from '../cores/identity/index.ts'
+import {
+  sweepChatAuthorizations,
+  sweepDeliveries,
+  type SweepDeliveriesDeps,
+} from '../cores/notifications/index.ts'
+import { sweepInvitations } from '../cores/organizations/index.ts'
+import { sweepThrottles } from '../cores/throttle.ts'
 import type { Job } from './loop.ts'
-import { sweep, sweepActivity, sweepDeliveries, type ActivityNeeds, type DeliveryNeeds } from './sweep.ts'
 
-export type JobNeeds = ActivityNeeds & DeliveryNeeds & { readonly closeToStrangers: () => Promise<void> }
+export type JobDeps = SweepActivityDeps &
+  SweepDeliveriesDeps & { readonly revokePublicConnect: () => Promise<void> }
 
-export const jobTable = (needs: JobNeeds): readonly Job[] => [
-  { name: 'sweep', everySeconds: 10 * 60, leaseSeconds: 5 * 60, run: () => sweep(needs) },
+/** In seconds. */
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+export const jobTable = (deps: JobDeps): readonly Job[] => [
+  { name: 'sweep', everySeconds: 10 * MINUTE, leaseSeconds: 5 * MINUTE, run: () => sweep(deps) },
+  { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepActivity(deps) },
+  { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
   {
-    name: 'sweep activity',
-    everySeconds: 24 * 60 * 60,
-    leaseSeconds: 60 * 60,
-    run: () => sweepActivity(needs),
-  },
-  {
-    name: 'sweep deliveries',
-    everySeconds: 24 * 60 * 60,
-    leaseSeconds: 60 * 60,
-    run: () => sweepDeliveries(needs),
-  },
-  {
-    name: 'close managed databases to strangers',
-    everySeconds: 60 * 60,
-    leaseSeconds: 10 * 60,
-    run: () => needs.closeToStrangers(),
+    name: 'revoke public connect',
+    everySeconds: HOUR,
+    leaseSeconds: 10 * MINUTE,
+    run: deps.revokePublicConnect,
   },
 ]
+
+const SWEEPS = [
+  sweepSignIns,
+  sweepThrottles,
+  sweepIdempotencyKeys,
+  sweepOauth,
+  sweepInvitations,
+  sweepChatAuthorizations,
+]
+
+/** What has expired. Nothing depends on it: expired rows are refused wherever they are read. */
+export async function sweep(deps: Storage): Promise<void> {
+  for (const run of SWEEPS) await run(deps)
+}

@@ -1,8 +1,9 @@
-/** One loop for all recurring jobs: take the lease in the database, do the work, put the next time. */
+/** One loop for all recurring jobs: take the lease in the database, run the job, set its next time. */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { and, eq, isNull, lt, lte, or } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
-import type { Storage } from '../cores/needs.ts'
+import type { Storage } from '../cores/dependencies.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 
@@ -14,14 +15,14 @@ export type Job = {
   readonly run: (stopping: AbortSignal) => Promise<void>
 }
 
-export type LoopNeeds = Storage & { readonly log: Logger; readonly metrics: Metrics | undefined }
+export type LoopDeps = Storage & { readonly log: Logger; readonly metrics: Metrics | undefined }
 
-/** How often a process looks whether something is due; jobs are minutes apart. */
-const LOOK_MS = 5_000
+/** How often a process checks whether a job is due; jobs are minutes apart. */
+const POLL_MS = 5_000
 
-export function startLoop(needs: LoopNeeds, table: readonly Job[]): { stop(): Promise<void> } {
+export function startLoop(deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const running = run(needs, table, stopping.signal)
+  const running = run(deps, table, stopping.signal)
   return {
     async stop() {
       stopping.abort()
@@ -30,29 +31,29 @@ export function startLoop(needs: LoopNeeds, table: readonly Job[]): { stop(): Pr
   }
 }
 
-async function run(needs: LoopNeeds, table: readonly Job[], stopping: AbortSignal): Promise<void> {
+async function run(deps: LoopDeps, table: readonly Job[], stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     for (const job of table) {
-      if (!stopping.aborted) await runIfDue(needs, job, stopping)
+      if (!stopping.aborted) await runIfDue(deps, job, stopping)
     }
-    await sleep(LOOK_MS, stopping)
+    await sleep(POLL_MS, undefined, { signal: stopping }).catch(() => {})
   }
 }
 
-/** A job that fails is tried again at its next time; the loop itself never dies of one. */
-export async function runIfDue(needs: LoopNeeds, job: Job, stopping: AbortSignal): Promise<boolean> {
+/** A job that fails runs again when its lease is over; the loop itself goes on. */
+export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal): Promise<boolean> {
   const started = performance.now()
   const seconds = () => (performance.now() - started) / 1000
   try {
-    const lease = await takeLease(needs, job)
+    const lease = await takeLease(deps, job)
     if (!lease) return false
     await job.run(stopping)
-    await releaseLease(needs, job, lease)
-    needs.metrics?.observeJob(job.name, 'done', seconds())
+    await releaseLease(deps, job, lease)
+    deps.metrics?.observeJob(job.name, 'done', seconds())
     return true
   } catch (error) {
-    needs.metrics?.observeJob(job.name, 'failed', seconds())
-    needs.log.error('job failed', { job: job.name, error })
+    deps.metrics?.observeJob(job.name, 'failed', seconds())
+    deps.log.error('job failed', { job: job.name, error })
     return false
   }
 }
@@ -75,7 +76,7 @@ async function takeLease({ db, clock }: Storage, job: Job): Promise<string | und
   return taken && leaseToken
 }
 
-/** Only the holder moves the time on: a lease that ran out may be in other hands by now. */
+/** Only its holder sets the next time: a lease that ran out may belong to another process by now. */
 async function releaseLease({ db, clock }: Storage, job: Job, leaseToken: string): Promise<void> {
   await db
     .update(jobs)
@@ -85,18 +86,4 @@ async function releaseLease({ db, clock }: Storage, job: Job, leaseToken: string
       nextRunAt: new Date(clock().getTime() + job.everySeconds * 1000),
     })
     .where(and(eq(jobs.name, job.name), eq(jobs.leaseToken, leaseToken)))
-}
-
-function sleep(ms: number, stopping: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    // Asked to stop while a job ran: the event is over and would not come again.
-    if (stopping.aborted) return resolve()
-    const timer = setTimeout(done, ms)
-    stopping.addEventListener('abort', done, { once: true })
-    function done() {
-      clearTimeout(timer)
-      stopping.removeEventListener('abort', done)
-      resolve()
-    }
-  })
 }

@@ -8,8 +8,8 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listGrants } from '../../src/contracts/grants.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
-import type { GuardedFetch } from '../../src/cores/needs.ts'
-import { listen, type Listening } from '../../src/listener.ts'
+import type { GuardedFetch } from '../../src/cores/dependencies.ts'
+import { listen, type Listening } from '../../src/boot/listener.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
@@ -120,7 +120,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       if (message.type() === 'error' && !isStatus) complaints.push(message.text())
     })
     await page.goto(url)
-    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Email').fill(email)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await allow(page).waitFor()
@@ -144,12 +144,12 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       const answerTo = `http://127.0.0.1:${program.port}/cb`
       const { context, page, complaints } = await openQuestion(authorizeUrl(DOCUMENT, answerTo), options)
       expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(
-        'assistant.example asks for access',
+        'assistant.example requests access',
       )
       await lookAt('a verified client')
       for (const box of await page.getByRole('checkbox').all()) await box.uncheck()
       await allow(page).click()
-      await page.getByText('Allow at least one thing, or deny.').waitFor()
+      await page.getByText('Select at least one permission, or deny the request.').waitFor()
       await lookAt('a refused form')
       await page.goto(authorizeUrl(await register('http://127.0.0.1/cb', 'Editor'), answerTo))
       await page.getByText('An unverified application').waitFor()
@@ -197,7 +197,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     const clientId = await register(CURSOR, 'Cursor')
     const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, CURSOR))
     expect(await page.getByRole('definition').filter({ hasText: 'cursor:' }).innerText()).toContain(
-      'A program on the computer you are using.',
+      'A program on this computer.',
     )
     const [request] = await Promise.all([
       // Nobody here opens such links, so the browser gives up what it would have handed over.
@@ -267,7 +267,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       const seen = async () => [await boxA.isVisible(), await boxB.isVisible()]
       const pick = async ({ name }: Org) => page.getByRole('radio', { name, exact: true }).check()
       const only = ({ name }: Org) =>
-        page.getByRole('group', { name: `Which data sources of ${name}?` }).getByLabel('Only these')
+        page.getByRole('group', { name: `Data sources of ${name}` }).getByLabel('Only selected')
       await pick(first)
       expect(await seen()).toEqual([false, false])
       await only(first).check()
@@ -278,12 +278,12 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
       expect(await seen()).toEqual([false, true])
       expect(await axeFindings(page)).toEqual([])
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThan(1)
-      const asks = page.getByLabel('Ask the data sources you may ask')
+      const asks = page.getByLabel('Query the data sources you may query')
       await asks.uncheck()
       expect([await only(second).isVisible(), ...(await seen())]).toEqual([false, false, false])
       await asks.check()
       await allow(page).click()
-      await page.getByText('Choose at least one data source').waitFor()
+      await page.getByText('Select at least one data source').waitFor()
       expect(await seen()).toEqual([false, true])
       await boxB.check()
       await Promise.all([program.next(), allow(page).click()])
@@ -303,7 +303,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     for (const [name, shown] of HOSTILE) {
       await page.goto(await ask(name))
       expect(await page.locator('bdi').innerText()).toBe(`“${shown}”`)
-      expect(await page.locator('h1').innerText()).toBe('An unverified application asks for access')
+      expect(await page.locator('h1').innerText()).toBe('An unverified application requests access')
       expect(await page.locator('script, img, iframe, [onerror], [style]').count()).toBe(0)
       expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false)
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThan(1)
@@ -322,11 +322,11 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
     await window.getByLabel('Read maintenance runs').uncheck()
     await window.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('What it may do was saved.').waitFor()
+    await page.getByText('Permissions saved.').waitFor()
     expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([['data:read']])
     await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
-    await window.getByRole('button', { name: 'Disconnect the agent' }).click()
-    await page.getByText('The agent was disconnected.').waitFor()
+    await window.getByRole('button', { name: 'Disconnect agent' }).click()
+    await page.getByText('Agent disconnected.').waitFor()
     expect(await grantsOf(clientId)).toEqual([])
     expect(complaints).toEqual([])
     await context.close()

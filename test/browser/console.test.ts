@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createConsole } from '../../src/console/app.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
-import { KNOWN_TICKET } from '../support/fake-apps.ts'
-import { createFakeGateway, furnish, type FakeGateway } from '../support/fake-gateway.ts'
+import { SEEDED_TICKET } from '../support/fake-apps.ts'
+import { createFakeGateway, seed, type FakeGateway } from '../support/fake-gateway.ts'
 
 const PAGES = [
   '/console',
@@ -26,7 +26,7 @@ const PAGES = [
   '/console/apps/shop',
   '/console/apps/shop?status=done',
   '/console/apps/shop/tickets/new',
-  `/console/apps/shop/tickets/${KNOWN_TICKET}`,
+  `/console/apps/shop/tickets/${SEEDED_TICKET}`,
   '/console/connect',
   '/console/agents',
   '/console/agents?all=true',
@@ -67,7 +67,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
 
   beforeAll(async () => {
     const clock = () => new Date()
-    gateway = furnish(createFakeGateway({ clock }))
+    gateway = seed(createFakeGateway({ clock }))
     // The port is known only once the server listens, and the console wants to know its own address.
     let app = new Hono()
     server = await new Promise((resolve) => {
@@ -166,7 +166,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       'svc',
       'Northwind Traders Switch organization',
       'Inbox 3 unread',
-      'AL You: Ada Lovelace',
+      'AL Account: Ada Lovelace',
       'Overview',
       'Members',
     ])
@@ -215,18 +215,18 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       await page.goto(`${base}/console/settings/tokens/new`)
       const name = `Walk ${javaScriptEnabled}`
       await page.getByLabel('Name').fill(name)
-      expect(await page.getByLabel('Ask the data sources').isVisible()).toBe(false)
-      await page.getByLabel('Only what I tick').check()
-      await page.getByLabel('Ask the data sources').check()
-      await page.getByRole('button', { name: 'Make the token' }).click()
+      expect(await page.getByLabel('Query the data sources').isVisible()).toBe(false)
+      await page.getByLabel('Only selected permissions').check()
+      await page.getByLabel('Query the data sources').check()
+      await page.getByRole('button', { name: 'Create token' }).click()
       const value = await page.locator('#token').textContent()
       expect(value).toMatch(/^svc_/)
       const copied = javaScriptEnabled ? await copyFirst(page) : value
       expect(copied).toBe(value)
-      await page.getByRole('link', { name: 'Done, I have it' }).click()
+      await page.getByRole('link', { name: 'Done' }).click()
       await page.getByRole('button', { name: `Revoke ${name}` }).click()
-      await page.getByRole('button', { name: 'Revoke the token' }).filter({ visible: true }).click()
-      await page.getByText('The token was revoked.').waitFor()
+      await page.getByRole('button', { name: 'Revoke token' }).filter({ visible: true }).click()
+      await page.getByText('Token revoked.').waitFor()
       expect(complaints).toEqual([])
       await context.close()
     },
@@ -258,11 +258,11 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
   test('a connection string is on the page, and seen only when unfolded', async () => {
     const { context, page, complaints } = await open()
     await page.goto(`${base}/console/data-sources/db_handbook`)
-    await page.getByRole('button', { name: 'Connection string' }).click()
+    await page.getByRole('button', { name: 'Show connection string' }).click()
     const value = page.locator('#connection')
     await value.waitFor({ state: 'attached' })
     expect(await value.isVisible()).toBe(false)
-    await page.getByText('Show it').click()
+    await page.getByText('Reveal').click()
     expect(await value.isVisible()).toBe(true)
     expect(await axeFindings(page)).toEqual([])
     expect(complaints).toEqual([])
@@ -277,16 +277,16 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       await page.getByLabel('Event type').pressSequentially('application.check.*')
       if (!javaScriptEnabled) await page.getByRole('button', { name: 'Preview' }).click()
       await page.getByText('Matches 4 event types, 28 events in the last 7 days.').waitFor()
-      await page.getByLabel('Destination').selectOption({ label: 'Archive (signed webhook)' })
-      await page.getByLabel('When').selectOption(javaScriptEnabled ? 'hourly' : 'daily')
+      await page.getByLabel('Destination').selectOption({ label: 'Archive (webhook)' })
+      await page.getByLabel('Timing').selectOption(javaScriptEnabled ? 'hourly' : 'daily')
       if (javaScriptEnabled) expect(await axeFindings(page)).toEqual([])
       await page.getByRole('button', { name: 'Preview' }).click()
-      expect(await page.getByLabel('When').inputValue()).toBe(javaScriptEnabled ? 'hourly' : 'daily')
+      expect(await page.getByLabel('Timing').inputValue()).toBe(javaScriptEnabled ? 'hourly' : 'daily')
       await page.getByRole('button', { name: 'Subscribe' }).click()
       await page.getByText('Archive is subscribed to application.check.*').waitFor()
       await page.getByRole('button', { name: 'Manage application.check.* to Archive' }).click()
-      await page.getByRole('button', { name: 'Delete the subscription' }).filter({ visible: true }).click()
-      await page.getByText('The subscription is deleted.').waitFor()
+      await page.getByRole('button', { name: 'Delete subscription' }).filter({ visible: true }).click()
+      await page.getByText('Subscription deleted.').waitFor()
       expect(complaints).toEqual([])
       await context.close()
     },
@@ -296,13 +296,13 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     const { context, page, complaints } = await open()
     await page.goto(`${base}/console/deliveries?reason=outcome_unknown`)
     await page.getByRole('link', { name: /, deploy\.failed$/ }).click()
-    await page.getByText('It may have arrived.').waitFor()
+    await page.getByText('This delivery may have arrived.').waitFor()
     await page.getByRole('button', { name: 'Replay' }).focus()
     await page.keyboard.press('Enter')
-    await page.getByText('so it may arrive a second time').waitFor()
+    await page.getByText('so it may arrive twice').waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    await page.getByText('It is on its way once more').waitFor()
+    await page.getByText('Replay queued').waitFor()
     expect(complaints).toEqual([])
     await context.close()
   })
@@ -323,7 +323,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
   })
 })
 
-/** A connection of every kind, and deliveries that went each their own way. */
+/** An integration of every kind, and deliveries in different states. */
 function pagesOfOne({ notifications }: FakeGateway): string[] {
   const { integrations, deliveries } = notifications.data
   const kinds = ['chat', 'webhook', 'forum'].map((kind) => integrations.find((one) => one.kind === kind))

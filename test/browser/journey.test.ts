@@ -1,7 +1,7 @@
 /** The whole product in a real browser: sign in, invite, join, make a token, switch agents off, leave. */
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { listen, type Listening } from '../../src/listener.ts'
+import { listen, type Listening } from '../../src/boot/listener.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { freePort } from '../support/process.ts'
@@ -38,7 +38,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     const context = await browser.newContext(options)
     const page = await context.newPage()
     await page.goto(`${base}/`)
-    await page.getByLabel('E-mail').fill(person.email)
+    await page.getByLabel('Email').fill(person.email)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.waitForURL(`${base}/console`)
@@ -48,7 +48,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
   test('an owner invites somebody, who opens the link, makes an account and is a member', async () => {
     const { context, page } = await signIn(org.owner)
     await page.goto(`${base}/console/members`)
-    await page.getByLabel('E-mail address').fill('guest@people.test')
+    await page.getByLabel('Email address').fill('guest@people.test')
     await page.getByRole('button', { name: 'Invite', exact: true }).click()
     const link = await page.locator('code', { hasText: '/auth/invitation/' }).innerText()
 
@@ -153,7 +153,7 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
     const context = await browser.newContext()
     const page = await context.newPage()
     await page.goto(`${base}/console`)
-    await page.getByLabel('E-mail').waitFor()
+    await page.getByLabel('Email').waitFor()
     for (let steps = 0; steps < 6; steps++) {
       await page.keyboard.press('Tab')
       if ((await page.evaluate(() => document.activeElement?.id)) === 'email') break

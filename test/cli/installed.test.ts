@@ -1,4 +1,4 @@
-/** The client as it is installed: built, run by the machine's own Node, small where it matters. */
+/** The client as installed: built, run by the machine's own Node, small where it matters. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -49,7 +49,7 @@ test('in a checkout the sources count, however new the build looks', () => {
   expect(stdout).toBe('the sources\n')
 })
 
-test('who has read enough may close the pipe', () => {
+test('the reader of a pipe may close it early', () => {
   const { status, stderr } = spawnSync(
     '/bin/bash',
     ['-c', `set -o pipefail; "$0" "$1" completion bash | head -1`, node.path, client],
@@ -60,7 +60,7 @@ test('who has read enough may close the pipe', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test('bash completes what it was told', () => {
+test('bash completion completes commands, options and choices', () => {
   const file = join(folder, 'completion.bash')
   writeFileSync(file, svc('completion', 'bash').stdout)
   const completed = (line: string) => {
@@ -73,7 +73,7 @@ test('bash completes what it was told', () => {
   expect(completed('completion z')).toBe('zsh')
 })
 
-/** Each of these costs more than all the client does before it asks the server. */
+/** Each of these costs more than everything else the client does before it calls the server. */
 test('nothing is loaded that a call does not need', () => {
   const files = readdirSync(join(folder, 'dist/cli'))
   const text = (start: string) =>
@@ -92,7 +92,7 @@ test('nothing is loaded that a call does not need', () => {
     [...text(start).matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => name!)
   const builtins = (start: string) => required(start).filter((name) => !name.startsWith('.'))
   expect(new Set(builtins('main'))).toEqual(new Set(['node:fs', 'node:os', 'url']))
-  expect(new Set([...builtins('shared'), ...builtins('call-command')])).toEqual(
+  expect(new Set([...builtins('shared'), ...builtins('run-command')])).toEqual(
     new Set(['node:fs', 'node:path', 'node:util']),
   )
 })

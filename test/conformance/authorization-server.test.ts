@@ -5,28 +5,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openHouse, type House } from '../support/agents.ts'
+import { startAgentSystem, type AgentSystem } from '../support/agents.ts'
 import { freePort } from '../support/process.ts'
 
 const SUITE = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
 
-let house: House
+let system: AgentSystem
 beforeAll(async () => {
-  house = await openHouse()
+  system = await startAgentSystem()
 })
-afterAll(() => house?.stop())
+afterAll(() => system?.stop())
 
 type Check = { id: string; status: string; errorMessage?: string }
 
 test.each([
-  ['without a resource', (_house: House): string[] => []],
-  ['for /platform', ({ platform }: House) => ['--resource', platform]],
-  ['for /notifications', ({ origin }: House) => ['--resource', `${origin}/notifications`]],
+  ['without a resource', (_system: AgentSystem): string[] => []],
+  ['for /platform', ({ platform }: AgentSystem) => ['--resource', platform]],
+  ['for /notifications', ({ origin }: AgentSystem) => ['--resource', `${origin}/notifications`]],
 ])('every scenario passes %s', async (_how, options) => {
   const port = await freePort()
   const clientId = await register(`http://127.0.0.1:${port}/callback`)
-  const usual = ['--url', house.origin, '--client-id', clientId, '--port', String(port)]
-  const { code, checks, output } = await runSuite([...usual, ...options(house)])
+  const usual = ['--url', system.origin, '--client-id', clientId, '--port', String(port)]
+  const { code, checks, output } = await runSuite([...usual, ...options(system)])
   expect(
     Object.fromEntries(checks.map(({ id, status }) => [id, status])),
     output + checks.map(({ errorMessage = '' }) => errorMessage).join('\n'),
@@ -39,7 +39,7 @@ test.each([
 })
 
 async function register(redirectUri: string): Promise<string> {
-  const response = await fetch(`${house.origin}/oauth/register`, {
+  const response = await fetch(`${system.origin}/oauth/register`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ client_name: 'Conformance', redirect_uris: [redirectUri] }),
@@ -74,7 +74,7 @@ async function runSuite(options: readonly string[]) {
 }
 
 async function visit(address: string): Promise<void> {
-  const { answer } = await house.approve(address)
+  const { answer } = await system.approve(address)
   await fetch(answer)
 }
 

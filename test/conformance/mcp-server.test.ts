@@ -10,12 +10,12 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createMcpServer } from '../../mcp/app.ts'
-import type { McpNeeds } from '../../mcp/needs.ts'
+import type { McpDeps } from '../../mcp/dependencies.ts'
 import { createServiceApp } from '../../src/http/service-app.ts'
 import { noTracing } from '../../src/observe/tracing-port.ts'
-import { listen, type Listening } from '../../src/listener.ts'
+import { listen, type Listening } from '../../src/boot/listener.ts'
 import { readPublishedSkills } from '../../src/skills/read-published.ts'
-import type { System } from '../../src/system.ts'
+import type { System } from '../../src/boot/system.ts'
 import { accessTokens } from '../../src/trust/access-token.ts'
 import { actorAssertions } from '../../src/trust/actor-assertion.ts'
 import { newAssistant, preRegistered } from '../support/assistant.ts'
@@ -126,7 +126,7 @@ function withSuiteTools({ services, config, log, ...rest }: System): System {
   const [auth, gateway] = [services.get('auth-service')!, services.get('api-gateway')!]
   const issuer = config.AUTH_URL
   const observation = { log, metrics: undefined, tracing: noTracing, clock: () => system.clock.now() }
-  const needs: McpNeeds = {
+  const deps: McpDeps = {
     ...observation,
     auth,
     gateway,
@@ -141,10 +141,7 @@ function withSuiteTools({ services, config, log, ...rest }: System): System {
     skills: readPublishedSkills(),
     version: '0',
   }
-  const app = createServiceApp('mcp-server', observation).route(
-    '/',
-    createMcpServer(needs, conformanceServer),
-  )
+  const app = createServiceApp('mcp-server', observation).route('/', createMcpServer(deps, conformanceServer))
   const own = new Map(services).set('mcp-server', async (request) => app.fetch(request))
   return { ...rest, config, log, services: own }
 }

@@ -15,20 +15,20 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { openHouse, type House } from '../support/agents.ts'
+import { startAgentSystem, type AgentSystem } from '../support/agents.ts'
 import { freePort } from '../support/process.ts'
 
 const MCP_REMOTE = fileURLToPath(import.meta.resolve('mcp-remote/dist/proxy.js'))
 
-let house: House
+let system: AgentSystem
 beforeAll(async () => {
-  house = await openHouse()
+  system = await startAgentSystem()
 })
-afterAll(() => house?.stop())
+afterAll(() => system?.stop())
 
 // The OAuth library, which checks every answer against the RFCs
 
-/** The house is on loopback, without TLS. */
+/** The system is on loopback, without TLS. */
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 
 describe('oauth4webapi', () => {
@@ -46,22 +46,22 @@ describe('oauth4webapi', () => {
   test('as a client with a metadata document, whose document is read once, at the authorization', async () => {
     const { as } = await discover()
     expect(as.client_id_metadata_document_supported).toBe(true)
-    const url = house.web.publish('/library.json', (client_id) => ({
+    const url = system.web.publish('/library.json', (client_id) => ({
       client_id,
       client_name: 'A library',
       redirect_uris: ['http://127.0.0.1/back'],
       token_endpoint_auth_method: 'none',
     }))
     const page = await expectWholeWalk(as, { client_id: url }, oauth.None(), 'http://127.0.0.1:41999/back')
-    expect(page.words).toContain(`${new URL(url).host} asks for access`)
-    expect(house.web.asked(url)).toBe(1)
+    expect(page.words).toContain(`${new URL(url).host} requests access`)
+    expect(system.web.asked(url)).toBe(1)
   })
 
   test('as ChatGPT does: a document with two methods and a key set, assertions signed with RS256', async () => {
     const { as } = await discover()
     const [own, foreign] = await Promise.all([newKey(), newKey()])
-    const keys = house.web.publish('/oauth/jwks.json', () => ({ keys: [own.jwk] }))
-    const url = house.web.publish('/oauth/client.json', (client_id) => ({
+    const keys = system.web.publish('/oauth/jwks.json', () => ({ keys: [own.jwk] }))
+    const url = system.web.publish('/oauth/client.json', (client_id) => ({
       client_id,
       client_uri: 'https://client.test/',
       client_name: 'ChatGPT',
@@ -92,13 +92,13 @@ describe('oauth4webapi', () => {
   })
 
   async function discover() {
-    const refused = await fetch(house.platform, { method: 'POST' })
+    const refused = await fetch(system.platform, { method: 'POST' })
     const challenge = refused.headers.get('www-authenticate') ?? ''
     expect(refused.status).toBe(401)
     expect(challenge).toContain(
-      `resource_metadata="${house.origin}/.well-known/oauth-protected-resource/platform"`,
+      `resource_metadata="${system.origin}/.well-known/oauth-protected-resource/platform"`,
     )
-    const platform = new URL(house.platform)
+    const platform = new URL(system.platform)
     const resource = await oauth.processResourceDiscoveryResponse(
       platform,
       await oauth.resourceDiscoveryRequest(platform, INSECURE),
@@ -119,9 +119,9 @@ describe('oauth4webapi', () => {
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
-      resource: house.platform,
+      resource: system.platform,
     }).toString()
-    const { page, answer } = await house.approve(url)
+    const { page, answer } = await system.approve(url)
     expect(answer.href.startsWith(`${redirectUri}?`)).toBe(true)
     return { page, verifier, code: oauth.validateAuthResponse(as, client, answer, state) }
   }
@@ -138,19 +138,19 @@ describe('oauth4webapi', () => {
       client,
       await oauth.authorizationCodeGrantRequest(as, client, auth, code, redirectUri, verifier, {
         ...INSECURE,
-        additionalParameters: { resource: house.platform },
+        additionalParameters: { resource: system.platform },
       }),
     )
     expect(await whoAmI(first.access_token)).toMatchObject({
-      user: { email: house.org.owner.email },
-      organization: { id: house.org.id },
+      user: { email: system.org.owner.email },
+      organization: { id: system.org.id },
       scopes: ['data:read', 'maintenance:read'],
       client: client.client_id,
     })
     const refresh = (token: string) =>
       oauth.refreshTokenGrantRequest(as, client, auth, token, {
         ...INSECURE,
-        additionalParameters: { resource: house.platform },
+        additionalParameters: { resource: system.platform },
       })
     const second = await oauth.processRefreshTokenResponse(as, client, await refresh(first.refresh_token!))
     expect(second.refresh_token).not.toBe(first.refresh_token)
@@ -169,7 +169,7 @@ describe('oauth4webapi', () => {
     const response = await oauth.protectedResourceRequest(
       token,
       'POST',
-      new URL(house.platform),
+      new URL(system.platform),
       headers,
       JSON.stringify(call),
       INSECURE,
@@ -187,20 +187,20 @@ describe.each([
   test('registers itself', () => expectWholeWalk({}))
 
   test('names a metadata document', async () => {
-    const clientMetadataUrl = house.web.publish(`/sdk-${era}.json`, (client_id) => ({
+    const clientMetadataUrl = system.web.publish(`/sdk-${era}.json`, (client_id) => ({
       client_id,
       ...METADATA,
       redirect_uris: ['http://127.0.0.1/callback'],
     }))
     await expectWholeWalk({ clientMetadataUrl })
-    expect(house.web.asked(clientMetadataUrl)).toBe(1)
+    expect(system.web.asked(clientMetadataUrl)).toBe(1)
   })
 
   async function expectWholeWalk(given: { clientMetadataUrl?: string }) {
     const memory = newMemory(given)
     const refused = connect(memory)
     await expect(refused.open()).rejects.toThrow(/unauthorized/i)
-    const { answer } = await house.approve(memory.sentTo()!)
+    const { answer } = await system.approve(memory.sentTo()!)
     await refused.finish(answer)
     if (given.clientMetadataUrl) expect(memory.clientId()).toBe(given.clientMetadataUrl)
     else expect(memory.clientId()).toMatch(/^dcr_/)
@@ -209,18 +209,18 @@ describe.each([
     await client.open()
     expect(client.version()).toBe(era)
     expect(await client.whoAmI()).toMatchObject({
-      user: { email: house.org.owner.email },
+      user: { email: system.org.owner.email },
       client: memory.clientId(),
     })
 
     const before = memory.tokens()!
     memory.spoilAccessToken()
-    expect(await client.whoAmI()).toMatchObject({ organization: { id: house.org.id } })
+    expect(await client.whoAmI()).toMatchObject({ organization: { id: system.org.id } })
     expect(memory.tokens()!.refresh_token).not.toBe(before.refresh_token)
     expect(memory.tokens()!.access_token).not.toBe(before.access_token)
 
     const asked = memory.sentTo()
-    await house.disconnect(memory.clientId()!)
+    await system.disconnect(memory.clientId()!)
     await expect(client.whoAmI()).rejects.toThrow(/unauthorized/i)
     // It knows what to do: the person is asked again.
     expect(memory.sentTo()).not.toBe(asked)
@@ -230,25 +230,26 @@ describe.each([
 /** RFC 6750, 3.1 and the specification's scope challenge: only the newer one asks for more by itself. */
 test('the official client of 2026-07-28 steps up: a tool beyond its grant has the person asked for both scopes', async () => {
   const memory = newMemory({})
-  const notifications = `${house.origin}/notifications`
+  const notifications = `${system.origin}/notifications`
   const refused = modernClient(memory, notifications)
   await expect(refused.open()).rejects.toThrow(/unauthorized/i)
   expect(scopesIn(memory.sentTo())).not.toContain('notifications:write')
-  await refused.finish((await house.approve(memory.sentTo()!)).answer)
+  await refused.finish((await system.approve(memory.sentTo()!)).answer)
 
   const client = modernClient(memory, notifications)
   await client.open()
-  const acknowledge = () => client.call('notifications_ack', { id: 'ntf_01jv0000000000000000000000' })
-  await expect(acknowledge()).rejects.toThrow(/unauthorized/i)
+  const acknowledgeNotification = () =>
+    client.call('notifications_ack', { id: 'ntf_01jv0000000000000000000000' })
+  await expect(acknowledgeNotification()).rejects.toThrow(/unauthorized/i)
   expect(scopesIn(memory.sentTo())).toEqual(
     expect.arrayContaining(['notifications:read', 'notifications:write']),
   )
-  await client.finish((await house.approve(memory.sentTo()!)).answer)
+  await client.finish((await system.approve(memory.sentTo()!)).answer)
   // Let in: what it hears now is the tool's own answer.
-  expect(await acknowledge()).toMatchObject({
+  expect(await acknowledgeNotification()).toMatchObject({
     content: [{ text: expect.stringContaining('No such notification') }],
   })
-  await house.disconnect(memory.clientId()!)
+  await system.disconnect(memory.clientId()!)
 })
 
 const scopesIn = (url: URL | undefined): string[] => (url?.searchParams.get('scope') ?? '').split(' ')
@@ -296,7 +297,7 @@ function newMemory({ clientMetadataUrl }: { clientMetadataUrl?: string }) {
   }
 }
 
-function modernClient({ provider }: Memory, url = house.platform) {
+function modernClient({ provider }: Memory, url = system.platform) {
   let discovery: modern.OAuthDiscoveryState | undefined
   const authProvider = {
     ...provider,
@@ -319,7 +320,7 @@ function modernClient({ provider }: Memory, url = house.platform) {
 }
 
 function legacyClient({ provider }: Memory) {
-  const transport = new LegacyTransport(new URL(house.platform), { authProvider: provider })
+  const transport = new LegacyTransport(new URL(system.platform), { authProvider: provider })
   const client = new LegacyClient({ name: 'official', version: '0' })
   onTestFinished(() => client.close())
   return {
@@ -336,7 +337,7 @@ describe('mcp-remote', () => {
   test('registers itself', () => expectWholeWalk([]))
 
   test('names a metadata document', async () => {
-    const url = house.web.publish('/remote.json', (client_id) => ({
+    const url = system.web.publish('/remote.json', (client_id) => ({
       client_id,
       client_name: 'mcp-remote',
       redirect_uris: ['http://localhost/oauth/callback'],
@@ -344,7 +345,7 @@ describe('mcp-remote', () => {
     }))
     await expectWholeWalk(['--client-metadata-url', url, '--protocol', 'auto'])
     // Once at each of its two authorizations.
-    expect(house.web.asked(url)).toBe(2)
+    expect(system.web.asked(url)).toBe(2)
   })
 
   async function expectWholeWalk(options: readonly string[]) {
@@ -353,7 +354,7 @@ describe('mcp-remote', () => {
     const port = await freePort()
     const client = await openBridge(home, port, options)
     const first = await client.whoAmI()
-    expect(first).toMatchObject({ user: { email: house.org.owner.email } })
+    expect(first).toMatchObject({ user: { email: system.org.owner.email } })
     await client.close()
 
     // Started again with a token that has run out, it renews it and asks nobody.
@@ -364,10 +365,10 @@ describe('mcp-remote', () => {
     expect((await keptTokens(home)).tokens.refresh_token).not.toBe(before)
 
     // Disconnected it opens the browser, in which our person approves once more.
-    await house.disconnect(clientId)
+    await system.disconnect(clientId)
     expect(await again.whoAmI()).toMatchObject({ client: clientId })
     expect(again.wasAsked()).toBe(true)
-    await house.disconnect(clientId)
+    await system.disconnect(clientId)
   }
 
   async function keptTokens(home: string) {
@@ -385,7 +386,7 @@ describe('mcp-remote', () => {
   async function openBridge(home: string, port: number, options: readonly string[]) {
     const transport = new StdioClientTransport({
       command: process.execPath,
-      args: [MCP_REMOTE, house.platform, String(port), ...options],
+      args: [MCP_REMOTE, system.platform, String(port), ...options],
       // No browser can be found there.
       env: { PATH: home, HOME: home, MCP_REMOTE_CONFIG_DIR: home },
       stderr: 'pipe',
@@ -395,7 +396,7 @@ describe('mcp-remote', () => {
     transport.stderr?.on('data', (chunk: Buffer) => {
       said += chunk.toString()
       const [address] = /^http:\S+\/oauth\/authorize\?\S+(?=\n)/m.exec(said) ?? []
-      if (address !== undefined) browser ??= house.approve(address).then(({ answer }) => deliver(answer))
+      if (address !== undefined) browser ??= system.approve(address).then(({ answer }) => deliver(answer))
     })
     const client = new LegacyClient({ name: 'bridged', version: '0' })
     onTestFinished(() => client.close())
@@ -430,7 +431,7 @@ describe.skipIf(!areInstalled)('for a terminal', () => {
         [
           join(CLIENTS, '@modelcontextprotocol/inspector/clients/launcher/build/index.js'),
           '--cli',
-          house.platform,
+          system.platform,
           '--transport=http',
           `--protocol-era=${era}`,
           `--callback-url=${callback}`,
@@ -451,7 +452,7 @@ describe.skipIf(!areInstalled)('for a terminal', () => {
     const config = join(home, 'mcporter.json')
     // At any other port it would forget its registration with every run.
     const oauthRedirectUrl = `http://127.0.0.1:${await freePort()}/callback`
-    const svc = { url: house.platform, auth: 'oauth', oauthRedirectUrl }
+    const svc = { url: system.platform, auth: 'oauth', oauthRedirectUrl }
     await writeFile(config, JSON.stringify({ mcpServers: { svc } }))
     const port = (...options: string[]) =>
       runProgram(home, [join(CLIENTS, 'mcporter/dist/cli.js'), '--config', config, ...options])
@@ -470,11 +471,11 @@ describe.skipIf(!areInstalled)('for a terminal', () => {
       await prepare()
       const called = await whoAmI()
       expect(called, called.output).toMatchObject({ code: 0, wasAsked: false })
-      expect(called.stdout).toContain(house.org.owner.email)
+      expect(called.stdout).toContain(system.org.owner.email)
     }
     // Registrations from one address are limited, and all of them come from here.
     const { stdout } = await whoAmI()
-    await house.disconnect(/dcr_[\w-]+/.exec(stdout)![0])
+    await system.disconnect(/dcr_[\w-]+/.exec(stdout)![0])
   }
 
   /** Wherever a program keeps them. */
@@ -512,7 +513,7 @@ describe.skipIf(!areInstalled)('for a terminal', () => {
     const hear = (text: string) => {
       output += text
       const [address] = /http:[^\s"']+\/oauth\/authorize\?[^\s"']+(?=[\s"'])/.exec(output) ?? []
-      if (address !== undefined) browser ??= house.approve(address).then(({ answer }) => deliver(answer))
+      if (address !== undefined) browser ??= system.approve(address).then(({ answer }) => deliver(answer))
     }
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text

@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listen, type Listening } from '../../src/listener.ts'
+import { listen, type Listening } from '../../src/boot/listener.ts'
 import { newAssistant, preRegistered } from '../support/assistant.ts'
 import { proxyAdding, runSuite } from '../support/conformance-suite.ts'
 import { makeOrganization } from '../support/make.ts'

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
-import { caller } from '../../src/client/call.ts'
+import { httpClient } from '../../src/client/http-client.ts'
 import { overNetwork } from '../../src/client/service.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/boot/config.ts'
 import { revokeGrant } from '../../src/contracts/grants.ts'
 import {
   newAssistant,
@@ -13,7 +13,7 @@ import {
   register,
   tokensIn,
   whoami,
-  type House,
+  type ListeningSystem,
   type Tokens,
 } from '../support/assistant.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
@@ -28,7 +28,7 @@ const own = processes()
 let connection: Connection
 let drop: () => Promise<unknown>
 /** The same installation, seen through each process. */
-let houses: readonly [House, House]
+let systems: readonly [ListeningSystem, ListeningSystem]
 let org: Org
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const env: Env = {
     DATABASE_URL: databaseUrl(url, name),
     SVC_ORG: 'Connector',
-    // Both are the one public address; the second is reached as its neighbours reach it.
+    // Both are the one public address; the second is reached as its neighbors reach it.
     APP_URL: address,
     API_URL: address,
     AUTH_URL: address,
@@ -58,10 +58,10 @@ beforeAll(async () => {
     system: { config },
     db: connection.db,
     clock: { now: () => new Date() },
-    as: (who) => caller(overNetwork(config.API_URL), who),
+    as: (who) => httpClient(overNetwork(config.API_URL), who),
     origin: address,
-  } as House
-  houses = [first, { ...first, origin: `http://127.0.0.1:${ports[1]}` }]
+  } as ListeningSystem
+  systems = [first, { ...first, origin: `http://127.0.0.1:${ports[1]}` }]
   org = await makeOrganization(first)
 })
 afterAll(async () => {
@@ -72,8 +72,8 @@ afterAll(async () => {
 
 /** The same client at both processes, connected through the first. */
 async function connected() {
-  const client = await preRegistered(houses[0])
-  const assistants = houses.map((house) => newAssistant(house, client))
+  const client = await preRegistered(systems[0])
+  const assistants = systems.map((system) => newAssistant(system, client))
   return { assistants, tokens: await assistants[0]!.connect(org.owner) }
 }
 
@@ -84,7 +84,7 @@ const familyOf = ({ grantId }: Tokens) =>
     .where(and(eq(oauthArtifacts.grantId, grantId), eq(oauthArtifacts.kind, 'RefreshToken')))
 
 const callEverywhere = async (token: string) =>
-  Promise.all(houses.map(async (house) => (await whoami(house, token)).status))
+  Promise.all(systems.map(async (system) => (await whoami(system, token)).status))
 
 test('twenty refreshes at once over both: no failure, one successor, one family; a replay after the grace ends it', async () => {
   const { assistants, tokens } = await connected()
@@ -118,8 +118,8 @@ test('twenty refreshes at once over both: no failure, one successor, one family;
 })
 
 test('one code exchanged at both at once gives one answer at most, and then nothing lives', async () => {
-  const client = await preRegistered(houses[0])
-  const [one, two] = houses.map((house) => newAssistant(house, client))
+  const client = await preRegistered(systems[0])
+  const [one, two] = systems.map((system) => newAssistant(system, client))
   const { asked, back } = await one!.ask(org.owner)
   const code = back.searchParams.get('code')!
   const answers = await Promise.all([one!, two!, one!, two!].map((each) => each.exchange(code, asked)))
@@ -131,7 +131,7 @@ test('one code exchanged at both at once gives one answer at most, and then noth
 test('120 registrations at once over both leave exactly a hundred', async () => {
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, i) =>
-      register(houses[i % 2]!, { redirect_uris: [`https://client-${i}.example/cb`] }),
+      register(systems[i % 2]!, { redirect_uris: [`https://client-${i}.example/cb`] }),
     ),
   )
   expect(answers.filter(({ status }) => status === 201)).toHaveLength(100)

@@ -8,18 +8,18 @@ import { connect, type Connection } from '../../db/connect.ts'
 import { DataFolderInUse, lockDataFolder } from '../../db/data-folder-lock.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import { activity, dataSources, questionCounts } from '../../db/schema.ts'
-import { caller, type Call } from '../../src/client/call.ts'
+import { httpClient, type Call } from '../../src/client/http-client.ts'
 import { overNetwork } from '../../src/client/service.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/boot/config.ts'
 import {
   queryDataSource,
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
 } from '../../src/contracts/data-sources.ts'
-import { createDatabase, removeDatabase, showConnection } from '../../src/contracts/databases.ts'
+import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { EXPOSED_MAX } from '../../src/contracts/limits.ts'
-import { changeRole } from '../../src/contracts/members.ts'
+import { changeMemberRole } from '../../src/contracts/members.ts'
 import {
   atAddress,
   configurationOf,
@@ -42,7 +42,7 @@ const own = processes()
 let endpoint: EmbeddingEndpoint
 let connection: Connection
 let drop: () => Promise<unknown>
-let house: TestSystem
+let system: TestSystem
 let env: Env
 let databases: string
 /** The first one started, which has the databases, and the other one, which reaches them through it. */
@@ -83,7 +83,7 @@ beforeAll(async () => {
   other = await start(ports[1])
   connection = await connect({ url: env['DATABASE_URL']! })
   const config = readConfig({ ...env, PORT: String(ports[0]) })
-  house = {
+  system = {
     system: { config },
     db: connection.db,
     clock: { now: () => new Date() },
@@ -101,7 +101,7 @@ afterAll(async () => {
 const at =
   ({ port }: ServerProcess) =>
   (who?: Parameters<TestSystem['as']>[0]): Call =>
-    caller(overNetwork(new URL(`http://127.0.0.1:${port}`)), who)
+    httpClient(overNetwork(new URL(`http://127.0.0.1:${port}`)), who)
 
 const through = (server: ServerProcess, { token }: Person): Call => at(server)({ token })
 
@@ -112,11 +112,11 @@ insert into notes values ('near', 'Near', '[1,0,0]'), ('far', 'Far', '[0,1,0]')`
 async function makeSourceThrough(server: ServerProcess, org: Org, name: string) {
   const call = through(server, org.owner)
   const { source_id } = await call(createDatabase, { name })
-  const { url } = await call(showConnection, { name })
+  const { url } = await call(showConnectionString, { name })
   await atAddress(url, (sql) => sql.unsafe(TABLE).simple())
   await call(saveSearchConfiguration, { source_id, ...configurationOf([entry('notes')]) })
   await call(setDataSourceState, { source_id, enabled: true })
-  await call(setExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+  await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
   return { source_id, url }
 }
 
@@ -144,12 +144,12 @@ function tally(words: readonly string[]): Record<string, number> {
 
 test('one of the two has the databases; one made through the other is asked through both, and by its connection string', async () => {
   expect(await readFile(join(databases, 'lock-holder.txt'), 'utf8')).toContain(`process ${owner.pid} `)
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const { source_id, url } = await makeSourceThrough(other, org, 'shared')
   for (const server of [owner, other, owner, other]) {
     expect(await idsFound(server, org.owner, source_id)).toEqual(['near', 'far'])
   }
-  expect((await through(owner, org.owner)(showConnection, { name: 'shared' })).url).toBe(url)
+  expect((await through(owner, org.owner)(showConnectionString, { name: 'shared' })).url).toBe(url)
   const written = await atAddress(url, async (sql) => {
     await sql`insert into notes values ('new', 'New', '[0.9,0.1,0]')`
     return sql`select count(*)::int as n from notes`
@@ -161,14 +161,14 @@ test('one of the two has the databases; one made through the other is asked thro
 })
 
 test('one removed through the other and made again under its name is a new one, with nothing of the old in it', async () => {
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const call = through(other, org.owner)
   const before = await makeSourceThrough(other, org, 'again')
   expect(await idsFound(owner, org.owner, before.source_id)).toEqual(['near', 'far'])
   await call(removeDatabase, { name: 'again', confirm: 'again' })
   expect(await idsFound(owner, org.owner, before.source_id)).toBe('NOT_FOUND')
   await call(createDatabase, { name: 'again' })
-  const { url } = await call(showConnection, { name: 'again' })
+  const { url } = await call(showConnectionString, { name: 'again' })
   const tables = await atAddress(
     url,
     (sql) => sql`select tablename from pg_tables where schemaname = 'public'`,
@@ -178,7 +178,7 @@ test('one removed through the other and made again under its name is a new one, 
 })
 
 test(`of ${3 * PER_MINUTE} questions at once over both, exactly the ${PER_MINUTE} of a minute are answered`, async () => {
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const { source_id } = await makeSourceThrough(owner, org, 'minute')
   await windowAhead()
   expect(await askManyTimes(3 * PER_MINUTE, org.owner, source_id)).toEqual({
@@ -196,7 +196,7 @@ test(`of ${3 * PER_MINUTE} questions at once over both, exactly the ${PER_MINUTE
 
 test('of the last questions of a day exactly as many as are left are answered, however many come at once', async () => {
   const LEFT = 7
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const { source_id } = await makeSourceThrough(other, org, 'day')
   await windowAhead()
   const now = Date.now()
@@ -220,10 +220,10 @@ async function windowAhead(): Promise<void> {
 }
 
 test(`exposing ${EXPOSED_MAX + 20} sources at once over both exposes exactly ${EXPOSED_MAX}`, async () => {
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const sources = []
   for (let i = 0; i < EXPOSED_MAX + 20; i++) {
-    sources.push(await insertSource(house, org, { name: `row_${i}`, enabled: true }))
+    sources.push(await insertSource(system, org, { name: `row_${i}`, enabled: true }))
   }
   // Past the client, which does not wait for as long as the last of them may take on a busy machine.
   const exposed = await Promise.all(
@@ -247,25 +247,25 @@ test(`exposing ${EXPOSED_MAX + 20} sources at once over both exposes exactly ${E
 })
 
 test('a role lowered and a source hidden through one are so at the other with the next question', async () => {
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const { source_id } = await makeSourceThrough(other, org, 'roles')
   const call = through(owner, org.owner)
-  const member = await makeMember(house, org, 'developer')
+  const member = await makeMember(system, org, 'developer')
   const asked = () => Promise.all([owner, other].map((server) => idsFound(server, member, source_id)))
   const found = ['near', 'far']
-  await call(setExposure, { source_id, exposed: true, minimum_role: 'developer' })
+  await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'developer' })
   expect(await asked()).toEqual([found, found])
-  await call(changeRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
+  await call(changeMemberRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
   expect(await asked()).toEqual(['FORBIDDEN', 'FORBIDDEN'])
-  await call(setExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+  await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
   expect(await asked()).toEqual([found, found])
-  await call(setExposure, { source_id, exposed: false })
+  await call(setDataSourceExposure, { source_id, exposed: false })
   expect(await asked()).toEqual(['NOT_FOUND', 'NOT_FOUND'])
 })
 
 /** Once the lock was taken for a leftover database, and the next to look for it became a second owner. */
 test('the owner clears away what was removed through the other, and nothing else: it stays the owner', async () => {
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const { source_id } = await makeSourceThrough(other, org, 'leftover')
   const [row] = await connection.db.select().from(dataSources).where(eq(dataSources.orgId, org.id))
   const folder = join(databases, row!.physicalName!)
@@ -280,7 +280,7 @@ test('the owner clears away what was removed through the other, and nothing else
 })
 
 test('when the one that has them is killed the other takes over, with everything in them; stopped, nothing stays behind', async () => {
-  const org = await makeOrganization(house)
+  const org = await makeOrganization(system)
   const { source_id, url } = await makeSourceThrough(owner, org, 'orphan')
   // Opened before, so that ways to the owner are open when it goes.
   expect(await idsFound(other, org.owner, source_id)).toEqual(['near', 'far'])

@@ -43,7 +43,7 @@ for (const who of isRoot
   ? (['root, in a folder for root alone', 'an ordinary user'] as const)
   : (['this user'] as const)) {
   test.skipIf(reason)(
-    `as ${who}: npm ci, npm start, the README’s five minutes, and npm test on Postgres`,
+    `as ${who}: npm ci, npm start, the README’s tour, and npm test on Postgres`,
     async ({ skip }) => {
       const uid = who === 'an ordinary user' ? NOBODY : undefined
       const { folder, env } = await cloneFor(uid)
@@ -63,7 +63,7 @@ for (const who of isRoot
       const server = begin('npm', ['start'], { folder, env: settings, uid })
       await untilReady(port, server)
       const words = readFirstWords(await readFile(join(folder, '.svc', 'first-run.txt'), 'utf8'))
-      const { calls, chores } = await fiveMinutes(folder, port, words)
+      const { calls, chores } = await tour(folder, port, words)
       const pasted = await run('bash', '-euo', 'pipefail', '-c', calls)
       expect(pasted, pasted.output).toMatchObject({ code: 0 })
       for (const shown of [
@@ -194,9 +194,9 @@ async function untilReady(port: number, server: { ended: Promise<Ended> }): Prom
 }
 
 /** The README says that everything there can be pasted; here it is, with this start's own port, password and token. */
-async function fiveMinutes(folder: string, port: number, words: { password: string; token: string }) {
+async function tour(folder: string, port: number, words: { password: string; token: string }) {
   const readme = await readFile(join(folder, 'README.md'), 'utf8')
-  const section = readme.split('\n## Five minutes\n')[1]?.split('\n## ')[0] ?? ''
+  const section = readme.split('\n## Tour\n')[1]?.split('\n## ')[0] ?? ''
   const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block!)
   const afterTheStop = blocks.filter((block) => block.startsWith('npm run server'))
   const sample = blocks.filter((block) => block.startsWith('password='))

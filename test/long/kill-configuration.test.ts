@@ -5,16 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type * as z from 'zod'
-import type { Call } from '../../src/client/call.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import {
   queryDataSource,
   SearchConfiguration,
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
-import { createDatabase, showConnection } from '../../src/contracts/databases.ts'
+import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { atAddress, configurationOf, entry, folderWithTemplate } from '../support/data-sources.ts'
 import { startEmbeddingEndpoint, type EmbeddingEndpoint } from '../support/embedding-endpoint.ts'
 import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
@@ -120,11 +120,11 @@ test(
 async function prepare(server: ServerProcess, token: string): Promise<void> {
   const call = server.as({ token })
   await call(createDatabase, { name: 'notes' })
-  const { url } = await call(showConnection, { name: 'notes' })
+  const { url } = await call(showConnectionString, { name: 'notes' })
   await atAddress(url, (sql) => sql.unsafe(TABLES).simple())
   await call(saveSearchConfiguration, { ...SOURCE, ...documentOf(0) })
   await call(setDataSourceState, { ...SOURCE, enabled: true })
-  await call(setExposure, { ...SOURCE, exposed: true, minimum_role: 'viewer' })
+  await call(setDataSourceExposure, { ...SOURCE, exposed: true, minimum_role: 'viewer' })
 }
 
 /** A database whose process was killed is put in order when it is next opened, and that may take longer than a question. */

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
-import { showConnection } from '../../src/contracts/databases.ts'
+import { showConnectionString } from '../../src/contracts/databases.ts'
 import { listMembers } from '../../src/contracts/members.ts'
-import { listOrganizationsForAdmin } from '../../src/contracts/organizations.ts'
+import { listOrganizationsAsOperator } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
-import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
-import { readSample } from '../../src/sample-texts.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
+import { readSample } from '../../src/sample/read-sample.ts'
 import { atAddress, folderWithTemplate } from '../support/data-sources.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
@@ -119,7 +119,7 @@ async function expectWhole(SVC_DATA_DIR: string): Promise<void> {
     kind: 'api_token',
     role: 'owner',
   })
-  const { organizations } = await server.as({ token: OPERATOR_TOKEN })(listOrganizationsForAdmin, {})
+  const { organizations } = await server.as({ token: OPERATOR_TOKEN })(listOrganizationsAsOperator, {})
   expect(organizations.map(({ id }) => id)).toEqual([me.organization!.id])
   const files = (await readdir(SVC_DATA_DIR)).filter((name) => !name.startsWith('lock'))
   expect(files.toSorted()).toEqual(['databases', 'db', 'first-run.txt', 'secrets.json'])
@@ -134,7 +134,7 @@ async function expectWholeSample(server: ServerProcess, token: string): Promise<
   expect(data_sources).toMatchObject([
     { source_id: SAMPLE_SOURCE, ready: true, enabled: true, exposed: true, minimum_role: 'viewer' },
   ])
-  const { url } = await call(showConnection, { name: SAMPLE_SOURCE.slice('db_'.length) })
+  const { url } = await call(showConnectionString, { name: SAMPLE_SOURCE.slice('db_'.length) })
   const { handbook, products } = readSample()
   const counts = await atAddress(
     url,

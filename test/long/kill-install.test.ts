@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { applyPlan, planInstall, statusOf } from '../../src/cli/install/install-skill.ts'
-import { lookAt } from '../support/attacked-disk.ts'
+import { snapshotFolder } from '../support/faulty-file-system.ts'
 import { CURRENT, CURRENT_BODY, EARLIER, EARLIER_BODY, toySkill } from '../support/toy-skill.ts'
 
 const ROUNDS = 8
@@ -57,9 +57,9 @@ function plant(): string {
 }
 
 const contentOf = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined)
-const stampsOf = (root: string) => Object.keys(FOREIGN).map((name) => lookAt(root).get(name))
+const stampsOf = (root: string) => Object.keys(FOREIGN).map((name) => snapshotFolder(root).get(name))
 const temps = (root: string) =>
-  [...lookAt(root).keys()].filter((name) => name.endsWith('.tmp') && !(name in FOREIGN))
+  [...snapshotFolder(root).keys()].filter((name) => name.endsWith('.tmp') && !(name in FOREIGN))
 
 /** Told what the child said, and whether it was killed. */
 async function install(root: string, { atCall = 0, afterMs }: { atCall?: number; afterMs?: number }) {

@@ -12,10 +12,10 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { asc, eq } from '../../db/drizzle.ts'
-import { deliveries, sends } from '../../db/schema.ts'
-import { SEND_GROUP } from '../../src/contracts/limits.ts'
+import { deliveries, messages } from '../../db/schema.ts'
+import { IN_FLIGHT_MAX } from '../../src/contracts/limits.ts'
 import { copySnapshot, databaseUrl, onServer } from '../support/database.ts'
-import { notificationHouse } from '../support/notification-house.ts'
+import { notificationHarness } from '../support/notification-harness.ts'
 import type { WorkerSettings } from '../support/notification-worker.ts'
 import { processes } from '../support/process.ts'
 
@@ -25,7 +25,7 @@ const KILLING_MS = 25_000
 const KILLS_MIN = 6
 const ENDPOINTS = 40
 /** Short, so that the test sees them run out; longer than any honest answer of the receiver. */
-const LEASES = { claimSeconds: 3, sendingSeconds: 3 }
+const LEASES = { claimLeaseSeconds: 3, attemptLeaseSeconds: 3 }
 const FROZEN_MS = 4_500
 
 /** Writes down first and answers afterwards, at its leisure. Some it refuses, once: then it has kept nothing. */
@@ -105,13 +105,13 @@ async function untilDone(worker: Running): Promise<void> {
   for (let waited = 0; worker.left() > 0 && waited < 120_000; waited += 200) await sleep(200)
 }
 
-type House = Awaited<ReturnType<typeof notificationHouse>>
+type Harness = Awaited<ReturnType<typeof notificationHarness>>
 
-async function makeEndpoints(house: House, url: (name: string) => string) {
-  const org = await house.organization()
+async function makeEndpoints(harness: Harness, url: (name: string) => string) {
+  const org = await harness.organization()
   for (let n = 0; n < ENDPOINTS; n++) {
-    const { integrationId } = await house.connection(org, 'webhook', { url: url(`hook-${n}`) })
-    await house.subscription(org, integrationId, 'deploy.*')
+    const { integrationId } = await harness.integration(org, 'webhook', { url: url(`hook-${n}`) })
+    await harness.subscription(org, integrationId, 'deploy.*')
   }
   return org
 }
@@ -123,7 +123,7 @@ async function weigh({ db }: Pick<Connection, 'db'>, orgId: string, received: re
     .from(deliveries)
     .where(eq(deliveries.orgId, orgId))
     .orderBy(asc(deliveries.id))
-  const open = await db.select().from(sends).where(eq(sends.orgId, orgId))
+  const open = await db.select().from(messages).where(eq(messages.orgId, orgId))
   const got = new Set(received)
   const unconfirmed = rows.filter(({ reason }) => reason === 'outcome_unknown')
   return {
@@ -149,7 +149,10 @@ const promised = (events: number, kills: number) => ({
   notSettled: 0,
   stuck: 0,
   otherReasons: [],
-  unconfirmed: expect.toSatisfy((n: number) => n <= kills * SEND_GROUP, `at most ${kills} x ${SEND_GROUP}`),
+  unconfirmed: expect.toSatisfy(
+    (n: number) => n <= kills * IN_FLIGHT_MAX,
+    `at most ${kills} x ${IN_FLIGHT_MAX}`,
+  ),
 })
 
 describe('two workers over one Postgres', () => {
@@ -173,8 +176,8 @@ describe('two workers over one Postgres', () => {
   test('killed and frozen at random: nothing twice, nothing lost, and few unconfirmed', async () => {
     const receiver = await openReceiver()
     const dataKey = randomBytes(32).toString('hex')
-    const house = await notificationHouse(connection, dataKey)
-    const org = await makeEndpoints(house, receiver.url)
+    const harness = await notificationHarness(connection, dataKey, Date.now())
+    const org = await makeEndpoints(harness, receiver.url)
     const settings = { database: { url }, dataKey, ...LEASES }
     let [kills, freezes, recorded] = [0, 0, 0]
     const workers = [await startWorker(settings), await startWorker(settings)]
@@ -182,7 +185,7 @@ describe('two workers over one Postgres', () => {
     const isOver = () => Date.now() - start > KILLING_MS && kills >= KILLS_MIN
     const produce = (async () => {
       for (; !isOver(); recorded++) {
-        await house.record(org, { type: 'deploy.failed' })
+        await harness.record(org, { type: 'deploy.failed' })
         await sleep(200)
       }
     })()
@@ -225,9 +228,9 @@ describe('one worker over PGlite', () => {
     await copySnapshot(folder)
     const EVENTS = 60
     const first = await connect({ folder })
-    const house = await notificationHouse(first, dataKey)
-    const org = await makeEndpoints(house, receiver.url)
-    for (let n = 0; n < EVENTS; n++) await house.record(org, { type: 'deploy.failed' })
+    const harness = await notificationHarness(first, dataKey, Date.now())
+    const org = await makeEndpoints(harness, receiver.url)
+    for (let n = 0; n < EVENTS; n++) await harness.record(org, { type: 'deploy.failed' })
     await first.close()
 
     let kills = 0

@@ -7,11 +7,11 @@ import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
-import { caller } from '../../src/client/call.ts'
+import { httpClient } from '../../src/client/http-client.ts'
 import { overNetwork } from '../../src/client/service.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/boot/config.ts'
 import { revokeGrant } from '../../src/contracts/grants.ts'
-import { newAssistant, preRegistered, type House, type Tokens } from '../support/assistant.ts'
+import { newAssistant, preRegistered, type ListeningSystem, type Tokens } from '../support/assistant.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { makeOrganization, unique, type Org } from '../support/make.ts'
 import { processes, type Env, type ServerProcess } from '../support/process.ts'
@@ -32,7 +32,7 @@ const own = processes()
 let connection: Connection
 let drop: () => Promise<unknown>
 let server: ServerProcess
-let house: House
+let system: ListeningSystem
 
 beforeAll(async () => {
   const { url } = inject('postgres')
@@ -51,13 +51,13 @@ beforeAll(async () => {
   server = await own.start({ env })
   connection = await connect({ url: env.DATABASE_URL! })
   const config = readConfig({ ...env, PORT: String(server.port) })
-  house = {
+  system = {
     system: { config },
     db: connection.db,
     clock: { now: () => new Date() },
-    as: (who) => caller(overNetwork(config.API_URL), who),
+    as: (who) => httpClient(overNetwork(config.API_URL), who),
     origin: server.origin,
-  } as House
+  } as ListeningSystem
 })
 afterAll(async () => {
   await own.cleanUp()
@@ -77,7 +77,7 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
   await sleep((SECONDS / 2) * 1000)
   const warm = memory.soFar()
   const asked = performance.now()
-  await house.as({ token: revoked.org.owner.token, organization: revoked.org.id })(revokeGrant, {
+  await system.as({ token: revoked.org.owner.token, organization: revoked.org.id })(revokeGrant, {
     grant_id: revoked.tokens.grantId,
   })
   const acknowledged = performance.now()
@@ -108,8 +108,8 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
 })
 
 async function connected(): Promise<{ org: Org; tokens: Tokens }> {
-  const org = await makeOrganization(house)
-  const assistant = newAssistant(house, await preRegistered(house))
+  const org = await makeOrganization(system)
+  const assistant = newAssistant(system, await preRegistered(system))
   return { org, tokens: await assistant.connect(org.owner, { scope: 'data:read' }) }
 }
 
@@ -152,7 +152,7 @@ async function startLoad(agents: readonly { token: string; lanes: number }[]) {
 
 /**
  * Before the load: Node takes one new connection in each turn of its loop, and a turn takes long when a thousand calls
- * are on their way, so that the last ones would wait for minutes at a door nobody comes to.
+ * are on their way, so that the last ones would wait for minutes.
  */
 const openConnections = (agent: Agent) =>
   Promise.all(
@@ -197,7 +197,7 @@ function callOnce(agent: Agent, token: string): Promise<string> {
   })
 }
 
-/** Refused: let in at the door, and stopped by the gateway behind it. */
+/** Refused: accepted by the MCP server, and stopped by the gateway behind it. */
 function answerIn(text: string): string {
   const { result } = JSON.parse(text) as { result?: { isError?: boolean; content: { text: string }[] } }
   if (!result) return `no answer: ${text.slice(0, 200)}`

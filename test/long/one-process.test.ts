@@ -8,13 +8,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../db/connect.ts'
-import type { Call } from '../../src/client/call.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import { queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listMembers } from '../../src/contracts/members.ts'
 import { createOrganization, listOrganizations } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
-import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
 import {
   expectSilence,
   firstWordsIn,
@@ -56,9 +56,9 @@ test.skipIf(!hasScript)(
     const first = await own.start({ env: installation, terminal: true })
     const words = readFirstWords(first.stdout())
     expect(wordsOf(first)).toEqual([
-      'Welcome to svc. This is said once:',
+      'Welcome to svc. This is shown only once:',
       `  Console   ${first.origin}/console`,
-      `  E-mail    ${words.email}`,
+      `  Email     ${words.email}`,
       `  Password  ${words.password}`,
       '  Connect Claude Code:',
       `  claude mcp add --transport http svc ${first.origin}/platform`,
@@ -76,7 +76,7 @@ test.skipIf(!hasScript)(
     expectSilence(first, await secretsOf(installation))
 
     const second = await own.start({ env: installation, terminal: true })
-    expect(wordsOf(second)).toEqual([`Console ${second.origin}/console`])
+    expect(wordsOf(second)).toEqual([`Console: ${second.origin}/console`])
     second.press('\u0003')
     expect(await second.exited).toMatchObject({ code: 0 })
     expectSilence(second, [words.password, words.token, ...(await secretsOf(installation))])
@@ -103,7 +103,7 @@ test('an owner named beforehand gets no file, and a later start with other names
 
   const eve = { SVC_ADMIN_EMAIL: 'eve@example.com', SVC_ADMIN_PASSWORD: 'another password', SVC_ORG: 'Eve' }
   const second = await own.start({ env: { ...installation, ...eve } })
-  expect(wordsOf(second)).toEqual([`Console ${second.origin}/console`])
+  expect(wordsOf(second)).toEqual([`Console: ${second.origin}/console`])
   const again = second.as({ token: await signIn(second, credentials) })
   expect((await again(listOrganizations, {})).organizations.map(({ name }) => name)).toEqual(['Ada & Söhne'])
   await expect(
@@ -116,14 +116,14 @@ test('an owner named beforehand gets no file, and a later start with other names
 /** The password was once thrown away before it was said, and a taken port was all it took. */
 test('a first start that ends before it said anything is made up for by the next', async () => {
   const installation = await newInstallation()
-  const neighbour = await own.start({ env: { ...(await newInstallation()), PORT: installation['PORT']! } })
+  const neighbor = await own.start({ env: { ...(await newInstallation()), PORT: installation['PORT']! } })
   const refused = await own.run({ env: installation })
-  const { port } = neighbour
+  const { port } = neighbor
   expect(refused).toMatchObject({
     code: 1,
     stderr: `Port ${port} is in use. Stop the other program, or set PORT.\n`,
   })
-  await neighbour.stop()
+  await neighbor.stop()
 
   const next = await own.start({ env: installation })
   expect(wordsOf(next)[0]).toMatch(/^First owner: /)
@@ -135,9 +135,7 @@ test('damaged secrets end the start with a sentence, not with a process that han
   await writeFile(join(installation.SVC_DATA_DIR, 'secrets.json'), '{}')
   const { code, stderr } = await own.run({ env: installation })
   expect(code).toBe(1)
-  expect(stderr).toMatch(
-    /secrets.json does not hold the four secrets any more\. Restore it from a copy: .*\n$/,
-  )
+  expect(stderr).toMatch(/secrets.json is damaged\. Restore it from a backup: .*\n$/)
 })
 
 test('a taken port of the managed databases ends the start with a sentence, before anybody is let in', async () => {
@@ -180,7 +178,7 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   })
   const applied = await chore(data, 'migrate')
   expect(applied).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Applied: 0000_/) as string })
-  expect(await chore(data, 'migrate')).toMatchObject({ code: 0, stdout: 'Nothing to apply.\n' })
+  expect(await chore(data, 'migrate')).toMatchObject({ code: 0, stdout: 'No pending migrations.\n' })
 
   const first = await own.start({ env: installation })
   const token = await signIn(first, await firstWordsIn(first))
@@ -192,7 +190,7 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   expect(await chore(data, 'backup', file)).toEqual({
     code: 0,
     signal: null,
-    stdout: `The databases are in ${file}. Keep ${data}/secrets.json with it, but apart: tokens need both.\n`,
+    stdout: `Backed up the databases to ${file}. Keep a copy of ${data}/secrets.json in another place: tokens need both.\n`,
     stderr: '',
   })
   expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -200,11 +198,11 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   const elsewhere = join(home, 'elsewhere')
   expect(await chore(elsewhere, 'restore', file)).toMatchObject({
     code: 0,
-    stdout: `The databases of ${file} are in ${elsewhere}.\n`,
+    stdout: `Restored ${file} to ${elsewhere}.\n`,
   })
   await copyFile(join(data, 'secrets.json'), join(elsewhere, 'secrets.json'))
   const restored = await own.start({ env: { ...installation, SVC_DATA_DIR: elsewhere } })
-  expect(wordsOf(restored)).toEqual([`Console ${restored.origin}/console`])
+  expect(wordsOf(restored)).toEqual([`Console: ${restored.origin}/console`])
   expect(await namesSeenBy(restored.as({ token }))).toEqual(['Before', 'Sample organization'])
   // The managed databases came along, in the same backup.
   expect(await askSample(restored, token)).toEqual(['work-from-abroad'])
@@ -221,9 +219,7 @@ test('a folder is migrated, backed up, restored elsewhere and replaced, and ever
   await writeFile(file, 'nonsense')
   expect(await chore(data, 'restore', '--replace', file)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(
-      'is not a sound backup of an embedded database, nothing was changed',
-    ) as string,
+    stderr: expect.stringContaining('cannot be restored, and nothing was changed') as string,
   })
   const replaced = await own.start({ env: installation })
   expect(await namesSeenBy(replaced.as({ token }))).toEqual(['Before', 'Sample organization'])
@@ -243,7 +239,7 @@ test.each(['backup', 'restore'])('%s is not for Postgres, which has its own tool
   const env = { DATABASE_URL: 'postgres://user:geheim@db.invalid/svc' }
   expect(await own.run({ env, args: [chore, 'file'] })).toMatchObject({
     code: 1,
-    stderr: `${chore} is for the embedded database; for Postgres use pg_dump and pg_restore.\n`,
+    stderr: `${chore} is for the embedded database. For Postgres, use pg_dump and pg_restore.\n`,
   })
 })
 

@@ -8,9 +8,9 @@ import {
   queryDataSource,
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
 } from '../../src/contracts/data-sources.ts'
-import { createDatabase, showConnection } from '../../src/contracts/databases.ts'
+import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { QUESTION_STATEMENT_MS } from '../../src/contracts/limits.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { atAddress, configurationOf, entry, folderWithTemplate } from '../support/data-sources.ts'
@@ -47,18 +47,18 @@ test('a question that never ends is ended with 504, while everybody else is serv
   const call = server.as({ token })
   const make = async (name: string, tables: string, labels: readonly string[]) => {
     const { source_id } = await call(createDatabase, { name })
-    const { url } = await call(showConnection, { name })
+    const { url } = await call(showConnectionString, { name })
     await atAddress(url, (sql) => sql.unsafe(tables).simple())
     await call(saveSearchConfiguration, {
       source_id,
       ...configurationOf(labels.map((label) => entry(label))),
     })
     await call(setDataSourceState, { source_id, enabled: true })
-    await call(setExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+    await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
     return source_id
   }
   const source_id = await make('patience', TABLES, ['notes', 'endless'])
-  const neighbour = await make('neighbour', TABLES, ['notes'])
+  const neighbor = await make('neighbor', TABLES, ['notes'])
   const asked = (id: string, target: string) =>
     call(queryDataSource, { source_id: id, query: 'Near?', target })
 
@@ -80,7 +80,7 @@ test('a question that never ends is ended with 504, while everybody else is serv
   let served = 0
   while (!progress.over) {
     await call(whoAmI, {})
-    expect((await asked(neighbour, 'notes')).results.map(({ id }) => id)).toEqual(['near', 'far'])
+    expect((await asked(neighbor, 'notes')).results.map(({ id }) => id)).toEqual(['near', 'far'])
     served += 1
     await sleep(250)
   }

@@ -9,7 +9,7 @@ import { listAudit } from '../../src/contracts/audit.ts'
 import { listDataSources, queryDataSource, QueryResult } from '../../src/contracts/data-sources.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
-import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
 import { folderWithTemplate } from '../support/data-sources.ts'
 import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 

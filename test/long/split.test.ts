@@ -4,17 +4,17 @@ import { createServer, request as httpRequest, type Server } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
-import { caller } from '../../src/client/call.ts'
+import { httpClient } from '../../src/client/http-client.ts'
 import { overNetwork } from '../../src/client/service.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/boot/config.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
-import { changeRole, listInvitations, listMembers } from '../../src/contracts/members.ts'
+import { changeMemberRole, listInvitations, listMembers } from '../../src/contracts/members.ts'
 import { createOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { listSessions, signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
-import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample.ts'
+import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
 import { folderWithTemplate } from '../support/data-sources.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { makeMember, makePerson, PASSWORD, unique, type Person } from '../support/make.ts'
@@ -69,19 +69,19 @@ function closeBalancer(balancer: Server): void {
 }
 
 /** As far as people, members and walkers are made with it. */
-const houseAt = (env: Env, db: Connection['db'] | undefined): TestSystem => {
+const systemAt = (env: Env, db: Connection['db'] | undefined): TestSystem => {
   const config = readConfig(env)
   return {
     system: { config },
     db,
     clock: { now: () => new Date() },
-    as: (who) => caller(overNetwork(config.API_URL), who),
+    as: (who) => httpClient(overNetwork(config.API_URL), who),
   } as TestSystem
 }
 
 /** Past the balancer, to one replica itself. */
 const at = ({ port }: ServerProcess, token: string) =>
-  caller(overNetwork(new URL(`http://127.0.0.1:${port}`)), { token })
+  httpClient(overNetwork(new URL(`http://127.0.0.1:${port}`)), { token })
 
 async function signInToConsole(walker: Walker, email: string) {
   const page = await walker.follow(await walker.open('/console'))
@@ -94,7 +94,7 @@ describe('auth service, gateway with worker and console, two processes of each b
   let database: Awaited<ReturnType<typeof emptyDatabase>>
   let connection: Connection
   let env: Env
-  let house: TestSystem
+  let system: TestSystem
   let auths: ServerProcess[]
   let gateways: ServerProcess[]
   let owner: Person
@@ -137,8 +137,8 @@ describe('auth service, gateway with worker and console, two processes of each b
       openBalancer(auth, () => authPorts!),
     )
     connection = await connect({ url: database.url })
-    house = houseAt(env, connection.db)
-    owner = await makePerson(house)
+    system = systemAt(env, connection.db)
+    owner = await makePerson(system)
     orgId = (await owner.call(createOrganization, { name: unique('Org') })).id
   })
   afterAll(async () => {
@@ -160,7 +160,7 @@ describe('auth service, gateway with worker and console, two processes of each b
     )
     expect(applied.toSorted()).toEqual(recorded.map(({ name }) => name))
     expect(auths.flatMap(wordsOf)).toEqual([expect.stringMatching(/^First owner: owner@svc.localhost\. /)])
-    expect(gateways.map(wordsOf)).toEqual(gateways.map(() => [`Console ${env['APP_URL']}/console`]))
+    expect(gateways.map(wordsOf)).toEqual(gateways.map(() => [`Console: ${env['APP_URL']}/console`]))
   })
 
   test('one sign-in is good at every replica', async () => {
@@ -177,7 +177,7 @@ describe('auth service, gateway with worker and console, two processes of each b
   })
 
   test('a changed role acts on the very next call, whichever replica it goes through', async () => {
-    const member = await makeMember(house, { id: orgId, name: '', slug: '', owner }, 'admin')
+    const member = await makeMember(system, { id: orgId, name: '', slug: '', owner }, 'admin')
     const invitationsAt = (gateway: ServerProcess) =>
       at(gateway, member.token)(listInvitations, { org_id: orgId }).then(
         () => 'shown',
@@ -190,7 +190,7 @@ describe('auth service, gateway with worker and console, two processes of each b
       ['admin', 'shown'],
       ['developer', 'FORBIDDEN'],
     ] as const) {
-      await owner.call(changeRole, { org_id: orgId, user_id: member.userId, role })
+      await owner.call(changeMemberRole, { org_id: orgId, user_id: member.userId, role })
       expect(await everywhere()).toEqual([seen, seen])
     }
   })
@@ -199,11 +199,11 @@ describe('auth service, gateway with worker and console, two processes of each b
     const alias = unique('app')
     await at(gateways[0]!, owner.token)(createApp, { alias, name: 'Shop' })
     const { apps } = await at(gateways[1]!, owner.token)(listApps, { search: alias })
-    expect(apps).toMatchObject([{ alias, my_part: 'administrator' }])
+    expect(apps).toMatchObject([{ alias, my_role: 'administrator' }])
   })
 
   test('a session that ended at one replica is over at all', async () => {
-    const { token } = await house.as()(signInWithPassword, { email: owner.email, password: PASSWORD })
+    const { token } = await system.as()(signInWithPassword, { email: owner.email, password: PASSWORD })
     await at(gateways[0]!, token)(signOut, { session_id: 'current' })
     for (const gateway of gateways) {
       await expect(at(gateway, token)(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
@@ -223,7 +223,7 @@ describe('auth service, gateway with worker and console, two processes of each b
 
   /** Every step lands on another replica: cookies and forms of one must be understood by the other. */
   test('a person signs in to the console and works in it, over all replicas', async () => {
-    const walker = newWalker(house, { overSockets: true })
+    const walker = newWalker(system, { overSockets: true })
     const overview = await signInToConsole(walker, owner.email)
     expect(overview.url.href).toBe(`${env['APP_URL']}/console`)
     for (const name of ['First of many', 'Second of many', 'Third of many']) {
@@ -281,18 +281,18 @@ describe('refusals', () => {
     [
       'auth-service,worker',
       { DATABASE_URL: url, JWT_SECRET, JWT_SIGNING_KEY },
-      ['ACTOR_ASSERTION_SECRET: needed by auth-service', 'DATA_KEY: needed by worker'],
+      ['ACTOR_ASSERTION_SECRET: required by auth-service', 'DATA_KEY: required by worker'],
     ],
     [
       'auth-service',
       { DATABASE_URL: url, JWT_SECRET, ACTOR_ASSERTION_SECRET },
-      ['JWT_SIGNING_KEY: needed by auth-service'],
+      ['JWT_SIGNING_KEY: required by auth-service'],
     ],
-    ['api-gateway', { DATABASE_URL: url }, ['DATA_KEY: needed by api-gateway']],
+    ['api-gateway', { DATABASE_URL: url }, ['DATA_KEY: required by api-gateway']],
     [
       'api-gateway',
       { ...HOSTED, DATABASE_URL: url },
-      ['ACTOR_ASSERTION_SECRET: needed by api-gateway', 'DATA_KEY: needed by api-gateway'],
+      ['ACTOR_ASSERTION_SECRET: required by api-gateway', 'DATA_KEY: required by api-gateway'],
     ],
   ])('%s without what it needs does not start and says what', async (SVC_SERVICES, env: Env, problems) => {
     const { code, stderr } = await own.run({ env: { SVC_SERVICES, ...env } })
@@ -306,7 +306,7 @@ describe('refusals', () => {
   test('a database that cannot be reached is named without its password', async () => {
     const { code, stdout, stderr } = await own.run({ env: { DATABASE_URL: url, ...freshSecrets() } })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^Cannot use Postgres at 127\.0\.0\.1:9\/svc: .*\n$/)
+    expect(stderr).toMatch(/^Cannot connect to Postgres at 127\.0\.0\.1:9\/svc: .*\n$/)
     expect(stdout + stderr).not.toContain('geheim')
   })
 })
@@ -344,7 +344,7 @@ describe('four replicas of everything at the same moment on an empty database', 
       expect(first).toHaveLength(1)
       const { email, password, token } = await firstWordsIn(first[0]!)
       for (const { port } of servers) {
-        const call = caller(overNetwork(new URL(`http://127.0.0.1:${port}`)))
+        const call = httpClient(overNetwork(new URL(`http://127.0.0.1:${port}`)))
         expect(await call(signInWithPassword, { email, password })).toMatchObject({
           organization: { role: 'owner' },
         })
@@ -385,8 +385,8 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   let vendorEnv: Env
   let vendor: ServerProcess
   let customer: ServerProcess
-  let vendorHouse: TestSystem
-  let customerHouse: TestSystem
+  let vendorSystem: TestSystem
+  let customerSystem: TestSystem
 
   beforeAll(async () => {
     databases.push(await emptyDatabase(), await emptyDatabase())
@@ -409,8 +409,8 @@ describe('a customer’s installation with the vendor’s auth service', () => {
     vendor = await own.start({ env: vendorEnv })
     customer = await own.start({ env: customerEnv })
     connections = await Promise.all(databases.map(({ url }) => connect({ url })))
-    vendorHouse = houseAt(vendorEnv, connections[0]!.db)
-    customerHouse = houseAt(customerEnv, connections[0]!.db)
+    vendorSystem = systemAt(vendorEnv, connections[0]!.db)
+    customerSystem = systemAt(customerEnv, connections[0]!.db)
   })
   afterAll(async () => {
     await own.cleanUp()
@@ -419,23 +419,23 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   })
 
   test('has no people of its own: no first owner is made and told', async () => {
-    expect(wordsOf(customer)).toEqual([`Console ${customer.origin}/console`])
+    expect(wordsOf(customer)).toEqual([`Console: ${customer.origin}/console`])
     expect(await connections[1]!.sql.query('select from users')).toHaveLength(0)
     expect((await customer.fetch('/auth/sign-in')).status).toBe(404)
     expect((await vendor.fetch('/auth/sign-in')).status).toBe(200)
   })
 
   test('takes the vendor’s tokens, and a role changed there acts on the next call here', async () => {
-    const owner = await makePerson(vendorHouse)
+    const owner = await makePerson(vendorSystem)
     const { id: org_id, name, slug } = await owner.call(createOrganization, { name: unique('Org') })
-    const member = await makeMember(vendorHouse, { id: org_id, name, slug, owner }, 'admin')
+    const member = await makeMember(vendorSystem, { id: org_id, name, slug, owner }, 'admin')
     const here = customer.as({ token: member.token })
     expect(await here(whoAmI, {})).toMatchObject({
       user: { id: member.userId },
       role: 'admin',
       organization: { name },
     })
-    await owner.call(changeRole, { org_id, user_id: member.userId, role: 'viewer' })
+    await owner.call(changeMemberRole, { org_id, user_id: member.userId, role: 'viewer' })
     expect(await here(whoAmI, {})).toMatchObject({ role: 'viewer' })
     await expect(customer.as({ token: 'svc_nonsense' })(whoAmI, {})).rejects.toMatchObject({
       code: 'UNAUTHENTICATED',
@@ -443,8 +443,8 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   })
 
   test('sends people to the vendor to sign in, and they come back into its own console', async () => {
-    const person = await makePerson(vendorHouse)
-    const walker = newWalker(customerHouse, { overSockets: true })
+    const person = await makePerson(vendorSystem)
+    const walker = newWalker(customerSystem, { overSockets: true })
     const page = await signInToConsole(walker, person.email)
     expect([page.status, page.url.origin]).toEqual([200, customer.origin])
     expect(page.words).toContain(person.name)
@@ -452,7 +452,7 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   })
 
   test('tells its callers when the vendor is away, and goes on when it is back', async () => {
-    const person = await makePerson(vendorHouse)
+    const person = await makePerson(vendorSystem)
     const here = customer.as({ token: person.token })
     await vendor.stop()
     await expect(here(whoAmI, {})).rejects.toMatchObject({ code: 'TIMEOUT' })

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { SETTINGS } from '../../src/config.ts'
+import { SETTINGS } from '../../src/boot/config.ts'
 import { ERRORS } from '../../src/contracts/errors.ts'
 import { brokenReferences } from './doc-references.ts'
 import type { World } from './doc-references.ts'
@@ -39,7 +39,7 @@ test.each(pages)('%s names only what exists', (page) => {
 
 describe('planted mistakes', () => {
   const small: World = {
-    read: (path) => ({ 'src/main.ts': '', src: '', 'docs/a.md': '# One, two\n' })[path],
+    read: (path) => ({ 'src/boot/main.ts': '', src: '', 'docs/a.md': '# One, two\n' })[path],
     scripts: new Set(['start', 'check']),
     names: new Set(['JWT_SECRET', 'PORT']),
   }
@@ -63,7 +63,7 @@ describe('planted mistakes', () => {
     '[a](a.md#one-two)',
     '[a](https://example.com/src/gone.ts)',
     '# Here\n[a](#here)',
-    '`src/main.ts` and `src/<room>.ts`',
+    '`src/boot/main.ts` and `src/<layer>.ts`',
     '`npm start`, `npm run check`',
     '`JWT_SECRET=x PORT=1`',
     '/usr/bin/gone, example.com/docs/gone',

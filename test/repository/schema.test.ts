@@ -1,8 +1,10 @@
 /** Tables, migrations and db/schema.sql tell the same story; asked on both engines. */
 import { generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
 import { expect, test } from 'vitest'
-import { schemaText } from '../../db/schema-text.ts'
+import { dumpSchema } from '../../scripts/generated/dump-schema.ts'
+import type { SqlQueries } from '../../db/connect.ts'
 import * as tables from '../../db/schema.ts'
+import { TABLE_KINDS, type TableKind } from '../../db/table-kinds.ts'
 import { testDatabase } from '../support/database.ts'
 import { filesUnder, readText } from './source-tree.ts'
 
@@ -26,5 +28,62 @@ test('migrations are numbered without gaps, named by what they do, and all in th
 
 test('db/schema.sql is the schema of a freshly migrated database', async () => {
   const { sql } = await testDatabase()
-  expect(readText('db/schema.sql'), 'run: npm run generate').toBe(await schemaText(sql))
+  expect(readText('db/schema.sql'), 'run: npm run generate').toBe(await dumpSchema(sql))
 })
+
+test('tables are identity or tenant, and nothing goes from one to the other', async () => {
+  expect(await mixedTables((await testDatabase()).sql)).toEqual([])
+})
+
+test('a table of no kind, a unique key without org_id and a foreign key across are found', async () => {
+  let found: string[] = []
+  const rollBack = new Error('nothing of this stays')
+  const planted = (await testDatabase()).sql.transaction(async (tx) => {
+    await tx.query(`truncate apps, tickets;
+      create table stray (id text);
+      alter table apps add constraint planted unique (alias);
+      create unique index planted_part on tickets (title) where status = 'open';
+      alter table apps add constraint planted_key foreign key (created_by) references users (id);
+      alter table apps add constraint planted_other foreign key (org_id, id) references tickets (org_id, id)`)
+    found = await mixedTables(tx)
+    throw rollBack
+  })
+  await expect(planted).rejects.toBe(rollBack)
+  expect(found).toEqual([
+    'stray is declared in db/table-kinds.ts as neither identity nor tenant',
+    'apps is a tenant table, and its unique key planted lacks org_id',
+    'tickets is a tenant table, and its unique key planted_part lacks org_id',
+    'planted_key is a foreign key from apps (tenant) to users (identity)',
+  ])
+})
+
+async function mixedTables(sql: SqlQueries): Promise<string[]> {
+  const kinds: Record<string, TableKind> = TABLE_KINDS
+  const found = await sql.query<{ name: string }>(
+    "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by 1",
+  )
+  const keys = await sql.query<{ name: string; table: string; has_org: boolean }>(
+    `select i.indexrelid::regclass::text as name, i.indrelid::regclass::text as table,
+       exists (select from pg_attribute where attrelid = i.indexrelid and attname = 'org_id') as has_org
+     from pg_index i join pg_class c on c.oid = i.indrelid
+     where i.indisunique and c.relnamespace = 'public'::regnamespace order by 2, 1`,
+  )
+  const foreign = await sql.query<{ name: string; from: string; to: string }>(
+    `select conname as name, conrelid::regclass::text as from, confrelid::regclass::text as to
+     from pg_constraint where contype = 'f' order by 1`,
+  )
+  return [
+    ...found
+      .filter(({ name }) => !(name in kinds))
+      .map(({ name }) => `${name} is declared in db/table-kinds.ts as neither identity nor tenant`),
+    ...keys
+      .filter(({ table, has_org }) => kinds[table] === 'tenant' && !has_org)
+      .map(({ table, name }) => `${table} is a tenant table, and its unique key ${name} lacks org_id`),
+    ...foreign
+      .filter(({ from, to }) => kinds[from] !== kinds[to])
+      .map(
+        ({ name, from, to }) =>
+          `${name} is a foreign key from ${from} (${kinds[from]}) to ${to} (${kinds[to]})`,
+      ),
+  ]
+}

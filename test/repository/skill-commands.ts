@@ -12,9 +12,9 @@ export function commandLines(markdown: string): string[][] {
   ]
 }
 
-/** `npx svc` begins one as well; `claude mcp add … svc …` only names us. */
+/** `npx --no -- svc` begins one as well; `claude mcp add … svc …` only names us. */
 const commandsIn = (line: string): string[][] =>
-  [...line.matchAll(/(?<=^ *|^npx |\$\(|\|\|? |&& |\) )svc (?=\S)(.*)/g)].map(([, rest = '']) =>
+  [...line.matchAll(/(?<=^ *|^npx --no -- |\$\(|\|\|? |&& |\) )svc (?=\S)(.*)/g)].map(([, rest = '']) =>
     wordsOf(rest),
   )
 

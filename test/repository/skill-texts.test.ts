@@ -1,11 +1,11 @@
-/** What the skills say is what the product does: commands, codes, limits, tools, paths and ways to connect. */
+/** The skill texts agree with the product: commands, codes, limits, tools, paths and instructions to connect. */
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import { describe, expect, test } from 'vitest'
 import { TOOLS } from '../../mcp/tools.ts'
-import { SETTINGS } from '../../src/config.ts'
+import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMANDS, GLOBAL_OPTIONS, ROOT_OPTIONS } from '../../src/cli/commands.ts'
 import { parse } from '../../src/cli/parse.ts'
-import { ASSISTANTS, type Way } from '../../src/console/pages/assistants.ts'
+import { ASSISTANTS, type SetupStep } from '../../src/console/pages/connect/assistants.ts'
 import { ERRORS, type ErrorCode } from '../../src/contracts/errors.ts'
 import * as limits from '../../src/contracts/limits.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
@@ -107,19 +107,20 @@ const seconds = limits.CONNECTOR_SECONDS
 const DAY = 24 * 60 * 60
 const thousands = (value: number): string => value.toLocaleString('en-US')
 
-/** Each number that is promised, put together from the program’s own; `in` names the pages that say it. */
+/** Each number that the texts promise, built from the constants; `in` lists the pages that must have it. */
 const PROMISES: readonly { says: string; in: readonly string[] }[] = [
   {
-    says: `1 to ${limits.HITS_MAX} hits, ${limits.HITS_DEFAULT} unless said`,
+    says: `1 to ${limits.HITS_MAX} hits, default ${limits.HITS_DEFAULT}`,
     in: ['svc/references/datasource-query.md'],
   },
   {
-    says: `1 to ${limits.HITS_MAX}, ${limits.HITS_DEFAULT} unless`,
-    in: ['svc/references/activity-and-limits.md', 'svc-faq/SKILL.md'],
-  },
-  {
-    says: `1 to ${limits.HITS_MAX}, ${limits.HITS_DEFAULT} by default`,
-    in: ['svc-ai-gateway/references/tools-platform.md', 'svc-ai-gateway/references/limits-and-activity.md'],
+    says: `1 to ${limits.HITS_MAX}, default ${limits.HITS_DEFAULT}`,
+    in: [
+      'svc/references/activity-and-limits.md',
+      'svc-faq/SKILL.md',
+      'svc-ai-gateway/references/tools-platform.md',
+      'svc-ai-gateway/references/limits-and-activity.md',
+    ],
   },
   {
     says: `${limits.ANSWER_MAX_BYTES / 1024} KiB`,
@@ -292,15 +293,15 @@ describe('ways to connect', () => {
   test.each(ASSISTANTS.map((assistant) => [assistant.name, assistant] as const))('%s', (_name, assistant) => {
     const endpoint = { name: 'svc', url: 'https://mcp.example.com/platform' }
     const here = { name: 'svc', url: 'http://localhost:4000/platform' }
-    const ways = [...assistant.ways(endpoint), ...(assistant.waysFromHere?.(here) ?? [])]
-    expect(ways.filter((way) => !isTold(way))).toEqual([])
+    const setup = [...assistant.setup(endpoint), ...(assistant.localSetup?.(here) ?? [])]
+    expect(setup.filter((step) => !isTold(step))).toEqual([])
   })
 
-  function isTold(way: Way): boolean {
-    if (way.kind === 'command') return text.includes(way.text)
-    if (way.kind === 'file') return objects.includes(JSON.stringify(JSON.parse(way.text)))
+  function isTold(step: SetupStep): boolean {
+    if (step.kind === 'command') return text.includes(step.text)
+    if (step.kind === 'file') return objects.includes(JSON.stringify(JSON.parse(step.text)))
     // This link is made of an object that the command beside it has in full.
-    return way.href.startsWith('vscode:') || text.includes(way.href)
+    return step.href.startsWith('vscode:') || text.includes(step.href)
   }
 })
 

@@ -10,9 +10,14 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** By path from the root of the repository, with `/`. */
 export type Tree = ReadonlyMap<string, SourceFile>
 
-export type SourceFile = { text: string; program: ESTree.Program; imports: readonly Import[] }
+export type SourceFile = {
+  text: string
+  program: ESTree.Program
+  comments: readonly string[]
+  imports: readonly Import[]
+}
 
-type Import = {
+export type Import = {
   /** A path from the root for our own files, the specifier as written for packages. */
   to: string
   ours: boolean
@@ -22,7 +27,12 @@ type Import = {
 
 const CODE_FOLDERS = ['src', 'mcp', 'oauth', 'db', 'test', 'scripts', 'bench']
 
-export function readTree(): Tree {
+let read: Tree | undefined
+
+/** Once for all tests of a process: parsing takes seconds. */
+export const readTree = (): Tree => (read ??= parseTree())
+
+function parseTree(): Tree {
   const paths = CODE_FOLDERS.flatMap((folder) => filesUnder(folder)).filter((path) => path.endsWith('.ts'))
   return treeOf([...paths, 'drizzle.config.ts'].map((path) => [path, readText(path)]))
 }
@@ -43,16 +53,16 @@ export function filesUnder(folder: string): string[] {
         .toSorted()
     )
   } catch (error) {
-    // A room that is not open yet has no folder.
+    // A layer that is not built yet has no folder.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
 }
 
 function parse(path: string, text: string): SourceFile {
-  const { program, errors } = parseSync(path, text)
+  const { program, comments, errors } = parseSync(path, text)
   if (errors[0]) throw new Error(`${path} does not parse: ${errors[0].message}`)
-  return { text, program, imports: importsOf(path, program) }
+  return { text, program, comments: comments.map(({ value }) => value), imports: importsOf(path, program) }
 }
 
 function importsOf(path: string, program: ESTree.Program): Import[] {

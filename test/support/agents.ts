@@ -1,4 +1,4 @@
-/** A house that agents can reach: the real server on a socket, a person in it who approves, and a web of documents. */
+/** A system that agents can reach: the real server on a socket, a user who approves, and a host for metadata documents. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
@@ -7,15 +7,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { guardedFetch } from '../../src/adapters/outbound/guarded-fetch.ts'
 import { listGrants, revokeGrant } from '../../src/contracts/grants.ts'
-import type { GuardedFetch } from '../../src/cores/needs.ts'
-import { listen } from '../../src/listener.ts'
+import type { GuardedFetch } from '../../src/cores/dependencies.ts'
+import { listen } from '../../src/boot/listener.ts'
 import { newDatabase } from './database.ts'
 import { makeOrganization, PASSWORD, type Org } from './make.ts'
 import { freePort } from './process.ts'
 import { startSystem, type TestSystem } from './system.ts'
 import { newWalker, type Page, type Walker } from './walker.ts'
 
-export type House = {
+export type AgentSystem = {
   readonly system: TestSystem
   readonly origin: string
   /** The endpoint agents are told to connect to. */
@@ -33,7 +33,7 @@ export type House = {
 export type Approved = { readonly page: Page; readonly answer: URL }
 
 /** On a database of its own: registrations from one address are limited, and all of them come from here. */
-export async function openHouse(): Promise<House> {
+export async function startAgentSystem(): Promise<AgentSystem> {
   const [connection, web, port] = await Promise.all([newDatabase(), documentHost(), freePort()])
   const system = await startSystem({ PORT: String(port) }, { connection, guardedFetch: web.fetch })
   const listening = await listen(system.system)

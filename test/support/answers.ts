@@ -1,6 +1,6 @@
 /** An operation's answer as it stands on the wire, for tests that compare bytes and headers. */
 import type * as z from 'zod'
-import { caller, type CallAs } from '../../src/client/call.ts'
+import { httpClient, type CallOptions } from '../../src/client/http-client.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import type { TestSystem } from './system.ts'
 
@@ -9,12 +9,12 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 
 export async function answerTo<I extends z.ZodObject, O extends z.ZodObject>(
   system: TestSystem,
-  who: CallAs & { headers?: Record<string, string> },
+  who: CallOptions & { headers?: Record<string, string> },
   operation: Operation<I, O>,
   input: z.input<I>,
 ): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<Response>()
-  const call = caller(async (request) => {
+  const call = httpClient(async (request) => {
     const { pathname, search } = new URL(request.url)
     for (const [name, value] of Object.entries(who.headers ?? {})) request.headers.set(name, value)
     const response = await system.fetch(pathname + search, request)

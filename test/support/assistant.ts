@@ -2,8 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { platformOauthClients } from '../../db/schema.ts'
 import type { Resource } from '../../src/contracts/scopes.ts'
-import { listen } from '../../src/listener.ts'
-import type { Overrides } from '../../src/system.ts'
+import { listen } from '../../src/boot/listener.ts'
+import type { Overrides } from '../../src/boot/system.ts'
 import { newDatabase } from './database.ts'
 import { PASSWORD, unique, type Person } from './make.ts'
 import { freePort } from './process.ts'
@@ -11,12 +11,12 @@ import { startSystem, type TestSystem } from './system.ts'
 import { formOn, newWalker, type Page, type Walker } from './walker.ts'
 
 /** A system behind a real socket: the authorization server is reached no other way. */
-export type House = TestSystem & { readonly origin: string }
+export type ListeningSystem = TestSystem & { readonly origin: string }
 
-export async function openHouse(
+export async function startListeningSystem(
   env: Record<string, string> = {},
   overrides: Overrides & { withMail?: boolean; ownDatabase?: boolean } = {},
-): Promise<House> {
+): Promise<ListeningSystem> {
   const { ownDatabase, ...rest } = overrides
   const own = ownDatabase ? await newDatabase() : undefined
   const port = env.PORT ?? String(await freePort())
@@ -45,15 +45,15 @@ export async function openHouse(
   }
 }
 
-/** What stands on the wire. */
-export type Said = {
+/** An HTTP response as received. */
+export type HttpAnswer = {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   readonly body: Record<string, unknown>
 }
 
-async function said(response: Response): Promise<Said> {
+async function readAnswer(response: Response): Promise<HttpAnswer> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json') ?? false
   return {
@@ -67,13 +67,13 @@ async function said(response: Response): Promise<Said> {
 export const newAddress = (): string => `2001:db8::${randomBytes(2).toString('hex')}`
 
 export async function register(
-  house: Pick<House, 'origin'>,
+  system: Pick<ListeningSystem, 'origin'>,
   metadata: Record<string, unknown>,
   address = newAddress(),
-): Promise<Said> {
+): Promise<HttpAnswer> {
   const headers = { 'content-type': 'application/json', 'x-forwarded-for': address }
-  return said(
-    await fetch(`${house.origin}/oauth/register`, {
+  return readAnswer(
+    await fetch(`${system.origin}/oauth/register`, {
       method: 'POST',
       headers,
       body: JSON.stringify(metadata),
@@ -134,7 +134,7 @@ export type Authenticate = () =>
   | { fields?: Record<string, string>; headers?: Record<string, string> }
 
 export function newAssistant(
-  house: House,
+  system: ListeningSystem,
   { clientId, redirectUri }: Client,
   authenticate: Authenticate = () => ({ fields: { client_id: clientId } }),
 ) {
@@ -151,21 +151,21 @@ export function newAssistant(
       state: 'a state',
       ...params,
     }
-    const url = new URL('/oauth/authorize', house.origin)
+    const url = new URL('/oauth/authorize', system.origin)
     for (const [name, value] of Object.entries(asked)) {
       if (value !== undefined) url.searchParams.set(name, value)
     }
     return { url, verifier, redirectUri: asked.redirect_uri ?? redirectUri }
   }
 
-  async function post(path: string, fields: Params): Promise<Said> {
+  async function post(path: string, fields: Params): Promise<HttpAnswer> {
     const known = await authenticate()
     const body = new URLSearchParams()
     for (const [name, value] of Object.entries({ ...known.fields, ...fields })) {
       if (value !== undefined) body.set(name, value)
     }
     const headers = { 'x-forwarded-for': address, ...known.headers }
-    return said(await fetch(new URL(path, house.origin), { method: 'POST', headers, body }))
+    return readAnswer(await fetch(new URL(path, system.origin), { method: 'POST', headers, body }))
   }
 
   const exchange = (
@@ -186,11 +186,11 @@ export function newAssistant(
     person: Person,
     params: Params = {},
     choices: Choices = {},
-    walker: Walker = newWalker(house, { overSockets: true }),
+    walker: Walker = newWalker(system, { overSockets: true }),
   ): Promise<{ asked: AuthorizationRequest; back: URL; page: Page }> {
     const asked = request(params)
-    let page = await arrive(house, walker, person, asked.url)
-    if (!page.location) page = await decide(house, walker, page, choices)
+    let page = await arrive(system, walker, person, asked.url)
+    if (!page.location) page = await decide(system, walker, page, choices)
     if (!page.location) throw new Error(`No answer (${page.status}): ${page.words}`)
     return { asked, back: page.location, page }
   }
@@ -218,7 +218,7 @@ export function newAssistant(
   }
 }
 
-export function tokensIn({ status, text, body }: Said): Tokens {
+export function tokensIn({ status, text, body }: HttpAnswer): Tokens {
   if (status !== 200) throw new Error(`No tokens (${status}): ${text}`)
   const { access_token, refresh_token, scope } = body as Record<string, string>
   const claims = JSON.parse(Buffer.from(access_token!.split('.')[1]!, 'base64url').toString()) as Record<
@@ -234,11 +234,16 @@ export function tokensIn({ status, text, body }: Said): Tokens {
   }
 }
 
-const isOurs = (house: House) => (url: URL) => url.origin === house.origin
+const isOurs = (system: ListeningSystem) => (url: URL) => url.origin === system.origin
 
 /** Opens the authorization page and signs in if asked to; stops at the consent page or at the redirect away. */
-export async function arrive(house: House, walker: Walker, person: Person, url: URL): Promise<Page> {
-  const leaves = (to: URL) => !isOurs(house)(to)
+export async function arrive(
+  system: ListeningSystem,
+  walker: Walker,
+  person: Person,
+  url: URL,
+): Promise<Page> {
+  const leaves = (to: URL) => !isOurs(system)(to)
   const page = await walker.follow(await walker.open(url), leaves)
   if (!page.forms.some(({ button }) => button === 'Sign in')) return page
   const filled = { email: person.email, password: PASSWORD }
@@ -261,7 +266,7 @@ export function boxes(page: Page, name: string): { all: string[]; ticked: string
 
 /** Decides as the page proposes unless told otherwise, and goes where that leads, up to the redirect away. */
 export async function decide(
-  house: House,
+  system: ListeningSystem,
   walker: Walker,
   page: Page,
   { organization, scopes, sources, decision = 'approve' }: Choices = {},
@@ -277,7 +282,7 @@ export async function decide(
     ...named(`source:${where}`, sources ?? boxes(page, `source:${where}`).ticked),
     ['decision', decision],
   ]
-  return walker.follow(await walker.send(page, 'Allow', fields), (to) => !isOurs(house)(to))
+  return walker.follow(await walker.send(page, 'Allow', fields), (to) => !isOurs(system)(to))
 }
 
 export type WhoAmI = {
@@ -290,11 +295,11 @@ export type WhoAmI = {
 
 /** Calls the tool whoami; `who` is there when it was let in. */
 export async function whoami(
-  house: Pick<House, 'origin'>,
+  system: Pick<ListeningSystem, 'origin'>,
   token: string | undefined,
   resource: Resource = 'platform',
 ): Promise<{ status: number; challenge: string | null; who: WhoAmI | undefined }> {
-  const response = await fetch(`${house.origin}/${resource}`, {
+  const response = await fetch(`${system.origin}/${resource}`, {
     method: 'POST',
     headers: {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -308,7 +313,7 @@ export async function whoami(
       params: { name: 'whoami', arguments: {} },
     }),
   })
-  const { status, headers, body } = await said(response)
+  const { status, headers, body } = await readAnswer(response)
   const result = body.result as { content: { text: string }[]; isError?: boolean } | undefined
   const who = result && !result.isError ? (JSON.parse(result.content[0]!.text) as WhoAmI) : undefined
   return { status, challenge: headers.get('www-authenticate'), who }

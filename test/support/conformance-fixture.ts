@@ -20,7 +20,7 @@ import * as z from 'zod'
 
 const DESCRIPTION = 'For the official suite'
 
-/** One grey pixel, and two samples of silence. */
+/** One gray pixel, and two samples of silence. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=='
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA=='
 

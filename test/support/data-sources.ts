@@ -14,15 +14,15 @@ import { createEmbeddingModels } from '../../src/adapters/embeddings/index.ts'
 import {
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
   type SearchConfiguration,
 } from '../../src/contracts/data-sources.ts'
-import { createDatabase, showConnection } from '../../src/contracts/databases.ts'
+import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
 import type { EmbeddingModels } from '../../src/cores/search/index.ts'
-import type { Overrides } from '../../src/system.ts'
+import type { Overrides } from '../../src/boot/system.ts'
 import { signActor } from './actor.ts'
 import { unique, type Org, type Person } from './make.ts'
 import { startSystem, type TestSystem } from './system.ts'
@@ -189,7 +189,7 @@ export async function makeSource(
   if (sql !== undefined) await inDatabase(org, name, (database) => database.unsafe(sql))
   if (configuration) await call(saveSearchConfiguration, { source_id, ...configuration })
   await call(setDataSourceState, { source_id, enabled: true })
-  if (expose !== false) await call(setExposure, { source_id, exposed: true, minimum_role: expose })
+  if (expose !== false) await call(setDataSourceExposure, { source_id, exposed: true, minimum_role: expose })
   return { id, sourceId: source_id, name }
 }
 
@@ -199,7 +199,7 @@ export async function inDatabase<T>(
   name: string,
   work: (sql: postgres.Sql) => PromiseLike<T>,
 ): Promise<T> {
-  const { url } = await org.owner.call(showConnection, { name })
+  const { url } = await org.owner.call(showConnectionString, { name })
   return atAddress(url, work)
 }
 

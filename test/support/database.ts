@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
 import { migrate, readMigrations } from '../../db/migrate.ts'
+import { watchStatements } from './crossing-statements.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -24,8 +25,10 @@ export function testDatabase(): Promise<TestDatabase> {
 }
 
 /** A database of one's own, for tests that need it empty or that break it. Close it. */
-export function newDatabase(): Promise<TestDatabase> {
-  return inject('engine') === 'pglite' ? newEmbedded(inject('testFolder')) : newOnServer(inject('postgres'))
+export async function newDatabase(): Promise<TestDatabase> {
+  const made =
+    inject('engine') === 'pglite' ? newEmbedded(inject('testFolder')) : newOnServer(inject('postgres'))
+  return watchStatements(await made)
 }
 
 async function newEmbedded(parent: string): Promise<TestDatabase> {

@@ -1,5 +1,5 @@
 /** Rows of the ledger as the engine leaves them behind. */
-import { attempts, deliveries, events, sends } from '../../db/schema.ts'
+import { attempts, deliveries, events, messages } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import type { Org } from './make.ts'
 import type { TestSystem } from './system.ts'
@@ -13,13 +13,13 @@ export async function insertDelivery(
   org: Org,
   row: DeliveryRow,
   tries: readonly AttemptRow[] = [{}],
-): Promise<{ id: string; eventId: string; sendId: string }> {
+): Promise<{ id: string; eventId: string; messageId: string }> {
   clock.advance(1)
   const [at, orgId] = [clock.now(), org.id]
-  const [id, eventId, sendId] = [
-    makeId('ntf', at.getTime()),
-    makeId('evt', at.getTime()),
+  const [id, eventId, messageId] = [
     makeId('dlv', at.getTime()),
+    makeId('evt', at.getTime()),
+    makeId('msg', at.getTime()),
   ]
   const type = row.type ?? 'deploy.failed'
   await db.insert(events).values({
@@ -41,7 +41,7 @@ export async function insertDelivery(
     id,
     eventId,
     type,
-    sendId,
+    messageId,
     channel: 'webhook',
     state: 'sent',
     createdAt: at,
@@ -49,9 +49,9 @@ export async function insertDelivery(
     ...row,
   })
   const { subscriptionId = null, integrationId = null } = row
-  await db.insert(sends).values({
+  await db.insert(messages).values({
     orgId,
-    id: sendId,
+    id: messageId,
     channel: 'webhook',
     subscriptionId,
     integrationId,
@@ -64,7 +64,7 @@ export async function insertDelivery(
   })
   const made = tries.map((attempt, nth) => ({
     orgId,
-    sendId,
+    messageId,
     number: nth + 1,
     startedAt: at,
     endedAt: at,
@@ -74,5 +74,5 @@ export async function insertDelivery(
     ...attempt,
   }))
   if (made.length > 0) await db.insert(attempts).values(made)
-  return { id, eventId, sendId }
+  return { id, eventId, messageId }
 }

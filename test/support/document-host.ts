@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { guardedFetch } from '../../src/adapters/outbound/guarded-fetch.ts'
-import type { GuardedFetch } from '../../src/cores/needs.ts'
+import type { GuardedFetch } from '../../src/cores/dependencies.ts'
 
 type Answer = Record<string, unknown> | ((answer: ServerResponse) => void)
 

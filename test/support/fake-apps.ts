@@ -1,26 +1,26 @@
-/** The part of the fake gateway that keeps apps, their tickets, and visits of support staff. */
+/** The part of the fake gateway with apps, tickets and support sessions. */
 import type * as z from 'zod'
 import * as apps from '../../src/contracts/apps.ts'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
 import { atLeast } from '../../src/contracts/roles.ts'
 import * as support from '../../src/contracts/support.ts'
 import * as tickets from '../../src/contracts/tickets.ts'
-import type { House } from './fake-data-sources.ts'
+import type { FakeContext } from './fake-data-sources.ts'
 
 type App = z.output<typeof apps.showApp.output>
 type Ticket = z.output<typeof tickets.showTicket.output>
 type Session = z.output<typeof support.listSupportSessions.output>['support_sessions'][number]
-type MyVisit = z.output<typeof support.listMyVisits.output>['visits'][number]
+type MySupportSession = z.output<typeof support.listMySupportSessions.output>['support_sessions'][number]
 
 export type FakeApps = ReturnType<typeof fakeApps>
 
-export function fakeApps({ on, list, id, clock, me, organizationOf }: House) {
+export function fakeApps({ on, list, id, clock, me, organizationOf }: FakeContext) {
   const daysAgo = (days: number) => new Date(clock().getTime() - days * 86_400_000).toISOString()
   const data = {
     apps: [] as App[],
     tickets: [] as Ticket[],
     sessions: [] as Session[],
-    visits: [] as MyVisit[],
+    mySupportSessions: [] as MySupportSession[],
   }
   const appOf = (alias: string): App => {
     const app = data.apps.find((one) => one.alias === alias)
@@ -32,12 +32,12 @@ export function fakeApps({ on, list, id, clock, me, organizationOf }: House) {
     if (!ticket) throw notFound()
     return ticket
   }
-  const addApp = (alias: string, name: string, my_part: App['my_part'] = 'administrator'): App => {
+  const addApp = (alias: string, name: string, my_role: App['my_role'] = 'administrator'): App => {
     const app: App = {
       id: id('app'),
       alias,
       name,
-      my_part,
+      my_role,
       open_tickets: 0,
       created_at: daysAgo(40),
       members: [],
@@ -77,7 +77,7 @@ export function fakeApps({ on, list, id, clock, me, organizationOf }: House) {
   on(apps.createApp, ({ alias, name }, asked) => {
     if (!atLeast(organizationOf(asked).role, 'developer')) throw new ServiceError('FORBIDDEN')
     if (data.apps.some((one) => one.alias === alias))
-      throw new ServiceError('CONFLICT', 'There is an app with this alias already')
+      throw new ServiceError('CONFLICT', 'An app with this alias already exists')
     return addApp(alias, name)
   })
   on(apps.showApp, ({ alias }) => appOf(alias))
@@ -102,28 +102,28 @@ export function fakeApps({ on, list, id, clock, me, organizationOf }: House) {
       input,
     ),
   )
-  on(tickets.fileTicket, ({ alias, title, body }) => addTicket(appOf(alias), { title, body }))
+  on(tickets.createTicket, ({ alias, title, body }) => addTicket(appOf(alias), { title, body }))
   on(tickets.showTicket, (asked) => ticketOf(asked))
   on(tickets.replyToTicket, ({ body, internal, ...asked }) => {
     const reply = { id: id('rpl'), internal, body, author: { id: me.id, name: me.name }, at: daysAgo(0) }
     ticketOf(asked).replies.push(reply)
     return reply
   })
-  on(tickets.moveTicket, ({ status, ...asked }) => Object.assign(ticketOf(asked), { status }))
+  on(tickets.changeTicketStatus, ({ status, ...asked }) => Object.assign(ticketOf(asked), { status }))
 
   on(support.listSupportSessions, (input) => list('support_sessions', data.sessions, input))
   on(support.endSupportSession, ({ support_session_id }) => {
-    data.visits = data.visits.filter((one) => one.id !== support_session_id)
+    data.mySupportSessions = data.mySupportSessions.filter((one) => one.id !== support_session_id)
     const session = data.sessions.find((one) => one.id === support_session_id)
     if (session) Object.assign(session, { live: false, ended_at: daysAgo(0) })
     return {}
   })
-  on(support.listMyVisits, (input) => list('visits', data.visits, input))
+  on(support.listMySupportSessions, (input) => list('support_sessions', data.mySupportSessions, input))
   on(support.elevateSupportSession, ({ support_session_id, reason }) => {
-    const visit = data.visits.find((one) => one.id === support_session_id)
-    if (!visit) throw notFound()
-    visit.level = 'admin'
-    return addSession({ id: visit.id, level: 'admin', elevation_reason: reason })
+    const mine = data.mySupportSessions.find((one) => one.id === support_session_id)
+    if (!mine) throw notFound()
+    mine.level = 'admin'
+    return addSession({ id: mine.id, level: 'admin', elevation_reason: reason })
   })
 
   const addSession = (facts: Partial<Session> = {}): Session => {
@@ -142,19 +142,24 @@ export function fakeApps({ on, list, id, clock, me, organizationOf }: House) {
     data.sessions.unshift(session)
     return session
   }
-  const addVisit = (organization: MyVisit['organization']): MyVisit => {
-    const visit: MyVisit = { id: id('sup'), organization, level: 'viewer', expires_at: daysAgo(-0.03) }
-    data.visits.push(visit)
-    return visit
+  const addMySupportSession = (organization: MySupportSession['organization']): MySupportSession => {
+    const mine: MySupportSession = {
+      id: id('sup'),
+      organization,
+      level: 'viewer',
+      expires_at: daysAgo(-0.03),
+    }
+    data.mySupportSessions.push(mine)
+    return mine
   }
-  return { data, addApp, addTicket, addSession, addVisit, daysAgo, id, me }
+  return { data, addApp, addTicket, addSession, addMySupportSession, daysAgo, id, me }
 }
 
-/** So that its page has an address one can write down. */
-export const KNOWN_TICKET = `tkt_${'0'.repeat(25)}`
+/** Fixed, so that tests can name its page. */
+export const SEEDED_TICKET = `tkt_${'0'.repeat(25)}`
 
-/** Two apps with something going on. */
-export function furnishApps({ data, addApp, addTicket, addSession, daysAgo, id, me }: FakeApps): void {
+/** Two apps with tickets, and support sessions. */
+export function seedApps({ data, addApp, addTicket, addSession, daysAgo, id, me }: FakeApps): void {
   const [shop, billing] = [addApp('shop', 'The shop'), addApp('billing', 'Invoices and reminders')]
   shop.members.push(
     { user_id: me.id, name: me.name, role: 'maintainer', added_at: daysAgo(40) },
@@ -162,7 +167,7 @@ export function furnishApps({ data, addApp, addTicket, addSession, daysAgo, id, 
   )
   addTicket(billing, { title: 'Reminders go out twice', status: 'done' })
   addTicket(shop, { title: 'Search finds nothing on Sundays', status: 'in_progress' })
-  const ticket = addTicket(shop, { id: KNOWN_TICKET })
+  const ticket = addTicket(shop, { id: SEEDED_TICKET })
   const edsger = { id: id('usr'), name: 'Edsger Dijkstra' }
   ticket.replies.push(
     {

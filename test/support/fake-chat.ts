@@ -28,14 +28,14 @@ export type FakeChat = {
   breakWebhook(url: string, how: { readonly status: number; readonly says: string } | undefined): void
   /** The next calls of one kind fail with this word, or by hanging up before or after the work was done. */
   failNext(what: 'postMessage' | 'webhook', how: Failure, times?: number): void
-  revokeToken(botToken: string): void
+  revokeApiToken(botToken: string): void
   deactivate(userId: string): void
   /** Who sits at the browser, and which channel they pick when they install. */
   present(person: PersonAtChat, channel?: string): void
   /** Walks an address of ours through the service as a browser would, and answers where it leads back to. */
   walk(url: string): Promise<URL>
   /** What it puts into id tokens instead of the truth, or how it signs them. */
-  misbehave(how: Misbehaviour): void
+  misbehave(how: Misbehavior): void
   close(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ type Failure =
   | { readonly status: number; readonly retryAfter?: number }
   | 'hang up'
   | 'hang up after'
-type Misbehaviour = {
+type Misbehavior = {
   readonly claims?: Record<string, unknown>
   readonly signature?: 'none' | 'foreign-key' | 'client-secret'
   readonly outage?: boolean
@@ -66,9 +66,9 @@ export async function startFakeChat(): Promise<FakeChat> {
   // Made when somebody first signs in: it takes a while.
   let keyPair: { publicKey: KeyObject; privateKey: KeyObject } | undefined
   const keys = () => (keyPair ??= generateKeyPairSync('rsa', { modulusLength: 1024 }))
-  let visitor: PersonAtChat = { team: 'T0001', id: 'U0001', name: 'Ada' }
+  let signedIn: PersonAtChat = { team: 'T0001', id: 'U0001', name: 'Ada' }
   let picked = '#general'
-  let misbehaviour: Misbehaviour = {}
+  let misbehavior: Misbehavior = {}
 
   const server = createServer((request, response) => {
     void answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))
@@ -80,7 +80,7 @@ export async function startFakeChat(): Promise<FakeChat> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', origin)
     paths.push(url.pathname)
-    if (misbehaviour.outage) return void response.writeHead(503).end('<h1>Back soon</h1>')
+    if (misbehavior.outage) return void response.writeHead(503).end('<h1>Back soon</h1>')
     const body = await text(request)
     const say = (said: Record<string, unknown>) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said))
@@ -184,7 +184,7 @@ export async function startFakeChat(): Promise<FakeChat> {
     // The workspace that is asked for is a hint: people sign in with the one they have.
     codes.set(code, {
       kind,
-      person: visitor,
+      person: signedIn,
       redirect,
       nonce: searchParams.get('nonce') ?? '',
       channel: picked,
@@ -217,9 +217,9 @@ export async function startFakeChat(): Promise<FakeChat> {
       scope: 'incoming-webhook,chat:write',
       bot_user_id: 'UBOT',
       app_id: 'A1',
-      team: misbehaviour.enterprise ? null : { id: team, name: `Workspace ${team}` },
-      enterprise: misbehaviour.enterprise ? { id: 'E1', name: 'Enterprise' } : null,
-      is_enterprise_install: misbehaviour.enterprise ?? false,
+      team: misbehavior.enterprise ? null : { id: team, name: `Workspace ${team}` },
+      enterprise: misbehavior.enterprise ? { id: 'E1', name: 'Enterprise' } : null,
+      is_enterprise_install: misbehavior.enterprise ?? false,
       authed_user: { id: code.person.id },
       incoming_webhook: {
         channel: code.channel,
@@ -247,17 +247,17 @@ export async function startFakeChat(): Promise<FakeChat> {
       at_hash: createHash('sha256').update(token).digest('base64url').slice(0, 22),
       'https://slack.com/team_id': code.person.team,
       'https://slack.com/user_id': code.person.id,
-      // Both scopes say it; whoever asked for no e-mail gets none.
+      // Both scopes say it; whoever asked for no email gets none.
       name: code.person.name,
       picture: 'https://avatars.test/canary.png',
-      ...misbehaviour.claims,
+      ...misbehavior.claims,
     }
     return { ok: true, access_token: token, token_type: 'Bearer', id_token: signed(claims) }
   }
 
   function signed(claims: Record<string, unknown>): string {
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const how = misbehaviour.signature
+    const how = misbehavior.signature
     const alg = how === 'none' ? 'none' : how === 'client-secret' ? 'HS256' : 'RS256'
     const input = `${part({ alg, typ: 'JWT', kid: 'k1' })}.${part(claims)}`
     if (how === 'none') return `${input}.`
@@ -292,12 +292,12 @@ export async function startFakeChat(): Promise<FakeChat> {
     failNext(what, how, times = 1) {
       for (let n = 0; n < times; n++) failures.push({ what, how })
     },
-    revokeToken(botToken) {
+    revokeApiToken(botToken) {
       botTokens.get(botToken)!.revoked = true
     },
     deactivate: (userId) => void inactive.add(userId),
     present(person, channel = picked) {
-      visitor = person
+      signedIn = person
       picked = channel
     },
     async walk(url) {
@@ -307,7 +307,7 @@ export async function startFakeChat(): Promise<FakeChat> {
         throw new Error(`The walk ended with ${response.status} ${await response.text()}`)
       return new URL(location)
     },
-    misbehave: (how) => void (misbehaviour = how),
+    misbehave: (how) => void (misbehavior = how),
     async close() {
       server.closeAllConnections()
       if (server.listening) await new Promise((closed) => server.close(closed))

@@ -1,4 +1,4 @@
-/** The part of the fake gateway that keeps databases, answers questions and writes down who asked. */
+/** The part of the fake gateway with databases, queries and activity. */
 import type * as z from 'zod'
 import { listActivity, summarizeActivity, type ActivityEntry } from '../../src/contracts/activity.ts'
 import * as dataSources from '../../src/contracts/data-sources.ts'
@@ -13,7 +13,7 @@ type Entry = z.output<typeof ActivityEntry> & { org: string }
 type Asked = { org: string | null; token: string }
 type Page = { limit: number; cursor?: string | undefined }
 
-export type House = {
+export type FakeContext = {
   on: <I extends z.ZodObject, O extends z.ZodObject>(
     operation: Operation<I, O>,
     handle: (input: z.output<I>, asked: Asked) => unknown,
@@ -29,7 +29,7 @@ const PASSWORD = 'p4ss-w0rd-of-the-fake'
 
 export type FakeDataSources = ReturnType<typeof fakeDataSources>
 
-export function fakeDataSources({ on, list, id, clock, me, organizationOf }: House) {
+export function fakeDataSources({ on, list, id, clock, me, organizationOf }: FakeContext) {
   const data = {
     sources: [] as Source[],
     activity: [] as Entry[],
@@ -48,7 +48,7 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Hou
   ) =>
     on(operation, (input, asked) => {
       const org = organizationOf(asked)
-      if (!atLeast(org.role, operation.who as Role)) throw new ServiceError('FORBIDDEN')
+      if (!atLeast(org.role, operation.access as Role)) throw new ServiceError('FORBIDDEN')
       return handle(input, org)
     })
   const find = (org: { id: string }, sourceId: string): Source => {
@@ -70,7 +70,7 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Hou
     configuration?: dataSources.SearchConfiguration,
   ): Source => {
     if (data.sources.some((one) => one.org === org && one.source_id === `db_${name}`)) {
-      throw new ServiceError('CONFLICT', `A database named ${name} exists already`)
+      throw new ServiceError('CONFLICT', `A database named ${name} already exists`)
     }
     const source: Source = {
       org,
@@ -126,7 +126,7 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Hou
     }
     return add(org.id, name, { name: title ?? name, description: description ?? '', kind: 'attached' })
   })
-  own(databases.showConnection, ({ name }, org) => {
+  own(databases.showConnectionString, ({ name }, org) => {
     if (find(org, `db_${name}`).kind === 'attached') throw new ServiceError('CONFLICT')
     const login = { host: '127.0.0.1', port: 5433, database: name, user: name, password: PASSWORD }
     return { name, ...login, url: `postgres://${name}:${PASSWORD}@127.0.0.1:5433/${name}` }
@@ -140,7 +140,7 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Hou
     list('data_sources', data.sources.filter((one) => one.org === org.id).filter(fits(search)), page),
   )
   own(dataSources.showDataSource, ({ source_id }, org) => find(org, source_id))
-  own(dataSources.describeDataSource, ({ source_id, name, description }, org) => {
+  own(dataSources.updateDataSource, ({ source_id, name, description }, org) => {
     const source = find(org, source_id)
     return Object.assign(source, {
       name: name ?? source.name,
@@ -151,18 +151,18 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Hou
     const source = find(org, source_id)
     return Object.assign(source, { enabled, exposed: enabled && source.exposed })
   })
-  own(dataSources.setExposure, ({ source_id, exposed, minimum_role }, org) => {
+  own(dataSources.setDataSourceExposure, ({ source_id, exposed, minimum_role }, org) => {
     const source = find(org, source_id)
     if (exposed && !source.enabled) {
-      throw new ServiceError('CONFLICT', 'This data source is switched off', {
-        hint: 'Switch it on first, then expose it.',
+      throw new ServiceError('CONFLICT', 'This data source is disabled', {
+        hint: 'Enable it first, then expose it.',
       })
     }
     const others = data.sources.filter((one) => one.org === org.id && one.exposed && one !== source)
     if (exposed && others.length >= data.exposedMax) throw new ServiceError('EXPOSURE_LIMIT')
     return Object.assign(source, { exposed, minimum_role: minimum_role ?? source.minimum_role })
   })
-  own(dataSources.listAskableSources, ({ search, ...page }, org) => {
+  own(dataSources.listAskableDataSources, ({ search, ...page }, org) => {
     const mine = data.sources.filter(
       (one) => one.org === org.id && one.exposed && atLeast(org.role, one.minimum_role),
     )
@@ -286,7 +286,7 @@ const HITS: dataSources.QueryResult = {
 }
 
 /** Databases in every state, and a month of questions. */
-export function furnishDataSources(
+export function seedDataSources(
   { data, add, addActivity }: FakeDataSources,
   org: string,
   people: readonly { user_id: string; name: string }[],

@@ -1,7 +1,7 @@
-/** A gateway with its data in memory: enough of one to look at the console without the rest of the house. */
+/** A gateway with its data in memory, for the console's unit tests. */
 import { Hono } from 'hono'
 import type * as z from 'zod'
-import { inProcess, type Service } from '../../src/client/service.ts'
+import type { Service } from '../../src/client/service.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
 import * as grants from '../../src/contracts/grants.ts'
@@ -14,9 +14,9 @@ import * as people from '../../src/contracts/people.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 import * as sessions from '../../src/contracts/sessions.ts'
 import * as tokens from '../../src/contracts/tokens.ts'
-import { fakeApps, furnishApps } from './fake-apps.ts'
-import { fakeDataSources, furnishDataSources, type House } from './fake-data-sources.ts'
-import { fakeNotifications, furnishNotifications } from './fake-notifications.ts'
+import { fakeApps, seedApps } from './fake-apps.ts'
+import { fakeDataSources, seedDataSources, type FakeContext } from './fake-data-sources.ts'
+import { fakeNotifications, seedNotifications } from './fake-notifications.ts'
 
 type Org = z.output<typeof organizations.Organization>
 type Member = z.output<typeof members.Member>
@@ -47,7 +47,7 @@ export function createFakeGateway({
   const data = {
     me,
     organizations: [] as Org[],
-    /** Of others: one may be let in there as support staff. */
+    /** Of others: reached by support sessions only. */
     elsewhere: [] as Org[],
     chosen: null as string | null,
     members: [] as Member[],
@@ -144,7 +144,7 @@ export function createFakeGateway({
   ) => handlers.set(operation, handle)
 
   on(people.whoAmI, (_input, { org }) => {
-    const support = apps.data.visits.find(({ organization }) => organization.id === org)
+    const support = apps.data.mySupportSessions.find(({ organization }) => organization.id === org)
     const known = support ? data.elsewhere : data.organizations
     const found = known.find(({ id }) => id === (org ?? data.chosen))
     if (found && support) found.role = support.level
@@ -171,7 +171,7 @@ export function createFakeGateway({
   on(organizations.listOrganizations, (input) => list('organizations', data.organizations, input))
   on(organizations.showOrganization, ({ org_id }) => current(org_id))
   on(organizations.createOrganization, ({ name }) => addOrganization(name, 'owner'))
-  on(organizations.chooseOrganization, ({ org_id }) => {
+  on(organizations.switchOrganization, ({ org_id }) => {
     data.chosen = current(org_id).id
     return {}
   })
@@ -191,7 +191,7 @@ export function createFakeGateway({
       input,
     )
   })
-  on(members.changeRole, ({ user_id, role }) => {
+  on(members.changeMemberRole, ({ user_id, role }) => {
     const member = data.members.find((one) => one.user_id === user_id) ?? fail(notFound())
     const owners = data.members.filter((one) => one.role === 'owner')
     if (owners.length === 1 && owners[0] === member && role !== 'owner') {
@@ -242,7 +242,7 @@ export function createFakeGateway({
     data.liveTokens.clear()
     return { ended: data.sessions.length }
   })
-  on(tokens.createToken, ({ name, role_cap, scopes, audiences, expires_in_days }) => {
+  on(tokens.createApiToken, ({ name, role_cap, scopes, audiences, expires_in_days }) => {
     const token: ApiToken = {
       id: id('tok'),
       name,
@@ -259,7 +259,7 @@ export function createFakeGateway({
     data.tokens.unshift(token)
     return { ...token, token: 'svc_9fK2mT7wQx4LrB8nVdY1cHs6JpZ3uGa5EoRkXyWtNqDf' }
   })
-  on(tokens.listTokens, ({ all, search, ...input }) =>
+  on(tokens.listApiTokens, ({ all, search, ...input }) =>
     list(
       'tokens',
       data.tokens.filter(
@@ -269,7 +269,7 @@ export function createFakeGateway({
       input,
     ),
   )
-  on(tokens.revokeToken, ({ token_id }) => without(data.tokens, ({ id }) => id === token_id))
+  on(tokens.revokeApiToken, ({ token_id }) => without(data.tokens, ({ id }) => id === token_id))
   on(grants.listGrants, ({ all, client_id, ...input }) =>
     list(
       'grants',
@@ -331,7 +331,7 @@ export function createFakeGateway({
     ),
   )
 
-  const house: House = {
+  const context: FakeContext = {
     on,
     list,
     id,
@@ -339,9 +339,9 @@ export function createFakeGateway({
     me,
     organizationOf: ({ org }) => current(org ?? data.chosen ?? ''),
   }
-  const sources = fakeDataSources(house)
-  const notifications = fakeNotifications(house)
-  const apps = fakeApps(house)
+  const sources = fakeDataSources(context)
+  const notifications = fakeNotifications(context)
+  const apps = fakeApps(context)
 
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
@@ -405,7 +405,7 @@ function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string
       async (c) => {
         data.seen.push(operation.name)
         const token = c.req.header('authorization')?.slice('Bearer '.length) ?? ''
-        if (operation.who !== 'anyone' && !data.liveTokens.has(token))
+        if (operation.access !== 'anyone' && !data.liveTokens.has(token))
           throw new ServiceError('UNAUTHENTICATED')
         const body: unknown = ['POST', 'PUT', 'PATCH'].includes(c.req.method)
           ? await c.req.json()
@@ -428,15 +428,15 @@ function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string
     if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds))
     return c.json({ error: { code, message, hint, problems } }, ERRORS[code].status)
   })
-  return inProcess(app)
+  return async (request) => app.fetch(request)
 }
 
 function fail(error: Error): never {
   throw error
 }
 
-/** A company that has been around for a while, for pages one wants to look at. */
-export function furnish(gateway: FakeGateway): FakeGateway {
+/** Sample data for every page. */
+export function seed(gateway: FakeGateway): FakeGateway {
   const { data, addMember, addOrganization, daysAgo, id } = gateway
   const grace = addMember('Grace Hopper', 'grace@northwind.example', 'admin')
   addMember('Edsger Dijkstra', 'edsger@northwind.example', 'developer')
@@ -518,9 +518,9 @@ export function furnish(gateway: FakeGateway): FakeGateway {
       ...grant,
       id: id('grt'),
       user: { id: grace.user_id, email: grace.email, name: grace.name },
-      client_id: 'house-assistant',
+      client_id: 'desk-assistant',
       client_kind: 'pre_registered',
-      client_name: 'House assistant',
+      client_name: 'Desk assistant',
       host: 'desk.northwind.example',
       scopes: ['data:read', 'maintenance:read'],
       last_used_at: daysAgo(3),
@@ -543,7 +543,7 @@ export function furnish(gateway: FakeGateway): FakeGateway {
     [2, 'agents.switched_on', { kind: 'user', id: grace.user_id, name: grace.name }, null],
     [2.1, 'agents.switched_off', { kind: 'user', id: grace.user_id, name: grace.name }, null],
     [9, 'token.revoked', { kind: 'api_token', id: grace.user_id, name: grace.name }, 'Old laptop'],
-    [30, 'member.joined', { kind: 'user', id: id('usr'), name: 'Radia Perlman' }, 'by e-mail domain'],
+    [30, 'member.joined', { kind: 'user', id: id('usr'), name: 'Radia Perlman' }, 'by email domain'],
     [90, 'organization.domains_set', { kind: 'operator', id: null, name: 'operator' }, 'northwind.example'],
   ]
   for (const [days, action, actor, subject] of rows) {
@@ -557,8 +557,8 @@ export function furnish(gateway: FakeGateway): FakeGateway {
       support_session_id: null,
     })
   }
-  furnishDataSources(gateway.sources, gateway.org.id, data.members)
-  furnishNotifications(gateway.notifications)
-  furnishApps(gateway.apps)
+  seedDataSources(gateway.sources, gateway.org.id, data.members)
+  seedNotifications(gateway.notifications)
+  seedApps(gateway.apps)
   return gateway
 }

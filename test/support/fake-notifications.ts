@@ -1,4 +1,4 @@
-/** The part of the fake gateway that connects channels, keeps subscriptions and the ledger, and fills the inbox. */
+/** The part of the fake gateway with integrations, subscriptions, deliveries and the inbox. */
 import type * as z from 'zod'
 import * as deliveries from '../../src/contracts/deliveries.ts'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
@@ -7,7 +7,7 @@ import * as inbox from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 import * as subscriptions from '../../src/contracts/subscriptions.ts'
-import type { House } from './fake-data-sources.ts'
+import type { FakeContext } from './fake-data-sources.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 
 type Integration = z.output<typeof integrations.Integration>
@@ -15,13 +15,13 @@ type Subscription = z.output<typeof subscriptions.listSubscriptions.output>['sub
 type Mine = z.output<typeof subscriptions.listMySubscriptions.output>['subscriptions'][number]
 type Follow = z.output<typeof subscriptions.listFollows.output>['follows'][number]
 type Delivery = z.output<typeof deliveries.showDelivery.output>
-type Entry = z.output<typeof inbox.listInbox.output>['notifications'][number]
+type Entry = z.output<typeof inbox.listNotifications.output>['notifications'][number]
 type ChatLink = z.output<typeof integrations.showChatLink.output>
 type Summary = z.output<typeof deliveries.summarizeDeliveries.output>
 
 export type FakeNotifications = ReturnType<typeof fakeNotifications>
 
-export function fakeNotifications({ on, list, id, clock, me, organizationOf }: House) {
+export function fakeNotifications({ on, list, id, clock, me, organizationOf }: FakeContext) {
   const daysAgo = (days: number) => new Date(clock().getTime() - days * 86_400_000).toISOString()
   const data = {
     integrations: [] as Integration[],
@@ -37,9 +37,9 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
     /** What completing an install or a link is refused with. */
     refusal: undefined as ServiceError | undefined,
     tested: [] as string[],
-    replayed: [] as z.output<typeof deliveries.replayFailed.input>[],
-    /** The organization each page of the ledger was asked for. */
-    ledgerAskedFor: [] as (string | null)[],
+    replayed: [] as z.output<typeof deliveries.replayFailedDeliveries.input>[],
+    /** The organization named by each call of listDeliveries. */
+    organizationsAsked: [] as (string | null)[],
   }
 
   const own = <I extends z.ZodObject, O extends z.ZodObject>(
@@ -47,7 +47,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
     handle: (input: z.output<I>, asked: { org: string | null }) => unknown,
   ) =>
     on(operation, (input, asked) => {
-      if (!atLeast(organizationOf(asked).role, operation.who as Role)) throw new ServiceError('FORBIDDEN')
+      if (!atLeast(organizationOf(asked).role, operation.access as Role)) throw new ServiceError('FORBIDDEN')
       return handle(input, asked)
     })
   const found = <Row extends { id: string }>(rows: readonly Row[], wanted: string): Row => {
@@ -106,11 +106,11 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
     return subscription
   }
   const addDelivery = (type: string, days: number, facts: Partial<Delivery> = {}): Delivery => {
-    const ntf = id('ntf')
+    const deliveryId = id('dlv')
     const event_id = facts.event_id ?? id('evt')
     const at = daysAgo(days)
     const delivery: Delivery = {
-      id: ntf,
+      id: deliveryId,
       event_id,
       type,
       subject: 'tickets/tkt_1',
@@ -129,7 +129,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
       timing: 'immediately',
       digest_of: 1,
       notification: {
-        id: ntf,
+        id: deliveryId,
         type,
         subject: 'tickets/tkt_1',
         timestamp: at,
@@ -159,7 +159,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
       id: id('ntf'),
       type,
       subject: 'tickets/tkt_1',
-      summary: `billing: ${EVENTS[type].says}`,
+      summary: `billing: ${EVENTS[type].summary}`,
       url: 'http://localhost:4000/console/apps/billing',
       timestamp: daysAgo(days),
       read: false,
@@ -297,7 +297,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
     data.tested.push(subscription_id)
     return { event_id: id('evt') }
   })
-  own(subscriptions.previewPattern, ({ pattern }) => {
+  own(subscriptions.previewEventPattern, ({ pattern }) => {
     const types = EVENT_TYPES.filter((type) => matches(pattern, type)).map((type, at) => ({
       type,
       when: EVENTS[type].when,
@@ -307,7 +307,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
     return { types, events, is_known: types.length > 0 }
   })
   own(subscriptions.listMySubscriptions, (page) => list('subscriptions', data.mine, page))
-  own(subscriptions.switchMySubscription, ({ subscription_id, enabled }) =>
+  own(subscriptions.updateMySubscription, ({ subscription_id, enabled }) =>
     Object.assign(found(data.mine, subscription_id), {
       enabled,
       disabled_reason: enabled ? null : 'unsubscribed',
@@ -326,7 +326,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
   })
 
   type Filters = Omit<z.output<typeof deliveries.listDeliveries.input>, 'limit' | 'cursor'>
-  const inLedger = (filters: Filters) =>
+  const matching = (filters: Filters) =>
     data.deliveries
       .filter(
         (one) =>
@@ -345,8 +345,8 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
       )
       .toSorted((a, b) => b.created_at.localeCompare(a.created_at))
   own(deliveries.listDeliveries, ({ limit, cursor, ...filters }, { org }) => {
-    data.ledgerAskedFor.push(org)
-    return list('deliveries', inLedger(filters), { limit, cursor })
+    data.organizationsAsked.push(org)
+    return list('deliveries', matching(filters), { limit, cursor })
   })
   own(deliveries.summarizeDeliveries, () => ({
     days: data.days,
@@ -360,15 +360,15 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
   own(deliveries.replayDelivery, ({ delivery_id }) => {
     const old = found(data.deliveries, delivery_id)
     if (old.destination === 'Gone') throw new ServiceError('CONFLICT', 'The destination is gone')
-    const again = addDelivery(old.type, 0, { ...old, id: id('ntf'), state: 'waiting', replay_of: old.id })
+    const again = addDelivery(old.type, 0, { ...old, id: id('dlv'), state: 'waiting', replay_of: old.id })
     return { id: again.id, replay_of: old.id }
   })
-  own(deliveries.replayFailed, (asked) => {
+  own(deliveries.replayFailedDeliveries, (asked) => {
     data.replayed.push(asked)
     return { replayed: 7, more: false }
   })
 
-  own(inbox.listInbox, ({ state, type, since, ...page }) => {
+  own(inbox.listNotifications, ({ state, type, since, ...page }) => {
     const rows = data.inbox
       .filter(
         (one) =>
@@ -380,7 +380,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
     const unread_count = data.inbox.filter(({ read }) => !read).length
     return { ...(list('notifications', rows, page) as object), unread_count }
   })
-  own(inbox.acknowledge, ({ notification_id }) => {
+  own(inbox.acknowledgeNotification, ({ notification_id }) => {
     const entry = Object.assign(found(data.inbox, notification_id), { read: true })
     entry.read_at ??= daysAgo(0)
     return entry
@@ -389,8 +389,8 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: H
   return { data, daysAgo, id, addIntegration, addSubscription, addDelivery, addInbox }
 }
 
-/** Connections in every state, subscriptions by hand and by default, a month of deliveries that went well and badly. */
-export function furnishNotifications(notifications: FakeNotifications): void {
+/** Integrations in every state, subscriptions, and a month of deliveries with every outcome. */
+export function seedNotifications(notifications: FakeNotifications): void {
   const { data, daysAgo, id, addIntegration, addSubscription, addDelivery, addInbox } = notifications
   const desk = addIntegration('webhook', 'Operations desk', { resend_on_unknown: true })
   const tickets = addIntegration('chat', '#tickets', {
@@ -448,7 +448,7 @@ export function furnishNotifications(notifications: FakeNotifications): void {
       last: { outcome: 'retrying', reason: 'rate_limited', at, next_attempt_at: daysAgo(-0.01) },
     }),
     row('intranet', 'Intranet'),
-    row('warehouse-sync', 'Warehouse synchronisation', {
+    row('warehouse-sync', 'Warehouse synchronization', {
       categories: ['Maintenance'],
       frequency: 'daily',
       last: { outcome: 'not_sent', reason: 'no_chat_account', at: daysAgo(1), next_attempt_at: null },
@@ -483,15 +483,15 @@ export function furnishNotifications(notifications: FakeNotifications): void {
     duration_ms: null,
     timing: null,
   })
-  furnishAttempts(notifications)
+  seedAttempts(notifications)
   addInbox('support.ticket.created', 0.01)
   addInbox('deploy.failed', 0.2, { summary: 'checkout: a deployment failed', subject: 'deployments/dep_7' })
   addInbox('application.check.recovered', 0.8, { url: null })
   addInbox('support.ticket.replied', 2, { read: true, read_at: daysAgo(1.9) })
 }
 
-/** One that still tries, one whose answer was lost, one that waits for its digest, one that gave up. */
-function furnishAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
+/** A retrying, an unconfirmed, a waiting and a failed delivery. */
+function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
   const tried = (number: number, days: number, http_status: number | null, duration_ms: number) => ({
     number,
     started_at: daysAgo(days),

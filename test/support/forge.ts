@@ -1,4 +1,4 @@
-/** Bearers that must never be believed: each is one lie away from a real one. */
+/** Forged bearers: each differs from a real one in one way. */
 import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { ACTOR_ASSERTION_TYPE } from '../../src/trust/actor-assertion.ts'
@@ -46,7 +46,7 @@ export async function forgeries(
   const hmac = (hash: string) => (signed: string) =>
     createHmac(hash, userKey).update(signed).digest('base64url')
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
-  const stranger = new Uint8Array(randomBytes(32))
+  const otherKey = new Uint8Array(randomBytes(32))
 
   return {
     'a word': 'letmein',
@@ -62,7 +62,7 @@ export async function forgeries(
     ),
     'an HS512 token under our own key': withHeader({ alg: 'HS512' }, hmac('sha512')),
     'a token with a critical extension': withHeader({ crit: ['b64'], b64: false }, hmac('sha256')),
-    'a user token under another secret': await user(stranger),
+    'a user token under another secret': await user(otherKey),
     'a user token under the assertion secret': await user(actorKey),
     'a user token under the raw JWT secret': await user(new Uint8Array(Buffer.from(JWT_SECRET, 'hex'))),
     'a user token of no type': await user(userKey, { typ: 'JWT' }),
@@ -72,7 +72,7 @@ export async function forgeries(
     'an expired user token': await user(userKey, {}, {}, later(-1)),
     'a user token with another person’s session': await user(userKey, {}, { sub: other.person.userId }),
     'a user token of an unknown session': await user(userKey, {}, { sid: 'ses_0' }),
-    'an assertion under another secret': await actor(stranger),
+    'an assertion under another secret': await actor(otherKey),
     'an assertion under the user key': await actor(userKey),
     'an assertion of a user token’s type': await actor(actorKey, { typ: USER_TOKEN_TYPE }),
     'an assertion of another issuer': await actor(actorKey, { issuer: 'https://auth.elsewhere.test' }),
@@ -92,6 +92,6 @@ export async function forgeries(
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** One letter in the middle is another one: only the checksum can tell. */
+/** One character in the middle is changed: only the checksum can tell. */
 export const mistyped = (token: string): string =>
   token.slice(0, 20) + (token[20] === 'x' ? 'y' : 'x') + token.slice(21)

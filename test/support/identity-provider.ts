@@ -17,7 +17,7 @@ export type ProviderKind = 'google' | 'microsoft' | 'oidc'
 /** Claims as the provider states them; `sub`, and at Microsoft `tid` and `oid`, are made up if left out. */
 export type PersonAtProvider = Record<string, unknown> & { sub?: string }
 
-export type Misbehaviour = {
+export type Misbehavior = {
   /** Replaces claims of the id token before it is signed; undefined takes one away. */
   idToken?: Record<string, unknown>
   signature?: 'foreign-key' | 'none' | 'client-secret'
@@ -37,10 +37,10 @@ export type IdentityProvider = {
   clientId: string
   clientSecret: string
   /** Whoever comes next is this person. */
-  signInAs(key: string): void
+  signInWithProvider(key: string): void
   registerRedirect(uri: URL | string): void
   /** Until told otherwise; `misbehave({})` ends it. */
-  misbehave(how: Misbehaviour): void
+  misbehave(how: Misbehavior): void
   /** Does what a browser would: follows redirects with cookies until one leads away from the provider. */
   walk(url: URL): Promise<URL>
   requests: { method: string; path: string; authorization: string | null }[]
@@ -74,7 +74,7 @@ export async function startIdentityProvider({
   // Characters that a client must encode in a Basic header.
   const clientSecret = `${randomBytes(24).toString('base64')}:%+/`
   let present = Object.keys(people)[0] ?? ''
-  let misbehaviour: Misbehaviour = {}
+  let misbehavior: Misbehavior = {}
 
   // ES256 where the real ones sign with RS256: a suite would feel the time an RSA key takes to make.
   const keys = await generateKeyPair('ES256', { extractable: true })
@@ -125,13 +125,13 @@ export async function startIdentityProvider({
     if (body.id_token === undefined) return
     const honest = decodeJwt(body.id_token)
     if (kind === 'microsoft') honest.iss = `${authority}/${String(honest.tid)}/v2.0`
-    body.id_token = await signed({ ...honest, ...misbehaviour.idToken })
+    body.id_token = await signed({ ...honest, ...misbehavior.idToken })
   }
 
   function signed(claims: JWTPayload): Promise<string> | string {
     const token = (header: { alg: string }) =>
       new SignJWT(claims).setProtectedHeader({ ...header, kid: signing.kid })
-    switch (misbehaviour.signature) {
+    switch (misbehavior.signature) {
       case 'none':
         return new UnsecuredJWT(claims).encode()
       case 'foreign-key':
@@ -149,8 +149,7 @@ export async function startIdentityProvider({
     if (kind === 'microsoft') callback.searchParams.delete('iss')
     const code = callback.searchParams.get('code')
     // To the token endpoint a code that is gone and one that ran out are the same `invalid_grant`.
-    if (misbehaviour.code === 'expired' && code)
-      await (await provider.AuthorizationCode.find(code))?.destroy()
+    if (misbehavior.code === 'expired' && code) await (await provider.AuthorizationCode.find(code))?.destroy()
     context.response.set('location', callback.href)
   }
 
@@ -161,8 +160,8 @@ export async function startIdentityProvider({
       path,
       authorization: request.headers.authorization ?? null,
     })
-    if (misbehaviour.outage === 'silence') return
-    if (misbehaviour.outage === 'error-page') {
+    if (misbehavior.outage === 'silence') return
+    if (misbehavior.outage === 'error-page') {
       response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>Back soon</h1>')
       return
     }
@@ -177,8 +176,8 @@ export async function startIdentityProvider({
 
   async function signInPresentPerson(request: IncomingMessage, response: ServerResponse) {
     const { params } = await provider.interactionDetails(request, response)
-    if (misbehaviour.answer) {
-      await provider.interactionFinished(request, response, { error: misbehaviour.answer })
+    if (misbehavior.answer) {
+      await provider.interactionFinished(request, response, { error: misbehavior.answer })
       return
     }
     const accountId = everybody.get(present)?.sub
@@ -197,12 +196,12 @@ export async function startIdentityProvider({
     clientId,
     clientSecret,
     requests,
-    signInAs(key) {
+    signInWithProvider(key) {
       if (!everybody.has(key)) throw new Error(`Nobody here is called ${key}`)
       present = key
     },
     registerRedirect: (uri) => void redirects.add(String(uri)),
-    misbehave: (how) => void (misbehaviour = how),
+    misbehave: (how) => void (misbehavior = how),
     walk: (url) => walk(url, authority),
     async close() {
       server.closeAllConnections()
@@ -255,7 +254,7 @@ function tenantOf(request: IncomingMessage & { originalUrl?: string }): string {
   return request.originalUrl?.split('/')[1] ?? ''
 }
 
-/** Microsoft's shared doors name no tenant in their issuer; the door for private accounts names theirs. */
+/** Microsoft's shared endpoints name no tenant in their issuer; the one for private accounts names theirs. */
 function issuerSegment(tenant: string): string {
   if (tenant === 'common' || tenant === 'organizations') return '{tenantid}'
   return tenant === 'consumers' ? PRIVATE_TENANT : tenant

@@ -19,14 +19,14 @@ export const mailTo = (system: TestSystem, email: string, since = 0) =>
     return mail
   }, PATIENCE)
 
-export async function askForReset(system: TestSystem, email: string) {
+export async function requestPasswordReset(system: TestSystem, email: string) {
   const walker = newWalker(system)
-  return walker.submit(await walker.open('/auth/forgot'), 'Send me a link', { email })
+  return walker.submit(await walker.open('/auth/forgot'), 'Send reset link', { email })
 }
 
 export async function resetLink(system: TestSystem, email: string): Promise<string> {
   const since = system.mails.length
-  await askForReset(system, email)
+  await requestPasswordReset(system, email)
   return linkIn((await mailTo(system, email, since)).text)
 }
 

@@ -1,4 +1,4 @@
-/** The looks in which pages are examined. Colours and width do not touch each other, so two looks hold all four. */
+/** The looks in which pages are examined. Colors and width do not touch each other, so two looks hold all four. */
 import type { BrowserContextOptions } from 'playwright-core'
 
 export const LOOKS: Record<'light, wide' | 'dark, 320 pixels', BrowserContextOptions> = {

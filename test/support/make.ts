@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import type * as z from 'zod'
 import { memberships, passwords, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
-import type { Call } from '../../src/client/call.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { createOrganization } from '../../src/contracts/organizations.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
-import { createToken } from '../../src/contracts/tokens.ts'
+import { createApiToken } from '../../src/contracts/tokens.ts'
 import type { TestSystem } from './system.ts'
 
 export const unique = (word: string): string => `${word}-${randomBytes(5).toString('hex')}`
@@ -73,9 +73,9 @@ export async function makeApiToken(
   system: TestSystem,
   org: Org,
   person: Person,
-  asked: Partial<z.input<typeof createToken.input>> = {},
+  asked: Partial<z.input<typeof createApiToken.input>> = {},
 ): Promise<{ id: string; token: string; call: Call }> {
-  const made = await system.as({ token: person.token, organization: org.id })(createToken, {
+  const made = await system.as({ token: person.token, organization: org.id })(createApiToken, {
     name: unique('token'),
     ...asked,
   })

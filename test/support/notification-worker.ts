@@ -6,15 +6,15 @@ import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
-import type { Channels, Outcome } from '../../src/cores/notifications/index.ts'
+import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { startNotifications } from '../../src/worker/notifications.ts'
 
 export type WorkerSettings = {
   readonly database: { readonly url: string } | { readonly folder: string }
   readonly dataKey: string
-  readonly claimSeconds: number
-  readonly sendingSeconds: number
+  readonly claimLeaseSeconds: number
+  readonly attemptLeaseSeconds: number
 }
 
 /** A request of our own, so that what it says of an outcome is plain to see: nothing refused, or nobody knows. */
@@ -35,17 +35,17 @@ const post = (url: string, headers: Record<string, string>, body: string): Promi
   })
 
 const never = () => Promise.reject(new Error('only webhooks here'))
-const channels: Channels = {
+const channels: ChannelPorts = {
   webhook: ({ url, headers, body }) => post(url, headers, body),
-  chatWebhook: never,
-  directMessage: never,
+  chat: never,
+  direct_message: never,
   email: null,
   forum: never,
 }
 
 const settings = JSON.parse(process.argv[2]!) as WorkerSettings
 const { db, close } = await connect(settings.database, { poolSize: 4 })
-const { claimSeconds, sendingSeconds } = settings
+const { claimLeaseSeconds, attemptLeaseSeconds } = settings
 const notifications = startNotifications(
   {
     db,
@@ -57,7 +57,7 @@ const notifications = startNotifications(
     mail: null,
     log: { warn: (event, fields) => void process.stderr.write(`${event} ${String(fields?.['error'])}\n`) },
   },
-  { claimSeconds, sendingSeconds, reapMs: 300 },
+  { claimLeaseSeconds, attemptLeaseSeconds, expireLeasesMs: 300 },
 )
 process.on('SIGTERM', () => {
   void notifications
@@ -72,6 +72,6 @@ for (;;) {
   await sleep(500)
   const [row] = await db.execute<{ n: string }>(sql`
     select (select count(*) from outbox) + (select count(*) from events where fanned_out_at is null)
-      + (select count(*) from sends where state in ('open', 'pending', 'claimed', 'sending')) as n`)
+      + (select count(*) from messages where state in ('open', 'pending', 'claimed', 'sending')) as n`)
   process.stdout.write(`left ${row!.n}\n`)
 }

@@ -27,7 +27,7 @@ export async function startPostgres(attempts = 3): Promise<TestPostgres> {
   const password = randomBytes(16).toString('hex')
   try {
     const binaries = await findBinaries(isRoot ? home : undefined)
-    await initialise(binaries.initdb, home, password, identity)
+    await initialize(binaries.initdb, home, password, identity)
     const port = await freePort()
     const server = await start(binaries.postgres, home, port, identity)
     return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => stop(server) }
@@ -49,7 +49,7 @@ async function findBinaries(home: string | undefined): Promise<Binaries> {
   return { initdb: join(copy, 'bin', 'initdb'), postgres: join(copy, 'bin', 'postgres') }
 }
 
-async function initialise(initdb: string, home: string, password: string, identity: Identity): Promise<void> {
+async function initialize(initdb: string, home: string, password: string, identity: Identity): Promise<void> {
   await mkdir(join(home, 'data'), { mode: 0o700 })
   await writeFile(join(home, 'password'), password, { mode: 0o600 })
   if (identity.uid !== undefined) {

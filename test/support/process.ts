@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { caller, type Call, type CallAs } from '../../src/client/call.ts'
+import { httpClient, type Call, type CallOptions } from '../../src/client/http-client.ts'
 import { overNetwork } from '../../src/client/service.ts'
-import { SECRET_KEYS } from '../../src/config.ts'
+import { SECRET_KEYS } from '../../src/boot/config.ts'
 import { copySnapshot } from './database.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -36,7 +36,7 @@ export type ServerProcess = {
   readonly logLines: () => LogLine[]
   readonly exited: Promise<Exit>
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
-  readonly as: (who?: CallAs) => Call
+  readonly as: (who?: CallOptions) => Call
   /** Keys pressed at its terminal, if it has one. */
   readonly press: (keys: string) => void
   readonly kill: (signal: NodeJS.Signals) => void
@@ -166,7 +166,7 @@ function describe(child: Child, port: number, metricsPort: number, dataFolder: s
     press: (keys) => void child.process.stdin?.write(keys),
     kill: (signal) => void child.process.kill(signal),
     fetch: (path, init) => fetch(new URL(path, origin), { redirect: 'manual', ...init }),
-    as: (who) => caller(service, who),
+    as: (who) => httpClient(service, who),
     async stop(signal = 'SIGTERM') {
       const began = performance.now()
       child.process.kill(signal)
@@ -214,7 +214,7 @@ export function readFirstWords(text: string): FirstWords {
     return found
   }
   return {
-    email: word(/E-mail {4}(\S+)/),
+    email: word(/Email {5}(\S+)/),
     password: word(/Password {2}(\S+)/),
     token: word(/Bearer (svc_\w+)/),
   }

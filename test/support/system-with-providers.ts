@@ -67,7 +67,7 @@ function settingsFor(kind: ProviderKind, { authority, issuer, clientId, clientSe
   }
 }
 
-/** Out to the provider as that person, and back up to the door of the callback, which is not opened yet. */
+/** Signs in at the provider as that person and stops before the callback. */
 export async function walkToCallback(
   system: WithProviders,
   walker: Walker,
@@ -75,7 +75,7 @@ export async function walkToCallback(
   who: string,
   page?: Page,
 ): Promise<Page> {
-  system.providers[kind].signInAs(who)
+  system.providers[kind].signInWithProvider(who)
   const form = page ?? (await walker.open('/auth/sign-in'))
   return walker.follow(await walker.submit(form, BUTTON[kind]), isCallback)
 }

@@ -1,16 +1,18 @@
 /** The whole system in one process, on the database of this test run, with a clock that tests move. */
 import { randomBytes } from 'node:crypto'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
-import { caller, type Call, type CallAs } from '../../src/client/call.ts'
+import { httpClient, type Call, type CallOptions } from '../../src/client/http-client.ts'
 import type { Service } from '../../src/client/service.ts'
-import { readConfig } from '../../src/config.ts'
-import type { Message } from '../../src/cores/needs.ts'
-import { dispatcher } from '../../src/listener.ts'
+import { readConfig } from '../../src/boot/config.ts'
+import type { Message } from '../../src/cores/dependencies.ts'
+import { dispatcher } from '../../src/boot/listener.ts'
 import { createLogger } from '../../src/observe/log.ts'
-import { createSystem, type Overrides, type System } from '../../src/system.ts'
+import { createSystem, type Overrides, type System } from '../../src/boot/system.ts'
 import { testDatabase } from './database.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-of-the-tests-0123456789'
+/** Where the time of every test system begins: a fixed instant, so that a test means the same on every day. */
+export const START_MS = Date.parse('2026-03-02T10:00:00Z')
 export const ORIGIN = 'http://localhost:4000'
 
 export type TestSystem = {
@@ -20,7 +22,7 @@ export type TestSystem = {
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   readonly service: Service
   /** Calls operations through the gateway. */
-  readonly as: (who?: CallAs) => Call
+  readonly as: (who?: CallOptions) => Call
   readonly clock: { now(): Date; advance(seconds: number): void }
   readonly mails: Message[]
   readonly logLines: string[]
@@ -40,8 +42,9 @@ export async function startSystem(
   overrides: Overrides & { withMail?: boolean } = {},
 ): Promise<TestSystem> {
   const { db, sql, kind } = overrides.connection ?? (await testDatabase())
-  let offsetMs = 0
-  const now = () => new Date(Date.now() + offsetMs)
+  let ms = START_MS
+  // A millisecond later at each reading, so that what is made later has the greater id.
+  const now = () => new Date((ms += 1))
   // Its own, because throttles are rows: a system with a moved clock must not keep the next one waiting.
   const address = `2001:db8::${randomBytes(8).toString('hex')}`
   const mails: Message[] = []
@@ -78,8 +81,8 @@ export async function startSystem(
     db,
     service: dispatch,
     fetch: (path, init) => dispatch(new Request(new URL(path, config.API_URL), init)),
-    as: (who = {}) => caller(service, { address, ...who }),
-    clock: { now, advance: (seconds) => void (offsetMs += seconds * 1000) },
+    as: (who = {}) => httpClient(service, { address, ...who }),
+    clock: { now, advance: (seconds) => void (ms += seconds * 1000) },
     mails,
     logLines,
     stop: () => system.stop(),

@@ -1,6 +1,6 @@
 /** A skill of three files with an earlier release behind it, small enough to install a thousand times. */
 import { createHash } from 'node:crypto'
-import { blockFor, BLOCK_PLACES, type Skill } from '../../src/skills/bundle.ts'
+import { blockFor, INSTALL_SCOPES, type Skill } from '../../src/skills/bundle.ts'
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -33,6 +33,6 @@ export const toySkill = (id = 'toy'): Skill => ({
   known: new Map(Object.entries(EARLIER).map(([path, text]) => [path, new Set([sha256(text)])])),
   agentsBlock: {
     body: CURRENT_BODY,
-    known: new Set(BLOCK_PLACES.map((place) => sha256(blockFor(EARLIER_BODY, place)))),
+    known: new Set(INSTALL_SCOPES.map((scope) => sha256(blockFor(EARLIER_BODY, scope)))),
   },
 })

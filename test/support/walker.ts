@@ -1,7 +1,7 @@
 /** A browser without a window: keeps cookies by the rules, reads forms out of pages and sends them as a browser would. */
 import { randomBytes } from 'node:crypto'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
-import { isLoopback } from '../../src/config.ts'
+import { isLoopback } from '../../src/boot/config.ts'
 import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
 import { PASSWORD } from './make.ts'
 import type { TestSystem } from './system.ts'
@@ -54,8 +54,8 @@ export type Walker = ReturnType<typeof newWalker>
 /** The services a walk over pages meets. */
 export const PAGES = { SVC_SERVICES: 'api-gateway,auth-service,console' }
 
-/** The same house after a restart with other settings: what was sealed before still opens. */
-export function sameHouse({ system: { config } }: TestSystem): Record<string, string> {
+/** The secrets of a system, to restart it with other settings. */
+export function sameSecrets({ system: { config } }: TestSystem): Record<string, string> {
   const { JWT_SECRET = '', JWT_SIGNING_KEY = '', ACTOR_ASSERTION_SECRET = '', DATA_KEY = '' } = config
   return { ...PAGES, JWT_SECRET, JWT_SIGNING_KEY, ACTOR_ASSERTION_SECRET, DATA_KEY }
 }
@@ -247,7 +247,7 @@ const wordsOf = (html: string): string =>
   resolved(html.replaceAll(/<(style|title)\b.*?<\/\1>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')).trim()
 
 /** Tags with the names of their attributes: what a page is made of, whatever its words say. */
-export const bonesOf = (html: string): string[] =>
+export const structureOf = (html: string): string[] =>
   [...html.matchAll(TAG)].map((tag) => [tag[1], ...Object.keys(attributesOf(tag[2]!))].join(' '))
 
 const TAG = /<(\/?[a-z][\w-]*)((?:[^>"]|"[^"]*")*)>/gi

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { sql } from '../../db/drizzle.ts'
 import { listActivity, summarizeActivity } from '../../src/contracts/activity.ts'
 import {
-  describeDataSource,
-  fetchHit,
+  updateDataSource,
+  fetchDataSourceRow,
   queryDataSource,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
 } from '../../src/contracts/data-sources.ts'
-import { removeDatabase, showConnection } from '../../src/contracts/databases.ts'
+import { removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import {
   agentOf,
   configurationOf,
@@ -108,7 +108,7 @@ describe('a row for', () => {
       target: 'pages',
     })
     const handle = String(results[0]?.metadata['_handle'])
-    await asked.owner.call(fetchHit, { source_id: 'db_pages', handle })
+    await asked.owner.call(fetchDataSourceRow, { source_id: 'db_pages', handle })
     expect((await read(asked.owner))[0]).toMatchObject({ name: 'db_pages', outcome: 'answered', hits: 1 })
   })
 
@@ -204,15 +204,15 @@ describe('a row for', () => {
   })
 })
 
-test('the door is told: an agent with its client, the command line, everything else', async () => {
+test('the entry point is recorded: an agent with its client, the command line, everything else', async () => {
   const agent = await agentOf(system, org, viewer)
   const { token, clientId } = await agent()
   await post(token, 'db_nothing/query')
   await post(viewer.token, 'db_nothing/query', { headers: { 'x-svc-client': 'cli' } })
   await post(viewer.token, 'db_nothing/query', { headers: { 'x-svc-client': 'console' } })
   await post(viewer.token, 'db_nothing/query', { headers: { 'x-svc-client': 'mcp' } })
-  const doors = (await read(viewer)).map(({ source, client_id }) => [source, client_id])
-  expect(doors).toEqual([
+  const nodeHandlers = (await read(viewer)).map(({ source, client_id }) => [source, client_id])
+  expect(nodeHandlers).toEqual([
     ['api', null],
     ['api', null],
     ['cli', null],
@@ -236,7 +236,7 @@ describe('reading it', () => {
     expect(days).toEqual([{ day, answered: 0, refused: seesAll ? 2 : 1, failed: 0 }])
   })
 
-  test('next door sees none of it, also by the id of a person or a source', async () => {
+  test('another organization sees none of it, also by the id of a user or a source', async () => {
     const { id, sourceId } = await insertSource(system, org, { name: 'bare', enabled: true, exposed: true })
     await quietly(viewer.call(queryDataSource, { source_id: id, query: 'x' }))
     const other = await makeOrganization(system)
@@ -286,7 +286,7 @@ describe('reading it', () => {
   test('a trail outlives the name of its source', async () => {
     const { id } = await insertSource(system, org, { name: 'old', enabled: true, exposed: true })
     await quietly(viewer.call(queryDataSource, { source_id: id, query: 'x' }))
-    await org.owner.call(describeDataSource, { source_id: id, name: 'New name' })
+    await org.owner.call(updateDataSource, { source_id: id, name: 'New name' })
     await org.owner.call(setDataSourceState, { source_id: id, enabled: false })
     await org.owner.call(removeDatabase, { name: 'old', confirm: 'old' })
     expect(await read(viewer)).toMatchObject([{ name: 'db_old' }])
@@ -340,7 +340,7 @@ test('no word of a question, a filter or a row is anywhere afterwards but in the
   const foundIn = (text: string) => secrets.filter((secret) => text.includes(secret))
   expect(foundIn(await everythingInTheControlPlane())).toEqual([])
   expect(foundIn(system.logLines.join(''))).toEqual([])
-  const { database } = await asked.owner.call(showConnection, { name: 'pages' })
+  const { database } = await asked.owner.call(showConnectionString, { name: 'pages' })
   const holders = await filesWith(system.dataFolder, secrets)
   const own = join('databases', database)
   expect(holders.filter((path) => !path.startsWith(own))).toEqual([])
@@ -374,6 +374,6 @@ async function everythingInTheControlPlane(): Promise<string> {
 }
 
 test('hiding a source takes nothing from its trail', async () => {
-  await asked.owner.call(setExposure, { source_id: 'db_pages', exposed: false })
+  await asked.owner.call(setDataSourceExposure, { source_id: 'db_pages', exposed: false })
   expect(await read(asked.owner, { source: 'db_pages', outcome: 'answered' })).not.toEqual([])
 })

@@ -10,8 +10,8 @@ import {
   showApp,
 } from '../../src/contracts/apps.ts'
 import { removeMember } from '../../src/contracts/members.ts'
-import { fileTicket, moveTicket } from '../../src/contracts/tickets.ts'
-import { findApp, partIn } from '../../src/cores/apps/index.ts'
+import { createTicket, changeTicketStatus } from '../../src/contracts/tickets.ts'
+import { findApp, findAppRole } from '../../src/cores/apps/index.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -42,7 +42,7 @@ const put = (by: Person, who: Person, role: 'builder' | 'maintainer') =>
   by.call(setAppMember, { alias, user_id: who.userId, role })
 const part = async (who: Person, { id } = org) => {
   const app = await findApp(system.db, id, alias)
-  return app && partIn(system.db, { orgId: id, appId: app.id, userId: who.userId })
+  return app && findAppRole(system.db, { orgId: id, appId: app.id, userId: who.userId })
 }
 
 test('whoever makes an app maintains it; owners and admins administer every one', async () => {
@@ -51,7 +51,7 @@ test('whoever makes an app maintains it; owners and admins administer every one'
   const seen = await Promise.all(
     [developer, viewer, admin, org.owner].map(({ call }) => call(showApp, { alias })),
   )
-  expect(seen.map(({ my_part }) => my_part)).toEqual(['maintainer', null, 'administrator', 'administrator'])
+  expect(seen.map(({ my_role }) => my_role)).toEqual(['maintainer', null, 'administrator', 'administrator'])
   expect([await part(developer), await part(viewer), await part(admin)]).toEqual([
     'maintainer',
     null,
@@ -68,7 +68,7 @@ test('an alias is taken once in an organization, and free in the next', async ()
   expect((await other.owner.call(showApp, { alias })).name).toBe('Theirs')
 })
 
-test('next door sees nothing of it and is told nothing about it', async () => {
+test('another organization sees nothing of it and is not notified of it', async () => {
   expect((await other.owner.call(listApps, { search: alias })).apps).toEqual([])
   for (const attempt of [
     () => other.owner.call(showApp, { alias }),
@@ -99,13 +99,13 @@ describe('who may change it', () => {
   test('its maintainers, owners and admins rename it and choose who is on it; nobody else', async () => {
     await put(developer, viewer, 'builder')
     const builder = viewer
-    const stranger = await makeMember(system, org, 'developer')
-    for (const { call } of [builder, stranger]) {
+    const outsider = await makeMember(system, org, 'developer')
+    for (const { call } of [builder, outsider]) {
       await expect(call(renameApp, { alias, name: 'Mine' })).rejects.toMatchObject({
         code: 'FORBIDDEN',
       })
       await expect(
-        call(setAppMember, { alias, user_id: stranger.userId, role: 'builder' }),
+        call(setAppMember, { alias, user_id: outsider.userId, role: 'builder' }),
       ).rejects.toMatchObject({ code: 'FORBIDDEN' })
       await expect(call(removeAppMember, { alias, user_id: developer.userId })).rejects.toMatchObject({
         code: 'FORBIDDEN',
@@ -132,7 +132,7 @@ describe('who may change it', () => {
 
   test('a token that is capped below its person administers nothing', async () => {
     const capped = await makeApiToken(system, org, org.owner, { role_cap: 'developer' })
-    expect((await capped.call(showApp, { alias })).my_part).toBeNull()
+    expect((await capped.call(showApp, { alias })).my_role).toBeNull()
     await expect(capped.call(renameApp, { alias, name: 'Mine' })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
@@ -171,19 +171,19 @@ test('a part without a membership is none', async () => {
 
 test('open tickets are counted as far as one may see them', async () => {
   const [first] = [
-    await viewer.call(fileTicket, { alias, title: unique('mine'), body: 'x' }),
-    await org.owner.call(fileTicket, { alias, title: unique('theirs'), body: 'x' }),
-    await org.owner.call(fileTicket, { alias, title: unique('theirs'), body: 'x' }),
+    await viewer.call(createTicket, { alias, title: unique('mine'), body: 'x' }),
+    await org.owner.call(createTicket, { alias, title: unique('theirs'), body: 'x' }),
+    await org.owner.call(createTicket, { alias, title: unique('theirs'), body: 'x' }),
   ]
-  const stranger = await makeMember(system, org, 'developer')
+  const outsider = await makeMember(system, org, 'developer')
   const counts = async () =>
     Promise.all(
-      [org.owner, developer, viewer, stranger].map(
+      [org.owner, developer, viewer, outsider].map(
         async ({ call }) => (await call(listApps, { search: alias })).apps[0]!.open_tickets,
       ),
     )
   expect(await counts()).toEqual([3, 3, 1, 0])
-  await developer.call(moveTicket, { alias, ticket_id: first.id, status: 'done' })
+  await developer.call(changeTicketStatus, { alias, ticket_id: first.id, status: 'done' })
   expect(await counts()).toEqual([2, 2, 0, 0])
   expect((await viewer.call(showApp, { alias })).open_tickets).toBe(0)
 })

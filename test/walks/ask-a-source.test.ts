@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import {
-  fetchHit,
-  listAskableSources,
+  fetchDataSourceRow,
+  listAskableDataSources,
   queryDataSource,
   saveSearchConfiguration,
 } from '../../src/contracts/data-sources.ts'
@@ -389,7 +389,7 @@ describe('handles', () => {
   const handleOf = async (top_k = 1): Promise<string> =>
     String((await ask({ target: 'pages', top_k })).results[0]?.metadata['_handle'])
   const fetched = (handle: string, source_id = source.sourceId, who = org) =>
-    who.owner.call(fetchHit, { source_id, handle })
+    who.owner.call(fetchDataSourceRow, { source_id, handle })
 
   test('open the whole row, with what was cut from the answer', async () => {
     const { hit, truncated } = await fetched(await handleOf(20))
@@ -480,7 +480,7 @@ describe('YAML and JSON', () => {
   test('so does the list of sources', async () => {
     const headers = { authorization: `Bearer ${org.owner.token}` }
     const text = await (await system.fetch('/api/wf/slim/data-sources', { headers })).text()
-    expect(parse(text)).toEqual(await org.owner.call(listAskableSources, {}))
+    expect(parse(text)).toEqual(await org.owner.call(listAskableDataSources, {}))
     expect(parse(text)).toMatchObject({
       data_sources: [
         { id: 'db_shop', name: 'shop', minimum_role: 'viewer', filters: { s: 'string', b: 'boolean' } },
@@ -565,7 +565,7 @@ test('a handle is good for a day', async () => {
   const until = async (seconds: number) => {
     system.clock.advance(seconds)
     const { call } = await signedIn(system, org.owner.email)
-    return call(fetchHit, { source_id: source.id, handle })
+    return call(fetchDataSourceRow, { source_id: source.id, handle })
   }
   expect((await until(HANDLE_SECONDS - 60)).hit.id).toBe('page-1')
   await expect(until(61)).rejects.toMatchObject({

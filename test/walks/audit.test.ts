@@ -1,22 +1,27 @@
 /** The audit trail: every action of the closed list leaves its row, for the eyes of the organization's admins alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Call } from '../../src/client/call.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
-  describeDataSource,
+  updateDataSource,
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
 } from '../../src/contracts/data-sources.ts'
 import {
   attachDatabase,
   createDatabase,
   removeDatabase,
-  showConnection,
+  showConnectionString,
 } from '../../src/contracts/databases.ts'
 import { replayDelivery } from '../../src/contracts/deliveries.ts'
-import { blockOauthClient, narrowGrant, revokeGrant, setClientActive } from '../../src/contracts/grants.ts'
+import {
+  blockOauthClient,
+  narrowGrant,
+  revokeGrant,
+  setOauthClientActive,
+} from '../../src/contracts/grants.ts'
 import {
   beginChatInstall,
   beginChatLink,
@@ -30,14 +35,14 @@ import {
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import {
   acceptInvitation,
-  changeRole,
+  changeMemberRole,
   inviteMember,
   removeMember,
   revokeInvitation,
 } from '../../src/contracts/members.ts'
 import {
   createOrganization,
-  createOrganizationForAdmin,
+  createOrganizationAsOperator,
   setOrganizationDomains,
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
@@ -58,11 +63,16 @@ import {
   updateSubscription,
 } from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
-import { fileTicket, moveTicket, replyToTicket } from '../../src/contracts/tickets.ts'
-import { createToken, revokeToken } from '../../src/contracts/tokens.ts'
-import { unsubscribeToken } from '../../src/cores/notifications/unsubscribe-token.ts'
-import { newAssistant, openHouse, preRegistered, type House } from '../support/assistant.ts'
-import { steeredChat, steeredChecks, stateIn } from '../support/connections.ts'
+import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
+import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
+import {
+  newAssistant,
+  startListeningSystem,
+  preRegistered,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import {
   configurationOf,
   insertSource,
@@ -85,7 +95,7 @@ import {
 import { OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
-let system: House
+let system: ListeningSystem
 let org: Org
 let admin: Person
 let member: Person
@@ -99,7 +109,7 @@ beforeAll(async () => {
     ATTACH_ALLOWED: '127.0.0.1',
     ...place.settings,
   }
-  system = await openHouse(env, { withMail: true, checks: steeredChecks, chatApp: steeredChat })
+  system = await startListeningSystem(env, { withMail: true, checks: fakeChecks, chatApp: fakeChatApp })
 })
 
 beforeEach(async () => {
@@ -123,7 +133,7 @@ const read = async (
  * the pages and endpoints of the authorization server name their requests themselves.
  */
 type Deed = {
-  by: Person | 'operator' | 'an agent' | 'a link in a mail'
+  by: Person | 'operator' | 'an agent' | 'an unsubscribe link'
   subject?: string | null
   in?: Org
   namesItself?: boolean
@@ -147,11 +157,11 @@ async function connected() {
 async function appWithTicket() {
   const alias = unique('app')
   await admin.call(createApp, { alias, name: 'Shop' })
-  const { id } = await member.call(fileTicket, { alias, title: 'It broke', body: 'Badly.' })
+  const { id } = await member.call(createTicket, { alias, title: 'It broke', body: 'Badly.' })
   return { alias, ticket_id: id, subject: `${alias}: ${id}` }
 }
 
-/** A visit of somebody who belongs nowhere. */
+/** A support session of somebody without an organization. */
 async function visited() {
   const staff = await makePerson(system)
   const asked = { org: org.id, staff_email: staff.email, reason: 'They asked for help' }
@@ -208,7 +218,7 @@ const DEEDS: Record<AuditAction, Act> = {
     return { by: person, subject: `through ${domain}` }
   },
   'member.role_changed': async (as) => {
-    await as(admin)(changeRole, { org_id: org.id, user_id: member.userId, role: 'developer' })
+    await as(admin)(changeMemberRole, { org_id: org.id, user_id: member.userId, role: 'developer' })
     return { by: admin, subject: `${member.email}: viewer → developer` }
   },
   'member.removed': async (as) => {
@@ -235,12 +245,12 @@ const DEEDS: Record<AuditAction, Act> = {
     return { by: person, subject: `${person.email} as developer` }
   },
   'token.created': async (as) => {
-    const { name, starts_with } = await as(member)(createToken, { name: unique('token') })
+    const { name, starts_with } = await as(member)(createApiToken, { name: unique('token') })
     return { by: member, subject: `${name} (${starts_with}…)` }
   },
   'token.revoked': async (as) => {
-    const { id, name, starts_with } = await member.call(createToken, { name: unique('token') })
-    await as(admin)(revokeToken, { token_id: id })
+    const { id, name, starts_with } = await member.call(createApiToken, { name: unique('token') })
+    await as(admin)(revokeApiToken, { token_id: id })
     return { by: admin, subject: `${name} (${starts_with}…)` }
   },
   'session.started': async (as) => {
@@ -299,13 +309,16 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'client.switched_off': async (as) => {
     const { clientId } = (await connected()).assistant
-    await as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: false })
+    await as({ token: OPERATOR_TOKEN })(setOauthClientActive, { client_id: clientId, is_active: false })
     return { by: 'operator', subject: clientId }
   },
   'client.switched_on': async (as) => {
     const { clientId } = (await connected()).assistant
-    await system.as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: false })
-    await as({ token: OPERATOR_TOKEN })(setClientActive, { client_id: clientId, is_active: true })
+    await system.as({ token: OPERATOR_TOKEN })(setOauthClientActive, {
+      client_id: clientId,
+      is_active: false,
+    })
+    await as({ token: OPERATOR_TOKEN })(setOauthClientActive, { client_id: clientId, is_active: true })
     return { by: 'operator', subject: clientId }
   },
   'database.created': async (as) => {
@@ -316,7 +329,7 @@ const DEEDS: Record<AuditAction, Act> = {
     const elsewhere = await startWithDatabases({ MANAGED_DATABASE_URL: 'embedded' })
     const { owner } = await makeOrganization(elsewhere)
     await owner.call(createDatabase, { name: 'theirs' })
-    const { url } = await owner.call(showConnection, { name: 'theirs' })
+    const { url } = await owner.call(showConnectionString, { name: 'theirs' })
     await as(admin)(attachDatabase, { name: 'adopted', url })
     await elsewhere.stop()
     return { by: admin, subject: 'db_adopted' }
@@ -328,7 +341,7 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'database.connection_shown': async (as) => {
     await admin.call(createDatabase, { name: 'opened' })
-    await as(admin)(showConnection, { name: 'opened' })
+    await as(admin)(showConnectionString, { name: 'opened' })
     return { by: admin, subject: 'db_opened' }
   },
   'data_source.configured': async (as) => {
@@ -338,7 +351,7 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'data_source.described': async (as) => {
     const { id, sourceId } = await insertSource(system, org)
-    await as(admin)(describeDataSource, { source_id: id, description: 'What is in it.' })
+    await as(admin)(updateDataSource, { source_id: id, description: 'What is in it.' })
     return { by: admin, subject: sourceId }
   },
   'data_source.switched_on': async (as) => {
@@ -353,12 +366,12 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'data_source.exposed': async (as) => {
     const { id, sourceId } = await insertSource(system, org, { enabled: true })
-    await as(admin)(setExposure, { source_id: id, exposed: true, minimum_role: 'developer' })
+    await as(admin)(setDataSourceExposure, { source_id: id, exposed: true, minimum_role: 'developer' })
     return { by: admin, subject: `${sourceId} to developer` }
   },
   'data_source.hidden': async (as) => {
     const { id, sourceId } = await insertSource(system, org, { enabled: true, exposed: true })
-    await as(admin)(setExposure, { source_id: id, exposed: false })
+    await as(admin)(setDataSourceExposure, { source_id: id, exposed: false })
     return { by: admin, subject: sourceId }
   },
   'app.created': async (as) => {
@@ -383,7 +396,7 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'ticket.filed': async (as) => {
     const { alias } = await appWithTicket()
-    const { id } = await as(member)(fileTicket, { alias, title: 'Again', body: 'It broke again.' })
+    const { id } = await as(member)(createTicket, { alias, title: 'Again', body: 'It broke again.' })
     return { by: member, subject: `${alias}: ${id}` }
   },
   'ticket.replied': async (as) => {
@@ -398,7 +411,7 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'ticket.moved': async (as) => {
     const { subject, ...ticket } = await appWithTicket()
-    await as(admin)(moveTicket, { ...ticket, status: 'in_progress' })
+    await as(admin)(changeTicketStatus, { ...ticket, status: 'in_progress' })
     return { by: admin, subject: `${subject}, open → in_progress` }
   },
   'support.started': async (as) => {
@@ -465,7 +478,7 @@ const DEEDS: Record<AuditAction, Act> = {
     const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
     const token = unsubscribeToken(key, { orgId: org.id, subscriptionId })
     await as({ token: '' })(unsubscribe, { token })
-    return { by: 'a link in a mail', subject: 'deploy.failed' }
+    return { by: 'an unsubscribe link', subject: 'deploy.failed' }
   },
   'follow.changed': async (as) => {
     const { alias } = await appWithTicket()
@@ -519,7 +532,7 @@ test('what somebody did by an API token or as the operator is told apart', async
   const [row] = await read({ action: 'agents.switched_off' })
   expect(row?.actor).toEqual({ kind: 'api_token', id: admin.userId, name: admin.name })
 
-  const opened = await system.as({ token: OPERATOR_TOKEN })(createOrganizationForAdmin, {
+  const opened = await system.as({ token: OPERATOR_TOKEN })(createOrganizationAsOperator, {
     name: unique('Opened'),
     admin_email: org.owner.email,
   })
@@ -540,9 +553,9 @@ test('what was refused, and what changed nothing, leaves no row', async () => {
     code: 'FORBIDDEN',
   })
   await expect(
-    admin.call(changeRole, { org_id: org.id, user_id: org.owner.userId, role: 'viewer' }),
+    admin.call(changeMemberRole, { org_id: org.id, user_id: org.owner.userId, role: 'viewer' }),
   ).rejects.toMatchObject({ code: 'FORBIDDEN' })
-  await admin.call(changeRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
+  await admin.call(changeMemberRole, { org_id: org.id, user_id: member.userId, role: 'viewer' })
   await admin.call(updateOrganization, { org_id: org.id, name: org.name, agents_enabled: true })
   const { id: source_id } = await insertSource(system, org, {
     enabled: true,
@@ -550,9 +563,9 @@ test('what was refused, and what changed nothing, leaves no row', async () => {
     description: 'x',
   })
   await admin.call(setDataSourceState, { source_id, enabled: true })
-  await admin.call(setExposure, { source_id, exposed: true, minimum_role: 'viewer' })
-  await admin.call(describeDataSource, { source_id, description: 'x' })
-  await expect(member.call(setExposure, { source_id, exposed: false })).rejects.toMatchObject({
+  await admin.call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
+  await admin.call(updateDataSource, { source_id, description: 'x' })
+  await expect(member.call(setDataSourceExposure, { source_id, exposed: false })).rejects.toMatchObject({
     code: 'FORBIDDEN',
   })
   expect(await read()).toEqual(before)
@@ -569,7 +582,7 @@ describe('filters', () => {
   beforeEach(async () => {
     for (const { call } of [admin, member]) {
       system.clock.advance(10)
-      await call(createToken, { name: unique('token') })
+      await call(createApiToken, { name: unique('token') })
     }
   })
 
@@ -594,10 +607,10 @@ describe('filters', () => {
   })
 })
 
-test('next door reads nothing of it, also about a person who belongs to both', async () => {
+test('another organization reads nothing of it, also about a person who belongs to both', async () => {
   const other = await makeOrganization(system)
   await makeMember(system, other, 'admin', admin)
-  await admin.call(createToken, { name: unique('token') })
+  await admin.call(createApiToken, { name: unique('token') })
   await expect(other.owner.call(listAudit, { org_id: org.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   expect(await read({ user_id: admin.userId }, other)).toEqual([])
   const here = new Set((await read()).map(({ id }) => id))

@@ -9,12 +9,12 @@ import { BODY_MAX_BYTES } from '../../src/contracts/limits.ts'
 import { inviteMember, listMembers } from '../../src/contracts/members.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
-import { createOrganization, createOrganizationForAdmin } from '../../src/contracts/organizations.ts'
+import { createOrganization, createOrganizationAsOperator } from '../../src/contracts/organizations.ts'
 import { showProfile, whoAmI } from '../../src/contracts/people.ts'
 import { exchangeSignInCode, signInWithPassword } from '../../src/contracts/sessions.ts'
-import { createToken, listTokens, validateToken } from '../../src/contracts/tokens.ts'
+import { createApiToken, listApiTokens, validateToken } from '../../src/contracts/tokens.ts'
 import { forgeries } from '../support/forge.ts'
-import { pathFor } from '../support/knock.ts'
+import { pathFor } from '../support/invalid-request.ts'
 import { makeApiToken, makeOrganization, unique, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
@@ -28,13 +28,13 @@ beforeAll(async () => {
 
 afterAll(() => system.stop())
 
-/** Traces of what is behind the door: stacks, paths, SQL, the words of Postgres and of libraries. */
-const INSIDE =
+/** Internal details: stacks, paths, SQL, the words of Postgres and of libraries. */
+const INTERNAL_ORIGIN =
   /\bat .+:\d+|node_modules|\.ts\b|select .+ from|insert into|syntax error|input syntax|relation "|constraint|drizzle|pglite|\bJW[ST]\b/i
 
 async function refusal(response: Response): Promise<ErrorCode> {
   const text = await response.text()
-  expect(text).not.toMatch(INSIDE)
+  expect(text).not.toMatch(INTERNAL_ORIGIN)
   const { error } = JSON.parse(text) as ErrorBody
   expect(response.status).toBe(ERRORS[error.code].status)
   expect(response.status, text).toBeLessThan(500)
@@ -45,7 +45,7 @@ async function refusal(response: Response): Promise<ErrorCode> {
   return error.code
 }
 
-const tokenFor = (op: Operation): string => (op.who === 'operator' ? OPERATOR_TOKEN : org.owner.token)
+const tokenFor = (op: Operation): string => (op.access === 'operator' ? OPERATOR_TOKEN : org.owner.token)
 
 const send = (op: Operation, init: RequestInit & { query?: string } = {}): Promise<Response> => {
   const headers = new Headers({
@@ -167,7 +167,7 @@ test.each([
 
 test('what a person types into a search is text, whatever it looks like', async () => {
   for (const search of ['%', '_', String.raw`\\`, "' or 1=1 --", '\u{1F600}', '‮', 'x'.repeat(120)]) {
-    for (const op of [listMembers, listTokens] as unknown as Operation[]) {
+    for (const op of [listMembers, listApiTokens] as unknown as Operation[]) {
       const response = await send(op, { query: `?${new URLSearchParams({ search })}` })
       expect(response.status).toBe(200)
       expect(JSON.stringify(await response.json())).not.toContain(org.owner.userId)
@@ -229,7 +229,7 @@ describe('headers', () => {
   test.each(['ÿ', '../..', "' or 1=1 --", 'x'.repeat(20_000), 'org_0'])(
     'X-Svc-Org: %s',
     async (organization) => {
-      const response = await send(listTokens, { headers: { 'x-svc-org': organization } })
+      const response = await send(listApiTokens, { headers: { 'x-svc-org': organization } })
       expect(await refusal(response)).toBe('NOT_FOUND')
     },
   )
@@ -293,7 +293,7 @@ test('a forged bearer of any kind is refused in the same words, at both services
       })
       const { error } = (await response.clone().json()) as ErrorBody
       expect([lie, op.name, await refusal(response)]).toEqual([lie, op.name, 'UNAUTHENTICATED'])
-      expect(error.message).toBe(ERRORS.UNAUTHENTICATED.says)
+      expect(error.message).toBe(ERRORS.UNAUTHENTICATED.message)
     }
   }
   // The real ones still work: nothing above ended a session by mistaking a lie for a replay.
@@ -305,9 +305,9 @@ test('values of any kind in the right fields are taken or refused, never a 500',
     signInWithPassword,
     exchangeSignInCode,
     validateToken,
-    createToken,
+    createApiToken,
     inviteMember,
-    createOrganizationForAdmin,
+    createOrganizationAsOperator,
   ]
   const anything = fc.oneof(
     fc.jsonValue({ maxDepth: 3 }),

@@ -1,5 +1,5 @@
 /**
- * Every way out at once, over real sockets: a mail server, a chat service, a forum and the receiver of a webhook, all
+ * Every channel at once, over real sockets: a mail server, a chat service, a forum and the receiver of a webhook, all
  * connected as people do it, with the settings an operator would give, and driven by the engine.
  */
 import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
@@ -8,7 +8,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createWaysOut, type WaysOut } from '../../src/channels.ts'
+import { createChannelAdapters, type ChannelAdapters } from '../../src/boot/channel-adapters.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import {
@@ -23,7 +23,7 @@ import {
   showChatLink,
 } from '../../src/contracts/integrations.ts'
 import { createSubscription, listMySubscriptions, setFollow } from '../../src/contracts/subscriptions.ts'
-import { fileTicket, replyToTicket } from '../../src/contracts/tickets.ts'
+import { createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { startFakeChat, type FakeChat } from '../support/fake-chat.ts'
@@ -53,7 +53,7 @@ const CANARY = 'canary-7f3a'
 
 let database: TestDatabase
 let system: TestSystem
-let waysOut: WaysOut
+let channelAdapters: ChannelAdapters
 let mail: MailServer
 let chat: FakeChat
 let forum: FakeForum
@@ -89,7 +89,7 @@ beforeAll(async () => {
     },
     { connection: database },
   )
-  waysOut = await createWaysOut(system.system.config)
+  channelAdapters = await createChannelAdapters(system.system.config)
   ;[org, elsewhere] = [await makeOrganization(system), await makeOrganization(system)]
   ;[admin, maintainer, reporter] = [
     await makeMember(system, org, 'admin'),
@@ -102,7 +102,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await waysOut?.close()
+  await channelAdapters?.close()
   await system?.stop()
   await Promise.all([mail?.close(), chat?.close(), forum?.close(), receiver?.close(), database?.close()])
 })
@@ -113,7 +113,7 @@ async function deliver() {
   await drainNotifications({
     db: system.db,
     clock: () => system.clock.now(),
-    channels: waysOut.channels,
+    channels: channelAdapters.channels,
     dataKeys: system.system.gateway!.dataKeys,
     appUrl: system.system.config.APP_URL,
     siteUrl: system.system.config.SITE_URL,
@@ -184,9 +184,9 @@ describe('connecting', () => {
 
 describe('a ticket is filed', () => {
   beforeAll(async () => {
-    const filed = await reporter.call(fileTicket, { alias: 'shop', title: CANARY, body: CANARY })
+    const filed = await reporter.call(createTicket, { alias: 'shop', title: CANARY, body: CANARY })
     ticketId = filed.id
-    await elsewhere.owner.call(fileTicket, { alias: 'shop', title: 'x', body: 'y' })
+    await elsewhere.owner.call(createTicket, { alias: 'shop', title: 'x', body: 'y' })
     await deliver()
   })
 
@@ -242,7 +242,7 @@ describe('somebody replies', () => {
   const headerOf = (key: string) =>
     mail.arrived.at(-1)!.mail.headers.find((one) => one.key === key)?.value ?? ''
 
-  test('the reporter gets a signed mail with a way out of it', async () => {
+  test('the reporter gets a signed mail with an unsubscribe link', async () => {
     await reply()
     await deliver()
     expect(mail.arrived.map(({ to }) => to)).toEqual([[reporter.email]])
@@ -277,7 +277,7 @@ describe('somebody replies', () => {
 })
 
 describe('things go wrong', () => {
-  const file = () => reporter.call(fileTicket, { alias: 'shop', title: 'x', body: 'y' })
+  const file = () => reporter.call(createTicket, { alias: 'shop', title: 'x', body: 'y' })
 
   test('a webhook that says 410 is never asked again', async () => {
     receiver.state.status = 410
@@ -315,7 +315,7 @@ describe('things go wrong', () => {
 
   test('somebody without an account at the forum fails the post, and nobody else posts it', async () => {
     const before = forum.topics.length
-    await maintainer.call(fileTicket, { alias: 'shop', title: 'x', body: 'y' })
+    await maintainer.call(createTicket, { alias: 'shop', title: 'x', body: 'y' })
     await deliver()
     expect(forum.topics.length).toBe(before)
     expect((await ledger({ channel: 'forum' }))[0]).toMatchObject({
@@ -324,7 +324,7 @@ describe('things go wrong', () => {
     })
   })
 
-  test('a person who left the workspace is marked, and the connection stays', async () => {
+  test('a person who left the workspace is marked, and the integration stays', async () => {
     chat.deactivate('U7')
     await file()
     await deliver()

@@ -1,4 +1,4 @@
-/** The connector under attack: each test names the threat it would let through without its defence. */
+/** The connector under attack: each test names the threat it would let through without its defense. */
 import { createPrivateKey } from 'node:crypto'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -6,42 +6,42 @@ import { eq, lt } from '../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
-import { sweep } from '../../src/worker/sweep.ts'
+import { sweep } from '../../src/worker/jobs.ts'
 import {
   arrive,
   decide,
   isConsent,
   newAddress,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   preRegistered,
   register,
   whoami,
   type Assistant,
-  type House,
+  type ListeningSystem,
 } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { makeOrganization, PASSWORD, unique, type Org } from '../support/make.ts'
 import { formOn, newWalker, type Page } from '../support/walker.ts'
 
 let host: DocumentHost
-let house: House
+let system: ListeningSystem
 let org: Org
 let assistant: Assistant
 beforeAll(async () => {
   host = await openDocumentHost()
-  house = await openHouse({}, { guardedFetch: host.guardedFetch })
-  org = await makeOrganization(house)
+  system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
+  org = await makeOrganization(system)
 })
-beforeEach(async () => void (assistant = newAssistant(house, await preRegistered(house))))
+beforeEach(async () => void (assistant = newAssistant(system, await preRegistered(system))))
 afterAll(async () => {
-  await house.stop()
+  await system.stop()
   host.close()
 })
 
-const newBrowser = (options = {}) => newWalker(house, { overSockets: true, ...options })
+const newBrowser = (options = {}) => newWalker(system, { overSockets: true, ...options })
 const grantsOf = ({ clientId }: { clientId: string }) =>
-  house.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.clientId, clientId))
+  system.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.clientId, clientId))
 /** What pressing Allow on the page would send. */
 const approval = (page: Page): [string, string][] => [
   ['form', formOn(page, 'Allow').fields.form!],
@@ -61,7 +61,7 @@ describe('what a client says of itself', () => {
   ]
   test.each(names)('%s: stays a quoted name, below a heading that is ours', async (_what, client_name) => {
     const { host: ownHost, href: redirectUri } = new URL(`https://${unique('app')}.example/cb`)
-    const { body } = await register(house, {
+    const { body } = await register(system, {
       redirect_uris: [redirectUri],
       client_name,
       logo_uri: 'https://tracker.example/logo.png',
@@ -70,10 +70,10 @@ describe('what a client says of itself', () => {
       tos_uri: 'https://tracker.example/tos',
     })
     const registered = { clientId: String(body.client_id), redirectUri }
-    const page = await arrive(house, newBrowser(), org.owner, newAssistant(house, registered).request().url)
+    const page = await arrive(system, newBrowser(), org.owner, newAssistant(system, registered).request().url)
     expect(isConsent(page)).toBe(true)
     expect(/<h1[^>]*>([^<]*)<\/h1>/.exec(page.text)?.[1]?.trim()).toBe(
-      'An unverified application asks for access',
+      'An unverified application requests access',
     )
     expect(page.text).not.toContain('tracker.example')
     expect(page.text).not.toMatch(/<script|<img|onerror=[^"]*>\s*<b>/i)
@@ -90,18 +90,18 @@ describe('what a client says of itself', () => {
     })
     const redirectUri = `${host.origin}/callback`
     const page = await arrive(
-      house,
+      system,
       newBrowser(),
       org.owner,
-      newAssistant(house, { clientId, redirectUri }).request().url,
+      newAssistant(system, { clientId, redirectUri }).request().url,
     )
     const heading = /<h1[^>]*>([^<]*)<\/h1>/.exec(page.text)![1]!
-    expect(heading.trim()).toBe(`${new URL(host.origin).host} asks for access`)
+    expect(heading.trim()).toBe(`${new URL(host.origin).host} requests access`)
     expect(page.text).not.toContain('tracker.example')
   })
 
-  test('on loopback: the page names the place and warns of it', async () => {
-    const page = await arrive(house, newBrowser(), org.owner, assistant.request().url)
+  test('on loopback: the page names the redirect host and warns', async () => {
+    const page = await arrive(system, newBrowser(), org.owner, assistant.request().url)
     expect(page.words).toContain('127.0.0.1:8472')
     expect(page.words).toMatch(/only if you started it/i)
     expect(page.words).toContain(org.owner.email)
@@ -112,16 +112,16 @@ describe('what a client says of itself', () => {
 describe('an approval', () => {
   test('that another site sends is refused, also in a browser from before SameSite', async () => {
     const walker = newBrowser({ knowsSameSite: false })
-    const page = await arrive(house, walker, org.owner, assistant.request().url)
+    const page = await arrive(system, walker, org.owner, assistant.request().url)
     const sent = await walker.postFrom('https://evil.example/page', page.url, approval(page))
     expect([sent.status, sent.location]).toEqual([403, undefined])
     expect(await grantsOf(assistant)).toEqual([])
-    expect((await decide(house, walker, page)).location).toBeDefined()
+    expect((await decide(system, walker, page)).location).toBeDefined()
   })
 
   test('without an origin that is ours is refused', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, org.owner, assistant.request().url)
+    const page = await arrive(system, walker, org.owner, assistant.request().url)
     const cookie = walker.jar.headerFor(page.url, {
       isCrossSite: false,
       isForeignPost: false,
@@ -132,7 +132,7 @@ describe('an approval', () => {
       { origin: 'null' },
       { origin: 'null', 'sec-fetch-site': 'cross-site' },
       { origin: 'null', 'sec-fetch-site': 'same-site' },
-      { origin: `${house.origin}.evil.example` },
+      { origin: `${system.origin}.evil.example` },
       { origin: 'http://localhost' },
     ]
     for (const headers of origins) {
@@ -150,11 +150,11 @@ describe('an approval', () => {
   test('with the form token of another request, of nobody, or of another person is asked again', async () => {
     const walker = newBrowser()
     const [mine, another] = [
-      await arrive(house, walker, org.owner, assistant.request().url),
-      await arrive(house, walker, org.owner, assistant.request().url),
+      await arrive(system, walker, org.owner, assistant.request().url),
+      await arrive(system, walker, org.owner, assistant.request().url),
     ]
-    const stranger = await makeOrganization(house)
-    const theirs = await arrive(house, newBrowser(), stranger.owner, assistant.request().url)
+    const outsider = await makeOrganization(system)
+    const theirs = await arrive(system, newBrowser(), outsider.owner, assistant.request().url)
     for (const form of [approval(another)[0]![1], approval(theirs)[0]![1], '', 'x']) {
       const fields = approval(mine).map(([name, value]): [string, string] =>
         name === 'form' ? [name, form] : [name, value],
@@ -167,17 +167,17 @@ describe('an approval', () => {
 
   test('counts once: the page sent a second time gives no second answer', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, org.owner, assistant.request().url)
-    const first = await decide(house, walker, page)
+    const page = await arrive(system, walker, org.owner, assistant.request().url)
+    const first = await decide(system, walker, page)
     expect(first.location?.searchParams.has('code')).toBe(true)
-    const second = await decide(house, walker, page).catch(() => undefined)
+    const second = await decide(system, walker, page).catch(() => undefined)
     expect(second?.location?.searchParams.has('code') ?? false).toBe(false)
     expect(await grantsOf(assistant)).toHaveLength(1)
   })
 
-  test('of a form without end is not read to its end', async () => {
+  test('of an endless form is not read to its end', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, org.owner, assistant.request().url)
+    const page = await arrive(system, walker, org.owner, assistant.request().url)
     const answer = await walker
       .send(page, 'Allow', [...approval(page), ['padding', 'x'.repeat(100_000)]])
       .catch(() => undefined)
@@ -189,7 +189,7 @@ describe('an approval', () => {
 /** Threat: clickjacking; leaks by referrer and caches. */
 test('no page of the connector can be framed, cached, scripted or leak where it was', async () => {
   const walker = newBrowser()
-  const consent = await arrive(house, walker, org.owner, assistant.request().url)
+  const consent = await arrive(system, walker, org.owner, assistant.request().url)
   const pages = [
     consent,
     await newBrowser().open(assistant.request({ redirect_uri: 'https://evil.example/' }).url),
@@ -207,22 +207,22 @@ test('no page of the connector can be framed, cached, scripted or leak where it 
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('cache-control')).toContain('no-store')
   }
-  const back = await decide(house, walker, consent)
+  const back = await decide(system, walker, consent)
   expect(back.headers.get('referrer-policy')).toBe('no-referrer')
 })
 
 /** Threat: session fixation. */
 describe('a request begun in one browser', () => {
   test('is nothing in another', async () => {
-    const page = await arrive(house, newBrowser(), org.owner, assistant.request().url)
+    const page = await arrive(system, newBrowser(), org.owner, assistant.request().url)
     const elsewhere = await newBrowser().open(page.url)
     expect([elsewhere.status, elsewhere.location, isConsent(elsewhere)]).toEqual([400, undefined, false])
   })
 
   test('is not answered under another one’s address', async () => {
     const walker = newBrowser()
-    const first = await arrive(house, walker, org.owner, assistant.request().url)
-    const other = await arrive(house, newBrowser(), org.owner, assistant.request().url)
+    const first = await arrive(system, walker, org.owner, assistant.request().url)
+    const other = await arrive(system, newBrowser(), org.owner, assistant.request().url)
     const cookie = walker.jar.headerFor(first.url, {
       isCrossSite: false,
       isForeignPost: false,
@@ -231,7 +231,7 @@ describe('a request begun in one browser', () => {
     const answer = await fetch(other.url, {
       method: 'POST',
       redirect: 'manual',
-      headers: { cookie, origin: house.origin },
+      headers: { cookie, origin: system.origin },
       body: new URLSearchParams(approval(other)),
     })
     expect(answer.status).toBe(400)
@@ -242,7 +242,7 @@ describe('a request begun in one browser', () => {
   test.each(['with a challenge of hers', 'without any challenge'])(
     'cannot be finished with a sign-in that somebody else made %s',
     async (how) => {
-      const mallory = (await makeOrganization(house)).owner
+      const mallory = (await makeOrganization(system)).owner
       const hers = newBrowser()
       const { url } = await hers.follow(await hers.open(assistant.request().url))
       if (how.startsWith('without')) url.searchParams.delete('code_challenge')
@@ -264,50 +264,50 @@ describe('a request begun in one browser', () => {
 
   test('keeps its cookies from scripts and other sites, and forgets them with the answer', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, org.owner, assistant.request().url)
+    const page = await arrive(system, walker, org.owner, assistant.request().url)
     const own = walker.jar.all().filter(({ name }) => /^svc_(as|consent)/.test(name))
     expect(own.length).toBeGreaterThan(0)
     for (const { httpOnly, sameSite, hostOnly } of own) {
       expect([httpOnly, sameSite, hostOnly]).toEqual([true, 'lax', true])
     }
-    await decide(house, walker, page)
+    await decide(system, walker, page)
     expect(walker.jar.all().filter(({ name, value }) => name === 'svc_consent_s' && value !== '')).toEqual([])
   })
 })
 
 /** Threat: token passthrough. */
-test('a token opens one door: no agent’s at the API, no person’s at the MCP endpoints', async () => {
+test('a token works for one audience: no agent’s at the API, no user’s at the MCP endpoints', async () => {
   const tokens = await assistant.connect(org.owner)
-  await expect(house.as({ token: tokens.access })(whoAmI, {})).rejects.toMatchObject({
+  await expect(system.as({ token: tokens.access })(whoAmI, {})).rejects.toMatchObject({
     code: 'UNAUTHENTICATED',
   })
-  await expect(house.as({ token: tokens.refresh })(whoAmI, {})).rejects.toMatchObject({
+  await expect(system.as({ token: tokens.refresh })(whoAmI, {})).rejects.toMatchObject({
     code: 'UNAUTHENTICATED',
   })
   for (const token of [org.owner.token, tokens.refresh]) {
-    expect((await whoami(house, token)).status).toBe(401)
+    expect((await whoami(system, token)).status).toBe(401)
   }
-  const inAddress = await fetch(`${house.origin}/platform?access_token=${tokens.access}`, { method: 'POST' })
+  const inAddress = await fetch(`${system.origin}/platform?access_token=${tokens.access}`, { method: 'POST' })
   expect(inAddress.status).toBe(401)
 })
 
 /** Threat: algorithm confusion and forged claims. */
-describe('an access token that is one lie away from a real one', () => {
+describe('a forged access token', () => {
   type Lie = { alg?: string; typ?: string; key?: Uint8Array; claims?: Record<string, unknown> }
   const secretOf = (name: 'JWT_SECRET' | 'JWT_SIGNING_KEY' | 'ACTOR_ASSERTION_SECRET') =>
-    new Uint8Array(Buffer.from(house.system.config[name]!, 'hex'))
+    new Uint8Array(Buffer.from(system.system.config[name]!, 'hex'))
 
   async function tell(claims: Record<string, unknown>, lie: Lie): Promise<string> {
     const { alg = 'HS256', typ = 'at+jwt', key = secretOf('JWT_SECRET') } = lie
     return new SignJWT({ ...claims, ...lie.claims }).setProtectedHeader({ alg, typ, kid: 'svc-1' }).sign(key)
   }
 
-  test('is refused, and the same without the lie is taken', async () => {
+  test('is refused, and the real one is accepted', async () => {
     const { claims } = await assistant.connect(org.owner)
-    const other = await makeOrganization(house)
-    const theirs = await newAssistant(house, await preRegistered(house)).connect(other.owner)
-    expect((await whoami(house, await tell(claims, {}))).status).toBe(200)
-    const past = Math.floor(house.clock.now().getTime() / 1000) - 3600
+    const other = await makeOrganization(system)
+    const theirs = await newAssistant(system, await preRegistered(system)).connect(other.owner)
+    expect((await whoami(system, await tell(claims, {}))).status).toBe(200)
+    const past = Math.floor(system.clock.now().getTime() / 1000) - 3600
     const lies: Record<string, Lie> = {
       'another key': { key: secretOf('ACTOR_ASSERTION_SECRET') },
       'the signing key as a secret': { key: secretOf('JWT_SIGNING_KEY') },
@@ -318,7 +318,7 @@ describe('an access token that is one lie away from a real one', () => {
       'another type': { typ: 'JWT' },
       'the type of an assertion': { typ: 'svc-actor+jwt' },
       'another issuer': { claims: { iss: 'https://evil.example' } },
-      'another audience': { claims: { aud: `${house.origin}/notifications` } },
+      'another audience': { claims: { aud: `${system.origin}/notifications` } },
       'no audience': { claims: { aud: undefined } },
       'an old one': { claims: { iat: past - 3600, exp: past } },
       'no end': { claims: { exp: undefined } },
@@ -329,7 +329,7 @@ describe('an access token that is one lie away from a real one', () => {
       'a grant that never was': { claims: { grant_id: 'grt_00000000000000000000000000' } },
     }
     for (const [what, lie] of Object.entries(lies)) {
-      expect([what, (await whoami(house, await tell(claims, lie))).status]).toEqual([what, 401])
+      expect([what, (await whoami(system, await tell(claims, lie))).status]).toEqual([what, 401])
     }
     const der = Buffer.concat([
       Buffer.from('302e020100300506032b657004220420', 'hex'),
@@ -339,14 +339,14 @@ describe('an access token that is one lie away from a real one', () => {
     const signed = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', kid: 'svc-1' })
       .sign(ed25519)
-    expect((await whoami(house, signed)).status).toBe(401)
-    expect((await whoami(house, new UnsecuredJWT(claims).encode())).status).toBe(401)
+    expect((await whoami(system, signed)).status).toBe(401)
+    expect((await whoami(system, new UnsecuredJWT(claims).encode())).status).toBe(401)
   })
 
   test('with more scopes than were approved has no more than those', async () => {
     const { claims } = await assistant.connect(org.owner, { scope: 'data:read' })
     const wide = await tell(claims, { claims: { scope: 'data:read maintenance:admin proposals:decide' } })
-    expect((await whoami(house, wide)).who?.scopes).toEqual(['data:read'])
+    expect((await whoami(system, wide)).who?.scopes).toEqual(['data:read'])
   })
 })
 
@@ -391,21 +391,21 @@ test.each([
   '/oauth/session/end',
   '/.well-known/webfinger',
 ])('%s, which the library could serve, is not there', async (path) => {
-  expect((await fetch(house.origin + path, { redirect: 'manual' })).status).toBe(404)
+  expect((await fetch(system.origin + path, { redirect: 'manual' })).status).toBe(404)
 })
 
 /** Threat: secrets at rest. */
 test('codes, tokens and cookies are not in the database', async () => {
   const walker = newBrowser()
-  const page = await arrive(house, walker, org.owner, assistant.request().url)
+  const page = await arrive(system, walker, org.owner, assistant.request().url)
   const cookies = walker.jar
     .all()
     .filter(({ name }) => name.startsWith('svc_as'))
     .map(({ value }) => value)
   expect(cookies.length).toBeGreaterThan(0)
-  const back = (await decide(house, walker, page)).location!
+  const back = (await decide(system, walker, page)).location!
   const tokens = await assistant.connect(org.owner)
-  const kept = JSON.stringify([await house.db.select().from(oauthArtifacts), await grantsOf(assistant)])
+  const kept = JSON.stringify([await system.db.select().from(oauthArtifacts), await grantsOf(assistant)])
   for (const secret of [back.searchParams.get('code')!, tokens.refresh, tokens.access, ...cookies]) {
     expect(kept.includes(secret)).toBe(false)
   }
@@ -418,9 +418,9 @@ test('no code, token, verifier, state or request id of a sign-in stands in the l
   const answer = await assistant.exchange(code, asked)
   const { access_token, refresh_token } = answer.body as Record<string, string>
   await assistant.refresh(refresh_token!)
-  await whoami(house, access_token)
+  await whoami(system, access_token)
   await assistant.exchange(code, asked)
-  const log = house.logLines.join('\n')
+  const log = system.logLines.join('\n')
   expect(log).toContain('/oauth/token')
   const uid = page.came.way
     .find(({ pathname }) => pathname.startsWith('/oauth/interaction/'))
@@ -435,7 +435,7 @@ describe('too much', () => {
   let later = 0
   const wait = (seconds: number) => {
     later += seconds
-    house.clock.advance(seconds)
+    system.clock.advance(seconds)
   }
   afterEach(() => wait(-later))
 
@@ -480,7 +480,7 @@ describe('too much', () => {
 
   test('time: a page that stood open for longer than ten minutes approves nothing', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, org.owner, assistant.request().url)
+    const page = await arrive(system, walker, org.owner, assistant.request().url)
     const cookie = walker.jar.headerFor(page.url, {
       isCrossSite: false,
       isForeignPost: false,
@@ -491,7 +491,7 @@ describe('too much', () => {
     const answer = await fetch(page.url, {
       method: 'POST',
       redirect: 'manual',
-      headers: { cookie, origin: house.origin },
+      headers: { cookie, origin: system.origin },
       body: new URLSearchParams(approval(page)),
     })
     expect(answer.status).toBe(400)
@@ -503,19 +503,19 @@ describe('too much', () => {
     await newBrowser().open(assistant.request().url)
     wait(CONNECTOR_SECONDS.consent + 1)
     const expired = () =>
-      house.db.select().from(oauthArtifacts).where(lt(oauthArtifacts.expiresAt, house.clock.now()))
+      system.db.select().from(oauthArtifacts).where(lt(oauthArtifacts.expiresAt, system.clock.now()))
     expect((await expired()).map(({ kind }) => kind)).toContain('Interaction')
-    await sweep({ db: house.db, clock: () => house.clock.now() })
+    await sweep({ db: system.db, clock: () => system.clock.now() })
     expect(await expired()).toEqual([])
     expect(
-      await house.db.select().from(oauthArtifacts).where(eq(oauthArtifacts.grantId, tokens.grantId)),
+      await system.db.select().from(oauthArtifacts).where(eq(oauthArtifacts.grantId, tokens.grantId)),
     ).toMatchObject([{ kind: 'RefreshToken' }])
     wait(-later)
     expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
   })
 })
 
-/** Postgres keeps neither of the two; without a check each is a failure of ours. */
+/** Postgres stores neither; without a check each would be a 500. */
 describe.each([
   ['NUL', '\u0000'],
   ['half a surrogate pair', '\ud800'],
@@ -541,7 +541,7 @@ describe.each([
     'in a registered %s is answered',
     async (name) => {
       const metadata = { redirect_uris: ['http://127.0.0.1/cb'], [name]: `a${character}b` }
-      const { status } = await register(house, metadata)
+      const { status } = await register(system, metadata)
       expect([201, 400]).toContain(status)
     },
   )
@@ -550,8 +550,8 @@ describe.each([
     const path = `/${unique('broken')}.json`
     const clientId = host.putClient(path, { something: `a${character}b` })
     const redirectUri = `${host.origin}/callback`
-    const page = await newBrowser().open(newAssistant(house, { clientId, redirectUri }).request().url)
+    const page = await newBrowser().open(newAssistant(system, { clientId, redirectUri }).request().url)
     expect([page.status, page.location]).toEqual([400, undefined])
-    expect(page.words).toContain('not known here')
+    expect(page.words).toContain('Unknown assistant')
   })
 })

@@ -10,29 +10,29 @@ import {
   isConsent,
   LOOPBACK,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   preRegistered,
   tokensIn,
   whoami,
   type Assistant,
-  type House,
+  type ListeningSystem,
 } from '../support/assistant.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 import { newWalker } from '../support/walker.ts'
 
-let house: House
+let system: ListeningSystem
 let org: Org
 let assistant: Assistant
 beforeAll(async () => {
-  house = await openHouse()
-  org = await makeOrganization(house)
+  system = await startListeningSystem()
+  org = await makeOrganization(system)
 })
-beforeEach(async () => void (assistant = newAssistant(house, await preRegistered(house))))
-afterAll(() => house.stop())
+beforeEach(async () => void (assistant = newAssistant(system, await preRegistered(system))))
+afterAll(() => system.stop())
 
 /** What the client hears without anybody being asked. */
 async function heard(params: Record<string, string | undefined>): Promise<URLSearchParams> {
-  const { location, status, words } = await newWalker(house, { overSockets: true }).open(
+  const { location, status, words } = await newWalker(system, { overSockets: true }).open(
     assistant.request(params).url,
   )
   if (!location?.href.startsWith(LOOPBACK)) throw new Error(`Nothing was sent (${status}): ${words}`)
@@ -52,7 +52,7 @@ describe('PKCE', () => {
     expect(Object.fromEntries(await heard(params))).toMatchObject({
       error: 'invalid_request',
       state: 'a state',
-      iss: house.origin,
+      iss: system.origin,
     })
   })
 })
@@ -64,7 +64,7 @@ describe('a code', () => {
     expect(Object.fromEntries(back.searchParams)).toEqual({
       code: expect.any(String),
       state: 'a state',
-      iss: house.origin,
+      iss: system.origin,
     })
     const answer = await assistant.exchange(back.searchParams.get('code')!, asked)
     expect(answer.body).toEqual({
@@ -75,7 +75,7 @@ describe('a code', () => {
       scope: DEFAULT_SCOPES.platform.join(' '),
     })
     expect(answer.headers.get('cache-control')).toContain('no-store')
-    expect((await whoami(house, tokensIn(answer).access)).who).toMatchObject({
+    expect((await whoami(system, tokensIn(answer).access)).who).toMatchObject({
       user: { id: org.owner.userId },
       organization: { id: org.id },
       role: 'owner',
@@ -89,12 +89,12 @@ describe('a code', () => {
     const { asked, back } = await assistant.ask(org.owner)
     const code = back.searchParams.get('code')!
     const tokens = tokensIn(await assistant.exchange(code, asked))
-    expect((await whoami(house, tokens.access)).status).toBe(200)
+    expect((await whoami(system, tokens.access)).status).toBe(200)
     expect(await assistant.exchange(code, asked)).toMatchObject({
       status: 400,
       body: { error: 'invalid_grant' },
     })
-    expect((await whoami(house, tokens.access)).status).toBe(401)
+    expect((await whoami(system, tokens.access)).status).toBe(401)
     expect(await assistant.refresh(tokens.refresh)).toMatchObject({
       status: 400,
       body: { error: 'invalid_grant' },
@@ -113,15 +113,15 @@ describe('a code', () => {
       if (status !== 200) expect([status, body.error]).toEqual([400, 'invalid_grant'])
     }
     for (const answer of good) {
-      expect((await whoami(house, tokensIn(answer).access)).status).toBe(401)
+      expect((await whoami(system, tokensIn(answer).access)).status).toBe(401)
       expect((await assistant.refresh(tokensIn(answer).refresh)).status).toBe(400)
     }
   })
 
-  test('is bound to client, redirect and verifier; who guesses does not spoil it', async () => {
+  test('is bound to client, redirect and verifier; a wrong guess does not spend it', async () => {
     const { asked, back } = await assistant.ask(org.owner)
     const code = back.searchParams.get('code')!
-    const other = newAssistant(house, await preRegistered(house))
+    const other = newAssistant(system, await preRegistered(system))
     const refused = { status: 400, body: { error: 'invalid_grant' } }
     expect(await other.exchange(code, asked)).toMatchObject(refused)
     expect(await assistant.exchange(code, asked, { redirect_uri: `${LOOPBACK}/` })).toMatchObject(refused)
@@ -136,7 +136,7 @@ describe('a code', () => {
 
   test('is good for a minute', async () => {
     const { asked, back } = await assistant.ask(org.owner)
-    house.clock.advance(CONNECTOR_SECONDS.code + 1)
+    system.clock.advance(CONNECTOR_SECONDS.code + 1)
     expect(await assistant.exchange(back.searchParams.get('code')!, asked)).toMatchObject({
       status: 400,
       body: { error: 'invalid_grant' },
@@ -160,22 +160,24 @@ describe('resources', () => {
     ['a slash at the end', 'notifications', (origin) => `${origin}/notifications/`],
   ]
   test.each(spellings)('%s means /%s, and the token is for that alone', async (_how, resource, spell) => {
-    const spelled = spell(house.origin)
+    const spelled = spell(system.origin)
     const { asked, back } = await assistant.ask(org.owner, { resource: spelled })
     // RFC 8707, 2.2: clients name it again at the token endpoint.
     const answer = await assistant.exchange(back.searchParams.get('code')!, asked, { resource: spelled })
     const tokens = tokensIn(answer)
-    expect(tokens.claims).toMatchObject({ aud: `${house.origin}/${resource}`, iss: house.origin })
+    expect(tokens.claims).toMatchObject({ aud: `${system.origin}/${resource}`, iss: system.origin })
     const other = RESOURCES.find((one) => one !== resource)!
-    expect((await whoami(house, tokens.access, resource)).status).toBe(200)
-    expect((await whoami(house, tokens.access, other)).status).toBe(401)
+    expect((await whoami(system, tokens.access, resource)).status).toBe(200)
+    expect((await whoami(system, tokens.access, other)).status).toBe(401)
     const again = tokensIn(await assistant.refresh(tokens.refresh, { resource: spelled }))
     expect([again.claims.aud, again.scope]).toEqual([tokens.claims.aud, tokens.scope])
-    expect((await whoami(house, again.access, other)).status).toBe(401)
+    expect((await whoami(system, again.access, other)).status).toBe(401)
   })
 
   test('an empty one is like none', async () => {
-    expect((await assistant.connect(org.owner, { resource: '' })).claims.aud).toBe(`${house.origin}/platform`)
+    expect((await assistant.connect(org.owner, { resource: '' })).claims.aud).toBe(
+      `${system.origin}/platform`,
+    )
   })
 
   test.each([
@@ -186,22 +188,22 @@ describe('resources', () => {
     '/Platform',
     'nonsense',
   ])('%s is refused as invalid_target', async (spelled) => {
-    const resource = spelled.startsWith('/') ? house.origin + spelled : spelled
+    const resource = spelled.startsWith('/') ? system.origin + spelled : spelled
     const answer = await heard({ resource })
-    expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_target', house.origin])
+    expect([answer.get('error'), answer.get('iss')]).toEqual(['invalid_target', system.origin])
   })
 
   /** Only one is shown and approved; a token for the other would be for what nobody saw. */
   test('two at once are refused', async () => {
-    const both = assistant.request({ resource: `${house.origin}/platform` })
-    both.url.searchParams.append('resource', `${house.origin}/notifications`)
-    const { location } = await newWalker(house, { overSockets: true }).open(both.url)
+    const both = assistant.request({ resource: `${system.origin}/platform` })
+    both.url.searchParams.append('resource', `${system.origin}/notifications`)
+    const { location } = await newWalker(system, { overSockets: true }).open(both.url)
     expect(location?.searchParams.get('error')).toBe('invalid_target')
   })
 
   test('a code for one gives no token for the other', async () => {
-    const { asked, back } = await assistant.ask(org.owner, { resource: `${house.origin}/platform` })
-    const resource = `${house.origin}/notifications`
+    const { asked, back } = await assistant.ask(org.owner, { resource: `${system.origin}/platform` })
+    const resource = `${system.origin}/notifications`
     expect(await assistant.exchange(back.searchParams.get('code')!, asked, { resource })).toMatchObject({
       status: 400,
       body: { error: 'invalid_target' },
@@ -221,15 +223,15 @@ describe('scopes', () => {
     ['writing', 'platform', 'maintenance:run data:read', ['data:read', 'maintenance:run'], ['data:read']],
     ['none', 'notifications', undefined, DEFAULT_SCOPES.notifications, DEFAULT_SCOPES.notifications],
   ] as const)('%s at /%s', async (_what, resource, scope, offered, ticked) => {
-    const asked = { resource: `${house.origin}/${resource}`, scope }
-    const walker = newWalker(house, { overSockets: true })
-    const page = await arrive(house, walker, org.owner, assistant.request(asked).url)
+    const asked = { resource: `${system.origin}/${resource}`, scope }
+    const walker = newWalker(system, { overSockets: true })
+    const page = await arrive(system, walker, org.owner, assistant.request(asked).url)
     expect(isConsent(page)).toBe(true)
     expect(boxes(page, 'scope')).toEqual({ all: offered, ticked })
     const tokens = await assistant.connect(org.owner, asked)
     expect(tokens.scope.split(' ').filter((name) => name !== 'offline_access')).toEqual(ticked)
     // The other endpoint has no tool that says them back.
-    const seen = await whoami(house, tokens.access, resource)
+    const seen = await whoami(system, tokens.access, resource)
     expect(resource === 'platform' ? seen.who?.scopes : seen.status).toEqual(
       resource === 'platform' ? ticked : 200,
     )
@@ -242,7 +244,7 @@ describe('scopes', () => {
       { scopes: ['maintenance:run', 'maintenance:admin', 'notifications:read'] },
     )
     expect(tokens.scope).toBe('maintenance:run')
-    expect((await whoami(house, tokens.access)).who?.scopes).toEqual(['maintenance:run'])
+    expect((await whoami(system, tokens.access)).who?.scopes).toEqual(['maintenance:run'])
     const wider = await assistant.refresh(tokens.refresh, { scope: 'maintenance:run maintenance:admin' })
     expect(wider).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
   })
@@ -254,7 +256,7 @@ test('a refusal by the person comes back with state and issuer, and gives nothin
   expect(Object.fromEntries(back.searchParams)).toMatchObject({
     error: 'access_denied',
     state: 'a state',
-    iss: house.origin,
+    iss: system.origin,
   })
   expect(back.searchParams.has('code')).toBe(false)
 })

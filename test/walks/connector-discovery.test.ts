@@ -1,21 +1,21 @@
-/** How an assistant finds its way in: discovery, protected-resource metadata, challenges, and CORS for browser clients. */
+/** How an assistant finds the authorization server: discovery, protected-resource metadata, challenges, and CORS for browser clients. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
-import { openHouse, whoami, type House } from '../support/assistant.ts'
+import { startListeningSystem, whoami, type ListeningSystem } from '../support/assistant.ts'
 
-let house: House
-beforeAll(async () => void (house = await openHouse()))
-afterAll(() => house.stop())
+let system: ListeningSystem
+beforeAll(async () => void (system = await startListeningSystem()))
+afterAll(() => system.stop())
 
 const getJson = async (path: string) =>
-  (await (await fetch(house.origin + path)).json()) as Record<string, unknown>
+  (await (await fetch(system.origin + path)).json()) as Record<string, unknown>
 
 describe.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(
   '%s',
   (path) => {
     test('names the issuer byte for byte, our endpoints, and only what we support', async () => {
-      const { origin } = house
+      const { origin } = system
       expect(await getJson(path)).toEqual({
         issuer: origin,
         authorization_endpoint: `${origin}/oauth/authorize`,
@@ -44,7 +44,7 @@ describe.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-c
 /** fetch() does not let a program forge its Host. */
 const askWithHost = (path: string, headers: Record<string, string>) =>
   new Promise<{ status: number; text: string }>((resolve, reject) => {
-    const { port } = new URL(house.origin)
+    const { port } = new URL(system.origin)
     httpRequest({ host: '127.0.0.1', port, path, headers }, (answer) => {
       let text = ''
       answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
@@ -66,7 +66,7 @@ describe('forged headers', () => {
   )
 
   test('forwarded host, protocol and port change nothing', async () => {
-    const { host } = new URL(house.origin)
+    const { host } = new URL(system.origin)
     const { status, text } = await askWithHost('/.well-known/oauth-authorization-server', {
       host,
       'x-forwarded-host': 'evil.example',
@@ -82,13 +82,13 @@ describe('forged headers', () => {
   })
 
   test('another name of the same machine gets the configured addresses', async () => {
-    const { port } = new URL(house.origin)
+    const { port } = new URL(system.origin)
     const { text } = await askWithHost('/.well-known/oauth-authorization-server', {
       host: `127.0.0.1:${port}`,
     })
     expect(JSON.parse(text)).toMatchObject({
-      issuer: house.origin,
-      token_endpoint: `${house.origin}/oauth/token`,
+      issuer: system.origin,
+      token_endpoint: `${system.origin}/oauth/token`,
     })
   })
 })
@@ -96,8 +96,8 @@ describe('forged headers', () => {
 describe('protected-resource metadata', () => {
   test.each(RESOURCES)('of /%s names its scopes and the issuer, and no offline_access', async (resource) => {
     expect(await getJson(`/.well-known/oauth-protected-resource/${resource}`)).toMatchObject({
-      resource: `${house.origin}/${resource}`,
-      authorization_servers: [house.origin],
+      resource: `${system.origin}/${resource}`,
+      authorization_servers: [system.origin],
       scopes_supported: RESOURCE_SCOPES[resource],
     })
   })
@@ -114,10 +114,10 @@ describe('challenges', () => {
     ['platform', 'data:read'],
     ['notifications', 'notifications:read'],
   ] as const)('/%s without a token says where to go and the least scope', async (resource, scope) => {
-    const metadata = `resource_metadata="${house.origin}/.well-known/oauth-protected-resource/${resource}"`
-    const nothing = await whoami(house, undefined, resource)
+    const metadata = `resource_metadata="${system.origin}/.well-known/oauth-protected-resource/${resource}"`
+    const nothing = await whoami(system, undefined, resource)
     expect(nothing).toMatchObject({ status: 401, challenge: `Bearer ${metadata}, scope="${scope}"` })
-    const wrong = await whoami(house, 'nonsense', resource)
+    const wrong = await whoami(system, 'nonsense', resource)
     expect(wrong).toMatchObject({
       status: 401,
       challenge: `Bearer error="invalid_token", ${metadata}, scope="${scope}"`,
@@ -135,7 +135,7 @@ describe('a page in a browser', () => {
     '/.well-known/oauth-protected-resource/platform',
     '/oauth/jwks',
   ])('may read %s', async (path) => {
-    const answer = await fetch(house.origin + path, { headers: { origin } })
+    const answer = await fetch(system.origin + path, { headers: { origin } })
     expect(answer.status).toBe(200)
     expect(['*', origin]).toContain(answer.headers.get('access-control-allow-origin'))
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
@@ -144,7 +144,7 @@ describe('a page in a browser', () => {
   test.each(['/oauth/register', '/oauth/token', '/oauth/revoke'])(
     'may post to %s after asking',
     async (path) => {
-      const preflight = await fetch(house.origin + path, {
+      const preflight = await fetch(system.origin + path, {
         method: 'OPTIONS',
         headers: {
           origin,
@@ -156,7 +156,7 @@ describe('a page in a browser', () => {
       expect(['*', origin]).toContain(preflight.headers.get('access-control-allow-origin'))
       expect(preflight.headers.get('access-control-allow-methods')).toContain('POST')
       expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('content-type')
-      const answer = await fetch(house.origin + path, {
+      const answer = await fetch(system.origin + path, {
         method: 'POST',
         headers: { origin, 'content-type': 'application/json' },
         body: '{}',

@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
-import { setClientActive } from '../../src/contracts/grants.ts'
+import { setOauthClientActive } from '../../src/contracts/grants.ts'
 import { documentDigest } from '../../oauth/connector/canonical-json.ts'
 import {
   arrive,
@@ -11,12 +11,12 @@ import {
   decide,
   isConsent,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   tokensIn,
   whoami,
   type Assistant,
   type Authenticate,
-  type House,
+  type ListeningSystem,
 } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { makeOrganization, unique, type Org } from '../support/make.ts'
@@ -24,28 +24,28 @@ import { OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
 let host: DocumentHost
-let house: House
+let system: ListeningSystem
 let org: Org
 let path: string
 beforeAll(async () => {
   host = await openDocumentHost()
-  house = await openHouse({}, { guardedFetch: host.guardedFetch })
+  system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  org = await makeOrganization(house)
+  org = await makeOrganization(system)
   path = `/${unique('client')}.json`
 })
 afterAll(async () => {
-  await house.stop()
+  await system.stop()
   host.close()
 })
 
 const callback = () => `${host.origin}/callback`
 const client = (redirectUri = callback(), authenticate?: Authenticate): Assistant =>
-  newAssistant(house, { clientId: host.origin + path, redirectUri }, authenticate)
-const newBrowser = () => newWalker(house, { overSockets: true })
+  newAssistant(system, { clientId: host.origin + path, redirectUri }, authenticate)
+const newBrowser = () => newWalker(system, { overSockets: true })
 const grantOf = async (id: string) =>
-  (await house.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, id)))[0]!
+  (await system.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, id)))[0]!
 
 describe('a document', () => {
   test('is fetched once for an authorization and never for code, refresh or call', async () => {
@@ -54,7 +54,7 @@ describe('a document', () => {
     let tokens = await assistant.connect(org.owner)
     expect(host.hits(path)).toBe(1)
     for (let i = 0; i < 3; i++) tokens = tokensIn(await assistant.refresh(tokens.refresh))
-    expect((await whoami(house, tokens.access)).who?.client).toBe(host.origin + path)
+    expect((await whoami(system, tokens.access)).who?.client).toBe(host.origin + path)
     expect(host.hits(path)).toBe(1)
     await assistant.connect(org.owner)
     expect(host.hits(path)).toBe(2)
@@ -74,7 +74,7 @@ describe('a document', () => {
   test('leaves no client row, and its digest on the grant', async () => {
     host.putClient(path, { something_new: [1, { b: 2, a: 1 }] })
     const { grantId } = await client().connect(org.owner)
-    const rows = await house.db
+    const rows = await system.db
       .select()
       .from(platformOauthClients)
       .where(eq(platformOauthClients.clientId, host.origin + path))
@@ -94,7 +94,7 @@ describe('a document', () => {
 
   test('whose host is gone no longer lets anybody in, but whoever is in refreshes on', async () => {
     const mortal = await openDocumentHost()
-    const own = await openHouse({}, { guardedFetch: mortal.guardedFetch })
+    const own = await startListeningSystem({}, { guardedFetch: mortal.guardedFetch })
     try {
       const person = (await makeOrganization(own)).owner
       const redirectUri = `${mortal.origin}/callback`
@@ -119,17 +119,17 @@ describe('the page', () => {
     host.putClient(path)
     const assistant = client()
     const walker = newBrowser()
-    const first = await arrive(house, walker, org.owner, assistant.request().url)
+    const first = await arrive(system, walker, org.owner, assistant.request().url)
     expect(isConsent(first)).toBe(true)
-    await decide(house, walker, first)
-    const second = await arrive(house, walker, org.owner, assistant.request().url)
+    await decide(system, walker, first)
+    const second = await arrive(system, walker, org.owner, assistant.request().url)
     expect(second.location?.searchParams.get('code')).toEqual(expect.any(String))
     // White space and order are not a change; any member is, also one that nobody here reads.
     host.putClient(path, { logo_uri: 'https://client.test/new.png' })
-    const third = await arrive(house, walker, org.owner, assistant.request().url)
+    const third = await arrive(system, walker, org.owner, assistant.request().url)
     expect(isConsent(third)).toBe(true)
-    await decide(house, walker, third)
-    expect((await arrive(house, walker, org.owner, assistant.request().url)).location).toBeDefined()
+    await decide(system, walker, third)
+    expect((await arrive(system, walker, org.owner, assistant.request().url)).location).toBeDefined()
   })
 
   test.each([
@@ -141,19 +141,19 @@ describe('the page', () => {
     const assistant = client()
     const walker = newBrowser()
     await assistant.connect(org.owner, {}, {}, walker)
-    const asked = params.resource ? { resource: `${house.origin}/${params.resource}` } : params
-    expect(isConsent(await arrive(house, walker, org.owner, assistant.request(asked).url))).toBe(true)
+    const asked = params.resource ? { resource: `${system.origin}/${params.resource}` } : params
+    expect(isConsent(await arrive(system, walker, org.owner, assistant.request(asked).url))).toBe(true)
   })
 
   test('is shown again to another person, and after the grant has ended', async () => {
     host.putClient(path)
     const assistant = client()
     const { grantId, refresh } = await assistant.connect(org.owner)
-    const other = await makeOrganization(house)
-    expect(isConsent(await arrive(house, newBrowser(), other.owner, assistant.request().url))).toBe(true)
+    const other = await makeOrganization(system)
+    expect(isConsent(await arrive(system, newBrowser(), other.owner, assistant.request().url))).toBe(true)
     expect((await assistant.revoke(refresh)).status).toBe(200)
     expect((await grantOf(grantId)).revokedReason).toBe('token_revoked')
-    expect(isConsent(await arrive(house, newBrowser(), org.owner, assistant.request().url))).toBe(true)
+    expect(isConsent(await arrive(system, newBrowser(), org.owner, assistant.request().url))).toBe(true)
   })
 
   /** Threat: a skipped page that gives more than was asked for. */
@@ -166,7 +166,7 @@ describe('the page', () => {
     expect(narrow.scope).toBe('data:read')
     expect(narrow.grantId).not.toBe(wide.grantId)
     expect((await grantOf(narrow.grantId)).scopes).toEqual(['data:read'])
-    expect((await whoami(house, wide.access)).status).toBe(200)
+    expect((await whoami(system, wide.access)).status).toBe(200)
   })
 
   /** Threat: the document changes between what the person read and what they approve. */
@@ -174,26 +174,26 @@ describe('the page', () => {
     host.putClient(path)
     const assistant = client()
     const walker = newBrowser()
-    const open = await arrive(house, walker, org.owner, assistant.request().url)
+    const open = await arrive(system, walker, org.owner, assistant.request().url)
     host.putClient(path, { client_name: 'Somebody else' })
     await newBrowser().open(assistant.request().url)
-    const again = await decide(house, walker, open)
+    const again = await decide(system, walker, open)
     expect([again.status, again.location]).toEqual([400, undefined])
-    expect(again.words).toContain('The request changed')
+    expect(again.words).toContain('The request has changed')
     expect(again.words).toContain('Somebody else')
-    const grants = await house.db
+    const grants = await system.db
       .select()
       .from(platformAccessGrants)
       .where(eq(platformAccessGrants.clientId, host.origin + path))
     expect(grants).toEqual([])
-    expect((await decide(house, walker, again)).location?.searchParams.has('code')).toBe(true)
+    expect((await decide(system, walker, again)).location?.searchParams.has('code')).toBe(true)
   })
 
   test('leads with the host that serves the document', async () => {
     host.putClient(path, { client_name: 'Claude' })
-    const page = await arrive(house, newBrowser(), org.owner, client().request().url)
-    expect(page.words).toContain(`${new URL(host.origin).host} asks for access`)
-    expect(page.words).toMatch(/calls itself “Claude”.{0,4}nobody checked that/i)
+    const page = await arrive(system, newBrowser(), org.owner, client().request().url)
+    expect(page.words).toContain(`${new URL(host.origin).host} requests access`)
+    expect(page.words).toMatch(/Client name “Claude”.{0,4}Unverified: chosen by the client/)
     expect(boxes(page, 'organization').all).toEqual([org.id])
   })
 })
@@ -202,18 +202,18 @@ test('a row that switches the address off blocks without a fetch, and ends what 
   host.putClient(path)
   const assistant = client()
   const tokens = await assistant.connect(org.owner)
-  const operator = house.as({ token: OPERATOR_TOKEN })
+  const operator = system.as({ token: OPERATOR_TOKEN })
   const client_id = host.origin + path
-  await operator(setClientActive, { client_id, is_active: false })
+  await operator(setOauthClientActive, { client_id, is_active: false })
   const before = host.hits(path)
   const page = await newBrowser().open(assistant.request().url)
   expect([page.status, page.location]).toEqual([400, undefined])
-  expect(page.words).toContain('not known here')
+  expect(page.words).toContain('Unknown assistant')
   expect(host.hits(path)).toBe(before)
-  expect((await whoami(house, tokens.access)).status).toBe(401)
+  expect((await whoami(system, tokens.access)).status).toBe(401)
   expect((await assistant.refresh(tokens.refresh)).body).toMatchObject({ error: 'invalid_client' })
-  await operator(setClientActive, { client_id, is_active: true })
-  expect((await whoami(house, tokens.access)).status).toBe(200)
+  await operator(setOauthClientActive, { client_id, is_active: true })
+  expect((await whoami(system, tokens.access)).status).toBe(200)
   expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
 })
 
@@ -256,7 +256,7 @@ describe('what is no document', () => {
       const page = await newBrowser().open(client().request().url)
       expect([page.status, page.location]).toEqual([400, undefined])
       expect(page.headers.get('content-type')).toContain('text/html')
-      expect(page.words).toContain('not known here')
+      expect(page.words).toContain('Unknown assistant')
       expect(performance.now() - began).toBeLessThan(10_000)
       // Not a second time for the error page, and never at the place it points to.
       expect(host.hits(path)).toBe(1)
@@ -271,7 +271,7 @@ describe('what is no document', () => {
       host.putClient('/doc.json', { client_id: clientId })
       const before = host.hits('/') + host.hits('/doc.json')
       const page = await newBrowser().open(
-        newAssistant(house, { clientId, redirectUri: callback() }).request().url,
+        newAssistant(system, { clientId, redirectUri: callback() }).request().url,
       )
       expect([page.status, page.location]).toEqual([400, undefined])
       expect(host.hits('/') + host.hits('/doc.json')).toBe(before)
@@ -280,7 +280,7 @@ describe('what is no document', () => {
 
   /** Threat: SSRF. */
   test('an address of the inside is not connected to, and the page does not say why', async () => {
-    const guarded = await openHouse()
+    const guarded = await startListeningSystem()
     try {
       for (const name of ['127.0.0.1', 'localhost', '[::1]', '169.254.169.254', '10.0.0.1', '2130706433']) {
         const clientId = `https://${name}:${new URL(host.origin).port}/inside.json`
@@ -318,7 +318,7 @@ describe('private_key_jwt', () => {
     by: Awaited<typeof keys>,
     claims: { jti?: string; aud?: string; sub?: string } = {},
   ) => {
-    const { jti = unique('jti'), aud = `${house.origin}/oauth/token`, sub = host.origin + path } = claims
+    const { jti = unique('jti'), aud = `${system.origin}/oauth/token`, sub = host.origin + path } = claims
     return new SignJWT({ jti })
       .setProtectedHeader({ alg: 'RS256', kid: 'one' })
       .setIssuer(sub)
@@ -341,7 +341,7 @@ describe('private_key_jwt', () => {
     const assistant = client(callback(), signing)
     let tokens = await assistant.connect(org.owner)
     for (let i = 0; i < 3; i++) tokens = tokensIn(await assistant.refresh(tokens.refresh))
-    expect((await whoami(house, tokens.access)).status).toBe(200)
+    expect((await whoami(system, tokens.access)).status).toBe(200)
     expect([host.hits(path), host.hits(`${path}.jwks`)]).toEqual([1, 1])
   })
 

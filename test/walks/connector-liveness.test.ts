@@ -9,21 +9,21 @@ import {
   listOauthClients,
   narrowGrant,
   revokeGrant,
-  setClientActive,
+  setOauthClientActive,
 } from '../../src/contracts/grants.ts'
-import { changeRole, removeMember } from '../../src/contracts/members.ts'
+import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
 import {
   arrive,
   boxes,
   decide,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   preRegistered,
   tokensIn,
   whoami,
   type Assistant,
-  type House,
+  type ListeningSystem,
   type Tokens,
 } from '../support/assistant.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
@@ -31,30 +31,30 @@ import { freePort } from '../support/process.ts'
 import { freshSecrets, OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
-let house: House
+let system: ListeningSystem
 let org: Org
 let admin: Person
 let person: Person
 let assistant: Assistant
 let tokens: Tokens
-beforeAll(async () => void (house = await openHouse()))
+beforeAll(async () => void (system = await startListeningSystem()))
 beforeEach(async () => {
-  org = await makeOrganization(house)
-  ;[admin, person] = [await makeMember(house, org, 'admin'), await makeMember(house, org, 'developer')]
-  assistant = newAssistant(house, await preRegistered(house))
+  org = await makeOrganization(system)
+  ;[admin, person] = [await makeMember(system, org, 'admin'), await makeMember(system, org, 'developer')]
+  assistant = newAssistant(system, await preRegistered(system))
   tokens = await assistant.connect(person, { scope: 'data:read maintenance:read' })
   // Otherwise a 401 below would prove nothing.
   if ((await call()).status !== 200) throw new Error('The agent was not let in')
 })
-afterAll(() => house.stop())
+afterAll(() => system.stop())
 
-const operator = () => house.as({ token: OPERATOR_TOKEN })
-const call = () => whoami(house, tokens.access)
+const operator = () => system.as({ token: OPERATOR_TOKEN })
+const call = () => whoami(system, tokens.access)
 const client_id = () => assistant.clientId
 const setGrant = (set: Partial<typeof platformAccessGrants.$inferInsert>) =>
-  house.db.update(platformAccessGrants).set(set).where(eq(platformAccessGrants.id, tokens.grantId))
+  system.db.update(platformAccessGrants).set(set).where(eq(platformAccessGrants.id, tokens.grantId))
 const setClient = (set: Partial<typeof platformOauthClients.$inferInsert>) =>
-  house.db.update(platformOauthClients).set(set).where(eq(platformOauthClients.clientId, client_id()))
+  system.db.update(platformOauthClients).set(set).where(eq(platformOauthClients.clientId, client_id()))
 
 /** Threat: a JWT that outlives what it stands for. */
 describe('ends it for good, for calls and refreshes', () => {
@@ -62,13 +62,13 @@ describe('ends it for good, for calls and refreshes', () => {
     'the person disconnects': () => person.call(revokeGrant, { grant_id: tokens.grantId }),
     'an admin revokes': () => admin.call(revokeGrant, { grant_id: tokens.grantId }),
     'the owner revokes': () => org.owner.call(revokeGrant, { grant_id: tokens.grantId }),
-    'the grant expires': () => setGrant({ expiresAt: new Date(house.clock.now().getTime() - 1) }),
+    'the grant expires': () => setGrant({ expiresAt: new Date(system.clock.now().getTime() - 1) }),
     'the row is gone': () =>
-      house.db.delete(platformAccessGrants).where(eq(platformAccessGrants.id, tokens.grantId)),
+      system.db.delete(platformAccessGrants).where(eq(platformAccessGrants.id, tokens.grantId)),
     'the client’s row is gone': () =>
-      house.db.delete(platformOauthClients).where(eq(platformOauthClients.clientId, client_id())),
+      system.db.delete(platformOauthClients).where(eq(platformOauthClients.clientId, client_id())),
     'the client’s registration expires': () =>
-      setClient({ expiresAt: new Date(house.clock.now().getTime() - 1) }),
+      setClient({ expiresAt: new Date(system.clock.now().getTime() - 1) }),
     'the person is removed': () => admin.call(removeMember, { org_id: org.id, user_id: person.userId }),
     'the person leaves': () => person.call(removeMember, { org_id: org.id, user_id: person.userId }),
   }
@@ -85,7 +85,7 @@ describe('ends it for good, for calls and refreshes', () => {
   })
 })
 
-describe('shuts it out until it is let in again', () => {
+describe('suspends it until it is undone', () => {
   const switches: Record<string, [off: () => Promise<unknown>, on: () => Promise<unknown>]> = {
     'agents are switched off': [
       () => admin.call(updateOrganization, { org_id: org.id, agents_enabled: false }),
@@ -96,8 +96,8 @@ describe('shuts it out until it is let in again', () => {
       () => admin.call(blockOauthClient, { client_id: client_id(), blocked: false }),
     ],
     'the operator switches the client off': [
-      () => operator()(setClientActive, { client_id: client_id(), is_active: false }),
-      () => operator()(setClientActive, { client_id: client_id(), is_active: true }),
+      () => operator()(setOauthClientActive, { client_id: client_id(), is_active: false }),
+      () => operator()(setOauthClientActive, { client_id: client_id(), is_active: true }),
     ],
     'is_active=false in SQL': [() => setClient({ isActive: false }), () => setClient({ isActive: true })],
   }
@@ -109,13 +109,13 @@ describe('shuts it out until it is let in again', () => {
     expect(refused.body.error).toMatch(/^invalid_(grant|client)$/)
     await on()
     expect((await call()).status).toBe(200)
-    expect((await whoami(house, tokensIn(await assistant.refresh(tokens.refresh)).access)).status).toBe(200)
+    expect((await whoami(system, tokensIn(await assistant.refresh(tokens.refresh)).access)).status).toBe(200)
   })
 })
 
 test('a lowered role is the role of the next call, and a raised one too', async () => {
   for (const role of ['viewer', 'admin', 'developer'] as const) {
-    await org.owner.call(changeRole, { org_id: org.id, user_id: person.userId, role })
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role })
     expect((await call()).who?.role).toBe(role)
   }
 })
@@ -125,7 +125,7 @@ test('narrowed scopes are those of the next call and of every later refresh', as
   expect((await call()).who?.scopes).toEqual(['data:read'])
   const next = tokensIn(await assistant.refresh(tokens.refresh))
   expect(next.scope).toBe('data:read')
-  expect((await whoami(house, next.access)).who?.scopes).toEqual(['data:read'])
+  expect((await whoami(system, next.access)).who?.scopes).toEqual(['data:read'])
   await expect(
     person.call(narrowGrant, { grant_id: tokens.grantId, scopes: ['data:read', 'maintenance:read'] }),
   ).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
@@ -133,7 +133,8 @@ test('narrowed scopes are those of the next call and of every later refresh', as
 
 test('rotating either secret ends it; the old ones bring it back, for nothing was lost', async () => {
   const [secrets, PORT] = [freshSecrets(), String(await freePort())]
-  const start = (changed: Record<string, string> = {}) => openHouse({ PORT, ...secrets, ...changed })
+  const start = (changed: Record<string, string> = {}) =>
+    startListeningSystem({ PORT, ...secrets, ...changed })
   let own = await start()
   const owner = (await makeOrganization(own)).owner
   const client = await preRegistered(own)
@@ -156,36 +157,36 @@ test('rotating either secret ends it; the old ones bring it back, for nothing wa
 })
 
 test('an organization that blocks the client or switched agents off cannot be chosen', async () => {
-  const other = await makeOrganization(house)
-  await makeMember(house, other, 'viewer', person)
+  const other = await makeOrganization(system)
+  await makeMember(system, other, 'viewer', person)
   await admin.call(blockOauthClient, { client_id: client_id(), blocked: true })
-  const walker = newWalker(house, { overSockets: true })
-  const page = await arrive(house, walker, person, assistant.request().url)
+  const walker = newWalker(system, { overSockets: true })
+  const page = await arrive(system, walker, person, assistant.request().url)
   expect(boxes(page, 'organization').ticked).toEqual([other.id])
-  expect(page.words).toContain('blocked here')
-  const refused = await decide(house, walker, page, { organization: org.id })
+  expect(page.words).toContain('Client is blocked')
+  const refused = await decide(system, walker, page, { organization: org.id })
   expect([refused.status, refused.location]).toEqual([400, undefined])
   await other.owner.call(updateOrganization, { org_id: other.id, agents_enabled: false })
-  const again = await decide(house, walker, refused, { organization: other.id })
+  const again = await decide(system, walker, refused, { organization: other.id })
   expect([again.status, again.location]).toEqual([400, undefined])
   expect(boxes(again, 'organization').ticked).toEqual([])
 })
 
 test('a grant is for one organization, and another’s cannot be chosen by who does not belong', async () => {
-  const foreign = await makeOrganization(house)
-  const walker = newWalker(house, { overSockets: true })
-  const page = await arrive(house, walker, person, assistant.request().url)
-  const refused = await decide(house, walker, page, { organization: foreign.id })
+  const foreign = await makeOrganization(system)
+  const walker = newWalker(system, { overSockets: true })
+  const page = await arrive(system, walker, person, assistant.request().url)
+  const refused = await decide(system, walker, page, { organization: foreign.id })
   expect([refused.status, refused.location]).toEqual([400, undefined])
   expect(refused.text).not.toContain(foreign.name)
 })
 
 describe('two organizations', () => {
   let other: Org
-  beforeEach(async () => void (other = await makeOrganization(house)))
+  beforeEach(async () => void (other = await makeOrganization(system)))
 
   test('see their own grants and clients and none of the other’s', async () => {
-    const theirs = await newAssistant(house, await preRegistered(house)).connect(other.owner)
+    const theirs = await newAssistant(system, await preRegistered(system)).connect(other.owner)
     const ids = async (who: Person) =>
       (await who.call(listGrants, { all: 'true' })).grants.map(({ id }) => id)
     expect(await ids(admin)).toEqual([tokens.grantId])
@@ -198,7 +199,7 @@ describe('two organizations', () => {
     expect(grants).toEqual([])
   })
 
-  test('cannot end or narrow what is the other’s: it is as unknown as nothing', async () => {
+  test('cannot end or narrow the other’s grants: they are not found', async () => {
     const hidden = { code: 'NOT_FOUND' }
     const grant_id = tokens.grantId
     await expect(other.owner.call(revokeGrant, { grant_id })).rejects.toMatchObject(hidden)
@@ -216,7 +217,7 @@ describe('two organizations', () => {
 })
 
 test('within one organization: everybody ends their own, admins anybody’s, and only admins list them all', async () => {
-  const colleague = await makeMember(house, org, 'developer')
+  const colleague = await makeMember(system, org, 'developer')
   const grant_id = tokens.grantId
   await expect(colleague.call(listGrants, { all: 'true' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
   await expect(colleague.call(listOauthClients, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })

@@ -1,15 +1,15 @@
-/** Where an answer may go: three rules for loopback ports, pages instead of open redirects, and always a page on loopback. */
+/** Redirect URIs: three rules for loopback ports, error pages instead of open redirects, and always a consent page for loopback. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   arrive,
   decide,
   isConsent,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   preRegistered,
   register,
   whoami,
-  type House,
+  type ListeningSystem,
 } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { makeOrganization, unique, type Org } from '../support/make.ts'
@@ -41,54 +41,54 @@ const REDIRECTS: [registered: string, asked: string, where: readonly Mode[]][] =
 ]
 
 describe.each(MODES)('OAUTH_LOOPBACK_PORTS=%s', (mode) => {
-  let house: House
+  let system: ListeningSystem
   let org: Org
   beforeAll(async () => {
-    house = await openHouse({ OAUTH_LOOPBACK_PORTS: mode })
-    org = await makeOrganization(house)
+    system = await startListeningSystem({ OAUTH_LOOPBACK_PORTS: mode })
+    org = await makeOrganization(system)
   })
-  afterAll(() => house.stop())
+  afterAll(() => system.stop())
 
   const fits = REDIRECTS.filter(([, , where]) => where.includes(mode))
   test.each(fits)('%s registered: %s gets the answer and exchanges it', async (registered, redirectUri) => {
-    const { clientId } = await preRegistered(house, { redirect_uris: [registered] })
-    const assistant = newAssistant(house, { clientId, redirectUri })
+    const { clientId } = await preRegistered(system, { redirect_uris: [registered] })
+    const assistant = newAssistant(system, { clientId, redirectUri })
     const { asked, back } = await assistant.ask(org.owner)
     expect(back.href.startsWith(`${redirectUri}?code=`)).toBe(true)
     const answer = await assistant.exchange(back.searchParams.get('code')!, asked)
     expect(answer.status).toBe(200)
-    expect((await whoami(house, String(answer.body.access_token))).status).toBe(200)
+    expect((await whoami(system, String(answer.body.access_token))).status).toBe(200)
   })
 
   /** Threats: redirect matching, open redirect. */
   const unfit = REDIRECTS.filter(([, , where]) => !where.includes(mode))
   test.each(unfit)('%s registered: %s gets nothing, and a page shows both', async (registered, asked) => {
-    const { clientId } = await preRegistered(house, { redirect_uris: [registered] })
-    const assistant = newAssistant(house, { clientId, redirectUri: asked })
-    const page = await newWalker(house, { overSockets: true }).open(assistant.request().url)
+    const { clientId } = await preRegistered(system, { redirect_uris: [registered] })
+    const assistant = newAssistant(system, { clientId, redirectUri: asked })
+    const page = await newWalker(system, { overSockets: true }).open(assistant.request().url)
     expect([page.status, page.location]).toEqual([400, undefined])
-    expect(page.words).toContain('The return address does not fit')
+    expect(page.words).toContain('Redirect URI mismatch')
     expect(page.words).toContain(`Received ${asked}`)
     expect(page.words).toContain(`Registered ${registered}`)
   })
 
-  test('advertises metadata documents unless their clients could not come in', async () => {
+  test('advertises metadata documents unless their clients could not connect', async () => {
     const metadata = (await (
-      await fetch(`${house.origin}/.well-known/oauth-authorization-server`)
+      await fetch(`${system.origin}/.well-known/oauth-authorization-server`)
     ).json()) as Record<string, unknown>
     expect(metadata.client_id_metadata_document_supported ?? false).toBe(mode !== 'exact')
   })
 })
 
 /** Threat: open redirect. */
-describe('nothing is sent to a place nobody registered', () => {
-  let house: House
-  beforeAll(async () => void (house = await openHouse()))
-  afterAll(() => house.stop())
+describe('nothing is sent to an unregistered address', () => {
+  let system: ListeningSystem
+  beforeAll(async () => void (system = await startListeningSystem()))
+  afterAll(() => system.stop())
   const evil = 'https://evil.example/cb'
 
   test.each([
-    ['an unknown client', { client_id: 'dcr_unknown' }, 'not known here'],
+    ['an unknown client', { client_id: 'dcr_unknown' }, 'Unknown assistant'],
     ['no client', { client_id: undefined }, ''],
     ['no redirect', { redirect_uri: undefined }, ''],
     ['an empty redirect', { redirect_uri: '' }, ''],
@@ -97,8 +97,8 @@ describe('nothing is sent to a place nobody registered', () => {
     ['a script', { redirect_uri: 'javascript:alert(1)' }, ''],
     ['text that turns words around', { redirect_uri: 'https://evil.example/\u202ebc\u0007' }, ''],
   ])('%s', async (_what, params: Record<string, string | undefined>, words) => {
-    const assistant = newAssistant(house, await preRegistered(house))
-    const page = await newWalker(house, { overSockets: true }).open(assistant.request(params).url)
+    const assistant = newAssistant(system, await preRegistered(system))
+    const page = await newWalker(system, { overSockets: true }).open(assistant.request(params).url)
     expect([page.status, page.location]).toEqual([400, undefined])
     expect(page.headers.get('content-type')).toContain('text/html')
     expect(page.words).toContain(words)
@@ -109,7 +109,7 @@ describe('nothing is sent to a place nobody registered', () => {
   test.each(['/oauth/authorize', '/oauth/authorize/nothing', '/oauth/interaction/nothing'])(
     '%s without anything is a page',
     async (path) => {
-      const page = await newWalker(house, { overSockets: true }).open(path)
+      const page = await newWalker(system, { overSockets: true }).open(path)
       expect([page.status, page.location]).toEqual([400, undefined])
       expect(page.headers.get('content-type')).toContain('text/html')
       expect(page.words).toMatch(/Start again from your assistant|connect again/)
@@ -120,15 +120,15 @@ describe('nothing is sent to a place nobody registered', () => {
 /** Threat: a local program borrows the client id of another, for which the person has a live grant. */
 describe('the page is never skipped', () => {
   let host: DocumentHost
-  let house: House
+  let system: ListeningSystem
   let org: Org
   beforeAll(async () => {
     host = await openDocumentHost()
-    house = await openHouse({}, { guardedFetch: host.guardedFetch })
-    org = await makeOrganization(house)
+    system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
+    org = await makeOrganization(system)
   })
   afterAll(async () => {
-    await house.stop()
+    await system.stop()
     host.close()
   })
 
@@ -140,18 +140,18 @@ describe('the page is never skipped', () => {
     const path = `/${unique('code')}.json`
     const own = `${host.origin}/callback`
     const clientId = host.putClient(path, { redirect_uris: [own, ...LOCAL, PRIVATE] })
-    const walker = newWalker(house, { overSockets: true })
-    const at = (redirectUri: string) => newAssistant(house, { clientId, redirectUri })
+    const walker = newWalker(system, { overSockets: true })
+    const at = (redirectUri: string) => newAssistant(system, { clientId, redirectUri })
     await at(own).connect(org.owner, {}, {}, walker)
     const redirects = [...LOCAL.map((uri) => uri.replace(/(?=\/callback)/, ':40123')), PRIVATE]
     for (const redirectUri of redirects) {
       for (const _again of [1, 2]) {
-        const page = await arrive(house, walker, org.owner, at(redirectUri).request().url)
+        const page = await arrive(system, walker, org.owner, at(redirectUri).request().url)
         expect([redirectUri, isConsent(page), page.location]).toEqual([redirectUri, true, undefined])
-        await decide(house, walker, page)
+        await decide(system, walker, page)
       }
     }
-    const remembered = await arrive(house, walker, org.owner, at(own).request().url)
+    const remembered = await arrive(system, walker, org.owner, at(own).request().url)
     expect(remembered.location?.href.startsWith(own)).toBe(true)
   })
 
@@ -159,30 +159,30 @@ describe('the page is never skipped', () => {
     const path = `/${unique('elsewhere')}.json`
     const elsewhere = 'https://elsewhere.example/callback'
     const clientId = host.putClient(path, { redirect_uris: [elsewhere] })
-    const walker = newWalker(house, { overSockets: true })
-    const assistant = newAssistant(house, { clientId, redirectUri: elsewhere })
+    const walker = newWalker(system, { overSockets: true })
+    const assistant = newAssistant(system, { clientId, redirectUri: elsewhere })
     await assistant.connect(org.owner, {}, {}, walker)
-    expect(isConsent(await arrive(house, walker, org.owner, assistant.request().url))).toBe(true)
+    expect(isConsent(await arrive(system, walker, org.owner, assistant.request().url))).toBe(true)
   })
 
   /** Threat: confused deputy. */
   test('for a client that registered itself or was registered, in a browser that is signed in and approved it', async () => {
     const https = `https://${unique('app')}.example/cb`
-    const dynamic = await register(house, { redirect_uris: [https], client_name: unique('app') })
-    const walker = newWalker(house, { overSockets: true })
+    const dynamic = await register(system, { redirect_uris: [https], client_name: unique('app') })
+    const walker = newWalker(system, { overSockets: true })
     for (const clientId of [
       String(dynamic.body.client_id),
-      (await preRegistered(house, { redirect_uris: [https] })).clientId,
+      (await preRegistered(system, { redirect_uris: [https] })).clientId,
     ]) {
-      const assistant = newAssistant(house, { clientId, redirectUri: https })
+      const assistant = newAssistant(system, { clientId, redirectUri: https })
       await assistant.connect(org.owner, {}, {}, walker)
-      expect(isConsent(await arrive(house, walker, org.owner, assistant.request().url))).toBe(true)
+      expect(isConsent(await arrive(system, walker, org.owner, assistant.request().url))).toBe(true)
     }
   })
 
   test('by prompt=none: that asks for what cannot be had without a person', async () => {
-    const assistant = newAssistant(house, await preRegistered(house))
-    const walker = newWalker(house, { overSockets: true })
+    const assistant = newAssistant(system, await preRegistered(system))
+    const walker = newWalker(system, { overSockets: true })
     await assistant.connect(org.owner, {}, {}, walker)
     const page = await walker.open(assistant.request({ prompt: 'none' }).url)
     expect(page.location?.searchParams.get('error')).toMatch(/^(login|consent|interaction)_required$/)

@@ -5,12 +5,12 @@ import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
   newAssistant,
-  openHouse,
+  startListeningSystem,
   preRegistered,
   tokensIn,
   whoami,
   type Assistant,
-  type House,
+  type ListeningSystem,
   type Tokens,
 } from '../support/assistant.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
@@ -18,28 +18,28 @@ import { makeOrganization, type Org } from '../support/make.ts'
 const GRACE = 60
 const INVALID_GRANT = { status: 400, body: { error: 'invalid_grant' } }
 
-let house: House
-let strict: House
+let system: ListeningSystem
+let strict: ListeningSystem
 let org: Org
 beforeAll(async () => {
-  house = await openHouse()
-  strict = await openHouse({ OAUTH_REFRESH_GRACE_S: '0' })
+  system = await startListeningSystem()
+  strict = await startListeningSystem({ OAUTH_REFRESH_GRACE_S: '0' })
 })
 afterAll(async () => {
-  await house.stop()
+  await system.stop()
   await strict.stop()
 })
 
 const familyOf = ({ grantId }: Tokens) =>
-  house.db
+  system.db
     .select()
     .from(oauthArtifacts)
     .where(and(eq(oauthArtifacts.grantId, grantId), eq(oauthArtifacts.kind, 'RefreshToken')))
 const reasonOf = async ({ grantId }: Tokens) =>
-  (await house.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, grantId)))[0]!
+  (await system.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, grantId)))[0]!
     .revokedReason
 
-async function connectIn(where: House): Promise<{ assistant: Assistant; tokens: Tokens }> {
+async function connectIn(where: ListeningSystem): Promise<{ assistant: Assistant; tokens: Tokens }> {
   org = await makeOrganization(where)
   const assistant = newAssistant(where, await preRegistered(where))
   return { assistant, tokens: await assistant.connect(org.owner) }
@@ -48,16 +48,16 @@ async function connectIn(where: House): Promise<{ assistant: Assistant; tokens: 
 describe('with the grace', () => {
   let assistant: Assistant
   let tokens: Tokens
-  beforeEach(async () => void ({ assistant, tokens } = await connectIn(house)))
+  beforeEach(async () => void ({ assistant, tokens } = await connectIn(system)))
 
   test('a refresh gives a new pair of the same grant, and the next one again', async () => {
     const next = tokensIn(await assistant.refresh(tokens.refresh))
     expect(next.refresh).not.toBe(tokens.refresh)
     expect(next.access).not.toBe(tokens.access)
     expect([next.grantId, next.scope]).toEqual([tokens.grantId, tokens.scope])
-    house.clock.advance(GRACE + 1)
+    system.clock.advance(GRACE + 1)
     const third = tokensIn(await assistant.refresh(next.refresh))
-    expect((await whoami(house, third.access)).status).toBe(200)
+    expect((await whoami(system, third.access)).status).toBe(200)
   })
 
   test('twenty at once all get the same pair, and the family has one successor', async () => {
@@ -69,13 +69,13 @@ describe('with the grace', () => {
     expect(family.filter(({ consumedAt }) => consumedAt === null)).toHaveLength(1)
     expect(family).toHaveLength(2)
     const next = tokensIn(answers[0]!)
-    expect((await whoami(house, next.access)).status).toBe(200)
+    expect((await whoami(system, next.access)).status).toBe(200)
     expect((await assistant.refresh(next.refresh)).status).toBe(200)
   })
 
   test('an answer that got lost is given again, with the time that is left', async () => {
     const first = await assistant.refresh(tokens.refresh)
-    house.clock.advance(GRACE - 10)
+    system.clock.advance(GRACE - 10)
     const again = await assistant.refresh(tokens.refresh)
     expect([again.body.access_token, again.body.refresh_token]).toEqual([
       first.body.access_token,
@@ -88,11 +88,11 @@ describe('with the grace', () => {
   /** Threat: refresh-token theft; whoever comes second, thief or owner, ends it for both. */
   test('a replay after the grace ends the family: next call 401, no refresh, and the trail says so', async () => {
     const next = tokensIn(await assistant.refresh(tokens.refresh))
-    expect((await whoami(house, next.access)).status).toBe(200)
-    house.clock.advance(GRACE + 1)
+    expect((await whoami(system, next.access)).status).toBe(200)
+    system.clock.advance(GRACE + 1)
     expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
-    expect((await whoami(house, next.access)).status).toBe(401)
-    expect((await whoami(house, tokens.access)).status).toBe(401)
+    expect((await whoami(system, next.access)).status).toBe(401)
+    expect((await whoami(system, tokens.access)).status).toBe(401)
     expect(await assistant.refresh(next.refresh)).toMatchObject(INVALID_GRANT)
     expect(await familyOf(tokens)).toEqual([])
     expect(await reasonOf(tokens)).toBe('reuse_detected')
@@ -104,7 +104,7 @@ describe('with the grace', () => {
     let last = tokens
     for (let i = 0; i < 3; i++) {
       last = tokensIn(await assistant.refresh(last.refresh))
-      house.clock.advance(GRACE + 1)
+      system.clock.advance(GRACE + 1)
     }
     expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
     expect(await assistant.refresh(last.refresh)).toMatchObject(INVALID_GRANT)
@@ -113,13 +113,13 @@ describe('with the grace', () => {
   test('another connection of the same client and person goes on', async () => {
     const other = await assistant.connect(org.owner)
     await assistant.refresh(tokens.refresh)
-    house.clock.advance(GRACE + 1)
+    system.clock.advance(GRACE + 1)
     expect((await assistant.refresh(tokens.refresh)).status).toBe(400)
-    expect((await whoami(house, other.access)).status).toBe(200)
+    expect((await whoami(system, other.access)).status).toBe(200)
     expect((await assistant.refresh(other.refresh)).status).toBe(200)
   })
 
-  /** Threat: secrets at rest; a copy of the database must not be a bunch of keys. */
+  /** Threat: secrets at rest; a copy of the database must not contain usable tokens. */
   test('what is kept of the pair cannot be opened with the database alone', async () => {
     const next = tokensIn(await assistant.refresh(tokens.refresh))
     const stored = JSON.stringify(await familyOf(tokens))
@@ -133,8 +133,8 @@ describe('with the grace', () => {
     expect((await familyOf(tokens)).filter(({ successor }) => successor !== null)).toHaveLength(1)
   })
 
-  test('belongs to its client alone, and who guesses does not end it', async () => {
-    const other = newAssistant(house, await preRegistered(house))
+  test('works for its client only, and a wrong guess does not end it', async () => {
+    const other = newAssistant(system, await preRegistered(system))
     expect(await other.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
     expect(await assistant.refresh(`${tokens.refresh}x`)).toMatchObject(INVALID_GRANT)
     expect(await assistant.refresh(tokens.access)).toMatchObject(INVALID_GRANT)
@@ -143,7 +143,7 @@ describe('with the grace', () => {
 
   test('a spent one of a foreign client inside the grace is not answered', async () => {
     await assistant.refresh(tokens.refresh)
-    const other = newAssistant(house, await preRegistered(house))
+    const other = newAssistant(system, await preRegistered(system))
     expect(await other.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
     expect(await reasonOf(tokens)).toBeNull()
   })
@@ -174,9 +174,9 @@ describe('without a grace', () => {
 /** RFC 7009. */
 describe('revocation', () => {
   test('of a refresh token ends the grant, is told to the organization, and may be repeated', async () => {
-    const { assistant, tokens } = await connectIn(house)
+    const { assistant, tokens } = await connectIn(system)
     expect((await assistant.revoke(tokens.refresh)).status).toBe(200)
-    expect((await whoami(house, tokens.access)).status).toBe(401)
+    expect((await whoami(system, tokens.access)).status).toBe(401)
     expect(await assistant.refresh(tokens.refresh)).toMatchObject(INVALID_GRANT)
     expect(await reasonOf(tokens)).toBe('token_revoked')
     const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'grant.revoked' })
@@ -186,10 +186,10 @@ describe('revocation', () => {
   })
 
   test('by another client changes nothing', async () => {
-    const { assistant, tokens } = await connectIn(house)
-    const other = newAssistant(house, await preRegistered(house))
+    const { assistant, tokens } = await connectIn(system)
+    const other = newAssistant(system, await preRegistered(system))
     await other.revoke(tokens.refresh)
-    expect((await whoami(house, tokens.access)).status).toBe(200)
+    expect((await whoami(system, tokens.access)).status).toBe(200)
     expect((await assistant.refresh(tokens.refresh)).status).toBe(200)
   })
 })

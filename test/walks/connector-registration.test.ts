@@ -6,12 +6,12 @@ import { DYNAMIC_CLIENTS, DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contra
 import {
   newAddress,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   register,
   tokensIn,
   whoami,
   type Authenticate,
-  type House,
+  type ListeningSystem,
 } from '../support/assistant.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 import { newWalker } from '../support/walker.ts'
@@ -19,32 +19,32 @@ import { newWalker } from '../support/walker.ts'
 const DAY = 24 * 60 * 60
 const LOCAL = 'http://127.0.0.1/callback'
 
-let house: House
+let system: ListeningSystem
 let org: Org
 beforeAll(async () => {
   // Its own: the limits count every row.
-  house = await openHouse({}, { ownDatabase: true })
-  org = await makeOrganization(house)
+  system = await startListeningSystem({}, { ownDatabase: true })
+  org = await makeOrganization(system)
 })
-beforeEach(async () => void (await house.db.delete(platformOauthClients)))
+beforeEach(async () => void (await system.db.delete(platformOauthClients)))
 /** Cookies of the library follow the machine's own clock, so every test begins at that time again. */
 let later = 0
 const wait = (seconds: number) => {
   later += seconds
-  house.clock.advance(seconds)
+  system.clock.advance(seconds)
 }
 afterEach(() => wait(-later))
-afterAll(() => house.stop())
+afterAll(() => system.stop())
 
-const rows = () => house.db.select().from(platformOauthClients)
+const rows = () => system.db.select().from(platformOauthClients)
 const rowOf = async (clientId: string) =>
-  (await house.db.select().from(platformOauthClients).where(eq(platformOauthClients.clientId, clientId)))[0]
+  (await system.db.select().from(platformOauthClients).where(eq(platformOauthClients.clientId, clientId)))[0]
 /** A registration by a web application; each path makes another one of the same origin. */
 const fromWeb = (origin: string, path = '/callback', address?: string) =>
-  register(house, { redirect_uris: [origin + path] }, address)
+  register(system, { redirect_uris: [origin + path] }, address)
 const idIn = ({ body }: { body: Record<string, unknown> }) => String(body.client_id)
 
-describe('what real clients send is settled', () => {
+describe('what real clients send is accepted', () => {
   const taken: [string, Record<string, unknown>, Record<string, unknown>][] = [
     [
       'VS Code',
@@ -104,7 +104,7 @@ describe('what real clients send is settled', () => {
     ],
   ]
   test.each(taken)('%s', async (_who, metadata, expected) => {
-    const answer = await register(house, metadata)
+    const answer = await register(system, metadata)
     expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
     const { client_id, ...rest } = expected
     expect(answer.body).toMatchObject(rest)
@@ -133,7 +133,7 @@ describe('what real clients send is settled', () => {
     ['a name that is no text', { redirect_uris: [LOCAL], client_name: { a: 1 } }],
     ['a method nobody has', { redirect_uris: [LOCAL], token_endpoint_auth_method: 'tls_client_auth' }],
   ])('%s is refused, and nothing is kept', async (_what, metadata: Record<string, unknown>) => {
-    const answer = await register(house, metadata)
+    const answer = await register(system, metadata)
     expect([answer.status, answer.body.error]).toEqual([
       400,
       expect.stringMatching(/^invalid_(client_metadata|redirect_uri)$/),
@@ -143,7 +143,7 @@ describe('what real clients send is settled', () => {
   })
 
   test.each(['{', '[]', '"x"', 'null', ''])('a body that is %s gets a clear error', async (body) => {
-    const answer = await fetch(`${house.origin}/oauth/register`, {
+    const answer = await fetch(`${system.origin}/oauth/register`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
@@ -155,8 +155,8 @@ describe('what real clients send is settled', () => {
 
 describe('the same registration again', () => {
   test('gets the same client id, however its members are ordered', async () => {
-    const first = await register(house, { redirect_uris: [LOCAL], client_name: 'One' })
-    const again = await register(house, { client_name: 'One', redirect_uris: [LOCAL] })
+    const first = await register(system, { redirect_uris: [LOCAL], client_name: 'One' })
+    const again = await register(system, { client_name: 'One', redirect_uris: [LOCAL] })
     expect([again.status, idIn(again)]).toEqual([201, idIn(first)])
     expect(await rows()).toHaveLength(1)
   })
@@ -166,14 +166,14 @@ describe('the same registration again', () => {
     const secret = { ...one, token_endpoint_auth_method: 'client_secret_post' }
     const ids = []
     for (const metadata of [one, { ...one, client_name: 'Two' }, secret, secret]) {
-      ids.push(idIn(await register(house, metadata)))
+      ids.push(idIn(await register(system, metadata)))
     }
     expect(new Set(ids).size).toBe(4)
   })
 
   test('fifty times at once is one client', async () => {
     const metadata = { redirect_uris: [LOCAL], client_name: 'Crowd' }
-    const answers = await Promise.all(Array.from({ length: 50 }, () => register(house, metadata)))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => register(system, metadata)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
     expect(new Set(answers.map(idIn)).size).toBe(1)
     expect(await rows()).toHaveLength(1)
@@ -194,7 +194,7 @@ describe('limits', () => {
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       expect(body).toMatchObject({ error: 'temporarily_unavailable' })
     }
-    // One that was never used gives way after ten minutes, for whoever comes.
+    // An unused one is replaced after ten minutes.
     wait(DYNAMIC_CLIENT_UNUSED_SECONDS + 1)
     expect((await fromWeb('https://late.example')).status).toBe(201)
     expect(await rows()).toHaveLength(DYNAMIC_CLIENTS.active)
@@ -221,7 +221,7 @@ describe('limits', () => {
   test('programs on a computer count by the address they register from', async () => {
     const address = newAddress()
     const local = (port: number, from: string) =>
-      register(house, { redirect_uris: [`http://127.0.0.1:${port}/cb`] }, from)
+      register(system, { redirect_uris: [`http://127.0.0.1:${port}/cb`] }, from)
     for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
       expect((await local(3000 + i, address)).status).toBe(201)
     }
@@ -235,7 +235,7 @@ describe('limits', () => {
       ids.push(idIn(await fromWeb('https://app.example', `/${i}`)))
       wait(1)
     }
-    const used = newAssistant(house, { clientId: ids[0]!, redirectUri: 'https://app.example/0' })
+    const used = newAssistant(system, { clientId: ids[0]!, redirectUri: 'https://app.example/0' })
     await used.connect(org.owner)
     expect((await fromWeb('https://app.example', '/new')).status).toBe(429)
     wait(DYNAMIC_CLIENT_UNUSED_SECONDS)
@@ -244,42 +244,42 @@ describe('limits', () => {
     expect([left.length, left.includes(ids[0]!), left.includes(ids[1]!)]).toEqual([5, true, false])
   })
 
-  test('what has expired makes no room for a sixth', async () => {
+  test('deleting an expired one does not allow a sixth', async () => {
     const gone = idIn(await fromWeb('https://app.example', '/expired'))
-    await house.db
+    await system.db
       .update(platformOauthClients)
-      .set({ expiresAt: new Date(house.clock.now().getTime() - 1000) })
+      .set({ expiresAt: new Date(system.clock.now().getTime() - 1000) })
       .where(eq(platformOauthClients.clientId, gone))
     for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) await fromWeb('https://app.example', `/${i}`)
     wait(DYNAMIC_CLIENT_UNUSED_SECONDS + 1)
     expect((await fromWeb('https://app.example', '/new')).status).toBe(201)
-    const live = (await rows()).filter(({ expiresAt }) => expiresAt! > house.clock.now())
+    const live = (await rows()).filter(({ expiresAt }) => expiresAt! > system.clock.now())
     expect(live).toHaveLength(DYNAMIC_CLIENTS.perOrigin)
   })
 
   test('an address that asks too often is told to wait, before anything is looked at', async () => {
     const address = newAddress()
-    const [first] = await Promise.all(Array.from({ length: 30 }, () => register(house, {}, address)))
+    const [first] = await Promise.all(Array.from({ length: 30 }, () => register(system, {}, address)))
     expect(first!.status).toBe(400)
     let late = first!
     // One try is won back every two seconds.
-    for (let i = 0; i < 30 && late.status !== 429; i++) late = await register(house, {}, address)
+    for (let i = 0; i < 30 && late.status !== 429; i++) late = await register(system, {}, address)
     expect([late.status, Number(late.headers.get('retry-after')) > 0]).toEqual([429, true])
     expect(late.body).toMatchObject({ error: 'temporarily_unavailable' })
-    expect((await register(house, {}, newAddress())).status).toBe(400)
+    expect((await register(system, {}, newAddress())).status).toBe(400)
   })
 })
 
 describe('how long it lasts', () => {
   const app = { redirect_uris: ['https://app.example/cb'], client_name: 'App' }
   const open = (clientId: string) =>
-    newWalker(house, { overSockets: true }).open(
-      newAssistant(house, { clientId, redirectUri: app.redirect_uris[0]! }).request().url,
+    newWalker(system, { overSockets: true }).open(
+      newAssistant(system, { clientId, redirectUri: app.redirect_uris[0]! }).request().url,
     )
 
   test('thirty days, and use makes it thirty days more', async () => {
-    const id = idIn(await register(house, app))
-    const until = async () => (await rowOf(id))!.expiresAt!.getTime() - house.clock.now().getTime()
+    const id = idIn(await register(system, app))
+    const until = async () => (await rowOf(id))!.expiresAt!.getTime() - system.clock.now().getTime()
     expect(Math.abs((await until()) / 1000 - 30 * DAY)).toBeLessThan(60)
     wait(29 * DAY)
     expect((await open(id)).status).toBe(303)
@@ -289,12 +289,12 @@ describe('how long it lasts', () => {
   })
 
   test('then the page says so to the person, and the token endpoint to the client', async () => {
-    const id = idIn(await register(house, app))
-    const assistant = newAssistant(house, { clientId: id, redirectUri: app.redirect_uris[0]! })
+    const id = idIn(await register(system, app))
+    const assistant = newAssistant(system, { clientId: id, redirectUri: app.redirect_uris[0]! })
     const { refresh } = await assistant.connect(org.owner)
-    await house.db
+    await system.db
       .update(platformOauthClients)
-      .set({ expiresAt: new Date(house.clock.now().getTime() - 1000) })
+      .set({ expiresAt: new Date(system.clock.now().getTime() - 1000) })
       .where(eq(platformOauthClients.clientId, id))
     const page = await open(id)
     expect([page.status, page.location]).toEqual([400, undefined])
@@ -303,12 +303,12 @@ describe('how long it lasts', () => {
     expect(page.words).toContain(id)
     expect(await assistant.refresh(refresh)).toMatchObject({ status: 401, body: { error: 'invalid_client' } })
     // The client registers again and is a new one.
-    expect(idIn(await register(house, app))).not.toBe(id)
+    expect(idIn(await register(system, app))).not.toBe(id)
   })
 })
 
 test('OAUTH_DCR=off: nobody registers, and discovery does not offer it', async () => {
-  const closed = await openHouse({ OAUTH_DCR: 'off' })
+  const closed = await startListeningSystem({ OAUTH_DCR: 'off' })
   try {
     expect((await register(closed, { redirect_uris: [LOCAL] })).status).toBe(404)
     const metadata = await (await fetch(`${closed.origin}/.well-known/oauth-authorization-server`)).json()
@@ -332,15 +332,15 @@ describe('a client with a secret', () => {
   test.each(Object.keys(ways))(
     '%s: sees it once, uses it, and the database does not know it',
     async (method) => {
-      const made = await register(house, { redirect_uris: [LOCAL], token_endpoint_auth_method: method })
+      const made = await register(system, { redirect_uris: [LOCAL], token_endpoint_auth_method: method })
       const [id, secret] = [idIn(made), String(made.body.client_secret)]
       expect([made.status, secret.length >= 32]).toEqual([201, true])
       expect(JSON.stringify(await rowOf(id))).not.toContain(secret)
       const client = { clientId: id, redirectUri: LOCAL }
-      const honest = newAssistant(house, client, () => ways[method]!(id, secret))
+      const honest = newAssistant(system, client, () => ways[method]!(id, secret))
       const tokens = await honest.connect(org.owner)
       const again = tokensIn(await honest.refresh(tokens.refresh))
-      expect((await whoami(house, again.access)).status).toBe(200)
+      expect((await whoami(system, again.access)).status).toBe(200)
 
       const stored = String(((await rowOf(id))!.metadata as { client_secret?: string }).client_secret)
       const impostors: Authenticate[] = [
@@ -350,7 +350,7 @@ describe('a client with a secret', () => {
         () => ({}),
       ]
       for (const authenticate of impostors) {
-        const { status, body } = await newAssistant(house, client, authenticate).refresh(again.refresh)
+        const { status, body } = await newAssistant(system, client, authenticate).refresh(again.refresh)
         expect([status, body.error]).toEqual([
           expect.toBeOneOf([400, 401]),
           expect.stringMatching(/^invalid_(client|request)$/),

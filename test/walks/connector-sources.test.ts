@@ -1,11 +1,11 @@
-/** Which data sources an agent may ask: chosen on the consent page, kept by whatever comes of it, and only ever fewer. */
+/** Which data sources an agent may query: chosen on the consent page, kept by refreshes, and only ever narrowed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { dataSources, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { listAskableSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { listAskableDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listGrants, narrowGrant } from '../../src/contracts/grants.ts'
-import { changeRole } from '../../src/contracts/members.ts'
+import { changeMemberRole } from '../../src/contracts/members.ts'
 import { signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
 import {
@@ -14,12 +14,12 @@ import {
   decide,
   isConsent,
   newAssistant,
-  openHouse,
+  startListeningSystem,
   preRegistered,
   tokensIn,
   type Assistant,
   type Choices,
-  type House,
+  type ListeningSystem,
 } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { makeExposedSource, type ExposedSource } from '../support/exposed-source.ts'
@@ -27,7 +27,7 @@ import { makeMember, makeOrganization, unique, type Org, type Person } from '../
 import { formOn, newWalker } from '../support/walker.ts'
 
 let host: DocumentHost
-let house: House
+let system: ListeningSystem
 let org: Org
 let person: Person
 let assistant: Assistant
@@ -35,36 +35,36 @@ let handbook: ExposedSource
 let prices: ExposedSource
 beforeAll(async () => {
   host = await openDocumentHost()
-  house = await openHouse({}, { guardedFetch: host.guardedFetch })
+  system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  org = await makeOrganization(house)
-  person = await makeMember(house, org, 'viewer')
-  assistant = newAssistant(house, await preRegistered(house))
-  handbook = await makeExposedSource(house, org, { name: 'handbook' })
-  prices = await makeExposedSource(house, org, { name: 'prices' })
+  org = await makeOrganization(system)
+  person = await makeMember(system, org, 'viewer')
+  assistant = newAssistant(system, await preRegistered(system))
+  handbook = await makeExposedSource(system, org, { name: 'handbook' })
+  prices = await makeExposedSource(system, org, { name: 'prices' })
 })
 afterAll(async () => {
-  await house.stop()
+  await system.stop()
   host.close()
 })
 
-const newBrowser = () => newWalker(house, { overSockets: true })
+const newBrowser = () => newWalker(system, { overSockets: true })
 const connect = (choices: Choices = {}, who = person) => assistant.connect(who, {}, choices)
 const grantsOf = (clientId = assistant.clientId) =>
-  house.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.clientId, clientId))
+  system.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.clientId, clientId))
 const sourcesOf = async (id: string) =>
-  (await house.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, id)))[0]!.sources
+  (await system.db.select().from(platformAccessGrants).where(eq(platformAccessGrants.id, id)))[0]!.sources
 const change = (source: ExposedSource, set: Partial<typeof dataSources.$inferInsert>) =>
-  house.db.update(dataSources).set(set).where(eq(dataSources.id, source.id))
-const remove = (source: ExposedSource) => house.db.delete(dataSources).where(eq(dataSources.id, source.id))
+  system.db.update(dataSources).set(set).where(eq(dataSources.id, source.id))
+const remove = (source: ExposedSource) => system.db.delete(dataSources).where(eq(dataSources.id, source.id))
 
 /** What the MCP server would show the gateway on the agent's behalf. */
 const assertionFor = (grantId: string, who = person) =>
-  signActor(house, { userId: who.userId, orgId: org.id, scopes: ['data:read'], grantId })
+  signActor(system, { userId: who.userId, orgId: org.id, scopes: ['data:read'], grantId })
 const seenBy = async (grantId: string, who = person) => {
-  const call = house.as({ token: await assertionFor(grantId, who) })
-  return (await call(listAskableSources, {})).data_sources.map(({ id }) => id)
+  const call = system.as({ token: await assertionFor(grantId, who) })
+  return (await call(listAskableDataSources, {})).data_sources.map(({ id }) => id)
 }
 /** What the trail says of it, newest first. */
 const trail = async (action: 'grant.created' | 'grant.narrowed') =>
@@ -73,19 +73,19 @@ const listed = async (who = person) => (await who.call(listGrants, {})).grants.m
 
 describe('on the consent page', () => {
   test('all is proposed, and means later ones too', async () => {
-    const page = await arrive(house, newBrowser(), person, assistant.request().url)
+    const page = await arrive(system, newBrowser(), person, assistant.request().url)
     expect(boxes(page, `sources:${org.id}`)).toEqual({ all: ['all', 'chosen'], ticked: ['all'] })
     expect(boxes(page, `source:${org.id}`)).toEqual({ all: [handbook.id, prices.id], ticked: [] })
     const { grantId } = await connect()
     expect(await sourcesOf(grantId)).toBeNull()
     expect(await listed()).toEqual([null])
-    await makeExposedSource(house, org, { name: 'recipes' })
+    await makeExposedSource(system, org, { name: 'recipes' })
     expect(await seenBy(grantId)).toEqual(['db_handbook', 'db_prices', 'db_recipes'])
   })
 
   test('only the chosen ones are given, and a refresh changes nothing about it', async () => {
     const tokens = await connect({ sources: [prices.id] })
-    await makeExposedSource(house, org, { name: 'recipes' })
+    await makeExposedSource(system, org, { name: 'recipes' })
     expect(await seenBy(tokens.grantId)).toEqual(['db_prices'])
     expect(tokensIn(await assistant.refresh(tokens.refresh)).grantId).toBe(tokens.grantId)
     expect(await seenBy(tokens.grantId)).toEqual(['db_prices'])
@@ -97,71 +97,71 @@ describe('on the consent page', () => {
     const { grantId } = await connect({ sources: [prices.id] })
     const token = await assertionFor(grantId)
     const ask = (source_id: string) =>
-      answerTo(house, { token }, queryDataSource, { source_id, query: 'how long is the notice period?' })
+      answerTo(system, { token }, queryDataSource, { source_id, query: 'how long is the notice period?' })
     const [hidden, unknown] = [await ask('db_handbook'), await ask('db_nothing')]
     expect(hidden.status).toBe(404)
     expect([hidden.status, hidden.text]).toEqual([unknown.status, unknown.text])
   })
 
-  test('where none is open there is a sentence and no choice, and later ones are meant', async () => {
+  test('without a data source there is a sentence and no choice, and future ones are included', async () => {
     for (const source of [handbook, prices]) await change(source, { exposed: false })
     const walker = newBrowser()
-    const page = await arrive(house, walker, person, assistant.request().url)
-    expect(page.words).toContain(`No data source of ${org.name} is open to you yet`)
+    const page = await arrive(system, walker, person, assistant.request().url)
+    expect(page.words).toContain(`You cannot query any data source of ${org.name} yet`)
     expect(boxes(page, `sources:${org.id}`).all).toEqual([])
-    await decide(house, walker, page)
+    await decide(system, walker, page)
     expect((await grantsOf()).map(({ sources }) => sources)).toEqual([null])
   })
 
   /** Threat: an id the page never offered, to be given later what the person may not ask today. */
   test.each<[string, () => Promise<string>]>([
     [
-      'of an organization of strangers',
-      async () => (await makeExposedSource(house, await makeOrganization(house))).id,
+      'of another organization',
+      async () => (await makeExposedSource(system, await makeOrganization(system))).id,
     ],
     [
       'of another organization of the person',
       async () => {
-        const other = await makeOrganization(house)
-        await makeMember(house, other, 'owner', person)
-        return (await makeExposedSource(house, other)).id
+        const other = await makeOrganization(system)
+        await makeMember(system, other, 'owner', person)
+        return (await makeExposedSource(system, other)).id
       },
     ],
-    ['that is hidden', async () => (await makeExposedSource(house, org, { exposed: false })).id],
-    ['that is switched off', async () => (await makeExposedSource(house, org, { enabled: false })).id],
-    ['above the role', async () => (await makeExposedSource(house, org, { minimumRole: 'admin' })).id],
+    ['that is hidden', async () => (await makeExposedSource(system, org, { exposed: false })).id],
+    ['that is switched off', async () => (await makeExposedSource(system, org, { enabled: false })).id],
+    ['above the role', async () => (await makeExposedSource(system, org, { minimumRole: 'admin' })).id],
     ['that was removed', async () => (await remove(prices), prices.id)],
     ['by its other id', async () => prices.source_id],
     ['that is none', async () => 'nonsense'],
   ])('a source %s is refused, whatever else was chosen', async (_which, forge) => {
     const forged = await forge()
     const walker = newBrowser()
-    const page = await arrive(house, walker, person, assistant.request().url)
+    const page = await arrive(system, walker, person, assistant.request().url)
     const choices = { organization: org.id, sources: [handbook.id, forged] }
-    const refused = await decide(house, walker, page, choices)
+    const refused = await decide(system, walker, page, choices)
     expect([refused.status, refused.location]).toEqual([400, undefined])
-    expect(refused.words).toContain('The data sources changed. Look again, then decide.')
+    expect(refused.words).toContain('The data sources have changed. Review them and decide again.')
     expect(boxes(refused, `source:${org.id}`)).toMatchObject({ ticked: [handbook.id] })
     expect(await grantsOf()).toEqual([])
   })
 
-  test('“only these” and none of them is asked again as it was filled in, and gives nothing', async () => {
+  test('“Only selected” with none selected shows the form again as filled in, and grants nothing', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, person, assistant.request().url)
-    const refused = await decide(house, walker, page, { sources: [], scopes: ['data:read'] })
+    const page = await arrive(system, walker, person, assistant.request().url)
+    const refused = await decide(system, walker, page, { sources: [], scopes: ['data:read'] })
     expect([refused.status, refused.location]).toEqual([400, undefined])
-    expect(refused.words).toContain('Choose at least one data source, or do not let it ask any.')
+    expect(refused.words).toContain('Select at least one data source, or do not grant data:read.')
     expect(boxes(refused, `sources:${org.id}`).ticked).toEqual(['chosen'])
     expect(boxes(refused, 'scope').ticked).toEqual(['data:read'])
     expect(await grantsOf()).toEqual([])
     // Without the scope there is nothing to choose.
-    await decide(house, walker, refused, { sources: [], scopes: ['maintenance:read'] })
+    await decide(system, walker, refused, { sources: [], scopes: ['maintenance:read'] })
     expect(await grantsOf()).toMatchObject([{ scopes: ['maintenance:read'], sources: [] }])
   })
 
   test('a form that does not say which is asked again', async () => {
     const walker = newBrowser()
-    const page = await arrive(house, walker, person, assistant.request().url)
+    const page = await arrive(system, walker, person, assistant.request().url)
     const refused = await walker.send(page, 'Allow', [
       ['form', formOn(page, 'Allow').fields.form!],
       ['organization', org.id],
@@ -169,22 +169,22 @@ describe('on the consent page', () => {
       ['decision', 'approve'],
     ])
     expect([refused.status, refused.location]).toEqual([400, undefined])
-    expect(refused.words).toContain('Choose which data sources it may ask.')
+    expect(refused.words).toContain('Choose which data sources it may query.')
     expect(await grantsOf()).toEqual([])
   })
 
   test('a role decides what can be chosen, also when it changes while the page is open', async () => {
-    const secret = await makeExposedSource(house, org, { name: 'secret', minimumRole: 'developer' })
+    const secret = await makeExposedSource(system, org, { name: 'secret', minimumRole: 'developer' })
     const setRole = (role: 'viewer' | 'developer') =>
-      org.owner.call(changeRole, { org_id: org.id, user_id: person.userId, role })
+      org.owner.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role })
     const walker = newBrowser()
-    const open = () => arrive(house, walker, person, assistant.request().url)
+    const open = () => arrive(system, walker, person, assistant.request().url)
     expect((await open()).text).not.toContain(secret.name)
     await setRole('developer')
     const page = await open()
     expect(boxes(page, `source:${org.id}`).all).toEqual([handbook.id, prices.id, secret.id])
     await setRole('viewer')
-    const refused = await decide(house, walker, page, { sources: [secret.id] })
+    const refused = await decide(system, walker, page, { sources: [secret.id] })
     expect([refused.status, refused.location]).toEqual([400, undefined])
     expect(refused.text).not.toContain(secret.name)
     await setRole('developer')
@@ -201,9 +201,9 @@ describe('on the consent page', () => {
   test.each([
     ['another scope', { scope: 'maintenance:read' }],
     ['the other endpoint', { resource: 'notifications' }],
-  ])('%s alone: no word of data sources', async (_what, params: Record<string, string>) => {
-    const asked = params.resource ? { resource: `${house.origin}/${params.resource}` } : params
-    const page = await arrive(house, newBrowser(), person, assistant.request(asked).url)
+  ])('%s alone: data sources are not mentioned', async (_what, params: Record<string, string>) => {
+    const asked = params.resource ? { resource: `${system.origin}/${params.resource}` } : params
+    const page = await arrive(system, newBrowser(), person, assistant.request(asked).url)
     expect(isConsent(page)).toBe(true)
     expect(page.text).not.toContain(handbook.name)
     expect(page.words).not.toMatch(/which data sources/i)
@@ -215,33 +215,33 @@ describe('on the consent page', () => {
     let other: Org
     let theirs: ExposedSource
     beforeEach(async () => {
-      other = await makeOrganization(house)
-      theirs = await makeExposedSource(house, other, { name: 'theirs' })
+      other = await makeOrganization(system)
+      theirs = await makeExposedSource(system, other, { name: 'theirs' })
     })
 
     test('whoever does not belong sees nothing of the other’s', async () => {
-      const page = await arrive(house, newBrowser(), person, assistant.request().url)
+      const page = await arrive(system, newBrowser(), person, assistant.request().url)
       expect(page.text).not.toContain(theirs.name)
       expect(page.text).not.toContain(theirs.id)
     })
 
     test('whoever belongs to both chooses in each by their role there', async () => {
-      await makeExposedSource(house, org, { name: 'secret', minimumRole: 'admin' })
-      const hidden = await makeExposedSource(house, other, { name: 'theirs_too', minimumRole: 'admin' })
-      await makeMember(house, other, 'admin', person)
+      await makeExposedSource(system, org, { name: 'secret', minimumRole: 'admin' })
+      const hidden = await makeExposedSource(system, other, { name: 'theirs_too', minimumRole: 'admin' })
+      await makeMember(system, other, 'admin', person)
       const walker = newBrowser()
-      const page = await arrive(house, walker, person, assistant.request().url)
+      const page = await arrive(system, walker, person, assistant.request().url)
       expect(boxes(page, `source:${org.id}`).all).toEqual([handbook.id, prices.id])
       expect(boxes(page, `source:${other.id}`).all).toEqual([theirs.id, hidden.id])
-      await decide(house, walker, page, { organization: other.id, sources: [theirs.id] })
+      await decide(system, walker, page, { organization: other.id, sources: [theirs.id] })
       expect(await grantsOf()).toMatchObject([{ orgId: other.id, sources: [theirs.id] }])
     })
 
     /** Threat: boxes of the list that is out of sight, ticked before the person changed their mind. */
     test('what was ticked for one does not count for the other', async () => {
-      await makeMember(house, other, 'viewer', person)
+      await makeMember(system, other, 'viewer', person)
       const walker = newBrowser()
-      const page = await arrive(house, walker, person, assistant.request().url)
+      const page = await arrive(system, walker, person, assistant.request().url)
       const fields: [string, string][] = [
         ['form', formOn(page, 'Allow').fields.form!],
         ['organization', org.id],
@@ -252,11 +252,11 @@ describe('on the consent page', () => {
         ['decision', 'approve'],
       ]
       const refused = await walker.send(page, 'Allow', fields)
-      expect(refused.words).toContain('Choose at least one data source')
+      expect(refused.words).toContain('Select at least one data source')
       expect(await grantsOf()).toEqual([])
       await walker.follow(
         await walker.send(page, 'Allow', [...fields, [`source:${org.id}`, prices.id]]),
-        (to) => to.origin !== house.origin,
+        (to) => to.origin !== system.origin,
       )
       expect(await grantsOf()).toMatchObject([{ orgId: org.id, sources: [prices.id] }])
     })
@@ -267,10 +267,10 @@ describe('on the consent page', () => {
 describe('a skipped page', () => {
   beforeEach(() => {
     const clientId = host.putClient(`/${unique('client')}.json`)
-    assistant = newAssistant(house, { clientId, redirectUri: `${host.origin}/callback` })
+    assistant = newAssistant(system, { clientId, redirectUri: `${host.origin}/callback` })
   })
   const isAsked = async () =>
-    isConsent(await arrive(house, newBrowser(), person, assistant.request({ scope: 'data:read' }).url))
+    isConsent(await arrive(system, newBrowser(), person, assistant.request({ scope: 'data:read' }).url))
   const again = () => assistant.connect(person, { scope: 'data:read' })
   const limit = (grant_id: string, sources: string[]) => person.call(narrowGrant, { grant_id, sources })
 
@@ -321,12 +321,12 @@ describe('narrowing', () => {
 
   test('from all to some to fewer to none acts on the next call of the same token', async () => {
     const { grantId } = await connect()
-    const call = house.as({ token: await assertionFor(grantId) })
-    const seen = async () => (await call(listAskableSources, {})).data_sources.map(({ id }) => id)
+    const call = system.as({ token: await assertionFor(grantId) })
+    const seen = async () => (await call(listAskableDataSources, {})).data_sources.map(({ id }) => id)
     expect(await seen()).toEqual(['db_handbook', 'db_prices'])
     const both = await narrow(grantId, { sources: ['db_prices', handbook.id, handbook.source_id] })
     expect(both.sources).toEqual([handbook, prices])
-    await makeExposedSource(house, org, { name: 'recipes' })
+    await makeExposedSource(system, org, { name: 'recipes' })
     expect(await seen()).toEqual(['db_handbook', 'db_prices'])
     expect((await narrow(grantId, { sources: ['db_prices'] })).sources).toEqual([prices])
     expect(await seen()).toEqual(['db_prices'])
@@ -360,7 +360,7 @@ describe('narrowing', () => {
     await expect(narrow(second.grantId, mixed)).rejects.toMatchObject(
       refused([
         'scopes: maintenance:run was not approved',
-        'sources: db_handbook is not one that it may ask',
+        'sources: db_handbook is not one of its data sources',
       ]),
     )
     await expect(narrow(second.grantId, {})).rejects.toMatchObject(
@@ -380,13 +380,13 @@ describe('narrowing', () => {
 
   test('unknown, hidden and another organization’s are named, in the same words', async () => {
     const { grantId } = await connect()
-    const other = await makeOrganization(house)
-    const foreign = await makeExposedSource(house, other)
-    const hidden = await makeExposedSource(house, org, { exposed: false })
-    const above = await makeExposedSource(house, org, { minimumRole: 'admin' })
+    const other = await makeOrganization(system)
+    const foreign = await makeExposedSource(system, other)
+    const hidden = await makeExposedSource(system, org, { exposed: false })
+    const above = await makeExposedSource(system, org, { minimumRole: 'admin' })
     const given = ['db_nothing', foreign.id, foreign.source_id, hidden.id, hidden.source_id, above.source_id]
     await expect(narrow(grantId, { sources: [...given, 'db_prices'] })).rejects.toMatchObject(
-      refused(given.map((id) => `sources: ${id} is not one that it may ask`)),
+      refused(given.map((id) => `sources: ${id} is not one of its data sources`)),
     )
     await expect(narrow(grantId, { sources: ['prices'] })).rejects.toMatchObject(
       refused(['sources.0: must look like ds_… or db_<database name>']),
@@ -397,18 +397,18 @@ describe('narrowing', () => {
   test('is for the person and for admins; for everybody else the grant is unknown', async () => {
     const { grantId } = await connect()
     const [colleague, admin] = [
-      await makeMember(house, org, 'developer'),
-      await makeMember(house, org, 'admin'),
+      await makeMember(system, org, 'developer'),
+      await makeMember(system, org, 'admin'),
     ]
-    const stranger = (await makeOrganization(house)).owner
-    for (const who of [colleague, stranger]) {
+    const outsider = (await makeOrganization(system)).owner
+    for (const who of [colleague, outsider]) {
       await expect(narrow(grantId, { sources: [] }, who)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
     await narrow(grantId, { sources: ['db_prices'] }, admin)
     const { grants } = await admin.call(listGrants, { all: 'true' })
     expect(grants).toMatchObject([{ id: grantId, user: { id: person.userId }, sources: [prices] }])
     expect(await listed()).toEqual([[prices]])
-    expect((await stranger.call(listGrants, { all: 'true' })).grants).toEqual([])
+    expect((await outsider.call(listGrants, { all: 'true' })).grants).toEqual([])
   })
 
   test('a removed source vanishes, a hidden one from those who may not know it, and neither breaks anything', async () => {
@@ -426,7 +426,7 @@ describe('narrowing', () => {
     await change(prices, { exposed: true })
     expect(await seenBy(grantId)).toEqual(['db_prices'])
     // The name of a removed one means somebody else now.
-    await makeExposedSource(house, org, { name: 'handbook' })
+    await makeExposedSource(system, org, { name: 'handbook' })
     expect(await seenBy(grantId)).toEqual(['db_prices'])
   })
 })

@@ -5,19 +5,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { dataSources } from '../../db/schema.ts'
 import {
-  describeDataSource,
+  updateDataSource,
   listDataSources,
   queryDataSource,
   saveSearchConfiguration,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import {
   attachDatabase,
   createDatabase,
   removeDatabase,
-  showConnection,
+  showConnectionString,
 } from '../../src/contracts/databases.ts'
 import { DATABASES_MAX } from '../../src/contracts/limits.ts'
 import { actorOf, signActor } from '../support/actor.ts'
@@ -81,7 +81,7 @@ describe('making one', () => {
 
   test('a name is given once in an organization, also to ten who ask at the same time', async () => {
     await expect(developer.call(createDatabase, { name: 'crm' })).rejects.toMatchObject({ code: 'CONFLICT' })
-    // The same name next door is another database.
+    // The same name in another organization is another database.
     const attempts = await Promise.allSettled(
       Array.from({ length: 10 }, () => other.owner.call(createDatabase, { name: 'crm' })),
     )
@@ -129,7 +129,7 @@ describe('making one', () => {
     expect((await developer.call(showDataSource, { source_id: 'db_crm' })).ready).toBe(false)
     const conflict = { code: 'CONFLICT' }
     await expect(developer.call(createDatabase, { name: 'crm' })).rejects.toMatchObject(conflict)
-    await expect(developer.call(showConnection, { name: 'crm' })).rejects.toMatchObject(conflict)
+    await expect(developer.call(showConnectionString, { name: 'crm' })).rejects.toMatchObject(conflict)
     const on = { source_id: 'db_crm', enabled: true }
     await expect(org.owner.call(setDataSourceState, on)).rejects.toMatchObject(conflict)
     await preparing(-1)
@@ -142,7 +142,7 @@ const LOGIN_REFUSED = expect.stringMatching(/^(28\w{3}|42501|3D000|SASL\w*)$/) a
 
 describe('the connection string', () => {
   test('is one that a driver takes: tables, vectors, transactions', async () => {
-    const { url, host, port, user, password, database } = await developer.call(showConnection, {
+    const { url, host, port, user, password, database } = await developer.call(showConnectionString, {
       name: 'crm',
     })
     const parsed = new URL(url)
@@ -160,22 +160,22 @@ describe('the connection string', () => {
 
   test.each(['viewer', 'member'] as const)('is not for a %s', async (role) => {
     const { call } = await makeMember(system, org, role)
-    await expect(call(showConnection, { name: 'crm' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(call(showConnectionString, { name: 'crm' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await expect(call(createDatabase, { name: 'mine' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
     await expect(call(listDataSources, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 
   test('is shown to an unscoped token, never to one with scopes and never to an agent', async () => {
     const unscoped = await makeApiToken(system, org, developer)
-    expect((await unscoped.call(showConnection, { name: 'crm' })).name).toBe('crm')
+    expect((await unscoped.call(showConnectionString, { name: 'crm' })).name).toBe('crm')
     const scoped = await makeApiToken(system, org, org.owner, { scopes: ['data:read'] })
     const agent = system.as({ token: await signActor(system, actorOf(org, developer, unscoped.id)) })
     for (const call of [scoped.call, agent]) {
       for (const attempt of [
-        () => call(showConnection, { name: 'crm' }),
+        () => call(showConnectionString, { name: 'crm' }),
         () => call(createDatabase, { name: 'agents' }),
         () => call(removeDatabase, { name: 'crm', confirm: 'crm' }),
-        () => call(setExposure, { source_id: 'db_crm', exposed: true }),
+        () => call(setDataSourceExposure, { source_id: 'db_crm', exposed: true }),
         () => call(saveSearchConfiguration, { source_id: 'db_crm', ...configurationOf([]) }),
       ]) {
         await expect(attempt()).rejects.toMatchObject({ code: 'FORBIDDEN' })
@@ -185,7 +185,7 @@ describe('the connection string', () => {
 
   test('opens one database and no other', async () => {
     const [mine, theirs] = await Promise.all(
-      [org, other].map(({ owner }) => owner.call(showConnection, { name: 'crm' })),
+      [org, other].map(({ owner }) => owner.call(showConnectionString, { name: 'crm' })),
     )
     expect(mine!.database).not.toBe(theirs!.database)
     expect(mine!.password).not.toBe(theirs!.password)
@@ -210,25 +210,25 @@ describe('the connection string', () => {
   })
 })
 
-test('next door sees, reads, changes and removes nothing of it', async () => {
+test('another organization sees, reads, changes and removes nothing of it', async () => {
   const { id } = await developer.call(showDataSource, { source_id: 'db_crm' })
-  await developer.call(describeDataSource, { source_id: id, name: 'Customers' })
+  await developer.call(updateDataSource, { source_id: id, name: 'Customers' })
   const hers = await makeOrganization(system)
   const { call } = hers.owner
   expect((await call(listDataSources, {})).data_sources).toEqual([])
   for (const source_id of [id, 'db_crm']) {
     for (const attempt of [
       () => call(showDataSource, { source_id }),
-      () => call(describeDataSource, { source_id, name: 'Mine' }),
+      () => call(updateDataSource, { source_id, name: 'Mine' }),
       () => call(setDataSourceState, { source_id, enabled: true }),
-      () => call(setExposure, { source_id, exposed: true }),
+      () => call(setDataSourceExposure, { source_id, exposed: true }),
       () => call(saveSearchConfiguration, { source_id, ...configurationOf([]) }),
       () => call(queryDataSource, { source_id, query: 'x' }),
     ]) {
       await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
   }
-  await expect(call(showConnection, { name: 'crm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(call(showConnectionString, { name: 'crm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   await expect(call(removeDatabase, { name: 'crm', confirm: 'crm' })).rejects.toMatchObject({
     code: 'NOT_FOUND',
   })
@@ -248,7 +248,7 @@ describe('attaching', () => {
     elsewhere = await startWithDatabases({ MANAGED_DATABASE_URL: 'embedded' })
     theirs = await makeOrganization(elsewhere)
     await theirs.owner.call(createDatabase, { name: 'erp' })
-    url = (await theirs.owner.call(showConnection, { name: 'erp' })).url
+    url = (await theirs.owner.call(showConnectionString, { name: 'erp' })).url
     await atAddress(url, (sql) =>
       sql.unsafe(`create table orders (id int, title text, embedding vector(3));
         insert into orders values (1, 'one', '[1,0,0]')`),
@@ -284,7 +284,7 @@ describe('attaching', () => {
   })
 
   test('takes no database of our own servers', async () => {
-    const { url: own } = await org.owner.call(showConnection, { name: 'crm' })
+    const { url: own } = await org.owner.call(showConnectionString, { name: 'crm' })
     await expect(attach(own)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
   })
 
@@ -311,13 +311,15 @@ describe('attaching', () => {
     const { source_id, kind: attachedKind } = await attach(url)
     expect(attachedKind).toBe('attached')
     await expect(attach(url)).rejects.toMatchObject({ code: 'CONFLICT' })
-    await expect(org.owner.call(showConnection, { name: 'erp' })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(org.owner.call(showConnectionString, { name: 'erp' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
     const secret = decodeURIComponent(new URL(url).password)
     expect(JSON.stringify(await org.owner.call(showDataSource, { source_id }))).not.toContain(secret)
 
     await org.owner.call(saveSearchConfiguration, { source_id, ...configurationOf([entry('orders')]) })
     await org.owner.call(setDataSourceState, { source_id, enabled: true })
-    await org.owner.call(setExposure, { source_id, exposed: true })
+    await org.owner.call(setDataSourceExposure, { source_id, exposed: true })
     const { results } = await org.owner.call(queryDataSource, { source_id, query: 'x' })
     expect(results).toMatchObject([{ id: '1', title: 'one' }])
 
@@ -340,7 +342,7 @@ describe('removing', () => {
   })
 
   test('takes everything with it, and ends who is connected; the same name then begins empty', async () => {
-    const { url, database } = await developer.call(showConnection, { name: 'crm' })
+    const { url, database } = await developer.call(showConnectionString, { name: 'crm' })
     await atAddress(url, async (sql) => {
       await sql`select 1`
       await org.owner.call(removeDatabase, { name: 'crm', confirm: 'crm' })
@@ -349,7 +351,9 @@ describe('removing', () => {
     await expect(org.owner.call(removeDatabase, { name: 'crm', confirm: 'crm' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })
-    await expect(developer.call(showConnection, { name: 'crm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(developer.call(showConnectionString, { name: 'crm' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
     await expect(atAddress(url, (sql) => sql`select 1`)).rejects.toMatchObject({ code: LOGIN_REFUSED })
     if (kind() === 'embedded') {
       expect(await readdir(join(system.dataFolder, 'databases'))).not.toContain(database)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { overNetwork, type Service } from '../../src/client/service.ts'
 import { createApp, listApps, showApp } from '../../src/contracts/apps.ts'
 import { removeMember } from '../../src/contracts/members.ts'
-import { fileTicket } from '../../src/contracts/tickets.ts'
+import { createTicket } from '../../src/contracts/tickets.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
 import { freshSecrets, startSystem, type TestSystem } from '../support/system.ts'
@@ -24,8 +24,8 @@ const at =
 
 beforeAll(async () => {
   const secrets = freshSecrets()
-  const house = { ...secrets, BASE_DOMAIN: 'svc.test', AUTH_SERVICE_URL: 'http://auth.internal:4000' }
-  const split = { ...house, DEPLOY_URL: 'http://deploy.internal:4000' }
+  const settings = { ...secrets, BASE_DOMAIN: 'svc.test', AUTH_SERVICE_URL: 'http://auth.internal:4000' }
+  const split = { ...settings, DEPLOY_URL: 'http://deploy.internal:4000' }
   front = await startSystem(
     { ...split, SVC_SERVICES: 'api-gateway,auth-service' },
     { network: at(() => apart) },
@@ -34,7 +34,10 @@ beforeAll(async () => {
     { ...split, SVC_SERVICES: 'deploy-api', JWT_SECRET: '', JWT_SIGNING_KEY: '', DATA_KEY: '' },
     { network: at(() => front) },
   )
-  alone = await startSystem({ ...house, SVC_SERVICES: 'api-gateway,auth-service' }, { network: overNetwork })
+  alone = await startSystem(
+    { ...settings, SVC_SERVICES: 'api-gateway,auth-service' },
+    { network: overNetwork },
+  )
   org = await makeOrganization(front)
 })
 
@@ -45,7 +48,7 @@ test('the gateway relays bearer, organization, input and answer', async () => {
   const made = await org.owner.call(createApp, { alias, name: 'Shop' })
   expect((await org.owner.call(listApps, { search: alias })).apps).toEqual([made])
   const token = await makeApiToken(front, org, org.owner)
-  expect((await token.call(showApp, { alias })).my_part).toBe('administrator')
+  expect((await token.call(showApp, { alias })).my_role).toBe('administrator')
   const second = await makeOrganization(front, org.owner)
   const there = front.as({ token: org.owner.token, organization: second.id })
   expect((await there(listApps, {})).apps).toEqual([])
@@ -62,8 +65,8 @@ test('refusals and replayed answers arrive as they were given', async () => {
   await org.owner.call(createApp, { alias, name: 'Shop' })
   const who = { ...member, headers: { 'idempotency-key': unique('key') } }
   const asked = { alias, title: 'It broke', body: 'Badly.' }
-  const first = await answerTo(front, who, fileTicket, asked)
-  const again = await answerTo(front, who, fileTicket, asked)
+  const first = await answerTo(front, who, createTicket, asked)
+  const again = await answerTo(front, who, createTicket, asked)
   expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 201, 'true'])
 })
 

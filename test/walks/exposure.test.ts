@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { dataSources } from '../../db/schema.ts'
-import type { CallAs } from '../../src/client/call.ts'
+import type { CallOptions } from '../../src/client/http-client.ts'
 import {
-  fetchHit,
-  listAskableSources,
+  fetchDataSourceRow,
+  listAskableDataSources,
   listDataSources,
   queryDataSource,
   setDataSourceState,
-  setExposure,
+  setDataSourceExposure,
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -41,14 +41,15 @@ afterAll(() => system.stop())
 
 const exposed = { enabled: true, exposed: true }
 
-type Who = CallAs & { headers?: Record<string, string> }
+type Who = CallOptions & { headers?: Record<string, string> }
 const asking = (who: Who, source_id: string) =>
   answerTo(system, who, queryDataSource, { source_id, query: 'x' })
-const fetching = (who: Who, source_id: string) => answerTo(system, who, fetchHit, { source_id, handle: 'x' })
+const fetching = (who: Who, source_id: string) =>
+  answerTo(system, who, fetchDataSourceRow, { source_id, handle: 'x' })
 
 /** What somebody sees of a source, and hears when they ask it. Nothing here is configured: whoever is let in hears that. */
-async function access({ sourceId }: Source, who: CallAs): Promise<string> {
-  const { data_sources } = await system.as(who)(listAskableSources, {})
+async function access({ sourceId }: Source, who: CallOptions): Promise<string> {
+  const { data_sources } = await system.as(who)(listAskableDataSources, {})
   const isListed = data_sources.some(({ id }) => id === sourceId)
   const [asked, fetched] = [await asking(who, sourceId), await fetching(who, sourceId)]
   const said = asked.text.includes('NO_SEMANTIC_SEARCH') ? 'may ask' : String(asked.status)
@@ -90,7 +91,7 @@ describe('the access table', () => {
     expect(await access(source, { token: await token({ scopes: ['data:read'] }) })).toBe('listed, may ask')
   })
 
-  test('a source next door does not exist, whatever its state', async () => {
+  test('a source of another organization does not exist, whatever its state', async () => {
     const other = await makeOrganization(system)
     const source = await insertSource(system, theirs, exposed)
     expect(await access(source, { token: other.owner.token })).toBe('not listed, 404')
@@ -103,7 +104,10 @@ describe('the access table', () => {
     const source = await insertSource(system, theirs, { ...exposed, minimumRole: 'admin' })
     await expect(
       people.viewer.call(queryDataSource, { source_id: source.id, query: 'x' }),
-    ).rejects.toMatchObject({ code: 'FORBIDDEN', message: 'This data source needs the role admin or above' })
+    ).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: 'This data source requires the role admin or above',
+    })
   })
 })
 
@@ -159,7 +163,7 @@ describe('switching and exposing', () => {
     const { id } = await insertSource(system, org, { ...exposed, minimumRole: 'admin' })
     expect(await state(id, false)).toMatchObject({ enabled: false, exposed: false, minimum_role: 'admin' })
     expect(await state(id, true)).toMatchObject({ enabled: true, exposed: false, minimum_role: 'admin' })
-    expect(await call()(setExposure, { source_id: id, exposed: true })).toMatchObject({
+    expect(await call()(setDataSourceExposure, { source_id: id, exposed: true })).toMatchObject({
       exposed: true,
       minimum_role: 'admin',
     })
@@ -167,13 +171,13 @@ describe('switching and exposing', () => {
 
   test('what is off cannot be exposed', async () => {
     const { id } = await insertSource(system, org)
-    await expect(call()(setExposure, { source_id: id, exposed: true })).rejects.toMatchObject({
+    await expect(call()(setDataSourceExposure, { source_id: id, exposed: true })).rejects.toMatchObject({
       code: 'CONFLICT',
     })
     // The role can be set before.
-    expect(await call()(setExposure, { source_id: id, exposed: false, minimum_role: 'owner' })).toMatchObject(
-      { exposed: false, minimum_role: 'owner' },
-    )
+    expect(
+      await call()(setDataSourceExposure, { source_id: id, exposed: false, minimum_role: 'owner' }),
+    ).toMatchObject({ exposed: false, minimum_role: 'owner' })
   })
 
   test.each(ROLES)('as %s', async (role) => {
@@ -182,7 +186,8 @@ describe('switching and exposing', () => {
     const may = atLeast(role, 'admin')
     for (const attempt of [
       () => person.call(setDataSourceState, { source_id: source.id, enabled: true }),
-      () => person.call(setExposure, { source_id: source.id, exposed: true, minimum_role: 'viewer' }),
+      () =>
+        person.call(setDataSourceExposure, { source_id: source.id, exposed: true, minimum_role: 'viewer' }),
     ]) {
       if (may) expect((await attempt()).enabled).toBe(true)
       else await expect(attempt()).rejects.toMatchObject({ code: 'FORBIDDEN' })
@@ -196,14 +201,14 @@ describe('switching and exposing', () => {
   test.each(['member', 'nobody', '', 1])('%j is no minimum role', async (minimum_role) => {
     const { id } = await insertSource(system, org, { enabled: true })
     await expect(
-      call()(setExposure, { source_id: id, exposed: true, minimum_role: minimum_role as never }),
+      call()(setDataSourceExposure, { source_id: id, exposed: true, minimum_role: minimum_role as never }),
     ).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
   })
 
   test('a hundred at most, also when twenty come at once for the last five places', async () => {
     const many = Array.from({ length: EXPOSED_MAX - 5 }, (_, n) => ({ ...exposed, name: `full_${n}` }))
     for (const given of many) await insertSource(system, org, given)
-    // Off, and next door: neither counts.
+    // Disabled, and of another organization: neither counts.
     await insertSource(system, org, { exposed: false })
     await insertSource(system, await makeOrganization(system), exposed)
     const waiting = await Promise.all(
@@ -211,7 +216,7 @@ describe('switching and exposing', () => {
     )
     const outcomes = await Promise.all(
       waiting.map(({ id }) =>
-        call()(setExposure, { source_id: id, exposed: true }).then(
+        call()(setDataSourceExposure, { source_id: id, exposed: true }).then(
           () => 'exposed',
           (error: { code: string }) => error.code,
         ),
@@ -226,15 +231,15 @@ describe('switching and exposing', () => {
     expect(rows).toHaveLength(EXPOSED_MAX)
 
     const late = waiting[outcomes.indexOf('EXPOSURE_LIMIT')]!
-    await expect(call()(setExposure, { source_id: late.id, exposed: true })).rejects.toMatchObject({
+    await expect(call()(setDataSourceExposure, { source_id: late.id, exposed: true })).rejects.toMatchObject({
       code: 'EXPOSURE_LIMIT',
       message: 'At most 100 data sources may be exposed',
     })
     // A role of one that is exposed already may still change.
     const first = waiting[outcomes.indexOf('exposed')]!
-    await call()(setExposure, { source_id: first.id, exposed: true, minimum_role: 'owner' })
+    await call()(setDataSourceExposure, { source_id: first.id, exposed: true, minimum_role: 'owner' })
     await state(first.id, false)
-    expect((await call()(setExposure, { source_id: late.id, exposed: true })).exposed).toBe(true)
+    expect((await call()(setDataSourceExposure, { source_id: late.id, exposed: true })).exposed).toBe(true)
     expect((await call()(showDataSource, { source_id: first.id })).exposed).toBe(false)
   })
 })
@@ -254,7 +259,7 @@ test('both lists find a source by part of either name, and what is typed is neve
   for (const [search, names] of found) {
     const all = await call(listDataSources, { search })
     expect(all.data_sources.map(({ source_id }) => source_id)).toEqual(names)
-    const askable = await call(listAskableSources, { search })
+    const askable = await call(listAskableDataSources, { search })
     expect(askable.data_sources.map(({ id }) => id)).toEqual(names)
   }
   const elsewhere = await makeOrganization(system)

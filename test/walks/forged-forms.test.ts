@@ -63,7 +63,7 @@ const FORMS: [string, (victim: Walker) => Promise<Target>][] = [
         await mailTo(system, email)
         return system.mails.filter(({ to }) => to === email).length === 1
       }
-      return { page, button: 'Send me a link', filled: { email }, done }
+      return { page, button: 'Send reset link', filled: { email }, done }
     },
   ],
   [
@@ -85,7 +85,7 @@ const FORMS: [string, (victim: Walker) => Promise<Target>][] = [
       await signInOnPage(victim, email)
       const page = await victim.open(linkIn((await mailTo(system, email)).text))
       const done = async () => (await call(showProfile, {})).email_verified
-      return { page, button: 'Yes, this is my address', filled: {}, done }
+      return { page, button: 'Confirm email address', filled: {}, done }
     },
   ],
   [
@@ -120,7 +120,7 @@ const membersNamed = (orgId: string, userId: string) =>
 type Forged = { headers: Record<string, string>; form?: string; cookies?: false; type?: string }
 const FROM_US = { origin: ORIGIN, 'sec-fetch-site': 'same-origin' }
 const FORGERIES: [string, Forged][] = [
-  // The attacker planted the visitor's cookie, so they know the token: only the origin can tell.
+  // The attacker set the browser's cookie, so they know the token: only the origin can tell.
   ['another site', { headers: { origin: EVIL, 'sec-fetch-site': 'cross-site' } }],
   ['another site that hides its name', { headers: { origin: 'null', 'sec-fetch-site': 'cross-site' } }],
   [
@@ -176,7 +176,7 @@ describe('cross-site request forgery, login included', () => {
     for (const [from, forged] of FORGERIES) {
       const answer = await forge(victim, target, forged)
       expect([from, answer.status, answer.headers.get('location')]).toEqual([from, 403, null])
-      expect(answer.text).toContain('This form did not come from our page')
+      expect(answer.text).toContain('This form has expired or was not sent from our page')
     }
     expect(await target.done({ ...target.page, status: 403 })).toBe(false)
     const honest = await victim.submit(target.page, target.button, target.filled)

@@ -1,17 +1,17 @@
 /** The auth service somewhere else: at a vendor's, or in another process of one's own. Wired by function here. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADDRESS_HEADER, type Service } from '../../src/client/service.ts'
-import { ConfigProblems } from '../../src/config.ts'
+import { ConfigProblems } from '../../src/boot/config.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../../src/contracts/limits.ts'
 import { listMembers } from '../../src/contracts/members.ts'
 import {
   createOrganization,
-  createOrganizationForAdmin,
+  createOrganizationAsOperator,
   listOrganizations,
 } from '../../src/contracts/organizations.ts'
 import { showProfile, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
-import { createToken, listTokens, revokeToken, validateToken } from '../../src/contracts/tokens.ts'
+import { createApiToken, listApiTokens, revokeApiToken, validateToken } from '../../src/contracts/tokens.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApiToken, makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
@@ -83,7 +83,7 @@ describe('hosted by a vendor', () => {
       role: 'owner',
     })
     expect(await here(token.token)).toMatchObject({ kind: 'api_token', token_id: token.id })
-    await org.owner.call(revokeToken, { token_id: token.id })
+    await org.owner.call(revokeApiToken, { token_id: token.id })
     await org.owner.call(signOut, { session_id: 'current' })
     for (const bearer of [token.token, org.owner.token]) {
       await expect(here(bearer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
@@ -95,7 +95,7 @@ describe('hosted by a vendor', () => {
     const { token } = await customer.as()(signInWithPassword, { email: person.email, password: PASSWORD })
     const call = customer.as({ token })
     const org = await call(createOrganization, { name: unique('Relayed') })
-    const made = await call(createToken, { name: 'made at the customer’s' })
+    const made = await call(createApiToken, { name: 'made at the customer’s' })
     expect(await customer.as({ token: made.token })(whoAmI, {})).toMatchObject({
       organization: { id: org.id },
     })
@@ -108,8 +108,8 @@ describe('hosted by a vendor', () => {
     const token = (await makeApiToken(vendor, org, org.owner, { scopes: ['data:read'] })).token
     for (const bearer of [token, 'nonsense', undefined]) {
       const [direct, relayed] = [
-        await answerTo(vendor, { token: bearer }, listTokens, {}),
-        await answerTo(customer, { token: bearer }, listTokens, {}),
+        await answerTo(vendor, { token: bearer }, listApiTokens, {}),
+        await answerTo(customer, { token: bearer }, listApiTokens, {}),
       ]
       expect([relayed.status, relayed.text]).toEqual([direct.status, direct.text])
     }
@@ -118,7 +118,7 @@ describe('hosted by a vendor', () => {
   test('the customer’s operator is nobody at the vendor’s', async () => {
     const own = customer.system.config.SVC_OPERATOR_TOKEN!
     const open = (token: string) =>
-      customer.as({ token })(createOrganizationForAdmin, { name: unique('Opened') })
+      customer.as({ token })(createOrganizationAsOperator, { name: unique('Opened') })
     await expect(open(own)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
     expect(await open(OPERATOR_TOKEN)).toHaveProperty('id')
   })
@@ -194,13 +194,13 @@ describe('self-hosted in two processes', () => {
 
   beforeAll(async () => {
     const secrets = freshSecrets()
-    const house = { BASE_DOMAIN: 'split.test' }
-    auth = await startSystem({ ...house, ...secrets, SVC_SERVICES: 'auth-service,worker' })
+    const settings = { BASE_DOMAIN: 'split.test' }
+    auth = await startSystem({ ...settings, ...secrets, SVC_SERVICES: 'auth-service,worker' })
     front = await startSystem(
-      { ...house, ...NO_JWT_SECRETS, ACTOR_ASSERTION_SECRET: '', SVC_SERVICES: 'api-gateway,console' },
+      { ...settings, ...NO_JWT_SECRETS, ACTOR_ASSERTION_SECRET: '', SVC_SERVICES: 'api-gateway,console' },
       { network: reaching(() => auth) },
     )
-    whole = await startSystem({ ...house, ...secrets, SVC_SERVICES: 'api-gateway,auth-service,console' })
+    whole = await startSystem({ ...settings, ...secrets, SVC_SERVICES: 'api-gateway,auth-service,console' })
   })
 
   afterAll(async () => {
@@ -209,14 +209,14 @@ describe('self-hosted in two processes', () => {
     await auth.stop()
   })
 
-  test('people and agents come in through the front as if it were one', async () => {
+  test('people and agents use the gateway as if it were one process', async () => {
     const org = await makeOrganization(front)
     const token = await makeApiToken(front, org, org.owner)
     expect((await token.call(whoAmI, {})).organization?.id).toBe(org.id)
     const assertion = await signActor(auth, actorOf(org, org.owner, token.id))
     const agent = front.as({ token: assertion })
     expect(await agent(whoAmI, {})).toMatchObject({ kind: 'actor', organization: { id: org.id } })
-    await org.owner.call(revokeToken, { token_id: token.id })
+    await org.owner.call(revokeApiToken, { token_id: token.id })
     await expect(agent(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
@@ -236,7 +236,7 @@ describe('self-hosted in two processes', () => {
     }
   })
 
-  test('a request keeps its id from door to door', async () => {
+  test('a request keeps its id across services', async () => {
     const requestId = unique('request')
     await front
       .as({ requestId, token: 'nonsense' })(listOrganizations, {})

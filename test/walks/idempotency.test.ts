@@ -6,7 +6,7 @@ import { IDEMPOTENCY_KEY_SECONDS } from '../../src/contracts/limits.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { createOrganization, listOrganizations } from '../../src/contracts/organizations.ts'
-import { createToken } from '../../src/contracts/tokens.ts'
+import { createApiToken } from '../../src/contracts/tokens.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeOrganization, makePerson, signedIn, unique, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -31,13 +31,13 @@ const count = async ({ call }: Pick<Person, 'call'>) =>
 test('operations that take a key are walked here, and none of them answers a secret', () => {
   const takers = (OPERATIONS as readonly Operation[]).filter(({ takesIdempotencyKey }) => takesIdempotencyKey)
   expect(takers.map(({ name }) => name)).toEqual([
-    'organizations.create',
-    'apps.create',
-    'tickets.file',
-    'tickets.reply',
-    'subscriptions.create',
-    'deliveries.replay',
-    'deliveries.replayFailed',
+    'createOrganization',
+    'createApp',
+    'createTicket',
+    'replyToTicket',
+    'createSubscription',
+    'replayDelivery',
+    'replayFailedDeliveries',
   ])
   for (const { output } of takers) {
     expect(Object.keys(output.shape).filter((name) => /token|secret|password|url/.test(name))).toEqual([])
@@ -111,7 +111,7 @@ test('an operation that answers a secret takes no key: nothing of it is kept', a
   const { owner } = await makeOrganization(system)
   const who = { token: owner.token, headers: { 'idempotency-key': unique('key') } }
   const make = async () => {
-    const { headers, text } = await answerTo(system, who, createToken, { name: 'same' })
+    const { headers, text } = await answerTo(system, who, createApiToken, { name: 'same' })
     expect(headers.get('idempotency-replayed')).toBeNull()
     return (JSON.parse(text) as { token: string }).token
   }

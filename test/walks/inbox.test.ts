@@ -1,10 +1,10 @@
 /** A person's inbox: one's own rows only, each event once, read once for good. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
-import { appMembers, events, inbox, memberships } from '../../db/schema.ts'
+import { appMembers, events, notifications, memberships } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { acknowledge, listInbox } from '../../src/contracts/inbox.ts'
-import { tell } from '../../src/cores/notifications/index.ts'
+import { acknowledgeNotification, listNotifications } from '../../src/contracts/inbox.ts'
+import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -17,11 +17,10 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-const told = (person: Person, where: Org = org, given: { eventId?: string; type?: string } = {}) =>
+const notify = (person: Person, where: Org = org, given: { eventId?: string; type?: string } = {}) =>
   withTransaction(system.db, (tx) =>
-    tell(tx, () => system.clock.now(), {
+    addNotifications(tx, () => system.clock.now(), [person.userId], {
       orgId: where.id,
-      userId: person.userId,
       eventId: given.eventId ?? unique('evt'),
       type: given.type ?? 'deploy.failed',
       subject: 'app/shop',
@@ -31,26 +30,26 @@ const told = (person: Person, where: Org = org, given: { eventId?: string; type?
   )
 
 describe('the inbox', () => {
-  test('shows what one was told, newest first, and nothing of anybody else', async () => {
+  test('shows one’s own notifications, newest first, and nothing of anybody else', async () => {
     const [ada, bob] = [await makeMember(system, org, 'viewer'), await makeMember(system, org, 'admin')]
     const elsewhere = await makeOrganization(system)
-    await told(ada)
+    await notify(ada)
     system.clock.advance(1)
-    await told(ada, org, { type: 'support.ticket.created' })
-    await told(elsewhere.owner, elsewhere)
-    const { notifications, unread_count } = await ada.call(listInbox, {})
+    await notify(ada, org, { type: 'support.ticket.created' })
+    await notify(elsewhere.owner, elsewhere)
+    const { notifications, unread_count } = await ada.call(listNotifications, {})
     expect(notifications.map(({ type }) => type)).toEqual(['support.ticket.created', 'deploy.failed'])
     expect(unread_count).toBe(2)
-    expect((await bob.call(listInbox, {})).notifications).toEqual([])
-    expect((await org.owner.call(listInbox, { state: 'all' })).notifications).toEqual([])
-    expect((await elsewhere.owner.call(listInbox, {})).notifications).toHaveLength(1)
+    expect((await bob.call(listNotifications, {})).notifications).toEqual([])
+    expect((await org.owner.call(listNotifications, { state: 'all' })).notifications).toEqual([])
+    expect((await elsewhere.owner.call(listNotifications, {})).notifications).toHaveLength(1)
   })
 
-  test('tells of the same event once, however often it is told', async () => {
+  test('has one notification per event, however often it is added', async () => {
     const ada = await makeMember(system, org, 'viewer')
     const eventId = unique('evt')
-    await Promise.all([1, 2, 3].map(() => told(ada, org, { eventId })))
-    expect((await ada.call(listInbox, {})).notifications).toHaveLength(1)
+    await Promise.all([1, 2, 3].map(() => notify(ada, org, { eventId })))
+    expect((await ada.call(listNotifications, {})).notifications).toHaveLength(1)
   })
 
   test('can be asked for a type, a prefix, a time, read and unread', async () => {
@@ -61,28 +60,32 @@ describe('the inbox', () => {
       'pipeline.run.recovered',
       'pipelines.other',
     ]) {
-      await told(ada, org, { type })
+      await notify(ada, org, { type })
     }
-    const typesOf = async (input: Parameters<typeof listInbox.input.parse>[0]) =>
-      (await ada.call(listInbox, input as never)).notifications.map(({ type }) => type).toSorted()
+    const typesOf = async (input: Parameters<typeof listNotifications.input.parse>[0]) =>
+      (await ada.call(listNotifications, input as never)).notifications.map(({ type }) => type).toSorted()
     expect(await typesOf({ type: 'deploy.failed' })).toEqual(['deploy.failed'])
     expect(await typesOf({ type: 'pipeline.*' })).toEqual(['pipeline.run.failed', 'pipeline.run.recovered'])
     expect(await typesOf({ type: 'pipeline.run.*' })).toHaveLength(2)
     expect(await typesOf({ since: new Date(system.clock.now().getTime() + 1000).toISOString() })).toEqual([])
     expect(await typesOf({ state: 'read' })).toEqual([])
-    await expect(ada.call(listInbox, { type: '%' })).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(ada.call(listNotifications, { type: '%' })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    })
   })
 
   test('marks one read for good: the second time says the first time', async () => {
     const [ada, bob] = [await makeMember(system, org, 'viewer'), await makeMember(system, org, 'viewer')]
-    await told(ada)
-    const [entry] = (await ada.call(listInbox, {})).notifications
-    const first = await ada.call(acknowledge, { notification_id: entry!.id })
+    await notify(ada)
+    const [entry] = (await ada.call(listNotifications, {})).notifications
+    const first = await ada.call(acknowledgeNotification, { notification_id: entry!.id })
     system.clock.advance(60)
-    expect(await ada.call(acknowledge, { notification_id: entry!.id })).toEqual(first)
-    expect((await ada.call(listInbox, {})).notifications).toEqual([])
-    expect((await ada.call(listInbox, { state: 'read' })).notifications[0]).toMatchObject({ read: true })
-    const foreign = bob.call(acknowledge, { notification_id: entry!.id })
+    expect(await ada.call(acknowledgeNotification, { notification_id: entry!.id })).toEqual(first)
+    expect((await ada.call(listNotifications, {})).notifications).toEqual([])
+    expect((await ada.call(listNotifications, { state: 'read' })).notifications[0]).toMatchObject({
+      read: true,
+    })
+    const foreign = bob.call(acknowledgeNotification, { notification_id: entry!.id })
     await expect(foreign).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
@@ -103,7 +106,7 @@ describe('the inbox', () => {
         data: {},
       }
       await system.db.insert(events).values({ ...row, id, seq: 1, occurredAt: at, recordedAt: at, ...event })
-      await told(ada, org, { eventId: id })
+      await notify(ada, org, { eventId: id })
       return id
     }
     await happened({ appId })
@@ -111,12 +114,12 @@ describe('the inbox', () => {
     await happened({ appId: other, concernsId: ada.userId })
     await happened({ appId: null })
     const seen = async () => {
-      const { notifications, unread_count } = await ada.call(listInbox, {})
+      const { notifications, unread_count } = await ada.call(listNotifications, {})
       return [notifications.length, unread_count]
     }
     expect(await seen()).toEqual([3, 3])
-    const [hidden] = await system.db.select().from(inbox).where(eq(inbox.eventId, foreign))
-    const ack = () => ada.call(acknowledge, { notification_id: hidden!.id })
+    const [hidden] = await system.db.select().from(notifications).where(eq(notifications.eventId, foreign))
+    const ack = () => ada.call(acknowledgeNotification, { notification_id: hidden!.id })
     await expect(ack()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await system.db.delete(appMembers).where(eq(appMembers.userId, ada.userId))
     expect(await seen()).toEqual([2, 2])
@@ -126,12 +129,12 @@ describe('the inbox', () => {
   })
 
   test('opens to the scopes of notifications and to no others', async () => {
-    await told(org.owner)
+    await notify(org.owner)
     const reader = await makeApiToken(system, org, org.owner, { scopes: ['notifications:read'] })
-    const [entry] = (await reader.call(listInbox, {})).notifications
+    const [entry] = (await reader.call(listNotifications, {})).notifications
     const ack = { notification_id: entry!.id }
-    await expect(reader.call(acknowledge, ack)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(reader.call(acknowledgeNotification, ack)).rejects.toMatchObject({ code: 'FORBIDDEN' })
     const asker = await makeApiToken(system, org, org.owner, { scopes: ['data:read'] })
-    await expect(asker.call(listInbox, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(asker.call(listNotifications, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 })

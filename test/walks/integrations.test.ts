@@ -1,7 +1,7 @@
-/** Connections to the outside: what goes in never comes out, and what was lost comes back as it was. */
+/** Integrations: addresses and keys are never returned, and what was lost comes back as it was. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { chatAccounts, chatLinks, integrations, personalFollows, subscriptions } from '../../db/schema.ts'
+import { chatAccounts, chatLinks, integrations, follows, subscriptions } from '../../db/schema.ts'
 import {
   beginChatInstall,
   beginChatLink,
@@ -24,7 +24,7 @@ import {
   listSubscriptions,
   updateSubscription,
 } from '../../src/contracts/subscriptions.ts'
-import { steeredChat, steeredChecks, stateIn } from '../support/connections.ts'
+import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -35,7 +35,7 @@ let admin: Person
 beforeAll(async () => {
   system = await startSystem(
     { SVC_SERVICES: 'api-gateway,auth-service' },
-    { checks: steeredChecks, chatApp: steeredChat },
+    { checks: fakeChecks, chatApp: fakeChatApp },
   )
 })
 
@@ -60,7 +60,7 @@ async function lose(id: string): Promise<void> {
   await db.update(integrations).set({ state: 'lost' }).where(eq(integrations.id, id))
   await db
     .update(subscriptions)
-    .set({ enabled: false, disabledReason: 'connection_lost' })
+    .set({ enabled: false, disabledReason: 'integration_lost' })
     .where(and(eq(subscriptions.integrationId, id), eq(subscriptions.enabled, true)))
 }
 
@@ -200,7 +200,7 @@ describe('a chat channel', () => {
     const other = await makeMember(system, org, 'admin')
     const { url } = await admin.call(beginChatInstall, {})
     const back = { code: 'T1/#general', state: stateIn(url) }
-    const conflict = { code: 'CONFLICT', message: expect.stringContaining('not open any more') as string }
+    const conflict = { code: 'CONFLICT', message: expect.stringContaining('has expired') as string }
     await expect(other.call(completeChatInstall, back)).rejects.toMatchObject(conflict)
     await expect(admin.call(completeChatInstall, back)).rejects.toMatchObject(conflict)
     const late = stateIn((await admin.call(beginChatInstall, {})).url)
@@ -211,6 +211,10 @@ describe('a chat channel', () => {
     expect(await install('T1/#general')).toMatchObject({ workspace: 'Team T1', channel: '#general' })
     const forLink = stateIn((await admin.call(beginChatLink, {})).url)
     await expect(admin.call(completeChatInstall, { ...back, state: forLink })).rejects.toMatchObject(conflict)
+    const elsewhere = await makeOrganization(system)
+    const taken = { ...back, state: stateIn((await admin.call(beginChatInstall, {})).url) }
+    await expect(elsewhere.owner.call(completeChatInstall, taken)).rejects.toMatchObject(conflict)
+    await expect(admin.call(completeChatInstall, taken)).rejects.toMatchObject(conflict)
   })
 
   test('cannot be installed where no app is set up', async () => {
@@ -268,7 +272,7 @@ describe('an account at the chat service', () => {
     const { userId } = ada
     const follow = { orgId: org.id, userId, appId: 'app_x', frequency: 'daily' as const }
     const changedAt = system.clock.now()
-    await system.db.insert(personalFollows).values({ ...follow, categories: ['Tickets'], changedAt })
+    await system.db.insert(follows).values({ ...follow, categories: ['Tickets'], changedAt })
     await system.db.update(chatLinks).set({ inactiveAt: changedAt }).where(eq(chatLinks.userId, userId))
     expect((await ada.call(showChatLink, {})).link).toMatchObject({ user_id: 'U1', active: false })
     await link(ada, code)
@@ -276,9 +280,7 @@ describe('an account at the chat service', () => {
     await ada.call(removeChatLink, {})
     await ada.call(removeChatLink, {})
     expect((await ada.call(showChatLink, {})).link).toBeNull()
-    expect(
-      await system.db.select().from(personalFollows).where(eq(personalFollows.userId, userId)),
-    ).toHaveLength(1)
+    expect(await system.db.select().from(follows).where(eq(follows.userId, userId))).toHaveLength(1)
   })
 
   test('is not linked without a connected workspace', async () => {
@@ -309,7 +311,8 @@ describe('an account at the chat service', () => {
       code: 'CONFLICT',
       message: expect.stringContaining('another user') as string,
     })
-    for (const told of [ada.name, ada.email, ada.userId]) expect(JSON.stringify(refusal)).not.toContain(told)
+    for (const secret of [ada.name, ada.email, ada.userId])
+      expect(JSON.stringify(refusal)).not.toContain(secret)
 
     // The same account in a second organization of the same person, and gone from one of them.
     const second = await makeOrganization(system, ada)
@@ -329,7 +332,7 @@ describe('an account at the chat service', () => {
     await link(admin, `${team}/U1/Old`)
     await link(admin, `${team}/U2/New`)
     const left = await system.db.select().from(chatAccounts).where(eq(chatAccounts.teamId, team))
-    expect(left).toEqual([{ teamId: team, chatUserId: 'U2', userId: admin.userId }])
+    expect(left).toEqual([{ teamId: team, chatUserId: 'U2', orgId: org.id, userId: admin.userId }])
   })
 
   test('of two who claim it at the same moment has one', async () => {
@@ -338,5 +341,33 @@ describe('an account at the chat service', () => {
     const people = await Promise.all([1, 2, 3].map(() => makeMember(system, org, 'viewer')))
     const claims = await Promise.allSettled(people.map((one) => link(one, `${team}/U1/Me`)))
     expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+
+  // Races on Postgres only: the embedded database has one connection, so there each call waits for the one before.
+  test('that is unlinked and linked at the same moment is taken if and only if it is linked', async () => {
+    const team = unique('T')
+    await install(`${team}/#general`)
+    const [ada, bob] = [await makeMember(system, org, 'viewer'), await makeMember(system, org, 'viewer')]
+    const code = `${team}/U1/Me`
+    const columns = ({ chatUserId, orgId, userId }: typeof chatAccounts.$inferSelect) => ({
+      chatUserId,
+      orgId,
+      userId,
+    })
+    for (let round = 0; round < 30; round++) {
+      await link(ada, code)
+      const [again, other] = await Promise.all([ada, bob].map((one) => one.call(beginChatLink, {})))
+      await Promise.allSettled([
+        ada.call(removeChatLink, {}),
+        ada.call(completeChatLink, { code, state: stateIn(again!.url) }),
+        ada.call(removeChatLink, {}),
+        bob.call(completeChatLink, { code, state: stateIn(other!.url) }),
+      ])
+      const links = await system.db.select().from(chatLinks).where(eq(chatLinks.teamId, team))
+      const accounts = await system.db.select().from(chatAccounts).where(eq(chatAccounts.teamId, team))
+      expect(links.length).toBeLessThanOrEqual(1)
+      expect(accounts.map(columns)).toEqual(links.map(columns))
+      for (const one of [ada, bob]) await one.call(removeChatLink, {})
+    }
   })
 })

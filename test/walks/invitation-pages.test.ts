@@ -4,14 +4,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { invitations, users } from '../../db/schema.ts'
 import { INVITATION_SECONDS } from '../../src/contracts/limits.ts'
 import { listInvitations, listMembers, revokeInvitation } from '../../src/contracts/members.ts'
-import { createOrganizationForAdmin } from '../../src/contracts/organizations.ts'
+import { createOrganizationAsOperator } from '../../src/contracts/organizations.ts'
 import { showProfile } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
-import { askForReset, invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
+import { requestPasswordReset, invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { signInThrough, startWithProviders } from '../support/system-with-providers.ts'
-import { newWalker, PAGES, personIn, sameHouse, signInOnPage, type Walker } from '../support/walker.ts'
+import { newWalker, PAGES, personIn, sameSecrets, signInOnPage, type Walker } from '../support/walker.ts'
 
 let system: TestSystem
 /** The same, with a mail server: links reach the invited person only. */
@@ -43,14 +43,14 @@ async function signedInWalker(where: TestSystem, email: string): Promise<Walker>
   return walker
 }
 
-describe('a stranger', () => {
+describe('somebody without an account', () => {
   test('sees who invites whom, makes an account with a password and is in', async () => {
     const { link, email, org } = await invitation(system, { role: 'developer' })
     const walker = newWalker(system)
     const page = await walker.open(link)
     expect(page.status).toBe(200)
     expect(page.words).toContain(`Join ${org.name}`)
-    expect(page.words).toContain(`You are invited as developer . The invitation is for ${email}.`)
+    expect(page.words).toContain(`You have been invited as developer . The invitation is for ${email}.`)
     const filled = account()
     const joined = await walker.submit(page, CREATE, filled)
     expect([joined.status, joined.location?.href]).toEqual([303, `${ORIGIN}/console`])
@@ -94,7 +94,7 @@ describe('a stranger', () => {
     const walker = newWalker(system)
     const refused = await walker.submit(await walker.open(link), CREATE, account())
     expect(refused.status).toBe(409)
-    expect(refused.words).toContain('There is an account with this address already')
+    expect(refused.words).toContain('An account with this address already exists')
     const form = await walker.click(refused, 'Sign in first')
     const back = await walker.submit(form, 'Sign in', { email: person.email, password: PASSWORD })
     // The page knows the browser by its cookie: no code in an address that people copy.
@@ -141,7 +141,7 @@ describe('a person who is signed in', () => {
 
 test('a person of an identity provider signs in first, comes back to the invitation and joins', async () => {
   const ada = { sub: unique('ada'), email: `${unique('ada')}@people.test`, name: 'Ada Lovelace' }
-  const own = await startWithProviders({ ada }, sameHouse(system), ['google'])
+  const own = await startWithProviders({ ada }, sameSecrets(system), ['google'])
   onTestFinished(() => own.stop())
   const { link, org } = await invitation(system)
   const walker = newWalker(own)
@@ -158,13 +158,13 @@ test('where passwords are switched off, a form from before makes no account', as
   const { link, org } = await invitation(system)
   const before = newWalker(system)
   const page = await before.open(link)
-  const off = await startSystem({ ...sameHouse(system), PASSWORD_SIGN_IN: 'off' })
+  const off = await startSystem({ ...sameSecrets(system), PASSWORD_SIGN_IN: 'off' })
   onTestFinished(() => off.stop())
   const walker = newWalker(off)
-  walker.jar.keep(`svc_visitor=${before.jar.find('svc_visitor')!.value}; Path=/`, ORIGIN)
+  walker.jar.keep(`svc_browser=${before.jar.find('svc_browser')!.value}; Path=/`, ORIGIN)
   const refused = await walker.submit(page, CREATE, account())
   expect(refused.status).toBe(403)
-  expect(refused.words).toContain('Password sign-in is switched off here')
+  expect(refused.words).toContain('Password sign-in is turned off')
   expect(await membersOf(org)).toEqual([])
 })
 
@@ -174,8 +174,8 @@ describe('looking at a link', () => {
     const person = await makePerson(mailing)
     const { link, email, org } = await invitation(mailing)
     const before = await mailing.db.select().from(invitations).where(eq(invitations.orgId, org.id))
-    const [stranger, member] = [newWalker(mailing), await signedInWalker(mailing, person.email)]
-    for (const walker of [stranger, member, stranger, member]) {
+    const [signedOut, member] = [newWalker(mailing), await signedInWalker(mailing, person.email)]
+    for (const walker of [signedOut, member, signedOut, member]) {
       expect((await walker.open(link)).status).toBe(200)
       expect((await walker.open(link, 'https://mail.test/')).status).toBe(200)
     }
@@ -183,7 +183,7 @@ describe('looking at a link', () => {
     expect(await mailing.db.select().from(invitations).where(eq(invitations.orgId, org.id))).toEqual(before)
     expect(await membersOf(org)).toEqual([])
     expect(await mailing.db.select().from(users).where(eq(users.email, email))).toEqual([])
-    expect(await personIn(mailing, stranger)).toBeUndefined()
+    expect(await personIn(mailing, signedOut)).toBeUndefined()
   })
 })
 
@@ -191,7 +191,7 @@ describe('a dead link', () => {
   /** How it died, given a link that worked. */
   const DEATHS: [string, (link: string, org: Org, email: string) => Promise<void> | void][] = [
     [
-      'used by a stranger',
+      'used by somebody without an account',
       async (link) => {
         const walker = newWalker(system)
         await walker.submit(await walker.open(link), CREATE, account())
@@ -218,22 +218,22 @@ describe('a dead link', () => {
   const GONE = {
     status: 404,
     forms: [],
-    words: expect.stringMatching(/This invitation is not valid any more .* Ask for a new one\./),
+    words: expect.stringMatching(/This invitation is no longer valid .* Ask for a new one\./),
   }
 
-  test.each(DEATHS)('%s says so, to strangers and members, on opening and on joining', async (_how, die) => {
+  test.each(DEATHS)('%s says so, signed in or not, on opening and on joining', async (_how, die) => {
     const { link, email, org } = await invitation(system)
     const person = await makePerson(system)
-    const [stranger, member] = [newWalker(system), await signedInWalker(system, person.email)]
-    const [strangers, members] = [await stranger.open(link), await member.open(link)]
+    const [signedOut, member] = [newWalker(system), await signedInWalker(system, person.email)]
+    const [signedOutPage, members] = [await signedOut.open(link), await member.open(link)]
     await die(link, org, email)
     const joined = await membersOf(org)
-    expect(await stranger.open(link)).toMatchObject(GONE)
+    expect(await signedOut.open(link)).toMatchObject(GONE)
     expect(await member.open(link)).toMatchObject(GONE)
-    expect(await stranger.submit(strangers, CREATE, account())).toMatchObject(GONE)
+    expect(await signedOut.submit(signedOutPage, CREATE, account())).toMatchObject(GONE)
     expect(await member.submit(members, `Join as ${person.name}`)).toMatchObject(GONE)
     expect(await membersOf(org)).toEqual(joined)
-    expect(await personIn(system, stranger)).toBeUndefined()
+    expect(await personIn(system, signedOut)).toBeUndefined()
   })
 
   test('dies by itself after seven days', async () => {
@@ -277,7 +277,7 @@ test('of two who use a link at the same moment one gets in, and the other is tol
 
 describe('the first owner that the operator names', () => {
   async function openOrganization(where: TestSystem, email = `${unique('chief')}@people.test`) {
-    const made = await where.as({ token: OPERATOR_TOKEN })(createOrganizationForAdmin, {
+    const made = await where.as({ token: OPERATOR_TOKEN })(createOrganizationAsOperator, {
       name: unique('Opened'),
       admin_email: email,
     })
@@ -334,7 +334,7 @@ describe('the first owner that the operator names', () => {
   test('is nobody until then: no password opens the account that waits, and none can be asked for', async () => {
     const { email } = await openOrganization(mailing)
     await mailTo(mailing, email)
-    await askForReset(mailing, email)
+    await requestPasswordReset(mailing, email)
     await resetLink(mailing, (await makePerson(mailing)).email)
     expect(mailing.mails.filter(({ to }) => to === email)).toHaveLength(1)
     expect((await signInOnPage(newWalker(mailing), email)).status).toBe(401)

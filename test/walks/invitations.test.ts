@@ -1,9 +1,9 @@
-/** Invitations: a link that opens one door, for one person, once, and only while its giver may still give it. */
+/** Invitations: a link for one organization and one person that works once, and only while its inviter may still invite. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INVITATION_SECONDS, MAILS_PER_ADDRESS } from '../../src/contracts/limits.ts'
 import {
   acceptInvitation,
-  changeRole,
+  changeMemberRole,
   inviteMember,
   listInvitations,
   listMembers,
@@ -14,20 +14,20 @@ import { updateOrganization } from '../../src/contracts/organizations.ts'
 import { showProfile, whoAmI } from '../../src/contracts/people.ts'
 import type { GRANTABLE_ROLES, Role } from '../../src/contracts/roles.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import type { Message } from '../../src/cores/needs.ts'
+import type { Message } from '../../src/cores/dependencies.ts'
 import { answerTo } from '../support/answers.ts'
 import { linkIn } from '../support/links.ts'
 import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
-const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
+const API_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 
 let system: TestSystem
 let mailing: TestSystem
 
 beforeAll(async () => {
-  system = await startSystem(DOORS_ONLY)
-  mailing = await startSystem(DOORS_ONLY, { withMail: true })
+  system = await startSystem(API_ONLY)
+  mailing = await startSystem(API_ONLY, { withMail: true })
 })
 
 afterAll(async () => {
@@ -97,7 +97,7 @@ describe('with a mail server', () => {
 
   test('a mail that cannot be sent: another link is shown, and the one in the mail is dead', async () => {
     const tried: Message[] = []
-    const broken = await startSystem(DOORS_ONLY, {
+    const broken = await startSystem(API_ONLY, {
       mail: async (message) => {
         tried.push(message)
         throw new Error('the mail server is down')
@@ -142,7 +142,8 @@ describe('a link is dead', () => {
     ['removed', (org, { userId }) => org.owner.call(removeMember, { org_id: org.id, user_id: userId })],
     [
       'lowered',
-      (org, { userId }) => org.owner.call(changeRole, { org_id: org.id, user_id: userId, role: 'viewer' }),
+      (org, { userId }) =>
+        org.owner.call(changeMemberRole, { org_id: org.id, user_id: userId, role: 'viewer' }),
     ],
     [
       'gone by themselves',
@@ -204,7 +205,7 @@ test('somebody who is here already, by a verified address, is a conflict; by a c
   expect((await invite(org, { email: claimed.email })).email).toBe(claimed.email)
 })
 
-test('next door neither sees nor takes back an invitation', async () => {
+test('another organization neither sees nor revokes an invitation', async () => {
   const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
   const { id } = await invite(theirs)
   expect(await openOnes(mine)).toEqual([])

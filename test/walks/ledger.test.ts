@@ -1,18 +1,18 @@
 /** The delivery ledger: every message with its attempts, for admins of its organization; and sending again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { apps, integrations, sends, subscriptions } from '../../db/schema.ts'
+import { apps, integrations, messages, subscriptions } from '../../db/schema.ts'
 import {
   listDeliveries,
   replayDelivery,
-  replayFailed,
+  replayFailedDeliveries,
   showDelivery,
   summarizeDeliveries,
 } from '../../src/contracts/deliveries.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, removeIntegration } from '../../src/contracts/integrations.ts'
 import { createSubscription, deleteSubscription } from '../../src/contracts/subscriptions.ts'
-import { steeredChecks } from '../support/connections.ts'
+import { fakeChecks } from '../support/fake-integrations.ts'
 import { insertDelivery, type DeliveryRow } from '../support/deliveries.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -25,7 +25,7 @@ let subscriptionId: string
 let appId: string
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { checks: steeredChecks })
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { checks: fakeChecks })
 })
 
 beforeEach(async () => {
@@ -100,21 +100,21 @@ test('shows every message, newest first, with what became of it and where it wen
   })
 })
 
-test('is the admins’ own: strangers see nothing, members below are refused', async () => {
+test('is the admins’ own: outsiders see nothing, members below are refused', async () => {
   const { id } = await delivered()
-  const { owner: stranger } = await makeOrganization(system)
-  expect(await ledger({}, stranger)).toEqual([])
-  expect((await stranger.call(summarizeDeliveries, {})).days).toEqual([])
+  const { owner: outsider } = await makeOrganization(system)
+  expect(await ledger({}, outsider)).toEqual([])
+  expect((await outsider.call(summarizeDeliveries, {})).days).toEqual([])
   const theirs = { delivery_id: id }
-  await expect(stranger.call(showDelivery, theirs)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-  await expect(stranger.call(replayDelivery, theirs)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(outsider.call(showDelivery, theirs)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(outsider.call(replayDelivery, theirs)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   const from = new Date(0).toISOString()
-  expect(await stranger.call(replayFailed, { from })).toEqual({ replayed: 0, more: false })
+  expect(await outsider.call(replayFailedDeliveries, { from })).toEqual({ replayed: 0, more: false })
   const developer = await makeMember(system, org, 'developer')
   await expect(ledger({}, developer)).rejects.toMatchObject({ code: 'FORBIDDEN' })
 })
 
-test('is found by type, state, reason, channel, connection, app, event and time', async () => {
+test('is found by type, state, reason, channel, integration, app, event and time', async () => {
   const sent = await delivered()
   const between = system.clock.now().toISOString()
   const lost = await failed({ reason: 'outcome_unknown', type: 'pipeline.run.failed', appId: null })
@@ -141,13 +141,13 @@ test('is summed up: per day, the last day, and what waits longest', async () => 
   await delivered({ state: 'dropped', reason: 'subscription_off' })
   await delivered({ ...nobody, state: 'dropped', reason: 'matched_nobody' })
   const waiting = await delivered({ state: 'waiting', settledAt: null }, [])
-  await system.db.update(sends).set({ state: 'pending' }).where(eq(sends.id, waiting.sendId))
+  await system.db.update(messages).set({ state: 'pending' }).where(eq(messages.id, waiting.messageId))
   const { days, last_24_hours, oldest_waiting_at } = await admin.call(summarizeDeliveries, {})
   const sum = (which: 'sent' | 'failed' | 'dropped' | 'open') =>
     days.reduce((all, day) => all + day[which], 0)
   expect([sum('sent'), sum('failed'), sum('dropped'), sum('open')]).toEqual([2, 2, 1, 1])
   expect(last_24_hours).toEqual({ sent: 2, failed: 1, unconfirmed: 1, p95_ms: 250 })
-  const [row] = await system.db.select().from(sends).where(eq(sends.id, waiting.sendId))
+  const [row] = await system.db.select().from(messages).where(eq(messages.id, waiting.messageId))
   expect(oldest_waiting_at).toBe(row!.createdAt.toISOString())
 })
 
@@ -161,11 +161,11 @@ describe('sending again', () => {
     const [again] = await ledger({ state: 'waiting' })
     expect(again).toMatchObject({ id, replay_of, event_id: first.eventId, attempts: 0, settled_at: null })
     expect(await ledger({ state: 'failed' })).toMatchObject([{ id: first.id, reason: 'outcome_unknown' }])
-    const [send] = await system.db
+    const [message] = await system.db
       .select()
-      .from(sends)
-      .where(and(eq(sends.orgId, org.id), eq(sends.state, 'pending')))
-    expect(send).toMatchObject({ target: integrationId, subscriptionId, orderingKey: null })
+      .from(messages)
+      .where(and(eq(messages.orgId, org.id), eq(messages.state, 'pending')))
+    expect(message).toMatchObject({ target: integrationId, subscriptionId, orderingKey: null })
     await expect(replay(id)).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
@@ -188,7 +188,7 @@ describe('sending again', () => {
 
   test('is refused where there is nowhere to send it', async () => {
     const conflict = { code: 'CONFLICT' }
-    const nobody = { channel: null, subscriptionId: null, integrationId: null, sendId: null }
+    const nobody = { channel: null, subscriptionId: null, integrationId: null, messageId: null }
     const unmatched = await delivered({ ...nobody, state: 'dropped', reason: 'matched_nobody' }, [])
     await expect(replay(unmatched.id)).rejects.toMatchObject(conflict)
     const sent = await delivered()
@@ -213,15 +213,19 @@ describe('sending again', () => {
     await delivered({ state: 'dropped', reason: 'subscription_off' })
     const gone = await delivered({ state: 'dropped', reason: 'endpoint_gone' })
     const other = await connected('Other')
-    expect(await admin.call(replayFailed, { from, integration_id: other })).toEqual({
+    expect(await admin.call(replayFailedDeliveries, { from, integration_id: other })).toEqual({
       replayed: 0,
       more: false,
     })
-    expect(await admin.call(replayFailed, { from })).toEqual({ replayed: 2, more: false })
+    expect(await admin.call(replayFailedDeliveries, { from })).toEqual({ replayed: 2, more: false })
     const again = await ledger({ state: 'waiting' })
     expect(new Set(again.map(({ replay_of }) => replay_of))).toEqual(new Set([lost.id, gone.id]))
-    expect(await admin.call(replayFailed, { from, include_unconfirmed: true })).toMatchObject({ replayed: 1 })
+    expect(await admin.call(replayFailedDeliveries, { from, include_unconfirmed: true })).toMatchObject({
+      replayed: 1,
+    })
     expect((await ledger({ state: 'waiting' })).map(({ replay_of }) => replay_of)).toContain(unsure.id)
-    expect(await admin.call(replayFailed, { from, include_unconfirmed: true })).toMatchObject({ replayed: 0 })
+    expect(await admin.call(replayFailedDeliveries, { from, include_unconfirmed: true })).toMatchObject({
+      replayed: 0,
+    })
   })
 })

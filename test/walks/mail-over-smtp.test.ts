@@ -9,10 +9,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { organizations, users } from '../../db/schema.ts'
 import { smtpMail } from '../../src/adapters/mail/smtp.ts'
 import { inviteMember } from '../../src/contracts/members.ts'
-import { createOrganization, createOrganizationForAdmin } from '../../src/contracts/organizations.ts'
+import { createOrganization, createOrganizationAsOperator } from '../../src/contracts/organizations.ts'
 import { sendEmailVerification, showProfile, updateProfile } from '../../src/contracts/people.ts'
-import type { Overrides } from '../../src/system.ts'
-import { askForReset, linkIn, PATIENCE } from '../support/links.ts'
+import type { Overrides } from '../../src/boot/system.ts'
+import { requestPasswordReset, linkIn, PATIENCE } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
 import { newWalker, PAGES, personIn, signInOnPage } from '../support/walker.ts'
@@ -91,16 +91,16 @@ describe('a mail that arrives', () => {
     const system = await startMailing(url)
     const { email, call } = await makePerson(system, { verified: false })
     await call(sendEmailVerification, {})
-    await askForReset(system, email)
+    await requestPasswordReset(system, email)
     await vi.waitFor(() => expect(arrived).toHaveLength(2), PATIENCE)
     expect(arrived.map(({ to, mail }) => [to, mail.subject])).toEqual([
-      [[email], 'Confirm your e-mail address'],
+      [[email], 'Confirm your email address'],
       [[email], 'Choose a new password'],
     ])
     const walker = newWalker(system)
     await signInOnPage(walker, email)
     for (const [at, button, filled] of [
-      [0, 'Yes, this is my address', {}],
+      [0, 'Confirm email address', {}],
       [1, 'Save', { password: 'quite other words than before' }],
     ] as const) {
       const page = await walker.open(linkIn(arrived[at]!.mail.text ?? ''))
@@ -113,7 +113,7 @@ describe('a mail that arrives', () => {
     const system = await startMailing(url)
     const name = `${unique('Zürich')} 東京 – “Größe”`
     const email = `${unique('chief')}@people.test`
-    const made = await system.as({ token: OPERATOR_TOKEN })(createOrganizationForAdmin, {
+    const made = await system.as({ token: OPERATOR_TOKEN })(createOrganizationAsOperator, {
       name,
       admin_email: email,
     })
@@ -202,8 +202,8 @@ describe('a mail that does not arrive', () => {
   test('who asks for a link is told the same as ever, and the operator finds a line in the log', async () => {
     const system = await startMailing('smtp://127.0.0.1:1')
     const { email } = await makePerson(system)
-    const known = await askForReset(system, email)
-    const unknown = await askForReset(system, `${unique('nobody')}@people.test`)
+    const known = await requestPasswordReset(system, email)
+    const unknown = await requestPasswordReset(system, `${unique('nobody')}@people.test`)
     expect([known.status, known.words]).toEqual([200, unknown.words])
     await vi.waitFor(
       () => expect(system.logLines.join('')).toContain('password mail could not be sent'),

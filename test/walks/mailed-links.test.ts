@@ -1,7 +1,7 @@
 /** The links we mail: one proves an address, one lets a person choose a new password. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { MAIL_LINK_SECONDS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
-import { createOrganizationForAdmin, listOrganizations } from '../../src/contracts/organizations.ts'
+import { createOrganizationAsOperator, listOrganizations } from '../../src/contracts/organizations.ts'
 import { changePassword, sendEmailVerification, showProfile } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
@@ -10,7 +10,7 @@ import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support
 import { newWalker, PAGES, personIn, signInOnPage, type Page } from '../support/walker.ts'
 
 const NEW_PASSWORD = 'quite other words than before'
-const YES = 'Yes, this is my address'
+const YES = 'Confirm email address'
 
 let system: TestSystem
 beforeAll(async () => {
@@ -43,17 +43,17 @@ const isProven = async ({ call }: Person) => (await call(showProfile, {})).email
 const opens = async (email: string, password: string) =>
   (await signInOnPage(newWalker(system), email, '/auth/sign-in', password)).status === 303
 
-const GONE = { status: 404, words: expect.stringContaining('This link is not valid any more') }
+const GONE = { status: 404, words: expect.stringContaining('This link is no longer valid') }
 
 describe('a link that proves an address', () => {
   test('comes by mail, and proves it when the button is pressed', async () => {
     const person = await makePerson(system, { verified: false })
     const link = await verificationLink(system, person)
-    expect(await mailTo(system, person.email)).toMatchObject({ subject: 'Confirm your e-mail address' })
+    expect(await mailTo(system, person.email)).toMatchObject({ subject: 'Confirm your email address' })
     expect(link).toMatch(`${ORIGIN}/auth/verify/`)
     const done = await prove(system, person, link)
     expect([done.status, await isProven(person)]).toEqual([200, true])
-    expect(done.words).toContain('Your address is confirmed.')
+    expect(done.words).toContain('Your email address is confirmed')
   })
 
   /** Scanners open every link in a mail; that must not prove anything. */
@@ -88,8 +88,8 @@ describe('a link that proves an address', () => {
   test('opens the organization of the address’s domain, and no other', async () => {
     const domain = `${unique('acme')}.test`
     const asOperator = system.as({ token: OPERATOR_TOKEN })
-    const { id } = await asOperator(createOrganizationForAdmin, { name: unique('Acme'), domains: [domain] })
-    await asOperator(createOrganizationForAdmin, { name: unique('Rival'), domains: [`rival.${domain}`] })
+    const { id } = await asOperator(createOrganizationAsOperator, { name: unique('Acme'), domains: [domain] })
+    await asOperator(createOrganizationAsOperator, { name: unique('Rival'), domains: [`rival.${domain}`] })
     const person = await makePerson(system, { email: `ada@${domain}`, verified: false })
     const mine = async () => (await person.call(listOrganizations, {})).organizations.map((org) => org.id)
     expect(await mine()).toEqual([])
@@ -106,7 +106,7 @@ describe('a link that proves an address', () => {
     const person = await makePerson(system, { verified: false })
     const walker = newWalker(system)
     const page = await walker.open(await verificationLink(system, person))
-    expect(page.words).toContain('Sign in with the account that asked for this link')
+    expect(page.words).toContain('Sign in with the account that requested this link')
     expect(page.words).not.toContain(person.email)
     expect(await personIn(system, walker)).toBeUndefined()
   })
@@ -128,7 +128,7 @@ describe('a link to a new password', () => {
     expect(link).toMatch(`${ORIGIN}/auth/reset/`)
     const done = await choose(link)
     expect(done.status).toBe(200)
-    expect(done.words).toContain('Your password is changed')
+    expect(done.words).toContain('Your password has been changed')
     expect([await opens(email, PASSWORD), await opens(email, NEW_PASSWORD)]).toEqual([false, true])
   })
 
@@ -215,18 +215,17 @@ describe('a link to a new password', () => {
     const { email } = await makePerson(system)
     const walker = newWalker(system)
     const page = await walker.click(await walker.open('/auth/sign-in'), 'Forgot your password?')
-    const answer = await walker.submit(page, 'Send me a link', { email: email.toUpperCase() })
-    expect(answer.words).toContain('If there is an account with this address, a link is on its way.')
+    const answer = await walker.submit(page, 'Send reset link', { email: email.toUpperCase() })
+    expect(answer.words).toContain('If an account uses this address, we have sent it a link.')
     expect((await choose(linkIn((await mailTo(system, email)).text))).status).toBe(200)
   })
 
   test('fifty from one network address: it must wait, whatever the addresses', async () => {
-    const now = new Date()
-    const own = await startSystem(PAGES, { withMail: true, clock: () => now })
+    const own = await startSystem(PAGES, { withMail: true })
     onTestFinished(() => own.stop())
     const walker = newWalker(own)
     const page = await walker.open('/auth/forgot')
-    const ask = () => walker.submit(page, 'Send me a link', { email: `${unique('nobody')}@people.test` })
+    const ask = () => walker.submit(page, 'Send reset link', { email: `${unique('nobody')}@people.test` })
     for (let time = 0; time < SIGN_IN_FAILURES_PER_ADDRESS.count; time++)
       expect((await ask()).status).toBe(200)
     const refused = await ask()

@@ -5,14 +5,14 @@ import { connect as dial, createServer, type AddressInfo, type Server, type Sock
 import { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { checkAttached, systemIdentifierOf } from '../../db/managed/check-attached.ts'
-import { connectTo, type Pool, type Target } from '../../db/managed/connect-to.ts'
+import { openPool, type Pool, type Target } from '../../db/managed/open-pool.ts'
 import {
-  ManagedServerProblem,
+  ManagedServerError,
   openManagedServer,
   type ManagedServer,
 } from '../../db/managed/postgres-server.ts'
 import { quoteIdentifier } from '../../db/managed/quote-identifier.ts'
-import { makeTenant, removeTenant, type Admin } from '../../db/managed/tenant.ts'
+import { createManagedDatabase, dropManagedDatabase, type Admin } from '../../db/managed/managed-database.ts'
 import { scramVerifier } from '../../db/wire/scram.ts'
 import { connect, type Connection } from '../../db/connect.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
@@ -64,7 +64,7 @@ function clientOf(
     ssl: 'disable',
     ...more,
   }
-  const pool = connectTo(target, { statementTimeoutMs: 5_000, max: 2, idleSeconds: 30, parameters: {} })
+  const pool = openPool(target, { statementTimeoutMs: 5_000, max: 2, idleSeconds: 30, parameters: {} })
   return { ...pool, target }
 }
 
@@ -127,7 +127,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
 
   const made = async (): Promise<{ name: string; password: string }> => {
     const [name, password] = [newName(), randomBytes(12).toString('hex')]
-    await makeTenant(admin, name, scramVerifier(password), { withVector: false })
+    await createManagedDatabase(admin, name, scramVerifier(password), { withVector: false })
     return { name, password }
   }
   const isThere = async (name: string): Promise<boolean> =>
@@ -144,9 +144,9 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     beforeAll(async () => {
       own = await made()
       other = await made()
-      // The service closes the server to strangers before it makes any; here it is done for the databases we ask about.
+      // The service revokes CONNECT from PUBLIC before it creates any; here it is done for the databases of the test.
       const server = openManagedServer(url)
-      await server.closeToStrangers()
+      await server.revokePublicConnect()
       await server.close()
     })
 
@@ -209,8 +209,8 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     })
 
     test('sees that others are connected, but not what they ask', async () => {
-      await asks(clientOf(url, other.name, other.password), async (neighbour) => {
-        await neighbour.query('select 1 as canary_of_the_neighbour')
+      await asks(clientOf(url, other.name, other.password), async (neighbor) => {
+        await neighbor.query('select 1 as canary_of_the_neighbor')
         const seen = await asks(clientOf(url, own.name, own.password), (client) =>
           client.query<{ query: string }>(
             `select query from pg_stat_activity where usename = '${other.name}'`,
@@ -255,7 +255,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     ): Promise<void> => {
       const password = randomBytes(12).toString('hex')
       await prepare(scramVerifier('a password that nobody kept'))
-      await makeTenant(admin, name, scramVerifier(password), { withVector: false })
+      await createManagedDatabase(admin, name, scramVerifier(password), { withVector: false })
       await asks(clientOf(url, name, password), (client) => client.query('create table t (i int)'))
       expect(await mayConnect(url, name, password, 'postgres')).toBe(false)
     }
@@ -290,13 +290,13 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     })
 
     test('it is closed to everybody while it is half made', async () => {
-      const [stranger, name] = [await made(), newName()]
+      const [outsider, name] = [await made(), newName()]
       for (const step of STEPS.slice(0, 2)) await step(name, scramVerifier('x'))
-      await asks(clientOf(url, stranger.name, stranger.password, name), async (client) => {
+      await asks(clientOf(url, outsider.name, outsider.password, name), async (client) => {
         await expect(client.query('select 1')).rejects.toMatchObject({ code: '55000' })
       })
       for (const step of STEPS.slice(2, 3)) await step(name, scramVerifier('x'))
-      expect(await mayConnect(url, stranger.name, stranger.password, name)).toBe(false)
+      expect(await mayConnect(url, outsider.name, outsider.password, name)).toBe(false)
     })
   })
 
@@ -313,11 +313,11 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
       await client.query('create table t (i int)')
       const sleeping = client.query('select pg_sleep(4)').catch((error: unknown) => error)
       await new Promise((slept) => setTimeout(slept, 100))
-      await removeTenant(admin, name)
+      await dropManagedDatabase(admin, name)
       expect(await sleeping).toMatchObject({ code: 'CONNECTION_CLOSED' })
     })
     expect(await isThere(name)).toBe(false)
-    await removeTenant(admin, name)
+    await dropManagedDatabase(admin, name)
   })
 
   test('roles and databases that are not ours are neither altered nor dropped', async () => {
@@ -325,10 +325,10 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     await onServer(url, `create role ${role} login password 'theirs'`)
     await onServer(url, `create database ${database}`)
     for (const name of [role, database, 'postgres']) {
-      await expect(makeTenant(admin, name, scramVerifier('x'), { withVector: false })).rejects.toThrow(
-        'not ours',
-      )
-      await expect(removeTenant(admin, name)).rejects.toThrow('not ours')
+      await expect(
+        createManagedDatabase(admin, name, scramVerifier('x'), { withVector: false }),
+      ).rejects.toThrow('svc did not create')
+      await expect(dropManagedDatabase(admin, name)).rejects.toThrow('svc did not create')
     }
     expect(await isThere(role)).toBe(true)
     expect(await isThere(database)).toBe(true)
@@ -337,33 +337,33 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
   test.each(['', 'Big', '1a', 'a-b', 'a"b', "a'b", `a${'b'.repeat(63)}`, 'a b', 'a;b'])(
     '%j is not a name of a managed database',
     async (name) => {
-      await expect(makeTenant(admin, name, scramVerifier('x'), { withVector: false })).rejects.toThrow(
-        'Not the name',
-      )
-      await expect(removeTenant(admin, name)).rejects.toThrow('Not the name')
+      await expect(
+        createManagedDatabase(admin, name, scramVerifier('x'), { withVector: false }),
+      ).rejects.toThrow('Not the name')
+      await expect(dropManagedDatabase(admin, name)).rejects.toThrow('Not the name')
     },
   )
 
   test('a password in the place of a verifier is refused before it reaches a log of the server', async () => {
-    await expect(makeTenant(admin, newName(), "x' superuser", { withVector: false })).rejects.toThrow(
-      'verifier',
-    )
+    await expect(
+      createManagedDatabase(admin, newName(), "x' superuser", { withVector: false }),
+    ).rejects.toThrow('verifier')
   })
 
   test('an administrator who is no superuser makes and removes them too', async () => {
     const [manager, name] = [newName(), newName()]
     await onServer(url, `create role ${manager} login createdb createrole password 'manager'`)
-    // Named, because on a server that is closed already a new role is a stranger.
+    // Named, because on a server where PUBLIC has lost CONNECT a new role cannot connect.
     await onServer(url, `grant connect on database postgres to ${manager}`)
     const own = new URL(url)
     ;[own.username, own.password] = [manager, 'manager']
     const restricted = adminOf(own.href)
     try {
-      await makeTenant(restricted.admin, name, scramVerifier('first'), { withVector: false })
-      await makeTenant(restricted.admin, name, scramVerifier('second'), { withVector: false })
+      await createManagedDatabase(restricted.admin, name, scramVerifier('first'), { withVector: false })
+      await createManagedDatabase(restricted.admin, name, scramVerifier('second'), { withVector: false })
       await asks(clientOf(url, name, 'second'), async (client) => {
         await client.query('create table t (i int)')
-        await removeTenant(restricted.admin, name)
+        await dropManagedDatabase(restricted.admin, name)
       })
       expect(await isThere(name)).toBe(false)
     } finally {
@@ -376,10 +376,10 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     const tenant = await made()
     await onServer(url, `create role ${plane} login password 'plane'; create role ${kept} nologin`)
     await onServer(url, `create database ${database}`)
-    const server = openManagedServer(url, { alsoKeep: [kept, 'no "such" role\\'] })
+    const server = openManagedServer(url, { keepConnect: [kept, 'no "such" role\\'] })
     try {
-      expect(await server.closeToStrangers()).toEqual([])
-      expect(await server.closeToStrangers()).toEqual([])
+      expect(await server.revokePublicConnect()).toEqual([])
+      expect(await server.revokePublicConnect()).toEqual([])
     } finally {
       await server.close()
     }
@@ -400,7 +400,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     test('has its settings from the start, asks prepared questions, and takes parameters', async () => {
       const { name, password } = await made()
       const { target } = clientOf(url, name, password)
-      const pool = connectTo(target, {
+      const pool = openPool(target, {
         statementTimeoutMs: 1_500,
         max: 2,
         idleSeconds: 5,
@@ -576,8 +576,8 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
       async () => {
         const name = newName()
         await expect(server.create(name, scramVerifier('x'))).rejects.toMatchObject({
-          name: 'ManagedServerProblem',
-          says: expect.stringContaining('no pgvector 0.8 or newer') as string,
+          name: 'ManagedServerError',
+          message: expect.stringContaining('no pgvector 0.8 or newer') as string,
         })
         expect(await isThere(name)).toBe(false)
       },
@@ -632,13 +632,13 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
         const [manager, name] = [newName(), newName()]
         await onServer(url, `create role ${manager} login createdb createrole password 'manager'`)
         await onServer(url, `grant connect on database postgres to ${manager}`)
-        await server.closeToStrangers()
+        await server.revokePublicConnect()
         const own = new URL(url)
         ;[own.username, own.password] = [manager, 'manager']
         const restricted = openManagedServer(own.href)
         try {
           await expect(restricted.create(name, scramVerifier('x'))).rejects.toMatchObject({
-            says: expect.stringContaining('may not install pgvector') as string,
+            message: expect.stringContaining('may not install pgvector') as string,
           })
           expect(await isThere(name)).toBe(false)
         } finally {
@@ -657,12 +657,11 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
         try {
           const error = (await broken
             .remove(newName())
-            .catch((problem: unknown) => problem)) as ManagedServerProblem
-          expect(error).toBeInstanceOf(ManagedServerProblem)
-          expect(error.says).toMatch(
+            .catch((problem: unknown) => problem)) as ManagedServerError
+          expect(error).toBeInstanceOf(ManagedServerError)
+          expect(error.message).toMatch(
             /^The server for managed databases (cannot be reached|refuses our login)\.$/,
           )
-          expect(error.message).toBe(error.says)
         } finally {
           await broken.close()
         }
@@ -671,7 +670,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
   })
 })
 
-/** On a server of its own: on a shared one somebody else might close the door in the same moment. */
+/** On a server of its own: on a shared one another test might revoke PUBLIC's rights in the same moment. */
 describe.skipIf(!onPostgres)('a server whose databases are not all ours', () => {
   test('what our login may not close is named, and closed where it may', async () => {
     const { url, stop } = await startPostgres()
@@ -683,13 +682,13 @@ describe.skipIf(!onPostgres)('a server whose databases are not all ours', () => 
       ;[own.username, own.password] = [manager, 'manager']
       const server = openManagedServer(own.href)
       try {
-        expect(await server.closeToStrangers()).toEqual(['postgres', 'template1'])
+        expect(await server.revokePublicConnect()).toEqual(['postgres', 'template1'])
       } finally {
         await server.close()
       }
       const superuser = openManagedServer(url)
       try {
-        expect(await superuser.closeToStrangers()).toEqual([])
+        expect(await superuser.revokePublicConnect()).toEqual([])
       } finally {
         await superuser.close()
       }

@@ -1,10 +1,16 @@
-/** The tools of both endpoints, as agents with real grants call them: through the door, the gateway and the cores. */
+/** The tools of both endpoints, as agents with real grants call them: through the MCP server, the gateway and the cores. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { revokeGrant } from '../../src/contracts/grants.ts'
-import { tell } from '../../src/cores/notifications/index.ts'
+import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import type { Resource } from '../../src/contracts/scopes.ts'
-import { newAssistant, openHouse, preRegistered, type Choices, type House } from '../support/assistant.ts'
+import {
+  newAssistant,
+  startListeningSystem,
+  preRegistered,
+  type Choices,
+  type ListeningSystem,
+} from '../support/assistant.ts'
 import {
   configurationOf,
   entry,
@@ -16,7 +22,7 @@ import {
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 
 let place: Awaited<ReturnType<typeof placeForDatabases>>
-let house: House
+let system: ListeningSystem
 let models: ReturnType<typeof toyModels>
 let org: Org
 let others: Org
@@ -30,9 +36,9 @@ const columns = { content_columns: 'id,title,body' }
 beforeAll(async () => {
   place = await placeForDatabases()
   models = toyModels()
-  house = await openHouse({ ...place.settings, QUESTIONS_PER_MINUTE: '100000' }, { models })
-  ;[org, others] = [await makeOrganization(house), await makeOrganization(house)]
-  viewer = await makeMember(house, org, 'viewer')
+  system = await startListeningSystem({ ...place.settings, QUESTIONS_PER_MINUTE: '100000' }, { models })
+  ;[org, others] = [await makeOrganization(system), await makeOrganization(system)]
+  viewer = await makeMember(system, org, 'viewer')
   notes = await makeSource(org, {
     name: 'notes',
     sql: table('notes', `('n1', 'near', 'a note of ours', '[1,0,0]'), ('n2', 'far', 'another', '[0,1,0]')`),
@@ -51,8 +57,8 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await place.clear(house)
-  await house.stop()
+  await place.clear(system)
+  await system.stop()
   await models.close()
   await place.remove()
 })
@@ -64,8 +70,8 @@ async function connect(
   person: Person,
   { resource = 'platform', scope, ...choices }: Choices & { resource?: Resource; scope?: string } = {},
 ): Promise<Connected> {
-  const assistant = newAssistant(house, await preRegistered(house))
-  const asked = { resource: `${house.origin}/${resource}`, scope }
+  const assistant = newAssistant(system, await preRegistered(system))
+  const asked = { resource: `${system.origin}/${resource}`, scope }
   const { access, grantId } = await assistant.connect(person, asked, choices)
   return { token: access, grantId, clientId: assistant.clientId }
 }
@@ -79,7 +85,7 @@ type Answer = {
 }
 
 async function send(path: string, token: string, method: string, params: object) {
-  const response = await fetch(`${house.origin}${path}`, {
+  const response = await fetch(`${system.origin}${path}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${token}`,
@@ -122,7 +128,7 @@ describe('two organizations', () => {
     expect(results.map(({ title }) => title)).toEqual(['near', 'far'])
     expect(results[0]).toMatchObject({
       source: 'db_notes',
-      url: `${house.origin}/console/data-sources/db_notes`,
+      url: `${system.origin}/console/data-sources/db_notes`,
     })
     expect((await found(theirs.token)).map(({ title }) => title)).toEqual(['theirs'])
     const { id } = results[0]!
@@ -151,7 +157,7 @@ describe('two organizations', () => {
 })
 
 describe('what may be asked', () => {
-  test('is only what the person chose, and everything else is unknown to the byte', async () => {
+  test('is only what the user chose, and everything else is not found, byte for byte', async () => {
     const { token } = await connect(org.owner, { sources: [notes.id] })
     expect(await sourcesSeen(token)).toEqual(['db_notes'])
     expect((await found(token)).map(({ source }) => source)).toEqual(['db_notes', 'db_notes'])
@@ -164,13 +170,13 @@ describe('what may be asked', () => {
     expect(await sourcesSeen(token)).toEqual(['db_notes'])
     const refused = await ask(token, 'db_secrets')
     expect([refused.status, refused.isError]).toEqual([200, true])
-    expect(refused.text).toMatch(/^FORBIDDEN: This data source needs the role admin or above\. Ask /)
-    const admin = await connect(await makeMember(house, org, 'admin'))
+    expect(refused.text).toMatch(/^FORBIDDEN: This data source requires the role admin or above\. Ask /)
+    const admin = await connect(await makeMember(system, org, 'admin'))
     expect(await sourcesSeen(admin.token)).toEqual(['db_notes', 'db_secrets'])
     expect((await ask(admin.token, 'db_secrets')).text).toContain('for admins')
   })
 
-  test('can be narrowed by the address, and never widened', async () => {
+  test('can be narrowed by the URL, and never widened', async () => {
     const { token } = await connect(org.owner)
     expect(await sourcesSeen(token, '?source=db_secrets')).toEqual(['db_secrets'])
     expect((await found(token, '?source=db_secrets')).map(({ title }) => title)).toEqual(['secret'])
@@ -181,7 +187,7 @@ describe('what may be asked', () => {
     expect(await ask(token, notes.id, '?source=db_secrets')).toEqual(await ask(token, 'db_nothing'))
     const [row] = await found(token, '?source=db_notes')
     const elsewhere = await use(token, 'fetch', { id: row!.id }, '?source=db_secrets')
-    expect(elsewhere.text).toBe('NOT_FOUND: Nothing is found under this id. Search again.')
+    expect(elsewhere.text).toBe('NOT_FOUND: No such result. Search again.')
     const low = await connect(viewer)
     expect(await sourcesSeen(low.token, '?source=db_secrets')).toEqual([])
     expect((await use(low.token, 'search', { query: 'x' }, '?source=db_secrets')).text).toBe(UNKNOWN)
@@ -196,14 +202,14 @@ describe('scopes', () => {
       status: 403,
       challenge:
         'Bearer error="insufficient_scope", scope="data:read", ' +
-        `resource_metadata="${house.origin}/.well-known/oauth-protected-resource/platform"`,
+        `resource_metadata="${system.origin}/.well-known/oauth-protected-resource/platform"`,
     })
     const wide = await connect(viewer, { scope: 'maintenance:read data:read' })
     expect((await use(wide.token, 'search', { query: 'x' })).status).toBe(200)
   })
 
   test('an API token does not see what it may not call, and hears why', async () => {
-    const { token } = await makeApiToken(house, org, org.owner, { scopes: ['maintenance:read'] })
+    const { token } = await makeApiToken(system, org, org.owner, { scopes: ['maintenance:read'] })
     const { body } = await send('/platform', token, 'tools/list', {})
     const { tools } = body.result as { tools: { name: string }[] }
     expect(tools.map(({ name }) => name)).toEqual(['whoami'])
@@ -213,7 +219,7 @@ describe('scopes', () => {
   })
 })
 
-test('a revoked grant is out with the next call, at every tool', async () => {
+test('a revoked grant is refused on the next call, by every tool', async () => {
   const { token, grantId } = await connect(viewer)
   expect((await use(token, 'whoami')).status).toBe(200)
   await viewer.call(revokeGrant, { grant_id: grantId })
@@ -284,10 +290,9 @@ describe('activity', () => {
 
 describe('the inbox', () => {
   const told = (person: Person, where: Org, summary: string) =>
-    house.db.transaction((tx) =>
-      tell(tx, () => house.clock.now(), {
+    system.db.transaction((tx) =>
+      addNotifications(tx, () => system.clock.now(), [person.userId], {
         orgId: where.id,
-        userId: person.userId,
         eventId: unique('event'),
         type: 'deploy.failed',
         subject: 'app_1',
@@ -304,7 +309,7 @@ describe('the inbox', () => {
     JSON.parse((await use(token, 'notifications_list', input)).text) as Inbox
 
   test('is one’s own, and what is acknowledged is read', async () => {
-    const person = await makeMember(house, org, 'viewer')
+    const person = await makeMember(system, org, 'viewer')
     await told(person, org, 'first')
     await told(person, org, 'second')
     await told(org.owner, org, 'of the owner')
@@ -332,7 +337,7 @@ describe('the inbox', () => {
   })
 
   test('keeps within 16 KiB by page, and loses nothing', async () => {
-    const person = await makeMember(house, org, 'viewer')
+    const person = await makeMember(system, org, 'viewer')
     for (let at = 0; at < 12; at += 1) await told(person, org, `${at}: ${'ü'.repeat(1_500)}`)
     const { token } = await connect(person, { resource: 'notifications' })
     const seen: string[] = []

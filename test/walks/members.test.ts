@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { memberships } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { changeRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
+import { changeMemberRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import { showOrganization, updateOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { GRANTABLE_ROLES, ROLES, type Role } from '../../src/contracts/roles.ts'
@@ -20,11 +20,11 @@ import {
 } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
-const CALLERS = [...ROLES, 'stranger'] as const
-type CallerRole = (typeof CALLERS)[number]
+const PRINCIPALS = [...ROLES, 'outsider'] as const
+type PrincipalRole = (typeof PRINCIPALS)[number]
 
 /** On whom each caller may act, and up to what. Whoever is not here may do nothing to others. */
-const MAY: Partial<Record<CallerRole, { actOn: readonly Role[]; grant: readonly Role[] }>> = {
+const MAY: Partial<Record<PrincipalRole, { actOn: readonly Role[]; grant: readonly Role[] }>> = {
   owner: {
     actOn: ['member', 'viewer', 'developer', 'admin', 'owner'],
     grant: ['viewer', 'developer', 'admin', 'owner'],
@@ -34,7 +34,7 @@ const MAY: Partial<Record<CallerRole, { actOn: readonly Role[]; grant: readonly 
 
 let system: TestSystem
 let org: Org
-let callers: Record<CallerRole, Person>
+let principals: Record<PrincipalRole, Person>
 let targets: Record<Role, Person>
 
 beforeAll(async () => {
@@ -44,7 +44,7 @@ beforeAll(async () => {
     Object.fromEntries(
       await Promise.all(ROLES.map(async (role) => [role, await makeMember(system, org, role)])),
     )
-  callers = { ...(await each()), stranger: (await makeOrganization(system)).owner } as typeof callers
+  principals = { ...(await each()), outsider: (await makeOrganization(system)).owner } as typeof principals
   targets = (await each()) as typeof targets
 })
 
@@ -63,16 +63,16 @@ const outcome = (attempt: Promise<unknown>): Promise<string> =>
     () => 'done',
     (error: { code: string }) => error.code,
   )
-const refusalFor = (caller: CallerRole) => (caller === 'stranger' ? 'NOT_FOUND' : 'FORBIDDEN')
+const refusalFor = (principal: PrincipalRole) => (principal === 'outsider' ? 'NOT_FOUND' : 'FORBIDDEN')
 
-describe.each(CALLERS)('as %s', (caller) => {
-  const may = MAY[caller]
+describe.each(PRINCIPALS)('as %s', (principal) => {
+  const may = MAY[principal]
 
   test('changing roles', async () => {
     for (const before of ROLES) {
       for (const after of GRANTABLE_ROLES) {
         const allowed = may?.actOn.includes(before) && may.grant.includes(after)
-        const attempt = callers[caller].call(changeRole, {
+        const attempt = principals[principal].call(changeMemberRole, {
           org_id: org.id,
           user_id: targets[before].userId,
           role: after,
@@ -80,7 +80,7 @@ describe.each(CALLERS)('as %s', (caller) => {
         expect([before, after, await outcome(attempt)]).toEqual([
           before,
           after,
-          allowed ? 'done' : refusalFor(caller),
+          allowed ? 'done' : refusalFor(principal),
         ])
         expect(await roleOf(org, targets[before])).toBe(allowed ? after : before)
         if (allowed) await restore(org, targets[before], before)
@@ -91,8 +91,11 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('removing others', async () => {
     for (const role of ROLES) {
       const allowed = may?.actOn.includes(role)
-      const attempt = callers[caller].call(removeMember, { org_id: org.id, user_id: targets[role].userId })
-      expect([role, await outcome(attempt)]).toEqual([role, allowed ? 'done' : refusalFor(caller)])
+      const attempt = principals[principal].call(removeMember, {
+        org_id: org.id,
+        user_id: targets[role].userId,
+      })
+      expect([role, await outcome(attempt)]).toEqual([role, allowed ? 'done' : refusalFor(principal)])
       expect(await roleOf(org, targets[role])).toBe(allowed ? undefined : role)
       if (allowed) await restore(org, targets[role], role)
     }
@@ -104,49 +107,52 @@ describe.each(CALLERS)('as %s', (caller) => {
   ])('inviting where admins %s invite', async (_word, admins_may_invite) => {
     await org.owner.call(updateOrganization, { org_id: org.id, admins_may_invite })
     for (const role of GRANTABLE_ROLES) {
-      const allowed = may?.grant.includes(role) && (caller === 'owner' || admins_may_invite)
-      const attempt = callers[caller].call(inviteMember, {
+      const allowed = may?.grant.includes(role) && (principal === 'owner' || admins_may_invite)
+      const attempt = principals[principal].call(inviteMember, {
         org_id: org.id,
         email: `${unique('new')}@people.test`,
         role,
       })
-      expect([role, await outcome(attempt)]).toEqual([role, allowed ? 'done' : refusalFor(caller)])
+      expect([role, await outcome(attempt)]).toEqual([role, allowed ? 'done' : refusalFor(principal)])
     }
   })
 
   test('deciding whether admins invite', async () => {
-    const attempt = callers[caller].call(updateOrganization, { org_id: org.id, admins_may_invite: true })
-    expect(await outcome(attempt)).toBe(caller === 'owner' ? 'done' : refusalFor(caller))
+    const attempt = principals[principal].call(updateOrganization, {
+      org_id: org.id,
+      admins_may_invite: true,
+    })
+    expect(await outcome(attempt)).toBe(principal === 'owner' ? 'done' : refusalFor(principal))
   })
 
   test('seeing who is here', async () => {
-    const attempt = callers[caller].call(listMembers, { org_id: org.id, limit: 1 })
-    expect(await outcome(attempt)).toBe(caller === 'stranger' ? 'NOT_FOUND' : 'done')
+    const attempt = principals[principal].call(listMembers, { org_id: org.id, limit: 1 })
+    expect(await outcome(attempt)).toBe(principal === 'outsider' ? 'NOT_FOUND' : 'done')
   })
 })
 
 test('somebody of another organization is as unknown as somebody who does not exist', async () => {
-  const as = { token: callers.owner.token }
+  const as = { token: principals.owner.token }
   const change = (user_id: string) =>
-    answerTo(system, as, changeRole, { org_id: org.id, user_id, role: 'viewer' })
+    answerTo(system, as, changeMemberRole, { org_id: org.id, user_id, role: 'viewer' })
   const remove = (user_id: string) => answerTo(system, as, removeMember, { org_id: org.id, user_id })
   for (const ask of [change, remove]) {
-    const [foreign, unknown] = [await ask(callers.stranger.userId), await ask(makeId('usr', 0))]
+    const [foreign, unknown] = [await ask(principals.outsider.userId), await ask(makeId('usr', 0))]
     expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
   }
 })
 
 test('a foreign organization answers like one that does not exist', async () => {
   const ask = (org_id: string) =>
-    answerTo(system, { token: callers.stranger.token }, showOrganization, { org_id })
+    answerTo(system, { token: principals.outsider.token }, showOrganization, { org_id })
   const [foreign, unknown] = [await ask(org.id), await ask(makeId('org', 0))]
   expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
 })
 
 test('a token’s cap binds like a role', async () => {
-  const capped = await makeApiToken(system, org, callers.owner, { role_cap: 'admin' })
+  const capped = await makeApiToken(system, org, principals.owner, { role_cap: 'admin' })
   const give = (person: Person, role: 'owner' | 'viewer') =>
-    capped.call(changeRole, { org_id: org.id, user_id: person.userId, role })
+    capped.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role })
   await expect(give(targets.owner, 'viewer')).rejects.toMatchObject({ code: 'FORBIDDEN' })
   await expect(give(targets.viewer, 'owner')).rejects.toMatchObject({ code: 'FORBIDDEN' })
   await expect(
@@ -165,7 +171,9 @@ describe('the last owner', () => {
     const token = await makeApiToken(system, own, owner)
     for (const { call } of [owner, token]) {
       await expect(call(removeMember, input)).rejects.toMatchObject({ code: 'CONFLICT' })
-      await expect(call(changeRole, { ...input, role: 'admin' })).rejects.toMatchObject({ code: 'CONFLICT' })
+      await expect(call(changeMemberRole, { ...input, role: 'admin' })).rejects.toMatchObject({
+        code: 'CONFLICT',
+      })
     }
     expect(await roleOf(own, owner)).toBe('owner')
   })
@@ -173,13 +181,13 @@ describe('the last owner', () => {
   test('may go once there is another', async () => {
     const own = await makeOrganization(system)
     const next = await makeMember(system, own, 'viewer')
-    await own.owner.call(changeRole, { org_id: own.id, user_id: next.userId, role: 'owner' })
+    await own.owner.call(changeMemberRole, { org_id: own.id, user_id: next.userId, role: 'owner' })
     await own.owner.call(removeMember, { org_id: own.id, user_id: own.owner.userId })
     expect(await roleOf(own, own.owner)).toBeUndefined()
   })
 
   const lower = (of: Org, by: Person, whom: Person) =>
-    by.call(changeRole, { org_id: of.id, user_id: whom.userId, role: 'viewer' })
+    by.call(changeMemberRole, { org_id: of.id, user_id: whom.userId, role: 'viewer' })
   const leave = (of: Org, who: Person) => who.call(removeMember, { org_id: of.id, user_id: who.userId })
 
   // The embedded database has one session, so nothing happens there at the same moment.
@@ -226,7 +234,7 @@ describe('acts on the very next call', () => {
     const person = await makeMember(system, own, 'admin')
     const held = await holdings(own, person)
     for (const role of ['viewer', 'developer', 'owner'] as const) {
-      await own.owner.call(changeRole, { org_id: own.id, user_id: person.userId, role })
+      await own.owner.call(changeMemberRole, { org_id: own.id, user_id: person.userId, role })
       expect((await me(held.session, own)).role).toBe(role)
       // The token was made by an admin, and stays below its cap.
       const capped = role === 'owner' ? 'admin' : role

@@ -1,12 +1,12 @@
 /**
- * What people write and what opens doors stays where it belongs. Words that stand nowhere else are planted in every text,
+ * What people write and every secret stay where they belong. Words that stand nowhere else are planted in every text,
  * name, address and key; then everything is sent that can be, and everything that left or stayed is searched for them.
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listDeliveries, showDelivery } from '../../src/contracts/deliveries.ts'
-import { listInbox } from '../../src/contracts/inbox.ts'
+import { listNotifications } from '../../src/contracts/inbox.ts'
 import {
   beginChatInstall,
   beginChatLink,
@@ -20,10 +20,10 @@ import {
   updateIntegration,
 } from '../../src/contracts/integrations.ts'
 import { createSubscription, setFollow } from '../../src/contracts/subscriptions.ts'
-import { fileTicket, moveTicket, replyToTicket } from '../../src/contracts/tickets.ts'
-import type { Channels, Outcome } from '../../src/cores/notifications/index.ts'
+import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
+import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
-import { steeredChat, steeredChecks, stateIn } from '../support/connections.ts'
+import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { makeApiToken, makeMember, makeOrganization, makePerson, type Org } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -64,10 +64,10 @@ const note = async (what: unknown): Promise<Outcome> => {
     ? { kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 }
     : { kind: 'sent', httpStatus: 200 }
 }
-const channels: Channels = {
+const channels: ChannelPorts = {
   webhook: ({ headers, body }) => note({ headers, body }),
-  chatWebhook: ({ text }) => note({ text }),
-  directMessage: ({ sendId, chatUserId, text }) => note({ sendId, chatUserId, text }),
+  chat: ({ text }) => note({ text }),
+  direct_message: ({ messageId, chatUserId, text }) => note({ messageId, chatUserId, text }),
   email: ({ to: _theirs, ...mail }) => note(mail),
   forum: ({ apiKey: _key, url: _address, ...post }) => note(post),
 }
@@ -96,9 +96,9 @@ beforeAll(async () => {
     { SVC_SERVICES: 'api-gateway,auth-service,deploy-api,mcp-server' },
     {
       connection: database,
-      checks: steeredChecks,
+      checks: fakeChecks,
       chatApp: {
-        ...steeredChat,
+        ...fakeChatApp,
         install: async () => ({
           teamId: 'T1',
           teamName: 'Team',
@@ -140,12 +140,12 @@ beforeAll(async () => {
   await owner.call(completeChatLink, { code, state: stateIn(linkUrl) })
 
   const text = { title: `It broke ${word('title')}`, body: word('body') }
-  const { id: ticket_id } = await reporter.call(fileTicket, { alias: 'shop', ...text })
+  const { id: ticket_id } = await reporter.call(createTicket, { alias: 'shop', ...text })
   const ticket = { alias: 'shop', ticket_id }
   await owner.call(replyToTicket, { ...ticket, body: word('reply') })
   await owner.call(replyToTicket, { ...ticket, body: word('note'), internal: true })
   await reporter.call(replyToTicket, { ...ticket, body: 'Thank you' })
-  await owner.call(moveTicket, { ...ticket, status: 'in_progress' })
+  await owner.call(changeTicketStatus, { ...ticket, status: 'in_progress' })
   mcpToken = (await makeApiToken(system, org, owner, { audiences: ['notifications'] })).token
   await deliverAll()
 }, 90_000)
@@ -160,7 +160,7 @@ const found = (texts: readonly string[], allowed: readonly string[] = []): strin
     !allowed.includes(canary) && texts.some((text) => text.includes(canary)) ? [canary] : [],
   )
 
-test('everything was sent by every way there is', async () => {
+test('everything was sent by every channel there is', async () => {
   const { deliveries } = await org.owner.call(listDeliveries, { limit: 200 })
   const channelsUsed = new Set(
     deliveries.flatMap(({ state, channel }) => (state === 'sent' && channel !== null ? [channel] : [])),
@@ -169,7 +169,7 @@ test('everything was sent by every way there is', async () => {
   expect(deliveries.filter(({ state }) => state !== 'sent')).toEqual([])
 })
 
-test('nothing that a person wrote or is called left the house, nor any secret', () => {
+test('nothing that a person wrote or is called was sent, nor any secret', () => {
   expect(left.length).toBeGreaterThan(10)
   expect(found(left)).toEqual([])
 })
@@ -232,7 +232,9 @@ test('inbox and tools say the alias; only what one follows is called by its name
   }
   const listed = await use('notifications_list', { state: 'all' })
   expect(listed).toContain('shop: a ticket was filed')
-  expect(found([listed, JSON.stringify(await org.owner.call(listInbox, { state: 'all' }))])).toEqual([])
+  expect(found([listed, JSON.stringify(await org.owner.call(listNotifications, { state: 'all' }))])).toEqual(
+    [],
+  )
   const follows = await use('notification_subscriptions', {})
   expect(follows).toContain('delivered')
   expect(found([follows])).toEqual([word('appName')])

@@ -5,11 +5,11 @@ import type * as z from 'zod'
 import { users } from '../../db/schema.ts'
 import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import {
-  chooseOrganization,
+  switchOrganization,
   createOrganization,
-  createOrganizationForAdmin,
+  createOrganizationAsOperator,
   listOrganizations,
-  listOrganizationsForAdmin,
+  listOrganizationsAsOperator,
   setOrganizationDomains,
   showOrganization,
   updateOrganization,
@@ -30,14 +30,14 @@ import {
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
 
-const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
+const API_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 
 let system: TestSystem
 let mailing: TestSystem
 
 beforeAll(async () => {
-  system = await startSystem(DOORS_ONLY)
-  mailing = await startSystem(DOORS_ONLY, { withMail: true })
+  system = await startSystem(API_ONLY)
+  mailing = await startSystem(API_ONLY, { withMail: true })
 })
 
 afterAll(async () => {
@@ -47,8 +47,8 @@ afterAll(async () => {
 
 const operator = (of: TestSystem = system) => of.as({ token: OPERATOR_TOKEN })
 const domain = () => `${unique('corp')}.test`
-const open = (input: Omit<z.input<typeof createOrganizationForAdmin.input>, 'name'> = {}, of = system) =>
-  operator(of)(createOrganizationForAdmin, { name: unique('Opened'), ...input })
+const open = (input: Omit<z.input<typeof createOrganizationAsOperator.input>, 'name'> = {}, of = system) =>
+  operator(of)(createOrganizationAsOperator, { name: unique('Opened'), ...input })
 const follow = async (of: TestSystem, link: string, button: string, filled?: Record<string, string>) => {
   const walker = newWalker(of)
   return walker.submit(await walker.open(link), button, filled)
@@ -114,13 +114,13 @@ describe('opening one as the operator', () => {
     const domains = [domain(), domain()].toSorted()
     const opened = await open({ domains })
     expect(opened).toMatchObject({ domains, owner: null })
-    const listed = await operator()(listOrganizationsForAdmin, { limit: 200 })
+    const listed = await operator()(listOrganizationsAsOperator, { limit: 200 })
     expect(listed.organizations.length).toBeGreaterThan(0)
   })
 
   test('the same name twice is a conflict, in any case of letters and at the same moment', async () => {
     const name = unique('Twice')
-    const make = (spelled: string) => operator()(createOrganizationForAdmin, { name: spelled })
+    const make = (spelled: string) => operator()(createOrganizationAsOperator, { name: spelled })
     const both = await Promise.allSettled([make(name), make(name)])
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     await expect(make(name.toUpperCase())).rejects.toMatchObject({ code: 'CONFLICT' })
@@ -131,8 +131,8 @@ describe('opening one as the operator', () => {
       ...Array.from({ length: 8 }, () => 0x4e00 + Math.floor(Math.random() * 20_000)),
     )
     const [first, second] = [
-      await operator()(createOrganizationForAdmin, { name: `会社 ${mark}` }),
-      await operator()(createOrganizationForAdmin, { name: `組織 ${mark}` }),
+      await operator()(createOrganizationAsOperator, { name: `会社 ${mark}` }),
+      await operator()(createOrganizationAsOperator, { name: `組織 ${mark}` }),
     ]
     expect(first.slug).not.toBe(second.slug)
   })
@@ -239,7 +239,7 @@ describe('domains', () => {
 
   test('where anybody can have an address are refused, all of them at once, and nothing is opened', async () => {
     const name = unique('Public')
-    const attempt = operator()(createOrganizationForAdmin, {
+    const attempt = operator()(createOrganizationAsOperator, {
       name,
       domains: ['gmail.com', domain(), 'Yahoo.co.uk'],
     })
@@ -247,7 +247,7 @@ describe('domains', () => {
       code: 'INVALID_REQUEST',
       problems: [expect.stringContaining('gmail.com'), expect.stringContaining('yahoo.co.uk')] as string[],
     })
-    expect((await operator()(createOrganizationForAdmin, { name })).name).toBe(name)
+    expect((await operator()(createOrganizationAsOperator, { name })).name).toBe(name)
   })
 
   test('that are none are refused, all of them at once', async () => {
@@ -281,11 +281,11 @@ describe('joining by domain', () => {
     const walker = newWalker(mailing)
     await signInOnPage(walker, person.email)
     const page = await walker.open(linkIn((await mailTo(mailing, person.email)).text))
-    await walker.submit(page, 'Yes, this is my address')
+    await walker.submit(page, 'Confirm email address')
     expect(await organizationsOf(person)).toMatchObject([{ id: org.id, role: 'member' }])
   })
 
-  test('neighbouring domains and other organizations stay closed', async () => {
+  test('neighboring domains and other organizations stay closed', async () => {
     const own = domain()
     const org = await open({ domains: [own] })
     await open({ domains: [domain()] })
@@ -337,7 +337,7 @@ describe('a person in several organizations', () => {
     }
     expect(await me('no-such-organization')).toMatchObject({ organization: null, role: null })
 
-    await person.call(chooseOrganization, { org_id: second.id })
+    await person.call(switchOrganization, { org_id: second.id })
     expect((await me()).organization?.id).toBe(second.id)
     const next = await system.as()(signInWithPassword, { email: person.email, password: PASSWORD })
     expect(next.organization?.id).toBe(second.id)
@@ -348,7 +348,7 @@ describe('a person in several organizations', () => {
     const first = await makeOrganization(system, person)
     const second = await makeOrganization(system)
     await makeMember(system, second, 'viewer', person)
-    await person.call(chooseOrganization, { org_id: second.id })
+    await person.call(switchOrganization, { org_id: second.id })
     await second.owner.call(removeMember, { org_id: second.id, user_id: person.userId })
     expect((await person.call(whoAmI, {})).organization?.id).toBe(first.id)
     const next = await system.as()(signInWithPassword, { email: person.email, password: PASSWORD })
@@ -357,7 +357,7 @@ describe('a person in several organizations', () => {
 
   test('cannot choose one they do not belong to', async () => {
     const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
-    await expect(mine.owner.call(chooseOrganization, { org_id: theirs.id })).rejects.toMatchObject({
+    await expect(mine.owner.call(switchOrganization, { org_id: theirs.id })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })
     expect((await mine.owner.call(whoAmI, {})).organization?.id).toBe(mine.id)

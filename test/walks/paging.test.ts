@@ -1,15 +1,15 @@
 /** Every list pages without loss and without repetition while rows come in between, and a cursor opens nothing. */
-import { listInbox } from '../../src/contracts/inbox.ts'
-import { tell } from '../../src/cores/notifications/index.ts'
+import { listNotifications } from '../../src/contracts/inbox.ts'
+import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Call } from '../../src/client/call.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import { platformAccessGrants, subscriptions } from '../../db/schema.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { listAskableSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { listAskableDataSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -18,21 +18,25 @@ import { inviteMember, listInvitations, listMembers } from '../../src/contracts/
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import {
   createOrganization,
-  createOrganizationForAdmin,
+  createOrganizationAsOperator,
   listOrganizations,
-  listOrganizationsForAdmin,
+  listOrganizationsAsOperator,
 } from '../../src/contracts/organizations.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
-import { listMyVisits, listSupportSessions, startSupportSession } from '../../src/contracts/support.ts'
+import {
+  listMySupportSessions,
+  listSupportSessions,
+  startSupportSession,
+} from '../../src/contracts/support.ts'
 import {
   createSubscription,
   listFollows,
   listMySubscriptions,
   listSubscriptions,
 } from '../../src/contracts/subscriptions.ts'
-import { fileTicket, listTickets } from '../../src/contracts/tickets.ts'
-import { createToken, listTokens } from '../../src/contracts/tokens.ts'
-import { steeredChecks } from '../support/connections.ts'
+import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
+import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { fakeChecks } from '../support/fake-integrations.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
@@ -43,7 +47,7 @@ let operator: Call
 
 beforeAll(async () => {
   const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
-  system = await startSystem(env, { checks: steeredChecks })
+  system = await startSystem(env, { checks: fakeChecks })
   operator = system.as({ token: OPERATOR_TOKEN })
 })
 
@@ -78,31 +82,30 @@ async function addGrant(org: Org, clientId: string): Promise<void> {
 
 /** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
 const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
-const visit = ({ id }: Pick<Org, 'id'>, staff_email: string) =>
+const startSession = ({ id }: Pick<Org, 'id'>, staff_email: string) =>
   operator(startSupportSession, { org: id, staff_email, reason: 'They asked for help' })
 const LISTS: Record<string, List> = {
-  'organizations.list': {
+  listOrganizations: {
     add: (org) => org.owner.call(createOrganization, { name: longName() }),
     page: async (org, at) => {
       const { organizations, next_cursor } = await org.owner.call(listOrganizations, at)
       return { ids: organizations.map(({ id }) => id), next_cursor }
     },
   },
-  'organizations.listForAdmin': {
-    add: () => operator(createOrganizationForAdmin, { name: longName() }),
+  listOrganizationsAsOperator: {
+    add: () => operator(createOrganizationAsOperator, { name: longName() }),
     page: async (_org, at) => {
-      const { organizations, next_cursor } = await operator(listOrganizationsForAdmin, at)
+      const { organizations, next_cursor } = await operator(listOrganizationsAsOperator, at)
       return { ids: organizations.map(({ id }) => id), next_cursor }
     },
     // This list is the whole installation's, with what every other test made.
     limit: 100,
   },
-  'inbox.list': {
+  listNotifications: {
     add: (org) =>
       withTransaction(system.db, (tx) =>
-        tell(tx, () => system.clock.now(), {
+        addNotifications(tx, () => system.clock.now(), [org.owner.userId], {
           orgId: org.id,
-          userId: org.owner.userId,
           eventId: unique('event'),
           type: 'deploy.failed',
           subject: 'app/shop',
@@ -111,25 +114,25 @@ const LISTS: Record<string, List> = {
         }),
       ),
     page: async (org, at) => {
-      const { notifications, next_cursor } = await org.owner.call(listInbox, at)
+      const { notifications, next_cursor } = await org.owner.call(listNotifications, at)
       return { ids: notifications.map(({ id }) => id), next_cursor }
     },
   },
-  'grants.list': {
+  listGrants: {
     add: (org) => addGrant(org, unique('client')),
     page: async (org, at) => {
       const { grants, next_cursor } = await org.owner.call(listGrants, at)
       return { ids: grants.map(({ id }) => id), next_cursor }
     },
   },
-  'oauthClients.list': {
+  listOauthClients: {
     add: (org) => addGrant(org, unique('client')),
     page: async (org, at) => {
       const { oauth_clients, next_cursor } = await org.owner.call(listOauthClients, at)
       return { ids: oauth_clients.map(({ client_id }) => client_id), next_cursor }
     },
   },
-  'members.list': {
+  listMembers: {
     add: async (org, nth) => {
       // Equal names: the second part of the key must keep them apart.
       const name = nth < 3 ? 'Twin' : longName()
@@ -141,42 +144,42 @@ const LISTS: Record<string, List> = {
       return { ids: members.map(({ user_id }) => user_id), next_cursor }
     },
   },
-  'invitations.list': {
+  listInvitations: {
     add: (org) => org.owner.call(inviteMember, { org_id: org.id, email: `${unique('new')}@people.test` }),
     page: async (org, at) => {
       const { invitations, next_cursor } = await org.owner.call(listInvitations, { org_id: org.id, ...at })
       return { ids: invitations.map(({ id }) => id), next_cursor }
     },
   },
-  'sessions.list': {
+  listSessions: {
     add: (org) => system.as()(signInWithPassword, { email: org.owner.email, password: PASSWORD }),
     page: async (org, at) => {
       const { sessions, next_cursor } = await org.owner.call(listSessions, at)
       return { ids: sessions.map(({ id }) => id), next_cursor }
     },
   },
-  'tokens.list': {
-    add: (org) => org.owner.call(createToken, { name: unique('token') }),
+  listApiTokens: {
+    add: (org) => org.owner.call(createApiToken, { name: unique('token') }),
     page: async (org, at) => {
-      const { tokens, next_cursor } = await org.owner.call(listTokens, { all: 'true', ...at })
+      const { tokens, next_cursor } = await org.owner.call(listApiTokens, { all: 'true', ...at })
       return { ids: tokens.map(({ id }) => id), next_cursor }
     },
   },
-  'dataSources.list': {
+  listDataSources: {
     add: (org) => insertSource(system, org),
     page: async (org, at) => {
       const { data_sources, next_cursor } = await org.owner.call(listDataSources, at)
       return { ids: data_sources.map(({ id }) => id), next_cursor }
     },
   },
-  'dataSources.listAskable': {
+  listAskableDataSources: {
     add: (org) => insertSource(system, org, { enabled: true, exposed: true }),
     page: async (org, at) => {
-      const { data_sources, next_cursor } = await org.owner.call(listAskableSources, at)
+      const { data_sources, next_cursor } = await org.owner.call(listAskableDataSources, at)
       return { ids: data_sources.map(({ id }) => id), next_cursor }
     },
   },
-  'activity.list': {
+  listActivity: {
     add: (org) =>
       org.owner.call(queryDataSource, { source_id: 'db_nothing', query: 'x' }).catch(() => undefined),
     page: async (org, at) => {
@@ -184,25 +187,25 @@ const LISTS: Record<string, List> = {
       return { ids: activity.map(({ id }) => id), next_cursor }
     },
   },
-  'apps.list': {
+  listApps: {
     add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
     page: async (org, at) => {
       const { apps, next_cursor } = await org.owner.call(listApps, at)
       return { ids: apps.map(({ id }) => id), next_cursor }
     },
   },
-  'tickets.list': {
+  listTickets: {
     add: async (org) => {
       const { call } = org.owner
       await call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
-      return call(fileTicket, { alias: 'shop', title: 'It broke', body: 'Badly.' })
+      return call(createTicket, { alias: 'shop', title: 'It broke', body: 'Badly.' })
     },
     page: async (org, at) => {
       const { tickets, next_cursor } = await org.owner.call(listTickets, { alias: 'shop', ...at })
       return { ids: tickets.map(({ id }) => id), next_cursor }
     },
   },
-  'subscriptions.list': {
+  listSubscriptions: {
     add: async (org, nth) => {
       const connection = { name: 'Receiver', url: 'https://hooks.test/in' }
       await org.owner.call(connectWebhook, connection).catch(() => undefined)
@@ -215,7 +218,7 @@ const LISTS: Record<string, List> = {
       return { ids: rows.map(({ id }) => id), next_cursor }
     },
   },
-  'subscriptions.listMine': {
+  listMySubscriptions: {
     add: async (org) => {
       const now = system.clock.now()
       const mail = { orgId: org.id, userId: org.owner.userId, timing: 'daily' as const, createdAt: now }
@@ -227,36 +230,36 @@ const LISTS: Record<string, List> = {
       return { ids: rows.map(({ id }) => id), next_cursor }
     },
   },
-  'follows.list': {
+  listFollows: {
     add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
     page: async (org, at) => {
       const { follows, next_cursor } = await org.owner.call(listFollows, at)
       return { ids: follows.map(({ app }) => app), next_cursor }
     },
   },
-  'deliveries.list': {
+  listDeliveries: {
     add: (org) => insertDelivery(system, org, {}),
     page: async (org, at) => {
       const { deliveries, next_cursor } = await org.owner.call(listDeliveries, at)
       return { ids: deliveries.map(({ id }) => id), next_cursor }
     },
   },
-  'support.list': {
-    add: async (org) => visit(org, (await makePerson(system)).email),
+  listSupportSessions: {
+    add: async (org) => startSession(org, (await makePerson(system)).email),
     page: async (org, at) => {
       const { support_sessions, next_cursor } = await org.owner.call(listSupportSessions, at)
       return { ids: support_sessions.map(({ id }) => id), next_cursor }
     },
   },
-  'support.listMine': {
-    add: async (org) => visit(await makeOrganization(system), org.owner.email),
+  listMySupportSessions: {
+    add: async (org) => startSession(await makeOrganization(system), org.owner.email),
     page: async (org, at) => {
-      const { visits, next_cursor } = await org.owner.call(listMyVisits, at)
-      return { ids: visits.map(({ id }) => id), next_cursor }
+      const { support_sessions, next_cursor } = await org.owner.call(listMySupportSessions, at)
+      return { ids: support_sessions.map(({ id }) => id), next_cursor }
     },
   },
-  'audit.list': {
-    add: (org) => org.owner.call(createToken, { name: unique('token') }),
+  listAudit: {
+    add: (org) => org.owner.call(createApiToken, { name: unique('token') }),
     page: async (org, at) => {
       const { audit, next_cursor } = await org.owner.call(listAudit, { org_id: org.id, ...at })
       return { ids: audit.map(({ id }) => id), next_cursor }
@@ -310,7 +313,7 @@ describe.each(Object.entries(LISTS))('%s', (_name, list) => {
     expect((await list.page(org, { limit: length - 1 })).next_cursor).toBeDefined()
   })
 
-  test('a cursor from next door finds one’s own rows only', async () => {
+  test('a cursor of another organization finds one’s own rows only', async () => {
     const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
     for (const org of [mine, theirs]) for (let n = 0; n < 4; n++) await list.add(org, n)
     const own = new Set(await walk(mine, list))

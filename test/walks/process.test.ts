@@ -75,7 +75,7 @@ describe('an installation', () => {
   test('keeps what the first start has to say in a private file and names it', async () => {
     const file = join(server.dataFolder, 'first-run.txt')
     expect(wordsOf(server)).toEqual([
-      `First owner: owner@svc.localhost. Password and a token (good for a day) are in ${file}: read it, then delete it.`,
+      `First owner: owner@svc.localhost. The password and a token (valid for a day) are in ${file}. Read it, then delete it.`,
     ])
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const names = await readdir(server.dataFolder)
@@ -140,16 +140,16 @@ describe('an installation', () => {
         .filter((line) => line['request_id'] === id)
         .map((line) => [line['service'], line['route'], line['status']])
     expect(linesOf(made)).toEqual([
-      ['auth-service', 'tokens.validate', 200],
-      ['api-gateway', 'me.show', 200],
+      ['auth-service', 'validateToken', 200],
+      ['api-gateway', 'whoAmI', 200],
     ])
     expect(linesOf(given)).toEqual([
-      ['auth-service', 'organizations.list', 200],
-      ['api-gateway', 'relay organizations.list', 200],
+      ['auth-service', 'listOrganizations', 200],
+      ['api-gateway', 'relay listOrganizations', 200],
     ])
     expect(linesOf(instead)).toEqual([
-      ['auth-service', 'organizations.list', 401],
-      ['api-gateway', 'relay organizations.list', 401],
+      ['auth-service', 'listOrganizations', 401],
+      ['api-gateway', 'relay listOrganizations', 401],
     ])
 
     const metrics = await fetch(`http://127.0.0.1:${server.metricsPort}/metrics`)
@@ -157,10 +157,7 @@ describe('an installation', () => {
     const count = (route: string, status: number) =>
       `svc_http_request_duration_seconds_count{service="api-gateway",route="${route}",method="GET",status="${status}"} 1`
     expect((await metrics.text()).split('\n')).toEqual(
-      expect.arrayContaining([
-        count('relay organizations.list', 200),
-        count('relay organizations.list', 401),
-      ]),
+      expect.arrayContaining([count('relay listOrganizations', 200), count('relay listOrganizations', 401)]),
     )
   })
 
@@ -173,7 +170,7 @@ describe('an installation', () => {
     const session = await server.as()(signInWithPassword, { email: words.email, password: words.password })
     expect(await server.stop()).toMatchObject({ code: 0 })
     const second = await own.start({ env: installation })
-    expect(wordsOf(second)).toEqual([`Console ${second.origin}/console`])
+    expect(wordsOf(second)).toEqual([`Console: ${second.origin}/console`])
     for (const token of [words.token, session.token]) {
       expect(await second.as({ token })(whoAmI, {})).toMatchObject({
         role: 'owner',
@@ -195,8 +192,8 @@ describe('an installation', () => {
     const inTrace = new Map(spans.filter(({ traceId }) => traceId === TRACE).map((span) => [span.name, span]))
     expect(inTrace.size).toBe(4)
     for (const [gateway, auth] of [
-      ['api-gateway me.show', 'auth-service tokens.validate'],
-      ['api-gateway relay organizations.list', 'auth-service organizations.list'],
+      ['api-gateway whoAmI', 'auth-service validateToken'],
+      ['api-gateway relay listOrganizations', 'auth-service listOrganizations'],
     ] as const) {
       expect(inTrace.get(gateway)?.parentSpanId).toBe(PARENT)
       expect(inTrace.get(auth)?.parentSpanId).toBe(inTrace.get(gateway)?.spanId)
@@ -209,7 +206,7 @@ describe('an installation', () => {
 const USAGE: [args: string[], code: number, stdout: RegExp, stderr: RegExp][] = [
   [['--version'], 0, /^\d+\.\d+\.\d+\n$/, /^$/],
   [['--help'], 0, /svc-server restore FILE/, /^$/],
-  [['settings'], 0, /^SVC_SERVICES\n {4}Services that run[^]*\nARGON2_MEMORY_KIB\n/, /^$/],
+  [['settings'], 0, /^SVC_SERVICES\n {4}Services to run[^]*\nARGON2_MEMORY_KIB\n/, /^$/],
   [['nonsense'], 5, /^$/, /svc-server restore FILE/],
   [['--nonsense'], 5, /^$/, /--nonsense/],
   [['backup'], 5, /^$/, /svc-server backup FILE/],

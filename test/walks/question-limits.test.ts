@@ -1,6 +1,6 @@
 /** How many questions an organization may ask: counted to the last one, for all processes together. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { fetchHit, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { fetchDataSourceRow, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { answerTo } from '../support/answers.ts'
 import {
   configurationOf,
@@ -62,7 +62,7 @@ test('ten in a minute, then a refusal that says how long to wait; the next minut
   const wait = Number(refused.headers.get('retry-after'))
   expect(wait).toBeGreaterThan(30)
   expect(wait).toBeLessThanOrEqual(60)
-  expect(await codeOf(org.owner.call(fetchHit, { source_id, handle: 'x' }))).toBe('RATE_LIMITED')
+  expect(await codeOf(org.owner.call(fetchDataSourceRow, { source_id, handle: 'x' }))).toBe('RATE_LIMITED')
   system.clock.advance(wait)
   expect(await ask()).toBe(COUNTED)
 })

@@ -8,12 +8,12 @@ import { makeApiToken, makeOrganization, PASSWORD, signedIn } from '../support/m
 import { freshSecrets, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
 
-const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
+const API_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
 const SECRETS = freshSecrets()
 
 let before: TestSystem
 beforeAll(async () => {
-  before = await startSystem({ ...DOORS_ONLY, ...SECRETS }, { withMail: true })
+  before = await startSystem({ ...API_ONLY, ...SECRETS }, { withMail: true })
 })
 afterAll(() => before.stop())
 
@@ -70,7 +70,7 @@ describe.each([
   ['DATA_KEY', []],
 ] as const)('a changed %s', (key, ended) => {
   test(`ends ${ended.join(', ') || 'nothing of this'}`, async () => {
-    const after = await startSystem({ ...DOORS_ONLY, ...SECRETS, [key]: freshSecrets()[key] })
+    const after = await startSystem({ ...API_ONLY, ...SECRETS, [key]: freshSecrets()[key] })
     for (const [what, isTaken] of Object.entries(await holdings())) {
       // An assertion names a token by its id; it dies of its own age, a minute after the rotation at the latest.
       if (what === 'assertion' && ended === JWT_MADE) continue
@@ -81,7 +81,7 @@ describe.each([
 })
 
 test('an unchanged set of secrets takes all of it', async () => {
-  const after = await startSystem({ ...DOORS_ONLY, ...SECRETS })
+  const after = await startSystem({ ...API_ONLY, ...SECRETS })
   for (const [what, isTaken] of Object.entries(await holdings()))
     expect([what, await isTaken(after)]).toEqual([what, true])
   await after.stop()

@@ -8,11 +8,11 @@ import { atLeast, ROLES, type Role } from '../../src/contracts/roles.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { forgeries } from '../support/forge.ts'
-import { knock } from '../support/knock.ts'
+import { requestWithInvalidInput } from '../support/invalid-request.ts'
 import { makeApiToken, makeMember, makeOrganization, makePerson, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
-const DOORS_ONLY = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
+const API_ONLY = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
 
 let system: TestSystem
 let org: Org
@@ -20,7 +20,7 @@ let org: Org
 let bearers: Record<string, string | (() => Promise<string>) | undefined>
 
 beforeAll(async () => {
-  system = await startSystem(DOORS_ONLY)
+  system = await startSystem(API_ONLY)
   org = await makeOrganization(system)
   const other = await makeOrganization(system)
   const make = (asked?: object) => makeApiToken(system, org, org.owner, asked)
@@ -37,7 +37,7 @@ beforeAll(async () => {
     ...Object.fromEntries(await Promise.all(byRole)),
     'a data:read token': (await make({ scopes: ['data:read'] })).token,
     'a notifications:read token': (await make({ scopes: ['notifications:read'] })).token,
-    // Good for a minute only, so every knock gets a fresh one.
+    // Valid for a minute only, so every request gets a fresh one.
     'a data:read assertion': () => signActor(system, actorOf(org, org.owner, unscoped.id)),
     'an unscoped token': unscoped.token,
     'a token for the MCP endpoints': (await make({ audiences: ['platform', 'notifications'] })).token,
@@ -51,16 +51,16 @@ beforeAll(async () => {
 
 afterAll(() => system.stop())
 
-/** Let in and told about the input; see knock.ts. */
+/** Let in and told about the input; see invalid-request.ts. */
 const OPEN = 'INVALID_REQUEST'
 type Rule = (op: Operation) => ErrorCode
 
-const isRole = (who: Operation['who']): who is Role => (ROLES as readonly string[]).includes(who)
+const isRole = (access: Operation['access']): access is Role => (ROLES as readonly string[]).includes(access)
 
-/** The rules of the house, for operations that are not open to anyone. */
+/** The rules for operations that are not open to anyone. */
 const nobody: Rule = () => 'UNAUTHENTICATED'
-const operatorOnly: Rule = (op) => (op.who === 'operator' ? OPEN : 'UNAUTHENTICATED')
-const member: Rule = (op) => (op.who === 'operator' ? 'FORBIDDEN' : OPEN)
+const operatorOnly: Rule = (op) => (op.access === 'operator' ? OPEN : 'UNAUTHENTICATED')
+const member: Rule = (op) => (op.access === 'operator' ? 'FORBIDDEN' : OPEN)
 const withScope =
   (scope: Scope): Rule =>
   (op) =>
@@ -68,16 +68,16 @@ const withScope =
 const withRole =
   (role: Role): Rule =>
   (op) =>
-    isRole(op.who) && !atLeast(role, op.who) ? 'FORBIDDEN' : member(op)
+    isRole(op.access) && !atLeast(role, op.access) ? 'FORBIDDEN' : member(op)
 /** What belongs to an organization is hidden from whoever does not. */
 const outside =
   (otherwise: Rule): Rule =>
   (op) => {
-    if (!isRole(op.who)) return member(op)
+    if (!isRole(op.access)) return member(op)
     return op.http.path.includes('{org_id}') ? 'NOT_FOUND' : otherwise(op)
   }
 
-/** One of each kind of lie; bad-input.test.ts tells all there are. The first six are asked at both doors. */
+/** One of each kind of lie; bad-input.test.ts tells all there are. The first six are sent to both services. */
 const WHO: readonly [who: string, rule: Rule][] = [
   ['nobody at all', nobody],
   ['a user token under another secret', nobody],
@@ -103,8 +103,8 @@ async function expectRules(service: Service, op: Operation, asked: typeof WHO): 
     expect(Object.keys(bearers)).toContain(who)
     const bearer = bearers[who]
     const token = typeof bearer === 'function' ? await bearer() : bearer
-    const code = await knock(service, op, { token, orgId: org.id })
-    expect(`${who}: ${code}`).toBe(`${who}: ${op.who === 'anyone' ? OPEN : rule(op)}`)
+    const code = await requestWithInvalidInput(service, op, { token, orgId: org.id })
+    expect(`${who}: ${code}`).toBe(`${who}: ${op.access === 'anyone' ? OPEN : rule(op)}`)
   }
 }
 
@@ -117,9 +117,11 @@ describe.each(OPERATIONS.map((op): [string, Operation] => [op.name, op]))('%s', 
 })
 
 test('without an operator’s token in the configuration nobody is the operator', async () => {
-  const closed = await startSystem({ ...DOORS_ONLY, SVC_OPERATOR_TOKEN: '' })
-  for (const op of OPERATIONS.filter(({ who }) => who === 'operator')) {
-    expect(await knock(closed.service, op, { token: OPERATOR_TOKEN, orgId: org.id })).toBe('UNAUTHENTICATED')
+  const closed = await startSystem({ ...API_ONLY, SVC_OPERATOR_TOKEN: '' })
+  for (const op of OPERATIONS.filter(({ access }) => access === 'operator')) {
+    expect(await requestWithInvalidInput(closed.service, op, { token: OPERATOR_TOKEN, orgId: org.id })).toBe(
+      'UNAUTHENTICATED',
+    )
   }
   await closed.stop()
 })

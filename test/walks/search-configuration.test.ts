@@ -101,7 +101,7 @@ describe('what does not fit', () => {
         'filter_schema: "year" of table "authors" is text, not a number',
         'filter_schema: "title" of table "books" is text, not a boolean',
         'filter_schema: "title" of table "authors" is text, not a boolean',
-        'text_search_language: the database knows no "klingon"',
+        'text_search_language: the database has no configuration "klingon"',
       ],
     ))
 
@@ -263,7 +263,7 @@ describe('what the database became since', () => {
     await run(sql)
     const said = {
       code: 'INVALID_SEARCH_CONFIGURATION',
-      message: 'The database changed since the search was configured',
+      message: 'The database has changed since the search was configured',
       problems,
     }
     await expect(ask({ filters: { team: 'red' } })).rejects.toMatchObject(said)

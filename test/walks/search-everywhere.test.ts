@@ -1,12 +1,12 @@
 /** One question to every source one may ask, and what was found fetched by its id: never more than one may see. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listActivity, reportCall } from '../../src/contracts/activity.ts'
+import { listActivity, reportToolCall } from '../../src/contracts/activity.ts'
 import {
-  fetchFound,
+  fetchSearchResult,
   queryDataSource,
   SearchConfiguration,
-  searchEverywhere,
-  setExposure,
+  searchDataSources,
+  setDataSourceExposure,
   showQuota,
 } from '../../src/contracts/data-sources.ts'
 import {
@@ -45,7 +45,11 @@ beforeAll(async () => {
     sql: table('secrets', `('s1', 'secret', 'for admins', '[1,0,0]')`),
     configuration: configurationOf([entry('secrets', { content_columns: 'id,title,body' })]),
   })
-  await org.owner.call(setExposure, { source_id: 'db_secrets', exposed: true, minimum_role: 'admin' })
+  await org.owner.call(setDataSourceExposure, {
+    source_id: 'db_secrets',
+    exposed: true,
+    minimum_role: 'admin',
+  })
   ids = { notes: notes.id, secrets: secrets.id }
 })
 afterAll(() => system.stop())
@@ -54,7 +58,7 @@ const agentFor = async (person: Person, sources: string[] | null) =>
   system.as({ token: (await (await agentOf(system, org, person, sources))()).token })
 
 const titlesFor = async (person: Person, input: { sources?: string[]; top_k?: number } = {}) => {
-  const { results } = await person.call(searchEverywhere, { query: '[1,0,0]', ...input })
+  const { results } = await person.call(searchDataSources, { query: '[1,0,0]', ...input })
   return results.map(({ title }) => title)
 }
 
@@ -63,12 +67,12 @@ describe('a search over all sources', () => {
     expect(await titlesFor(viewer)).toEqual(['near', 'memo', 'far'])
     expect(new Set(await titlesFor(org.owner))).toEqual(new Set(['far', 'memo', 'near', 'secret']))
     expect(await titlesFor(viewer, { top_k: 1 })).toEqual(['near'])
-    const stranger = await makeOrganization(system)
-    expect(await titlesFor(stranger.owner)).toEqual([])
+    const outsider = await makeOrganization(system)
+    expect(await titlesFor(outsider.owner)).toEqual([])
   })
 
   test('says of each hit where it was found, and stays within 16 KiB', async () => {
-    const answer = await viewer.call(searchEverywhere, { query: '[1,0,0]' })
+    const answer = await viewer.call(searchDataSources, { query: '[1,0,0]' })
     expect(answer.results[0]?.metadata).toMatchObject({ _source: 'db_notes', _target: 'notes', _score: 1 })
     expect(JSON.stringify(answer).length).toBeLessThanOrEqual(16 * 1024)
   })
@@ -84,7 +88,7 @@ describe('a search over all sources', () => {
 
   test('keeps to the sources of an agent’s grant', async () => {
     const agent = await agentFor(org.owner, [ids.secrets])
-    const { results } = await agent(searchEverywhere, { query: '[1,0,0]' })
+    const { results } = await agent(searchDataSources, { query: '[1,0,0]' })
     expect(results.map(({ title }) => title)).toEqual(['secret'])
   })
 
@@ -101,7 +105,7 @@ describe('a search over all sources', () => {
       enabled: true,
       exposed: true,
     })
-    const { results, unavailable } = await other.owner.call(searchEverywhere, { query: '[1,0,0]' })
+    const { results, unavailable } = await other.owner.call(searchDataSources, { query: '[1,0,0]' })
     expect(results.map(({ title }) => title)).toEqual(['fine'])
     expect(unavailable).toEqual(['db_gone'])
   })
@@ -117,10 +121,10 @@ describe('a search over all sources', () => {
 
 describe('what was found', () => {
   const found = async (person: Person, at = 0) =>
-    (await person.call(searchEverywhere, { query: '[1,0,0]' })).results[at]!.id
+    (await person.call(searchDataSources, { query: '[1,0,0]' })).results[at]!.id
 
   test('can be fetched whole by its id', async () => {
-    const answer = await viewer.call(fetchFound, { id: await found(viewer) })
+    const answer = await viewer.call(fetchSearchResult, { id: await found(viewer) })
     expect(answer).toEqual({
       source_id: 'db_notes',
       target: 'notes',
@@ -129,13 +133,15 @@ describe('what was found', () => {
   })
 
   test('opens to nobody who may not ask the source, and in no other organization', async () => {
-    const { results } = await org.owner.call(searchEverywhere, { query: '[1,0,0]', sources: ['db_secrets'] })
+    const { results } = await org.owner.call(searchDataSources, { query: '[1,0,0]', sources: ['db_secrets'] })
     const id = results[0]!.id
-    await expect(viewer.call(fetchFound, { id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
-    const stranger = await makeOrganization(system)
-    await expect(stranger.owner.call(fetchFound, { id })).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
+    await expect(viewer.call(fetchSearchResult, { id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const outsider = await makeOrganization(system)
+    await expect(outsider.owner.call(fetchSearchResult, { id })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    })
     const agent = await agentFor(org.owner, [ids.notes])
-    await expect(agent(fetchFound, { id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(agent(fetchSearchResult, { id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })
 
@@ -163,7 +169,7 @@ describe('a reported call', () => {
 
   test('becomes a row of its own kind, with a digest that is ours', async () => {
     const agent = await agentFor(viewer, null)
-    await agent(reportCall, report)
+    await agent(reportToolCall, report)
     const [row] = (await viewer.call(listActivity, { limit: 1 })).activity
     expect(row).toMatchObject({ type: 'function', name: 'whoami', source: 'mcp', answer_bytes: 40 })
     expect(row?.question_digest).toMatch(/^[0-9a-f]{32}$/)
@@ -171,6 +177,6 @@ describe('a reported call', () => {
   })
 
   test('is taken from the MCP endpoints only', async () => {
-    await expect(viewer.call(reportCall, report)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(viewer.call(reportToolCall, report)).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 })

@@ -1,4 +1,4 @@
-/** What the sign-in pages tell browsers, neighbours and the log: nothing that could be used against a person. */
+/** What the sign-in pages tell browsers, neighbors and the log: nothing that could be used against a person. */
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -15,7 +15,7 @@ import {
   walkToCallback,
   type WithProviders,
 } from '../support/system-with-providers.ts'
-import { bonesOf, newWalker, signInOnPage, type Page } from '../support/walker.ts'
+import { structureOf, newWalker, signInOnPage, type Page } from '../support/walker.ts'
 
 const EVIL = 'https://evil.test'
 const DONE = `${ORIGIN}/console/sign-in/done`
@@ -53,7 +53,7 @@ async function everyAnswer(): Promise<[string, Page][]> {
     ['refused account', await walker.submit(invited, 'Create account and join', { name: '', password: '' })],
     ['dead invitation', await walker.open('/auth/invitation/none')],
     ['forgot', forgot],
-    ['link on its way', await walker.submit(forgot, 'Send me a link', { email })],
+    ['link on its way', await walker.submit(forgot, 'Send reset link', { email })],
     ['reset', reset],
     ['refused password', await walker.submit(reset, 'Save', { password: 'short' })],
     ['chosen password', await walker.submit(reset, 'Save', { password: PASSWORD })],
@@ -188,7 +188,7 @@ describe('HTML injection', () => {
 
   /** Where a page shows what somebody wrote: how to get it there, and where it then stands. */
   const PLACES: [string, (text: string) => Promise<Page>, (page: Page) => string][] = [
-    ['the e-mail address of a sign-in', (text) => signInOnPage(newWalker(system), text), field('email')],
+    ['the email address of a sign-in', (text) => signInOnPage(newWalker(system), text), field('email')],
     [
       'state',
       (state) => newWalker(system).open(`/auth/sign-in?${new URLSearchParams({ return_to: DONE, state })}`),
@@ -224,12 +224,12 @@ describe('HTML injection', () => {
     ],
   ]
 
-  /** The page has the same bones whatever was written, and says it word by word. */
+  /** The page has the same structure whatever was written, and shows it as text. */
   test.each(PLACES)('through %s', async (_what, show, where) => {
     const [hostile, harmless] = [await show(HOSTILE), await show(HARMLESS)]
     expect(where(harmless)).toContain(HARMLESS)
     expect(where(hostile)).toContain(HOSTILE)
-    expect(bonesOf(hostile.text)).toEqual(bonesOf(harmless.text))
+    expect(structureOf(hostile.text)).toEqual(structureOf(harmless.text))
     expect(hostile.text).not.toContain('<img')
   })
 
@@ -239,13 +239,13 @@ describe('HTML injection', () => {
       newWalker(system).open(`/auth/sign-in?${new URLSearchParams({ return_to: `${DONE}?x=${text}` })}`)
     const [hostile, harmless] = [await open(HOSTILE.replaceAll(' ', '/')), await open('plain')]
     expect([hostile.status, harmless.status]).toEqual([200, 200])
-    expect(bonesOf(hostile.text)).toEqual(bonesOf(harmless.text))
+    expect(structureOf(hostile.text)).toEqual(structureOf(harmless.text))
   })
 
   test.each(KINDS)('through what %s is said to have answered', async (kind) => {
     const walker = newWalker(system)
-    const atDoor = await walkToCallback(system, walker, kind, 'victim')
-    const forged = new URL(atDoor.location!)
+    const callback = await walkToCallback(system, walker, kind, 'victim')
+    const forged = new URL(callback.location!)
     for (const name of ['error', 'error_description', 'error_uri']) forged.searchParams.set(name, HOSTILE)
     forged.searchParams.delete('code')
     const page = await walker.open(forged)
@@ -290,7 +290,7 @@ test('a walk through everything leaves no secret in the log', async () => {
   const secrets = {
     password: 'chosen with great care',
     session: walker.jar.find('svc_auth')!.value,
-    visitor: walker.jar.find('svc_visitor')!.value,
+    browserId: walker.jar.find('svc_browser')!.value,
     token: reset.forms[0]!.fields['form']!,
     code: back.location!.searchParams.get('code')!,
     invitation: link.split('/').at(-1)!,

@@ -1,13 +1,13 @@
-/** What people try at the sign-in pages. Every test names its attack, and fails if the defence is taken away. */
+/** What people try at the sign-in pages. Every test names its attack, and fails if the defense is taken away. */
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { signInAttempts, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import { MAILS_PER_ADDRESS, SIGN_IN_ATTEMPT_SECONDS } from '../../src/contracts/limits.ts'
-import { createOrganizationForAdmin, listOrganizations } from '../../src/contracts/organizations.ts'
+import { createOrganizationAsOperator, listOrganizations } from '../../src/contracts/organizations.ts'
 import { showProfile } from '../../src/contracts/people.ts'
 import type { ProviderKind } from '../support/identity-provider.ts'
-import { askForReset, PATIENCE, resetLink } from '../support/links.ts'
+import { requestPasswordReset, PATIENCE, resetLink } from '../support/links.ts'
 import { makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem } from '../support/system.ts'
 import {
@@ -62,7 +62,7 @@ describe('session fixation', () => {
   ])('planted cookies never open the session that begins with %s', async (_how, signIn) => {
     const { person, walker } = await makeVictim()
     const attacker = newWalker(system)
-    const planted = ['svc_auth', 'svc_visitor'].map((name) => `${name}=${'A'.repeat(43)}; Path=/`)
+    const planted = ['svc_auth', 'svc_browser'].map((name) => `${name}=${'A'.repeat(43)}; Path=/`)
     for (const cookie of planted) for (const browser of [walker, attacker]) browser.jar.keep(cookie, ORIGIN)
     await signIn(walker, person.email)
     expect(await isSignedIn(walker)).toBe(true)
@@ -78,7 +78,7 @@ describe('session fixation', () => {
     // Signed in already: the form is sent from a page that was open before.
     const open = newWalker(system)
     const page = await open.open('/auth/sign-in')
-    walker.jar.keep(`svc_visitor=${open.jar.find('svc_visitor')!.value}; Path=/`, ORIGIN)
+    walker.jar.keep(`svc_browser=${open.jar.find('svc_browser')!.value}; Path=/`, ORIGIN)
     await walker.submit(page, 'Sign in', { email: second.email, password: PASSWORD })
     expect(walker.jar.find('svc_auth')!.value).not.toBe(before)
     expect(await personIn(system, walker)).toMatchObject({ id: second.userId })
@@ -86,7 +86,7 @@ describe('session fixation', () => {
     expect(await personIn(system, open)).toMatchObject({ id: first.userId })
   })
 
-  /** A neighbour below the same domain, or on plain http, plants the attacker's own session in the victim's browser. */
+  /** A neighbor below the same domain, or on plain http, plants the attacker's own session in the victim's browser. */
   test('over https neither a sub-domain nor plain http can plant a cookie that is read', async () => {
     const own = await startSystem({ ...PAGES, APP_URL: 'https://app.acme.test' })
     onTestFinished(() => own.stop())
@@ -106,11 +106,11 @@ describe('session fixation', () => {
 })
 
 test.each([
-  ['http://localhost:4000', 'svc_auth', 'svc_visitor', false],
-  ['https://app.acme.test', '__Host-svc_auth', '__Host-svc_visitor', true],
+  ['http://localhost:4000', 'svc_auth', 'svc_browser', false],
+  ['https://app.acme.test', '__Host-svc_auth', '__Host-svc_browser', true],
 ])(
   'cookies of %s are out of reach of scripts, of other hosts and of other sites',
-  async (APP_URL, auth, visitor, secure) => {
+  async (APP_URL, auth, browserId, secure) => {
     const own = await startSystem({ ...PAGES, APP_URL })
     onTestFinished(() => own.stop())
     const walker = newWalker(own)
@@ -118,32 +118,32 @@ test.each([
     const strict = { httpOnly: true, sameSite: 'lax', path: '/', hostOnly: true, secure }
     expect(walker.jar.all()).toHaveLength(2)
     expect(walker.jar.find(auth)).toMatchObject(strict)
-    expect(walker.jar.find(visitor)).toMatchObject(strict)
+    expect(walker.jar.find(browserId)).toMatchObject(strict)
   },
 )
 
 describe('the way back from a provider', () => {
-  const refusal = 'This sign-in was not begun in this browser, or it took too long'
+  const refusal = 'This sign-in was started in another browser, or it took too long'
 
   /** The attacker signs in at the provider as themselves, keeps the callback and has the victim open it. */
   test.each(KINDS)('the callback of somebody else’s way to %s signs nobody in', async (kind) => {
     const [attacker, victim] = [newWalker(system), newWalker(system)]
     await victim.open('/auth/sign-in')
-    const atDoor = await walkToCallback(system, attacker, kind, 'attacker')
-    const page = await victim.open(atDoor.location!, EVIL)
+    const callback = await walkToCallback(system, attacker, kind, 'attacker')
+    const page = await victim.open(callback.location!, EVIL)
     expect(page.status).toBe(400)
-    expect(page.words).toContain('This sign-in was not begun in this browser')
+    expect(page.words).toContain('This sign-in was started in another browser')
     expect(await isSignedIn(victim)).toBe(false)
     // And the victim's visit does not spend the attempt of whoever began it.
-    expect((await attacker.step(atDoor)).status).toBe(303)
+    expect((await attacker.step(callback)).status).toBe(303)
   })
 
   /** Somebody reads the callback in a history or a log and opens it again. */
   test.each(KINDS)('a callback of %s works once, in the very browser too', async (kind) => {
     const walker = newWalker(system)
-    const atDoor = await walkToCallback(system, walker, kind, 'victim')
-    expect((await walker.step(atDoor)).status).toBe(303)
-    const again = await walker.step(atDoor)
+    const callback = await walkToCallback(system, walker, kind, 'victim')
+    expect((await walker.step(callback)).status).toBe(303)
+    const again = await walker.step(callback)
     expect([again.status, again.headers.getSetCookie()]).toEqual([400, []])
     expect(again.words).toContain(refusal)
   })
@@ -151,11 +151,11 @@ describe('the way back from a provider', () => {
   /** A state that was used is tried with a code the attacker injects. */
   test('a state is spent by the first answer, even by one that fails', async () => {
     const walker = newWalker(system)
-    const atDoor = await walkToCallback(system, walker, 'google', 'victim')
-    const injected = new URL(atDoor.location!)
+    const callback = await walkToCallback(system, walker, 'google', 'victim')
+    const injected = new URL(callback.location!)
     injected.searchParams.set('code', 'injected')
     expect((await walker.open(injected)).status).toBe(401)
-    expect((await walker.step(atDoor)).words).toContain(refusal)
+    expect((await walker.step(callback)).words).toContain(refusal)
     expect(await isSignedIn(walker)).toBe(false)
   })
 
@@ -168,8 +168,8 @@ describe('the way back from a provider', () => {
     'a code and state of %s at the callback of %s are refused, and told to nobody',
     async (kind, other) => {
       const walker = newWalker(system)
-      const atDoor = await walkToCallback(system, walker, kind, 'victim')
-      const mixed = new URL(atDoor.location!)
+      const callback = await walkToCallback(system, walker, kind, 'victim')
+      const mixed = new URL(callback.location!)
       mixed.pathname = `/auth/${other}/callback`
       const before = system.providers[other].requests.length
       const page = await walker.open(mixed)
@@ -184,8 +184,8 @@ describe('the way back from a provider', () => {
     'an answer in another issuer’s name is refused at %s',
     async (kind) => {
       const walker = newWalker(system)
-      const atDoor = await walkToCallback(system, walker, kind, 'victim')
-      const mixed = new URL(atDoor.location!)
+      const callback = await walkToCallback(system, walker, kind, 'victim')
+      const mixed = new URL(callback.location!)
       mixed.searchParams.set('iss', EVIL)
       expect((await walker.open(mixed)).status).toBe(401)
       expect(await isSignedIn(walker)).toBe(false)
@@ -197,9 +197,9 @@ describe('the way back from a provider', () => {
     const own = await startWithProviders(PEOPLE, {}, ['google'])
     onTestFinished(() => own.stop())
     const walker = newWalker(own)
-    const atDoor = await walkToCallback(own, walker, 'google', 'victim')
+    const callback = await walkToCallback(own, walker, 'google', 'victim')
     own.clock.advance(SIGN_IN_ATTEMPT_SECONDS + 1)
-    expect((await walker.step(atDoor)).words).toContain(refusal)
+    expect((await walker.step(callback)).words).toContain(refusal)
     expect(await personIn(own, walker)).toBeUndefined()
   })
 
@@ -217,17 +217,17 @@ describe('the way back from a provider', () => {
   /** Whoever reads the database finds no state and no browser in it that would open anything. */
   test('what waits for the way back is stored as digests', async () => {
     const walker = newWalker(system)
-    const atDoor = await walkToCallback(system, walker, 'google', 'victim')
+    const callback = await walkToCallback(system, walker, 'google', 'victim')
     const rows = JSON.stringify(await system.db.select().from(signInAttempts))
-    expect(rows).not.toContain(atDoor.location!.searchParams.get('state')!)
-    expect(rows).not.toContain(walker.jar.find('svc_visitor')!.value)
+    expect(rows).not.toContain(callback.location!.searchParams.get('state')!)
+    expect(rows).not.toContain(walker.jar.find('svc_browser')!.value)
   })
 })
 
 describe('an address nobody answers for', () => {
   let orgId: string
   beforeAll(async () => {
-    const made = await system.as({ token: OPERATOR_TOKEN })(createOrganizationForAdmin, {
+    const made = await system.as({ token: OPERATOR_TOKEN })(createOrganizationAsOperator, {
       name: unique('Acme'),
       domains: [ACME],
     })
@@ -240,7 +240,7 @@ describe('an address nobody answers for', () => {
     ['google', 'says_nothing', 'Google says nothing'],
     ['google', 'says_in_words', 'a verdict in words'],
     ['google', 'private_google', 'a private account opened on a company’s address'],
-    ['microsoft', 'says_nothing', 'the free e-mail claim of any tenant'],
+    ['microsoft', 'says_nothing', 'the free email claim of any tenant'],
     ['microsoft', 'says_in_words', 'email_verified, which Microsoft does not send'],
     ['microsoft', 'edov_refused', 'the domain’s owner did not verify it'],
     ['oidc', 'says_false', 'not verified'],
@@ -329,7 +329,7 @@ describe('open redirect', () => {
     const asked = `/auth/sign-in?${new URLSearchParams({ return_to, state: 's' })}`
     const stopped = (page: Page) => {
       expect([page.status, page.location]).toEqual([400, undefined])
-      expect(page.words).toContain('The application that sent you here is not known')
+      expect(page.words).toContain('The application that sent you here is unknown')
     }
     // Before signing in, in the form, on the way to a provider, and when signed in already.
     stopped(await walker.open(asked))
@@ -430,7 +430,7 @@ describe('finding out who has an account', () => {
     // The known one last: when its mails are there, any for the others would be.
     for (const email of [unknown, 'no address at all', known]) {
       for (let time = 0; time <= MAILS_PER_ADDRESS.count; time++) {
-        const page = await walker.submit(await walker.open('/auth/forgot'), 'Send me a link', { email })
+        const page = await walker.submit(await walker.open('/auth/forgot'), 'Send reset link', { email })
         answers.push(shown(page, email))
       }
     }
@@ -448,7 +448,7 @@ test('an account made at a provider cannot be entered by a password that was nev
   await signInThrough(system, newWalker(system), 'google', 'victim')
   const [row] = await system.db.select().from(users).where(eq(users.email, PEOPLE.victim.email))
   expect(row).toBeDefined()
-  await askForReset(system, PEOPLE.victim.email)
+  await requestPasswordReset(system, PEOPLE.victim.email)
   // A mail that was asked for later is there: the earlier one will not come any more.
   await resetLink(system, (await makePerson(system)).email)
   expect(system.mails.filter(({ to }) => to === PEOPLE.victim.email)).toEqual([])

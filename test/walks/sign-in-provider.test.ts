@@ -1,9 +1,9 @@
 /** Signing in through an identity provider: out, back, and whose account it then is. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createOrganizationForAdmin, listOrganizations } from '../../src/contracts/organizations.ts'
+import { createOrganizationAsOperator, listOrganizations } from '../../src/contracts/organizations.ts'
 import { showProfile } from '../../src/contracts/people.ts'
 import { listSessions } from '../../src/contracts/sessions.ts'
-import { HOME_TENANT, type Misbehaviour, type ProviderKind } from '../support/identity-provider.ts'
+import { HOME_TENANT, type Misbehavior, type ProviderKind } from '../support/identity-provider.ts'
 import { makePerson, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem } from '../support/system.ts'
 import {
@@ -33,12 +33,12 @@ let system: WithProviders
 beforeAll(async () => {
   system = await startWithProviders(PEOPLE)
   const asOperator = system.as({ token: OPERATOR_TOKEN })
-  await asOperator(createOrganizationForAdmin, { name: unique('Acme'), domains: [ACME] })
-  await asOperator(createOrganizationForAdmin, { name: unique('Rival'), domains: [`rival.${ACME}`] })
+  await asOperator(createOrganizationAsOperator, { name: unique('Acme'), domains: [ACME] })
+  await asOperator(createOrganizationAsOperator, { name: unique('Rival'), domains: [`rival.${ACME}`] })
 })
 afterAll(() => system.stop())
 
-function misbehave(kind: ProviderKind, how: Misbehaviour): void {
+function misbehave(kind: ProviderKind, how: Misbehavior): void {
   system.providers[kind].misbehave(how)
   onTestFinished(() => system.providers[kind].misbehave({}))
 }
@@ -100,7 +100,7 @@ describe.each(KINDS)('%s', (kind) => {
     const walker = newWalker(system)
     const page = await signInThrough(system, walker, kind, 'nowhere')
     expect(page.status).toBe(403)
-    expect(page.words).toContain('Your identity provider did not tell us an e-mail address')
+    expect(page.words).toContain('Your identity provider did not share your email address')
     expect(await isSignedIn(walker)).toBe(false)
   })
 
@@ -115,7 +115,7 @@ describe.each(KINDS)('%s', (kind) => {
     misbehave(kind, { answer: 'access_denied' })
     const page = await signInThrough(system, walker, kind, 'ada')
     expect(page.status).toBe(401)
-    expect(page.words).toContain('Your identity provider did not confirm who you are')
+    expect(page.words).toContain('Your identity provider could not confirm who you are')
     expect(page.words).toContain('Start again from the sign-in page.')
     expect(page.words).not.toContain('access_denied')
     expect(await isSignedIn(walker)).toBe(false)
@@ -123,11 +123,11 @@ describe.each(KINDS)('%s', (kind) => {
 
   test('a provider that goes down on the way leads to a page, and the next try works', async () => {
     const walker = newWalker(system)
-    const atDoor = await walkToCallback(system, walker, kind, 'ada')
+    const callback = await walkToCallback(system, walker, kind, 'ada')
     misbehave(kind, { outage: 'error-page' })
-    const page = await walker.step(atDoor)
+    const page = await walker.step(callback)
     expect(page.status).toBe(504)
-    expect(page.words).toContain('Your identity provider cannot be reached now')
+    expect(page.words).toContain('Your identity provider cannot be reached')
     expect(await isSignedIn(walker)).toBe(false)
     system.providers[kind].misbehave({})
     await signInThrough(system, walker, kind, 'ada')
@@ -141,7 +141,7 @@ describe.each(KINDS)('%s', (kind) => {
     const walker = newWalker(own)
     const page = await walker.submit(await walker.open('/auth/sign-in'), BUTTON[kind])
     expect(page.status).toBe(504)
-    expect(page.words).toContain('Your identity provider cannot be reached now')
+    expect(page.words).toContain('Your identity provider cannot be reached')
     expect((await walker.open('/auth/sign-in')).forms).toHaveLength(3)
     await signInThrough(own, walker, kind === 'oidc' ? 'google' : 'oidc', 'ada')
     expect(await personIn(own, walker)).toMatchObject({ email: `ada@${ACME}` })
@@ -151,14 +151,14 @@ describe.each(KINDS)('%s', (kind) => {
     const walker = newWalker(system)
     misbehave(kind, { idToken: { nonce: 'replayed' } })
     const before = system.logLines.length
-    const atDoor = await walkToCallback(system, walker, kind, 'ada')
-    await walker.step(atDoor)
+    const callback = await walkToCallback(system, walker, kind, 'ada')
+    await walker.step(callback)
     const lines = system.logLines.slice(before).join('')
     expect(lines).toContain('sign-in refused')
     expect(lines).toContain('nonce')
     for (const secret of [
-      atDoor.location!.searchParams.get('code')!,
-      atDoor.location!.searchParams.get('state')!,
+      callback.location!.searchParams.get('code')!,
+      callback.location!.searchParams.get('state')!,
     ]) {
       expect(lines).not.toContain(secret)
     }
@@ -179,17 +179,17 @@ test('the same address at three providers and with a password is four people', a
   expect(new Set(ids).size).toBe(4)
 })
 
-test('one tenant of Microsoft may be let in and every other kept out', async () => {
+test('one Microsoft tenant may be allowed and every other refused', async () => {
   const people = {
     colleague: { email: `colleague@${ACME}`, xms_edov: true },
-    stranger: { email: `stranger@${ACME}`, xms_edov: true, tid: OTHER_TENANT },
+    outsider: { email: `outsider@${ACME}`, xms_edov: true, tid: OTHER_TENANT },
   }
   const own = await startWithProviders(people, { MICROSOFT_TENANT_ID: HOME_TENANT }, ['microsoft'])
   onTestFinished(() => own.stop())
   const [inside, outside] = [newWalker(own), newWalker(own)]
   await signInThrough(own, inside, 'microsoft', 'colleague')
   expect(await personIn(own, inside)).toMatchObject({ email: `colleague@${ACME}` })
-  const page = await signInThrough(own, outside, 'microsoft', 'stranger')
+  const page = await signInThrough(own, outside, 'microsoft', 'outsider')
   expect(page.status).toBe(401)
   expect(await personIn(own, outside)).toBeUndefined()
 })
@@ -208,7 +208,7 @@ describe('the page', () => {
     expect(page.forms.map(({ button }) => button)).toEqual([BUTTON.google, 'Sign in'])
   })
 
-  test('has no door for a provider that is not configured', async () => {
+  test('has no path for a provider that is not configured', async () => {
     const own = await startWithProviders(PEOPLE, {}, ['google'])
     onTestFinished(() => own.stop())
     const walker = newWalker(own)

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { throttles } from '../../db/schema.ts'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
 import { SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
-import { listen } from '../../src/listener.ts'
+import { listen } from '../../src/boot/listener.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { linkIn, mailTo } from '../support/links.ts'
 import { makePerson, unique } from '../support/make.ts'
@@ -23,10 +23,8 @@ async function startListening(env: Record<string, string> = {}) {
   await once(probe, 'listening')
   const { port } = probe.address() as AddressInfo
   await new Promise((closed) => probe.close(closed))
-  // The clock stands still: otherwise a slow machine would win tries back while they are counted.
-  const now = new Date()
   const settings = { ...PAGES, PORT: String(port), STOP_SECONDS: '0', ...env }
-  const system = await startSystem(settings, { withMail: true, clock: () => now })
+  const system = await startSystem(settings, { withMail: true })
   const listener = await listen(system.system)
   const stop = async () => {
     await listener.stop()

@@ -1,4 +1,4 @@
-/** The skills through every door of the whole system: by HTTP, over MCP and installed, they are the same bytes. */
+/** The skills by HTTP, over MCP and installed are the same bytes. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { applyPlan, planInstall } from '../../src/cli/install/install-skill.ts'
-import { dispatcher } from '../../src/listener.ts'
+import { dispatcher } from '../../src/boot/listener.ts'
 import { readPublishedSkills } from '../../src/skills/read-published.ts'
-import { openHouse, type House } from '../support/assistant.ts'
+import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { makeApiToken, makeOrganization } from '../support/make.ts'
 import { startSystem } from '../support/system.ts'
 
@@ -16,14 +16,14 @@ const AT = '/.well-known/agent-skills'
 const { skills } = readPublishedSkills()
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex')
 
-let house: House
+let system: ListeningSystem
 let token: string
 beforeAll(async () => {
-  house = await openHouse({ SVC_SERVICES: 'api-gateway,auth-service,console,site,mcp-server' })
-  const org = await makeOrganization(house)
-  token = (await makeApiToken(house, org, org.owner, { audiences: ['platform'] })).token
+  system = await startListeningSystem({ SVC_SERVICES: 'api-gateway,auth-service,console,site,mcp-server' })
+  const org = await makeOrganization(system)
+  token = (await makeApiToken(system, org, org.owner, { audiences: ['platform'] })).token
 })
-afterAll(() => house?.stop())
+afterAll(() => system?.stop())
 
 test('each file has one digest: in the bundle, by HTTP, over MCP and where it was installed', async () => {
   const project = await mkdtemp(join(tmpdir(), 'svc-installed-'))
@@ -53,10 +53,10 @@ test('each file has one digest: in the bundle, by HTTP, over MCP and where it wa
 })
 
 const overHttp = async (path: string): Promise<Uint8Array> =>
-  (await fetch(`${house.origin}${AT}/${path}`)).bytes()
+  (await fetch(`${system.origin}${AT}/${path}`)).bytes()
 
 async function overMcp(uri: string): Promise<string> {
-  const answer = await fetch(`${house.origin}/platform`, {
+  const answer = await fetch(`${system.origin}/platform`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${token}`,
@@ -72,7 +72,7 @@ async function overMcp(uri: string): Promise<string> {
 test('a client that asks for compression gets the archive as it is, and HEAD its length', async () => {
   const wire = (method: string) =>
     new Promise<{ headers: Record<string, unknown>; bytes: Buffer }>((resolve, reject) => {
-      const asked = request(`${house.origin}${AT}/svc.tar.gz`, {
+      const asked = request(`${system.origin}${AT}/svc.tar.gz`, {
         method,
         headers: { 'accept-encoding': 'gzip' },
       })
@@ -98,11 +98,11 @@ test('a client that asks for compression gets the archive as it is, and HEAD its
 })
 
 test('beside the skills every well-known path is still that of the MCP server, and the front that of the console', async () => {
-  const probe = await fetch(`${house.origin}/.well-known/skills/index.json`)
+  const probe = await fetch(`${system.origin}/.well-known/skills/index.json`)
   expect([probe.status, probe.headers.get('content-type')]).toEqual([404, 'application/json'])
-  const metadata = await fetch(`${house.origin}/.well-known/oauth-protected-resource/platform`)
-  expect(await metadata.json()).toMatchObject({ resource: `${house.origin}/platform` })
-  const front = await fetch(house.origin, { redirect: 'manual' })
+  const metadata = await fetch(`${system.origin}/.well-known/oauth-protected-resource/platform`)
+  expect(await metadata.json()).toMatchObject({ resource: `${system.origin}/platform` })
+  const front = await fetch(system.origin, { redirect: 'manual' })
   expect(front.headers.get('location')).toBe('/console')
 })
 

@@ -1,16 +1,16 @@
-/** Who is told of what: subscriptions of the organization, mails to a person, and what a person follows. */
+/** Who is notified of what: the organization's subscriptions, mails to a person, and what a person follows. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import {
   appMembers,
   apps,
   deliveries,
-  defaultSeeds,
+  defaultSubscriptions,
   events,
   memberships,
   organizations,
   outbox,
-  personalFollows,
+  follows,
   subscriptions,
 } from '../../db/schema.ts'
 import { TEST_EVENT } from '../../src/contracts/events.ts'
@@ -22,16 +22,16 @@ import {
   listFollows,
   listMySubscriptions,
   listSubscriptions,
-  previewPattern,
+  previewEventPattern,
   setFollow,
   showUnsubscribe,
-  switchMySubscription,
+  updateMySubscription,
   testSubscription,
   unsubscribe,
   updateSubscription,
 } from '../../src/contracts/subscriptions.ts'
-import { unsubscribeToken } from '../../src/cores/notifications/unsubscribe-token.ts'
-import { steeredChecks } from '../support/connections.ts'
+import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
+import { fakeChecks } from '../support/fake-integrations.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -40,7 +40,7 @@ let org: Org
 let admin: Person
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { checks: steeredChecks })
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { checks: fakeChecks })
 })
 
 beforeEach(async () => {
@@ -85,15 +85,15 @@ describe('a subscription of the organization', () => {
       pattern: 'deploy.failed',
     })
     const elsewhere = await makeOrganization(system)
-    const stranger = elsewhere.owner
-    expect((await stranger.call(listSubscriptions, {})).subscriptions).toEqual([])
+    const outsider = elsewhere.owner
+    expect((await outsider.call(listSubscriptions, {})).subscriptions).toEqual([])
     const theirs = { subscription_id: id }
     const integration_id = await connected()
     for (const trying of [
-      () => stranger.call(updateSubscription, { ...theirs, enabled: false }),
-      () => stranger.call(testSubscription, theirs),
-      () => stranger.call(deleteSubscription, theirs),
-      () => stranger.call(createSubscription, { integration_id, pattern: 'deploy.*' }),
+      () => outsider.call(updateSubscription, { ...theirs, enabled: false }),
+      () => outsider.call(testSubscription, theirs),
+      () => outsider.call(deleteSubscription, theirs),
+      () => outsider.call(createSubscription, { integration_id, pattern: 'deploy.*' }),
     ]) {
       await expect(trying()).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
@@ -101,7 +101,7 @@ describe('a subscription of the organization', () => {
     await expect(developer.call(listSubscriptions, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  test('is found by pattern, connection and state', async () => {
+  test('is found by pattern, integration and state', async () => {
     const [one, other] = [await connected(), await connected()]
     const make = (integration_id: string, pattern: string) =>
       admin.call(createSubscription, { integration_id, pattern })
@@ -133,7 +133,9 @@ describe('a subscription of the organization', () => {
     await admin.call(connectChatWebhook, { name: 'Team', url: `https://hooks.test/${unique('secret')}` })
     const [made] = (await admin.call(listSubscriptions, {})).subscriptions
     await admin.call(deleteSubscription, { subscription_id: made!.id })
-    expect(await system.db.select().from(defaultSeeds).where(eq(defaultSeeds.orgId, org.id))).toHaveLength(1)
+    expect(
+      await system.db.select().from(defaultSubscriptions).where(eq(defaultSubscriptions.orgId, org.id)),
+    ).toHaveLength(1)
     await expect(admin.call(deleteSubscription, { subscription_id: made!.id })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })
@@ -175,7 +177,7 @@ describe('a subscription of the organization', () => {
     await happened(org, 'pipeline.run.recovered', 1)
     await happened(org, 'deploy.failed', 1)
     await happened(elsewhere, 'pipeline.run.failed', 1)
-    const preview = (pattern: string) => admin.call(previewPattern, { pattern })
+    const preview = (pattern: string) => admin.call(previewEventPattern, { pattern })
     const { types, ...rest } = await preview('pipeline.run.*')
     expect(rest).toEqual({ events: 3, is_known: true })
     expect(types.map(({ type, events: n }) => [type, n])).toEqual([
@@ -201,7 +203,7 @@ async function mailed(person: Person, pattern = 'org.support_access.*', where = 
     pattern,
     timing: 'immediately',
     enabled: true,
-    seedKey: unique('seed'),
+    defaultKey: unique('default'),
     createdAt: now,
   })
   return id
@@ -214,16 +216,16 @@ describe('a mail to a person', () => {
     expect((await ada.call(listMySubscriptions, {})).subscriptions).toMatchObject([
       { id: subscription_id, enabled: true, is_default: true },
     ])
-    const off = await ada.call(switchMySubscription, { subscription_id, enabled: false })
+    const off = await ada.call(updateMySubscription, { subscription_id, enabled: false })
     expect(off).toMatchObject({ enabled: false, disabled_reason: 'paused' })
-    expect(await ada.call(switchMySubscription, { subscription_id, enabled: true })).toMatchObject({
+    expect(await ada.call(updateMySubscription, { subscription_id, enabled: true })).toMatchObject({
       enabled: true,
       disabled_reason: null,
     })
     expect((await admin.call(listSubscriptions, {})).subscriptions).toEqual([])
     expect((await admin.call(listMySubscriptions, {})).subscriptions).toEqual([])
     for (const trying of [
-      () => admin.call(switchMySubscription, { subscription_id, enabled: false }),
+      () => admin.call(updateMySubscription, { subscription_id, enabled: false }),
       () => admin.call(updateSubscription, { subscription_id, enabled: false }),
       () => admin.call(deleteSubscription, { subscription_id }),
     ]) {
@@ -275,15 +277,15 @@ const puts = (person: Person, appId: string, role: 'builder' | 'maintainer' = 'b
     .values({ orgId: org.id, appId, userId: person.userId, role, addedAt: system.clock.now() })
 
 describe('following', () => {
-  const follows = async (by: Person, filter: object = {}) => (await by.call(listFollows, filter)).follows
+  const followsOf = async (by: Person, filter: object = {}) => (await by.call(listFollows, filter)).follows
 
   test('is for apps one builds, maintains or administers', async () => {
     const ada = await makeMember(system, org, 'viewer')
     const [built, foreign] = [await makeApp(org, 'built'), await makeApp(org, 'foreign')]
     await puts(ada, built.id)
     await makeApp(await makeOrganization(system))
-    expect((await follows(ada)).map(({ app }) => app)).toEqual(['built'])
-    expect((await follows(admin)).map(({ app }) => app)).toEqual(['built', 'foreign'])
+    expect((await followsOf(ada)).map(({ app }) => app)).toEqual(['built'])
+    expect((await followsOf(admin)).map(({ app }) => app)).toEqual(['built', 'foreign'])
     const choice = { categories: ['Tickets' as const] }
     await expect(ada.call(setFollow, { alias: foreign.alias, ...choice })).rejects.toMatchObject({
       code: 'FORBIDDEN',
@@ -298,20 +300,22 @@ describe('following', () => {
       frequency: 'immediately',
       last: null,
     })
-    expect((await follows(admin)).map(({ categories }) => categories)).toEqual([[], []])
+    expect((await followsOf(admin)).map(({ categories }) => categories)).toEqual([[], []])
   })
 
   test('is replaced by what is saved, and ended by nothing', async () => {
     const { alias } = await makeApp()
     await admin.call(setFollow, { alias, categories: ['Tickets', 'Checks', 'Tickets'], frequency: 'daily' })
-    expect(await follows(admin, { following: 'true' })).toMatchObject([
+    expect(await followsOf(admin, { following: 'true' })).toMatchObject([
       { categories: ['Checks', 'Tickets'], frequency: 'daily' },
     ])
     await admin.call(setFollow, { alias, categories: ['Failed deploys'] })
-    expect(await follows(admin)).toMatchObject([{ categories: ['Failed deploys'], frequency: 'immediately' }])
+    expect(await followsOf(admin)).toMatchObject([
+      { categories: ['Failed deploys'], frequency: 'immediately' },
+    ])
     expect(await admin.call(setFollow, { alias, categories: [] })).toMatchObject({ categories: [] })
-    expect(await follows(admin, { following: 'true' })).toEqual([])
-    expect(await follows(admin)).toHaveLength(1)
+    expect(await followsOf(admin, { following: 'true' })).toEqual([])
+    expect(await followsOf(admin)).toHaveLength(1)
   })
 
   test('can be ended, and nothing else, by who has no part in the app any more', async () => {
@@ -320,25 +324,25 @@ describe('following', () => {
     await puts(ada, id)
     await ada.call(setFollow, { alias, categories: ['Checks'] })
     await system.db.delete(appMembers).where(eq(appMembers.userId, ada.userId))
-    expect(await follows(ada)).toEqual([])
+    expect(await followsOf(ada)).toEqual([])
     await expect(ada.call(setFollow, { alias, categories: ['Tickets'] })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
     await ada.call(setFollow, { alias, categories: [] })
-    const own = and(eq(personalFollows.orgId, org.id), eq(personalFollows.userId, ada.userId))
-    expect(await system.db.select().from(personalFollows).where(own)).toEqual([])
+    const own = and(eq(follows.orgId, org.id), eq(follows.userId, ada.userId))
+    expect(await system.db.select().from(follows).where(own)).toEqual([])
   })
 
   test('says how the last message fared, and when the next daily one goes out', async () => {
     const { id: appId, alias } = await makeApp()
     await admin.call(setFollow, { alias, categories: ['Checks'] })
-    const told = async (row: Partial<typeof deliveries.$inferInsert>) => {
+    const insertDelivery = async (row: Partial<typeof deliveries.$inferInsert>) => {
       system.clock.advance(1)
       const now = system.clock.now()
       const { userId } = admin
       await system.db.insert(deliveries).values({
         orgId: org.id,
-        id: makeId('ntf', now.getTime()),
+        id: makeId('dlv', now.getTime()),
         eventId: unique('evt'),
         type: 'application.check.failed',
         state: 'sent',
@@ -349,13 +353,13 @@ describe('following', () => {
         ...row,
       })
     }
-    const last = async () => (await follows(admin))[0]!.last
-    await told({ settledAt: system.clock.now() })
+    const last = async () => (await followsOf(admin))[0]!.last
+    await insertDelivery({ settledAt: system.clock.now() })
     expect(await last()).toMatchObject({ outcome: 'delivered', reason: null })
-    await told({ state: 'retrying', reason: 'rate_limited' })
+    await insertDelivery({ state: 'retrying', reason: 'rate_limited' })
     expect(await last()).toMatchObject({ outcome: 'retrying', reason: 'rate_limited' })
-    await told({ state: 'dropped', reason: 'no_chat_account', settledAt: system.clock.now() })
-    await told({ state: 'waiting' })
+    await insertDelivery({ state: 'dropped', reason: 'no_chat_account', settledAt: system.clock.now() })
+    await insertDelivery({ state: 'waiting' })
     expect(await last()).toMatchObject({ outcome: 'not_sent', reason: 'no_chat_account' })
     await system.db.update(organizations).set({ timezone: 'Asia/Tokyo' }).where(eq(organizations.id, org.id))
     const next = new Date((await admin.call(listFollows, {})).next_daily_at)
@@ -377,8 +381,8 @@ describe('following', () => {
   test('needs a membership: who has left the organization sees nothing of it', async () => {
     const ada = await makeMember(system, org, 'admin')
     await makeApp()
-    expect(await follows(ada)).toHaveLength(1)
+    expect(await followsOf(ada)).toHaveLength(1)
     await system.db.delete(memberships).where(eq(memberships.userId, ada.userId))
-    await expect(follows(ada)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(followsOf(ada)).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 })

@@ -1,16 +1,16 @@
-/** Visits of support staff: named by the operator, an hour at most, seen and ended by the owners, and never more than they say. */
+/** Support sessions: started by the operator, an hour at most, seen and ended by the owners, with no more rights than their level. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { appMembers, outbox } from '../../db/schema.ts'
-import type { Call } from '../../src/client/call.ts'
+import type { Call } from '../../src/client/http-client.ts'
 import { createApp, listApps, renameApp, showApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { showConnection } from '../../src/contracts/databases.ts'
-import { changeRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
+import { showConnectionString } from '../../src/contracts/databases.ts'
+import { changeMemberRole, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import {
-  chooseOrganization,
+  switchOrganization,
   listOrganizations,
   showOrganization,
   updateOrganization,
@@ -20,14 +20,14 @@ import { ROLES } from '../../src/contracts/roles.ts'
 import {
   elevateSupportSession,
   endSupportSession,
-  listMyVisits,
+  listMySupportSessions,
   listSupportSessions,
   startSupportSession,
 } from '../../src/contracts/support.ts'
-import { fileTicket, listTickets, showTicket } from '../../src/contracts/tickets.ts'
-import { createToken, listTokens, validateToken } from '../../src/contracts/tokens.ts'
-import { organizationsOf } from '../../oauth/connector/places.ts'
-import { pathFor } from '../support/knock.ts'
+import { createTicket, listTickets, showTicket } from '../../src/contracts/tickets.ts'
+import { createApiToken, listApiTokens, validateToken } from '../../src/contracts/tokens.ts'
+import { organizationChoices } from '../../oauth/connector/organization-choices.ts'
+import { pathFor } from '../support/invalid-request.ts'
 import { makeMember, makeOrganization, makePerson, unique, type Org, type Person } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
@@ -37,8 +37,8 @@ let org: Org
 let staff: Person
 /** The staff person's own organization. */
 let home: Org
-/** As the visitor, in the organization visited. */
-let visiting: Call
+/** As the member of staff, in the organization of the support session. */
+let asStaff: Call
 
 beforeAll(async () => {
   system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
@@ -49,7 +49,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   org = await makeOrganization(system)
-  visiting = system.as({ token: staff.token, organization: org.id })
+  asStaff = system.as({ token: staff.token, organization: org.id })
 })
 
 afterAll(() => system.stop())
@@ -57,31 +57,31 @@ afterAll(() => system.stop())
 const reason = 'Ticket 4711: cannot sign in'
 const start = (asked: { org?: string; staff_email?: string; minutes?: number } = {}) =>
   operator(startSupportSession, { org: org.id, staff_email: staff.email, reason, ...asked })
-const raise = async () => {
+const elevate = async () => {
   const { id } = await start()
-  await visiting(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
+  await asStaff(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
   return id
 }
 const mine = async () =>
-  (await staff.call(listMyVisits, { limit: 200 })).visits.filter(
+  (await staff.call(listMySupportSessions, { limit: 200 })).support_sessions.filter(
     ({ organization }) => organization.id === org.id,
   )
 const events = async ({ id } = org) =>
   system.db.select().from(outbox).where(eq(outbox.orgId, id)).orderBy(outbox.occurredAt, outbox.id)
 const refused = (code: string) => ({ code })
 
-describe('how a visit begins', () => {
+describe('how a support session starts', () => {
   test('by id or short name of the organization, and as a viewer for an hour', async () => {
     const { id, org_id, level, live, started_at, expires_at } = await start({ org: org.slug, minutes: 60 })
     expect({ org_id, level, live }).toEqual({ org_id: org.id, level: 'viewer', live: true })
     expect(Date.parse(expires_at) - Date.parse(started_at)).toBe(3_600_000)
-    expect(await visiting(whoAmI, {})).toMatchObject({
+    expect(await asStaff(whoAmI, {})).toMatchObject({
       organization: { id: org.id },
       role: 'viewer',
       support_session_id: id,
     })
-    expect((await visiting(listMembers, { org_id: org.id })).members).toHaveLength(1)
-    expect((await visiting(showOrganization, { org_id: org.id })).role).toBe('viewer')
+    expect((await asStaff(listMembers, { org_id: org.id })).members).toHaveLength(1)
+    expect((await asStaff(showOrganization, { org_id: org.id })).role).toBe('viewer')
   })
 
   test.each([0, 61, 1.5])('never for %s minutes', async (minutes) => {
@@ -106,7 +106,7 @@ describe('how a visit begins', () => {
     expect(await events(closed)).toEqual([])
   })
 
-  test('is an event that names the visit and the visitor, nobody’s words', async () => {
+  test('is an event that names the session and the member of staff, nobody’s words', async () => {
     const { id } = await start()
     const [event, ...more] = await events()
     expect(more).toEqual([])
@@ -126,11 +126,11 @@ describe('where it counts', () => {
     expect((await staff.call(whoAmI, {})).organization?.id).toBe(home.id)
     const own = await system.as({ token: staff.token, organization: home.id })(whoAmI, {})
     expect([own.role, own.support_session_id]).toEqual(['owner', undefined])
-    expect((await visiting(listOrganizations, {})).organizations.map(({ id }) => id)).toEqual([home.id])
-    const stranger = await makePerson(system)
-    const asStranger = system.as({ token: stranger.token, organization: org.id })
-    expect((await asStranger(whoAmI, {})).organization).toBeNull()
-    await expect(asStranger(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
+    expect((await asStaff(listOrganizations, {})).organizations.map(({ id }) => id)).toEqual([home.id])
+    const outsider = await makePerson(system)
+    const asOutsider = system.as({ token: outsider.token, organization: org.id })
+    expect((await asOutsider(whoAmI, {})).organization).toBeNull()
+    await expect(asOutsider(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
   })
 
   test('somebody without an organization of their own is in none until they name the visited one', async () => {
@@ -141,22 +141,22 @@ describe('where it counts', () => {
     expect((await there(whoAmI, {})).role).toBe('viewer')
   })
 
-  test('their API tokens are not the visit', async () => {
+  test('their API tokens have no support session', async () => {
     await start()
-    const { token } = await staff.call(createToken, { name: unique('token') })
+    const { token } = await staff.call(createApiToken, { name: unique('token') })
     const named = await system.as({ token, organization: org.id })(whoAmI, {})
     expect([named.organization, named.support_session_id]).toEqual([null, undefined])
   })
 
-  test('the visitor finds where they may go; nobody else does', async () => {
+  test('the member of staff finds their sessions; nobody else does', async () => {
     const { id } = await start()
     expect(await mine()).toMatchObject([
       { id, organization: { id: org.id, name: org.name }, level: 'viewer' },
     ])
-    expect((await org.owner.call(listMyVisits, {})).visits).toEqual([])
+    expect((await org.owner.call(listMySupportSessions, {})).support_sessions).toEqual([])
   })
 
-  test('a visitor who becomes a member is one, and no visitor any more', async () => {
+  test('staff who become members are members, and no longer in a support session', async () => {
     const helper = await makePerson(system)
     await start({ staff_email: helper.email })
     await makeMember(system, org, 'developer', helper)
@@ -168,16 +168,16 @@ describe('where it counts', () => {
 
 describe('how it ends, on the very next call', () => {
   const expectOver = async () => {
-    expect(await visiting(whoAmI, {})).toMatchObject({ organization: null, role: null })
-    await expect(visiting(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
-    await expect(visiting(listMembers, { org_id: org.id })).rejects.toMatchObject(refused('NOT_FOUND'))
+    expect(await asStaff(whoAmI, {})).toMatchObject({ organization: null, role: null })
+    await expect(asStaff(listApps, {})).rejects.toMatchObject(refused('NOT_FOUND'))
+    await expect(asStaff(listMembers, { org_id: org.id })).rejects.toMatchObject(refused('NOT_FOUND'))
     expect(await mine()).toEqual([])
   }
 
   test('by itself', async () => {
     await start({ minutes: 1 })
     system.clock.advance(59)
-    expect((await visiting(whoAmI, {})).role).toBe('viewer')
+    expect((await asStaff(whoAmI, {})).role).toBe('viewer')
     system.clock.advance(2)
     await expectOver()
     expect((await org.owner.call(listSupportSessions, {})).support_sessions).toMatchObject([
@@ -185,9 +185,9 @@ describe('how it ends, on the very next call', () => {
     ])
   })
 
-  test('by the visitor', async () => {
+  test('by the member of staff', async () => {
     const { id } = await start()
-    await visiting(endSupportSession, { support_session_id: id })
+    await asStaff(endSupportSession, { support_session_id: id })
     await expectOver()
   })
 
@@ -200,15 +200,15 @@ describe('how it ends, on the very next call', () => {
     expect(audit).toHaveLength(1)
   })
 
-  test('by switching support access off; switching it on again brings no visit back', async () => {
-    await raise()
+  test('by turning support access off; turning it on again revives no session', async () => {
+    await elevate()
     await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false })
     await expectOver()
     await org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: true })
     await expectOver()
   })
 
-  test('by nobody else: not by admins, not by another visitor, not from next door', async () => {
+  test('by nobody else: not by admins, not by other staff, not from another organization', async () => {
     const { id } = await start()
     const admin = await makeMember(system, org, 'admin')
     await expect(admin.call(endSupportSession, { support_session_id: id })).rejects.toMatchObject(
@@ -224,10 +224,10 @@ describe('how it ends, on the very next call', () => {
     await expect(home.owner.call(endSupportSession, { support_session_id: id })).rejects.toMatchObject(
       refused('NOT_FOUND'),
     )
-    expect((await visiting(whoAmI, {})).role).toBe('viewer')
+    expect((await asStaff(whoAmI, {})).role).toBe('viewer')
   })
 
-  test('a start and a switch-off at the same moment leave no visit behind', async () => {
+  test('starting one and turning access off at the same moment leaves no live session', async () => {
     await Promise.allSettled([
       start(),
       org.owner.call(updateOrganization, { org_id: org.id, support_access_enabled: false }),
@@ -237,31 +237,31 @@ describe('how it ends, on the very next call', () => {
 })
 
 describe('what it may do', () => {
-  test('reads until it is raised, then acts as an admin, never as an owner', async () => {
+  test('reads until it is elevated, then acts as an admin, never as an owner', async () => {
     const { id } = await start()
     await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
-    await expect(visiting(fileTicket, { alias: 'shop', title: 'x', body: 'x' })).rejects.toMatchObject({
+    await expect(asStaff(createTicket, { alias: 'shop', title: 'x', body: 'x' })).rejects.toMatchObject({
       code: 'FORBIDDEN',
-      message: 'A visit of support staff reads until it is raised to admin',
+      message: 'A support session is read-only until it is elevated',
     })
-    await expect(visiting(updateOrganization, { org_id: org.id, name: 'Mine' })).rejects.toMatchObject(
+    await expect(asStaff(updateOrganization, { org_id: org.id, name: 'Mine' })).rejects.toMatchObject(
       refused('FORBIDDEN'),
     )
-    const raised = await visiting(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
-    expect(raised).toMatchObject({ level: 'admin', elevation_reason: 'To repair it', live: true })
-    expect((await visiting(whoAmI, {})).role).toBe('admin')
-    expect((await visiting(renameApp, { alias: 'shop', name: 'Repaired' })).name).toBe('Repaired')
+    const elevated = await asStaff(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
+    expect(elevated).toMatchObject({ level: 'admin', elevation_reason: 'To repair it', live: true })
+    expect((await asStaff(whoAmI, {})).role).toBe('admin')
+    expect((await asStaff(renameApp, { alias: 'shop', name: 'Repaired' })).name).toBe('Repaired')
     await expect(
-      visiting(updateOrganization, { org_id: org.id, admins_may_invite: true }),
+      asStaff(updateOrganization, { org_id: org.id, admins_may_invite: true }),
     ).rejects.toMatchObject(refused('FORBIDDEN'))
     await expect(
-      visiting(updateOrganization, { org_id: org.id, support_access_enabled: true }),
+      asStaff(updateOrganization, { org_id: org.id, support_access_enabled: true }),
     ).rejects.toMatchObject(refused('FORBIDDEN'))
   })
 
   test('raising it twice is one event and keeps the first reason', async () => {
-    const id = await raise()
-    const again = await visiting(elevateSupportSession, { support_session_id: id, reason: 'Another one' })
+    const id = await elevate()
+    const again = await asStaff(elevateSupportSession, { support_session_id: id, reason: 'Another one' })
     expect(again.elevation_reason).toBe('To repair it')
     expect((await events()).map(({ type }) => type)).toEqual([
       'org.support_access.started',
@@ -269,7 +269,7 @@ describe('what it may do', () => {
     ])
   })
 
-  test('only the visitor raises it', async () => {
+  test('only its member of staff elevates it', async () => {
     const { id } = await start()
     for (const call of [org.owner.call, home.owner.call]) {
       await expect(
@@ -283,13 +283,18 @@ describe('what it may do', () => {
     const closed = (OPERATIONS as readonly Operation[]).filter((op) => op.closedToSupport)
     expect(closed.map(({ name }) => name)).toEqual(
       expect.arrayContaining(
-        [createToken, showConnection, changeRole, removeMember, inviteMember, chooseOrganization].map(
-          ({ name }) => name,
-        ),
+        [
+          createApiToken,
+          showConnectionString,
+          changeMemberRole,
+          removeMember,
+          inviteMember,
+          switchOrganization,
+        ].map(({ name }) => name),
       ),
     )
-    expect(closed.every(({ who }) => isRole(who))).toBe(true)
-    await raise()
+    expect(closed.every(({ access }) => isRole(access))).toBe(true)
+    await elevate()
     for (const op of closed) {
       const response = await system.fetch(pathFor(op, org.id), {
         method: op.http.method.toUpperCase(),
@@ -299,50 +304,50 @@ describe('what it may do', () => {
       expect([op.name, error.code, error.message]).toEqual([
         op.name,
         'FORBIDDEN',
-        'This is closed to visits of support staff',
+        'Support sessions may not do this',
       ])
     }
-    expect((await org.owner.call(listTokens, { all: 'true' })).tokens).toEqual([])
+    expect((await org.owner.call(listApiTokens, { all: 'true' })).tokens).toEqual([])
   })
 
-  test('no agent can be connected in an organization that one only visits', async () => {
-    await raise()
+  test('no agent can be connected in a support session', async () => {
+    await elevate()
     const auth = system.system.auth!
-    const places = await organizationsOf(auth, staff.userId, { clientId: 'any', scopes: [] })
+    const places = await organizationChoices(auth, staff.userId, { clientId: 'any', scopes: [] })
     expect(places.map(({ id }) => id)).toEqual([home.id])
   })
 
-  test('a raised visit works on every app, a reading one sees nobody’s tickets, and neither stands on one', async () => {
+  test('an elevated session works on every app, a read-only one sees nobody’s tickets, and neither gives a role on one', async () => {
     await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
-    const { id } = await org.owner.call(fileTicket, { alias: 'shop', title: 'x', body: 'x' })
+    const { id } = await org.owner.call(createTicket, { alias: 'shop', title: 'x', body: 'x' })
     const { id: support_session_id } = await start()
-    expect((await visiting(listTickets, { alias: 'shop' })).tickets).toEqual([])
-    await expect(visiting(showTicket, { alias: 'shop', ticket_id: id })).rejects.toMatchObject(
+    expect((await asStaff(listTickets, { alias: 'shop' })).tickets).toEqual([])
+    await expect(asStaff(showTicket, { alias: 'shop', ticket_id: id })).rejects.toMatchObject(
       refused('NOT_FOUND'),
     )
-    await visiting(elevateSupportSession, { support_session_id, reason: 'To repair it' })
-    expect((await visiting(listTickets, { alias: 'shop' })).tickets).toHaveLength(1)
-    expect((await visiting(createApp, { alias: 'made', name: 'Made' })).my_part).toBe('administrator')
+    await asStaff(elevateSupportSession, { support_session_id, reason: 'To repair it' })
+    expect((await asStaff(listTickets, { alias: 'shop' })).tickets).toHaveLength(1)
+    expect((await asStaff(createApp, { alias: 'made', name: 'Made' })).my_role).toBe('administrator')
     expect((await org.owner.call(showApp, { alias: 'made' })).members).toEqual([])
   })
 
   /** Rows of somebody who was a member once. */
-  test('an old part in an app gives a visitor nothing', async () => {
+  test('an old role on an app gives staff nothing', async () => {
     const { id: appId } = await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
     const addedAt = system.clock.now()
     await system.db
       .insert(appMembers)
       .values({ orgId: org.id, appId, userId: staff.userId, role: 'maintainer', addedAt })
     await start()
-    expect((await visiting(showApp, { alias: 'shop' })).my_part).toBeNull()
-    expect((await visiting(listApps, {})).apps[0]?.my_part).toBeNull()
-    expect((await visiting(listApps, { mine: 'true' })).apps).toEqual([])
+    expect((await asStaff(showApp, { alias: 'shop' })).my_role).toBeNull()
+    expect((await asStaff(listApps, {})).apps[0]?.my_role).toBeNull()
+    expect((await asStaff(listApps, { mine: 'true' })).apps).toEqual([])
   })
 })
 
 describe('what the organization sees', () => {
-  test('every member reads who came, why, how far and until when; next door nothing', async () => {
-    const id = await raise()
+  test('every member reads who came, why, how far and until when; another organization nothing', async () => {
+    const id = await elevate()
     const viewer = await makeMember(system, org, 'viewer')
     for (const { call } of [org.owner, viewer]) {
       expect((await call(listSupportSessions, {})).support_sessions).toMatchObject([
@@ -358,12 +363,12 @@ describe('what the organization sees', () => {
     expect((await home.owner.call(listSupportSessions, {})).support_sessions).toEqual([])
   })
 
-  test('every audit row of the visit carries it, and none of what the visitor does at home', async () => {
-    const id = await raise()
-    await visiting(createApp, { alias: 'made', name: 'Made' })
-    await visiting(updateOrganization, { org_id: org.id, timezone: 'Europe/Vienna' })
+  test('every audit row of the session carries it, and none of what the member of staff does in their own organization', async () => {
+    const id = await elevate()
+    await asStaff(createApp, { alias: 'made', name: 'Made' })
+    await asStaff(updateOrganization, { org_id: org.id, timezone: 'Europe/Vienna' })
     await staff.call(createApp, { alias: unique('own'), name: 'Own' })
-    await visiting(endSupportSession, { support_session_id: id })
+    await asStaff(endSupportSession, { support_session_id: id })
     const { audit } = await org.owner.call(listAudit, { org_id: org.id, user_id: staff.userId })
     expect(audit.map(({ action, support_session_id }) => [action, support_session_id])).toEqual([
       ['support.ended', id],
@@ -410,8 +415,8 @@ describe('the settings', () => {
   )
 })
 
-test('every event of the visit is of the organization visited', async () => {
-  await raise()
+test('every event of the session belongs to its organization', async () => {
+  await elevate()
   const rows = await system.db
     .select()
     .from(outbox)

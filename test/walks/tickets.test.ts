@@ -4,9 +4,9 @@ import { and, eq } from '../../db/drizzle.ts'
 import { outbox } from '../../db/schema.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import {
-  fileTicket,
+  createTicket,
   listTickets,
-  moveTicket,
+  changeTicketStatus,
   replyToTicket,
   showTicket,
 } from '../../src/contracts/tickets.ts'
@@ -20,7 +20,7 @@ let other: Org
 let maintainer: Person
 let builder: Person
 let reporter: Person
-let stranger: Person
+let outsider: Person
 /** Of the reporter's. */
 let ticket: { alias: string; ticket_id: string }
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
   ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
   maintainer = await makeMember(system, org, 'developer')
-  ;[builder, reporter, stranger] = [
+  ;[builder, reporter, outsider] = [
     await makeMember(system, org, 'viewer'),
     await makeMember(system, org, 'viewer'),
     await makeMember(system, org, 'developer'),
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  const { id } = await reporter.call(fileTicket, { alias: 'shop', title: 'It broke', body: 'Badly.' })
+  const { id } = await reporter.call(createTicket, { alias: 'shop', title: 'It broke', body: 'Badly.' })
   ticket = { alias: 'shop', ticket_id: id }
 })
 
@@ -69,16 +69,16 @@ describe('who sees it', () => {
     for (const person of [reporter, builder, maintainer, org.owner]) {
       expect(await seen(person)).toEqual([true, true])
     }
-    for (const person of [stranger, other.owner]) expect(await seen(person)).toEqual([false, false])
+    for (const person of [outsider, other.owner]) expect(await seen(person)).toEqual([false, false])
   })
 
-  test('what is hidden, what is next door and what does not exist answer alike, to the last byte', async () => {
+  test('what is hidden, what belongs to another organization and what does not exist answer alike, to the last byte', async () => {
     await org.owner.call(createApp, { alias: unique('app'), name: 'Another' }).catch(() => undefined)
     const asked = (who: Person, ticket_id = ticket.ticket_id) =>
       answerTo(system, who, showTicket, { alias: 'shop', ticket_id })
-    const nothing = await asked(stranger, `tkt_${'0'.repeat(25)}`)
+    const nothing = await asked(outsider, `tkt_${'0'.repeat(25)}`)
     expect(nothing.status).toBe(404)
-    for (const answer of [await asked(stranger), await asked(other.owner)]) {
+    for (const answer of [await asked(outsider), await asked(other.owner)]) {
       expect(answer.text).toBe(nothing.text)
     }
   })
@@ -87,9 +87,9 @@ describe('who sees it', () => {
     const alias = unique('app')
     await org.owner.call(createApp, { alias, name: 'Another' })
     for (const attempt of [
-      () => stranger.call(replyToTicket, { ...ticket, body: 'Hello' }),
-      () => stranger.call(moveTicket, { ...ticket, status: 'done' }),
-      () => other.owner.call(moveTicket, { ...ticket, status: 'done' }),
+      () => outsider.call(replyToTicket, { ...ticket, body: 'Hello' }),
+      () => outsider.call(changeTicketStatus, { ...ticket, status: 'done' }),
+      () => other.owner.call(changeTicketStatus, { ...ticket, status: 'done' }),
       () => org.owner.call(showTicket, { ...ticket, alias }),
     ]) {
       await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' })
@@ -98,7 +98,7 @@ describe('who sees it', () => {
   })
 
   test('lists by status', async () => {
-    await builder.call(moveTicket, { ...ticket, status: 'in_progress' })
+    await builder.call(changeTicketStatus, { ...ticket, status: 'in_progress' })
     const ids = async (status: 'open' | 'in_progress' | 'done') =>
       (await reporter.call(listTickets, { alias: 'shop', status })).tickets.map(({ id }) => id)
     expect(await ids('in_progress')).toContain(ticket.ticket_id)
@@ -120,7 +120,9 @@ test('filing one is an event of the same moment that carries ids and nothing tha
 })
 
 test('on an app that does not exist nothing is filed', async () => {
-  await expect(reporter.call(fileTicket, { alias: 'nothing', title: 'x', body: 'x' })).rejects.toMatchObject({
+  await expect(
+    reporter.call(createTicket, { alias: 'nothing', title: 'x', body: 'x' }),
+  ).rejects.toMatchObject({
     code: 'NOT_FOUND',
   })
 })
@@ -162,7 +164,7 @@ describe('answers and notes', () => {
   })
 
   test('a reporter who works on the app sees the notes', async () => {
-    const { id } = await builder.call(fileTicket, { alias: 'shop', title: 'x', body: 'x' })
+    const { id } = await builder.call(createTicket, { alias: 'shop', title: 'x', body: 'x' })
     const own = { alias: 'shop', ticket_id: id }
     await maintainer.call(replyToTicket, { ...own, body: 'x', internal: true })
     expect((await builder.call(showTicket, own)).replies).toHaveLength(1)
@@ -171,10 +173,12 @@ describe('answers and notes', () => {
 
 describe('moving', () => {
   test('those who work on the app move it anywhere, its reporter to open and done', async () => {
-    await builder.call(moveTicket, { ...ticket, status: 'in_progress' })
-    await reporter.call(moveTicket, { ...ticket, status: 'done' })
-    await reporter.call(moveTicket, { ...ticket, status: 'open' })
-    await expect(reporter.call(moveTicket, { ...ticket, status: 'in_progress' })).rejects.toMatchObject({
+    await builder.call(changeTicketStatus, { ...ticket, status: 'in_progress' })
+    await reporter.call(changeTicketStatus, { ...ticket, status: 'done' })
+    await reporter.call(changeTicketStatus, { ...ticket, status: 'open' })
+    await expect(
+      reporter.call(changeTicketStatus, { ...ticket, status: 'in_progress' }),
+    ).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
     const moves = (await events()).slice(1)
@@ -190,7 +194,7 @@ describe('moving', () => {
   test('to where it is already changes nothing and tells nobody', async () => {
     const before = await reporter.call(showTicket, ticket)
     system.clock.advance(5)
-    await maintainer.call(moveTicket, { ...ticket, status: 'open' })
+    await maintainer.call(changeTicketStatus, { ...ticket, status: 'open' })
     expect(await reporter.call(showTicket, ticket)).toEqual(before)
     expect(await told()).toEqual(['created'])
   })
@@ -198,7 +202,7 @@ describe('moving', () => {
   test('by many at once is one move and one event', async () => {
     const people = [maintainer, builder, org.owner, reporter]
     await Promise.all(
-      [...people, ...people].map(({ call }) => call(moveTicket, { ...ticket, status: 'done' })),
+      [...people, ...people].map(({ call }) => call(changeTicketStatus, { ...ticket, status: 'done' })),
     )
     expect(await told()).toEqual(['created', 'status_changed'])
   })
@@ -206,7 +210,7 @@ describe('moving', () => {
   test('back and forth at once ends in one state, by a chain of events without a gap', async () => {
     await Promise.all(
       (['in_progress', 'done', 'in_progress', 'open', 'done'] as const).map((status) =>
-        maintainer.call(moveTicket, { ...ticket, status }),
+        maintainer.call(changeTicketStatus, { ...ticket, status }),
       ),
     )
     const { status } = await maintainer.call(showTicket, ticket)
@@ -229,8 +233,8 @@ test('a ticket filed twice with one key is filed once and told once', async () =
   const who = { ...reporter, headers: { 'idempotency-key': unique('key') } }
   const input = { alias: 'shop', title: 'Once', body: 'x' }
   const [first, second] = [
-    await answerTo(system, who, fileTicket, input),
-    await answerTo(system, who, fileTicket, input),
+    await answerTo(system, who, createTicket, input),
+    await answerTo(system, who, createTicket, input),
   ]
   expect(first.status).toBe(201)
   expect(JSON.parse(second.text)).toEqual(JSON.parse(first.text))

@@ -1,16 +1,16 @@
-/** API tokens: shown once, good for what they were made for, ended at once, and invisible from next door. */
+/** API tokens: shown once, good for what they were made for, revoked at once, and invisible to other organizations. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { apiTokens } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { TOKENS_PER_PERSON } from '../../src/contracts/limits.ts'
-import { changeRole, inviteMember } from '../../src/contracts/members.ts'
+import { changeMemberRole, inviteMember } from '../../src/contracts/members.ts'
 import { listOrganizations, updateOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { GRANTABLE_ROLES, ROLES, type Role } from '../../src/contracts/roles.ts'
 import { AUDIENCES, type Audience, type Scope } from '../../src/contracts/scopes.ts'
-import { createToken, listTokens, revokeToken, validateToken } from '../../src/contracts/tokens.ts'
+import { createApiToken, listApiTokens, revokeApiToken, validateToken } from '../../src/contracts/tokens.ts'
 import { isApiToken } from '../../src/trust/api-token.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
@@ -53,7 +53,7 @@ describe('the value', () => {
     await made.call(whoAmI, {})
 
     const lists = [
-      await own.owner.call(listTokens, { all: 'true' }),
+      await own.owner.call(listApiTokens, { all: 'true' }),
       await own.owner.call(listAudit, { org_id: own.id }),
     ]
     const secrets = {
@@ -128,9 +128,9 @@ describe('the role cap', () => {
 
   test.each(ROLES)('of a token made by a %s is at most that role', async (role) => {
     const { call } = await makeMember(system, org, role)
-    expect((await call(createToken, { name: 'unasked' })).role_cap).toBe(CAPS[role].at(-1))
+    expect((await call(createApiToken, { name: 'unasked' })).role_cap).toBe(CAPS[role].at(-1))
     for (const role_cap of GRANTABLE_ROLES) {
-      const attempt = call(createToken, { name: 'asked', role_cap })
+      const attempt = call(createApiToken, { name: 'asked', role_cap })
       if (CAPS[role].includes(role_cap)) {
         const made = await attempt
         // A member's token for viewers acts as the member it belongs to: the two rank alike.
@@ -142,7 +142,7 @@ describe('the role cap', () => {
   test('never lifts its owner above their present role', async () => {
     const person = await makeMember(system, org, 'admin')
     const { token } = await makeApiToken(system, org, person, { role_cap: 'admin' })
-    await org.owner.call(changeRole, { org_id: org.id, user_id: person.userId, role: 'viewer' })
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role: 'viewer' })
     expect((await validate(token)).role).toBe('viewer')
   })
 })
@@ -155,16 +155,16 @@ describe('time', () => {
       await makeApiToken(system, own, own.owner),
     ]
     system.clock.advance(DAY / 4)
-    expect((await short.call(listTokens, {})).tokens.map(({ id }) => id)).toEqual([long.id, short.id])
+    expect((await short.call(listApiTokens, {})).tokens.map(({ id }) => id)).toEqual([long.id, short.id])
     system.clock.advance((3 * DAY) / 4)
     await expect(short.call(whoAmI, {})).rejects.toMatchObject(REFUSED)
-    expect((await long.call(listTokens, {})).tokens).toMatchObject([{ id: long.id, expires_at: null }])
+    expect((await long.call(listApiTokens, {})).tokens).toMatchObject([{ id: long.id, expires_at: null }])
   })
 
   test('last used is null until it is used, and then true to the minute', async () => {
     const own = await makeOrganization(system)
     const { call } = await makeApiToken(system, own, own.owner)
-    const lastUsed = async () => (await own.owner.call(listTokens, {})).tokens[0]!.last_used_at
+    const lastUsed = async () => (await own.owner.call(listApiTokens, {})).tokens[0]!.last_used_at
     expect(await lastUsed()).toBeNull()
     await call(whoAmI, {})
     const first = await lastUsed()
@@ -182,34 +182,36 @@ describe('ending a token', () => {
   test('acts on its next call, and only once', async () => {
     const { id, call } = await makeApiToken(system, org, org.owner)
     expect((await call(whoAmI, {})).token_id).toBe(id)
-    await org.owner.call(revokeToken, { token_id: id })
+    await org.owner.call(revokeApiToken, { token_id: id })
     await expect(call(whoAmI, {})).rejects.toMatchObject(REFUSED)
-    await expect(org.owner.call(revokeToken, { token_id: id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(org.owner.call(revokeApiToken, { token_id: id })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
   })
 
   test.each(ROLES)('of somebody else as %s', async (role) => {
     const token = await makeApiToken(system, org, await makeMember(system, org, 'developer'))
     const { call } = await makeMember(system, org, role)
     if (role === 'owner' || role === 'admin') {
-      const { tokens } = await call(listTokens, { all: 'true', limit: 200 })
+      const { tokens } = await call(listApiTokens, { all: 'true', limit: 200 })
       expect(tokens.map(({ id }) => id)).toContain(token.id)
-      await call(revokeToken, { token_id: token.id })
+      await call(revokeApiToken, { token_id: token.id })
       await expect(token.call(whoAmI, {})).rejects.toMatchObject(REFUSED)
       return
     }
-    await expect(call(listTokens, { all: 'true' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
-    expect((await call(listTokens, {})).tokens).toEqual([])
-    await expect(call(revokeToken, { token_id: token.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(call(listApiTokens, { all: 'true' })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    expect((await call(listApiTokens, {})).tokens).toEqual([])
+    await expect(call(revokeApiToken, { token_id: token.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect((await token.call(whoAmI, {})).kind).toBe('api_token')
   })
 
   test('of another organization is like ending one that never was, and listing does not show it', async () => {
     const theirs = await makeApiToken(system, org, org.owner)
     const end = (token_id: string) =>
-      answerTo(system, { token: other.owner.token }, revokeToken, { token_id })
+      answerTo(system, { token: other.owner.token }, revokeApiToken, { token_id })
     const [foreign, unknown] = [await end(theirs.id), await end(makeId('tok', 0))]
     expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
-    expect((await other.owner.call(listTokens, { all: 'true' })).tokens).toEqual([])
+    expect((await other.owner.call(listApiTokens, { all: 'true' })).tokens).toEqual([])
     expect((await theirs.call(whoAmI, {})).kind).toBe('api_token')
   })
 
@@ -218,7 +220,7 @@ describe('ending a token', () => {
     await makeMember(system, other, 'owner', org.owner)
     expect((await own.call(listOrganizations, {})).organizations.map(({ id }) => id)).toEqual([org.id])
     const call = system.as({ token, organization: other.slug })
-    await expect(call(listTokens, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(call(listApiTokens, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect(await call(whoAmI, {})).toMatchObject({ organization: null, role: null })
   })
 })
@@ -230,15 +232,15 @@ describe('a token made by a token', () => {
     ['sooner', 1],
   ])('that would end %s does not outlive it', async (_when, expires_in_days) => {
     const parent = await makeApiToken(system, org, org.owner, { expires_in_days: 7 })
-    const child = await parent.call(createToken, { name: 'child', expires_in_days })
+    const child = await parent.call(createApiToken, { name: 'child', expires_in_days })
     const days = (Date.parse(child.expires_at!) - system.clock.now().getTime()) / 1000 / DAY
     expect(days).toBeCloseTo(expires_in_days === 1 ? 1 : 7, 1)
   })
 
   test('does not rise above its cap', async () => {
     const parent = await makeApiToken(system, org, org.owner, { role_cap: 'developer' })
-    expect((await parent.call(createToken, { name: 'child' })).role_cap).toBe('developer')
-    await expect(parent.call(createToken, { name: 'child', role_cap: 'admin' })).rejects.toMatchObject({
+    expect((await parent.call(createApiToken, { name: 'child' })).role_cap).toBe('developer')
+    await expect(parent.call(createApiToken, { name: 'child', role_cap: 'admin' })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
   })
@@ -259,7 +261,7 @@ describe('the limit for each person', () => {
     })
     await system.db.insert(apiTokens).values(values)
   }
-  const make = (own: Org) => own.owner.call(createToken, { name: 'one more' })
+  const make = (own: Org) => own.owner.call(createApiToken, { name: 'one more' })
 
   test('holds until one is ended, and counts neither colleagues nor other organizations', async () => {
     const own = await makeOrganization(system)
@@ -267,10 +269,10 @@ describe('the limit for each person', () => {
     const last = await make(own)
     await expect(make(own)).rejects.toMatchObject({ code: 'CONFLICT' })
     const colleague = await makeMember(system, own, 'viewer')
-    await colleague.call(createToken, { name: 'mine' })
+    await colleague.call(createApiToken, { name: 'mine' })
     const second = await makeOrganization(system, own.owner)
     await makeApiToken(system, second, own.owner)
-    await own.owner.call(revokeToken, { token_id: last.id })
+    await own.owner.call(revokeApiToken, { token_id: last.id })
     await make(own)
   })
 

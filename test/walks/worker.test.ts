@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jobs, sessions, signInCodes, throttles } from '../../db/schema.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { runIfDue, type Job } from '../../src/worker/loop.ts'
-import { sweep } from '../../src/worker/sweep.ts'
+import { sweep } from '../../src/worker/jobs.ts'
 import { makeOrganization } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-const needsOf = ({ db, clock, system: { log } }: TestSystem) => ({
+const depsOf = ({ db, clock, system: { log } }: TestSystem) => ({
   db,
   clock: () => clock.now(),
   log,
@@ -35,27 +35,27 @@ function countingJob(fails = false): { job: Job; runs: () => number } {
 describe('a recurring job', () => {
   test('runs when due, then not again before its time', async () => {
     const { job, runs } = countingJob()
-    expect(await runIfDue(needsOf(system), job, never)).toBe(true)
-    expect(await runIfDue(needsOf(system), job, never)).toBe(false)
+    expect(await runIfDue(depsOf(system), job, never)).toBe(true)
+    expect(await runIfDue(depsOf(system), job, never)).toBe(false)
     system.clock.advance(61)
-    expect(await runIfDue(needsOf(system), job, never)).toBe(true)
+    expect(await runIfDue(depsOf(system), job, never)).toBe(true)
     expect(runs()).toBe(2)
   })
 
   test('of many processes that look at the same moment one runs it', async () => {
     const { job, runs } = countingJob()
-    await Promise.all(Array.from({ length: 8 }, () => runIfDue(needsOf(system), job, never)))
+    await Promise.all(Array.from({ length: 8 }, () => runIfDue(depsOf(system), job, never)))
     expect(runs()).toBe(1)
   })
 
   test('that fails is logged, keeps the loop alive and is tried again when its lease is over', async () => {
     const { job, runs } = countingJob(true)
-    expect(await runIfDue(needsOf(system), job, never)).toBe(false)
+    expect(await runIfDue(depsOf(system), job, never)).toBe(false)
     expect(system.logLines.some((line) => line.includes(job.name) && line.includes('planted'))).toBe(true)
-    expect(await runIfDue(needsOf(system), job, never)).toBe(false)
+    expect(await runIfDue(depsOf(system), job, never)).toBe(false)
     expect(runs()).toBe(1)
     system.clock.advance(31)
-    await runIfDue(needsOf(system), job, never)
+    await runIfDue(depsOf(system), job, never)
     expect(runs()).toBe(2)
   })
 
@@ -66,10 +66,10 @@ describe('a recurring job', () => {
       ...job,
       run: async () => {
         system.clock.advance(31)
-        await runIfDue(needsOf(system), slow, never)
+        await runIfDue(depsOf(system), slow, never)
       },
     }
-    await runIfDue(needsOf(system), late, never)
+    await runIfDue(depsOf(system), late, never)
     const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
     expect(row?.leaseToken).toBeNull()
     expect(row!.nextRunAt.getTime()).toBeGreaterThan(system.clock.now().getTime() + 55_000)
@@ -91,7 +91,7 @@ test('sweeping throws away what expired and leaves what lives', async () => {
       .insert(signInCodes)
       .values({ codeHash: name, sessionId: session!.id, expiresAt: at(seconds) })
   }
-  await sweep(needsOf(system))
+  await sweep(depsOf(system))
   expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.old))).toHaveLength(0)
   expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.young))).toHaveLength(1)
   expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.old))).toHaveLength(0)

@@ -1,9 +1,13 @@
 /** The operator's app at the chat service: installing it in a workspace, and finding out who somebody is there. */
 import * as z from 'zod'
-import type { ChatApp, ChatInstallation, ChatPerson } from '../../cores/notifications/channel.ts'
+import type {
+  ChatApp,
+  ChatInstallation,
+  ChatPerson,
+} from '../../cores/notifications/channels/channel-ports.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 import { readIdToken } from './id-token.ts'
-import { webApi, type Said, type WebApi } from './web-api.ts'
+import { parseJson, webApi, type Said, type WebApi } from './web-api.ts'
 
 export type ChatAppSettings = {
   readonly clientId: string
@@ -90,12 +94,9 @@ async function ask(call: WebApi, what: Parameters<WebApi>[0]): Promise<Said | un
 async function publishedKeys(post: GuardedPost, chatUrl: URL): Promise<unknown> {
   const url = new URL('/openid/connect/keys', chatUrl).href
   const posted = await post({ method: 'GET', url, headers: {}, redirects: 0 })
-  if (posted.kind !== 'answered' || posted.status !== 200) throw new Error('the chat service shows no keys')
-  try {
-    return JSON.parse(posted.text ?? '')
-  } catch {
-    throw new Error('the chat service shows no keys')
-  }
+  const keys = posted.kind === 'answered' && posted.status === 200 ? parseJson(posted.text) : undefined
+  if (keys === undefined) throw new Error('the chat service shows no keys')
+  return keys
 }
 
 const Tokens = z.looseObject({ id_token: z.string(), access_token: z.string() })

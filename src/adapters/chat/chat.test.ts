@@ -1,9 +1,8 @@
 /** Against a chat service that speaks like Slack, over real sockets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startFakeChat, type FakeChat } from '../../../test/support/fake-chat.ts'
-import type { ChatApp } from '../../cores/notifications/channel.ts'
-import { outbound, type Posted } from '../outbound/guarded-post.ts'
-import { toOperatorAddress } from '../outbound/operator-address.ts'
+import type { ChatApp } from '../../cores/notifications/channels/channel-ports.ts'
+import { outbound, toOperatorAddress, type Posted } from '../outbound/guarded-post.ts'
 import { chatApp } from './chat-app.ts'
 import { sendDirectMessage } from './direct-message.ts'
 import { sendChatWebhook } from './incoming-webhook.ts'
@@ -47,23 +46,23 @@ describe('an incoming webhook', () => {
 
   test('that was deleted is a lost connection', async () => {
     const url = `${chat.url}/services/T1/B9/nothing`
-    expect(await send({ url, text: LINE })).toMatchObject({ reason: 'connection_lost', retry: false })
+    expect(await send({ url, text: LINE })).toMatchObject({ reason: 'integration_lost', retry: false })
   })
 
   test.each([
-    [403, 'invalid_token', 'connection_lost', false],
-    [404, 'no_service', 'connection_lost', false],
-    [404, 'no_service_id', 'connection_lost', false],
-    [404, 'no_active_hooks', 'connection_lost', false],
-    [403, 'no_active_hooks', 'connection_lost', false],
-    [404, 'no_team', 'connection_lost', false],
-    [404, 'channel_not_found', 'connection_lost', false],
-    [410, 'channel_is_archived', 'connection_lost', false],
-    [403, 'team_disabled', 'connection_lost', false],
-    [404, '<html>nothing here</html>', 'connection_lost', false],
-    [410, '', 'connection_lost', false],
-    [400, '{"id":"web.incoming_webhook.invalid.app_error","message":"x"}', 'connection_lost', false],
-    [501, '{"id":"web.incoming_webhook.disabled.app_error"}', 'connection_lost', false],
+    [403, 'invalid_token', 'integration_lost', false],
+    [404, 'no_service', 'integration_lost', false],
+    [404, 'no_service_id', 'integration_lost', false],
+    [404, 'no_active_hooks', 'integration_lost', false],
+    [403, 'no_active_hooks', 'integration_lost', false],
+    [404, 'no_team', 'integration_lost', false],
+    [404, 'channel_not_found', 'integration_lost', false],
+    [410, 'channel_is_archived', 'integration_lost', false],
+    [403, 'team_disabled', 'integration_lost', false],
+    [404, '<html>nothing here</html>', 'integration_lost', false],
+    [410, '', 'integration_lost', false],
+    [400, '{"id":"web.incoming_webhook.invalid.app_error","message":"x"}', 'integration_lost', false],
+    [501, '{"id":"web.incoming_webhook.disabled.app_error"}', 'integration_lost', false],
     [400, 'invalid_payload', 'refused', false],
     [400, 'no_text', 'refused', false],
     [400, 'too_many_attachments', 'refused', false],
@@ -171,7 +170,12 @@ describe('a message to a person', () => {
   function webApiHere(): Parameters<typeof sendDirectMessage>[0] {
     return (call) => webApi(toOperatorAddress(), new URL(chat.url))(call)
   }
-  const to = (botToken: string, chatUserId = 'U42') => ({ sendId: 'dlv_1', botToken, chatUserId, text: LINE })
+  const to = (botToken: string, chatUserId = 'U42') => ({
+    messageId: 'msg_1',
+    botToken,
+    chatUserId,
+    text: LINE,
+  })
 
   test('arrives, and what stands behind its link is not fetched', async () => {
     const { botToken } = await installed()
@@ -187,9 +191,9 @@ describe('a message to a person', () => {
     const { botToken } = await installed()
     chat.deactivate('UGONE')
     expect(await send(to(botToken, 'UGONE'))).toMatchObject({ reason: 'chat_account_inactive', retry: false })
-    chat.revokeToken(botToken)
-    expect(await send(to(botToken))).toMatchObject({ reason: 'connection_lost', retry: false })
-    expect(await send(to('xoxb-unknown'))).toMatchObject({ reason: 'connection_lost', retry: false })
+    chat.revokeApiToken(botToken)
+    expect(await send(to(botToken))).toMatchObject({ reason: 'integration_lost', retry: false })
+    expect(await send(to('xoxb-unknown'))).toMatchObject({ reason: 'integration_lost', retry: false })
   })
 
   test('that may have arrived is not known', async () => {
@@ -201,7 +205,7 @@ describe('a message to a person', () => {
   })
 
   const REFUSED = { kind: 'refused', reason: 'refused', retry: false }
-  const LOST = { ...REFUSED, reason: 'connection_lost' }
+  const LOST = { ...REFUSED, reason: 'integration_lost' }
   const INACTIVE = { ...REFUSED, reason: 'chat_account_inactive' }
   const WAIT = { ...REFUSED, reason: 'rate_limited', retry: true }
   const UNKNOWN = { kind: 'unknown' }

@@ -1,21 +1,25 @@
-/** A message to one person from the installed app. No library of the service's: theirs repeat what may have arrived. */
-import type { Channels, Outcome } from '../../cores/notifications/channel.ts'
+/** A message to one person from the installed app. Not by the service's own library: it repeats what may have arrived. */
+import type { ChannelPort, Outcome } from '../../cores/notifications/channels/channel-ports.ts'
 import { withoutAnswer } from '../outbound/send-webhook.ts'
 import type { WebApi } from './web-api.ts'
 
 export const sendDirectMessage =
-  (call: WebApi): Channels['directMessage'] =>
+  (call: WebApi): ChannelPort<'direct_message'> =>
   async ({ botToken, chatUserId, text }) => {
     const { posted, said } = await call({
       path: '/api/chat.postMessage',
       token: botToken,
-      // A person's id opens the conversation with them; what stands behind a link is nobody's business there.
+      // A person's id opens the conversation with them. No previews: the chat service need not fetch our links.
       json: { channel: chatUserId, text, unfurl_links: false, unfurl_media: false },
     })
     if (posted.kind !== 'answered') return withoutAnswer(posted)
     const { status: httpStatus, retryAfterSeconds } = posted
     if (said?.ok) return { kind: 'sent', httpStatus }
-    return { ...judged(httpStatus, said?.error), httpStatus, ...(retryAfterSeconds && { retryAfterSeconds }) }
+    return {
+      ...outcomeOf(httpStatus, said?.error),
+      httpStatus,
+      ...(retryAfterSeconds && { retryAfterSeconds }),
+    }
   }
 
 /** Of the app as a whole; `account_inactive` speaks of the bot and not of the person. */
@@ -45,7 +49,7 @@ const PERSON = [
 /** Their documentation: "it's possible some aspect of the operation succeeded before the error was raised". */
 const MAYBE = ['fatal_error', 'internal_error', 'service_unavailable', 'request_timeout']
 
-function judged(status: number, error: string | undefined): Outcome {
+function outcomeOf(status: number, error: string | undefined): Outcome {
   const refused = { kind: 'refused', reason: 'refused', retry: false } as const
   if (status === 429 || error === 'ratelimited' || error === 'rate_limited') {
     return { ...refused, reason: 'rate_limited', retry: true }
@@ -53,7 +57,7 @@ function judged(status: number, error: string | undefined): Outcome {
   // An error page in front of the service does not know what happened behind it, and half an answer says nothing.
   if (error === undefined) return status >= 400 && status < 500 ? refused : { kind: 'unknown' }
   if (MAYBE.includes(error)) return { kind: 'unknown' }
-  if (INSTALLATION.includes(error)) return { ...refused, reason: 'connection_lost' }
+  if (INSTALLATION.includes(error)) return { ...refused, reason: 'integration_lost' }
   if (PERSON.includes(error)) return { ...refused, reason: 'chat_account_inactive' }
   return refused
 }

@@ -1,11 +1,12 @@
 /** A line into a chat channel by its incoming webhook: Slack's, and those of Mattermost and Rocket.Chat, which copy it. */
-import type { SendReason } from '../../contracts/deliveries.ts'
-import type { Channels } from '../../cores/notifications/channel.ts'
+import type { DeliveryReason } from '../../contracts/deliveries.ts'
+import type { ChannelPort } from '../../cores/notifications/channels/channel-ports.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
 import { withoutAnswer } from '../outbound/send-webhook.ts'
+import { parseJson } from './web-api.ts'
 
 export const sendChatWebhook =
-  (post: GuardedPost): Channels['chatWebhook'] =>
+  (post: GuardedPost): ChannelPort<'chat'> =>
   async ({ url, text }) => {
     const posted = await post({
       url,
@@ -15,7 +16,7 @@ export const sendChatWebhook =
     if (posted.kind !== 'answered') return withoutAnswer(posted)
     const { status: httpStatus, retryAfterSeconds } = posted
     if (httpStatus >= 200 && httpStatus < 300) return { kind: 'sent', httpStatus }
-    return { kind: 'refused', httpStatus, retryAfterSeconds, ...judged(httpStatus, posted.text ?? '') }
+    return { kind: 'refused', httpStatus, retryAfterSeconds, ...refusalOf(httpStatus, posted.text ?? '') }
   }
 
 /** The webhook, its channel or its workspace is gone: nothing will ever arrive there again. */
@@ -43,14 +44,14 @@ const REFUSED = [
   'posting_to_general_channel_denied',
 ]
 
-type Judged = { readonly reason: SendReason; readonly retry: boolean }
+type Refusal = { readonly reason: DeliveryReason; readonly retry: boolean }
 
 /** By what it says first: the same words have come with several statuses over the years. */
-function judged(status: number, said: string): Judged {
+function refusalOf(status: number, said: string): Refusal {
   const word = wordOf(said)
-  if (LOST.includes(word)) return { reason: 'connection_lost', retry: false }
+  if (LOST.includes(word)) return { reason: 'integration_lost', retry: false }
   if (REFUSED.includes(word)) return { reason: 'refused', retry: false }
-  if (status === 404 || status === 410) return { reason: 'connection_lost', retry: false }
+  if (status === 404 || status === 410) return { reason: 'integration_lost', retry: false }
   if (status === 429) return { reason: 'rate_limited', retry: true }
   if (status >= 500) return { reason: 'server_error', retry: true }
   return { reason: 'refused', retry: false }
@@ -58,15 +59,7 @@ function judged(status: number, said: string): Judged {
 
 /** Slack says a bare word, Mattermost an object with an id. */
 function wordOf(said: string): string {
-  const object = /^\s*\{/.test(said) ? parsed(said) : undefined
+  const object = /^\s*\{/.test(said) ? parseJson(said) : undefined
   const id = typeof object === 'object' && object !== null && 'id' in object ? object.id : said
   return String(id).trim().slice(0, 100)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -27,12 +27,16 @@ export const webApi =
       // A token goes to nobody else.
       redirects: 0,
     })
-    return { posted, said: posted.kind === 'answered' ? readSaid(posted.text) : undefined }
+    return {
+      posted,
+      said: posted.kind === 'answered' ? Said.safeParse(parseJson(posted.text)).data : undefined,
+    }
   }
 
-function readSaid(text: string | undefined): Said | undefined {
+/** Undefined where it is none. */
+export function parseJson(text: string | undefined): unknown {
   try {
-    return Said.safeParse(JSON.parse(text ?? '')).data
+    return JSON.parse(text ?? '')
   } catch {
     return undefined
   }

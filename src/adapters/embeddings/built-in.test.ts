@@ -133,7 +133,7 @@ describe('a thread that dies', () => {
 test.each([
   ['fail: canary', 'its engine failed: ENOENT'],
   ['short: canary', 'the vector has 3 dimensions and should have 384'],
-  ['nan: canary', 'the vector holds something that is no number'],
+  ['nan: canary', 'the vector contains a value that is not a number'],
 ])(
   'a failure of the engine is that of one question; the others get a new engine: %s',
   async (bad, reason) => {
@@ -170,7 +170,7 @@ test('a question that waited too long is given up without harm to the one at wor
 })
 
 test('at most so many wait; who comes later is told to come again', async () => {
-  const { embed } = played({ waitingMax: 2 })
+  const { embed } = played({ queueMax: 2 })
   const all = ['a', 'b', 'c'].map(embed)
   expect(await reasonOf(embed('d: canary'))).toBe('too many questions wait')
   expect(await Promise.all(all)).toHaveLength(3)

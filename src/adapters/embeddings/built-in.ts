@@ -1,4 +1,4 @@
-/** The built-in model: real weights from a package, in a thread that is started by the first question. */
+/** The built-in model: weights from a package, in a worker thread that the first question starts. */
 import { Worker } from 'node:worker_threads'
 import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import type { FromModelThread } from './built-in-worker.ts'
@@ -7,7 +7,7 @@ import { checkedVector } from './vector.ts'
 
 export type BuiltInOptions = {
   readonly startThread?: () => Worker
-  readonly waitingMax?: number
+  readonly queueMax?: number
   readonly timeoutMs?: number
   readonly idleMs?: number
 }
@@ -16,93 +16,93 @@ type Question = {
   readonly text: string
   readonly resolve: (vector: Float32Array) => void
   readonly reject: (reason: Error) => void
-  /** First over the waiting, then over the work. */
+  /** First limits the wait, then the work. */
   timer?: NodeJS.Timeout
 }
 
-/** 64 of 30 to 60 ms each: who comes later would wait longer than they like. */
-const WAITING_MAX = 64
-/** The longest question the gateway lets in takes 2 s. */
+/** At 30 to 60 ms each, a longer queue would be too slow. */
+const QUEUE_MAX = 64
+/** The longest question that the gateway accepts takes 2 s. */
 const TIMEOUT_MS = 20_000
-/** Loaded it holds 235 MB; loading takes 0.5 s. */
+/** The loaded model uses 235 MB; loading takes 0.5 s. */
 const IDLE_MS = 10 * 60_000
 
 export function builtInModel(options: BuiltInOptions = {}) {
-  const { startThread = startModelThread, waitingMax = WAITING_MAX } = options
+  const { startThread = startModelThread, queueMax = QUEUE_MAX } = options
   const { timeoutMs = TIMEOUT_MS, idleMs = IDLE_MS } = options
   let thread: Worker | undefined
-  let atWork: Question | undefined
-  const waiting: Question[] = []
+  let current: Question | undefined
+  const queue: Question[] = []
   const ending = new Set<Promise<unknown>>()
   let idle: NodeJS.Timeout | undefined
   let closed = false
 
-  function workOn(): void {
-    if (atWork) return
-    atWork = waiting.shift()
-    if (!atWork) return rest()
+  function processNext(): void {
+    if (current) return
+    current = queue.shift()
+    if (!current) return startIdleTimer()
     clearTimeout(idle)
     try {
-      thread ??= watched(startThread())
+      thread ??= watchThread(startThread())
     } catch (error) {
-      return loseAll(`its thread cannot be started: ${codeOf(error)}`)
+      return rejectAll(`its thread cannot be started: ${codeOf(error)}`)
     }
-    // Somebody waits for the answer, so the process must live until it is there.
+    // The process must not exit before the answer.
     thread.ref()
-    giveTime(atWork)
-    thread.postMessage(atWork.text)
+    startTimer(current)
+    thread.postMessage(current.text)
   }
 
-  function rest(): void {
+  function startIdleTimer(): void {
     thread?.unref()
     clearTimeout(idle)
     idle = setTimeout(endThread, idleMs).unref()
   }
 
-  /** A thread that was given up may still speak; nobody listens. */
-  function watched(started: Worker): Worker {
+  /** Messages of a thread that was given up are ignored. */
+  function watchThread(started: Worker): Worker {
     const lost = (reason: string) => {
       if (started !== thread) return
       thread = undefined
-      loseAll(reason)
+      rejectAll(reason)
     }
     return started
-      .on('message', (answer: FromModelThread) => started === thread && receive(answer))
+      .on('message', (answer: FromModelThread) => started === thread && handleAnswer(answer))
       .on('error', (error) => lost(`its thread failed: ${codeOf(error)}`))
       .on('exit', () => lost('its thread ended'))
   }
 
-  function receive(answer: FromModelThread): void {
-    const question = atWork
+  function handleAnswer(answer: FromModelThread): void {
+    const question = current
     if (!question) return
     const vector =
       'failed' in answer
         ? `its engine failed: ${answer.failed}`
         : checkedVector(answer, BUILT_IN_MODEL.dimensions)
-    // After a panic the engine's memory is in no known state: the next question gets a new one.
+    // After a panic the engine's memory is in an unknown state: the next question gets a new thread.
     if (typeof vector === 'string') endThread()
-    atWork = undefined
+    current = undefined
     settle(question, vector)
-    workOn()
+    processNext()
   }
 
-  function giveTime(question: Question): void {
+  function startTimer(question: Question): void {
     clearTimeout(question.timer)
     question.timer = setTimeout(() => {
-      const place = waiting.indexOf(question)
-      if (place !== -1) waiting.splice(place, 1)
-      if (question === atWork) {
-        atWork = undefined
+      const index = queue.indexOf(question)
+      if (index !== -1) queue.splice(index, 1)
+      if (question === current) {
+        current = undefined
         endThread()
       }
       settle(question, 'it took too long')
-      workOn()
+      processNext()
     }, timeoutMs)
   }
 
-  function loseAll(reason: string): void {
-    const lost = [...(atWork ? [atWork] : []), ...waiting.splice(0)]
-    atWork = undefined
+  function rejectAll(reason: string): void {
+    const lost = [...(current ? [current] : []), ...queue.splice(0)]
+    current = undefined
     for (const question of lost) settle(question, reason)
   }
 
@@ -121,16 +121,16 @@ export function builtInModel(options: BuiltInOptions = {}) {
       new Promise((resolve, reject) => {
         const question: Question = { text, resolve, reject }
         if (closed) return settle(question, 'it is closed')
-        if (atWork && waiting.length >= waitingMax) return settle(question, 'too many questions wait')
-        waiting.push(question)
-        giveTime(question)
-        workOn()
+        if (current && queue.length >= queueMax) return settle(question, 'too many questions wait')
+        queue.push(question)
+        startTimer(question)
+        processNext()
       }),
 
     close: async (): Promise<void> => {
       closed = true
       clearTimeout(idle)
-      loseAll('it is closed')
+      rejectAll('it is closed')
       endThread()
       await Promise.all(ending)
     },
@@ -146,10 +146,10 @@ function settle({ timer, resolve, reject }: Question, vector: Float32Array | str
 
 function startModelThread(): Worker {
   return new Worker(new URL('./built-in-worker.ts', import.meta.url), {
-    // No flags of the program's own, and none of its secrets: a model needs no environment.
+    // Without the program's flags and secrets: a model needs no environment.
     execArgv: [],
     env: {},
-    // A panicking engine prints what it was working on. Kept from our log, and left unread: reading would hold the
+    // A panicking engine prints its input. Captured to keep it out of our log, and not read: reading would keep the
     // process alive.
     stdout: true,
     stderr: true,

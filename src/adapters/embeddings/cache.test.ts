@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { vectorCache } from './cache.ts'
+import { vectorCache } from './index.ts'
 
 /** A cache over a model that counts how often it is asked. */
 function counted(limits?: { entriesMax: number; bytesMax: number }) {

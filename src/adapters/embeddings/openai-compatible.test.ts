@@ -158,7 +158,11 @@ describe('an answer that is no vector of ours is refused and not asked for again
     ['too short', vectorOf(1, 2), 'the vector has 2 dimensions and should have 3'],
     ['too long', vectorOf(1, 2, 3, 4), 'the vector has 4 dimensions and should have 3'],
     ['zero', vectorOf(0, 0, 0), 'the vector is zero'],
-    ['too large for single precision', vectorOf(1, 2, 1e300), 'the vector holds something that is no number'],
+    [
+      'too large for single precision',
+      vectorOf(1, 2, 1e300),
+      'the vector contains a value that is not a number',
+    ],
     ['null in it', vectorOf(1, null, 3), NO_VECTOR],
     ['text in it', vectorOf(1, UPSTREAM, 3), NO_VECTOR],
     ['infinity', answering(200, '{"data":[{"embedding":[1,1e999,3]}]}'), NO_VECTOR],
@@ -266,15 +270,15 @@ describe('a provider that', () => {
   })
 
   test.each([301, 302, 307, 308])('redirects with %i is not followed', async (status) => {
-    let knocks = 0
+    let requests = 0
     const elsewhere = await listen((_request, response) => {
-      knocks += 1
+      requests += 1
       response.end()
     })
     const { embed, asked } = await meet([answering(status, UPSTREAM, { location: `${elsewhere}/canary` })])
     expect(await reasonOf(embed(QUESTION))).toEqual({ reason: 'it answered with a redirect', hint: OPERATOR })
     expect(asked).toHaveLength(1)
-    expect(knocks).toBe(0)
+    expect(requests).toBe(0)
   })
 
   test('is not there is tried twice and named by its code', async () => {

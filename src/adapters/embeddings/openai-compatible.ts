@@ -1,11 +1,11 @@
-/** One question to a server that speaks OpenAI's `/embeddings`; nearly all of them do. */
+/** An embedding model behind OpenAI's `/embeddings` API, which nearly all providers offer. */
 import { setTimeout as wait } from 'node:timers/promises'
 import * as z from 'zod'
 import type { RemoteModelSettings } from '../../contracts/embedding-settings.ts'
 import { codeOf, unavailable } from './unavailable.ts'
 import { checkedVector } from './vector.ts'
 
-export type RemoteNeeds = {
+export type RemoteDeps = {
   readonly fetch?: typeof globalThis.fetch
   readonly sleep?: (ms: number) => Promise<unknown>
   readonly clock?: () => Date
@@ -14,7 +14,7 @@ export type RemoteNeeds = {
 
 const TIMEOUT_MS = 8000
 const RETRY_MS = 250
-/** Somebody waits for the answer: a provider that wants more time is asked again all the same, once. */
+/** A user is waiting: a provider that asks for more time still gets its one retry after this. */
 const RETRY_AFTER_MAX_MS = 5000
 /** 16,000 dimensions with 20 digits each are 350 KB. */
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024
@@ -34,17 +34,17 @@ class AttemptFailed extends Error {
   }
 }
 
-export function openAiCompatibleModel(name: string, settings: RemoteModelSettings, needs: RemoteNeeds = {}) {
-  const { fetch = globalThis.fetch, sleep = wait, clock = () => new Date(), random = Math.random } = needs
+export function openAiCompatibleModel(name: string, settings: RemoteModelSettings, deps: RemoteDeps = {}) {
+  const { fetch = globalThis.fetch, sleep = wait, clock = () => new Date(), random = Math.random } = deps
   const url = new URL(settings.url)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/embeddings`
   const headers = headersOf(settings)
 
   async function attempt(body: string): Promise<Float32Array> {
-    // Over everything, from the connection to the last byte.
+    // For everything from the connection to the last byte.
     const signal = AbortSignal.timeout(settings.timeout_ms ?? TIMEOUT_MS)
     try {
-      // Followed, a redirect would carry question and key to a host that nobody has configured.
+      // A redirect would send question and key to a host that is not configured.
       const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' })
       if (!response.ok) {
         await response.body?.cancel()
@@ -53,21 +53,21 @@ export function openAiCompatibleModel(name: string, settings: RemoteModelSetting
       return vectorIn(await readAnswer(response), settings.dimensions)
     } catch (error) {
       if (error instanceof AttemptFailed) throw error
-      if (signal.aborted) throw new AttemptFailed('it took too long', shortly())
+      if (signal.aborted) throw new AttemptFailed('it took too long', retryDelay())
       if (isRefusedRedirect(error)) throw new AttemptFailed('it answered with a redirect')
-      throw new AttemptFailed(`the connection failed: ${codeOf(error)}`, shortly())
+      throw new AttemptFailed(`the connection failed: ${codeOf(error)}`, retryDelay())
     }
   }
 
-  /** Undefined for a status that will not be another one the next time. */
+  /** Undefined for a status that a retry would not change. */
   function retryMsAfter({ status, headers }: Response): number | undefined {
     if (status !== 408 && status !== 429 && status < 500) return undefined
-    const asked = retryAfterMs(headers.get('retry-after'), clock())
-    return asked === undefined ? shortly() : Math.min(asked, RETRY_AFTER_MAX_MS)
+    const requested = retryAfterMs(headers.get('retry-after'), clock())
+    return requested === undefined ? retryDelay() : Math.min(requested, RETRY_AFTER_MAX_MS)
   }
 
-  /** Not all at the same moment: whoever failed together would come back together. */
-  const shortly = () => RETRY_MS * (0.5 + random())
+  /** With jitter: requests that failed together must not retry together. */
+  const retryDelay = () => RETRY_MS * (0.5 + random())
 
   const embed = async (question: string): Promise<Float32Array> => {
     const body = bodyOf(name, settings, question)
@@ -112,7 +112,7 @@ function bodyOf(name: string, settings: RemoteModelSettings, question: string): 
 async function readAnswer({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  // Leaving the loop early cancels the rest. What is counted is already decompressed.
+  // Leaving the loop cancels the rest. The bytes are counted after decompression.
   for await (const chunk of body ?? []) {
     bytes += chunk.length
     if (bytes > ANSWER_MAX_BYTES) throw new AttemptFailed('its answer is too large')
@@ -146,6 +146,6 @@ function retryAfterMs(header: string | null, now: Date): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime())
 }
 
-/** Node gives it no code, only these words; unrecognised it would count as a failed connection. */
+/** Node gives it no code, only these words; unrecognized it would count as a failed connection. */
 const isRefusedRedirect = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof Error && error.cause.message === 'unexpected redirect'

@@ -18,7 +18,7 @@ const { post } = outbound({ allowNets: ['127.0.0.1'] })
 const send = postToForum(post)
 let made = 0
 const topic = (over: Partial<Parameters<typeof send>[0]> = {}) => ({
-  sendId: `dlv_${made++}`,
+  messageId: `msg_${made++}`,
   url: forum.url,
   apiKey,
   category: 7,
@@ -27,8 +27,8 @@ const topic = (over: Partial<Parameters<typeof send>[0]> = {}) => ({
   body: 'Reported by the platform.\n\nhttps://app.acme.test/console/x',
   ...over,
 })
-const countOf = (sendId: string) =>
-  forum.topics.filter(({ externalId }) => externalId === `svc-${sendId}`).length
+const countOf = (messageId: string) =>
+  forum.topics.filter(({ externalId }) => externalId === `svc-${messageId}`).length
 
 describe('a post', () => {
   test('stands in the forum in the acting person’s own name, once', async () => {
@@ -39,7 +39,7 @@ describe('a post', () => {
       title: asked.title,
       raw: asked.body,
       category: 7,
-      externalId: `svc-${asked.sendId}`,
+      externalId: `svc-${asked.messageId}`,
     })
   })
 
@@ -71,7 +71,7 @@ describe('a post', () => {
   test('that arrived before is the same post: it is sent, and stands there once', async () => {
     const asked = topic()
     expect([(await send(asked)).kind, (await send(asked)).kind]).toEqual(['sent', 'sent'])
-    expect(countOf(asked.sendId)).toBe(1)
+    expect(countOf(asked.messageId)).toBe(1)
   })
 
   describe('whose answer was lost is looked up', () => {
@@ -82,7 +82,7 @@ describe('a post', () => {
       const asked = topic()
       forum.failNext(how)
       expect(await send(asked)).toEqual({ kind: 'sent', httpStatus })
-      expect(countOf(asked.sendId)).toBe(1)
+      expect(countOf(asked.messageId)).toBe(1)
     })
 
     test.each([
@@ -93,7 +93,7 @@ describe('a post', () => {
       forum.failNext(how)
       expect(await send(asked)).toMatchObject({ kind: 'refused', reason, retry: true })
       expect(await send(asked)).toMatchObject({ kind: 'sent' })
-      expect(countOf(asked.sendId)).toBe(1)
+      expect(countOf(asked.messageId)).toBe(1)
     })
 
     test('and where that fails too, nobody knows', async () => {
@@ -103,7 +103,7 @@ describe('a post', () => {
       expect(await send(asked)).toEqual({ kind: 'unknown', httpStatus: undefined })
       forum.breakLookup(false)
       expect((await send(asked)).kind).toBe('sent')
-      expect(countOf(asked.sendId)).toBe(1)
+      expect(countOf(asked.messageId)).toBe(1)
     })
   })
 

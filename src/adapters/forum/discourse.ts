@@ -3,7 +3,11 @@
  * the id of the message, so a message that may have arrived can be looked up, and sent again it is still one topic.
  */
 import { randomUUID } from 'node:crypto'
-import type { Channels, ConnectionChecks, Outcome } from '../../cores/notifications/channel.ts'
+import type {
+  ChannelPort,
+  IntegrationChecks,
+  Outcome,
+} from '../../cores/notifications/channels/channel-ports.ts'
 import type { GuardedPost, Posted } from '../outbound/guarded-post.ts'
 import { withoutAnswer } from '../outbound/send-webhook.ts'
 
@@ -12,10 +16,10 @@ type Forum = { readonly url: string; readonly apiKey: string }
 type As = { readonly 'Api-User-External-Id': string } | { readonly 'Api-Username': string }
 
 export const postToForum =
-  (post: GuardedPost): Channels['forum'] =>
-  async ({ sendId, url, apiKey, category, userId, title, body }) => {
+  (post: GuardedPost): ChannelPort<'forum'> =>
+  async ({ messageId, url, apiKey, category, userId, title, body }) => {
     const forum = { url, apiKey }
-    const topicId = `svc-${sendId}`
+    const topicId = `svc-${messageId}`
     const posted = await createTopic(
       post,
       forum,
@@ -65,11 +69,11 @@ async function isThere(
 }
 
 /**
- * Asks the very route that posts, with nothing to post: whoever is let in hears that a text is missing, whoever is not
- * hears 403. So keys that may do nothing else pass as well, and nothing is ever made.
+ * Sends an empty post to the route that creates topics: a key that may post gets 400 or 422 because the text is missing,
+ * any other gets 403. So a key that may only create topics passes as well, and no topic is ever created.
  */
 export const checkForumKey =
-  (post: GuardedPost): ConnectionChecks['forumKey'] =>
+  (post: GuardedPost): IntegrationChecks['forumKey'] =>
   async (forum) => {
     const isLetIn = async (as: As): Promise<boolean | undefined> => {
       const posted = await createTopic(post, forum, as, {})

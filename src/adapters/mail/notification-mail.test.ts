@@ -8,13 +8,13 @@ import {
   startMailServer,
   type MailServer,
 } from '../../../test/support/mail-server.ts'
-import type { Mail } from '../../cores/notifications/channel.ts'
+import type { ChannelPayloads } from '../../cores/notifications/channels/channel-ports.ts'
 import { domainOf, notificationMail } from './notification-mail.ts'
 
 const FROM = 'svc at Acme <notify@svc.acme.test>'
 const UNSUBSCRIBE = 'https://svc.acme.test/unsubscribe/n1.org_1.sub_1.abcdefghijklmnopqrstuv'
 const MAIL = {
-  sendId: 'dlv_01',
+  messageId: 'msg_01',
   to: 'dev@people.test',
   subject: '[Acme] billing: a ticket has a reply ✓',
   text: `billing: a ticket has a reply\nhttps://app.acme.test/x\n\nUnsubscribe: ${UNSUBSCRIBE}\n`,
@@ -43,7 +43,7 @@ describe('a mail that arrives', () => {
   })
   afterAll(() => server.close())
 
-  async function arrivedAs(mail: Partial<Mail>, options = {}) {
+  async function arrivedAs(mail: Partial<ChannelPayloads['email']>, options = {}) {
     expect(await mailer(server.url, undefined, options).send({ ...MAIL, ...mail })).toEqual({ kind: 'sent' })
     return server.arrived.at(-1)!
   }
@@ -56,7 +56,7 @@ describe('a mail that arrives', () => {
       from: { name: 'svc at Acme', address: 'notify@svc.acme.test' },
       to: [{ address: 'dev@people.test' }],
       subject: MAIL.subject,
-      messageId: '<dlv_01@svc.acme.test>',
+      messageId: '<msg_01@svc.acme.test>',
     })
     expect(mail.text?.trim()).toBe(MAIL.text.trim())
     expect(mail.html?.trim()).toBe(MAIL.html)
@@ -70,10 +70,10 @@ describe('a mail that arrives', () => {
 
   test('about the same thing stand in one thread, about another in another, about nothing in none', async () => {
     const [failed, recovered, other, none] = [
-      await arrivedAs({ sendId: 'dlv_1' }),
-      await arrivedAs({ sendId: 'dlv_2' }),
-      await arrivedAs({ sendId: 'dlv_3', threadKey: 'org_1 tickets/tkt_2' }),
-      await arrivedAs({ sendId: 'dlv_4', threadKey: null }),
+      await arrivedAs({ messageId: 'msg_1' }),
+      await arrivedAs({ messageId: 'msg_2' }),
+      await arrivedAs({ messageId: 'msg_3', threadKey: 'org_1 tickets/tkt_2' }),
+      await arrivedAs({ messageId: 'msg_4', threadKey: null }),
     ].map(({ mail }) => [mail.inReplyTo, mail.references])
     expect(failed![0]).toMatch(/^<thr-[\w-]{22}@svc\.acme\.test>$/)
     expect(failed).toEqual(recovered)
@@ -118,7 +118,11 @@ describe('a mail that arrives', () => {
 
   test('carries no line of somebody else’s making', async () => {
     const hostile = 'x\r\nBcc: everybody@evil.test\r\n\r\n<b>'
-    const { mail, to } = await arrivedAs({ subject: hostile, listId: `a${hostile}`, sendId: `s${hostile}` })
+    const { mail, to } = await arrivedAs({
+      subject: hostile,
+      listId: `a${hostile}`,
+      messageId: `s${hostile}`,
+    })
     expect([to, mail.bcc]).toEqual([['dev@people.test'], undefined])
     expect(mail.headers.map(({ key }) => key)).not.toContain('bcc')
   })
@@ -141,7 +145,7 @@ describe('a mail that arrives', () => {
     const before = server.arrived.length
     const { send } = mailer(server.url)
     const outcomes = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => send({ ...MAIL, sendId: `dlv_many_${n}` })),
+      Array.from({ length: 20 }, (_, n) => send({ ...MAIL, messageId: `msg_many_${n}` })),
     )
     expect(outcomes.every(({ kind }) => kind === 'sent')).toBe(true)
     expect(new Set(server.arrived.slice(before).map(({ mail }) => mail.messageId)).size).toBe(20)
@@ -226,7 +230,7 @@ describe('a connection that breaks', () => {
     const slow = await startFaultyMailServer('RCPT', 'silence', 1)
     onTestFinished(() => slow.close())
     const { send } = mailer(`${slow.url}?maxConnections=1&socketTimeout=300`, 100)
-    const [first, second] = [send(MAIL), send({ ...MAIL, sendId: 'dlv_02' })]
+    const [first, second] = [send(MAIL), send({ ...MAIL, messageId: 'msg_02' })]
     expect([await first, await second]).toEqual([NOT_REACHED, NOT_REACHED])
     // Its turn comes when the first connection has timed out: it is asked for, and not given.
     await vi.waitFor(() => expect(slow.commands).toContain('DATA'), { timeout: 10_000 })

@@ -1,7 +1,12 @@
-/** Notifications by mail: signed, threaded, with one click out of them, and honest about what became of them. */
+/** Notifications by mail: signed, threaded, with one-click unsubscribe, and an honest outcome. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { Channels, Mail, Outcome } from '../../cores/notifications/channel.ts'
+import type {
+  ChannelPayloads,
+  ChannelPort,
+  Outcome,
+} from '../../cores/notifications/channels/channel-ports.ts'
+import { withDefaults } from './smtp.ts'
 
 export type MailSettings = {
   readonly url: string
@@ -12,13 +17,13 @@ export type MailSettings = {
 }
 
 export type NotificationMail = {
-  readonly send: NonNullable<Channels['email']>
+  readonly send: ChannelPort<'email'>
   close(): void
 }
 
 const CONNECTION_MS = 10_000
 const SOCKET_MS = 30_000
-/** Over all of one message, the wait for a free connection included: nobody upstairs waits longer. */
+/** Over all of one message, the wait for a free connection included: the attempt's lease is longer. */
 const DEADLINE_MS = 40_000
 
 /**
@@ -26,6 +31,16 @@ const DEADLINE_MS = 40_000
  */
 const SIGNED_HEADERS =
   'from:sender:reply-to:subject:date:message-id:to:mime-version:content-type:in-reply-to:references:list-id:list-unsubscribe:list-unsubscribe-post:auto-submitted'
+
+const POOL = {
+  pool: true,
+  maxConnections: 3,
+  // A kept connection may be dead by now, and that is found out before the message.
+  maxRequeues: 1,
+  connectionTimeout: CONNECTION_MS,
+  greetingTimeout: CONNECTION_MS,
+  socketTimeout: SOCKET_MS,
+}
 
 type Transport = import('nodemailer').Transporter
 
@@ -60,7 +75,7 @@ async function openTransport({ url, from, dkim }: MailSettings): Promise<Transpo
       privateKey: dkim.privateKey,
       headerFieldNames: SIGNED_HEADERS,
     })
-  const transport = createTransport(withDefaults(url), {
+  const transport = createTransport(withDefaults(url, POOL), {
     from,
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -74,25 +89,7 @@ async function openTransport({ url, from, dkim }: MailSettings): Promise<Transpo
   return transport
 }
 
-/** What the operator set in the address goes first. */
-function withDefaults(address: string): string {
-  const url = new URL(address)
-  const defaults = {
-    pool: 'true',
-    maxConnections: '3',
-    // A kept connection may be dead by now, and that is found out before the message.
-    maxRequeues: '1',
-    connectionTimeout: String(CONNECTION_MS),
-    greetingTimeout: String(CONNECTION_MS),
-    socketTimeout: String(SOCKET_MS),
-  }
-  for (const [name, value] of Object.entries(defaults)) {
-    if (!url.searchParams.has(name)) url.searchParams.set(name, value)
-  }
-  return url.href
-}
-
-function messageFor(mail: Mail, domain: string) {
+function messageFor(mail: ChannelPayloads['email'], domain: string) {
   const thread = mail.threadKey === null ? undefined : `<thr-${digestOf(mail.threadKey)}@${domain}>`
   return {
     // An object, not a string: a crafted address must not become two.
@@ -101,7 +98,7 @@ function messageFor(mail: Mail, domain: string) {
     text: mail.text,
     html: mail.html,
     // Of the message, not of the attempt: a mailbox that gets it twice after all may show it once.
-    messageId: `<${mail.sendId}@${domain}>`,
+    messageId: `<${mail.messageId}@${domain}>`,
     ...(thread !== undefined && { inReplyTo: thread, references: [thread] }),
     headers: {
       // RFC 3834, 5: so that an absence note is not sent back to a machine.

@@ -1,5 +1,5 @@
 /** Mail over SMTP. nodemailer is loaded with the first message: most starts never send one. */
-import type { Message } from '../../cores/needs.ts'
+import type { Message } from '../../cores/dependencies.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -7,7 +7,7 @@ export function smtpMail(options: { url: string; from: string }): (message: Mess
   let transport: Promise<import('nodemailer').Transporter> | undefined
   return async ({ to, subject, text }) => {
     transport ??= import('nodemailer').then(({ createTransport }) =>
-      createTransport(withTimeouts(options.url), { from: options.from }),
+      createTransport(withDefaults(options.url, TIMEOUTS), { from: options.from }),
     )
     const sending = (await transport).sendMail({
       // An object, not a string: a crafted address must not become two.
@@ -21,11 +21,14 @@ export function smtpMail(options: { url: string; from: string }): (message: Mess
   }
 }
 
-/** A silent server must not keep sockets either; what the operator set in the address goes first. */
-function withTimeouts(address: string): string {
+/** A silent server must not keep sockets either. */
+const TIMEOUTS = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS }
+
+/** What the operator set in the address goes first. */
+export function withDefaults(address: string, defaults: Record<string, string | number | boolean>): string {
   const url = new URL(address)
-  for (const name of ['connectionTimeout', 'greetingTimeout', 'socketTimeout']) {
-    if (!url.searchParams.has(name)) url.searchParams.set(name, String(TIMEOUT_MS))
+  for (const [name, value] of Object.entries(defaults)) {
+    if (!url.searchParams.has(name)) url.searchParams.set(name, String(value))
   }
   return url.href
 }

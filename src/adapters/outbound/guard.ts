@@ -85,9 +85,12 @@ export function headersToSend({ host }: URL, asked: Record<string, string>): Rec
   return Object.fromEntries(headers)
 }
 
-export function endOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(new FetchRefused('deadline')), { once: true })
+export function beforeDeadline<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new FetchRefused('deadline'))
+    if (signal.aborted) return late()
+    signal.addEventListener('abort', late, { once: true })
+    asked.then(resolve, reject).finally(() => signal.removeEventListener('abort', late))
   })
 }
 

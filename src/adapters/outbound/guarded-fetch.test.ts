@@ -36,12 +36,12 @@ async function listen(server: Server, host = HERE): Promise<number> {
 }
 
 describe('an address that is not public', () => {
-  /** Counts who knocks; nobody may. */
+  /** Counts connections: there must be none. */
   const trap = createServer((socket) => socket.destroy())
-  let knocks = 0
+  let connectionCount = 0
   let port: number
   beforeAll(async () => {
-    trap.on('connection', () => knocks++)
+    trap.on('connection', () => connectionCount++)
     port = await listen(trap)
   })
   afterAll(() => void trap.close())
@@ -49,7 +49,7 @@ describe('an address that is not public', () => {
   /** Long enough for a connection over loopback to arrive. */
   async function expectNobodyKnocked() {
     await wait(50)
-    expect(knocks).toBe(0)
+    expect(connectionCount).toBe(0)
   }
 
   test.each(vectors.refuse)('$address is refused when a name resolves to it: $why', async ({ address }) => {

@@ -1,12 +1,12 @@
 /** The one way in for documents that a user can point us to: public https hosts, no redirects, and nothing of ours. */
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
-import type { GuardedFetch } from '../../cores/needs.ts'
+import type { GuardedFetch } from '../../cores/dependencies.ts'
 import {
   allowedAddresses,
   askDns,
+  beforeDeadline,
   codeOf,
-  endOf,
   FetchRefused,
   headersToSend,
   pinnedConnection,
@@ -37,7 +37,7 @@ export function guardedFetch(options: Options = {}): GuardedFetch {
     }
 
     try {
-      return await Promise.race([fetchOnce(), endOf(signal)])
+      return await beforeDeadline(fetchOnce(), signal)
     } catch (error) {
       if (error instanceof FetchRefused) throw error
       throw new FetchRefused(signal.aborted ? 'deadline' : `connection failed: ${codeOf(error)}`)
@@ -72,13 +72,12 @@ async function receive(response: IncomingMessage, maxBytes: number): ReturnType<
   }
 }
 
-function headersOf({ headersDistinct }: IncomingMessage): Headers {
-  const headers = new Headers()
-  for (const [name, values = []] of Object.entries(headersDistinct)) {
-    for (const value of values) headers.append(name, value)
-  }
-  return headers
-}
+const headersOf = ({ headersDistinct }: IncomingMessage): Headers =>
+  new Headers(
+    Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+      values.map((value): [string, string] => [name, value]),
+    ),
+  )
 
 async function readBody(response: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
   if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw new FetchRefused('too large')

@@ -19,7 +19,7 @@ const HERE = '127.0.0.1'
 const NOT_ALLOWED = { kind: 'not_sent', because: 'address' }
 const NOT_REACHED = { kind: 'not_sent', because: 'connection' }
 const UNKNOWN = { kind: 'unknown' }
-const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '[{"id":"ntf_1"}]' }
+const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '[{"id":"dlv_1"}]' }
 
 async function listen(server: Server, host = HERE): Promise<number> {
   server.listen(0, host)
@@ -43,10 +43,10 @@ async function startSocketServer(take: (socket: Socket) => void): Promise<number
 
 describe('an address that is not public', () => {
   const trap = createServer((socket) => socket.destroy())
-  let knocks = 0
+  let connectionCount = 0
   let port: number
   beforeAll(async () => {
-    trap.on('connection', () => knocks++)
+    trap.on('connection', () => connectionCount++)
     port = await listen(trap)
   })
   afterAll(() => void trap.close())
@@ -116,7 +116,7 @@ describe('an address that is not public', () => {
 
   test('was never connected to', async () => {
     await wait(50)
-    expect(knocks).toBe(0)
+    expect(connectionCount).toBe(0)
   })
 })
 

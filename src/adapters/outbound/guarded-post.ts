@@ -1,10 +1,12 @@
-/** The one way out for messages: it tells what was answered from what provably never left and from what nobody knows. */
+/** POST to an address that a user may steer: tells an answer from what provably never left, and both from the unknown. */
+import { lookup } from 'node:dns/promises'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
 import {
   allowedAddresses,
   askDns,
+  beforeDeadline,
   FetchRefused,
   headersToSend,
   pinnedConnection,
@@ -85,7 +87,7 @@ export function outbound(options: Options = {}): Outbound {
     if (BAD_PORTS.has(url.port)) throw new FetchRefused('port')
     // In the clear only within what the operator called their own.
     const allow = url.protocol === 'http:' ? isOurs : (ip: string) => isPublicAddress(ip) || isOurs(ip)
-    return raced(allowedAddresses(url, { resolve, allow }, signal), signal)
+    return beforeDeadline(allowedAddresses(url, { resolve, allow }, signal), signal)
   }
 
   async function post(message: Message): Promise<Posted> {
@@ -176,6 +178,14 @@ export function outbound(options: Options = {}): Outbound {
   }
 }
 
+/** To an address that the operator set and no user can steer: anywhere, with the same three outcomes. */
+export const toOperatorAddress = (): GuardedPost =>
+  outbound({
+    allowNets: ['0.0.0.0/0', '::/0'],
+    // As the machine itself resolves names: such a service may stand in a hosts file.
+    resolve: async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address),
+  }).post
+
 function read(address: string): URL {
   if (address.length > ADDRESS_MAX) throw new FetchRefused('too long')
   return readUrl(address, { http: true })
@@ -213,8 +223,8 @@ function textOf(response: IncomingMessage): Promise<string | undefined> {
 }
 
 /**
- * 301 and 302 are followed with the same message: a GET would tell nobody anything. 303 asks for just that GET, so it
- * is an answer like another. Undefined: not followed.
+ * 301 and 302 are followed with the same method and body: a GET, as browsers send it, would not deliver the message. 303
+ * demands a GET, so it is not followed and counts as the response. Undefined: not followed.
  */
 function redirectOf(from: URL, { status, headers }: Answer): URL | undefined {
   if (![301, 302, 307, 308].includes(status) || headers.location === undefined) return undefined
@@ -238,15 +248,6 @@ function retryAfter(header: string | undefined, nowMs: number): number | undefin
 
 const ABOUT_CONNECTIONS = ['deadline', 'the name cannot be resolved', 'the name has no address']
 const isAboutTheAddress = ({ reason }: FetchRefused): boolean => !ABOUT_CONNECTIONS.includes(reason)
-
-function raced<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const late = () => reject(new FetchRefused('deadline'))
-    if (signal.aborted) return late()
-    signal.addEventListener('abort', late, { once: true })
-    asked.then(resolve, reject).finally(() => signal.removeEventListener('abort', late))
-  })
-}
 
 function within(nets: readonly string[]): (address: string) => boolean {
   const list = new BlockList()

@@ -1,9 +1,9 @@
 /** The signed webhook on the wire, and what its receiver's answer means. */
-import type { Channels, Outcome } from '../../cores/notifications/channel.ts'
+import type { ChannelPort, Outcome } from '../../cores/notifications/channels/channel-ports.ts'
 import type { GuardedPost, Posted } from './guarded-post.ts'
 
 export const sendWebhook =
-  (post: GuardedPost, userAgent: string): Channels['webhook'] =>
+  (post: GuardedPost, userAgent: string): ChannelPort<'webhook'> =>
   async ({ url, headers, body }) =>
     outcomeOf(
       await post({

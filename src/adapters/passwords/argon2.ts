@@ -1,6 +1,6 @@
 /** Passwords under argon2id, in native threads. */
 import { hash, verify, type Algorithm } from '@node-rs/argon2'
-import type { PasswordHashing } from '../../cores/needs.ts'
+import type { PasswordHashing } from '../../cores/dependencies.ts'
 
 export type Argon2Cost = { memoryKib: number; passes: number }
 
@@ -15,15 +15,15 @@ export function argon2Passwords(cost: Argon2Cost = ARGON2_COST): PasswordHashing
     timeCost: cost.passes,
     parallelism: 1,
   }
-  // Unicode has several spellings of one text; a phone and a laptop may type different ones.
-  const spelled = (password: string) => password.normalize('NFKC')
-  let nobody: Promise<string> | undefined
+  // Unicode has several forms of one text; a phone and a laptop may send different ones.
+  const normalized = (password: string) => password.normalize('NFKC')
+  let unknownUser: Promise<string> | undefined
   return {
-    hash: (password) => hash(spelled(password), options),
-    verify: (stored, password) => verify(stored, spelled(password)),
+    hash: (password) => hash(normalized(password), options),
+    verify: (stored, password) => verify(stored, normalized(password)),
     async verifyNothing(password) {
-      nobody ??= hash('nobody has this password', options)
-      await verify(await nobody, spelled(password))
+      unknownUser ??= hash('nobody has this password', options)
+      await verify(await unknownUser, normalized(password))
       return false
     },
   }

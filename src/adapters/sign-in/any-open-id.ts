@@ -1,7 +1,6 @@
-/** Sign-in with whatever OpenID provider the operator names. */
+/** Sign-in with any OpenID provider that the operator configures. */
 import type { IDToken, UserInfoResponse } from 'openid-client'
-import { textOf } from './claims.ts'
-import { openIdProvider, type Timing } from './open-id.ts'
+import { openIdProvider, textOf, type Timing } from './open-id.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type AnyOpenIdSettings = {
@@ -34,15 +33,15 @@ async function anyPerson(
   claims: IDToken,
   askUserInfo: () => Promise<UserInfoResponse | undefined>,
 ): Promise<Omit<ProvenPerson, 'provider'>> {
-  // OpenID Connect Core section 5.4 lets a provider keep these claims for the userinfo endpoint. Address and
-  // verdict come from one and the same answer: a verdict about another address must not be borrowed.
-  const told = claims.email === undefined ? ((await askUserInfo()) ?? claims) : claims
-  const email = textOf(told.email)
+  // OpenID Connect Core section 5.4: a provider may return these claims from the userinfo endpoint only. Address and
+  // `email_verified` come from the same answer: it must not apply to another address.
+  const source = claims.email === undefined ? ((await askUserInfo()) ?? claims) : claims
+  const email = textOf(source.email)
   return {
     issuer: claims.iss,
     subject: claims.sub,
     email,
-    emailVerified: email !== null && told.email_verified === true,
-    name: textOf(told.name) ?? textOf(claims.name),
+    emailVerified: email !== null && source.email_verified === true,
+    name: textOf(source.name) ?? textOf(claims.name),
   }
 }

@@ -1,7 +1,6 @@
 /** Sign-in with Google. */
 import type { IDToken } from 'openid-client'
-import { textOf } from './claims.ts'
-import { openIdProvider, type Timing } from './open-id.ts'
+import { openIdProvider, textOf, type Timing } from './open-id.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type GoogleSettings = { clientId: string; clientSecret: string; authority?: string }
@@ -36,9 +35,9 @@ export function googlePerson(claims: IDToken): Omit<ProvenPerson, 'provider'> {
 }
 
 /**
- * Anybody may open a Google account on an address that lives elsewhere. Google then says `email_verified` for
- * good, although it looked once: whoever left acme.example years ago would still join Acme by domain. Google
- * answers for an address only if it is Gmail's or if a Workspace (`hd`) holds the account.
+ * Anybody may create a Google account with an address hosted elsewhere. Google then reports `email_verified` for
+ * ever, although it checked once: somebody who left acme.example years ago would still join Acme by domain. Google
+ * controls an address only if it is Gmail's or if a Workspace (`hd`) owns the account.
  */
 function isHostedByGoogle(email: string, hostedDomain: unknown): boolean {
   return textOf(hostedDomain) !== null || /@(gmail|googlemail)\.com$/i.test(email)

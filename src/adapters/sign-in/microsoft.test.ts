@@ -30,7 +30,7 @@ test.each([
   ['organizations', ACME],
   ['consumers', PRIVATE],
   [ACME, ACME],
-])('the door %s lets in tenant %s', (tenant, tid) => {
+])('the setting %s accepts tenant %s', (tenant, tid) => {
   expect(microsoftPerson(tokenOf(tid), { tenant, origin })).toMatchObject({ subject: OID })
 })
 
@@ -39,7 +39,7 @@ test.each([
   ['consumers', ACME],
   [ACME, EVIL],
   [ACME, PRIVATE],
-])('the door %s keeps out tenant %s', (tenant, tid) => {
+])('the setting %s refuses tenant %s', (tenant, tid) => {
   expect(() => microsoftPerson(tokenOf(tid), { tenant, origin })).toThrow(SignInRefused)
 })
 
@@ -54,7 +54,7 @@ test.each([
   expect(() => microsoftPerson(tokenOf(ACME, claims), { tenant: 'common', origin })).toThrow(SignInRefused)
 })
 
-/** nOAuth: the administrator of any tenant writes a stranger's address into `email` and signs in as them. */
+/** nOAuth: the administrator of any tenant writes somebody else's address into `email` and signs in as them. */
 test.each([
   ['the free email claim', { email: 'ada@acme.example' }],
   ['email_verified, which Microsoft does not send', { email: 'ada@acme.example', email_verified: true }],

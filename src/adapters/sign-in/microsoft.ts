@@ -1,8 +1,7 @@
 /** Sign-in with Microsoft Entra: one tenant, all organizations, private accounts, or everybody. */
 import type { IDToken } from 'openid-client'
-import { textOf } from './claims.ts'
 import { SignInRefused } from '../../contracts/sign-in-errors.ts'
-import { openIdProvider, type Timing } from './open-id.ts'
+import { openIdProvider, textOf, type Timing } from './open-id.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type MicrosoftSettings = {
@@ -14,7 +13,7 @@ export type MicrosoftSettings = {
 }
 
 const MICROSOFT = 'https://login.microsoftonline.com'
-/** The one tenant that all private Microsoft accounts live in. */
+/** The tenant of all private Microsoft accounts. */
 const PRIVATE_ACCOUNTS = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -28,8 +27,8 @@ export function microsoftProvider(
     {
       name: 'microsoft',
       title: 'Microsoft',
-      // The library understands the `{tenantid}` in Microsoft's issuer at Microsoft's own address only, so
-      // that address is what it is told, and the discovery request is sent on to the configured authority.
+      // The library supports the `{tenantid}` in Microsoft's issuer for Microsoft's own host only, so it gets that
+      // issuer, and the discovery request is redirected to the configured authority.
       issuer: new URL(`${MICROSOFT}/${tenant}/v2.0`),
       discoveryOrigin: new URL(origin),
       clientId,
@@ -48,9 +47,8 @@ export function microsoftPerson(
   const { tid, oid } = claims
   if (typeof tid !== 'string' || !UUID.test(tid)) throw new SignInRefused('tid missing or malformed')
   if (typeof oid !== 'string' || !UUID.test(oid)) throw new SignInRefused('oid missing or malformed')
-  if (!admits(tenant, tid)) throw new SignInRefused('tid of a tenant that is not let in')
-  // Every tenant may write what it likes into its own tokens, so a token speaks for the tenant that issued it
-  // and for no other.
+  if (!admits(tenant, tid)) throw new SignInRefused('tid of a tenant that is not allowed')
+  // A tenant controls the claims in its own tokens, so a token counts only for the tenant that issued it.
   if (claims.iss !== `${origin}/${tid}/v2.0`) throw new SignInRefused('iss and tid name different tenants')
   return { issuer: claims.iss, subject: oid, name: textOf(claims.name), ...emailOf(claims) }
 }
@@ -69,9 +67,9 @@ function admits(tenant: string, tid: string): boolean {
 }
 
 /**
- * The administrator of any tenant can type anybody's address into the `email` claim ("nOAuth"), and
- * `preferred_username` is a label. Only what Microsoft checked against the tenant's own domains counts: the
- * optional claims `verified_primary_email`, or `xms_edov` (e-mail domain owner verified) beside `email`.
+ * The administrator of any tenant can set the `email` claim to anybody's address ("nOAuth"), and
+ * `preferred_username` is a label. Only what Microsoft verified against the tenant's own domains counts: the
+ * optional claims `verified_primary_email`, or `xms_edov` (email domain owner verified) beside `email`.
  */
 function emailOf(claims: IDToken): { email: string | null; emailVerified: boolean } {
   const primary = textOf(
@@ -82,7 +80,7 @@ function emailOf(claims: IDToken): { email: string | null; emailVerified: boolea
   return { email, emailVerified: email !== null && isTrue(claims.xms_edov) }
 }
 
-/** Entra writes this one claim as true, as 1 and as "1", depending on the kind of account. */
+/** Entra sends this claim as true, 1 or "1", depending on the kind of account. */
 function isTrue(claim: unknown): boolean {
   return claim === true || claim === 1 || claim === '1' || claim === 'true'
 }

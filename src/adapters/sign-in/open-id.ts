@@ -1,22 +1,22 @@
-/** One OpenID provider behind the sign-in port: discovery, the way out, the exchange on the way back. */
+/** An OpenID provider as a sign-in port: discovery, authorization request and code exchange. */
 import type { ClientAuth, Configuration, CustomFetch, IDToken, UserInfoResponse } from 'openid-client'
 import { SignInRefused, SignInUnavailable } from '../../contracts/sign-in-errors.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
-const DISCOVERY_KEPT_MS = 60 * 60 * 1000
+const DISCOVERY_CACHE_MS = 60 * 60 * 1000
 
 export type Timing = {
   now?: () => number
-  /** A person is waiting at a blank page for each of these requests. */
+  /** The user is looking at a blank page during each of these requests. */
   requestSeconds?: number
 }
 
 type OpenIdClient = {
   name: string
   title: string
-  /** What the discovery document must say it speaks for. */
+  /** The issuer that the discovery document must name. */
   issuer: URL
-  /** Where discovery is asked, when that is not the issuer's own origin. */
+  /** Where the discovery document is fetched, if not at the issuer's origin. */
   discoveryOrigin?: URL
   clientId: string
   clientSecret: string
@@ -32,8 +32,8 @@ export function openIdProvider(
   client: OpenIdClient,
   { now = Date.now, requestSeconds = 5 }: Timing = {},
 ): SignInProvider {
-  // Asked on the first sign-in, not at start: a provider that is down must not keep the server from starting.
-  const configuration = keepFor(DISCOVERY_KEPT_MS, now, () => discover(client, requestSeconds))
+  // Fetched on the first sign-in, not at start: a provider that is down must not prevent the server from starting.
+  const configuration = cacheFor(DISCOVERY_CACHE_MS, now, () => discover(client, requestSeconds))
 
   return {
     name: client.name,
@@ -65,8 +65,8 @@ export function openIdProvider(
     async finish(callbackUrl, { state, nonce, codeVerifier, redirectUri }) {
       const openid = await import('openid-client')
       const config = await configuration()
-      // Only the answer is read from the callback. The redirect URI repeated to the token endpoint is the one
-      // we sent (RFC 6749 section 4.1.3): behind a proxy the request's own address is another.
+      // Only the query is read from the callback. The redirect URI sent to the token endpoint is the one we sent
+      // before (RFC 6749 section 4.1.3): behind a proxy the request has another URL.
       const answer = new URL(redirectUri)
       answer.search = callbackUrl.search
       try {
@@ -84,7 +84,7 @@ export function openIdProvider(
             : openid.fetchUserInfo(config, tokens.access_token, claims.sub)
         return { provider: client.name, ...(await client.personFrom(claims, askUserInfo)) }
       } catch (error) {
-        throw failureOf(error)
+        throw asSignInError(error)
       }
     },
   }
@@ -95,8 +95,8 @@ async function discover(client: OpenIdClient, requestSeconds: number): Promise<C
   const { issuer, discoveryOrigin, clientId, clientSecret } = client
   const post = openid.ClientSecretPost(clientSecret)
   const basic = openid.ClientSecretBasic(clientSecret)
-  // Basic is what silence means (OpenID Connect Discovery section 3). Post goes first where both are offered:
-  // servers disagree about the percent-encoding that RFC 6749 section 2.3.1 asks of Basic.
+  // The default is Basic (OpenID Connect Discovery section 3). Post is preferred where both are supported: servers
+  // disagree about the percent-encoding that RFC 6749 section 2.3.1 requires for Basic.
   const authenticate: ClientAuth = (server, ...request) =>
     server.token_endpoint_auth_methods_supported?.includes('client_secret_post')
       ? post(server, ...request)
@@ -105,9 +105,9 @@ async function discover(client: OpenIdClient, requestSeconds: number): Promise<C
   try {
     return await openid.discovery(issuer, clientId, undefined, authenticate, {
       timeout: requestSeconds,
-      ...(discoveryOrigin && { [openid.customFetch]: sentOnTo(discoveryOrigin, issuer) }),
+      ...(discoveryOrigin && { [openid.customFetch]: redirectedTo(discoveryOrigin, issuer) }),
       execute: [
-        // Without it the library trusts TLS alone and reads id tokens without checking their signature.
+        // Without it the library relies on TLS and does not check the signature of id tokens.
         openid.enableNonRepudiationChecks,
         ...(isPlainLoopback(discoveryOrigin ?? issuer) ? [openid.allowInsecureRequests] : []),
       ],
@@ -117,36 +117,36 @@ async function discover(client: OpenIdClient, requestSeconds: number): Promise<C
   }
 }
 
-function sentOnTo(there: URL, issuer: URL): CustomFetch {
+function redirectedTo(there: URL, issuer: URL): CustomFetch {
   const here = `${issuer.origin}/`
   return (url, options) =>
     fetch(url.startsWith(here) ? new URL(url.slice(here.length), there) : url, options as RequestInit)
 }
 
-/** Http without TLS is for a provider on this very machine: nobody can listen in between. */
+/** Http without TLS is only for a provider on this machine. */
 function isPlainLoopback({ protocol, hostname }: URL) {
   return protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
 }
 
-/** Keeps what was made for a while, shares it among callers of one moment, and forgets a failure at once. */
-function keepFor<T>(milliseconds: number, now: () => number, make: () => Promise<T>): () => Promise<T> {
-  let kept: { made: Promise<T>; until: number } | undefined
+/** Caches a result for a while, shares it between concurrent callers, and does not cache a failure. */
+function cacheFor<T>(milliseconds: number, now: () => number, make: () => Promise<T>): () => Promise<T> {
+  let cached: { result: Promise<T>; until: number } | undefined
   return () => {
-    if (kept && now() < kept.until) return kept.made
-    const fresh = { made: make(), until: now() + milliseconds }
-    kept = fresh
-    fresh.made.catch(() => {
-      if (kept === fresh) kept = undefined
+    if (cached && now() < cached.until) return cached.result
+    const fresh = { result: make(), until: now() + milliseconds }
+    cached = fresh
+    fresh.result.catch(() => {
+      if (cached === fresh) cached = undefined
     })
-    return fresh.made
+    return fresh.result
   }
 }
 
 /**
- * The library's errors carry codes, tokens and claims in `cause`. They end here, so that no logger that walks
- * causes can write them down.
+ * The library's errors carry codes, tokens and claims in `cause`. They are replaced here, so that a logger that
+ * follows causes cannot log them.
  */
-function failureOf(error: unknown): SignInRefused | SignInUnavailable {
+function asSignInError(error: unknown): SignInRefused | SignInUnavailable {
   if (error instanceof SignInRefused || error instanceof SignInUnavailable) return error
   return isOutage(error) ? new SignInUnavailable(describe(error)) : new SignInRefused(describe(error))
 }
@@ -155,11 +155,11 @@ function isOutage(error: unknown): boolean {
   const { code, status } = detailsOf(error)
   if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM') return true
   if (typeof status === 'number' && status >= 500) return true
-  // How Node's fetch says that there was no connection.
+  // Node's fetch without a connection.
   return error instanceof TypeError && error.message === 'fetch failed'
 }
 
-/** The library's own fixed sentences and codes; `error` arrives in a URL that anybody can write. */
+/** Only fixed messages and codes of the library; `error` comes from a URL that anybody can write. */
 function describe(error: unknown): string {
   const { code, error: answered, cause } = detailsOf(error)
   for (const { name, message } of [detailsOf(cause), detailsOf(error)]) {
@@ -174,3 +174,7 @@ function describe(error: unknown): string {
 function detailsOf(error: unknown): Record<string, unknown> {
   return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {}
 }
+
+/** A claim as a string: providers omit claims, or send them empty or as other types. */
+export const textOf = (claim: unknown): string | null =>
+  typeof claim === 'string' && claim !== '' ? claim : null

@@ -4,7 +4,7 @@ import {
   PRIVATE_TENANT,
   startIdentityProvider,
   type IdentityProvider,
-  type Misbehaviour,
+  type Misbehavior,
   type PersonAtProvider,
   type ProviderKind,
 } from '../../../test/support/identity-provider.ts'
@@ -34,7 +34,7 @@ describe.each<ProviderKind>(['google', 'microsoft', 'oidc'])('%s', (kind) => {
   test('whoever signed in before at the provider, the present person is proven', async () => {
     const { idp, signIn } = await meet(kind, { bob: { sub: 'bob', email: 'bob@acme.example', name: 'Bob' } })
     await signIn()
-    idp.signInAs('bob')
+    idp.signInWithProvider('bob')
     expect(await signIn()).toMatchObject({ name: 'Bob' })
   })
 
@@ -105,7 +105,7 @@ describe.each<ProviderKind>(['google', 'microsoft', 'oidc'])('%s', (kind) => {
     expect(await refusalOf(finished)).toMatch(/code/)
   })
 
-  test.each<[string, Misbehaviour, RegExp]>([
+  test.each<[string, Misbehavior, RegExp]>([
     ['with a wrong nonce', { idToken: { nonce: 'replayed' } }, /nonce/],
     ['without nonce', { idToken: { nonce: undefined } }, /nonce/],
     ['for another client', { idToken: { aud: 'somebody-else' } }, /aud/],
@@ -133,7 +133,7 @@ describe.each<ProviderKind>(['google', 'microsoft', 'oidc'])('%s', (kind) => {
     expect(await refusalOf(signIn())).toMatch(/access_denied/)
   })
 
-  test('what a stranger writes into the callback does not reach the log', async () => {
+  test('text in the callback URL does not reach the log', async () => {
     const { provider } = await meet(kind)
     const begun = await provider.begin(CALLBACK)
     const forged = new URL(CALLBACK)
@@ -264,7 +264,7 @@ describe('microsoft', () => {
   test('people of two tenants with the same object id are two people', async () => {
     const { idp, signIn } = await meet('microsoft', { ada: { oid }, eve: { oid, tid: OTHER_TENANT } })
     const ada = await signIn()
-    idp.signInAs('eve')
+    idp.signInWithProvider('eve')
     const eve = await signIn()
     expect(eve.subject).toBe(ada.subject)
     expect(eve.issuer).not.toBe(ada.issuer)
@@ -291,7 +291,7 @@ describe('microsoft', () => {
     })
   })
 
-  /** nOAuth: any tenant's administrator can write a stranger's address into the free `email` claim. */
+  /** nOAuth: any tenant's administrator can write somebody else's address into the free `email` claim. */
   test('the free email claim is never verified, whatever stands beside it', async () => {
     const { signIn } = await meet('microsoft', { ada: { ...ADA, email_verified: true } })
     expect(await signIn()).toMatchObject({ email: 'ada@acme.example', emailVerified: false })

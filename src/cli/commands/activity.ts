@@ -1,37 +1,33 @@
-/** `svc activity`: who asked what kind of thing when. */
+/** `svc activity`: the activity list. */
+import type { Input } from '../../contracts/operations.ts'
 import type { Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
 import { textOption, timeOption } from '../options.ts'
 import { readPages } from '../read-pages.ts'
-import type { Operations } from '../requests.ts'
-import type * as z from 'zod'
 
-type Filters = z.input<Operations['activity.list']['input']>
+type Filters = Input<'listActivity'>
 
-export const listActivity: Run = async (world, call) => {
+export const listActivity: Run = async (ctx, input) => {
   const filters = {
-    // Both are checked against their choices when the command line is read.
-    type: textOption(call, 'type') as Filters['type'],
-    outcome: textOption(call, 'outcome') as Filters['outcome'],
-    source: textOption(call, 'source'),
-    user_id: textOption(call, 'user'),
-    from: timeOption(call, 'from'),
-    to: timeOption(call, 'to'),
+    // The parser has checked both against their choices.
+    type: textOption(input, 'type') as Filters['type'],
+    outcome: textOption(input, 'outcome') as Filters['outcome'],
+    source: textOption(input, 'source'),
+    user_id: textOption(input, 'user'),
+    from: timeOption(input, 'from'),
+    to: timeOption(input, 'to'),
   }
-  const found = await readPages(world, call, 'activity', (page) =>
-    world.ask('activity.list', { ...filters, ...page }),
-  )
-  world.print(found, {
-    columns: ['AT', 'TYPE', 'NAME', 'PERSON', 'SOURCE', 'OUTCOME', 'ERROR', 'HITS', 'MS'],
-    rows: found.activity.map((row) => [
-      row.at,
-      row.type,
-      row.name,
-      row.user.name,
-      row.source,
-      row.outcome,
-      row.error,
-      row.hits,
-      row.duration_ms,
-    ]),
+  const found = await readPages(ctx, input, 'listActivity', 'activity', filters)
+  const view = tableOf(found.activity, {
+    TIME: 'at',
+    TYPE: 'type',
+    NAME: 'name',
+    USER: ({ user }) => user.name,
+    SOURCE: 'source',
+    OUTCOME: 'outcome',
+    ERROR: 'error',
+    HITS: 'hits',
+    MS: 'duration_ms',
   })
+  ctx.print(found, view)
 }

@@ -1,92 +1,92 @@
-/** `svc agents …`: the assistants that people connected, and how they are narrowed, ended and kept out. */
-import { confirm } from '../ask-person.ts'
-import type { Call, Run } from '../command.ts'
-import type { Operations } from '../requests.ts'
-import type * as z from 'zod'
+/** `svc agents …`: grants of connected assistants, their clients, and the switch for all of them. */
+import type { Output } from '../../contracts/operations.ts'
+import type { Scope } from '../../contracts/scopes.ts'
+import type { CommandContext } from '../command-context.ts'
+import type { CommandInput, Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
 import { argument, isSet, listOption, textOption } from '../options.ts'
+import { confirm } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
-import { usage } from '../usage.ts'
-import type { World } from '../world.ts'
+import { usageError } from '../usage-error.ts'
 
-type Grant = z.output<Operations['grants.narrow']['output']>
-type ScopeName = NonNullable<z.input<Operations['grants.narrow']['input']>['scopes']>[number]
+type Grant = Output<'narrowGrant'>
 
-export const listAgents: Run = async (world, call) => {
-  const all = isSet(call, 'everyone') ? 'true' : undefined
-  const client_id = textOption(call, 'client')
-  const found = await readPages(world, call, 'grants', (page) =>
-    world.ask('grants.list', { ...page, all, client_id }),
-  )
-  world.print(found, table(found.grants))
+export const listGrants: Run = async (ctx, input) => {
+  const all = isSet(input, 'everyone') ? 'true' : undefined
+  const client_id = textOption(input, 'client')
+  const found = await readPages(ctx, input, 'listGrants', 'grants', { all, client_id })
+  ctx.print(found, table(found.grants))
 }
 
-export const narrowAgent: Run = async (world, call) => {
-  const narrowed = await world.ask('grants.narrow', {
-    grant_id: argument(call, 'grant_id'),
-    ...whatIsKept(call),
+export const narrowGrant: Run = async (ctx, input) => {
+  const narrowed = await ctx.callOperation('narrowGrant', {
+    grant_id: argument(input, 'grant_id'),
+    ...scopesAndSources(input),
   })
-  world.print(narrowed, table([narrowed]))
+  ctx.print(narrowed, table([narrowed]))
 }
 
-export const revokeAgent: Run = async (world, call) => {
-  const id = argument(call, 'grant_id')
-  await confirm(world, call, `The assistant with ${id} is disconnected and has to be approved anew.`)
-  await world.ask('grants.revoke', { grant_id: id })
-  world.say(`Disconnected ${id}`)
+export const revokeGrant: Run = async (ctx, input) => {
+  const id = argument(input, 'grant_id')
+  await confirm(ctx, input, `This revokes ${id}. Its assistant must be approved again to reconnect.`)
+  await ctx.callOperation('revokeGrant', { grant_id: id })
+  ctx.info(`Revoked ${id}`)
 }
 
-export const listClients: Run = async (world, call) => {
-  const found = await readPages(world, call, 'oauth_clients', (page) => world.ask('oauthClients.list', page))
-  world.print(found, {
-    columns: ['CLIENT', 'KIND', 'HOST', 'NAME', 'CONNECTIONS', 'BLOCKED', 'LAST USED'],
-    rows: found.oauth_clients.map((client) => [
-      client.client_id,
-      client.kind,
-      client.host,
-      client.name,
-      client.live_grants,
-      client.blocked ? 'yes' : 'no',
-      client.last_used_at,
-    ]),
+export const listOauthClients: Run = async (ctx, input) => {
+  const found = await readPages(ctx, input, 'listOauthClients', 'oauth_clients', {})
+  const view = tableOf(found.oauth_clients, {
+    CLIENT: 'client_id',
+    KIND: 'kind',
+    HOST: 'host',
+    NAME: 'name',
+    GRANTS: 'live_grants',
+    BLOCKED: 'blocked',
+    'LAST USED': 'last_used_at',
   })
+  ctx.print(found, view)
 }
 
-export const blockClient: Run = async (world, call) => {
-  const id = argument(call, 'client_id')
-  await confirm(world, call, `${id} loses its way into this organization, for everybody in it.`)
-  await world.ask('oauthClients.block', { client_id: id, blocked: true })
-  world.say('Blocked')
+export const blockClient: Run = async (ctx, input) => {
+  const id = argument(input, 'client_id')
+  await confirm(ctx, input, `This blocks ${id} for all members of this organization.`)
+  await ctx.callOperation('blockOauthClient', { client_id: id, blocked: true })
+  ctx.info(`Blocked ${id}`)
 }
 
-export const unblockClient: Run = async (world, call) => {
-  await world.ask('oauthClients.block', { client_id: argument(call, 'client_id'), blocked: false })
-  world.say('Let in again; whoever used it has to approve it anew if its connections ended')
+export const unblockClient: Run = async (ctx, input) => {
+  const id = argument(input, 'client_id')
+  await ctx.callOperation('blockOauthClient', { client_id: id, blocked: false })
+  ctx.info(`Unblocked ${id}. Grants that were revoked must be approved again.`)
 }
 
-export const switchAgentsOff: Run = async (world, call) => {
-  await confirm(world, call, 'No assistant gets into this organization until `svc agents on`.')
-  await switchAgents(world, false)
+export const switchAgentsOff: Run = async (ctx, input) => {
+  await confirm(ctx, input, 'This turns off access for all assistants until you run `svc agents on`.')
+  await switchAgents(ctx, false)
 }
 
-export const switchAgentsOn: Run = (world) => switchAgents(world, true)
+export const switchAgentsOn: Run = (ctx) => switchAgents(ctx, true)
 
-async function switchAgents(world: World, enabled: boolean): Promise<void> {
-  const { organization } = await world.ask('me.show', {})
-  if (!organization) throw usage('You do not belong to an organization', 'Ask an owner to invite you')
-  const now = await world.ask('organizations.update', { org_id: organization.id, agents_enabled: enabled })
-  world.print(now, { fields: { organization: now.name, assistants: now.agents_enabled ? 'on' : 'off' } })
+async function switchAgents(ctx: CommandContext, enabled: boolean): Promise<void> {
+  const { organization } = await ctx.callOperation('whoAmI', {})
+  if (!organization) throw usageError('You are not a member of an organization', 'Ask an owner to invite you')
+  const change = { org_id: organization.id, agents_enabled: enabled }
+  const updated = await ctx.callOperation('updateOrganization', change)
+  const fields = { organization: updated.name, assistants: updated.agents_enabled ? 'on' : 'off' }
+  ctx.print(updated, { fields })
 }
 
-function whatIsKept(call: Call) {
-  // The server checks the names, and says which there are.
-  const scopes = listOption(call, 'scope') as ScopeName[]
-  const sources = [...listOption(call, 'source')]
-  const none = isSet(call, 'no-sources')
-  if (none && sources.length > 0) throw usage('--no-sources contradicts --source', 'Leave one of them out')
+function scopesAndSources(input: CommandInput) {
+  // The parser has checked them against their choices.
+  const scopes = listOption(input, 'scope') as Scope[]
+  const sources = [...listOption(input, 'source')]
+  const none = isSet(input, 'no-sources')
+  if (none && sources.length > 0)
+    throw usageError('--no-sources conflicts with --source', 'Remove one of them')
   if (scopes.length === 0 && sources.length === 0 && !none) {
-    throw usage(
-      'Nothing says what the assistant keeps',
-      'Add --scope or --source for everything it keeps, or --no-sources',
+    throw usageError(
+      'Nothing to narrow to',
+      'Add --scope or --source for what the grant keeps, or --no-sources',
     )
   }
   return {
@@ -95,16 +95,15 @@ function whatIsKept(call: Call) {
   }
 }
 
-const table = (grants: readonly Grant[]) => ({
-  columns: ['GRANT', 'HOST', 'NAME', 'PERSON', 'ENDPOINT', 'SCOPES', 'SOURCES', 'LAST USED'],
-  rows: grants.map((grant) => [
-    grant.id,
-    grant.host,
-    grant.client_name,
-    grant.user.email,
-    grant.resource,
-    grant.scopes.join(' '),
-    grant.sources === null ? 'all' : grant.sources.map(({ source_id }) => source_id).join(' ') || 'none',
-    grant.last_used_at,
-  ]),
-})
+const table = (grants: readonly Grant[]) =>
+  tableOf(grants, {
+    GRANT: 'id',
+    HOST: 'host',
+    NAME: 'client_name',
+    USER: ({ user }) => user.email,
+    ENDPOINT: 'resource',
+    SCOPES: ({ scopes }) => scopes.join(' '),
+    SOURCES: ({ sources }) =>
+      sources === null ? 'all' : sources.map(({ source_id }) => source_id).join(' ') || 'none',
+    'LAST USED': 'last_used_at',
+  })

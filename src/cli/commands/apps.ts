@@ -1,27 +1,23 @@
-/** `svc apps …`: the apps of the organization. */
+/** `svc apps …`. */
+import type { Output } from '../../contracts/operations.ts'
 import type { Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
 import { argument, isSet, textOption } from '../options.ts'
 import { readPages } from '../read-pages.ts'
-import type { Operations } from '../requests.ts'
-import type * as z from 'zod'
 
-type App = z.output<Operations['apps.create']['output']>
+type App = Output<'createApp'>
 
-export const listApps: Run = async (world, call) => {
-  const filters = { search: textOption(call, 'search'), mine: isSet(call, 'mine') ? 'true' : undefined }
-  const found = await readPages(world, call, 'apps', (page) =>
-    world.ask('apps.list', { ...filters, ...page }),
-  )
-  world.print(found, table(found.apps))
+export const listApps: Run = async (ctx, input) => {
+  const filters = { search: textOption(input, 'search'), mine: isSet(input, 'mine') ? 'true' : undefined }
+  const found = await readPages(ctx, input, 'listApps', 'apps', filters)
+  ctx.print(found, table(found.apps))
 }
 
-export const createApp: Run = async (world, call) => {
-  const alias = argument(call, 'alias')
-  const made = await world.ask('apps.create', { alias, name: textOption(call, 'name') ?? alias })
-  world.print(made, table([made]))
+export const createApp: Run = async (ctx, input) => {
+  const alias = argument(input, 'alias')
+  const created = await ctx.callOperation('createApp', { alias, name: textOption(input, 'name') ?? alias })
+  ctx.print(created, table([created]))
 }
 
-const table = (apps: readonly App[]) => ({
-  columns: ['APP', 'NAME', 'YOU ARE', 'OPEN TICKETS'],
-  rows: apps.map((app) => [app.alias, app.name, app.my_part, app.open_tickets]),
-})
+const table = (apps: readonly App[]) =>
+  tableOf(apps, { APP: 'alias', NAME: 'name', 'YOUR ROLE': 'my_role', 'OPEN TICKETS': 'open_tickets' })

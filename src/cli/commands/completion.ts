@@ -1,28 +1,27 @@
-/** `svc completion <shell>`: what can be typed next, read off the table of commands into a script for the shell. */
+/** `svc completion <shell>`: a completion script, generated from the table of commands. */
 import type { Command, Option, Run } from '../command.ts'
 import { argument } from '../options.ts'
 
-export const completionOf =
-  (
-    commands: readonly Command[],
-    groups: Readonly<Record<string, string>>,
-    everywhere: readonly Option[],
-  ): Run =>
-  async (world, call) => {
-    const places = placesIn(commands, groups, everywhere)
-    const script = SCRIPTS[argument(call, 'shell') as keyof typeof SCRIPTS](places)
-    world.print({ script }, { text: script })
+/** Not imported from commands.ts, which imports this file. */
+type Tree = {
+  readonly commands: readonly Command[]
+  readonly groups: Readonly<Record<string, string>>
+  readonly globalOptions: readonly Option[]
+  readonly rootOptions: readonly Option[]
+}
+
+export const completionFor =
+  (tree: Tree): Run =>
+  async (ctx, input) => {
+    const script = SCRIPTS[argument(input, 'shell') as keyof typeof SCRIPTS](completionPositions(tree))
+    ctx.print({ script }, { text: script })
   }
 
 type Word = readonly [word: string, about: string]
-/** A place on the command line, as the words before it; '' is the beginning. */
-type Place = { readonly after: string; readonly words: readonly Word[] }
+/** A position on the command line: the words before it ('' is the start), and what can follow. */
+type Position = { readonly after: string; readonly words: readonly Word[] }
 
-function placesIn(
-  commands: readonly Command[],
-  groups: Readonly<Record<string, string>>,
-  everywhere: readonly Option[],
-): Place[] {
+function completionPositions({ commands, groups, globalOptions, rootOptions }: Tree): Position[] {
   const flags = (options: readonly Option[]): Word[] =>
     options.map(({ long, summary }) => [`--${long}`, summary])
   const single = commands.filter(({ path }) => !path.includes(' '))
@@ -32,9 +31,7 @@ function placesIn(
       words: [
         ...single.map(({ path, summary }): Word => [path, summary]),
         ...Object.entries(groups),
-        ...flags(everywhere),
-        ['--version', 'Print the version'],
-        ['--skill-prompt', 'Print instructions for AI agents'],
+        ...flags([...globalOptions, ...rootOptions]),
       ],
     },
     ...Object.keys(groups).map((group) => ({
@@ -47,8 +44,7 @@ function placesIn(
       after: path,
       words: [
         ...wanted.flatMap(({ choices = [], summary }) => choices.map((choice): Word => [choice, summary])),
-        ...flags(options),
-        ...flags(everywhere),
+        ...flags([...options, ...globalOptions]),
       ],
     })),
   ]
@@ -56,21 +52,21 @@ function placesIn(
 
 const SCRIPTS = { bash, zsh, fish, powershell }
 
-/** The words typed so far without options and what belongs to them, at most two: every command is found by them. */
-function bash(places: readonly Place[]): string {
+/** The script takes the words typed so far, without options; the longest known prefix of them is the position. */
+function bash(positions: readonly Position[]): string {
   return `# svc completion for bash. Install: svc completion bash > ~/.local/share/bash-completion/completions/svc
 _svc() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" place="" next="" word count=0
+  local current="\${COMP_WORDS[COMP_CWORD]}" position="" next="" word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] && continue
-    next="\${place:+$place }$word"
+    next="\${position:+$position }$word"
     case "$next" in
-      ${places.flatMap(({ after }) => (after === '' ? [] : [`"${after}"`])).join('|')}) place="$next" ;;
+      ${positions.flatMap(({ after }) => (after === '' ? [] : [`"${after}"`])).join('|')}) position="$next" ;;
     esac
   done
   local words=""
-  case "$place" in
-${places.map(({ after, words }) => `    "${after}") words="${words.map(([word]) => word).join(' ')}" ;;`).join('\n')}
+  case "$position" in
+${positions.map(({ after, words }) => `    "${after}") words="${words.map(([word]) => word).join(' ')}" ;;`).join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -78,23 +74,23 @@ complete -o default -F _svc svc
 `
 }
 
-function zsh(places: readonly Place[]): string {
-  const described = ([word, about]: Word) =>
+function zsh(positions: readonly Position[]): string {
+  const describeContext = ([word, about]: Word) =>
     `'${word}:${about.replaceAll("'", `'\\''`).replaceAll(':', '\\:')}'`
   return `#compdef svc
 # svc completion for zsh. Install: svc completion zsh > "\${fpath[1]}/_svc"
 _svc() {
-  local place="" next="" word
+  local position="" next="" word
   for word in "\${(@)words[2,CURRENT-1]}"; do
     [[ $word == -* ]] && continue
-    next="\${place:+$place }$word"
+    next="\${position:+$position }$word"
     case "$next" in
-      ${places.flatMap(({ after }) => (after === '' ? [] : [`"${after}"`])).join('|')}) place="$next" ;;
+      ${positions.flatMap(({ after }) => (after === '' ? [] : [`"${after}"`])).join('|')}) position="$next" ;;
     esac
   done
   local -a candidates
-  case "$place" in
-${places.map(({ after, words }) => `    "${after}") candidates=(${words.map(described).join(' ')}) ;;`).join('\n')}
+  case "$position" in
+${positions.map(({ after, words }) => `    "${after}") candidates=(${words.map(describeContext).join(' ')}) ;;`).join('\n')}
   esac
   _describe 'svc' candidates || _files
 }
@@ -102,10 +98,10 @@ if [ "$funcstack[1]" = "_svc" ]; then _svc "$@"; else compdef _svc svc; fi
 `
 }
 
-function fish(places: readonly Place[]): string {
+function fish(positions: readonly Position[]): string {
   const quoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
-  const known = places.flatMap(({ after }) => (after === '' ? [] : [quoted(after)])).join(' ')
-  const lines = places.flatMap(({ after, words }) =>
+  const known = positions.flatMap(({ after }) => (after === '' ? [] : [quoted(after)])).join(' ')
+  const lines = positions.flatMap(({ after, words }) =>
     words.map(([word, about]) => {
       const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${word}`
       return `complete -c svc -n '__svc_at ${after.replaceAll(' ', '\\ ')}' ${what} -d ${quoted(about)}`
@@ -113,36 +109,36 @@ function fish(places: readonly Place[]): string {
   )
   return `# svc completion for fish. Install: svc completion fish > ~/.config/fish/completions/svc.fish
 function __svc_at
-  set -l place ""
+  set -l position ""
   for word in (commandline -opc)[2..-1]
     string match -q -- '-*' $word; and continue
-    set -l next (string trim -- "$place $word")
-    contains -- "$next" ${known}; and set place $next
+    set -l next (string trim -- "$position $word")
+    contains -- "$next" ${known}; and set position $next
   end
-  test "$place" = "$argv"
+  test "$position" = "$argv"
 end
 complete -c svc -f
 ${lines.join('\n')}
 `
 }
 
-function powershell(places: readonly Place[]): string {
+function powershell(positions: readonly Position[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
   return `# svc completion for PowerShell. Install: svc completion powershell >> $PROFILE
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
-  $places = @{
-${places.map(({ after, words }) => `    ${quoted(after)} = @(${words.map(([word, about]) => `@(${quoted(word)}, ${quoted(about)})`).join(', ')})`).join('\n')}
+  $positions = @{
+${positions.map(({ after, words }) => `    ${quoted(after)} = @(${words.map(([word, about]) => `@(${quoted(word)}, ${quoted(about)})`).join(', ')})`).join('\n')}
   }
-  $place = ''
+  $position = ''
   $typed = @($commandAst.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $cursorPosition })
   foreach ($element in $typed) {
     $word = $element.ToString()
     if ($word.StartsWith('-')) { continue }
-    $next = ($place + ' ' + $word).Trim()
-    if ($places.ContainsKey($next)) { $place = $next }
+    $next = ($position + ' ' + $word).Trim()
+    if ($positions.ContainsKey($next)) { $position = $next }
   }
-  $places[$place] | Where-Object { $_[0] -like "$wordToComplete*" } | ForEach-Object {
+  $positions[$position] | Where-Object { $_[0] -like "$wordToComplete*" } | ForEach-Object {
     [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])
   }
 }

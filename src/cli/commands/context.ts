@@ -1,83 +1,83 @@
-/** `svc context …`: the logins of this machine. */
-import { confirm } from '../ask-person.ts'
-import { changeLogins } from '../change-logins.ts'
-import { chooseLogin, contextNamed, FROM_ENVIRONMENT } from '../choose-login.ts'
+/** `svc context …`: the saved contexts. */
 import type { Run } from '../command.ts'
-import { configFiles, readLogins, type Context } from '../config-files.ts'
+import { configPaths, readConfig, type SavedContext } from '../config-files.ts'
+import { tableOf } from '../format-output.ts'
 import { argument } from '../options.ts'
+import { confirm } from '../prompt.ts'
+import { ENV_CONTEXT, findContext, resolveContext } from '../resolve-context.ts'
+import { updateConfig } from '../update-config.ts'
 
-export const listContexts: Run = async (world) => {
-  const { config } = readLogins(configFiles(world.machine))
+export const listContexts: Run = async (ctx) => {
+  const { config } = readConfig(configPaths(ctx.environment))
   const contexts = Object.entries(config.contexts)
-    .map(([name, context]) => described(name, context, config.current))
+    .map(([name, context]) => describeContext(name, context, config.current))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  world.print(
-    { contexts },
-    {
-      columns: ['CURRENT', 'NAME', 'SERVER', 'PERSON', 'ORGANIZATION'],
-      rows: contexts.map(({ name, current, api_url, user, organization }) => [
-        current ? '*' : '',
-        name,
-        api_url,
-        user.email,
-        organization?.name,
-      ]),
-    },
-  )
-  if (world.machine.env['SVC_API_URL'] && world.machine.env['SVC_API_KEY']) {
-    world.say('SVC_API_URL and SVC_API_KEY are set and count instead of these.')
+  const view = tableOf(contexts, {
+    CURRENT: ({ current }) => (current ? '*' : ''),
+    NAME: 'name',
+    SERVER: 'api_url',
+    USER: ({ user }) => user.email,
+    ORGANIZATION: ({ organization }) => organization?.name,
+  })
+  ctx.print({ contexts }, view)
+  if (ctx.environment.env['SVC_API_URL'] && ctx.environment.env['SVC_API_KEY']) {
+    ctx.info('SVC_API_URL and SVC_API_KEY are set and override these contexts.')
   } else if (contexts.length === 0) {
-    world.say('There are no logins yet: svc login --help')
+    ctx.info('No contexts yet. Log in with: svc login')
   }
 }
 
-export const useContext: Run = async (world, call) => {
-  const name = argument(call, 'name')
-  const now = await changeLogins(configFiles(world.machine), ({ config }) => {
-    const context = contextNamed(config, name)
+export const useContext: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  const context = await updateConfig(configPaths(ctx.environment), ({ config }) => {
+    const found = findContext(config, name)
     config.current = name
-    return described(name, context, name)
+    return describeContext(name, found, name)
   })
-  if ((world.settings.format ?? 'table') !== 'table') world.print(now, { text: '' })
-  world.say(`The context ${name} is the current one.`)
+  if ((ctx.settings.format ?? 'table') !== 'table') ctx.print(context, { text: '' })
+  ctx.info(`Switched to context ${name}.`)
 }
 
-export const showContext: Run = async (world, call) => {
-  const { config } = readLogins(configFiles(world.machine))
-  // Without a name: the one that a call would use, with all that decides it.
-  const name = call.args['name'] ?? chooseLogin(world.machine, world.settings.context).name
-  if (name === FROM_ENVIRONMENT) {
-    const { apiUrl } = chooseLogin(world.machine, FROM_ENVIRONMENT)
-    world.print({ name, api_url: apiUrl.origin }, { fields: { name, server: apiUrl.origin } })
+export const showContext: Run = async (ctx, input) => {
+  const { config } = readConfig(configPaths(ctx.environment))
+  // Without a name: the one that a call would use.
+  const name = input.args['name'] ?? resolveContext(ctx.environment, ctx.settings.context).name
+  if (name === ENV_CONTEXT) {
+    const { apiUrl } = resolveContext(ctx.environment, ENV_CONTEXT)
+    ctx.print({ name, api_url: apiUrl.origin }, { fields: { name, server: apiUrl.origin } })
     return
   }
-  const shown = described(name, contextNamed(config, name), config.current)
-  world.print(shown, {
+  const shown = describeContext(name, findContext(config, name), config.current)
+  ctx.print(shown, {
     fields: {
       name,
-      current: shown.current ? 'yes' : 'no',
+      current: shown.current,
       server: shown.api_url,
-      person: shown.user.email,
+      user: shown.user.email,
       organization: shown.organization?.name,
     },
   })
 }
 
-export const removeContext: Run = async (world, call) => {
-  const name = argument(call, 'name')
-  const files = configFiles(world.machine)
-  contextNamed(readLogins(files).config, name)
-  await confirm(world, call, `The login ${name} and its token are forgotten on this machine.`)
-  await changeLogins(files, ({ config, credentials }) => {
-    contextNamed(config, name)
+export const removeContext: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  const paths = configPaths(ctx.environment)
+  findContext(readConfig(paths).config, name)
+  await confirm(ctx, input, `This removes context ${name} and its saved token.`)
+  await updateConfig(paths, ({ config, credentials }) => {
+    findContext(config, name)
     delete config.contexts[name]
     delete credentials.tokens[name]
     if (config.current === name) delete config.current
   })
-  world.say(`Removed ${name}. Its token still opens the server: revoke it in the console if nobody needs it.`)
+  ctx.info(`Removed ${name}. Its token is still valid: revoke it in the console if it is no longer needed.`)
 }
 
-const described = (name: string, { api_url, user, organization }: Context, current: string | undefined) => ({
+const describeContext = (
+  name: string,
+  { api_url, user, organization }: SavedContext,
+  current: string | undefined,
+) => ({
   name,
   current: name === current,
   api_url,

@@ -1,64 +1,56 @@
-/** `svc datasource …`: what may be asked, and asking it. */
+/** `svc datasource …`: list and query data sources. */
 import { HITS_MAX } from '../../contracts/limits.ts'
-import { readInput } from '../ask-person.ts'
 import type { Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
 import { argument, countOption, listOption, textOption } from '../options.ts'
+import { readStdin } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
-import { usage } from '../usage.ts'
+import { usageError } from '../usage-error.ts'
 
-export const listDataSources: Run = async (world, call) => {
-  const search = textOption(call, 'search')
-  const found = await readPages(world, call, 'data_sources', (page) =>
-    world.ask('dataSources.listAskable', { ...page, search }),
-  )
-  world.print(found, {
-    columns: ['ID', 'NAME', 'MIN ROLE', 'FILTERS', 'DESCRIPTION'],
-    rows: found.data_sources.map(({ id, name, minimum_role, filters, description }) => [
-      id,
-      name,
-      minimum_role,
+export const listAskableDataSources: Run = async (ctx, input) => {
+  const search = textOption(input, 'search')
+  const found = await readPages(ctx, input, 'listAskableDataSources', 'data_sources', { search })
+  const view = tableOf(found.data_sources, {
+    ID: 'id',
+    NAME: 'name',
+    'MIN ROLE': 'minimum_role',
+    FILTERS: ({ filters }) =>
       Object.entries(filters)
         .map(([column, type]) => `${column} (${type})`)
         .join(', '),
-      description,
-    ]),
+    DESCRIPTION: 'description',
   })
+  ctx.print(found, view)
 }
 
-export const queryDataSource: Run = async (world, call) => {
-  const question = argument(call, 'question')
-  const answer = await world.ask('dataSources.query', {
-    source_id: argument(call, 'source_id'),
-    // Checked before stdin is waited for.
-    filters: filtersFrom(listOption(call, 'filter')),
-    top_k: countOption(call, 'top-k', HITS_MAX),
-    target: textOption(call, 'target'),
-    query: question === '-' ? await readInput(world, 'the question') : question,
+export const queryDataSource: Run = async (ctx, input) => {
+  const question = argument(input, 'question')
+  const answer = await ctx.callOperation('queryDataSource', {
+    source_id: argument(input, 'source_id'),
+    // Checked before stdin is read.
+    filters: filtersFrom(listOption(input, 'filter')),
+    top_k: countOption(input, 'top-k', HITS_MAX),
+    target: textOption(input, 'target'),
+    query: question === '-' ? await readStdin(ctx, 'the question') : question,
   })
-  world.print(
-    answer,
-    {
-      columns: ['ID', 'TITLE', 'SCORE', 'TARGET'],
-      rows: answer.results.map(({ id, title, metadata }) => [
-        id,
-        title,
-        textOf(metadata['_score']),
-        textOf(metadata['_target']),
-      ]),
-    },
-    'yaml',
-  )
-  if (answer.truncated !== undefined && world.settings.format === 'table') {
-    world.say('The answer was shortened to fit: ask more narrowly, or for fewer hits with --top-k')
+  const view = tableOf(answer.results, {
+    ID: 'id',
+    TITLE: 'title',
+    SCORE: ({ metadata }) => textOf(metadata['_score']),
+    TARGET: ({ metadata }) => textOf(metadata['_target']),
+  })
+  ctx.print(answer, view, 'yaml')
+  if (answer.truncated !== undefined && ctx.settings.format === 'table') {
+    ctx.info('The result was truncated: narrow the question, or request fewer hits with --top-k')
   }
 }
 
-/** The same column twice means either value. The server knows the types: text that reads like one is taken as one. */
+/** Values of the same column are alternatives. They are sent as text; the server knows the types. */
 function filtersFrom(given: readonly string[]): Record<string, string | string[]> {
   const filters = new Map<string, string[]>()
   for (const filter of given) {
     const at = filter.indexOf('=')
-    if (at < 1) throw usage(`--filter cannot be ${filter}`, 'Write it as --filter column=value')
+    if (at < 1) throw usageError(`Invalid value for --filter: ${filter}`, 'Use --filter column=value')
     const column = filter.slice(0, at)
     filters.set(column, [...(filters.get(column) ?? []), filter.slice(at + 1)])
   }

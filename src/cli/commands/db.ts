@@ -1,80 +1,74 @@
 /** `svc db …`: managed databases. */
 import type * as z from 'zod'
 import type { DataSource } from '../../contracts/data-sources.ts'
-import { confirm, readInput, readSecret } from '../ask-person.ts'
-import type { Call, Run } from '../command.ts'
+import type { CommandInput, Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
 import { argument, isSet, textOption } from '../options.ts'
+import { confirm, secretOption } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
-import { usage } from '../usage.ts'
-import type { World } from '../world.ts'
 
 type Source = z.output<typeof DataSource>
 
-export const listDatabases: Run = async (world, call) => {
-  const search = textOption(call, 'search')
-  const found = await readPages(world, call, 'data_sources', (page) =>
-    world.ask('dataSources.list', { ...page, search }),
-  )
-  world.print(found, table(found.data_sources))
+export const listDatabases: Run = async (ctx, input) => {
+  const search = textOption(input, 'search')
+  const found = await readPages(ctx, input, 'listDataSources', 'data_sources', { search })
+  ctx.print(found, table(found.data_sources))
 }
 
-export const createDatabase: Run = async (world, call) => {
-  const made = await world.ask('databases.create', { name: argument(call, 'name'), ...describing(call) })
-  world.print(made, table([made]))
-  world.say(`Connect to it: svc db connect ${argument(call, 'name')}`)
+export const createDatabase: Run = async (ctx, input) => {
+  const created = await ctx.callOperation('createDatabase', {
+    name: argument(input, 'name'),
+    ...titleAndDescription(input),
+  })
+  ctx.print(created, table([created]))
+  ctx.info(`Connect with: svc db connect ${argument(input, 'name')}`)
 }
 
-export const attachDatabase: Run = async (world, call) => {
-  const url = await connectionString(world, call)
-  const made = await world.ask('databases.attach', { name: argument(call, 'name'), url, ...describing(call) })
-  world.print(made, table([made]))
+export const attachDatabase: Run = async (ctx, input) => {
+  const url = await secretOption(ctx, input, 'url', 'Connection string')
+  const created = await ctx.callOperation('attachDatabase', {
+    name: argument(input, 'name'),
+    url,
+    ...titleAndDescription(input),
+  })
+  ctx.print(created, table([created]))
 }
 
-export const connectDatabase: Run = async (world, call) => {
-  const connection = await world.ask('databases.connection', { name: argument(call, 'name') })
-  // What asks for less words and for JSON at once asks for JSON.
-  if (isSet(call, 'quiet') && (world.settings.format ?? 'table') === 'table') {
-    world.print(connection, { text: `${connection.url}\n` })
+export const connectDatabase: Run = async (ctx, input) => {
+  const connection = await ctx.callOperation('showConnectionString', { name: argument(input, 'name') })
+  // With both -q and --json, JSON wins.
+  if (isSet(input, 'quiet') && (ctx.settings.format ?? 'table') === 'table') {
+    ctx.print(connection, { text: `${connection.url}\n` })
     return
   }
   const { name, host, port, database, user, password, url } = connection
-  world.print(connection, { fields: { name, host, port, database, user, password, url } })
+  ctx.print(connection, { fields: { name, host, port, database, user, password, url } })
 }
 
-export const removeDatabase: Run = async (world, call) => {
-  const name = argument(call, 'name')
-  await confirm(world, call, `The database ${name} goes with everything in it; this cannot be undone.`, name)
-  await world.ask('databases.remove', { name, confirm: name })
-  world.say(`Removed ${name}`)
-}
-
-function describing(call: Call) {
-  return { title: textOption(call, 'title'), description: textOption(call, 'description') }
-}
-
-async function connectionString(world: World, call: Call): Promise<string> {
-  const given = textOption(call, 'url')
-  if (given === '-') return readInput(world, '--url')
-  if (given !== undefined) return given
-  if (world.settings.interactive) return readSecret(world, 'Connection string (not shown): ')
-  throw usage(
-    'svc db attach needs --url',
-    'Pipe it in, so that no list of processes shows it: --url - < file',
+export const removeDatabase: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  await confirm(
+    ctx,
+    input,
+    `This deletes database ${name} and all its data (an attached database is only detached).`,
+    name,
   )
+  await ctx.callOperation('removeDatabase', { name, confirm: name })
+  ctx.info(`Removed ${name}`)
 }
 
-const table = (sources: readonly Source[]) => ({
-  columns: ['ID', 'NAME', 'KIND', 'READY', 'ON', 'EXPOSED', 'MIN ROLE', 'DESCRIPTION'],
-  rows: sources.map((source) => [
-    source.source_id,
-    source.name,
-    source.kind,
-    yesOrNo(source.ready),
-    yesOrNo(source.enabled),
-    yesOrNo(source.exposed),
-    source.minimum_role,
-    source.description,
-  ]),
-})
+function titleAndDescription(input: CommandInput) {
+  return { title: textOption(input, 'title'), description: textOption(input, 'description') }
+}
 
-const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')
+const table = (sources: readonly Source[]) =>
+  tableOf(sources, {
+    ID: 'source_id',
+    NAME: 'name',
+    KIND: 'kind',
+    READY: 'ready',
+    ENABLED: 'enabled',
+    EXPOSED: 'exposed',
+    'MIN ROLE': 'minimum_role',
+    DESCRIPTION: 'description',
+  })

@@ -1,124 +1,125 @@
-/** `svc doctor`: looks at everything a call needs, in the order in which it is needed, and says what to mend. */
+/** `svc doctor`: checks everything a call needs, in the order in which it is needed. */
 import { ERRORS, ServiceError } from '../../contracts/errors.ts'
-import type { Run } from '../command.ts'
-import { configFiles, othersMayRead, readLogins } from '../config-files.ts'
-import { FROM_ENVIRONMENT } from '../choose-login.ts'
-import { examine } from '../doctor.ts'
-import { sendRequest, type Answer } from '../http-request.ts'
-import { textOption } from '../options.ts'
-import { asFailure, exitCodeOf } from '../say-failure.ts'
-import { onOneLine } from '../terminal-text.ts'
 import { USER_AGENT, VERSION } from '../client-version.ts'
-import type { World } from '../world.ts'
+import type { CommandContext } from '../command-context.ts'
+import type { Run } from '../command.ts'
+import { configPaths, isReadableByOthers, readConfig } from '../config-files.ts'
+import { exitCodeOf, toServiceError } from '../format-error.ts'
+import { sendRequest, type HttpResponse } from '../http-request.ts'
+import { checkMcpEndpoint } from '../mcp-check/check-endpoint.ts'
+import { textOption } from '../options.ts'
+import { ENV_CONTEXT } from '../resolve-context.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 
-type Check = { readonly check: string; readonly ok: boolean; readonly said: string; readonly hint?: string }
+type Check = {
+  readonly check: string
+  readonly ok: boolean
+  readonly message: string
+  readonly hint?: string
+}
 
-/** A check that failed ends the walk: what comes after it only fails in consequence. */
-class Broken extends Error {
-  readonly failure: ServiceError
-  constructor(failure: ServiceError) {
-    super(failure.message)
-    this.failure = failure
+/** Ends the checks: those after a failed one would only fail because of it. */
+class CheckFailed extends Error {
+  readonly error: ServiceError
+  constructor(error: ServiceError) {
+    super(error.message)
+    this.error = error
   }
 }
 
-export const doctor: Run = async (world, call) => {
+export const doctor: Run = async (ctx, input) => {
   const checks: Check[] = []
   let exit = 0
   try {
-    await walk(world, (check) => checks.push(check))
+    await runChecks(ctx, (check) => checks.push(check))
   } catch (error) {
-    if (!(error instanceof Broken)) throw error
-    exit = exitCodeOf(error.failure)
+    if (!(error instanceof CheckFailed)) throw error
+    exit = exitCodeOf(error.error)
   }
-  const mcp = textOption(call, 'mcp')
+  const mcp = textOption(input, 'mcp')
   if (mcp !== undefined) {
-    for await (const { isOk, said } of examine(mcp, { fetch, timeoutMs: world.settings.timeoutMs })) {
-      checks.push({ check: 'assistants', ok: isOk, said })
-      if (!isOk) exit ||= ERRORS.UNEXPECTED.exit
+    for await (const result of checkMcpEndpoint(mcp, { fetch, timeoutMs: ctx.settings.timeoutMs })) {
+      checks.push({ check: 'assistants', ...result })
+      if (!result.ok) exit ||= ERRORS.UNEXPECTED.exit
     }
   }
-  world.print({ ok: exit === 0, checks }, { text: checks.map(lineOf).join('') })
+  ctx.print({ ok: exit === 0, checks }, { text: checks.map(formatCheck).join('') })
   return exit
 }
 
-async function walk(world: World, report: (check: Check) => void): Promise<void> {
-  const { machine, settings } = world
+async function runChecks(ctx: CommandContext, report: (check: Check) => void): Promise<void> {
+  const { environment, settings } = ctx
   const step = async <T>(
     check: string,
-    work: () => Promise<readonly [said: string, value: T]>,
+    work: () => Promise<readonly [message: string, value: T]>,
   ): Promise<T> => {
     try {
-      const [said, value] = await work()
-      report({ check, ok: true, said })
+      const [message, value] = await work()
+      report({ check, ok: true, message })
       return value
-    } catch (error) {
-      const failure = asFailure(error)
-      report({
-        check,
-        ok: false,
-        said: failure.message,
-        ...(failure.hint !== undefined && { hint: failure.hint }),
-      })
-      throw new Broken(failure)
+    } catch (thrown) {
+      const error = toServiceError(thrown)
+      const { message, hint } = error
+      report({ check, ok: false, message, ...(hint !== undefined && { hint }) })
+      throw new CheckFailed(error)
     }
   }
 
   await step('client', async () => [`svc ${VERSION} on Node ${process.versions.node}`, undefined])
-  const login = await step('login', async () => {
-    const chosen = await world.login()
-    return [`context ${chosen.name} for ${chosen.apiUrl.origin}`, chosen]
+  const context = await step('context', async () => {
+    const resolved = await ctx.resolveContext()
+    return [`${resolved.name} (${resolved.apiUrl.origin})`, resolved]
   })
-  if (login.name !== FROM_ENVIRONMENT) {
-    const files = configFiles(machine)
+  if (context.name !== ENV_CONTEXT) {
+    const paths = configPaths(environment)
     await step('files', async () => {
-      readLogins(files)
-      if (othersMayRead(files, machine)) {
-        throw new ServiceError('INVALID_REQUEST', `Others on this machine may read ${files.credentials}`, {
-          hint: `Run: chmod 600 '${files.credentials}'`,
+      readConfig(paths)
+      if (isReadableByOthers(paths, environment)) {
+        throw new ServiceError('INVALID_REQUEST', `${paths.credentials} is readable by other users`, {
+          hint: `Run: chmod 600 '${paths.credentials}'`,
         })
       }
-      return [`${files.folder}, tokens readable for you alone`, undefined]
+      return [`${paths.folder}, tokens readable only by you`, undefined]
     })
   }
   const health = await step('server', async () => {
-    const began = Date.now()
-    const url = new URL('/healthz', login.apiUrl)
+    const startedAt = Date.now()
+    const url = new URL('/healthz', context.apiUrl)
     const headers = { accept: 'application/json', 'user-agent': USER_AGENT }
-    const answer = await sendRequest(url, { method: 'GET', headers, timeoutMs: settings.timeoutMs })
-    const ms = Date.now() - began
-    if (answer.status !== 200) {
-      throw new ServiceError('UNEXPECTED', `${url.href} answers ${answer.status}`, {
-        hint: 'Is this the address of the API? A proxy before it may answer in its place.',
+    const response = await sendRequest(url, { method: 'GET', headers, timeoutMs: settings.timeoutMs })
+    const ms = Date.now() - startedAt
+    if (response.status !== 200) {
+      throw new ServiceError('UNEXPECTED', `${url.href} returned ${response.status}`, {
+        hint: 'Check that this is the URL of the API. A proxy in front of it may have answered.',
       })
     }
-    return [`${login.apiUrl.origin} is alive, ${ms} ms away`, { answer, began, ms }]
+    return [`${context.apiUrl.origin} is up (${ms} ms)`, { response, startedAt, ms }]
   })
-  await step('clock', async () => [clockSaid(health), undefined])
+  await step('clock', async () => [clockMessage(health), undefined])
   const me = await step('token', async () => {
-    const who = await world.ask('me.show', {})
-    const where = who.organization ? `${who.role} of ${who.organization.name}` : 'in no organization'
-    const ends = who.expires_at === null ? 'does not expire' : `expires ${who.expires_at}`
-    return [`${who.user.email}, ${where}; ${ends}`, who]
+    const who = await ctx.callOperation('whoAmI', {})
+    const member = who.organization ? `${who.role} of ${who.organization.name}` : 'no organization'
+    const expiry = who.expires_at === null ? 'does not expire' : `expires ${who.expires_at}`
+    return [`${who.user.email}, ${member}; ${expiry}`, who]
   })
   if (!me.organization) return
   await step('questions', async () => {
-    const { minute, day } = await world.ask('dataSources.quota', {})
+    const { minute, day } = await ctx.callOperation('showQuota', {})
     return [
-      `${minute.left} of ${minute.limit} left this minute, ${day.left} of ${day.limit} today`,
+      `${minute.left} of ${minute.limit} left this minute, ${day.left} of ${day.limit} left today`,
       undefined,
     ]
   })
 }
 
-/** Tokens and handles end by the server's clock; somebody whose own is wrong reads the times of every list wrongly. */
-function clockSaid(health: { answer: Answer; began: number; ms: number }): string {
-  const there = Date.parse(health.answer.headers.date ?? '')
-  if (Number.isNaN(there)) return 'the server does not say what time it is'
-  // The header counts whole seconds.
-  const off = Math.round((health.began + health.ms / 2 - there) / 1000)
-  return Math.abs(off) <= 2 ? 'the same as the server’s' : `${off} s off the server’s`
+/** Tokens expire by the server's clock, and every list shows its times. */
+function clockMessage(health: { response: HttpResponse; startedAt: number; ms: number }): string {
+  const serverTime = Date.parse(health.response.headers.date ?? '')
+  if (Number.isNaN(serverTime)) return 'the server does not send its time'
+  // The header has whole seconds.
+  const offset = Math.round((health.startedAt + health.ms / 2 - serverTime) / 1000)
+  return Math.abs(offset) <= 2 ? 'in sync with the server' : `${offset} s off the server’s clock`
 }
 
-const lineOf = ({ ok, check, said, hint }: Check): string =>
-  `${ok ? 'ok    ' : 'broken'}  ${check}: ${onOneLine(said)}\n${hint === undefined ? '' : `        hint: ${onOneLine(hint)}\n`}`
+const formatCheck = ({ ok, check, message, hint }: Check): string =>
+  `${ok ? 'ok    ' : 'failed'}  ${check}: ${sanitizeLine(message)}\n${hint === undefined ? '' : `        hint: ${sanitizeLine(hint)}\n`}`

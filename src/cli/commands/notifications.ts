@@ -1,186 +1,167 @@
-/** `svc notifications …`: one's own inbox and follows, and as admin what the organization is told and how it arrived. */
-import type * as z from 'zod'
-import { confirm, readInput, readSecret } from '../ask-person.ts'
-import type { Call, Run } from '../command.ts'
+/** `svc notifications …`: inbox and follows of the user; integrations, subscriptions and deliveries for admins. */
+import type { Input, Output } from '../../contracts/operations.ts'
+import type { Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
 import { argument, isSet, listOption, textOption, timeOption } from '../options.ts'
+import { confirm, secretOption } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
-import type { Operations } from '../requests.ts'
-import { usage } from '../usage.ts'
-import type { World } from '../world.ts'
+import { usageError } from '../usage-error.ts'
 
-type Input<Name extends keyof Operations> = z.input<Operations[Name]['input']>
-type Output<Name extends keyof Operations> = z.output<Operations[Name]['output']>
-
-export const listInbox: Run = async (world, call) => {
+export const listNotifications: Run = async (ctx, input) => {
   const filters = {
-    // Checked against its choices when the command line is read.
-    state: textOption(call, 'state') as Input<'inbox.list'>['state'],
-    type: textOption(call, 'type'),
-    since: timeOption(call, 'since'),
+    // The parser has checked it against its choices.
+    state: textOption(input, 'state') as Input<'listNotifications'>['state'],
+    type: textOption(input, 'type'),
+    since: timeOption(input, 'since'),
   }
-  const found = await readPages(world, call, 'notifications', (page) =>
-    world.ask('inbox.list', { ...filters, ...page }),
-  )
-  world.print(found, {
-    columns: ['ID', 'AT', 'TYPE', 'SUMMARY', 'READ', 'URL'],
-    rows: found.notifications.map((one) => [
-      one.id,
-      one.timestamp,
-      one.type,
-      one.summary,
-      yesOrNo(one.read),
-      one.url,
-    ]),
-  })
+  const found = await readPages(ctx, input, 'listNotifications', 'notifications', filters)
+  const columns = {
+    ID: 'id',
+    TIME: 'timestamp',
+    TYPE: 'type',
+    SUMMARY: 'summary',
+    READ: 'read',
+    URL: 'url',
+  } as const
+  ctx.print(found, tableOf(found.notifications, columns))
 }
 
-export const acknowledge: Run = async (world, call) => {
-  const read = await world.ask('inbox.acknowledge', { notification_id: argument(call, 'id') })
-  world.print(read, { fields: { id: read.id, read_at: read.read_at } })
+export const acknowledgeNotification: Run = async (ctx, input) => {
+  const read = await ctx.callOperation('acknowledgeNotification', { notification_id: argument(input, 'id') })
+  ctx.print(read, { fields: { id: read.id, read_at: read.read_at } })
 }
 
-export const listFollows: Run = async (world, call) => {
-  const following = isSet(call, 'following') ? 'true' : undefined
-  const found = await readPages(world, call, 'follows', (page) =>
-    world.ask('follows.list', { ...page, following }),
-  )
-  world.print(found, followTable(found.follows))
+export const listFollows: Run = async (ctx, input) => {
+  const following = isSet(input, 'following') ? 'true' : undefined
+  const found = await readPages(ctx, input, 'listFollows', 'follows', { following })
+  ctx.print(found, followTable(found.follows))
 }
 
-export const follow: Run = async (world, call) => {
-  const categories = listOption(call, 'category') as Input<'follows.set'>['categories']
-  const stop = isSet(call, 'stop')
-  if (stop && categories.length > 0) throw usage('--stop contradicts --category', 'Leave one of them out')
+export const follow: Run = async (ctx, input) => {
+  const categories = listOption(input, 'category') as Input<'setFollow'>['categories']
+  const stop = isSet(input, 'stop')
+  if (stop && categories.length > 0)
+    throw usageError('--stop conflicts with --category', 'Remove one of them')
   if (!stop && categories.length === 0) {
-    throw usage('Nothing says what to follow', 'Add --category for everything you want to hear of, or --stop')
+    throw usageError('Nothing to follow', 'Add --category for everything you want to follow, or --stop')
   }
-  const chosen = await world.ask('follows.set', {
-    alias: argument(call, 'app'),
+  const chosen = await ctx.callOperation('setFollow', {
+    alias: argument(input, 'app'),
     categories,
-    frequency: textOption(call, 'frequency') as Input<'follows.set'>['frequency'],
+    frequency: textOption(input, 'frequency') as Input<'setFollow'>['frequency'],
   })
-  world.print(chosen, followTable([chosen]))
+  ctx.print(chosen, followTable([chosen]))
 }
 
-const followTable = (follows: readonly Output<'follows.set'>[]) => ({
-  columns: ['APP', 'NAME', 'CATEGORIES', 'FREQUENCY', 'LAST', 'REASON', 'AT'],
-  rows: follows.map(({ app, name, categories, frequency, last }) => [
-    app,
-    name,
-    categories.join(', '),
-    categories.length === 0 ? null : frequency,
-    last?.outcome,
-    last?.reason,
-    last?.at,
-  ]),
-})
+const followTable = (follows: readonly Output<'setFollow'>[]) =>
+  tableOf(follows, {
+    APP: 'app',
+    NAME: 'name',
+    CATEGORIES: ({ categories }) => categories.join(', '),
+    FREQUENCY: ({ categories, frequency }) => (categories.length === 0 ? null : frequency),
+    'LAST DELIVERY': ({ last }) => last?.outcome,
+    REASON: ({ last }) => last?.reason,
+    TIME: ({ last }) => last?.at,
+  })
 
-export const listSubscriptions: Run = async (world, call) => {
+export const listSubscriptions: Run = async (ctx, input) => {
   const filters = {
-    pattern: textOption(call, 'pattern'),
-    integration_id: textOption(call, 'connection'),
+    pattern: textOption(input, 'pattern'),
+    integration_id: textOption(input, 'integration'),
   }
-  const found = await readPages(world, call, 'subscriptions', (page) =>
-    world.ask('subscriptions.list', { ...filters, ...page }),
-  )
-  world.print(found, subscriptionTable(found.subscriptions))
+  const found = await readPages(ctx, input, 'listSubscriptions', 'subscriptions', filters)
+  ctx.print(found, subscriptionTable(found.subscriptions))
 }
 
-export const subscribe: Run = async (world, call) => {
-  const made = await world.ask('subscriptions.create', {
-    integration_id: argument(call, 'connection_id'),
-    pattern: argument(call, 'pattern'),
-    timing: textOption(call, 'timing') as Input<'subscriptions.create'>['timing'],
+export const subscribe: Run = async (ctx, input) => {
+  const created = await ctx.callOperation('createSubscription', {
+    integration_id: argument(input, 'integration_id'),
+    pattern: argument(input, 'pattern'),
+    timing: textOption(input, 'timing') as Input<'createSubscription'>['timing'],
   })
-  world.print(made, subscriptionTable([made]))
-  for (const note of made.notes) world.say(note)
+  ctx.print(created, subscriptionTable([created]))
+  for (const note of created.notes) ctx.info(note)
 }
 
-export const pause: Run = (world, call) => switchSubscription(world, call, false)
-export const resume: Run = (world, call) => switchSubscription(world, call, true)
+const setEnabled =
+  (enabled: boolean): Run =>
+  async (ctx, input) => {
+    const subscription_id = argument(input, 'subscription_id')
+    const changed = await ctx.callOperation('updateSubscription', { subscription_id, enabled })
+    ctx.print(changed, subscriptionTable([changed]))
+  }
+export const pause = setEnabled(false)
+export const resume = setEnabled(true)
 
-async function switchSubscription(world: World, call: Call, enabled: boolean): Promise<void> {
-  const subscription_id = argument(call, 'subscription_id')
-  const changed = await world.ask('subscriptions.update', { subscription_id, enabled })
-  world.print(changed, subscriptionTable([changed]))
+export const deleteSubscription: Run = async (ctx, input) => {
+  const id = argument(input, 'subscription_id')
+  await confirm(ctx, input, `This deletes subscription ${id}. A default subscription is not created again.`)
+  await ctx.callOperation('deleteSubscription', { subscription_id: id })
+  ctx.info(`Deleted ${id}`)
 }
 
-export const unsubscribe: Run = async (world, call) => {
-  const id = argument(call, 'subscription_id')
-  await confirm(world, call, `The subscription ${id} goes; a default never comes back.`)
-  await world.ask('subscriptions.delete', { subscription_id: id })
-  world.say(`Removed ${id}`)
-}
-
-export const sendTest: Run = async (world, call) => {
-  const sent = await world.ask('subscriptions.test', { subscription_id: argument(call, 'subscription_id') })
-  world.print(sent, { fields: { event: sent.event_id } })
-  world.say(`See how it fares: svc notifications deliveries --event ${sent.event_id}`)
+export const sendTest: Run = async (ctx, input) => {
+  const sent = await ctx.callOperation('testSubscription', {
+    subscription_id: argument(input, 'subscription_id'),
+  })
+  ctx.print(sent, { fields: { event: sent.event_id } })
+  ctx.info(`Check the delivery with: svc notifications deliveries --event ${sent.event_id}`)
 }
 
 const subscriptionTable = (
   rows: readonly Pick<
-    Output<'subscriptions.update'>,
+    Output<'updateSubscription'>,
     'id' | 'pattern' | 'timing' | 'enabled' | 'disabled_reason' | 'integration' | 'last_delivery_at'
   >[],
-) => ({
-  columns: ['ID', 'PATTERN', 'CONNECTION', 'TIMING', 'ON', 'REASON', 'LAST DELIVERY'],
-  rows: rows.map((row) => [
-    row.id,
-    row.pattern,
-    row.integration.name,
-    row.timing,
-    yesOrNo(row.enabled),
-    row.disabled_reason,
-    row.last_delivery_at,
-  ]),
-})
-
-export const preview: Run = async (world, call) => {
-  const found = await world.ask('subscriptions.preview', { pattern: argument(call, 'pattern') })
-  world.print(found, {
-    columns: ['TYPE', 'IN 7 DAYS', 'WHEN'],
-    rows: found.types.map(({ type, events, when }) => [type, events, when]),
+) =>
+  tableOf(rows, {
+    ID: 'id',
+    PATTERN: 'pattern',
+    INTEGRATION: ({ integration }) => integration.name,
+    TIMING: 'timing',
+    ENABLED: 'enabled',
+    REASON: 'disabled_reason',
+    'LAST DELIVERY': 'last_delivery_at',
   })
-  if (!found.is_known) world.say('No event of this type is defined')
+
+export const preview: Run = async (ctx, input) => {
+  const found = await ctx.callOperation('previewEventPattern', { pattern: argument(input, 'pattern') })
+  ctx.print(found, tableOf(found.types, { TYPE: 'type', 'LAST 7 DAYS': 'events', WHEN: 'when' }))
+  if (!found.is_known) ctx.info('No such event type is defined')
 }
 
-export const listDeliveries: Run = async (world, call) => {
-  type Filters = Input<'deliveries.list'>
+export const listDeliveries: Run = async (ctx, input) => {
+  type Filters = Input<'listDeliveries'>
   const filters = {
-    type: textOption(call, 'type'),
-    state: textOption(call, 'state') as Filters['state'],
-    channel: textOption(call, 'channel') as Filters['channel'],
-    app: textOption(call, 'app'),
-    integration_id: textOption(call, 'connection'),
-    event_id: textOption(call, 'event'),
-    from: timeOption(call, 'from'),
-    to: timeOption(call, 'to'),
+    type: textOption(input, 'type'),
+    state: textOption(input, 'state') as Filters['state'],
+    channel: textOption(input, 'channel') as Filters['channel'],
+    app: textOption(input, 'app'),
+    integration_id: textOption(input, 'integration'),
+    event_id: textOption(input, 'event'),
+    from: timeOption(input, 'from'),
+    to: timeOption(input, 'to'),
   }
-  const found = await readPages(world, call, 'deliveries', (page) =>
-    world.ask('deliveries.list', { ...filters, ...page }),
-  )
-  world.print(found, {
-    columns: ['ID', 'AT', 'TYPE', 'APP', 'CHANNEL', 'TO', 'STATE', 'REASON', 'TRIES', 'MS'],
-    rows: found.deliveries.map((one) => [
-      one.id,
-      one.created_at,
-      one.type,
-      one.app,
-      one.channel,
-      one.destination,
-      one.state,
-      one.reason,
-      one.attempts,
-      one.duration_ms,
-    ]),
+  const found = await readPages(ctx, input, 'listDeliveries', 'deliveries', filters)
+  const view = tableOf(found.deliveries, {
+    ID: 'id',
+    TIME: 'created_at',
+    TYPE: 'type',
+    APP: 'app',
+    CHANNEL: 'channel',
+    TO: 'destination',
+    STATE: 'state',
+    REASON: 'reason',
+    ATTEMPTS: 'attempts',
+    MS: 'duration_ms',
   })
+  ctx.print(found, view)
 }
 
-export const showDelivery: Run = async (world, call) => {
-  const found = await world.ask('deliveries.show', { delivery_id: argument(call, 'delivery_id') })
+export const showDelivery: Run = async (ctx, input) => {
+  const found = await ctx.callOperation('showDelivery', { delivery_id: argument(input, 'delivery_id') })
   const { id, type, subject, app, channel, destination, state, reason, replay_of, next_attempt_at } = found
-  world.print(found, {
+  ctx.print(found, {
     fields: {
       id,
       type,
@@ -193,16 +174,16 @@ export const showDelivery: Run = async (world, call) => {
       replay_of,
       next_attempt_at,
       ...Object.fromEntries(
-        found.attempts_made.map((attempt) => [`attempt ${attempt.number}`, told(attempt)]),
+        found.attempts_made.map((attempt) => [`attempt ${attempt.number}`, formatAttempt(attempt)]),
       ),
     },
   })
 }
 
-const told = (attempt: Output<'deliveries.show'>['attempts_made'][number]): string =>
+const formatAttempt = (attempt: Output<'showDelivery'>['attempts_made'][number]): string =>
   [
     attempt.started_at,
-    attempt.outcome ?? 'no answer yet',
+    attempt.outcome ?? 'no response yet',
     attempt.reason,
     attempt.http_status,
     attempt.duration_ms !== null && `${attempt.duration_ms} ms`,
@@ -210,55 +191,41 @@ const told = (attempt: Output<'deliveries.show'>['attempts_made'][number]): stri
     .filter((part) => part !== null && part !== false)
     .join(' ')
 
-export const replay: Run = async (world, call) => {
-  const id = argument(call, 'delivery_id')
-  await confirm(world, call, `${id} is sent again and may arrive a second time.`)
-  const again = await world.ask('deliveries.replay', { delivery_id: id })
-  world.print(again, { fields: { id: again.id, replay_of: again.replay_of } })
+export const replay: Run = async (ctx, input) => {
+  const id = argument(input, 'delivery_id')
+  await confirm(ctx, input, `This sends ${id} again; it may arrive twice.`)
+  const again = await ctx.callOperation('replayDelivery', { delivery_id: id })
+  ctx.print(again, { fields: { id: again.id, replay_of: again.replay_of } })
 }
 
-export const listConnections: Run = async (world) => {
-  const found = await world.ask('integrations.list', {})
-  world.print(found, connectionTable(found.integrations))
+export const listIntegrations: Run = async (ctx) => {
+  const found = await ctx.callOperation('listIntegrations', {})
+  ctx.print(found, integrationTable(found.integrations))
 }
 
-export const connect: Run = async (world, call) => {
-  const asked = { name: argument(call, 'name'), url: await addressOf(world, call) }
-  const made = isSet(call, 'chat')
-    ? await world.ask('integrations.connectChat', asked)
-    : await world.ask('integrations.connectWebhook', asked)
-  world.print(made, connectionTable([made]))
+export const connect: Run = async (ctx, input) => {
+  const url = await secretOption(ctx, input, 'url', 'Webhook URL')
+  const integration = { name: argument(input, 'name'), url }
+  const created = isSet(input, 'chat')
+    ? await ctx.callOperation('connectChatWebhook', integration)
+    : await ctx.callOperation('connectWebhook', integration)
+  ctx.print(created, integrationTable([created]))
 }
 
-async function addressOf(world: World, call: Call): Promise<string> {
-  const given = textOption(call, 'url')
-  if (given === '-') return readInput(world, '--url')
-  if (given !== undefined) return given
-  if (world.settings.interactive) return readSecret(world, 'Address (not shown): ')
-  throw usage(
-    'svc notifications connect needs --url',
-    'The address is a secret. Pipe it in, so that no list of processes shows it: --url - < file',
-  )
+export const disconnect: Run = async (ctx, input) => {
+  const id = argument(input, 'integration_id')
+  await confirm(ctx, input, `This removes integration ${id} and its subscriptions.`)
+  await ctx.callOperation('removeIntegration', { integration_id: id })
+  ctx.info(`Removed ${id}`)
 }
 
-export const disconnect: Run = async (world, call) => {
-  const id = argument(call, 'connection_id')
-  await confirm(world, call, `The connection ${id} goes with its subscriptions.`)
-  await world.ask('integrations.remove', { integration_id: id })
-  world.say(`Removed ${id}`)
-}
-
-const connectionTable = (rows: readonly Output<'integrations.connectWebhook'>[]) => ({
-  columns: ['ID', 'KIND', 'NAME', 'STATE', 'ADDRESS', 'SUBSCRIPTIONS', 'LAST SUCCESS'],
-  rows: rows.map((row) => [
-    row.id,
-    row.kind,
-    row.name,
-    row.state,
-    row.address,
-    row.subscriptions,
-    row.last_success_at,
-  ]),
-})
-
-const yesOrNo = (value: boolean): string => (value ? 'yes' : 'no')
+const integrationTable = (rows: readonly Output<'connectWebhook'>[]) =>
+  tableOf(rows, {
+    ID: 'id',
+    KIND: 'kind',
+    NAME: 'name',
+    STATE: 'state',
+    ADDRESS: 'address',
+    SUBSCRIPTIONS: 'subscriptions',
+    'LAST SUCCESS': 'last_success_at',
+  })

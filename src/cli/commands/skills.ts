@@ -1,79 +1,82 @@
-/** `svc skills …`: the skills that come with this client. No network, no login. */
-import { ServiceError } from '../../contracts/errors.ts'
+/** `svc skills …`: the bundled skills. Needs no network and no login. */
+import { ERRORS, ServiceError } from '../../contracts/errors.ts'
 import type { Skill } from '../../skills/bundle.ts'
 import { readPublishedSkills } from '../../skills/read-published.ts'
+import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
-import { applyPlan, linesOf, objectionTo, planInstall, statusOf, tryPlan } from '../install/install-skill.ts'
+import {
+  applyPlan,
+  formatReport,
+  installError,
+  planInstall,
+  statusOf,
+  dryRunPlan,
+} from '../install/install-skill.ts'
+import { tableOf } from '../format-output.ts'
 import { argument, isSet } from '../options.ts'
-import { onOneLine } from '../terminal-text.ts'
-import type { World } from '../world.ts'
+import { sanitizeLine } from '../terminal-text.ts'
 
-export const listSkills: Run = async (world) => {
+export const listSkills: Run = async (ctx) => {
   const skills = installable().map(({ id, version, description }) => ({ id, version, description }))
-  world.print(
-    { skills },
-    { columns: ['ID', 'DESCRIPTION'], rows: skills.map(({ id, description }) => [id, description]) },
-  )
+  ctx.print({ skills }, tableOf(skills, { ID: 'id', DESCRIPTION: 'description' }))
 }
 
-export const installSkill: Run = async (world, call) => {
-  const skill = installableNamed(argument(call, 'id'))
-  const force = isSet(call, 'force')
-  const plan = await planInstall(skill, whereFor(world, isSet(call, 'user'), !isSet(call, 'no-agents')))
-  const report = isSet(call, 'dry-run') ? tryPlan(plan, { force }) : await applyPlan(plan, { force })
-  world.print(report, {
-    text: linesOf(report)
+export const installSkill: Run = async (ctx, input) => {
+  const skill = installableNamed(argument(input, 'id'))
+  const force = isSet(input, 'force')
+  const plan = await planInstall(skill, installOptions(ctx, isSet(input, 'user'), !isSet(input, 'no-agents')))
+  const report = isSet(input, 'dry-run') ? dryRunPlan(plan, { force }) : await applyPlan(plan, { force })
+  ctx.print(report, {
+    text: formatReport(report)
       .map((line) => `${line}\n`)
       .join(''),
   })
-  const objection = objectionTo(report)
-  if (objection) throw objection
-  if (report.dry_run) world.say('Nothing was written: this is what would be.')
+  const error = installError(report)
+  if (error) throw error
+  if (report.dry_run) ctx.info('Dry run: nothing was written.')
 }
 
-export const showSkill: Run = async (world, call) => {
-  const skill = skillNamed(readPublishedSkills().skills, argument(call, 'id'))
-  const path = call.args['file'] ?? 'SKILL.md'
+export const showSkill: Run = async (ctx, input) => {
+  const skill = skillNamed(readPublishedSkills().skills, argument(input, 'id'))
+  const path = input.args['file'] ?? 'SKILL.md'
   const file = skill.files.find((candidate) => candidate.path === path)
   if (!file) {
-    throw new ServiceError('NOT_FOUND', `The skill ${skill.id} has no file ${path}`, {
-      hint: `It has: ${skill.files.map((candidate) => candidate.path).join(', ')}`,
+    throw new ServiceError('NOT_FOUND', `Skill ${skill.id} has no file ${path}`, {
+      hint: `Available: ${skill.files.map((candidate) => candidate.path).join(', ')}`,
     })
   }
   const text = Buffer.from(file.bytes).toString('utf8')
-  world.print({ id: skill.id, path, sha256: file.sha256, text }, { text })
+  ctx.print({ id: skill.id, path, sha256: file.sha256, text }, { text })
 }
 
-export const skillStatus: Run = async (world, call) => {
-  const id = call.args['id']
-  const where = whereFor(world, isSet(call, 'user'), !isSet(call, 'no-agents'))
+export const skillStatus: Run = async (ctx, input) => {
+  const id = input.args['id']
+  const where = installOptions(ctx, isSet(input, 'user'), !isSet(input, 'no-agents'))
   const skills = []
   for (const skill of id === undefined ? installable() : [installableNamed(id)]) {
     skills.push(statusOf(await planInstall(skill, where)))
   }
-  world.print(
+  ctx.print(
     { skills },
     {
-      columns: ['SKILL', 'PLACE', 'STATE'],
+      columns: ['SKILL', 'PATH', 'STATE'],
       rows: skills.flatMap(({ id, targets, agents_files }) => [
         ...targets.map(({ dir, state }) => [id, dir, state]),
         ...agents_files.map(({ path, state }) => [id, path, state]),
       ]),
     },
   )
-  const behind = skills.filter(({ state }) => state !== 'current')
-  // A skill that nobody installed is no drift, unless it was asked for by name.
-  const drifted = behind.filter(({ state }) => state !== 'missing' || id !== undefined)
-  for (const { id } of drifted) world.say(`To bring it up to date: svc skills install ${onOneLine(id)}`)
-  return drifted.length > 0 ? DRIFTED : 0
+  // A skill that was never installed is not out of date, unless it was asked for by name.
+  const outdated = skills.filter(
+    ({ state }) => state !== 'current' && (state !== 'missing' || id !== undefined),
+  )
+  for (const { id } of outdated) ctx.info(`Update with: svc skills install ${sanitizeLine(id)}`)
+  return outdated.length > 0 ? ERRORS.CONFLICT.exit : 0
 }
 
-/** What the contract calls a conflict: somebody else's content lies where ours belongs. */
-const DRIFTED = 6
-
-const whereFor = ({ machine }: World, user: boolean, agents: boolean) => ({
-  cwd: machine.cwd,
-  home: machine.home,
+const installOptions = ({ environment }: CommandContext, user: boolean, agents: boolean) => ({
+  cwd: environment.cwd,
+  home: environment.home,
   user,
   agents,
 })
@@ -83,8 +86,8 @@ const installable = (): Skill[] => readPublishedSkills().skills.filter((skill) =
 function skillNamed<S extends Skill>(skills: readonly S[], id: string): S {
   const skill = skills.find((candidate) => candidate.id === id)
   if (skill) return skill
-  throw new ServiceError('NOT_FOUND', `There is no skill ${id}`, {
-    hint: `There are: ${skills.map((candidate) => candidate.id).join(', ')}`,
+  throw new ServiceError('NOT_FOUND', `Unknown skill: ${id}`, {
+    hint: `Available: ${skills.map((candidate) => candidate.id).join(', ')}`,
   })
 }
 
@@ -92,7 +95,7 @@ function installableNamed(id: string): Skill {
   const all = readPublishedSkills().skills
   const skill = all.find((candidate) => candidate.id === id)
   if (!skill || skill.installable) return skillNamed(installable(), id)
-  throw new ServiceError('NOT_FOUND', `The skill ${id} is not one to install`, {
-    hint: `Your instance serves it at /.well-known/agent-skills/${id}/SKILL.md; here: svc skills show ${id}`,
+  throw new ServiceError('NOT_FOUND', `Skill ${id} cannot be installed`, {
+    hint: `Your instance serves it at /.well-known/agent-skills/${id}/SKILL.md. Print it with: svc skills show ${id}`,
   })
 }

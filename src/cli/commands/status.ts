@@ -1,18 +1,21 @@
-/** `svc status`: where one is logged in and as whom. */
+/** `svc status`: the current login. */
 import type { ServiceError } from '../../contracts/errors.ts'
+import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
-import { configFiles } from '../config-files.ts'
-import { FROM_ENVIRONMENT } from '../choose-login.ts'
-import { asFailure, exitCodeOf } from '../say-failure.ts'
-import type { World } from '../world.ts'
+import { configPaths } from '../config-files.ts'
+import { exitCodeOf, toServiceError } from '../format-error.ts'
+import { ENV_CONTEXT } from '../resolve-context.ts'
 
-export const status: Run = async (world) => {
-  const place = await placeOf(world)
+export const status: Run = async (ctx) => {
+  const location = await locationOf(ctx)
   try {
-    const { user, organization, role, scopes, audiences, expires_at, kind } = await world.ask('me.show', {})
+    const { user, organization, role, scopes, audiences, expires_at, kind } = await ctx.callOperation(
+      'whoAmI',
+      {},
+    )
     const state = {
       logged_in: true,
-      ...place,
+      ...location,
       user,
       organization,
       role,
@@ -21,39 +24,40 @@ export const status: Run = async (world) => {
       audiences,
       expires_at,
     }
-    world.print(state, {
+    ctx.print(state, {
       fields: {
-        context: place.context,
-        server: place.api_url,
-        person: `${user.name} <${user.email}>`,
+        context: location.context,
+        server: location.api_url,
+        user: `${user.name} <${user.email}>`,
         organization: organization?.name,
         role,
-        scopes: scopes?.join(' ') ?? 'all that the role allows',
+        scopes: scopes?.join(' ') ?? 'everything the role allows',
         expires: expires_at ?? 'never',
-        'token in': place.token_in,
+        'token from': location.token_location,
       },
     })
     return 0
   } catch (error) {
-    // Who asks for a document gets one: being logged out is an answer to this question.
-    if (!isLoggedOut(error) || (world.settings.format ?? 'table') === 'table') throw error
+    // In JSON and YAML, being logged out is a result too.
+    if (!isLoggedOut(error) || (ctx.settings.format ?? 'table') === 'table') throw error
     const { code, message } = error
-    world.print({ logged_in: false, ...place, error: { code, message } }, { text: '' })
+    ctx.print({ logged_in: false, ...location, error: { code, message } }, { text: '' })
     throw error
   }
 }
 
-const isLoggedOut = (error: unknown): error is ServiceError => exitCodeOf(asFailure(error)) === 3
+const isLoggedOut = (error: unknown): error is ServiceError => exitCodeOf(toServiceError(error)) === 3
 
-async function placeOf(world: World) {
-  const login = await world.login().catch((error: unknown) => {
+async function locationOf(ctx: CommandContext) {
+  const context = await ctx.resolveContext().catch((error: unknown) => {
     if (!isLoggedOut(error)) throw error
     return undefined
   })
-  const token_in = login?.name === FROM_ENVIRONMENT ? 'SVC_API_KEY' : configFiles(world.machine).credentials
+  const token_location =
+    context?.name === ENV_CONTEXT ? 'SVC_API_KEY' : configPaths(ctx.environment).credentials
   return {
-    context: login?.name ?? null,
-    api_url: login?.apiUrl.origin ?? null,
-    token_in: login ? token_in : null,
+    context: context?.name ?? null,
+    api_url: context?.apiUrl.origin ?? null,
+    token_location: context ? token_location : null,
   }
 }

@@ -1,43 +1,43 @@
-/** The folder an install may write into, and never out of: the project around the current folder, or the home directory. */
+/** The only folder an install may write into: the project of the current folder, or the home directory. */
 import { dirname, join } from 'node:path'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Disk } from './disk.ts'
+import type { FileSystem } from './file-system.ts'
 
-export type Where = {
+export type InstallOptions = {
   readonly cwd: string
   readonly home: string
-  /** Into the home directory instead of the project. */
+  /** Install into the home directory instead of the project. */
   readonly user: boolean
-  /** Whether AGENTS.md and GEMINI.md get their block. */
+  /** Whether to write the block into AGENTS.md and GEMINI.md. */
   readonly agents: boolean
 }
 
-export async function findRoot(disk: Disk, { cwd, home, user }: Where): Promise<string> {
-  if (user) return realFolder(disk, home, 'The home directory')
-  const start = await realFolder(disk, cwd, 'The current folder')
+export async function findRoot(fs: FileSystem, { cwd, home, user }: InstallOptions): Promise<string> {
+  if (user) return realFolder(fs, home, 'The home directory')
+  const start = await realFolder(fs, cwd, 'The current folder')
   for (let folder = start; ; folder = dirname(folder)) {
-    if (await isRepository(disk, folder)) return folder
+    if (await isRepository(fs, folder)) return folder
     if (dirname(folder) === folder) return start
   }
 }
 
-async function realFolder(disk: Disk, folder: string, name: string): Promise<string> {
+async function realFolder(fs: FileSystem, folder: string, name: string): Promise<string> {
   try {
-    const real = await disk.realpath(folder)
-    if ((await disk.stat(real)).isDirectory()) return real
+    const real = await fs.realpath(folder)
+    if ((await fs.stat(real)).isDirectory()) return real
   } catch {
-    // Said below: missing, unreadable and not a folder call for the same remedy.
+    // Reported below: missing, unreadable and not a folder have the same remedy.
   }
-  throw new ServiceError('INVALID_REQUEST', `${name} is not a folder that can be opened`, {
-    hint: 'Change into a folder that exists, or set HOME to one, and run the command again.',
+  throw new ServiceError('INVALID_REQUEST', `${name} cannot be opened`, {
+    hint: 'Change to an existing folder, or set HOME to one, and try again.',
   })
 }
 
 /** `.git` is a file in worktrees and submodules. */
-async function isRepository(disk: Disk, folder: string): Promise<boolean> {
-  const found = await disk.stat(join(folder, '.git')).catch(() => undefined)
+async function isRepository(fs: FileSystem, folder: string): Promise<boolean> {
+  const found = await fs.stat(join(folder, '.git')).catch(() => undefined)
   if (!found) return false
-  // Anybody may put a .git into /tmp and so draw what is installed below it to a folder of theirs; git asks the same.
+  // Anybody can create /tmp/.git and so redirect installs below /tmp; git checks the owner too.
   const me = process.getuid?.()
   return me === undefined || me === 0 || found.uid === me
 }

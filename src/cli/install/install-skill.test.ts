@@ -19,10 +19,23 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { disturbed, failing, lookAt, scratchFolder } from '../../../test/support/attacked-disk.ts'
+import {
+  faultyFileSystem,
+  fsError,
+  snapshotFolder,
+  scratchFolder,
+} from '../../../test/support/faulty-file-system.ts'
 import { CURRENT, EARLIER, EARLIER_BODY, toySkill } from '../../../test/support/toy-skill.ts'
-import type { Disk } from './disk.ts'
-import { applyPlan, linesOf, objectionTo, planInstall, refusals, statusOf, tryPlan } from './install-skill.ts'
+import type { FileSystem } from './file-system.ts'
+import {
+  applyPlan,
+  formatReport,
+  installError,
+  planInstall,
+  refusedFiles,
+  statusOf,
+  dryRunPlan,
+} from './install-skill.ts'
 
 const skill = toySkill()
 const base = scratchFolder()
@@ -45,56 +58,56 @@ function project(files: Record<string, string | Buffer> = {}) {
     symlinkSync(to, path(name))
   }
   for (const [name, content] of Object.entries(files)) put(name, content)
-  const where = { cwd: root, home: root, user: false, agents: true }
+  const options = { cwd: root, home: root, user: false, agents: true }
   return {
     around,
     root,
     path,
     put,
     link,
-    where,
+    options,
     read: (name: string) => readFileSync(path(name), 'utf8'),
-    plan: (change: Partial<typeof where> = {}, disk?: Disk) =>
-      planInstall(skill, { ...where, ...change }, disk),
-    install: async (options: { force?: boolean } = {}, change: Partial<typeof where> = {}, disk?: Disk) =>
-      applyPlan(await planInstall(skill, { ...where, ...change }), options, disk),
+    plan: (change: Partial<typeof options> = {}, fs?: FileSystem) =>
+      planInstall(skill, { ...options, ...change }, fs),
+    install: async (how: { force?: boolean } = {}, change: Partial<typeof options> = {}, fs?: FileSystem) =>
+      applyPlan(await planInstall(skill, { ...options, ...change }), how, fs),
   }
 }
 const CLAUDE = '.claude/skills/toy'
 const AGENTS = '.agents/skills/toy'
 const release = (files: Record<string, string>, folder: string) =>
   Object.fromEntries(Object.entries(files).map(([path, text]) => [`${folder}/${path}`, text]))
-const temps = (root: string) => [...lookAt(root).keys()].filter((path) => path.endsWith('.tmp'))
+const temps = (root: string) => [...snapshotFolder(root).keys()].filter((path) => path.endsWith('.tmp'))
 
 test('an empty project gets both folders and both files, and a second run touches nothing', async () => {
   const { root, read, install, plan } = project()
   const report = await install()
-  expect(linesOf(report)).toEqual([
+  expect(formatReport(report)).toEqual([
     `${CLAUDE}: created 3`,
     `${AGENTS}: created 3`,
     'AGENTS.md: created',
     'GEMINI.md: created',
   ])
-  expect(objectionTo(report)).toBeUndefined()
+  expect(installError(report)).toBeUndefined()
   for (const folder of [CLAUDE, AGENTS]) {
     for (const [path, text] of Object.entries(CURRENT)) expect(read(`${folder}/${path}`)).toBe(text)
   }
   expect(lstatSync(join(root, 'AGENTS.md')).mode & 0o777).toBe(0o644 & ~process.umask())
-  const before = lookAt(root)
+  const before = snapshotFolder(root)
   const again = await install()
-  expect(linesOf(again)).toEqual([
+  expect(formatReport(again)).toEqual([
     `${CLAUDE}: unchanged 3`,
     `${AGENTS}: unchanged 3`,
     'AGENTS.md: unchanged',
     'GEMINI.md: unchanged',
   ])
-  expect(lookAt(root)).toEqual(before)
+  expect(snapshotFolder(root)).toEqual(before)
   expect(statusOf(await plan()).state).toBe('current')
 })
 
 test('the report is a document for programs', async () => {
   const { root, plan } = project({ [`${AGENTS}/SKILL.md`]: 'mine' })
-  expect(tryPlan(await plan({ agents: false }), { force: true })).toEqual({
+  expect(dryRunPlan(await plan({ agents: false }), { force: true })).toEqual({
     id: 'toy',
     version: '2.0.0',
     root,
@@ -121,7 +134,7 @@ test('the report is a document for programs', async () => {
   expect(existsSync(join(root, '.claude'))).toBe(false)
 })
 
-test('an earlier release is brought up to date, in the dress it wears, and what is gone from it is removed', async () => {
+test('an earlier release is updated, in the format of each file, and files that are no longer part of it are removed', async () => {
   const { root, read, put, path, install, plan } = project({
     ...release(EARLIER, CLAUDE),
     [`${CLAUDE}/SKILL.md`]: `\ufeff${EARLIER['SKILL.md'].replaceAll('\n', '\r\n').trimEnd()}`,
@@ -136,7 +149,7 @@ test('an earlier release is brought up to date, in the dress it wears, and what 
     targets: [{ state: 'outdated' }, { state: 'missing' }],
     agents_files: [{ state: 'outdated' }, { state: 'missing' }],
   })
-  expect(linesOf(await install())).toEqual([
+  expect(formatReport(await install())).toEqual([
     `${CLAUDE}: updated 3, removed 1`,
     `${AGENTS}: created 3`,
     'AGENTS.md: updated',
@@ -148,9 +161,9 @@ test('an earlier release is brought up to date, in the dress it wears, and what 
   expect(read(`${AGENTS}/references/gone.md`)).toMatch(/^edited/)
   expect(read(`${CLAUDE}/mine.md`) + read(`${CLAUDE}/references/mine.md`)).toBe('minemine')
   expect(read('AGENTS.md')).toMatch(/^<!-- BEGIN svc-skill:toy -->\n## Toy[^]*END svc-skill:toy -->\nmine$/)
-  const before = lookAt(root)
+  const before = snapshotFolder(root)
   await install()
-  expect(lookAt(root)).toEqual(before)
+  expect(snapshotFolder(root)).toEqual(before)
 })
 
 test('an edited file is refused and nothing at all is written; --force overwrites it and leaves foreign files', async () => {
@@ -160,27 +173,27 @@ test('an edited file is refused and nothing at all is written; --force overwrite
     'AGENTS.md': '<!-- BEGIN svc-skill:toy -->\nmine\n<!-- END svc-skill:toy -->\n',
     [`${AGENTS}/foreign.md`]: 'foreign',
   })
-  const before = lookAt(around)
-  expect(refusals(await plan()).map(({ path }) => path)).toEqual([`${AGENTS}/references/two.md`, 'AGENTS.md'])
+  const before = snapshotFolder(around)
+  expect(refusedFiles(await plan()).map(({ path }) => path)).toEqual([
+    `${AGENTS}/references/two.md`,
+    'AGENTS.md',
+  ])
   expect(statusOf(await plan()).state).toBe('edited')
   const report = await install()
-  expect(lookAt(around)).toEqual(before)
-  expect(linesOf(report)).toEqual([
+  expect(snapshotFolder(around)).toEqual(before)
+  expect(formatReport(report)).toEqual([
     `${CLAUDE}: not written 4`,
     `${AGENTS}: not written 2, refused 1`,
     'AGENTS.md: refused',
     'GEMINI.md: not written',
   ])
-  expect(objectionTo(report)).toMatchObject({
+  expect(installError(report)).toMatchObject({
     code: 'CONFLICT',
     hint: expect.stringContaining('with --force'),
-    problems: [
-      expect.stringMatching(/two\.md differs from every version/),
-      expect.stringMatching(/^AGENTS\.md has a block/),
-    ],
+    problems: [expect.stringMatching(/two\.md was edited/), expect.stringMatching(/^AGENTS\.md has a block/)],
   })
   const forced = await install({ force: true })
-  expect(linesOf(forced).slice(1, 3)).toEqual([
+  expect(formatReport(forced).slice(1, 3)).toEqual([
     `${AGENTS}: created 2, overwritten 1`,
     'AGENTS.md: overwritten',
   ])
@@ -195,22 +208,22 @@ test('a folder that is a link to the other is one target, and AGENTS.md that is 
   put('CLAUDE.md', 'mine\n')
   link('AGENTS.md', 'CLAUDE.md')
   link('GEMINI.md', 'AGENTS.md')
-  expect(linesOf(await install())).toEqual([
+  expect(formatReport(await install())).toEqual([
     `${AGENTS} (also ${CLAUDE}): created 3`,
     'CLAUDE.md (also AGENTS.md, GEMINI.md): updated',
   ])
   expect(lstatSync(path('AGENTS.md')).isSymbolicLink() && lstatSync(path(CLAUDE)).isSymbolicLink()).toBe(true)
   expect(read('AGENTS.md').match(/BEGIN/g)).toHaveLength(1)
-  const before = lookAt(root)
+  const before = snapshotFolder(root)
   await install()
-  expect(lookAt(root)).toEqual(before)
+  expect(snapshotFolder(root)).toEqual(before)
 })
 
 test('a link whose target is yet to be made is followed inside the project', async () => {
   const { path, link, install } = project()
   link('.claude/skills', '../.agents/skills')
   link('AGENTS.md', 'GEMINI.md')
-  expect(linesOf(await install())).toEqual([
+  expect(formatReport(await install())).toEqual([
     `${AGENTS} (also ${CLAUDE}): created 3`,
     'GEMINI.md (also AGENTS.md): created',
   ])
@@ -230,31 +243,31 @@ type Project = ReturnType<typeof project>
 test.each<[string, RegExp, (project: Project) => void]>([
   [
     'a file linked out of it',
-    /^AGENTS.md is a link that leads out/,
+    /^AGENTS.md is a link to outside/,
     ({ link }) => link('AGENTS.md', '../outside/file'),
   ],
   [
     'a folder linked out of it',
-    /^\.claude.* leads out/,
+    /^\.claude.* link to outside/,
     ({ link, around }) => link('.claude', join(around, 'outside')),
   ],
-  ['the project itself', /leads out/, ({ link }) => link('AGENTS.md', '.')],
+  ['the project itself', /link to outside/, ({ link }) => link('AGENTS.md', '.')],
   [
     'out through a link to a link',
-    /leads out/,
+    /link to outside/,
     ({ link }) => (link('x', '..'), link('AGENTS.md', 'x/outside/new')),
   ],
   [
     'a reference linked out of it',
-    /one\.md is a link that/,
+    /one\.md is a link to/,
     ({ link }) => link(`${CLAUDE}/references/one.md`, '/etc/hostname'),
   ],
-  ['a circle', /circle/, ({ link }) => (link('GEMINI.md', 'AGENTS.md'), link('AGENTS.md', 'GEMINI.md'))],
+  ['a circle', /circular/, ({ link }) => (link('GEMINI.md', 'AGENTS.md'), link('AGENTS.md', 'GEMINI.md'))],
   ['what git runs', /into \.git/, ({ link }) => link('.claude/skills', '../.git/hooks')],
-  ['through nowhere and back', /does not exist/, ({ link }) => link('AGENTS.md', 'nowhere/../file')],
+  ['through nowhere and back', /missing folder/, ({ link }) => link('AGENTS.md', 'nowhere/../file')],
   [
     'a file where a folder should be',
-    /needs a folder where \.claude is a file/,
+    /needs a folder, but \.claude is a file/,
     ({ put }) => put('.claude', 'mine'),
   ],
   ['a folder where a file should be', /is a folder/, ({ path }) => mkdirSync(path('AGENTS.md'))],
@@ -263,7 +276,7 @@ test.each<[string, RegExp, (project: Project) => void]>([
     /not a regular file/,
     ({ path }) => execFileSync('sh', ['-c', 'mkfifo "$0"', path('GEMINI.md')]),
   ],
-  ['a device', /leads out/, ({ link }) => link('AGENTS.md', '/dev/zero')],
+  ['a device', /link to outside/, ({ link }) => link('AGENTS.md', '/dev/zero')],
   [
     'a huge file',
     /16 MiB/,
@@ -274,19 +287,30 @@ test.each<[string, RegExp, (project: Project) => void]>([
     /is read-only/,
     ({ put, path }) => (put('AGENTS.md', ''), chmodSync(path('AGENTS.md'), 0o444)),
   ],
-  ['a read-only folder', /cannot be written/, ({ path }) => mkdirSync(path('.claude'), { mode: 0o555 })],
+  ['a read-only folder', /not writable/, ({ path }) => mkdirSync(path('.claude'), { mode: 0o555 })],
   ['damaged markers', /damaged/, ({ put }) => put('AGENTS.md', '<!-- BEGIN svc-skill:toy -->\nmine\n')],
-  ['two files that are one', /the same file/, ({ link }) => link(`${CLAUDE}/SKILL.md`, 'references/one.md')],
-  ['AGENTS.md that is the skill', /the same file/, ({ link }) => link('AGENTS.md', `${AGENTS}/SKILL.md`)],
+  [
+    'two files that are one',
+    /linked to another file/,
+    ({ link }) => link(`${CLAUDE}/SKILL.md`, 'references/one.md'),
+  ],
+  [
+    'AGENTS.md that is the skill',
+    /linked to another file/,
+    ({ link }) => link('AGENTS.md', `${AGENTS}/SKILL.md`),
+  ],
 ])('refused even when forced, with nothing written: %s', async (_, why, prepare) => {
   const own = project()
   prepare(own)
-  const before = lookAt(own.around)
+  const before = snapshotFolder(own.around)
   const report = await own.install({ force: true })
   expect(report.refused.map(({ path, why }) => `${path} ${why}`).join('\n')).toMatch(why)
   expect(report.refused.every(({ forceable }) => !forceable)).toBe(true)
-  expect(objectionTo(report)).toMatchObject({ code: 'CONFLICT', hint: expect.stringContaining('Put right') })
-  expect(lookAt(own.around)).toEqual(before)
+  expect(installError(report)).toMatchObject({
+    code: 'CONFLICT',
+    hint: expect.stringContaining('Fix the listed'),
+  })
+  expect(snapshotFolder(own.around)).toEqual(before)
   expect(statusOf(await own.plan()).state).toBe('blocked')
 })
 
@@ -294,7 +318,7 @@ test('what would be overwritten through a link is named', async () => {
   const { put, link, plan } = project()
   put('docs/mine.md', 'mine')
   link(`${CLAUDE}/SKILL.md`, '../../../docs/mine.md')
-  expect(refusals(await plan())).toMatchObject([{ path: `${CLAUDE}/SKILL.md (a link to docs/mine.md)` }])
+  expect(refusedFiles(await plan())).toMatchObject([{ path: `${CLAUDE}/SKILL.md (a link to docs/mine.md)` }])
 })
 
 test('names that a terminal would obey are not printed', async () => {
@@ -302,7 +326,7 @@ test('names that a terminal would obey are not printed', async () => {
   put('\u001b[2Jmine\u202e/x', '')
   link('AGENTS.md', '\u001b[2Jmine\u202e/new')
   // oxlint-disable-next-line no-control-regex -- those are meant
-  expect(linesOf(await install()).join('')).not.toMatch(/[\u0000-\u001f\u202e]/)
+  expect(formatReport(await install()).join('')).not.toMatch(/[\u0000-\u001f\u202e]/)
 })
 
 test('the project is the nearest folder above that git keeps, otherwise the current one', async () => {
@@ -322,7 +346,7 @@ test('at home, files lie where agents read them, and only for agents that are th
   const { path, read, install } = project()
   mkdirSync(path('.codex'))
   mkdirSync(path('.codeium/windsurf'), { recursive: true })
-  expect(linesOf(await install({}, { user: true }))).toEqual([
+  expect(formatReport(await install({}, { user: true }))).toEqual([
     `${CLAUDE}: created 3`,
     `${AGENTS}: created 3`,
     '.codeium/windsurf/skills/toy: created 3',
@@ -347,21 +371,21 @@ test.each(DISK_FULL)(
   async (which) => {
     const { root, read, install } = project({ ...release(EARLIER, CLAUDE), 'AGENTS.md': 'mine' })
     let calls = 0
-    const disk = disturbed((call, path) => {
+    const fs = faultyFileSystem((call, path) => {
       if (
         call === which &&
         (call !== 'open' || path.endsWith('.tmp')) &&
         ++calls > (which === 'mkdir' ? 0 : 2)
       ) {
-        throw failing('ENOSPC')
+        throw fsError('ENOSPC')
       }
     })
-    const report = await install({}, {}, disk)
+    const report = await install({}, {}, fs)
     expect(report.failed).toMatchObject({
       code: 'UNEXPECTED',
       why: expect.stringContaining('the disk is full'),
     })
-    expect(objectionTo(report)).toMatchObject({ code: 'UNEXPECTED' })
+    expect(installError(report)).toMatchObject({ code: 'UNEXPECTED' })
     expect(temps(root)).toEqual([])
     expect(read('AGENTS.md')).toBe('mine')
     const done = report.targets[0]!.files.filter(({ action }) => action === 'updated').map(({ path }) => path)
@@ -374,13 +398,13 @@ test.each(DISK_FULL)(
   },
 )
 
-/** Does the mischief once, right before this call on a path that ends so. */
-const before = (call: string, end: RegExp, mischief: () => void): Disk => {
+/** Interferes once, right before this call on a path that matches. */
+const before = (call: string, end: RegExp, interfere: () => void): FileSystem => {
   let done = false
-  return disturbed((name, path) => {
+  return faultyFileSystem((name, path) => {
     if (done || name !== call || !end.test(path)) return
     done = true
-    mischief()
+    interfere()
   })
 }
 
@@ -422,34 +446,34 @@ test.each<[string, string, RegExp, (project: Project) => void]>([
     /\.agents$/,
     ({ link }) => link('.agents', '../outside/new'),
   ],
-])('swapped between plan and write: %s', async (_, call, end, mischief) => {
+])('swapped between plan and write: %s', async (_, call, end, interfere) => {
   const own = project({ 'AGENTS.md': 'mine' })
   writeFileSync(join(own.around, 'outside/file'), 'foreign')
-  const outside = lookAt(join(own.around, 'outside'))
+  const outside = snapshotFolder(join(own.around, 'outside'))
   const report = await own.install(
     {},
     {},
-    before(call, end, () => mischief(own)),
+    before(call, end, () => interfere(own)),
   )
   expect(report.failed).toMatchObject({ code: 'CONFLICT' })
-  expect(lookAt(join(own.around, 'outside'))).toEqual(outside)
+  expect(snapshotFolder(join(own.around, 'outside'))).toEqual(outside)
   // Whatever was put there meanwhile is there, and what we wrote before stands behind what was there.
   if (existsSync(own.path('AGENTS.md'))) {
     expect(own.read('AGENTS.md')).toMatch(/^(mine|mine, later|foreign)$|^mine\n\n<!-- BEGIN/)
   }
-  expect(lookAt(own.root).get('GEMINI.md') ?? 'mine, new').toContain('mine, new')
+  expect(snapshotFolder(own.root).get('GEMINI.md') ?? 'mine, new').toContain('mine, new')
 })
 
 test('an earlier file edited before it would be removed stays', async () => {
   const own = project(release(EARLIER, CLAUDE))
-  const gone = `${CLAUDE}/references/gone.md`
+  const removedFiles = `${CLAUDE}/references/gone.md`
   const report = await own.install(
     {},
     {},
-    before('rename', /two\.md\.svc/, () => own.put(gone, 'mine')),
+    before('rename', /two\.md\.svc/, () => own.put(removedFiles, 'mine')),
   )
-  expect(report.failed).toMatchObject({ code: 'CONFLICT', path: gone })
-  expect(own.read(gone)).toBe('mine')
+  expect(report.failed).toMatchObject({ code: 'CONFLICT', path: removedFiles })
+  expect(own.read(removedFiles)).toBe('mine')
 })
 
 test('a file of an earlier release that lies behind a link is not removed', async () => {
@@ -462,10 +486,10 @@ test('a file of an earlier release that lies behind a link is not removed', asyn
 
 test('a skill that can be seen is whole: SKILL.md comes after its references, and what names it after that', async () => {
   const renamed: string[] = []
-  const disk = disturbed((call, path) => {
+  const fs = faultyFileSystem((call, path) => {
     if (call === 'rename') renamed.push(/\.(\w+\.md)\.svc/.exec(path)?.[1] ?? path)
   })
-  await project().install({}, {}, disk)
+  await project().install({}, {}, fs)
   const folder = ['one.md', 'two.md', 'SKILL.md']
   expect(renamed).toEqual([...folder, ...folder, 'AGENTS.md', 'GEMINI.md'])
 })
@@ -475,7 +499,7 @@ test('the new file is as closed as the old one at every moment, and durable with
   put('AGENTS.md', 'mine')
   chmodSync(path('AGENTS.md'), 0o600)
   const calls: string[] = []
-  const disk = disturbed((call, path) => {
+  const fs = faultyFileSystem((call, path) => {
     if (path.includes('/.AGENTS.md.svc-') && call !== 'open') {
       expect(lstatSync(path).mode & 0o777).toBe(0o600)
       calls.push(call)
@@ -483,7 +507,7 @@ test('the new file is as closed as the old one at every moment, and durable with
       calls.push('sync of the folder')
     }
   })
-  expect((await install({}, {}, disk)).failed).toBeUndefined()
+  expect((await install({}, {}, fs)).failed).toBeUndefined()
   const own = calls.slice(calls.indexOf('writeFile'), calls.indexOf('rename') + 2)
   expect(own).toEqual(['writeFile', 'chown', 'chmod', 'sync', 'rename', 'sync of the folder'])
 })
@@ -498,11 +522,11 @@ test.skipIf(process.getuid?.() !== 0)('under sudo a file stays its owner’s', a
 
 test('a file that becomes a link between the look and the reading is not read', async () => {
   const own = project({ 'AGENTS.md': 'mine' })
-  const disk = before('open', /AGENTS\.md$/, () => {
+  const fs = before('open', /AGENTS\.md$/, () => {
     unlinkSync(own.path('AGENTS.md'))
     own.link('AGENTS.md', '/etc/passwd')
   })
-  expect(refusals(await own.plan({}, disk))).toMatchObject([{ path: 'AGENTS.md', forceable: false }])
+  expect(refusedFiles(await own.plan({}, fs))).toMatchObject([{ path: 'AGENTS.md', forceable: false }])
 })
 
 test('many installs at once end with one whole skill, and nobody fails', async () => {
@@ -511,9 +535,9 @@ test('many installs at once end with one whole skill, and nobody fails', async (
   const reports = await Promise.all(plans.map((each) => applyPlan(each)))
   expect(reports.map(({ failed }) => failed)).toEqual(reports.map(() => undefined))
   expect(temps(root)).toEqual([])
-  const before = lookAt(root)
+  const before = snapshotFolder(root)
   await install()
-  expect(lookAt(root)).toEqual(before)
+  expect(snapshotFolder(root)).toEqual(before)
 })
 
 test('temporary files of killed installs are cleared, and only those', async () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toySkill, CURRENT_BODY, EARLIER_BODY } from '../../../test/support/toy-skill.ts'
+import { CURRENT_BODY, EARLIER_BODY, toySkill } from '../../../test/support/toy-skill.ts'
 import { findBlock } from './marker-block.ts'
 import { decideBlock } from './plan.ts'
-import type { Found } from './read-place.ts'
+import type { Found } from './read-existing-file.ts'
 
 const skill = toySkill()
 const fileOf = (bytes: Uint8Array | string): Found => ({
@@ -15,9 +15,9 @@ const fileOf = (bytes: Uint8Array | string): Found => ({
 })
 const decide = (bytes: Uint8Array | string) => decideBlock(skill, 'project', fileOf(bytes))
 const after = (bytes: Uint8Array | string): Buffer => {
-  const verdict = decide(bytes)
-  if (!('after' in verdict)) throw new Error(`nothing is written: ${JSON.stringify(verdict)}`)
-  return verdict.after
+  const decision = decide(bytes)
+  if (!('after' in decision)) throw new Error(`nothing is written: ${JSON.stringify(decision)}`)
+  return decision.after
 }
 
 const BEGIN = '<!-- BEGIN svc-skill:toy (as it was called once) -->'
@@ -35,15 +35,15 @@ test('a file without the block gets it at its end, a blank line between', () => 
     <!-- END svc-skill:toy -->
     "
   `)
-  expect(decide('# Mine\n')).toMatchObject({ will: 'add' })
+  expect(decide('# Mine\n')).toMatchObject({ action: 'add' })
 })
 
 test('at home the way to the skill begins at home', () => {
   const { after } = decideBlock(skill, 'user', { is: 'missing' }) as { after: Buffer }
   expect(after.toString()).toContain('`~/.agents/skills/toy/SKILL.md`')
-  expect(decideBlock(skill, 'user', fileOf(after))).toEqual({ will: 'leave' })
+  expect(decideBlock(skill, 'user', fileOf(after))).toEqual({ action: 'leave' })
   // Known as ours, so put right without a question.
-  expect(decideBlock(skill, 'user', fileOf(blockOf(EARLIER_BODY)))).toMatchObject({ will: 'update' })
+  expect(decideBlock(skill, 'user', fileOf(blockOf(EARLIER_BODY)))).toMatchObject({ action: 'update' })
 })
 
 test.each([
@@ -61,7 +61,7 @@ test.each([
 ])('appended to: %s', (_, text, expected) => {
   const written = after(text)
   expect(written.toString()).toMatch(expected)
-  expect(decide(written)).toEqual({ will: 'leave' })
+  expect(decide(written)).toEqual({ action: 'leave' })
 })
 
 test.each([
@@ -75,28 +75,28 @@ test.each([
   ['an edited one', blockOf(`${CURRENT_BODY}Mine.\n`), 'refuse'],
   ['an emptied one', blockOf(''), 'refuse'],
   ['the present one in other letters', blockOf(CURRENT_BODY.replace('ï', 'i')), 'refuse'],
-])('block: %s', (_, block, will) => {
+])('block: %s', (_, block, action) => {
   for (const text of [block, `mine\n${block}`, `\ufeff${block}mine`])
-    expect(decide(text)).toMatchObject({ will })
+    expect(decide(text)).toMatchObject({ action })
 })
 
 test.each([
   ['a lone BEGIN', `${BEGIN}\nmine\n`, /line 1 begins a block that does not end/],
   ['a lone END', `mine\n${END}\n`, /line 2 ends a block that does not begin/],
-  ['END before BEGIN', `${END}\nmine\n${BEGIN}\n`, /do not make a pair.*lines 1, 3/],
+  ['END before BEGIN', `${END}\nmine\n${BEGIN}\n`, /do not match.*lines 1, 3/],
   ['two blocks', blockOf(CURRENT_BODY) + blockOf(CURRENT_BODY), /more than one block/],
-  ['BEGIN twice', `${BEGIN}\n${BEGIN}\n`, /do not make a pair/],
-  ['text behind END', `${BEGIN}\n${END} mine\n`, /line 2 is not a whole marker/],
-  ['text behind BEGIN', `${BEGIN} mine -->\n${END}\n`, /line 1 is not a whole marker/],
-  ['a marker cut off', `<!-- BEGIN svc-skill:toy (mana\n${END}\n`, /line 1 is not a whole marker/],
-  ['a marker in other letters', `${BEGIN}\n<!-- end svc-skill:toy -->\n`, /line 2 is not a whole marker/],
+  ['BEGIN twice', `${BEGIN}\n${BEGIN}\n`, /do not match/],
+  ['text behind END', `${BEGIN}\n${END} mine\n`, /line 2 is not a complete marker/],
+  ['text behind BEGIN', `${BEGIN} mine -->\n${END}\n`, /line 1 is not a complete marker/],
+  ['a marker cut off', `<!-- BEGIN svc-skill:toy (mana\n${END}\n`, /line 1 is not a complete marker/],
+  ['a marker in other letters', `${BEGIN}\n<!-- end svc-skill:toy -->\n`, /line 2 is not a complete marker/],
   ['another block inside', blockOf('<!-- BEGIN svc-skill:two -->\n'), /another block/],
   ['half of another block inside', blockOf('<!-- END svc-skill:two -->\n'), /another block/],
   ['an example in a fence', `\`\`\`md\n${blockOf(CURRENT_BODY)}\`\`\`\n`, /code fence/],
   ['an example in a longer fence', `~~~~\n~~~\n${blockOf('x\n')}~~~~\nmine\n`, /code fence/],
 ])('never guessed at, not even when forced: %s', (_, text, why) => {
-  expect(decide(text)).toEqual({ will: 'block', why: expect.stringMatching(why) })
-  expect(decide(text.replaceAll('\n', '\r\n'))).toEqual({ will: 'block', why: expect.stringMatching(why) })
+  expect(decide(text)).toEqual({ action: 'block', why: expect.stringMatching(why) })
+  expect(decide(text.replaceAll('\n', '\r\n'))).toEqual({ action: 'block', why: expect.stringMatching(why) })
 })
 
 test.each([
@@ -105,7 +105,7 @@ test.each([
   ['UTF-16 without a mark', Buffer.from('mine', 'utf16le')],
   ['NUL bytes', Buffer.from('mine\0')],
 ])('a block in UTF-8 would spoil it: %s', (_, bytes) => {
-  expect(decide(bytes)).toMatchObject({ will: 'block', why: expect.stringContaining('--no-agents') })
+  expect(decide(bytes)).toMatchObject({ action: 'block', why: expect.stringContaining('--no-agents') })
 })
 
 const words = fc.constantFrom('mine', '# T', '```', '~~~', ' ', '\t', 'svc', '<!--', '-->', '\r', 'ï')
@@ -130,7 +130,7 @@ test('every byte that was there stays in front of a new block, which the next ru
         bytes.length === 0 || bytes.at(-1) === 10 || isBom(bytes),
       )
       // Fences around it may make it look like an example; then it is not touched either.
-      expect(['leave', 'block']).toContain(decide(written).will)
+      expect(['leave', 'block']).toContain(decide(written).action)
     }),
   )
 })
@@ -141,15 +141,15 @@ test('every byte outside the markers stays when the block is replaced', () => {
     fc.property(foreign, foreign, fc.boolean(), (above, below, crlf) => {
       const block = Buffer.from(blockOf(EARLIER_BODY).replaceAll('\n', crlf ? '\r\n' : '\n'))
       const head = above.length > 0 && above.at(-1) !== 10 ? Buffer.concat([above, Buffer.from('\n')]) : above
-      const verdict = decide(Buffer.concat([head, block, below]))
-      if (verdict.will === 'block') return
-      expect(verdict.will).toBe('update')
-      const written = (verdict as { after: Buffer }).after
+      const decision = decide(Buffer.concat([head, block, below]))
+      if (decision.action === 'block') return
+      expect(decision.action).toBe('update')
+      const written = (decision as { after: Buffer }).after
       expect(written.subarray(0, head.length)).toEqual(head)
       expect(written.subarray(written.length - below.length)).toEqual(below)
       const between = written.subarray(head.length, written.length - below.length).toString()
       expect(between.replaceAll('\r\n', '\n')).toBe(blockOf(CURRENT_BODY))
-      expect(decide(written)).toEqual({ will: 'leave' })
+      expect(decide(written)).toEqual({ action: 'leave' })
     }),
   )
 })

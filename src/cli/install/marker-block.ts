@@ -1,9 +1,9 @@
-/** The block of a skill between its two markers in AGENTS.md and GEMINI.md: found or not, and never guessed at. */
-import { BOM, encoded, lineEndOf, withoutBom } from './content.ts'
+/** The block of a skill between its two markers in AGENTS.md and GEMINI.md; damaged markers are never guessed at. */
+import { BOM, encoded, lineEndOf, withoutBom } from './file-text.ts'
 
 export type Block =
   | { readonly is: 'absent' }
-  /** Where the text between the marker lines begins and ends. */
+  /** Start and end of the text between the marker lines. */
   | { readonly is: 'present'; readonly from: number; readonly to: number }
   | { readonly is: 'damaged'; readonly why: string }
 
@@ -32,18 +32,18 @@ export function findBlock(text: string, id: string): Block {
   if (!begin) return { is: 'absent' }
   const damaged = (what: string): Block => ({ is: 'damaged', why: sentence(text, ours, what) })
   const touched = ours.find((marker) => !isWhole(marker))
-  if (touched) return damaged(`line ${lineOf(text, touched)} is not a whole marker`)
+  if (touched) return damaged(`line ${lineOf(text, touched)} is not a complete marker`)
   if (!end) {
     const [does, not] = begin.kind === 'BEGIN' ? ['begins', 'end'] : ['ends', 'begin']
     return damaged(`line ${lineOf(text, begin)} ${does} a block that does not ${not}`)
   }
   if (more.length > 0) return damaged('there is more than one block')
-  if (begin.kind !== 'BEGIN' || end.kind !== 'END') return damaged('BEGIN and END do not make a pair')
+  if (begin.kind !== 'BEGIN' || end.kind !== 'END') return damaged('BEGIN and END do not match')
   if (markers.some(({ from }) => from > begin.from && from < end.from)) {
     return damaged('another block begins or ends inside')
   }
-  if (standsInFence(text.slice(0, begin.from), text.slice(end.from))) {
-    return damaged('the block stands in a code fence, where it may be an example')
+  if (isInsideFence(text.slice(0, begin.from), text.slice(end.from))) {
+    return damaged('the block is inside a code fence, where it may be an example')
   }
   return { is: 'present', from: begin.from + begin.line.length + 1, to: end.from }
 }
@@ -58,7 +58,7 @@ function markersIn(text: string): Marker[] {
   }))
 }
 
-/** The words in brackets may change from release to release; nothing may stand behind the comment. */
+/** The words in brackets may differ between releases; nothing may follow the comment. */
 function isWhole({ kind, id, line }: Marker): boolean {
   const marker = line.trimEnd()
   return kind === 'END'
@@ -66,22 +66,22 @@ function isWhole({ kind, id, line }: Marker): boolean {
     : marker.startsWith(`<!-- BEGIN svc-skill:${id} `) && marker.indexOf('-->') === marker.length - 3
 }
 
-/** More would not help anybody, and every number costs a walk through the text. */
-const LINES_TOLD = 4
+/** Each number costs a pass over the text. */
+const LINES_SHOWN_MAX = 4
 
 function sentence(text: string, markers: readonly Marker[], what: string): string {
   const [lines, them] = markers.length === 1 ? ['line', 'it'] : ['lines', 'them']
-  const places = markers.slice(0, LINES_TOLD).map((marker) => lineOf(text, marker))
-  const told = [...places, ...(markers.length > LINES_TOLD ? ['…'] : [])].join(', ')
-  return `has damaged svc markers (${what}): mend or delete ${them} by hand (${lines} ${told}), or indent ${them} by a space`
+  const numbers = markers.slice(0, LINES_SHOWN_MAX).map((marker) => lineOf(text, marker))
+  const shown = [...numbers, ...(markers.length > LINES_SHOWN_MAX ? ['…'] : [])].join(', ')
+  return `has damaged svc markers (${what}): fix or delete ${them} by hand (${lines} ${shown}), or indent ${them} by a space`
 }
 
 const lineOf = (text: string, { from }: Marker): number => text.slice(0, from).split('\n').length
 
 const FENCES = /(?<![^\n]) {0,3}(`{3,}|~{3,})([^\n]*)/g
 
-/** Only a fence that is closed below again: an open one further up may be a slip, and our own block was written under it. */
-function standsInFence(above: string, below: string): boolean {
+/** Only a fence that is closed below: an unclosed one may be a mistake, with our own block written after it. */
+function isInsideFence(above: string, below: string): boolean {
   let open: string | undefined
   for (const fence of above.matchAll(FENCES)) open = fenceAfter(open, fence)
   if (open === undefined) return false
@@ -89,13 +89,13 @@ function standsInFence(above: string, below: string): boolean {
   return false
 }
 
-/** The fence that is open behind this one, if `open` was before it. */
+/** The fence that is open after this one, if `open` was open before it. */
 function fenceAfter(
   open: string | undefined,
   [, fence = '', behind = '']: RegExpExecArray,
 ): string | undefined {
   if (open !== undefined) return behind.trim() === '' && fence.startsWith(open) ? undefined : open
-  // Words behind backticks may not hold more of them: that is code in a line.
+  // Text after backticks that contains more of them is inline code.
   return fence.startsWith('`') && behind.includes('`') ? undefined : fence
 }
 
@@ -104,7 +104,7 @@ export function withBody(text: string, { from, to }: { from: number; to: number 
   return text.slice(0, from) + onLines(body, lineEndOf(text)) + text.slice(to)
 }
 
-/** At the end, a blank line between; a text without a final newline stays one. */
+/** Appended after a blank line; a text without a final newline stays without one. */
 export function withNewBlock(text: string, id: string, body: string): string {
   const lineEnd = lineEndOf(text)
   const block = onLines(`${beginning(id)}\n${trimmed(body)}\n${ending(id)}`, lineEnd)

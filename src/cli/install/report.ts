@@ -1,8 +1,8 @@
-/** What an install did, would do or refused: as a document for programs and as lines for people. */
+/** The report of an install: as data, as lines, and as an error. */
 import { ServiceError } from '../../contracts/errors.ts'
-import { inOrder, type Plan, type Step, type Verdict } from './plan.ts'
+import { inOrder, type Decision, type Plan, type Step } from './plan.ts'
 
-export type Refusal = {
+export type RefusedFile = {
   readonly path: string
   readonly why: string
   /** Whether --force would overwrite it. */
@@ -15,7 +15,7 @@ export type Report = {
   readonly id: string
   readonly version: string
   readonly root: string
-  /** True: nothing was written, and the actions are what would be done. */
+  /** True: nothing was written; the actions are what would be done. */
   readonly dry_run: boolean
   readonly targets: readonly {
     readonly dir: string
@@ -27,8 +27,8 @@ export type Report = {
     readonly links: readonly string[]
     readonly action: Action
   }[]
-  readonly refused: readonly Refusal[]
-  /** Where an install that had begun came to an end; what stands above is still what was done. */
+  readonly refused: readonly RefusedFile[]
+  /** Where the install stopped; the actions above it were done. */
   readonly failed?: Failure
 }
 
@@ -40,14 +40,14 @@ export type Failure = {
 
 export type Outcome = 'written' | 'already' | 'not reached'
 
-export const refusals = (plan: Plan, { force = false }: { force?: boolean } = {}): Refusal[] =>
-  inOrder(plan).flatMap(({ shown: path, verdict }): Refusal[] => {
-    if (verdict.will === 'block') return [{ path, why: verdict.why, forceable: false }]
-    if (verdict.will === 'refuse' && !force) return [{ path, why: verdict.why, forceable: true }]
+export const refusedFiles = (plan: Plan, { force = false }: { force?: boolean } = {}): RefusedFile[] =>
+  inOrder(plan).flatMap(({ shown: path, decision }): RefusedFile[] => {
+    if (decision.action === 'block') return [{ path, why: decision.why, forceable: false }]
+    if (decision.action === 'refuse' && !force) return [{ path, why: decision.why, forceable: true }]
     return []
   })
 
-export function reportOn(
+export function buildReport(
   plan: Plan,
   {
     force = false,
@@ -61,13 +61,13 @@ export function reportOn(
     failed?: Failure | undefined
   },
 ): Report {
-  const refused = refusals(plan, { force })
+  const refused = refusedFiles(plan, { force })
   const actionOf = (step: Step): Action => {
-    const { will } = step.verdict
-    if (will === 'leave') return 'unchanged'
-    if (will === 'block' || (will === 'refuse' && !force)) return 'refused'
+    const { action } = step.decision
+    if (action === 'leave') return 'unchanged'
+    if (action === 'block' || (action === 'refuse' && !force)) return 'refused'
     const outcome = refused.length > 0 ? 'not reached' : outcomeOf(step)
-    return outcome === 'written' ? DONE[will] : outcome === 'already' ? 'unchanged' : 'not_written'
+    return outcome === 'written' ? DONE[action] : outcome === 'already' ? 'unchanged' : 'not_written'
   }
   return {
     id: plan.id,
@@ -93,7 +93,7 @@ export function reportOn(
   }
 }
 
-const DONE: Record<Exclude<Verdict['will'], 'leave' | 'block'>, Action> = {
+const DONE: Record<Exclude<Decision['action'], 'leave' | 'block'>, Action> = {
   create: 'created',
   update: 'updated',
   add: 'updated',
@@ -102,7 +102,7 @@ const DONE: Record<Exclude<Verdict['will'], 'leave' | 'block'>, Action> = {
 }
 
 /** One line for every folder and file: `.claude/skills/svc: updated 3, unchanged 7`. */
-export const linesOf = (report: Report): string[] => [
+export const formatReport = (report: Report): string[] => [
   ...report.targets.map(({ dir, links, files }) => {
     const counts = new Map<Action, number>()
     for (const { action } of files) counts.set(action, (counts.get(action) ?? 0) + 1)
@@ -115,24 +115,23 @@ const words = (action: Action): string => action.replace('_', ' ')
 const named = (path: string, links: readonly string[]): string =>
   printable(links.length > 0 ? `${path} (also ${links.join(', ')})` : path)
 
-/** Folders and links may be named by whoever made the repository, with what a terminal would obey. */
+/** Names of folders and links come from the repository and may contain control characters. */
 const printable = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex -- those are meant
+  // oxlint-disable-next-line no-control-regex
   text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
 
-/** The failure to leave the program with, if this was one. */
-export function objectionTo({ refused, failed }: Report): ServiceError | undefined {
+export function installError({ refused, failed }: Report): ServiceError | undefined {
   if (failed) {
     return new ServiceError(failed.code, printable(`${failed.path}: ${failed.why}`), {
-      hint: 'What is listed as done is done and whole; run the same command again for the rest.',
+      hint: 'Files listed as written are complete. Run the command again for the rest.',
     })
   }
   if (refused.length === 0) return undefined
-  const forceable = refused.every((refusal) => refusal.forceable)
-  return new ServiceError('CONFLICT', 'Nothing was written: some files are not for svc to overwrite', {
+  const forceable = refused.every((file) => file.forceable)
+  return new ServiceError('CONFLICT', 'Nothing was written: some files cannot be overwritten', {
     problems: refused.map(({ path, why }) => printable(`${path} ${why}`)),
     hint: forceable
-      ? 'Keep your version, or overwrite it: run the same command with --force.'
-      : 'Put right what is listed; --force does not overwrite what svc would have to guess about.',
+      ? 'To overwrite your edits, run the command again with --force.'
+      : 'Fix the listed files first; --force does not overwrite them.',
   })
 }

@@ -1,5 +1,5 @@
-/** How what is installed compares with what this client would install. */
-import type { Plan, Verdict } from './plan.ts'
+/** The state of an installed skill, compared with the bundled one. */
+import type { Decision, Plan } from './plan.ts'
 
 export type Status = {
   readonly id: string
@@ -10,11 +10,11 @@ export type Status = {
   readonly agents_files: readonly { readonly path: string; readonly state: State }[]
 }
 
-/** From best to worst: what is made of several is in the worst state of them. */
+/** From best to worst; a folder has the worst state of its files. */
 const STATES = ['current', 'missing', 'outdated', 'edited', 'blocked'] as const
 export type State = (typeof STATES)[number]
 
-const STATE_OF: Record<Verdict['will'], State> = {
+const STATE_OF: Record<Decision['action'], State> = {
   leave: 'current',
   create: 'missing',
   add: 'missing',
@@ -27,24 +27,24 @@ const STATE_OF: Record<Verdict['will'], State> = {
 export function statusOf({ id, version, root, targets, instructions }: Plan): Status {
   const folders = targets.map(({ dir, steps }) => ({
     dir,
-    state: together(steps.map(({ verdict }) => STATE_OF[verdict.will])),
+    state: worstState(steps.map(({ decision }) => STATE_OF[decision.action])),
   }))
-  const files = instructions.map(({ shown, verdict }) => ({
+  const files = instructions.map(({ shown, decision }) => ({
     path: shown,
-    state: STATE_OF[verdict.will],
+    state: STATE_OF[decision.action],
   }))
   return {
     id,
     version,
     root,
-    state: together([...folders, ...files].map(({ state }) => state)),
+    state: worstState([...folders, ...files].map(({ state }) => state)),
     targets: folders,
     agents_files: files,
   }
 }
 
-function together(states: readonly State[]): State {
+function worstState(states: readonly State[]): State {
   const worst = STATES.findLast((state) => states.includes(state)) ?? 'current'
-  // Some files there and others not: begun, or of an earlier release.
+  // Some files exist and others do not: interrupted, or of an earlier release.
   return worst === 'missing' && states.includes('current') ? 'outdated' : worst
 }

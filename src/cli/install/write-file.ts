@@ -1,71 +1,71 @@
-/** Puts a file in place whole or not at all: a temporary file beside it, made durable, then renamed onto it. */
+/** Replaces a file atomically: writes a temporary file beside it, syncs it, and renames it. */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { codeOf, type Disk } from './disk.ts'
-import { flag, isSame, readPlace, type Found } from './read-place.ts'
+import { codeOf, type FileSystem } from './file-system.ts'
+import { flag, isSame, readExistingFile, type Found } from './read-existing-file.ts'
 
-/** Somebody else was at work between the plan and the write. */
-export class ChangedMeanwhile extends Error {
+/** The file or its folder changed between the plan and the write. */
+export class ConcurrentChangeError extends Error {
   override readonly name = 'ChangedMeanwhile'
 }
 
 type Replacement = { readonly real: string; readonly found: Found; readonly after: Buffer }
 
 /**
- * `already` when another install has just written the same. Between the last look and the rename lie microseconds in which
- * a change would be lost; no file system call closes them.
+ * `already` when another install has just written the same. A change in the microseconds between the last check and the
+ * rename would be lost; no file system call closes that gap.
  */
 export async function replaceFile(
-  disk: Disk,
+  fs: FileSystem,
   { real, found, after }: Replacement,
 ): Promise<'written' | 'already'> {
   const folder = dirname(real)
-  await makeFolder(disk, folder)
+  await createFolder(fs, folder)
   const temp = join(folder, tempName(basename(real)))
   try {
-    await writeTemp(disk, temp, found, after)
-    await requireStillReal(disk, folder)
-    const now = await readPlace(disk, real)
+    await writeTemp(fs, temp, found, after)
+    await assertRealPath(fs, folder)
+    const now = await readExistingFile(fs, real)
     if (now.is === 'file' && now.bytes.equals(after)) {
-      await disk.unlink(temp)
+      await fs.unlink(temp)
       return 'already'
     }
-    if (!isSame(now, found)) throw new ChangedMeanwhile()
-    await disk.rename(temp, real)
+    if (!isSame(now, found)) throw new ConcurrentChangeError()
+    await fs.rename(temp, real)
   } catch (error) {
-    await disk.unlink(temp).catch(() => undefined)
+    await fs.unlink(temp).catch(() => undefined)
     throw error
   }
-  await syncFolder(disk, folder)
+  await syncFolder(fs, folder)
   return 'written'
 }
 
-export async function removeFile(disk: Disk, real: string, found: Found): Promise<void> {
-  await requireStillReal(disk, dirname(real))
-  const now = await readPlace(disk, real)
+export async function removeFile(fs: FileSystem, real: string, found: Found): Promise<void> {
+  await assertRealPath(fs, dirname(real))
+  const now = await readExistingFile(fs, real)
   if (now.is === 'missing') return
-  if (!isSame(now, found)) throw new ChangedMeanwhile()
-  await disk.unlink(real).catch((error: unknown) => {
+  if (!isSame(now, found)) throw new ConcurrentChangeError()
+  await fs.unlink(real).catch((error: unknown) => {
     if (codeOf(error) !== 'ENOENT') throw error
   })
-  await syncFolder(disk, dirname(real))
+  await syncFolder(fs, dirname(real))
 }
 
 const tempName = (name: string): string => `.${name}.svc-${process.pid}-${randomBytes(6).toString('hex')}.tmp`
 export const TEMP_NAME = /^\.(?<name>.+)\.svc-(?<pid>[1-9]\d{0,9})-[0-9a-f]{12}\.tmp$/
 
-async function writeTemp(disk: Disk, temp: string, found: Found, after: Buffer): Promise<void> {
+async function writeTemp(fs: FileSystem, temp: string, found: Found, after: Buffer): Promise<void> {
   const old = found.is === 'file' ? found : undefined
-  // Never more open than the file it replaces, not even for a moment.
+  // Never with more permissions than the file it replaces.
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | flag('O_NOFOLLOW')
-  const handle = await disk.open(temp, flags, old?.mode ?? 0o644)
+  const handle = await fs.open(temp, flags, old?.mode ?? 0o644)
   try {
     await handle.writeFile(after)
     if (old) {
-      // Under sudo the file stays its owner's. Others may not give files away; then the new one is simply theirs.
+      // Under sudo the file keeps its owner. Other users cannot change the owner, and the file becomes theirs.
       await handle.chown(old.uid, old.gid).catch(() => undefined)
-      // After the owner, because a change of owner may clear bits; and the umask took some at the start.
+      // After chown, which may clear bits; and the umask applied to open.
       await handle.chmod(old.mode)
     }
     await handle.sync()
@@ -74,38 +74,38 @@ async function writeTemp(disk: Disk, temp: string, found: Found, after: Buffer):
   }
 }
 
-/** One by one, because `recursive` would walk through a link that was put in the way since the plan. */
-async function makeFolder(disk: Disk, folder: string): Promise<void> {
-  const real = await disk.realpath(folder).catch((error: unknown) => {
+/** One by one, because `recursive` would follow a link that was created since the plan. */
+async function createFolder(fs: FileSystem, folder: string): Promise<void> {
+  const real = await fs.realpath(folder).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
   })
   if (real === folder) return
-  if (real !== undefined) throw new ChangedMeanwhile()
-  await makeFolder(disk, dirname(folder))
-  const made = await disk.mkdir(folder).then(
+  if (real !== undefined) throw new ConcurrentChangeError()
+  await createFolder(fs, dirname(folder))
+  const created = await fs.mkdir(folder).then(
     () => true,
     (error: unknown) => {
       if (codeOf(error) === 'EEXIST') return false
       throw error
     },
   )
-  await requireStillReal(disk, folder).catch(async (error: unknown) => {
-    // Made, but elsewhere: the way there was swapped at the last moment.
-    if (made) await disk.rmdir(folder).catch(() => undefined)
+  await assertRealPath(fs, folder).catch(async (error: unknown) => {
+    // Created elsewhere: a parent folder was replaced by a link meanwhile.
+    if (created) await fs.rmdir(folder).catch(() => undefined)
     throw error
   })
-  await syncFolder(disk, dirname(folder))
+  await syncFolder(fs, dirname(folder))
 }
 
-export async function requireStillReal(disk: Disk, folder: string): Promise<void> {
-  const real = await disk.realpath(folder).catch(() => undefined)
-  if (real !== folder) throw new ChangedMeanwhile()
+export async function assertRealPath(fs: FileSystem, folder: string): Promise<void> {
+  const real = await fs.realpath(folder).catch(() => undefined)
+  if (real !== folder) throw new ConcurrentChangeError()
 }
 
-/** A rename is durable when its folder is. Some systems cannot sync one, which costs nothing but that. */
-async function syncFolder(disk: Disk, folder: string): Promise<void> {
-  const handle = await disk.open(folder, constants.O_RDONLY).catch(() => undefined)
+/** Makes the rename durable, on systems that can sync a folder. */
+async function syncFolder(fs: FileSystem, folder: string): Promise<void> {
+  const handle = await fs.open(folder, constants.O_RDONLY).catch(() => undefined)
   await handle?.sync().catch(() => undefined)
   await handle?.close().catch(() => undefined)
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { signedIn } from '../../../test/support/console-visitor.ts'
-import { furnish } from '../../../test/support/fake-gateway.ts'
+import { signedIn } from '../../../test/support/console-client.ts'
+import { seed } from '../../../test/support/fake-gateway.ts'
 
-const settled = async (options: Parameters<typeof signedIn>[0] = {}) => {
-  const visitor = await signedIn(options)
-  furnish(visitor.gateway)
-  return visitor
+const seeded = async (options: Parameters<typeof signedIn>[0] = {}) => {
+  const client = await signedIn(options)
+  seed(client.gateway)
+  return client
 }
 
 const formsOf = (page: string): string[] =>
@@ -17,19 +17,19 @@ const own = (actions: string[]) =>
 
 describe('controls follow the role', () => {
   test('a viewer sees members and settings, and may only leave', async () => {
-    const visitor = await settled({ role: 'viewer' })
-    expect(own(formsOf(await visitor.read('/console/members')))).toEqual(['/console/members/leave'])
-    expect(own(formsOf(await visitor.read('/console/settings/organization')))).toEqual([])
-    expect(own(formsOf(await visitor.read('/console/settings/security')))).toEqual([])
-    expect(await visitor.read('/console')).not.toContain('/console/audit')
-    expect((await visitor.get('/console/audit')).status).toBe(403)
-    expect(visitor.gateway.data.seen).not.toContain('invitations.list')
+    const client = await seeded({ role: 'viewer' })
+    expect(own(formsOf(await client.read('/console/members')))).toEqual(['/console/members/leave'])
+    expect(own(formsOf(await client.read('/console/settings/organization')))).toEqual([])
+    expect(own(formsOf(await client.read('/console/settings/security')))).toEqual([])
+    expect(await client.read('/console')).not.toContain('/console/audit')
+    expect((await client.get('/console/audit')).status).toBe(403)
+    expect(client.gateway.data.seen).not.toContain('listInvitations')
   })
 
   test('an admin manages everybody up to admin, and grants no more than admin', async () => {
-    const visitor = await settled({ role: 'admin' })
-    const owner = visitor.gateway.addMember('Olga', 'olga@northwind.example', 'owner')
-    const page = await visitor.read('/console/members')
+    const client = await seeded({ role: 'admin' })
+    const owner = client.gateway.addMember('Olga', 'olga@northwind.example', 'owner')
+    const page = await client.read('/console/members')
     expect(page).not.toContain(`/console/members/${owner.user_id}/`)
     expect(formsOf(page).filter((action) => action.endsWith('/role'))).toHaveLength(5)
     const forms = page.slice(page.indexOf('<table'))
@@ -38,20 +38,20 @@ describe('controls follow the role', () => {
   })
 
   test('invitations are for owners, and for admins where the owners allow it', async () => {
-    const visitor = await settled({ role: 'admin' })
-    expect(await visitor.read('/console/members')).not.toContain('/console/members/invitations')
-    visitor.gateway.org.admins_may_invite = true
-    expect(await visitor.read('/console/members')).toContain('/console/members/invitations')
-    const settings = await visitor.read('/console/settings/organization')
+    const client = await seeded({ role: 'admin' })
+    expect(await client.read('/console/members')).not.toContain('/console/members/invitations')
+    client.gateway.org.admins_may_invite = true
+    expect(await client.read('/console/members')).toContain('/console/members/invitations')
+    const settings = await client.read('/console/settings/organization')
     expect(settings).not.toContain('/console/settings/organization/invitations')
   })
 
   test('only admins can ask for everybody’s tokens', async () => {
-    const viewer = await settled({ role: 'viewer' })
+    const viewer = await seeded({ role: 'viewer' })
     const page = await viewer.read('/console/settings/tokens?all=true')
     expect(page).toContain('Nightly report')
     expect(page).not.toContain('Deploy check')
-    const admin = await settled({ role: 'admin' })
+    const admin = await seeded({ role: 'admin' })
     expect(await admin.read('/console/settings/tokens?all=true')).toContain('Deploy check')
   })
 })
@@ -60,30 +60,30 @@ describe('tokens', () => {
   const fields = { name: 'CI', role_cap: 'viewer', access: 'role', audiences: ['api'], ends: '30' }
 
   test('the value stands in the answer to the form and nowhere else', async () => {
-    const visitor = await settled()
-    const response = await visitor.post('/console/settings/tokens/new', fields)
+    const client = await seeded()
+    const response = await client.post('/console/settings/tokens/new', fields)
     expect(response.status).toBe(201)
     expect(response.headers.get('cache-control')).toBe('no-store')
     expect(response.headers.get('set-cookie')).toBeNull()
     const value = /svc_[0-9A-Za-z]{40,}/.exec(await response.text())?.[0] ?? 'none'
     expect(value).not.toBe('none')
-    expect(await visitor.read('/console/settings/tokens')).not.toContain(value)
-    expect([...visitor.cookies.values()].join()).not.toContain(value)
+    expect(await client.read('/console/settings/tokens')).not.toContain(value)
+    expect([...client.cookies.values()].join()).not.toContain(value)
   })
 
   /** Nothing ticked must not become "everything". */
   test('a scoped token without scopes is refused', async () => {
-    const visitor = await settled()
-    const before = visitor.gateway.data.tokens.length
-    const response = await visitor.post('/console/settings/tokens/new', { ...fields, access: 'scopes' })
+    const client = await seeded()
+    const before = client.gateway.data.tokens.length
+    const response = await client.post('/console/settings/tokens/new', { ...fields, access: 'scopes' })
     expect(response.status).toBe(400)
-    expect(visitor.gateway.data.tokens).toHaveLength(before)
+    expect(client.gateway.data.tokens).toHaveLength(before)
   })
 
   /** Even if somebody writes the form by hand. */
   test('a scope that does not exist is not "everything" either', async () => {
-    const visitor = await settled()
-    const response = await visitor.post('/console/settings/tokens/new', {
+    const client = await seeded()
+    const response = await client.post('/console/settings/tokens/new', {
       ...fields,
       access: 'scopes',
       scopes: 'made:up',
@@ -92,14 +92,14 @@ describe('tokens', () => {
   })
 
   test('scopes, audiences and the end arrive as chosen', async () => {
-    const visitor = await settled()
-    await visitor.post('/console/settings/tokens/new', {
+    const client = await seeded()
+    await client.post('/console/settings/tokens/new', {
       ...fields,
       access: 'scopes',
       scopes: ['data:read', 'notifications:read'],
       ends: '',
     })
-    expect(visitor.gateway.data.tokens[0]).toMatchObject({
+    expect(client.gateway.data.tokens[0]).toMatchObject({
       scopes: ['data:read', 'notifications:read'],
       audiences: ['api'],
       expires_at: null,
@@ -107,44 +107,44 @@ describe('tokens', () => {
   })
 
   test('a revoked token is gone from the list', async () => {
-    const visitor = await settled()
-    const token = visitor.gateway.data.tokens[0]
-    await visitor.post(`/console/settings/tokens/${token?.id}/revoke`)
-    expect(await visitor.read('/console/settings/tokens')).not.toContain(token?.starts_with)
+    const client = await seeded()
+    const token = client.gateway.data.tokens[0]
+    await client.post(`/console/settings/tokens/${token?.id}/revoke`)
+    expect(await client.read('/console/settings/tokens')).not.toContain(token?.starts_with)
   })
 })
 
 describe('invitations', () => {
   test('without a mail server the link is shown once, in the answer itself', async () => {
-    const visitor = await settled()
-    const response = await visitor.post('/console/members/invitations', {
+    const client = await seeded()
+    const response = await client.post('/console/members/invitations', {
       email: 'new@northwind.example',
       role: 'viewer',
     })
     expect(await response.text()).toContain('/auth/invitation#')
-    expect(await visitor.read('/console/members')).not.toContain('/auth/invitation#')
+    expect(await client.read('/console/members')).not.toContain('/auth/invitation#')
   })
 
   test('with one, it goes by mail', async () => {
-    const visitor = await settled({ sendsMail: true })
-    const response = await visitor.post('/console/members/invitations', {
+    const client = await seeded({ sendsMail: true })
+    const response = await client.post('/console/members/invitations', {
       email: 'new@northwind.example',
       role: 'viewer',
     })
     expect(response.status).toBe(303)
-    expect(await visitor.read('/console/members')).toContain('on its way to new@northwind.example')
+    expect(await client.read('/console/members')).toContain('Invitation sent to new@northwind.example')
   })
 })
 
 describe('lists', () => {
   test('the next page keeps the filters', async () => {
-    const visitor = await signedIn()
+    const client = await signedIn()
     for (let number = 0; number < 60; number += 1)
-      visitor.gateway.addMember(`Clone ${number}`, `c${number}@x.example`, 'viewer')
-    const page = await visitor.read('/console/members?role=viewer&search=clone')
+      client.gateway.addMember(`Clone ${number}`, `c${number}@x.example`, 'viewer')
+    const page = await client.read('/console/members?role=viewer&search=clone')
     const next = /href="([^"]+)"[^>]*>Next page/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? ''
     expect(next).toContain('role=viewer&search=clone&cursor=')
-    const second = await visitor.read(next)
+    const second = await client.read(next)
     expect(second).toContain('Clone 59')
     expect(second).not.toContain('Clone 10')
     expect(second).toContain('First page')
@@ -152,45 +152,45 @@ describe('lists', () => {
   })
 
   test('the audit trail is filtered by action, person and day; nonsense in the address is left out', async () => {
-    const visitor = await settled()
-    const filtered = await visitor.read(
+    const client = await seeded()
+    const filtered = await client.read(
       '/console/audit?action=invitation.created&from=2026-11-10&to=2026-11-15',
     )
     expect(filtered).toContain('alan@northwind.example as developer')
     expect(filtered).not.toContain('Old laptop')
-    expect((await visitor.get('/console/audit?action=x&person=y&from=z&to=2026-99-99')).status).toBe(200)
-    expect(await visitor.read('/console/audit?from=2027-01-01')).toContain('Nothing found')
+    expect((await client.get('/console/audit?action=x&person=y&from=z&to=2026-99-99')).status).toBe(200)
+    expect(await client.read('/console/audit?from=2027-01-01')).toContain('No entries found')
   })
 })
 
 describe('organizations', () => {
   test('somebody without one is told what to do, and finds only what needs none', async () => {
-    const visitor = await signedIn()
-    visitor.gateway.data.organizations.length = 0
-    const page = await visitor.read('/console')
+    const client = await signedIn()
+    client.gateway.data.organizations.length = 0
+    const page = await client.read('/console')
     expect(page).toContain('/console/organizations/new')
     expect(page).not.toContain('href="/console/members"')
-    expect((await visitor.get('/console/members')).headers.get('location')).toBe('/console')
-    expect((await visitor.get('/console/profile')).status).toBe(200)
+    expect((await client.get('/console/members')).headers.get('location')).toBe('/console')
+    expect((await client.get('/console/profile')).status).toBe(200)
   })
 
   test('a new one is chosen at once', async () => {
-    const visitor = await signedIn()
-    await visitor.post('/console/organizations/new', { name: 'Initech' })
-    expect(await visitor.read('/console')).toContain('<h1>Initech</h1>')
+    const client = await signedIn()
+    await client.post('/console/organizations/new', { name: 'Initech' })
+    expect(await client.read('/console')).toContain('<h1>Initech</h1>')
   })
 
   test('the switch in the header works without scripts', async () => {
-    const visitor = await settled()
-    const fabrikam = visitor.gateway.data.organizations.find(({ name }) => name === 'Fabrikam')
-    await visitor.post('/console/organization', { org_id: fabrikam?.id ?? '' })
-    expect(await visitor.read('/console')).toContain('<h1>Fabrikam</h1>')
+    const client = await seeded()
+    const fabrikam = client.gateway.data.organizations.find(({ name }) => name === 'Fabrikam')
+    await client.post('/console/organization', { org_id: fabrikam?.id ?? '' })
+    expect(await client.read('/console')).toContain('<h1>Fabrikam</h1>')
   })
 
   test('agents are switched off and on', async () => {
-    const visitor = await settled()
-    await visitor.post('/console/settings/security/agents', { agents: 'off' })
-    expect(visitor.gateway.org.agents_enabled).toBe(false)
-    expect(await visitor.read('/console/settings/security')).toContain('No assistant gets in')
+    const client = await seeded()
+    await client.post('/console/settings/security/agents', { agents: 'off' })
+    expect(client.gateway.org.agents_enabled).toBe(false)
+    expect(await client.read('/console/settings/security')).toContain('Assistants have no access')
   })
 })

@@ -1,4 +1,8 @@
-/** The face of the apps core. */
-export { leaveApps, putOnApp, takeOffApp } from './app-members.ts'
-export { appsOf, makeApp, nameApp, oneApp } from './apps.ts'
-export { appFor, findApp, partIn, type App } from './find-app.ts'
+/** What the apps core exports. */
+export { setAppMember } from './set-app-member.ts'
+export { removeAppMember, removeFromApps } from './remove-app-member.ts'
+export { listApps } from './list-apps.ts'
+export { createApp } from './create-app.ts'
+export { renameApp } from './rename-app.ts'
+export { showApp } from './show-app.ts'
+export { findApp, findAppRole, requireApp, type App } from './find-app.ts'

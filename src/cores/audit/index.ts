@@ -1,3 +1,3 @@
-/** The face of the audit core. */
-export { readAudit } from './list-audit.ts'
-export { recordAudit, type AuditBy } from './record-audit.ts'
+/** What the audit core exports. */
+export { listAudit } from './list-audit.ts'
+export { recordAudit, type AuditActor } from './record-audit.ts'

@@ -1,16 +1,15 @@
 /** The audit trail of one organization, newest first. */
 import { and, desc, eq, gte, lt } from '../../../db/drizzle.ts'
 import { auditLog } from '../../../db/schema.ts'
-import type { listAudit } from '../../contracts/audit.ts'
-import type { Handler } from '../../contracts/operation.ts'
+import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
-import { asMember } from '../caller.ts'
-import type { Storage } from '../needs.ts'
+import { requireMember } from '../principal.ts'
+import type { Storage } from '../dependencies.ts'
 
-export const readAudit =
-  ({ db }: Storage): Handler<typeof listAudit> =>
-  async (caller, { action, user_id, from, to, limit, cursor }) => {
-    const { orgId } = asMember(caller)
+export const listAudit =
+  ({ db }: Storage): Handler<'listAudit'> =>
+  async (principal, { action, user_id, from, to, limit, cursor }) => {
+    const { orgId } = requireMember(principal)
     const before = readCursor(cursor, 1)?.[0]
     const rows = await db
       .select()

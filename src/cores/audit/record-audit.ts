@@ -1,19 +1,22 @@
-/** Writes one row of the audit trail in the transaction of the change it tells about. */
+/** Writes one row of the audit trail, in the transaction of the change it describes. */
 import type { Transaction } from '../../../db/connect.ts'
 import { auditLog } from '../../../db/schema.ts'
 import type { AuditAction } from '../../contracts/audit.ts'
 import { makeId } from '../../contracts/ids.ts'
-import type { Caller } from '../../contracts/operation.ts'
-import type { Clock } from '../needs.ts'
+import type { Principal } from '../../contracts/operation.ts'
+import type { Clock } from '../dependencies.ts'
 
-export type AuditBy = Pick<Caller, 'kind' | 'userId' | 'userName' | 'requestId' | 'supportSessionId'> & {
+export type AuditActor = Pick<
+  Principal,
+  'kind' | 'userId' | 'userName' | 'requestId' | 'supportSessionId'
+> & {
   readonly orgId?: string | null
 }
 
 export async function recordAudit(
   tx: Transaction,
   clock: Clock,
-  by: AuditBy,
+  actor: AuditActor,
   entry: { orgId: string; action: AuditAction; subject?: string },
 ): Promise<void> {
   const at = clock()
@@ -22,12 +25,12 @@ export async function recordAudit(
     id: makeId('aud', at.getTime()),
     at,
     action: entry.action,
-    actorKind: by.kind === 'anonymous' ? 'system' : by.kind,
-    actorId: by.userId,
-    actorName: by.userName,
+    actorKind: actor.kind === 'anonymous' ? 'system' : actor.kind,
+    actorId: actor.userId,
+    actorName: actor.userName,
     subject: entry.subject ?? null,
-    requestId: by.requestId,
-    // What a visitor does elsewhere at the same moment, in an organization of their own, is no part of the visit.
-    supportSessionId: by.orgId === entry.orgId ? (by.supportSessionId ?? null) : null,
+    requestId: actor.requestId,
+    // What support staff do at the same moment in an organization of their own is not part of the support session.
+    supportSessionId: actor.orgId === entry.orgId ? (actor.supportSessionId ?? null) : null,
   })
 }

@@ -1,17 +1,17 @@
-/** The face of the databases core. */
-export { adoptDatabase } from './attach-database.ts'
-export { readConnection } from './connection-string.ts'
-export { makeDatabase, type DatabaseNeeds } from './create-database.ts'
+/** What the databases core exports. */
+export { attachDatabase } from './attach-database.ts'
+export { showConnectionString } from './show-connection-string.ts'
+export { createDatabase, type DatabaseDeps } from './create-database.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
-export { dropDatabase } from './remove-database.ts'
+export { removeDatabase } from './remove-database.ts'
 export {
-  calledLike,
+  nameContains,
   findSource,
-  loginOf,
-  named,
+  readLogin,
+  hasSourceId,
   presentSource,
-  reach,
+  openSource,
   sourceIdOf,
-  type ReachNeeds,
+  type SourceDeps,
   type SourceRow,
 } from './source-rows.ts'

@@ -1,7 +1,7 @@
-/** Ports of the databases that people bring or have made: where they are made, and how a question reaches one. */
+/** Ports to managed databases: where they are created, how existing ones are attached, how one is queried. */
 import type { SourceKind } from '../../contracts/data-sources.ts'
 
-/** What a client needs to know to connect. */
+/** What a client needs to connect. */
 export type Address = {
   readonly host: string
   readonly port: number
@@ -14,20 +14,20 @@ export type Login = Address & {
   readonly database: string
 }
 
-/** Where managed databases are made: one server, or the embedded engine. */
+/** Creates databases on one server, or on the embedded engine. */
 export type ManagedDatabases = {
   readonly kind: Exclude<SourceKind, 'attached'>
   address(): Promise<Address>
-  /** Database, login and extension; safe to repeat after a kill at any point. Throws ServiceError with a sentence for people. */
+  /** Database, login and extension; safe to repeat after a crash at any point. Throws ServiceError. */
   create(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
   /** Safe to repeat. */
   remove(physicalName: string): Promise<void>
 }
 
-/** Adopts what exists: checks the address against the operator's list and the server against our needs. */
+/** Checks the address of an existing database against the operator's list, and the server against our needs. */
 export type AttachedDatabases = {
-  /** Every problem, or the login to keep. Throws ServiceError. */
-  examine(url: string): Promise<Login>
+  /** The login to store. Throws ServiceError with every problem. */
+  check(url: string): Promise<Login>
 }
 
 /** One round trip to a managed database. The session is read-only and bounded in time. */
@@ -35,8 +35,8 @@ export type Queries = {
   query<Row extends object>(text: string, parameters?: readonly (string | null)[]): Promise<readonly Row[]>
 }
 
-/** Keeps a few connections per database. A key that was let go of closes them. */
+/** Keeps a few connections per database, until its key is released. */
 export type SourceConnections = {
-  reach(key: string, kind: SourceKind, login: () => Promise<Login>): Queries
-  letGo(key: string): Promise<void>
+  open(key: string, kind: SourceKind, login: () => Promise<Login>): Queries
+  release(key: string): Promise<void>
 }

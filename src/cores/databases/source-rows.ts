@@ -1,4 +1,4 @@
-/** Rows of the data sources: found by either id, shown without anything secret, opened for whoever connects. */
+/** Rows of data sources: found by either id, presented without secrets, opened to be queried. */
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, ilike, or, sql } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
@@ -6,8 +6,8 @@ import type { DataSource } from '../../contracts/data-sources.ts'
 import type * as z from 'zod'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
-import { builtOnce } from '../built-once.ts'
-import { containing } from '../search-text.ts'
+import { preparedQuery } from '../prepared-query.ts'
+import { likePattern } from '../like-pattern.ts'
 import type { Login, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 
 export type SourceRow = typeof dataSources.$inferSelect
@@ -15,7 +15,7 @@ export type SourceRow = typeof dataSources.$inferSelect
 export const sourceIdOf = (name: string): string => `db_${name}`
 
 /** `ds_…` or `db_<name>`: every path takes either. */
-export const named = (orgId: string, id: string) =>
+export const hasSourceId = (orgId: string, id: string) =>
   and(
     eq(dataSources.orgId, orgId),
     id.startsWith('db_') ? eq(dataSources.name, id.slice(3)) : eq(dataSources.id, id),
@@ -29,14 +29,14 @@ export async function findSource(db: Handle, orgId: string, id: string): Promise
 }
 
 const ofOrganization = eq(dataSources.orgId, sql.placeholder('orgId'))
-const sourceByName = builtOnce((db) =>
+const sourceByName = preparedQuery((db) =>
   db
     .select()
     .from(dataSources)
     .where(and(ofOrganization, eq(dataSources.name, sql.placeholder('name'))))
     .prepare('source_by_name'),
 )
-const sourceById = builtOnce((db) =>
+const sourceById = preparedQuery((db) =>
   db
     .select()
     .from(dataSources)
@@ -44,10 +44,10 @@ const sourceById = builtOnce((db) =>
     .prepare('source_by_id'),
 )
 
-/** By part of either name; everything when nothing was asked for. */
-export const calledLike = (search: string | undefined) =>
+/** By part of either name; every row without a search. */
+export const nameContains = (search: string | undefined) =>
   search
-    ? or(ilike(dataSources.name, containing(search)), ilike(dataSources.title, containing(search)))
+    ? or(ilike(dataSources.name, likePattern(search)), ilike(dataSources.title, likePattern(search)))
     : undefined
 
 export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
@@ -66,40 +66,40 @@ export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
   created_at: row.createdAt.toISOString(),
 })
 
-/** Where a sealed text belongs: copied into another row it does not open. */
-export const placeOf = ({ orgId, id }: Pick<SourceRow, 'orgId' | 'id'>): string =>
+/** The row that a sealed text belongs to: copied into another row it does not open. */
+export const sealContext = ({ orgId, id }: Pick<SourceRow, 'orgId' | 'id'>): string =>
   `data_sources/${orgId}/${id}`
 
-export type ReachNeeds = {
+export type SourceDeps = {
   readonly managed: Pick<ManagedDatabases, 'address'>
   readonly connections: SourceConnections
   readonly dataKeys: DataKeys
 }
 
-export async function loginOf(needs: Omit<ReachNeeds, 'connections'>, row: SourceRow): Promise<Login> {
-  const secret = opened(needs, row)
+export async function readLogin(deps: Omit<SourceDeps, 'connections'>, row: SourceRow): Promise<Login> {
+  const secret = openSecret(deps, row)
   if (row.kind === 'attached') return JSON.parse(secret) as Login
   const name = row.physicalName!
-  return { ...(await needs.managed.address()), user: name, database: name, password: secret }
+  return { ...(await deps.managed.address()), user: name, database: name, password: secret }
 }
 
-/** Sealed under another DATA_KEY than this process has: for whoever asks it is as good as unreachable. */
-function opened({ dataKeys }: Pick<ReachNeeds, 'dataKeys'>, row: SourceRow): string {
+/** Sealed under another DATA_KEY than this process has: for whoever asks, the database is unreachable. */
+function openSecret({ dataKeys }: Pick<SourceDeps, 'dataKeys'>, row: SourceRow): string {
   try {
-    return dataKeys.open(placeOf(row), row.sealed)
+    return dataKeys.open(sealContext(row), row.sealed)
   } catch (cause) {
     throw new ServiceError('TIMEOUT', 'The database of this source cannot be reached now', {
-      hint: 'Its login was sealed under another DATA_KEY: tell whoever runs the installation.',
+      hint: 'Its login was sealed under another DATA_KEY: tell the operator.',
       cause,
     })
   }
 }
 
-/** The sealed text is part of the key: a new password is a new way in. */
+/** The sealed text is part of the key: a new password needs new connections. */
 const connectionKey = (row: SourceRow): string => `${row.id} ${row.sealed}`
 
-export const reach = (needs: ReachNeeds, row: SourceRow): Queries =>
-  needs.connections.reach(connectionKey(row), row.kind, () => loginOf(needs, row))
+export const openSource = (deps: SourceDeps, row: SourceRow): Queries =>
+  deps.connections.open(connectionKey(row), row.kind, () => readLogin(deps, row))
 
-export const letGo = (needs: ReachNeeds, row: SourceRow): Promise<void> =>
-  needs.connections.letGo(connectionKey(row))
+export const releaseSource = (deps: SourceDeps, row: SourceRow): Promise<void> =>
+  deps.connections.release(connectionKey(row))

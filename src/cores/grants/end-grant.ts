@@ -2,8 +2,8 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../../db/schema.ts'
-import { recordAudit, type AuditBy } from '../audit/index.ts'
-import type { Clock } from '../needs.ts'
+import { recordAudit, type AuditActor } from '../audit/index.ts'
+import type { Clock } from '../dependencies.ts'
 
 export type EndReason = 'disconnected' | 'revoked' | 'token_revoked' | 'reuse_detected'
 
@@ -11,7 +11,7 @@ export type EndReason = 'disconnected' | 'revoked' | 'token_revoked' | 'reuse_de
 export async function endGrant(
   tx: Transaction,
   clock: Clock,
-  by: AuditBy,
+  actor: AuditActor,
   grantId: string,
   reason: EndReason,
 ): Promise<boolean> {
@@ -22,7 +22,7 @@ export async function endGrant(
     .returning()
   if (!row) return false
   await tx.delete(oauthArtifacts).where(eq(oauthArtifacts.grantId, grantId))
-  await recordAudit(tx, clock, by, {
+  await recordAudit(tx, clock, actor, {
     orgId: row.orgId,
     action: reason === 'reuse_detected' ? 'grant.reused' : 'grant.revoked',
     subject: row.clientName ?? row.clientId,

@@ -1,24 +1,24 @@
-/** The data sources of a grant: named for whoever reads of them, and taken away. */
+/** The data sources of a grant: which of them a reader may know, and what is left after narrowing. */
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, eq, inArray } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import type { Scope } from '../../contracts/scopes.ts'
-import type { MemberCaller } from '../caller.ts'
+import type { MemberPrincipal } from '../principal.ts'
 import { sourceIdOf } from '../databases/index.ts'
-import { sourcesToChoose } from '../search/index.ts'
+import { listGrantableSources } from '../search/index.ts'
 
-export type Known = { id: string; name: string; title: string }
+export type KnownSource = { id: string; name: string; title: string }
 
 /**
- * Developers and up read the whole list of data sources anyway. For everybody else a hidden one is as unknown as none,
- * also when a grant of theirs still holds it.
+ * Developers and up read the whole list of data sources anyway. For everybody else a hidden one does not exist, also
+ * when a grant of theirs still holds it.
  */
-export async function sourcesKnownTo(
+export async function listVisibleSources(
   db: Handle,
-  { orgId, role }: Pick<MemberCaller, 'orgId' | 'role'>,
-): Promise<readonly Known[]> {
-  if (!atLeast(role, 'developer')) return sourcesToChoose(db, orgId, role)
+  { orgId, role }: Pick<MemberPrincipal, 'orgId' | 'role'>,
+): Promise<readonly KnownSource[]> {
+  if (!atLeast(role, 'developer')) return listGrantableSources(db, orgId, role)
   return db
     .select({ id: dataSources.id, name: dataSources.name, title: dataSources.title })
     .from(dataSources)
@@ -26,28 +26,28 @@ export async function sourcesKnownTo(
     .orderBy(asc(dataSources.name))
 }
 
-/** The grant holds ids alone, so one that was removed is simply not found here. */
-export const presentSources = (granted: readonly string[] | null, known: readonly Known[]) =>
+/** The grant holds ids only, so a source that was removed is not found here. */
+export const presentGrantedSources = (granted: readonly string[] | null, known: readonly KnownSource[]) =>
   granted === null
     ? null
     : known
         .filter(({ id }) => granted.includes(id))
         .map(({ id, name, title }) => ({ id, source_id: sourceIdOf(name), name: title }))
 
-/** What is left when these alone are to stay. Unknown, hidden and never approved are told in the same words. */
-export function sourcesMeant(
+/** What is left when only these are kept. Unknown, hidden and never approved sources give the same problem. */
+export function narrowSources(
   granted: readonly string[] | null,
-  asked: readonly string[] | undefined,
-  known: readonly Known[],
+  requested: readonly string[] | undefined,
+  known: readonly KnownSource[],
 ): { left: string[] | null; problems: string[] } {
-  if (asked === undefined) return { left: granted && [...granted], problems: [] }
+  if (requested === undefined) return { left: granted && [...granted], problems: [] }
   const held = known.filter(({ id }) => granted?.includes(id) ?? true)
-  const isNamed = ({ id, name }: Known, given: string) => given === id || given === sourceIdOf(name)
+  const hasId = (source: KnownSource, id: string) => id === source.id || id === sourceIdOf(source.name)
   return {
-    left: held.filter((source) => asked.some((given) => isNamed(source, given))).map(({ id }) => id),
-    problems: asked
-      .filter((given) => !held.some((source) => isNamed(source, given)))
-      .map((given) => `sources: ${given} is not one that it may ask`),
+    left: held.filter((source) => requested.some((id) => hasId(source, id))).map(({ id }) => id),
+    problems: requested
+      .filter((id) => !held.some((source) => hasId(source, id)))
+      .map((id) => `sources: ${id} is not one of its data sources`),
   }
 }
 
@@ -61,13 +61,13 @@ export async function sourceNames(db: Handle, orgId: string, ids: readonly strin
 }
 
 /** More names than this make a row of the audit trail hard to read. */
-const NAMED_MAX = 10
+const SOURCES_LISTED_MAX = 10
 
-/** The words of the audit trail; `names` are those of the databases, null where nothing limits it. */
-export function approvedWords(scopes: readonly Scope[], names: readonly string[] | null): string {
+/** The subject of the audit row; `names` are those of the databases, null when the grant is not limited to some. */
+export function describeApproval(scopes: readonly Scope[], names: readonly string[] | null): string {
   const words = scopes.join(' ')
   if (names === null || !scopes.includes('data:read')) return words
   if (names.length === 0) return `${words}; no data source`
-  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
-  return `${words}; only ${names.slice(0, NAMED_MAX).map(sourceIdOf).join(' ')}${more}`
+  const more = names.length > SOURCES_LISTED_MAX ? ` and ${names.length - SOURCES_LISTED_MAX} more` : ''
+  return `${words}; only ${names.slice(0, SOURCES_LISTED_MAX).map(sourceIdOf).join(' ')}${more}`
 }

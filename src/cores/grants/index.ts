@@ -1,6 +1,11 @@
-/** The face of the grants core. */
-export { blockHere, clientsOf, switchClient } from './clients.ts'
+/** What the grants core exports. */
+export { blockOauthClient } from './block-oauth-client.ts'
+export { listOauthClients } from './list-oauth-clients.ts'
+export { setOauthClientActive } from './set-oauth-client-active.ts'
 export { endGrant } from './end-grant.ts'
-export { approvedWords, sourceNames } from './granted-sources.ts'
-export { disconnect, grantsOf, takeAway } from './grants.ts'
-export { findLiveGrant, touchGrant, type LivenessNeeds } from './live-grant.ts'
+export { describeApproval, sourceNames } from './granted-sources.ts'
+export { revokeGrant } from './revoke-grant.ts'
+export { listGrants } from './list-grants.ts'
+export { narrowGrant } from './narrow-grant.ts'
+export { findLiveGrant, touchGrant, type LivenessDeps } from './live-grant.ts'
+export { sweepOauth } from './sweep-oauth.ts'

@@ -1,5 +1,5 @@
 /**
- * Is this grant alive at this moment? One indexed query re-reads grant, client, membership, role, key epoch, the
+ * Whether a grant is live at this moment. One indexed query re-reads grant, client, membership, role, key epoch, the
  * organization's own block and its agents switch, so that ending any of them acts on the next call.
  */
 import type { Handle } from '../../../db/connect.ts'
@@ -12,13 +12,17 @@ import {
   platformOauthClients,
   users,
 } from '../../../db/schema.ts'
-import { builtOnce } from '../built-once.ts'
-import type { Clock } from '../needs.ts'
+import { preparedQuery } from '../prepared-query.ts'
+import type { Clock } from '../dependencies.ts'
 
-export type LivenessNeeds = { readonly db: Handle; readonly clock: Clock; readonly keyEpoch: string }
+export type LivenessDeps = { readonly db: Handle; readonly clock: Clock; readonly keyEpoch: string }
 
-export async function findLiveGrant({ db, clock, keyEpoch: epoch }: LivenessNeeds, id: string) {
-  const [found] = await question(db).execute({ grantId: id, keyEpoch: epoch, now: clock().toISOString() })
+export async function findLiveGrant({ db, clock, keyEpoch: epoch }: LivenessDeps, id: string) {
+  const [found] = await liveGrantQuery(db).execute({
+    grantId: id,
+    keyEpoch: epoch,
+    now: clock().toISOString(),
+  })
   return found
 }
 
@@ -26,7 +30,7 @@ const grantId = sql.placeholder('grantId')
 const keyEpoch = sql.placeholder('keyEpoch')
 const now = sql`${sql.placeholder('now')}::timestamptz`
 
-const question = builtOnce((db) =>
+const liveGrantQuery = preparedQuery((db) =>
   db
     .select({
       grant: platformAccessGrants,
@@ -80,13 +84,13 @@ const question = builtOnce((db) =>
 )
 
 /** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */
-const PRECISION_MS = 60_000
+const LAST_USED_PRECISION_MS = 60_000
 
 export async function touchGrant(
-  { db, clock }: LivenessNeeds,
+  { db, clock }: LivenessDeps,
   grant: { id: string; lastUsedAt: Date | null },
 ): Promise<void> {
   const now = clock()
-  if (grant.lastUsedAt !== null && now.getTime() - grant.lastUsedAt.getTime() < PRECISION_MS) return
+  if (grant.lastUsedAt !== null && now.getTime() - grant.lastUsedAt.getTime() < LAST_USED_PRECISION_MS) return
   await db.update(platformAccessGrants).set({ lastUsedAt: now }).where(eq(platformAccessGrants.id, grant.id))
 }

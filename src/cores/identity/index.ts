@@ -1,25 +1,30 @@
-/** The face of the identity core. */
-export { insertUser, profileOf, registerByInvitation, rename, replacePassword } from './accounts.ts'
-export { endToken, keepToken, makeToken, tokensOf } from './api-tokens.ts'
-export {
-  askForReset,
-  mailVerification,
-  resetPassword,
-  verifyAddress,
-  type LinkNeeds,
-} from './mailed-links.ts'
-export {
-  endEverySession,
-  endSession,
-  findBrowserSession,
-  findSession,
-  mySessions,
-  renewSession,
-  type SessionNeeds,
-  type SignedIn,
-} from './sessions.ts'
-export { issueSignInCode, swapSignInCode, takeSignInCode } from './sign-in-codes.ts'
-export { checkPassword, signIn, type PasswordNeeds } from './sign-in-with-password.ts'
+/** What the identity core exports. */
+export { insertUser } from './insert-user.ts'
+export { registerWithInvitation } from './register-with-invitation.ts'
+export { showProfile } from './show-profile.ts'
+export { updateProfile } from './update-profile.ts'
+export { changePassword } from './change-password.ts'
+export { revokeApiToken } from './revoke-api-token.ts'
+export { insertApiToken } from './api-token-rows.ts'
+export { createApiToken } from './create-api-token.ts'
+export { listApiTokens } from './list-api-tokens.ts'
+export type { LinkDeps } from './mailed-links.ts'
+export { requestPasswordReset } from './request-password-reset.ts'
+export { resetPassword } from './reset-password.ts'
+export { verifyEmail } from './verify-email.ts'
+export { sendEmailVerification } from './send-email-verification.ts'
+export { signOutEverywhere } from './sign-out-everywhere.ts'
+export { signOut } from './sign-out.ts'
+export { findBrowserSession, findSession } from './find-session.ts'
+export type { SessionDeps, SignedIn } from './start-session.ts'
+export { listSessions } from './list-sessions.ts'
+export { rotateSession } from './rotate-session.ts'
+export { issueSignInCode, consumeSignInCode } from './sign-in-codes.ts'
+export { exchangeSignInCode } from './exchange-sign-in-code.ts'
+export { startPasswordSession, signInWithPassword, type PasswordDeps } from './sign-in-with-password.ts'
 export type { SignInProvider } from './sign-in-provider.ts'
-export { rememberAttempt, signInAs, takeAttempt } from './sign-in-with-provider.ts'
-export { validate, type Validated, type ValidationNeeds } from './validate-token.ts'
+export { consumeSignInAttempt, saveSignInAttempt } from './sign-in-attempts.ts'
+export { signInWithProvider } from './sign-in-with-provider.ts'
+export { validateToken, type TokenValidation, type ValidationDeps } from './validate-token.ts'
+export { whoAmI } from './who-am-i.ts'
+export { sweepSignIns } from './sweep-sign-ins.ts'

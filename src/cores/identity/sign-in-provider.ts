@@ -1,6 +1,6 @@
-/** What the house asks of an identity provider: send a person out, and prove who came back. */
+/** The port to an identity provider: send a person there, and prove who came back. */
 
-/** A person is (issuer, subject). The e-mail is an attribute of that person, never a key to an account. */
+/** A person is (issuer, subject). The email is an attribute of that person, never a key to an account. */
 export type ProvenPerson = {
   readonly provider: string
   /** At Microsoft issuer and subject stand for (tid, oid). */
@@ -12,16 +12,16 @@ export type ProvenPerson = {
   readonly name: string | null
 }
 
-/** What must be kept, bound to the browser, between the way out and the way back. */
+/** What is kept, bound to the browser, until the person returns. */
 export type SignInSecrets = { state: string; nonce: string; codeVerifier: string }
 
 export type SignInProvider = {
   /** Stands in /auth/<name>/callback. */
   readonly name: string
-  /** The button's words. */
+  /** The label of the button. */
   readonly title: string
   /** Throws SignInUnavailable. */
   begin(redirectUri: URL): Promise<{ url: URL } & SignInSecrets>
-  /** Throws SignInRefused, and SignInUnavailable when the provider fell silent in between. */
+  /** Throws SignInRefused, and SignInUnavailable when the provider stopped answering in between. */
   finish(callbackUrl: URL, expected: SignInSecrets & { redirectUri: URL }): Promise<ProvenPerson>
 }

@@ -1,75 +1,33 @@
-/** Sign-in through an identity provider: the walk there, the walk back, and whose account it is. */
-import { and, eq, gt, isNull } from '../../../db/drizzle.ts'
+/** Signs in the person that an identity provider has authenticated. */
+import { and, eq, isNull } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
-import { identities, signInAttempts, users } from '../../../db/schema.ts'
+import { identities, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { DisplayName, Email } from '../../contracts/fields.ts'
 import { makeId } from '../../contracts/ids.ts'
-import { SIGN_IN_ATTEMPT_SECONDS } from '../../contracts/limits.ts'
-import { keyedHash } from '../../trust/keyed-hash.ts'
 import { joinByDomain } from '../organizations/index.ts'
-import type { Clock, Keys, Storage } from '../needs.ts'
+import type { Clock } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
-import type { ProvenPerson, SignInSecrets } from './sign-in-provider.ts'
-import { startSession, type SessionNeeds, type SignedIn } from './sessions.ts'
+import type { ProvenPerson } from './sign-in-provider.ts'
+import { startSession, type SessionDeps, type SignedIn } from './start-session.ts'
 
-export type Attempt = SignInSecrets & {
-  provider: string
-  returnTo: string
-  /** The cookie of the browser that sets out. */
-  browser: string
-}
-
-const stateHash = (needs: Keys, value: string) => keyedHash(needs.keyFor('sign-in-state'), value)
-
-export async function rememberAttempt(needs: Storage & Keys, attempt: Attempt): Promise<void> {
-  await needs.db.insert(signInAttempts).values({
-    stateHash: stateHash(needs, attempt.state),
-    provider: attempt.provider,
-    browserHash: stateHash(needs, attempt.browser),
-    nonce: attempt.nonce,
-    codeVerifier: attempt.codeVerifier,
-    returnTo: attempt.returnTo,
-    expiresAt: new Date(needs.clock().getTime() + SIGN_IN_ATTEMPT_SECONDS * 1000),
-  })
-}
-
-/** Taken once: a replayed state, another browser, another provider or a late return all find nothing. */
-export async function takeAttempt(
-  needs: Storage & Keys,
-  came: { provider: string; state: string; browser: string },
-): Promise<{ nonce: string; codeVerifier: string; returnTo: string } | undefined> {
-  const [row] = await needs.db
-    .delete(signInAttempts)
-    .where(
-      and(
-        eq(signInAttempts.stateHash, stateHash(needs, came.state)),
-        eq(signInAttempts.browserHash, stateHash(needs, came.browser)),
-        eq(signInAttempts.provider, came.provider),
-        gt(signInAttempts.expiresAt, needs.clock()),
-      ),
-    )
-    .returning()
-  return row
-}
-
-export async function signInAs(
-  needs: SessionNeeds,
+export async function signInWithProvider(
+  deps: SessionDeps,
   person: ProvenPerson,
-  came: { device: string; requestId: string },
+  input: { device: string; requestId: string },
 ): Promise<SignedIn> {
-  return withTransaction(needs.db, async (tx) => {
-    const user = (await knownPerson(tx, needs.clock, person)) ?? (await newPerson(tx, needs.clock, person))
-    const by = { kind: 'user' as const, userId: user.id, userName: user.name, requestId: came.requestId }
+  return withTransaction(deps.db, async (tx) => {
+    const user = (await findPerson(tx, deps.clock, person)) ?? (await createPerson(tx, deps.clock, person))
+    const actor = { kind: 'user' as const, userId: user.id, userName: user.name, requestId: input.requestId }
     // Only what the provider vouches for right now opens a domain; the address we once stored does not.
     if (person.email !== null && person.emailVerified) {
-      await joinByDomain(tx, needs.clock, by, person.email.toLowerCase())
+      await joinByDomain(tx, deps.clock, actor, person.email.toLowerCase())
     }
-    return startSession(tx, needs, by, { signedInBy: person.provider, device: came.device })
+    return startSession(tx, deps, actor, { signedInBy: person.provider, device: input.device })
   })
 }
 
-async function knownPerson(tx: Transaction, clock: Clock, person: ProvenPerson) {
+async function findPerson(tx: Transaction, clock: Clock, person: ProvenPerson) {
   const [identity] = await tx
     .update(identities)
     .set({ lastUsedAt: clock(), email: person.email })
@@ -92,11 +50,11 @@ async function knownPerson(tx: Transaction, clock: Clock, person: ProvenPerson) 
   return user
 }
 
-/** Never joined to an existing account by e-mail alone: whoever controls a mailbox today need not be that person. */
-async function newPerson(tx: Transaction, clock: Clock, person: ProvenPerson) {
+/** Never joined to an existing account by email alone: whoever controls a mailbox today need not be that person. */
+async function createPerson(tx: Transaction, clock: Clock, person: ProvenPerson) {
   const email = Email.safeParse(person.email ?? '')
   if (!email.success) {
-    throw new ServiceError('FORBIDDEN', 'Your identity provider did not tell us an e-mail address')
+    throw new ServiceError('FORBIDDEN', 'Your identity provider did not share your email address')
   }
   const name = DisplayName.safeParse(person.name ?? '')
   const now = clock()

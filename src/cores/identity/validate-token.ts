@@ -1,28 +1,29 @@
 /**
- * Whose token is this, and what may it do at this moment? Membership, role and switches are read anew on every call,
+ * Whose token this is, and what it may do at this moment. Membership, role and switches are read on every call,
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
+import type * as z from 'zod'
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, gt, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../contracts/limits.ts'
 import { lowerOf, type Role } from '../../contracts/roles.ts'
-import type { Audience, Scope } from '../../contracts/scopes.ts'
-import type { Actor, ActorAssertions } from '../../trust/actor-assertion.ts'
-import { isApiToken } from '../../trust/api-token.ts'
+import type { Audience } from '../../contracts/scopes.ts'
+import type { ValidatedToken } from '../../contracts/tokens.ts'
+import { ACTOR_ASSERTION_TYPE, type Actor, type ActorAssertions } from '../../trust/actor-assertion.ts'
+import { apiTokenHash, isApiToken } from '../../trust/api-token.ts'
 import { jwtType } from '../../trust/hs256.ts'
-import { ACTOR_ASSERTION_TYPE } from '../../trust/actor-assertion.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findLiveGrant, touchGrant } from '../grants/index.ts'
-import { findLiveVisit } from '../support-access/index.ts'
-import { builtOnce } from '../built-once.ts'
+import { findLiveSupportSession } from '../support-sessions/index.ts'
+import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
-import { apiTokenHash } from './api-tokens.ts'
-import { workplaceOf, type SessionNeeds } from './sessions.ts'
+import { currentMembership } from './current-membership.ts'
+import type { SessionDeps } from './start-session.ts'
 
-export type ValidationNeeds = SessionNeeds & {
+export type ValidationDeps = SessionDeps & {
   /** Undefined where no MCP server belongs to this installation. */
   readonly actorAssertions: ActorAssertions | undefined
   readonly keyEpoch: string
@@ -30,56 +31,41 @@ export type ValidationNeeds = SessionNeeds & {
 
 export type Presented = {
   token: string
-  /** Id or slug of the organization a person means. */
+  /** Id or slug of the organization that the request names. */
   organization?: string | undefined
   audience?: Audience | undefined
   requestId: string
 }
 
-export type Validated = {
-  kind: 'user' | 'api_token' | 'actor'
-  user: { id: string; email: string; name: string }
-  organization: { id: string; name: string; slug: string } | null
-  role: Role | null
-  scopes: Scope[] | null
-  audiences: Audience[]
-  expiresAt: Date | null
-  tokenId?: string | undefined
-  sessionId?: string | undefined
-  sessionGeneration?: number | undefined
-  clientId?: string | undefined
-  grantId?: string | undefined
-  /** A visit of support staff, in an organization that is not theirs. */
-  supportSessionId?: string | undefined
-  /** What the grant was given for; undefined: all that its person may ask. */
-  sources?: readonly string[] | undefined
-}
+/** With the generation of a session, which stays inside the auth service. */
+export type TokenValidation = z.output<typeof ValidatedToken> & { session_generation?: number | undefined }
 
 /** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */
 const LAST_USED_PRECISION_MS = 60_000
 
 const refused = () => new ServiceError('UNAUTHENTICATED')
 
-export const validate =
-  (needs: ValidationNeeds) =>
-  async (presented: Presented): Promise<Validated> => {
-    if (isApiToken(presented.token)) return validateApiToken(needs, presented)
+export const validateToken =
+  (deps: ValidationDeps) =>
+  async (presented: Presented): Promise<TokenValidation> => {
+    if (isApiToken(presented.token)) return validateApiToken(deps, presented)
     switch (jwtType(presented.token)) {
       case USER_TOKEN_TYPE:
-        return validateUser(needs, presented)
+        return validateUser(deps, presented)
       case ACTOR_ASSERTION_TYPE:
-        return validateActor(needs, presented)
+        return validateActor(deps, presented)
+      case undefined:
       default:
         throw refused()
     }
   }
 
-async function validateUser(needs: ValidationNeeds, { token, organization, audience, requestId }: Presented) {
-  const now = needs.clock()
-  const claims = await needs.userTokens.verify(token, now)
+async function validateUser(deps: ValidationDeps, { token, organization, audience, requestId }: Presented) {
+  const now = deps.clock()
+  const claims = await deps.userTokens.verify(token, now)
   // A person's own token is for the API alone; the MCP endpoints want a grant or an API token.
   if (!claims || (audience ?? 'api') !== 'api') throw refused()
-  const membership = needs.db
+  const membership = deps.db
     .select({
       orgId: organizations.id,
       orgName: sql<string>`${organizations.name}`.as('org_name'),
@@ -100,7 +86,7 @@ async function validateUser(needs: ValidationNeeds, { token, organization, audie
     .orderBy(sql`${memberships.orgId} is distinct from ${sessions.orgId}`, memberships.joinedAt)
     .limit(1)
     .as('membership')
-  const [row] = await needs.db
+  const [row] = await deps.db
     .select({ session: sessions, user: users, membership: { ...membership._.selectedFields } })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
@@ -116,30 +102,32 @@ async function validateUser(needs: ValidationNeeds, { token, organization, audie
   if (!row) throw refused()
   const { session, user } = row
   if (!isCurrent(session, claims.generation, now)) {
-    await endReplayedSession(needs, session, user, requestId)
+    await endReplayedSession(deps, session, user, requestId)
     throw refused()
   }
   if (isStale(session.lastUsedAt, now)) {
-    await needs.db.update(sessions).set({ lastUsedAt: now }).where(eq(sessions.id, session.id))
+    await deps.db.update(sessions).set({ lastUsedAt: now }).where(eq(sessions.id, session.id))
   }
   const member = row.membership?.orgId == null ? null : row.membership
-  // Only where one is named: a visit never takes the place of somebody's own organizations.
-  const visit =
+  // Only where one is named: a support session never replaces somebody's own organizations.
+  const supportSession =
     member === null && organization !== undefined
-      ? await findLiveVisit(needs, user.id, organization)
+      ? await findLiveSupportSession(deps, user.id, organization)
       : undefined
   return {
+    valid: true as const,
     kind: 'user' as const,
     user: { id: user.id, email: user.email, name: user.name },
     organization:
-      visit?.organization ?? (member && { id: member.orgId, name: member.orgName, slug: member.orgSlug }),
-    role: visit?.level ?? (member && member.role),
-    supportSessionId: visit?.id,
+      supportSession?.organization ??
+      (member && { id: member.orgId, name: member.orgName, slug: member.orgSlug }),
+    role: supportSession?.level ?? (member && member.role),
+    support_session_id: supportSession?.id,
     scopes: null,
     audiences: ['api' as const],
-    expiresAt: claims.expiresAt,
-    sessionId: session.id,
-    sessionGeneration: claims.generation,
+    expires_at: claims.expiresAt.toISOString(),
+    session_id: session.id,
+    session_generation: claims.generation,
   }
 }
 
@@ -151,29 +139,29 @@ function isCurrent(session: Session, generation: number, now: Date): boolean {
   return generation === session.generation - 1 && now.getTime() < graceEnds
 }
 
-/** An outdated token after its grace is in two hands; nobody can tell which hand is honest, so both lose it. */
+/** An outdated token after its grace is held by two; nobody can tell which of them is honest, so both lose it. */
 async function endReplayedSession(
-  needs: ValidationNeeds,
+  deps: ValidationDeps,
   session: Session,
   user: typeof users.$inferSelect,
   requestId: string,
 ): Promise<void> {
-  await withTransaction(needs.db, async (tx) => {
-    await tx.update(sessions).set({ endedAt: needs.clock() }).where(eq(sessions.id, session.id))
-    const place = await workplaceOf(tx, user.id, session.orgId)
-    if (!place) return
-    const by = { kind: 'user' as const, userId: user.id, userName: user.name, requestId }
-    await recordAudit(tx, needs.clock, by, { orgId: place.org.id, action: 'session.reused' })
+  await withTransaction(deps.db, async (tx) => {
+    await tx.update(sessions).set({ endedAt: deps.clock() }).where(eq(sessions.id, session.id))
+    const current = await currentMembership(tx, user.id, session.orgId)
+    if (!current) return
+    const actor = { kind: 'user' as const, userId: user.id, userName: user.name, requestId }
+    await recordAudit(tx, deps.clock, actor, { orgId: current.org.id, action: 'session.reused' })
   })
 }
 
-async function validateApiToken(needs: ValidationNeeds, { token, organization, audience }: Presented) {
-  const found = await liveToken(needs, tokenBySecret, { secretHash: apiTokenHash(needs, token) })
+async function validateApiToken(deps: ValidationDeps, { token, organization, audience }: Presented) {
+  const found = await liveToken(deps, tokenBySecret, { secretHash: apiTokenHash(deps, token) })
   if (audience !== undefined && !found.row.audiences.includes(audience)) throw refused()
   if (audience !== undefined && audience !== 'api' && !found.agentsEnabled) throw refused()
-  const now = needs.clock()
+  const now = deps.clock()
   if (isStale(found.row.lastUsedAt, now)) {
-    await needs.db
+    await deps.db
       .update(apiTokens)
       .set({ lastUsedAt: now })
       .where(
@@ -185,67 +173,71 @@ async function validateApiToken(needs: ValidationNeeds, { token, organization, a
       )
   }
   return {
+    valid: true as const,
     kind: 'api_token' as const,
     user: found.user,
-    ...placeMeant(found, organization),
+    ...matchOrganization(found, organization),
     scopes: found.row.scopes,
     audiences: found.row.audiences,
-    expiresAt: found.row.expiresAt,
-    tokenId: found.row.id,
+    expires_at: found.row.expiresAt?.toISOString() ?? null,
+    token_id: found.row.id,
   }
 }
 
-/** The agent's credential is looked at again behind the assertion: it may have ended in the last 60 seconds. */
-async function validateActor(needs: ValidationNeeds, { token, organization, audience }: Presented) {
-  const actor = await needs.actorAssertions?.verify(token, needs.clock())
+/** The agent's credential behind the assertion is read again: it may have ended in the last 60 seconds. */
+async function validateActor(deps: ValidationDeps, { token, organization, audience }: Presented) {
+  const actor = await deps.actorAssertions?.verify(token, deps.clock())
   if (!actor || (audience ?? 'api') !== 'api') throw refused()
-  if (actor.grantId !== undefined) return validateGrant(needs, actor, actor.grantId, organization)
+  if (actor.grantId !== undefined) return validateGrant(deps, actor, actor.grantId, organization)
   if (actor.tokenId === undefined) throw refused()
-  const found = await liveToken(needs, tokenById, { orgId: actor.orgId, tokenId: actor.tokenId })
+  const found = await liveToken(deps, tokenById, { orgId: actor.orgId, tokenId: actor.tokenId })
   if (found.user.id !== actor.userId || !found.agentsEnabled) throw refused()
   return {
+    valid: true as const,
     kind: 'actor' as const,
     user: found.user,
-    ...placeMeant(found, organization),
+    ...matchOrganization(found, organization),
     // An assertion never opens more than its token does.
     scopes: actor.scopes.filter((scope) => found.row.scopes?.includes(scope) ?? true),
     audiences: ['api' as const],
-    expiresAt: actor.expiresAt,
-    tokenId: found.row.id,
-    clientId: actor.clientId,
+    expires_at: actor.expiresAt.toISOString(),
+    token_id: found.row.id,
+    client_id: actor.clientId,
   }
 }
 
 async function validateGrant(
-  needs: ValidationNeeds,
+  deps: ValidationDeps,
   actor: Actor & { expiresAt: Date },
   grantId: string,
   organization: string | undefined,
 ) {
-  const found = await findLiveGrant(needs, grantId)
+  const found = await findLiveGrant(deps, grantId)
   if (!found || found.user.id !== actor.userId || found.organization.id !== actor.orgId) throw refused()
-  await touchGrant(needs, found.grant)
+  await touchGrant(deps, found.grant)
   return {
+    valid: true as const,
     kind: 'actor' as const,
     user: found.user,
-    ...placeMeant(found, organization),
-    // What was approved and not yet taken away; the agent's token may be older than that.
+    ...matchOrganization(found, organization),
+    // What was approved and not yet removed; the agent's token may be older than that.
     scopes: actor.scopes.filter((scope) => found.grant.scopes.includes(scope)),
     audiences: ['api' as const],
-    expiresAt: actor.expiresAt,
-    clientId: found.grant.clientId,
-    grantId,
+    expires_at: actor.expiresAt.toISOString(),
+    client_id: found.grant.clientId,
+    grant_id: grantId,
     sources: found.grant.sources ?? undefined,
   }
 }
 
-/** Naming another organization than the token's own: as unknown as one that does not exist. */
-function placeMeant(
-  { organization, role }: { organization: NonNullable<Validated['organization']>; role: Role },
-  meant: string | undefined,
+/** Any organization but the token's own does not exist for it. */
+function matchOrganization(
+  { organization, role }: { organization: NonNullable<TokenValidation['organization']>; role: Role },
+  requested: string | undefined,
 ) {
-  const isMeant = meant === undefined || meant === organization.id || meant === organization.slug
-  return isMeant ? { organization, role } : { organization: null, role: null }
+  const isRequested =
+    requested === undefined || requested === organization.id || requested === organization.slug
+  return isRequested ? { organization, role } : { organization: null, role: null }
 }
 
 const tokenQuery = (db: Handle, which: ReturnType<typeof and>) =>
@@ -266,10 +258,10 @@ const tokenQuery = (db: Handle, which: ReturnType<typeof and>) =>
       ),
     )
 
-const tokenBySecret = builtOnce((db) =>
+const tokenBySecret = preparedQuery((db) =>
   tokenQuery(db, eq(apiTokens.secretHash, sql.placeholder('secretHash'))).prepare('token_by_secret'),
 )
-const tokenById = builtOnce((db) =>
+const tokenById = preparedQuery((db) =>
   tokenQuery(
     db,
     and(eq(apiTokens.orgId, sql.placeholder('orgId')), eq(apiTokens.id, sql.placeholder('tokenId'))),
@@ -277,7 +269,7 @@ const tokenById = builtOnce((db) =>
 )
 
 async function liveToken(
-  { db, clock }: ValidationNeeds,
+  { db, clock }: ValidationDeps,
   query: typeof tokenBySecret,
   which: Record<string, string>,
 ) {

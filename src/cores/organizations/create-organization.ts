@@ -1,22 +1,24 @@
-/** Somebody founds an organization and owns it. */
 import { memberships } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operation.ts'
-import type { createOrganization } from '../../contracts/organizations.ts'
+import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
-import { personOf } from '../caller.ts'
-import type { Storage } from '../needs.ts'
+import { requireUserId } from '../principal.ts'
+import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
-import { insertWithFreeSlug } from './insert-organization.ts'
+import { insertOrganization } from './insert-organization.ts'
 
-export const foundOrganization =
-  ({ db, clock }: Storage): Handler<typeof createOrganization> =>
-  (caller, { name }) =>
+export const createOrganization =
+  ({ db, clock }: Storage): Handler<'createOrganization'> =>
+  (principal, { name }) =>
     withTransaction(db, async (tx) => {
-      const userId = personOf(caller)
-      const org = await insertWithFreeSlug(tx, clock, name)
+      const userId = requireUserId(principal)
+      const org = await insertOrganization(tx, clock, name)
       await tx
         .insert(memberships)
         .values({ orgId: org.id, userId, role: 'owner', joinedBy: 'creation', joinedAt: clock() })
-      await recordAudit(tx, clock, caller, { orgId: org.id, action: 'organization.created', subject: name })
+      await recordAudit(tx, clock, principal, {
+        orgId: org.id,
+        action: 'organization.created',
+        subject: name,
+      })
       return { id: org.id, name: org.name, slug: org.slug, role: 'owner' as const }
     })

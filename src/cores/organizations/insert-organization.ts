@@ -3,13 +3,12 @@ import { like, or, eq } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { organizations } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
-import type { Clock } from '../needs.ts'
-import { slugOf } from './slug.ts'
+import type { Clock } from '../dependencies.ts'
 
 type Row = typeof organizations.$inferSelect
 
 /** Acme, acme-2, acme-3: two unrelated companies may share a name. */
-export async function insertWithFreeSlug(tx: Transaction, clock: Clock, name: string): Promise<Row> {
+export async function insertOrganization(tx: Transaction, clock: Clock, name: string): Promise<Row> {
   const base = slugOf(name)
   const now = clock()
   for (;;) {
@@ -21,6 +20,20 @@ export async function insertWithFreeSlug(tx: Transaction, clock: Clock, name: st
     // Somebody took the slug between the look and the insert; there is always a next one.
     if (row) return row
   }
+}
+
+/** Compatibility decomposition splits accents off, so that "Café Zürich" becomes cafe-zurich. */
+function slugOf(name: string): string {
+  const slug = name
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 48)
+    .replace(/-+$/, '')
+  // A name in another script leaves nothing to spell; the number behind it makes it unique.
+  return slug || 'org'
 }
 
 async function freeSlug(tx: Transaction, base: string): Promise<string> {

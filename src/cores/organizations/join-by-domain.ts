@@ -1,15 +1,15 @@
-/** Whoever proves an address in an organization's domain becomes a regular member on signing in. */
+/** Whoever signs in with a verified address in an organization's domain joins it as a member. */
 import { and, eq, notExists, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { formerMembers, memberships, organizationDomains } from '../../../db/schema.ts'
-import { recordAudit, type AuditBy } from '../audit/index.ts'
-import type { Clock } from '../needs.ts'
+import { recordAudit, type AuditActor } from '../audit/index.ts'
+import type { Clock } from '../dependencies.ts'
 
-/** The caller has made sure that the address is verified: an unverified one would open any organization to anybody. */
+/** Only for a verified address: an unverified one would open any organization to anybody. */
 export async function joinByDomain(
   tx: Transaction,
   clock: Clock,
-  by: AuditBy & { userId: string },
+  actor: AuditActor & { userId: string },
   verifiedEmail: string,
 ): Promise<void> {
   const domain = verifiedEmail.slice(verifiedEmail.lastIndexOf('@') + 1)
@@ -25,7 +25,7 @@ export async function joinByDomain(
             .select({ one: sql`1` })
             .from(formerMembers)
             .where(
-              and(eq(formerMembers.orgId, organizationDomains.orgId), eq(formerMembers.userId, by.userId)),
+              and(eq(formerMembers.orgId, organizationDomains.orgId), eq(formerMembers.userId, actor.userId)),
             ),
         ),
       ),
@@ -33,11 +33,17 @@ export async function joinByDomain(
   if (!found) return
   const joined = await tx
     .insert(memberships)
-    .values({ orgId: found.orgId, userId: by.userId, role: 'member', joinedBy: 'domain', joinedAt: clock() })
+    .values({
+      orgId: found.orgId,
+      userId: actor.userId,
+      role: 'member',
+      joinedBy: 'domain',
+      joinedAt: clock(),
+    })
     .onConflictDoNothing()
     .returning({ orgId: memberships.orgId })
   if (joined.length === 0) return
-  await recordAudit(tx, clock, by, {
+  await recordAudit(tx, clock, actor, {
     orgId: found.orgId,
     action: 'member.joined',
     subject: `through ${domain}`,

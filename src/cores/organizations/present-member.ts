@@ -1,4 +1,4 @@
-/** How a member leaves the house. */
+/** A member as the API returns it. */
 import { memberships, users } from '../../../db/schema.ts'
 
 export const MEMBER_COLUMNS = {

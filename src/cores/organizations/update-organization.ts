@@ -1,26 +1,27 @@
-/** Settings of an organization: its name and time zone, who invites, and whether agents and support staff may come in. */
+/** Changes the settings of an organization; turning support access off also ends the live support sessions. */
 import { eq, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
-import { organizations, sessions, users } from '../../../db/schema.ts'
+import { organizations } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operation.ts'
-import type { chooseOrganization, updateOrganization } from '../../contracts/organizations.ts'
+import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
-import { asMember, requireRole } from '../caller.ts'
-import type { Storage } from '../needs.ts'
-import { endVisitsTo } from '../support-access/index.ts'
+import { requireMember, requireRole } from '../principal.ts'
+import type { Storage } from '../dependencies.ts'
+import { endLiveSupportSessions } from '../support-sessions/index.ts'
 import { withTransaction } from '../transaction.ts'
-import { domainsOf, presentOrganization } from './present.ts'
+import { listDomains } from './organization-domains.ts'
+import { presentOrganization } from './present-organization.ts'
 
-export const changeOrganization =
-  ({ db, clock }: Storage): Handler<typeof updateOrganization> =>
-  (who, { name, agents_enabled, admins_may_invite, timezone, support_access_enabled }) =>
+export const updateOrganization =
+  ({ db, clock }: Storage): Handler<'updateOrganization'> =>
+  (principal, { name, agents_enabled, admins_may_invite, timezone, support_access_enabled }) =>
     withTransaction(db, async (tx) => {
-      const caller = asMember(who)
-      const { orgId } = caller
-      if (admins_may_invite !== undefined) requireRole(caller, 'owner', 'Only an owner may let admins invite')
+      const member = requireMember(principal)
+      const { orgId } = member
+      if (admins_may_invite !== undefined)
+        requireRole(member, 'owner', 'Only an owner may allow admins to invite')
       if (support_access_enabled !== undefined)
-        requireRole(caller, 'owner', 'Only an owner may switch support access')
+        requireRole(member, 'owner', 'Only an owner may turn support access on or off')
       if (timezone !== undefined) await requireKnownTimezone(tx, timezone)
       const [before] = await tx.select().from(organizations).where(eq(organizations.id, orgId)).for('update')
       if (!before) throw notFound()
@@ -34,12 +35,12 @@ export const changeOrganization =
       const [row] = await tx.update(organizations).set(after).where(eq(organizations.id, orgId)).returning()
       if (after.agentsEnabled !== before.agentsEnabled) {
         const action = after.agentsEnabled ? 'agents.switched_on' : 'agents.switched_off'
-        await recordAudit(tx, clock, caller, { orgId, action })
+        await recordAudit(tx, clock, member, { orgId, action })
       }
       if (after.supportAccessEnabled !== before.supportAccessEnabled) {
         const action = after.supportAccessEnabled ? 'support.switched_on' : 'support.switched_off'
-        await recordAudit(tx, clock, caller, { orgId, action })
-        if (!after.supportAccessEnabled) await endVisitsTo(tx, clock, caller)
+        await recordAudit(tx, clock, member, { orgId, action })
+        if (!after.supportAccessEnabled) await endLiveSupportSessions(tx, clock, member)
       }
       const changes = [
         after.name !== before.name && `name: ${before.name} → ${after.name}`,
@@ -49,9 +50,9 @@ export const changeOrganization =
       ].filter((change) => change !== false)
       if (changes.length > 0) {
         const subject = changes.join('; ')
-        await recordAudit(tx, clock, caller, { orgId, action: 'organization.updated', subject })
+        await recordAudit(tx, clock, member, { orgId, action: 'organization.updated', subject })
       }
-      return presentOrganization(row!, caller.role, await domainsOf(tx, orgId))
+      return presentOrganization(row!, member.role, await listDomains(tx, orgId))
     })
 
 /** Digests are computed in the database, whose list of zones may be older than ours. */
@@ -63,15 +64,3 @@ async function requireKnownTimezone(tx: Transaction, timezone: string): Promise<
     })
   })
 }
-
-export const pickOrganization =
-  ({ db }: Storage): Handler<typeof chooseOrganization> =>
-  async (who) => {
-    const caller = asMember(who)
-    if (caller.sessionId !== undefined) {
-      await db.update(sessions).set({ orgId: caller.orgId }).where(eq(sessions.id, caller.sessionId))
-      // The next sign-in begins where this one stood.
-      await db.update(users).set({ lastOrgId: caller.orgId }).where(eq(users.id, caller.userId))
-    }
-    return {}
-  }

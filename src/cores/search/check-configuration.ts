@@ -1,18 +1,19 @@
-/** Does a search configuration fit the database it is for? Every problem is said at once, and so is every missing index. */
+/** Whether a search configuration fits its database: every problem at once, and every index that would help. */
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { SearchConfiguration, SearchEntry } from '../../contracts/data-sources.ts'
 import { fullTextIndex } from './full-text.ts'
 import { matchOf } from './filter-columns.ts'
-import { OPERATOR_CLASSES } from './metrics.ts'
-import { columnsOf, quotedTable, quoted } from './quote.ts'
+import { OPERATOR_CLASSES } from './nearest-rows.ts'
+import { parseColumnList, quoteTable } from './quote.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
-import type { ColumnFacts, TableFacts } from './table-facts.ts'
+import type { ColumnInfo, TableInfo } from './table-info.ts'
 
 export type Checked = { readonly problems: readonly string[]; readonly notes: readonly string[] }
 
-export type Tables = ReadonlyMap<string, TableFacts | undefined>
+export type Tables = ReadonlyMap<string, TableInfo | undefined>
 
-/** What stands beside the columns in the metadata of a hit. */
-const OURS = new Set(['_score', '_target', '_mode', '_handle'])
+/** Keys of ours in the metadata of a hit. */
+const RESERVED_COLUMNS = new Set(['_score', '_target', '_mode', '_handle'])
 
 /** pgvector indexes a `vector` up to this many dimensions. */
 const INDEXED_DIMENSIONS_MAX = 2_000
@@ -30,7 +31,7 @@ export function checkConfiguration(
     ),
     ...filterProblems(filter_schema, entries, tables),
   ]
-  return { problems, notes: problems.length > 0 ? [] : notesOn(entries, filter_schema, tables) }
+  return { problems, notes: problems.length > 0 ? [] : indexHints(entries, filter_schema, tables) }
 }
 
 const duplicates = (names: readonly string[]): string[] => [
@@ -39,25 +40,25 @@ const duplicates = (names: readonly string[]): string[] => [
 
 function entryProblems(
   entry: SearchEntry,
-  facts: TableFacts | undefined,
+  tableInfo: TableInfo | undefined,
   models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
 ): string[] {
   const problems = modelProblems(entry, models)
   if (entry.columns.length !== 1) problems.push('exactly one vector column must be named')
-  const content = columnsOf(entry.content_columns)
+  const content = parseColumnList(entry.content_columns)
   if (content.includes('')) problems.push('content_columns holds an empty name')
   for (const name of duplicates(content)) problems.push(`content_columns names "${name}" twice`)
-  for (const name of content.slice(2).filter((column) => OURS.has(column))) {
+  for (const name of content.slice(2).filter((column) => RESERVED_COLUMNS.has(column))) {
     problems.push(`content_columns names "${name}", which every hit has already`)
   }
-  if (!facts) return [...problems, `there is no table "${entry.table}" that can be read`]
+  if (!tableInfo) return [...problems, `there is no table "${entry.table}" that can be read`]
   const [vector] = entry.columns
-  if (vector !== undefined) problems.push(...vectorProblems(entry, vector, facts.columns.get(vector)))
+  if (vector !== undefined) problems.push(...vectorProblems(entry, vector, tableInfo.columns.get(vector)))
   if (entry.text_search_column !== undefined) {
-    problems.push(...wordsProblems(entry, facts.columns.get(entry.text_search_column)))
+    problems.push(...textColumnProblems(entry, tableInfo.columns.get(entry.text_search_column)))
   }
   for (const name of content) {
-    if (name !== '' && !facts.columns.has(name)) {
+    if (name !== '' && !tableInfo.columns.has(name)) {
       problems.push(`table "${entry.table}" has no column "${name}"`)
     }
   }
@@ -73,7 +74,7 @@ function modelProblems(
   return size === dimensions ? [] : [`model "${model}" has ${size} dimensions, not ${dimensions}`]
 }
 
-function vectorProblems(entry: SearchEntry, name: string, column: ColumnFacts | undefined): string[] {
+function vectorProblems(entry: SearchEntry, name: string, column: ColumnInfo | undefined): string[] {
   if (!column) return [`table "${entry.table}" has no column "${name}"`]
   if (column.type !== 'vector') return [`column "${name}" is ${column.type}, not vector(${entry.dimensions})`]
   if (column.modifier === entry.dimensions) return []
@@ -82,9 +83,9 @@ function vectorProblems(entry: SearchEntry, name: string, column: ColumnFacts | 
     : [`column "${name}" has ${column.modifier} dimensions, not ${entry.dimensions}`]
 }
 
-function wordsProblems(
+function textColumnProblems(
   { table, text_search_column: name }: SearchEntry,
-  column: ColumnFacts | undefined,
+  column: ColumnInfo | undefined,
 ): string[] {
   if (!column) return [`table "${table}" has no column "${name}"`]
   return column.type === 'tsvector' ? [] : [`column "${name}" is ${column.type}, not tsvector`]
@@ -96,7 +97,7 @@ function filterProblems(
   tables: Tables,
 ): string[] {
   const names = [...new Set(entries.map(({ table }) => table))]
-  // With a table missing nobody can say what its columns would have been.
+  // The columns of a missing table are unknown.
   if (names.some((table) => !tables.get(table))) return []
   return Object.entries(schema).flatMap(([name, type]) => {
     const found = names.flatMap((table) => {
@@ -113,7 +114,7 @@ function filterProblems(
   })
 }
 
-function notesOn(
+function indexHints(
   entries: readonly SearchEntry[],
   schema: SearchConfiguration['filter_schema'],
   tables: Tables,
@@ -121,29 +122,31 @@ function notesOn(
   const notes = entries.flatMap((entry) => indexNotes(entry, tables.get(entry.table)!))
   const filters = entries.flatMap(({ table }) =>
     Object.keys(schema).flatMap((name) => {
-      const facts = tables.get(table)!
-      if (!facts.columns.has(name) || facts.indexes.some(({ column }) => column === name)) return []
-      return [`Filters on it are faster with: create index on ${quotedTable(table)} (${quoted(name)})`]
+      const tableInfo = tables.get(table)!
+      if (!tableInfo.columns.has(name) || tableInfo.indexes.some(({ column }) => column === name)) return []
+      return [
+        `Filters on it are faster with: create index on ${quoteTable(table)} (${quoteIdentifier(name)})`,
+      ]
     }),
   )
   return [...new Set([...notes, ...filters])]
 }
 
-function indexNotes(entry: SearchEntry, facts: TableFacts): string[] {
+function indexNotes(entry: SearchEntry, tableInfo: TableInfo): string[] {
   const notes: string[] = []
   const vector = entry.columns[0]!
   const operators = OPERATOR_CLASSES[entry.distance_metric]
-  const isIndexed = facts.indexes.some(
+  const isIndexed = tableInfo.indexes.some(
     (index) => index.column === vector && index.operators === operators && index.method !== 'btree',
   )
   if (!isIndexed && entry.dimensions <= INDEXED_DIMENSIONS_MAX) {
     notes.push(
-      `Above a few thousand rows it is faster with: create index on ${quotedTable(entry.table)} using hnsw (${quoted(vector)} ${operators})`,
+      `Above a few thousand rows it is faster with: create index on ${quoteTable(entry.table)} using hnsw (${quoteIdentifier(vector)} ${operators})`,
     )
   }
   if (
     entry.hybrid &&
-    !facts.indexes.some(
+    !tableInfo.indexes.some(
       ({ column, method }) => method === 'gin' && column === (entry.text_search_column ?? null),
     )
   ) {

@@ -4,8 +4,10 @@ export type EmbeddingModels = {
   dimensionsOf(model: string): number | undefined
   /** Names, for error messages. */
   readonly names: readonly string[]
-  /** Throws ServiceError EMBEDDING_UNAVAILABLE (with a cause for the log that never holds the question or the key), never a wrong vector. */
-  /** `owner` keeps what is remembered apart: a quick answer must not tell one organization what another has asked. */
+  /**
+   * Throws ServiceError EMBEDDING_UNAVAILABLE, with a cause for the log that never holds the question or the key.
+   * `owner` separates the cache: a fast answer must not tell one organization what another has asked.
+   */
   embed(owner: string, model: string, question: string): Promise<readonly number[] | Float32Array>
   close(): Promise<void>
 }

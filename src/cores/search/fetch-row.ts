@@ -1,64 +1,61 @@
-/** The whole row behind a handle: exposure, role, grant and limits are looked at again, and only configured columns leave. */
-import type { fetchFound, fetchHit, Hit } from '../../contracts/data-sources.ts'
+/** The whole row behind a handle: exposure, role, grant and limits are checked again, and only configured columns are returned. */
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import type { Hit } from '../../contracts/data-sources.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
-import type { Caller, Handler } from '../../contracts/operation.ts'
-import { asMember, type MemberCaller } from '../caller.ts'
-import { reach, sourceIdOf, type SourceRow } from '../databases/index.ts'
-import { entriesOf, searched, type AskNeeds } from './ask.ts'
+import type { Principal } from '../../contracts/operation.ts'
+import { requireMember, type MemberPrincipal } from '../principal.ts'
+import { openSource, type SourceRow } from '../databases/index.ts'
+import { requireEntries, withDatabaseCheck, type SearchDeps } from './search-entries.ts'
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
-import { cutHit } from './cut-answer.ts'
-import { readHandle, type FoundAt } from './hit-handles.ts'
-import { hitOf, rawColumns, shownColumns, type FoundRow } from './nearest-rows.ts'
-import { columnsOf, quoted, quotedTable } from './quote.ts'
-import { takeQuestion } from './question-limits.ts'
-import { recordingActivity, type Trace } from './record-activity.ts'
+import { truncateHit } from './truncate-answer.ts'
+import { verifyHandle, type HandleTarget } from './row-handle.ts'
+import { hitOf, rawColumns, textColumns, type FoundRow } from './nearest-rows.ts'
+import { parseColumnList, quoteTable } from './quote.ts'
+import { countQuestion } from './question-limits.ts'
+import { recordingActivity, type Trace } from '../activity/index.ts'
 
-export const fetchRow =
-  (needs: AskNeeds): Handler<typeof fetchHit> =>
-  async (who, { source_id, handle }) => {
-    const { hit, truncated } = await fetchBehind(needs, who, handle, source_id)
-    return truncated === undefined ? { hit } : { hit, truncated }
-  }
-
-/** The same for who knows the handle only: it names its source. */
-export const fetchAnywhere =
-  (needs: AskNeeds): Handler<typeof fetchFound> =>
-  async (who, { id }) => {
-    const { source, ...answer } = await fetchBehind(needs, who, id)
-    return { source_id: sourceIdOf(source.name), target: String(answer.hit.metadata['_target']), ...answer }
-  }
-
-const fetchBehind = (needs: AskNeeds, who: Caller, handle: string, asked?: string) =>
-  recordingActivity(needs, who, handle, async (trace) => {
-    const caller = asMember(who)
-    // A source named in the path is judged first: for who may not ask it there is nothing to tell about a handle.
-    const named = asked === undefined ? undefined : await findAskable(needs.db, caller, asked)
-    if (named) await enter(needs, caller, named, trace)
-    const at = { orgId: caller.orgId, sourceId: named?.id }
-    const found = readHandle(needs.dataKeys, at, handle, needs.clock())
-    const source = named ?? (await findAskable(needs.db, caller, found.sourceId))
-    if (!named) await enter(needs, caller, source, trace)
-    const answer = cutHit(await rowAt(needs, source, found), ANSWER_MAX_BYTES)
+export const fetchRow = (deps: SearchDeps, principal: Principal, handle: string, sourceId?: string) =>
+  recordingActivity(deps, principal, handle, async (trace) => {
+    const member = requireMember(principal)
+    // A source in the path is checked first: whoever may not ask it learns nothing about a handle.
+    const requested = sourceId === undefined ? undefined : await findAskable(deps.db, member, sourceId)
+    if (requested) await checkAccess(deps, member, requested, trace)
+    const at = { orgId: member.orgId, sourceId: requested?.id }
+    const target = verifyHandle(deps.dataKeys, at, handle, deps.clock())
+    const source = requested ?? (await findAskable(deps.db, member, target.sourceId))
+    if (!requested) await checkAccess(deps, member, source, trace)
+    const answer = truncateHit(await readRow(deps, source, target), ANSWER_MAX_BYTES)
     trace.hits = 1
     trace.answer = JSON.stringify(answer)
     return { source, ...answer }
   })
 
-async function enter(needs: AskNeeds, caller: MemberCaller, source: SourceRow, trace: Trace): Promise<void> {
+async function checkAccess(
+  deps: SearchDeps,
+  member: MemberPrincipal,
+  source: SourceRow,
+  trace: Trace,
+): Promise<void> {
   trace.source = source
-  requireMinimumRole(caller, source)
-  await takeQuestion(needs, caller.orgId)
+  requireMinimumRole(member, source)
+  await countQuestion(deps, member.orgId)
 }
 
-async function rowAt(needs: AskNeeds, source: SourceRow, { by, label, id }: FoundAt): Promise<Hit> {
-  const entry = entriesOf(source).find((one) => one.label === label && (one.fetchable || by === 'search'))
-  // Found under a configuration that is gone.
+async function readRow(
+  deps: SearchDeps,
+  source: SourceRow,
+  { origin, label, id }: HandleTarget,
+): Promise<Hit> {
+  const entry = requireEntries(source).find(
+    (one) => one.label === label && (one.fetchable || origin === 'search'),
+  )
+  // Found under an earlier configuration.
   if (!entry) throw notFound()
-  const first = quoted(columnsOf(entry.content_columns)[0]!)
-  const [row] = await searched(needs, source, () =>
-    reach(needs, source).query<FoundRow>(
-      `select ${shownColumns(entry)} from (select ${rawColumns(entry)} from ${quotedTable(entry.table)} ` +
+  const first = quoteIdentifier(parseColumnList(entry.content_columns)[0]!)
+  const [row] = await withDatabaseCheck(deps, source, () =>
+    openSource(deps, source).query<FoundRow>(
+      `select ${textColumns(entry)} from (select ${rawColumns(entry)} from ${quoteTable(entry.table)} ` +
         `where ${first}::text = $1 limit 1) found`,
       [id],
     ),

@@ -1,8 +1,8 @@
-/** How a filter of a declared type meets a column of a real one: as typed parameters that an index can serve. */
+/** Turns a filter into a condition on the real column, with typed parameters that an index can use. */
+import { arrayLiteral, quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { FilterType } from '../../contracts/data-sources.ts'
-import { arrayLiteral, quoted } from './quote.ts'
 import type { ReadFilter } from './read-filters.ts'
-import type { ColumnFacts } from './table-facts.ts'
+import type { ColumnInfo } from './table-info.ts'
 
 type Match = {
   /** The array type of the parameter. */
@@ -39,7 +39,7 @@ const MATCHES: Record<FilterType, Record<string, Match>> = {
   boolean: { bool: { array: 'bool[]' } },
 }
 
-export function matchOf(type: FilterType, column: ColumnFacts): Match | undefined {
+export function matchOf(type: FilterType, column: ColumnInfo): Match | undefined {
   if (type === 'string' && column.kind === 'e') return { array: 'text[]', asText: true }
   return Object.hasOwn(MATCHES[type], column.type) ? MATCHES[type][column.type] : undefined
 }
@@ -49,13 +49,13 @@ export type Condition = { readonly text: string; readonly parameter: string }
 /** Undefined when no row of the table can match: the column is not there, or cannot hold any of the values. */
 export function conditionFor(
   filter: ReadFilter,
-  column: ColumnFacts | undefined,
+  column: ColumnInfo | undefined,
   placeholder: string,
 ): Condition | undefined {
   const match = column && matchOf(filter.type, column)
   if (!match) return undefined
   const values = filter.values.map(String).filter((value) => match.holds?.(value) ?? true)
   if (values.length === 0) return undefined
-  const left = match.asText ? `${quoted(filter.column)}::text` : quoted(filter.column)
+  const left = match.asText ? `${quoteIdentifier(filter.column)}::text` : quoteIdentifier(filter.column)
   return { text: `${left} = any(${placeholder}::${match.array})`, parameter: arrayLiteral(values) }
 }

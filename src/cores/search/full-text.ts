@@ -1,27 +1,28 @@
-/** The words of a row, as Postgres full text sees them. */
+/** The tsvector of a row: a column, or built from the content columns. */
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { SearchEntry } from '../../contracts/data-sources.ts'
-import { columnsOf, quoted, quotedTable } from './quote.ts'
+import { parseColumnList, quoteTable } from './quote.ts'
 
 export const languageOf = (entry: SearchEntry): string => entry.text_search_language ?? 'english'
 
 /**
- * A column that holds them, or every content column but the id. An index serves only if it says the very same.
- * `row` is what the table is called in the statement: its columns may have the names that others have there.
+ * A column that holds it, or every content column but the id. An index is used only if its expression is the same.
+ * `row` is the alias of the table in the statement, where other columns may have the same names.
  */
-export const wordsOf = (entry: SearchEntry, row: string): string =>
+export const tsvectorOf = (entry: SearchEntry, row: string): string =>
   entry.text_search_column === undefined
-    ? readWords(entry, `${row}.`)
-    : `${row}.${quoted(entry.text_search_column)}`
+    ? buildTsvector(entry, `${row}.`)
+    : `${row}.${quoteIdentifier(entry.text_search_column)}`
 
-function readWords(entry: SearchEntry, of = ''): string {
-  const columns = columnsOf(entry.content_columns)
+function buildTsvector(entry: SearchEntry, of = ''): string {
+  const columns = parseColumnList(entry.content_columns)
   const texts = (columns.length > 1 ? columns.slice(1) : columns).map(
-    (name) => `coalesce(${of}${quoted(name)}::text, '')`,
+    (name) => `coalesce(${of}${quoteIdentifier(name)}::text, '')`,
   )
   return `to_tsvector('${languageOf(entry)}', ${texts.join(` || ' ' || `)})`
 }
 
 export const fullTextIndex = (entry: SearchEntry): string =>
   entry.text_search_column === undefined
-    ? `alter table ${quotedTable(entry.table)} add column words tsvector generated always as (${readWords(entry)}) stored; create index on ${quotedTable(entry.table)} using gin (words); then set text_search_column to words`
-    : `create index on ${quotedTable(entry.table)} using gin (${quoted(entry.text_search_column)})`
+    ? `alter table ${quoteTable(entry.table)} add column words tsvector generated always as (${buildTsvector(entry)}) stored; create index on ${quoteTable(entry.table)} using gin (words); then set text_search_column to words`
+    : `create index on ${quoteTable(entry.table)} using gin (${quoteIdentifier(entry.text_search_column)})`

@@ -1,30 +1,35 @@
-/** Vectors and words together: each finds its own rows, and what both find rises (reciprocal rank fusion). */
+/** Hybrid search: vectors and full text each find rows, merged by reciprocal rank fusion. */
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Hit } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
-import { languageOf, wordsOf } from './full-text.ts'
+import { languageOf, tsvectorOf } from './full-text.ts'
 import {
-  conditionsOf,
+  filterConditions,
   distanceOf,
   hitsOf,
   nearestRows,
-  overFetch,
+  candidateLimit,
   rawColumns,
-  shownColumns,
-  type Asked,
+  textColumns,
+  type VectorSearch,
   type FoundRow,
 } from './nearest-rows.ts'
-import { quoted, quotedTable, vectorLiteral } from './quote.ts'
+import { quoteTable, vectorLiteral } from './quote.ts'
 
 /** Cormack, Clarke and Büttcher (SIGIR 2009) found 60; nothing measured here argued for another number. */
 const RANK_CONSTANT = 60
 
-export async function hybridRows(queries: Queries, asked: Asked, question: string): Promise<readonly Hit[]> {
-  const wide = { ...asked, limit: overFetch(asked.limit) }
-  const [near, worded] = await Promise.all([
+export async function hybridRows(
+  queries: Queries,
+  search: VectorSearch,
+  question: string,
+): Promise<readonly Hit[]> {
+  const wide = { ...search, limit: candidateLimit(search.limit) }
+  const [byVector, byText] = await Promise.all([
     nearestRows(queries, wide),
-    rowsWithTheWords(queries, wide, question),
+    fullTextRows(queries, wide, question),
   ])
-  return fuse([near, worded], asked.limit).map((hit) => ({
+  return fuse([byVector, byText], search.limit).map((hit) => ({
     ...hit,
     metadata: { ...hit.metadata, _mode: 'hybrid' },
   }))
@@ -45,7 +50,7 @@ function fuse(lists: readonly (readonly Hit[])[], limit: number): Hit[] {
     .map(({ hit }) => hit)
 }
 
-/** Words of one question that are looked up; a page of text pasted as a question has hundreds. */
+/** Words of one question that are searched for; a page of text pasted as a question has hundreds. */
 const WORDS_MAX = 32
 
 /**
@@ -54,39 +59,39 @@ const WORDS_MAX = 32
  */
 const CANDIDATES = 2_000
 
-/** A lexeme is itself already: quoted, it becomes a query for itself and is not stemmed again. */
+/** A lexeme is already stemmed: quoted, it becomes a query for itself and is not stemmed again. */
 const LEXEME_AS_QUERY = String.raw`('''' || replace(replace(word, '\', '\\'), '''', '''''') || '''')::tsquery`
 
 /**
  * Rows with any of the question's words, the rare words counting most (inverse document frequency, as in BM25), so
  * that "the" and "study" do not outweigh a name. A long row wins nothing by its length (normalization 1).
  */
-export async function rowsWithTheWords(
+export async function fullTextRows(
   queries: Queries,
-  asked: Asked,
+  search: VectorSearch,
   question: string,
 ): Promise<readonly Hit[]> {
-  const conditions = conditionsOf(asked, 3)
+  const conditions = filterConditions(search, 3)
   if (!conditions) return []
-  const { entry, facts, limit } = asked
-  const table = quotedTable(entry.table)
-  const words = wordsOf(entry, 'r')
-  const rows = facts.rows > 0 ? facts.rows.toFixed(0) : `(select count(*) from ${table})`
+  const { entry, tableInfo, limit } = search
+  const table = quoteTable(entry.table)
+  const words = tsvectorOf(entry, 'r')
+  const rows = tableInfo.rows > 0 ? tableInfo.rows.toFixed(0) : `(select count(*) from ${table})`
   const filters = conditions.map(({ text }) => ` and ${text}`).join('')
   const statement =
-    `with asked as materialized (select ${LEXEME_AS_QUERY} as q ` +
+    `with words as materialized (select ${LEXEME_AS_QUERY} as q ` +
     `from unnest(tsvector_to_array(to_tsvector('${languageOf(entry)}', $2::text))) word limit ${WORDS_MAX}), ` +
     `weighed as materialized (select q, found, sum(found) over (order by found, q::text) as together, ` +
     `ln(1 + greatest(0, ${rows} - found + 0.5) / (found + 0.5)) as weight ` +
-    `from (select q, (select count(*) from ${table} r where ${words} @@ asked.q) as found from asked) counted ` +
+    `from (select q, (select count(*) from ${table} r where ${words} @@ words.q) as found from words) counted ` +
     `where found > 0) ` +
-    `select ${shownColumns(entry)}, (${distanceOf(asked, 'v')})::float8 as distance from ` +
+    `select ${textColumns(entry)}, (${distanceOf(search, 'v')})::float8 as distance from ` +
     `(select *, (select sum(weight * ts_rank(w, q, 1)) from weighed) as worth from ` +
     // `||` unpacks a long row's words once, not for every word; `offset 0` keeps the planner from undoing that.
-    `(select ${rawColumns(entry)}, ${quoted(entry.columns[0]!)} as v, ${words} || ''::tsvector as w from ${table} r ` +
+    `(select ${rawColumns(entry)}, ${quoteIdentifier(entry.columns[0]!)} as v, ${words} || ''::tsvector as w from ${table} r ` +
     `where ${words} @@ (select string_agg(weighed.q::text, ' | ')::tsquery from weighed ` +
     `where weighed.together <= ${CANDIDATES} or weighed.together = weighed.found)${filters} offset 0) candidates ` +
     `order by worth desc limit ${limit}) found order by worth desc, c0::text collate "C"`
-  const parameters = [vectorLiteral(asked.vector), question, ...conditions.map(({ parameter }) => parameter)]
+  const parameters = [vectorLiteral(search.vector), question, ...conditions.map(({ parameter }) => parameter)]
   return hitsOf(entry, await queries.query<FoundRow>(statement, parameters))
 }

@@ -1,4 +1,4 @@
-/** Makes one list of what several tables answered: by score where scores can be compared, by rank elsewhere. */
+/** Merges the hits of several tables: by score where scores can be compared, by rank elsewhere. */
 import type { Hit } from '../../contracts/data-sources.ts'
 
 /** The hits of one table, best first. Tables of one group share model and metric. */

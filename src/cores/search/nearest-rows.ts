@@ -2,111 +2,126 @@
  * The nearest rows of one table. Few rows to look at: exact, with the vector index kept out. Many: through the index,
  * with more rows than asked for, sorted again; so a filter that keeps 1 % of the rows still finds what it should.
  */
-import type { Hit, SearchEntry } from '../../contracts/data-sources.ts'
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import type { Hit, Metric, SearchEntry } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
 import { conditionFor, type Condition } from './filter-columns.ts'
-import { OPERATOR_CLASSES, OPERATORS, SCORES } from './metrics.ts'
-import { columnsOf, quoted, quotedTable, vectorLiteral } from './quote.ts'
+import { parseColumnList, quoteTable, vectorLiteral } from './quote.ts'
 import type { ReadFilter } from './read-filters.ts'
-import type { TableFacts } from './table-facts.ts'
+import type { TableInfo } from './table-info.ts'
 
-export type Asked = {
+export type VectorSearch = {
   readonly entry: SearchEntry
-  readonly facts: TableFacts
+  readonly tableInfo: TableInfo
   readonly vector: ArrayLike<number>
   readonly filters: readonly ReadFilter[]
   readonly limit: number
 }
 
+/** The index classes of pgvector. */
+export const OPERATOR_CLASSES: Record<Metric, string> = {
+  cosine: 'vector_cosine_ops',
+  l2: 'vector_l2_ops',
+  inner_product: 'vector_ip_ops',
+}
+
 /**
  * Numbers to compare that an exact search may cost: 20 million are 52,000 rows of 384, 65 ms on a server of 2026.
- * Filtered HNSW found 20 to 84 % of the true neighbours in trials, so it is used only where exact would be too slow.
+ * Filtered HNSW found 20 to 84 % of the true neighbors in trials, so it is used only where exact would be too slow.
  */
 const EXACT_FILTERED = 20_000_000
 /** Without a filter the index finds 99.6 % of them, and is worth it from 5,000 rows of 384 on. */
 const EXACT_UNFILTERED = 2_000_000
 /** The index gives rows nearly in order: this many are taken and sorted exactly. */
-export const overFetch = (limit: number): number => Math.max(50, 5 * limit)
+export const candidateLimit = (limit: number): number => Math.max(50, 5 * limit)
 
 /** Undefined when no row can match. */
-export function conditionsOf({ filters, facts }: Asked, first: number): readonly Condition[] | undefined {
+export function filterConditions(
+  { filters, tableInfo }: VectorSearch,
+  first: number,
+): readonly Condition[] | undefined {
   const conditions = filters.map((filter, at) =>
-    conditionFor(filter, facts.columns.get(filter.column), `$${first + at}`),
+    conditionFor(filter, tableInfo.columns.get(filter.column), `$${first + at}`),
   )
   return conditions.every((condition) => condition !== undefined) ? conditions : undefined
 }
 
-export async function nearestRows(queries: Queries, asked: Asked): Promise<readonly Hit[]> {
-  const conditions = conditionsOf(asked, 2)
+export async function nearestRows(queries: Queries, search: VectorSearch): Promise<readonly Hit[]> {
+  const conditions = filterConditions(search, 2)
   if (!conditions) return []
-  const strategy = await strategyFor(queries, asked, conditions)
-  const text = strategy === 'exact' ? exactStatement(asked, conditions) : indexStatement(asked, conditions)
-  const parameters = [vectorLiteral(asked.vector), ...conditions.map(({ parameter }) => parameter)]
-  return hitsOf(asked.entry, await queries.query<FoundRow>(text, parameters))
+  const strategy = await strategyFor(queries, search, conditions)
+  const text = strategy === 'exact' ? exactStatement(search, conditions) : indexStatement(search, conditions)
+  const parameters = [vectorLiteral(search.vector), ...conditions.map(({ parameter }) => parameter)]
+  return hitsOf(search.entry, await queries.query<FoundRow>(text, parameters))
 }
 
 export async function strategyFor(
   queries: Queries,
-  asked: Asked,
+  search: VectorSearch,
   conditions: readonly Condition[],
 ): Promise<'exact' | 'index'> {
-  const { entry, facts } = asked
-  const hasIndex = facts.indexes.some(
+  const { entry, tableInfo } = search
+  const hasIndex = tableInfo.indexes.some(
     ({ column, operators }) =>
       column === entry.columns[0] && operators === OPERATOR_CLASSES[entry.distance_metric],
   )
   if (!hasIndex) return 'exact'
   const budget = conditions.length === 0 ? EXACT_UNFILTERED : EXACT_FILTERED
   // -1: never counted. A table of that kind is small, or one whose index the planner cannot judge either.
-  if (facts.rows >= 0 && facts.rows * entry.dimensions <= budget) return 'exact'
+  if (tableInfo.rows >= 0 && tableInfo.rows * entry.dimensions <= budget) return 'exact'
   if (conditions.length === 0) return 'index'
-  return (await estimatedRows(queries, asked)) * entry.dimensions <= budget ? 'exact' : 'index'
+  return (await estimatedRows(queries, search)) * entry.dimensions <= budget ? 'exact' : 'index'
 }
 
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */
-async function estimatedRows(queries: Queries, asked: Asked): Promise<number> {
-  const conditions = conditionsOf(asked, 1) ?? []
-  const [row] = await queries.query<Explained>(
-    `explain (format json) select 1 from ${quotedTable(asked.entry.table)} where ${conditions.map(({ text }) => text).join(' and ')}`,
+async function estimatedRows(queries: Queries, search: VectorSearch): Promise<number> {
+  const conditions = filterConditions(search, 1) ?? []
+  const [row] = await queries.query<ExplainRow>(
+    `explain (format json) select 1 from ${quoteTable(search.entry.table)} where ${conditions.map(({ text }) => text).join(' and ')}`,
     conditions.map(({ parameter }) => parameter),
   )
   return row?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? Number.POSITIVE_INFINITY
 }
 
-type Explained = { 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }
+type ExplainRow = { 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }
 
-export const distanceOf = ({ entry, facts }: Asked, vector = quoted(entry.columns[0]!)): string => {
-  const schema = quoted(facts.columns.get(entry.columns[0]!)?.schema ?? 'public')
+export const distanceOf = (
+  { entry, tableInfo }: VectorSearch,
+  vector = quoteIdentifier(entry.columns[0]!),
+): string => {
+  const schema = quoteIdentifier(tableInfo.columns.get(entry.columns[0]!)?.schema ?? 'public')
   return `${vector} operator(${schema}.${OPERATORS[entry.distance_metric]}) $1::${schema}.vector`
 }
 
-const whereOf = ({ entry }: Asked, conditions: readonly Condition[]): string =>
-  [`${quoted(entry.columns[0]!)} is not null`, ...conditions.map(({ text }) => text)].join(' and ')
+const OPERATORS: Record<Metric, string> = { cosine: '<=>', l2: '<->', inner_product: '<#>' }
+
+const whereOf = ({ entry }: VectorSearch, conditions: readonly Condition[]): string =>
+  [`${quoteIdentifier(entry.columns[0]!)} is not null`, ...conditions.map(({ text }) => text)].join(' and ')
 
 /** The raw columns travel through the sort; only what is returned is turned into text. */
 export const rawColumns = (entry: SearchEntry): string =>
-  columnsOf(entry.content_columns)
-    .map((name, at) => `${quoted(name)} as c${at}`)
+  parseColumnList(entry.content_columns)
+    .map((name, at) => `${quoteIdentifier(name)} as c${at}`)
     .join(', ')
 
-export const shownColumns = (entry: SearchEntry): string =>
-  columnsOf(entry.content_columns)
+export const textColumns = (entry: SearchEntry): string =>
+  parseColumnList(entry.content_columns)
     .map((_name, at) => (at < 2 ? `c${at}::text as c${at}` : `to_json(c${at})::text as c${at}`))
     .join(', ')
 
 /** `+ 0` keeps the vector index out, and leaves the indexes on filtered columns in. Ties go by the id's text. */
-export const exactStatement = (asked: Asked, conditions: readonly Condition[]): string =>
-  `select ${shownColumns(asked.entry)}, distance from (select ${rawColumns(asked.entry)}, ` +
-  `(${distanceOf(asked)})::float8 as distance from ${quotedTable(asked.entry.table)} ` +
-  `where ${whereOf(asked, conditions)} order by (${distanceOf(asked)}) + 0, ` +
-  `${quoted(columnsOf(asked.entry.content_columns)[0]!)}::text collate "C" limit ${asked.limit}) found ` +
+export const exactStatement = (search: VectorSearch, conditions: readonly Condition[]): string =>
+  `select ${textColumns(search.entry)}, distance from (select ${rawColumns(search.entry)}, ` +
+  `(${distanceOf(search)})::float8 as distance from ${quoteTable(search.entry.table)} ` +
+  `where ${whereOf(search, conditions)} order by (${distanceOf(search)}) + 0, ` +
+  `${quoteIdentifier(parseColumnList(search.entry.content_columns)[0]!)}::text collate "C" limit ${search.limit}) found ` +
   `order by distance, c0::text collate "C"`
 
-export const indexStatement = (asked: Asked, conditions: readonly Condition[]): string =>
-  `with near as materialized (select ${rawColumns(asked.entry)}, (${distanceOf(asked)})::float8 as distance ` +
-  `from ${quotedTable(asked.entry.table)} where ${whereOf(asked, conditions)} ` +
-  `order by ${distanceOf(asked)} limit ${overFetch(asked.limit)}) ` +
-  `select ${shownColumns(asked.entry)}, distance from near order by distance + 0, c0::text collate "C" limit ${asked.limit}`
+export const indexStatement = (search: VectorSearch, conditions: readonly Condition[]): string =>
+  `with near as materialized (select ${rawColumns(search.entry)}, (${distanceOf(search)})::float8 as distance ` +
+  `from ${quoteTable(search.entry.table)} where ${whereOf(search, conditions)} ` +
+  `order by ${distanceOf(search)} limit ${candidateLimit(search.limit)}) ` +
+  `select ${textColumns(search.entry)}, distance from near order by distance + 0, c0::text collate "C" limit ${search.limit}`
 
 export type FoundRow = { readonly distance: number } & Readonly<Record<string, string | number | null>>
 
@@ -115,7 +130,7 @@ export const hitsOf = (entry: SearchEntry, rows: readonly FoundRow[]): Hit[] =>
   rows.filter(({ distance }) => Number.isFinite(distance)).map((row) => hitOf(entry, row))
 
 export function hitOf(entry: SearchEntry, row: FoundRow): Hit {
-  const [, , ...others] = columnsOf(entry.content_columns)
+  const [, , ...others] = parseColumnList(entry.content_columns)
   return {
     id: text(row['c0']) ?? '',
     title: text(row['c1']),
@@ -127,15 +142,22 @@ export function hitOf(entry: SearchEntry, row: FoundRow): Hit {
   }
 }
 
+/** decisions: higher is always better. pgvector answers the negative inner product, so that smaller is nearer. */
+const SCORES: Record<Metric, (distance: number) => number> = {
+  cosine: (distance) => 1 - distance,
+  l2: (distance) => 1 / (1 + distance),
+  inner_product: (distance) => -distance,
+}
+
 const text = (value: string | number | null | undefined): string | null =>
   value === null || value === undefined ? null : String(value)
 
 /** Whole numbers that a double cannot hold stay text: a wrong last digit is a wrong answer. */
 function readJson(json: string | null): unknown {
   if (json === null) return null
-  return JSON.parse(json, keepBigNumbers as Parameters<typeof JSON.parse>[1])
+  return JSON.parse(json, keepBigIntegers as Parameters<typeof JSON.parse>[1])
 }
 
 /** The text of the source is a newer part of JSON.parse than its types. */
-const keepBigNumbers = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
+const keepBigIntegers = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
   typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? source : value

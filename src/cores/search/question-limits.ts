@@ -2,46 +2,48 @@
 import type { Handle } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { questionCounts } from '../../../db/schema.ts'
-import type { showQuota } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operation.ts'
-import { asMember } from '../caller.ts'
-import { builtOnce } from '../built-once.ts'
-import type { Clock } from '../needs.ts'
+import { preparedQuery } from '../prepared-query.ts'
+import type { Clock } from '../dependencies.ts'
 
 export type QuestionLimits = { readonly perMinute: number; readonly perDay: number }
 
-export type LimitNeeds = {
+export type LimitDeps = {
   readonly db: Handle
   readonly clock: Clock
   readonly questionLimits: QuestionLimits
 }
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
+export const MINUTE_MS = 60_000
 
-const begin = (now: Date, lengthMs: number): Date => new Date(Math.floor(now.getTime() / lengthMs) * lengthMs)
+export const DAY_MS = 24 * 60 * MINUTE_MS
+
+export const windowStart = (now: Date, lengthMs: number): Date =>
+  new Date(Math.floor(now.getTime() / lengthMs) * lengthMs)
 
 /** Minutes and days of UTC, as people count them. A process whose clock is behind counts into the window that is open. */
-export async function takeQuestion({ db, clock, questionLimits }: LimitNeeds, orgId: string): Promise<void> {
+export async function countQuestion({ db, clock, questionLimits }: LimitDeps, orgId: string): Promise<void> {
   const now = clock()
-  const minute = begin(now, MINUTE_MS)
-  const day = begin(now, DAY_MS)
+  const minute = windowStart(now, MINUTE_MS)
+  const day = windowStart(now, DAY_MS)
   const [taken] = await countOne(db).execute({
     orgId,
     minute: minute.toISOString(),
     day: day.toISOString(),
     ...questionLimits,
   })
-  if (!taken) throw await refusal(db, orgId, now, questionLimits)
+  if (!taken) throw await limitError(db, orgId, now, questionLimits)
 }
 
 const row = questionCounts
+
 const instant = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
+
 const inThisMinute = sql`${row.minute} >= ${instant('minute')}`
+
 const onThisDay = sql`${row.day} >= ${instant('day')}`
 
-const countOne = builtOnce((db) =>
+const countOne = preparedQuery((db) =>
   db
     .insert(row)
     .values({
@@ -66,31 +68,7 @@ const countOne = builtOnce((db) =>
     .prepare('count_question'),
 )
 
-/** What is left of both; nothing is taken. */
-export const readQuota =
-  ({ db, clock, questionLimits: { perMinute, perDay } }: LimitNeeds): Handler<typeof showQuota> =>
-  async (who) => {
-    const now = clock()
-    const [counts] = await db
-      .select()
-      .from(questionCounts)
-      .where(eq(questionCounts.orgId, asMember(who).orgId))
-    const allowance = (limit: number, lengthMs: number, windowBegan?: Date, used = 0) => {
-      const opened = begin(now, lengthMs)
-      const isOpen = windowBegan !== undefined && windowBegan >= opened
-      return {
-        limit,
-        left: Math.max(0, limit - (isOpen ? used : 0)),
-        resets_at: new Date((isOpen ? windowBegan : opened).getTime() + lengthMs).toISOString(),
-      }
-    }
-    return {
-      minute: allowance(perMinute, MINUTE_MS, counts?.minute, counts?.inMinute),
-      day: allowance(perDay, DAY_MS, counts?.day, counts?.inDay),
-    }
-  }
-
-async function refusal(
+async function limitError(
   db: Handle,
   orgId: string,
   now: Date,
@@ -99,12 +77,12 @@ async function refusal(
   const [row] = await db.select().from(questionCounts).where(eq(questionCounts.orgId, orgId))
   const secondsTo = (windowBegan: Date, lengthMs: number) =>
     Math.max(1, Math.ceil((windowBegan.getTime() + lengthMs - now.getTime()) / 1000))
-  if (row && row.day >= begin(now, DAY_MS) && row.inDay >= perDay) {
+  if (row && row.day >= windowStart(now, DAY_MS) && row.inDay >= perDay) {
     return new ServiceError('QUOTA_EXCEEDED', `The organization’s ${perDay} questions of today are used up`, {
       retryAfterSeconds: secondsTo(row.day, DAY_MS),
     })
   }
   return new ServiceError('RATE_LIMITED', `The organization may ask ${perMinute} questions a minute`, {
-    retryAfterSeconds: secondsTo(row?.minute ?? begin(now, MINUTE_MS), MINUTE_MS),
+    retryAfterSeconds: secondsTo(row?.minute ?? windowStart(now, MINUTE_MS), MINUTE_MS),
   })
 }

@@ -99,11 +99,9 @@ test('everything that is wrong is said at once', () => {
 
 describe('an unknown column', () => {
   test('is named, with those that there are', () => {
-    const error = refusal({ status: 'string', year: 'number' }, { colour: 'red', year: 'also wrong' })
+    const error = refusal({ status: 'string', year: 'number' }, { color: 'red', year: 'also wrong' })
     expect(error.code).toBe('FILTER_NOT_ALLOWED')
-    expect(error.message).toBe(
-      'Cannot filter on "colour". Filterable columns: status (string), year (number)',
-    )
+    expect(error.message).toBe('Cannot filter on "color". Filterable columns: status (string), year (number)')
     expect(error.hint).toMatch(/list of data sources/)
   })
 

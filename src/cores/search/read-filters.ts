@@ -10,13 +10,13 @@ export type ReadFilter =
 
 export function readFilters(
   schema: FilterSchema,
-  given: Readonly<Record<string, unknown>>,
+  input: Readonly<Record<string, unknown>>,
 ): readonly ReadFilter[] {
   // hasOwn: `constructor` and `__proto__` are columns like others, and not filterable ones unless declared.
-  const unknown = Object.keys(given).filter((column) => !Object.hasOwn(schema, column))
+  const unknown = Object.keys(input).filter((column) => !Object.hasOwn(schema, column))
   if (unknown.length > 0) throw notFilterable(schema, unknown)
   const problems: string[] = []
-  const filters = Object.entries(given).map(([column, value]) =>
+  const filters = Object.entries(input).map(([column, value]) =>
     readFilter(column, schema[column]!, value, (problem, at) =>
       problems.push(`filters.${column}${at === undefined ? '' : `.${at}`}: ${problem}`),
     ),
@@ -25,36 +25,36 @@ export function readFilters(
   return filters
 }
 
-type Complain = (problem: string, at?: number) => void
+type AddProblem = (problem: string, at?: number) => void
 
-function readFilter(column: string, type: FilterType, given: unknown, complain: Complain): ReadFilter {
+function readFilter(column: string, type: FilterType, input: unknown, addProblem: AddProblem): ReadFilter {
   switch (type) {
     case 'string':
-      return { column, type, values: readValues(given, readString, complain) }
+      return { column, type, values: readValues(input, readString, addProblem) }
     case 'number':
-      return { column, type, values: readValues(given, readNumber, complain) }
+      return { column, type, values: readValues(input, readNumber, addProblem) }
     case 'boolean':
-      return { column, type, values: readValues(given, readBoolean, complain) }
+      return { column, type, values: readValues(input, readBoolean, addProblem) }
   }
 }
 
 /** What a value is, or what is wrong with it. */
 type Reading<T> = { value: T } | { problem: string }
 
-function readValues<T>(given: unknown, read: (value: unknown) => Reading<T>, complain: Complain): T[] {
-  if (Array.isArray(given) && given.length === 0) complain('must name at least one value')
+function readValues<T>(input: unknown, read: (value: unknown) => Reading<T>, addProblem: AddProblem): T[] {
+  if (Array.isArray(input) && input.length === 0) addProblem('must name at least one value')
   const values = new Set<T>()
-  for (const [at, one] of (Array.isArray(given) ? given : [given]).entries()) {
+  for (const [at, one] of (Array.isArray(input) ? input : [input]).entries()) {
     const reading = read(one)
     if ('value' in reading) values.add(reading.value)
-    else complain(reading.problem, Array.isArray(given) ? at : undefined)
+    else addProblem(reading.problem, Array.isArray(input) ? at : undefined)
   }
   return [...values]
 }
 
 function readString(value: unknown): Reading<string> {
   if (typeof value !== 'string') return { problem: 'must be a text' }
-  // Postgres takes neither; refused here, it is the caller's mistake and not our failure.
+  // Postgres takes neither: refused here, it is a 400 and not a 500.
   if (value.includes('\0')) return { problem: 'must not contain the NUL character' }
   if (!value.isWellFormed()) return { problem: 'must not contain half a character' }
   return { value }
@@ -66,7 +66,7 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/
 function readNumber(value: unknown): Reading<number> {
   const number = typeof value === 'string' && JSON_NUMBER.test(value) ? Number(value) : value
   if (typeof number !== 'number' || !Number.isFinite(number)) return { problem: 'must be a number' }
-  // Beyond 2^53 neighbours look alike, and a filter must not match the neighbour.
+  // Beyond 2^53 different numbers look alike, and a filter must not match another number.
   if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return { problem: 'must lie between -2^53 and 2^53' }
   return { value: number }
 }
@@ -78,10 +78,10 @@ function readBoolean(value: unknown): Reading<boolean> {
 }
 
 /** A body may hold thousands of names; an answer need not. */
-const NAMED_MAX = 20
+const LISTED_MAX = 20
 
-/** Only what can be the name of a column is said back: what a stranger wrote may be meant for a model that reads it. */
-const MAY_BE_SAID = /^[\p{L}\p{N}_ -]{1,63}$/u
+/** Only what can be the name of a column is repeated: other text may be meant for a model that reads the error. */
+const REPEATABLE = /^[\p{L}\p{N}_ -]{1,63}$/u
 
 function notFilterable(schema: FilterSchema, unknown: readonly string[]): ServiceError {
   const columns = Object.entries(schema).map(([column, type]) => `${column} (${type})`)
@@ -89,13 +89,13 @@ function notFilterable(schema: FilterSchema, unknown: readonly string[]): Servic
     columns.length === 0
       ? 'This data source has no filterable columns'
       : `Filterable columns: ${columns.join(', ')}`
-  return new ServiceError('FILTER_NOT_ALLOWED', `Cannot filter on ${inWords(unknown)}. ${possible}`, {
+  return new ServiceError('FILTER_NOT_ALLOWED', `Cannot filter on ${listColumns(unknown)}. ${possible}`, {
     hint: 'The list of data sources names the filterable columns of each, with their types.',
   })
 }
 
-function inWords(columns: readonly string[]): string {
-  const named = columns.filter((column) => MAY_BE_SAID.test(column)).slice(0, NAMED_MAX)
+function listColumns(columns: readonly string[]): string {
+  const named = columns.filter((column) => REPEATABLE.test(column)).slice(0, LISTED_MAX)
   const others = columns.length - named.length
   if (named.length === 0) return others === 1 ? 'this column' : 'these columns'
   const names = named.map((name) => `"${name}"`).join(', ')

@@ -1,5 +1,6 @@
-/** The face of the tickets core. */
-export { file } from './file-ticket.ts'
-export { move } from './move-ticket.ts'
-export { oneTicket, ticketsOf } from './read-tickets.ts'
-export { reply } from './reply.ts'
+/** What the tickets core exports. */
+export { createTicket } from './create-ticket.ts'
+export { changeTicketStatus } from './change-ticket-status.ts'
+export { showTicket } from './show-ticket.ts'
+export { listTickets } from './list-tickets.ts'
+export { replyToTicket } from './reply-to-ticket.ts'

@@ -1,0 +1,61 @@
+/** Opens a database folder with PGlite in a thread of its own. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { EngineSettings, ToEngine } from './engine-worker.ts'
+
+/** Closing writes out what is in memory (0.1 s measured). What is cut off here is recovered at the next start. */
+const CLOSE_MS = 10_000
+
+export type EngineThread = {
+  readonly worker: Worker
+  /** Settles when the thread is gone, with the reason it gave. */
+  readonly ended: Promise<Error>
+  /** An orderly shutdown. */
+  readonly stop: () => Promise<void>
+}
+
+export async function startEngineThread(
+  workerData: EngineSettings,
+  { openMs }: { openMs?: number } = {},
+): Promise<EngineThread> {
+  const { folder, ahead } = workerData
+  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
+  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
+  const worker = new Worker(new URL('./engine-worker.ts', import.meta.url), {
+    workerData,
+    // Without the flags of this process: some (`--input-type`, an inspector's port) do not work in a second thread.
+    execArgv: [],
+    // SQL of others can write to /dev/stdout, and the environment holds secrets: neither is this thread's business.
+    ...(ahead && { env: {}, stdout: true, stderr: true }),
+  })
+  if (ahead) {
+    worker.stdout.resume()
+    worker.stderr.resume()
+  }
+  const exited = new Promise<void>((settle) => worker.once('exit', () => settle()))
+  const ended = new Promise<Error>((settle) => {
+    worker.on('error', (error) => settle(error instanceof Error ? error : new Error('unknown reason')))
+    worker.on('exit', (code) => settle(new Error(`its thread ended with code ${code}`)))
+  })
+  const ready = new Promise<'ready'>((settle) => worker.once('message', settle))
+  const openTimer = openMs === undefined ? undefined : setTimeout(() => void worker.terminate(), openMs)
+  const failure = await Promise.race([ready, ended])
+  clearTimeout(openTimer)
+  if (failure !== 'ready') {
+    await worker.terminate()
+    const kind = ahead ? 'managed' : 'embedded'
+    const reason = `The ${kind} database in ${folder} could not be opened: ${failure.message}`
+    throw new Error(reason, { cause: failure })
+  }
+  return {
+    worker,
+    ended,
+    async stop() {
+      worker.postMessage('close' satisfies ToEngine)
+      const timer = setTimeout(() => void worker.terminate(), CLOSE_MS)
+      await exited
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,193 @@
+/** Managed databases in PGlite, served by this process or by another one that shares the data folder. */
+import * as z from 'zod'
+import { ServiceError } from '../../src/contracts/errors.ts'
+import type { Database } from '../connect.ts'
+import { managedFolder } from '../backup.ts'
+import { DataFolderInUse, lockDataFolder } from '../data-folder-lock.ts'
+import { eq, like } from '../drizzle.ts'
+import { dataSources, installationFacts } from '../schema.ts'
+import type { DatabaseProvisioner } from './database-provisioner.ts'
+import type { EmbeddedDatabases } from './embedded-databases.ts'
+import { nextOwnership } from './folder-ownership.ts'
+import type { OpenFolder, OwnershipEffect, OwnershipInput, OwnershipState } from './folder-ownership.ts'
+import { openPool } from './open-pool.ts'
+
+/** The row in which the owner of the folder tells the other processes where the databases are. */
+const ADDRESS_FACT = 'managed-databases'
+const AddressFact = z.object({ host: z.string(), port: z.int() })
+
+/** Rows of what another process wants removed: only the owner of the folder can do it, and looks this often. */
+const REMOVAL_FACT = 'remove database '
+const REMOVE_MS = 10_000
+/** People's own programs reach the databases again so long after their process died, also when nobody asks a question. */
+const TAKE_OVER_MS = 5_000
+
+export type EmbeddedProvisionerOptions = {
+  readonly dataFolder: string
+  readonly host: string
+  readonly port: number
+  readonly db: Database
+  readonly saltKey: Uint8Array
+  readonly warn: (event: string, fields: Record<string, unknown>) => void
+}
+
+export function embeddedProvisioner(options: EmbeddedProvisionerOptions): DatabaseProvisioner {
+  const { db, warn } = options
+  let state: OwnershipState = { phase: 'not owner' }
+  let opening: Promise<void> = Promise.resolve()
+  let takeOverTimer: NodeJS.Timeout | undefined
+  let removeTimer: NodeJS.Timeout | undefined
+
+  async function dispatch(input: OwnershipInput): Promise<void> {
+    const [next, effects] = nextOwnership(state, input)
+    state = next
+    await Promise.all(effects.map(perform))
+  }
+
+  async function perform(effect: OwnershipEffect): Promise<void> {
+    if (effect === 'open folder') return (opening = becomeOwner())
+    if (effect === 'start removing') {
+      removeTimer = setInterval(() => void removeRequested(), REMOVE_MS).unref()
+      return
+    }
+    clearInterval(removeTimer)
+    return effect.closeFolder.databases.close().then(effect.closeFolder.releaseLock)
+  }
+
+  async function becomeOwner(): Promise<void> {
+    let opened: OpenFolder
+    try {
+      opened = await openFolder()
+    } catch (error) {
+      if (error instanceof DataFolderInUse) return dispatch('lock held elsewhere')
+      await dispatch('failed')
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+      const hint = 'Stop the other program, or set MANAGED_DATABASE_PORT.'
+      throw new Error(`Port ${options.port} is in use. ${hint}`, { cause: error })
+    }
+    return dispatch({ opened })
+  }
+
+  async function openFolder(): Promise<OpenFolder> {
+    const folder = managedFolder(options.dataFolder)
+    const lock = lockDataFolder(folder)
+    let databases: EmbeddedDatabases | undefined
+    try {
+      const { openEmbeddedDatabases } = await import('./embedded-databases.ts')
+      databases = await openEmbeddedDatabases({
+        folder,
+        host: options.host,
+        port: options.port,
+        verifierOf: async (name) => (await sourceNamed(name))?.verifier ?? undefined,
+        isBeingCreated: async (name) => (await sourceNamed(name))?.preparingUntil != null,
+        saltKey: options.saltKey,
+        onProblem: (error) => warn('an embedded database has a problem', { error }),
+      })
+      await announce(databases)
+      return { databases, releaseLock: lock.release }
+    } catch (error) {
+      try {
+        await databases?.close()
+      } finally {
+        lock.release()
+      }
+      throw error
+    }
+  }
+
+  async function announce({ host, port }: EmbeddedDatabases): Promise<void> {
+    const value = { host, port } satisfies z.input<typeof AddressFact>
+    await db
+      .insert(installationFacts)
+      .values({ name: ADDRESS_FACT, value })
+      .onConflictDoUpdate({ target: installationFacts.name, set: { value } })
+  }
+
+  async function sourceNamed(physicalName: string) {
+    const { verifier, preparingUntil } = dataSources
+    const rows = db.select({ verifier, preparingUntil }).from(dataSources)
+    const [row] = await rows.where(eq(dataSources.physicalName, physicalName))
+    return row
+  }
+
+  async function acquire(): Promise<EmbeddedDatabases | undefined> {
+    void dispatch('acquire').catch(() => {})
+    await opening
+    return state.phase === 'owner' ? state.folder.databases : undefined
+  }
+  /** For people who ask: why it could not be taken over is for the log. */
+  const acquireOrTimeout = () => acquire().catch(unreachable)
+
+  /** Only what was asked for in so many words: a folder without a row may belong to a control plane that is elsewhere today. */
+  async function removeRequested(): Promise<void> {
+    try {
+      const requests = db.select().from(installationFacts)
+      for (const { name } of await requests.where(like(installationFacts.name, `${REMOVAL_FACT}%`))) {
+        const physicalName = name.slice(REMOVAL_FACT.length)
+        // Its row is the last to go: until then whoever removes it is not done.
+        if ((await sourceNamed(physicalName))?.verifier != null || state.phase !== 'owner') continue
+        await state.folder.databases.remove(physicalName)
+        await db.delete(installationFacts).where(eq(installationFacts.name, name))
+      }
+    } catch (error) {
+      warn('databases could not be removed', { error })
+    }
+  }
+
+  async function factNamed(name: string) {
+    const [fact] = await db.select().from(installationFacts).where(eq(installationFacts.name, name))
+    return fact
+  }
+
+  return {
+    kind: 'embedded',
+    async address() {
+      const own = await acquireOrTimeout()
+      if (own) return { host: own.host, port: own.port, ssl: 'disable' }
+      const announced = AddressFact.safeParse((await factNamed(ADDRESS_FACT))?.value)
+      return announced.success ? { ...announced.data, ssl: 'disable' } : unreachable(announced.error)
+    },
+    async create(name, _verifier, login) {
+      const own = await acquireOrTimeout()
+      if (own) return own.create(name)
+      if (await factNamed(REMOVAL_FACT + name)) {
+        throw new ServiceError('CONFLICT', 'The database of this name is still being removed', {
+          hint: 'Try again in a moment.',
+        })
+      }
+      // The owner creates it when somebody who may log in connects to it.
+      const pool = openPool(await login(), {
+        statementTimeoutMs: 30_000,
+        max: 1,
+        idleSeconds: 1,
+        parameters: {},
+      })
+      try {
+        await pool.query('select 1').catch(unreachable)
+      } finally {
+        await pool.end()
+      }
+    },
+    async remove(name) {
+      const own = await acquireOrTimeout()
+      if (own) return own.remove(name)
+      const request = { name: REMOVAL_FACT + name, value: {} }
+      await db.insert(installationFacts).values(request).onConflictDoNothing()
+    },
+    async open() {
+      await acquire()
+      takeOverTimer ??= setInterval(() => {
+        acquire().catch((error: unknown) => warn('the databases could not be taken over', { error }))
+      }, TAKE_OVER_MS).unref()
+    },
+    async close() {
+      clearInterval(takeOverTimer)
+      await dispatch('close')
+      await opening.catch(() => {})
+    },
+  }
+}
+
+function unreachable(cause: unknown): never {
+  throw new ServiceError('TIMEOUT', 'The databases cannot be reached now', { cause })
+}

@@ -1,0 +1,628 @@
+CREATE TABLE "app_members" (
+	"org_id" text NOT NULL,
+	"app_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"role" text NOT NULL,
+	"added_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "app_members_org_id_app_id_user_id_pk" PRIMARY KEY("org_id","app_id","user_id")
+);
+--> statement-breakpoint
+CREATE TABLE "apps" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"alias" text NOT NULL,
+	"name" text NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"created_by" text,
+	CONSTRAINT "apps_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "support_sessions" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"staff_id" text NOT NULL,
+	"reason" text NOT NULL,
+	"started_at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	"elevated_at" timestamp with time zone,
+	"elevation_reason" text,
+	"ended_at" timestamp with time zone,
+	"ended_by" text,
+	CONSTRAINT "support_sessions_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "ticket_replies" (
+	"org_id" text NOT NULL,
+	"ticket_id" text NOT NULL,
+	"id" text NOT NULL,
+	"is_internal" boolean NOT NULL,
+	"body" text NOT NULL,
+	"author_id" text NOT NULL,
+	"author_name" text NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	CONSTRAINT "ticket_replies_org_id_ticket_id_id_pk" PRIMARY KEY("org_id","ticket_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "tickets" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"app_id" text NOT NULL,
+	"title" text NOT NULL,
+	"body" text NOT NULL,
+	"status" text NOT NULL,
+	"reporter_id" text NOT NULL,
+	"reporter_name" text NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"changed_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "tickets_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "oauth_artifacts" (
+	"id" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"payload" jsonb NOT NULL,
+	"grant_id" text,
+	"uid" text,
+	"consumed_at" timestamp with time zone,
+	"successor" text,
+	"expires_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "oauth_metadata_documents" (
+	"url" text PRIMARY KEY NOT NULL,
+	"document" jsonb NOT NULL,
+	"sha256" text NOT NULL,
+	"fetched_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "organization_client_blocks" (
+	"org_id" text NOT NULL,
+	"client_id" text NOT NULL,
+	"since" timestamp with time zone NOT NULL,
+	CONSTRAINT "organization_client_blocks_org_id_client_id_pk" PRIMARY KEY("org_id","client_id")
+);
+--> statement-breakpoint
+CREATE TABLE "platform_access_grants" (
+	"id" text PRIMARY KEY NOT NULL,
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"client_id" text NOT NULL,
+	"client_kind" text NOT NULL,
+	"client_name" text,
+	"redirect_host" text NOT NULL,
+	"document_sha256" text,
+	"resource" text NOT NULL,
+	"scopes" text[] NOT NULL,
+	"sources" text[],
+	"payload" jsonb NOT NULL,
+	"key_epoch" text NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"last_used_at" timestamp with time zone,
+	"expires_at" timestamp with time zone NOT NULL,
+	"revoked_at" timestamp with time zone,
+	"revoked_reason" text
+);
+--> statement-breakpoint
+CREATE TABLE "platform_oauth_clients" (
+	"client_id" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"is_active" boolean DEFAULT true NOT NULL,
+	"metadata" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"origin_key" text,
+	"registration_hash" text,
+	"created_at" timestamp with time zone NOT NULL,
+	"last_used_at" timestamp with time zone,
+	"expires_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "activity" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	"type" text NOT NULL,
+	"name" text,
+	"source_id" text,
+	"user_id" text NOT NULL,
+	"user_name" text NOT NULL,
+	"entry_point" text NOT NULL,
+	"client_id" text,
+	"outcome" text NOT NULL,
+	"error" text,
+	"duration_ms" integer NOT NULL,
+	"question_bytes" integer NOT NULL,
+	"answer_bytes" integer NOT NULL,
+	"hits" integer,
+	"question_digest" text,
+	"answer_digest" text,
+	"request_id" text NOT NULL,
+	CONSTRAINT "activity_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "data_sources" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"name" text NOT NULL,
+	"title" text NOT NULL,
+	"description" text DEFAULT '' NOT NULL,
+	"kind" text NOT NULL,
+	"physical_name" text,
+	"verifier" text,
+	"sealed" text NOT NULL,
+	"preparing_until" timestamp with time zone,
+	"enabled" boolean DEFAULT false NOT NULL,
+	"exposed" boolean DEFAULT false NOT NULL,
+	"minimum_role" text DEFAULT 'viewer' NOT NULL,
+	"configuration" jsonb,
+	"configured_at" timestamp with time zone,
+	"created_at" timestamp with time zone NOT NULL,
+	"created_by" text,
+	CONSTRAINT "data_sources_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "question_counts" (
+	"org_id" text PRIMARY KEY NOT NULL,
+	"minute" timestamp with time zone NOT NULL,
+	"in_minute" integer NOT NULL,
+	"day" timestamp with time zone NOT NULL,
+	"in_day" integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "api_tokens" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"name" text NOT NULL,
+	"starts_with" text NOT NULL,
+	"secret_hash" text NOT NULL,
+	"role_cap" text NOT NULL,
+	"scopes" text[],
+	"audiences" text[] NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone,
+	"last_used_at" timestamp with time zone,
+	"revoked_at" timestamp with time zone,
+	CONSTRAINT "api_tokens_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "identities" (
+	"issuer" text NOT NULL,
+	"subject" text NOT NULL,
+	"user_id" text NOT NULL,
+	"provider" text NOT NULL,
+	"email" text,
+	"created_at" timestamp with time zone NOT NULL,
+	"last_used_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "identities_issuer_subject_pk" PRIMARY KEY("issuer","subject")
+);
+--> statement-breakpoint
+CREATE TABLE "passwords" (
+	"user_id" text PRIMARY KEY NOT NULL,
+	"email" text NOT NULL,
+	"hash" text NOT NULL,
+	"changed_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "passwords_email_unique" UNIQUE("email")
+);
+--> statement-breakpoint
+CREATE TABLE "sessions" (
+	"id" text PRIMARY KEY NOT NULL,
+	"user_id" text NOT NULL,
+	"org_id" text,
+	"signed_in_by" text NOT NULL,
+	"device" text NOT NULL,
+	"browser_secret_hash" text,
+	"generation" integer DEFAULT 1 NOT NULL,
+	"rotated_at" timestamp with time zone NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"last_used_at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	"ended_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "users" (
+	"id" text PRIMARY KEY NOT NULL,
+	"email" text NOT NULL,
+	"email_verified_at" timestamp with time zone,
+	"name" text NOT NULL,
+	"last_org_id" text,
+	"created_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "alert_states" (
+	"org_id" text NOT NULL,
+	"kind" text NOT NULL,
+	"subject" text NOT NULL,
+	"state" text NOT NULL,
+	"since" timestamp with time zone NOT NULL,
+	"seq" integer NOT NULL,
+	CONSTRAINT "alert_states_org_id_kind_subject_pk" PRIMARY KEY("org_id","kind","subject")
+);
+--> statement-breakpoint
+CREATE TABLE "attempts" (
+	"org_id" text NOT NULL,
+	"message_id" text NOT NULL,
+	"number" integer NOT NULL,
+	"started_at" timestamp with time zone NOT NULL,
+	"ended_at" timestamp with time zone,
+	"outcome" text,
+	"reason" text,
+	"http_status" integer,
+	"duration_ms" integer,
+	CONSTRAINT "attempts_org_id_message_id_number_pk" PRIMARY KEY("org_id","message_id","number")
+);
+--> statement-breakpoint
+CREATE TABLE "chat_accounts" (
+	"team_id" text NOT NULL,
+	"chat_user_id" text NOT NULL,
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	CONSTRAINT "chat_accounts_team_id_chat_user_id_org_id_pk" PRIMARY KEY("team_id","chat_user_id","org_id")
+);
+--> statement-breakpoint
+CREATE TABLE "chat_authorizations" (
+	"org_id" text NOT NULL,
+	"state_hash" text NOT NULL,
+	"user_id" text NOT NULL,
+	"purpose" text NOT NULL,
+	"nonce" text NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "chat_authorizations_org_id_state_hash_pk" PRIMARY KEY("org_id","state_hash")
+);
+--> statement-breakpoint
+CREATE TABLE "chat_links" (
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"team_id" text NOT NULL,
+	"chat_user_id" text NOT NULL,
+	"display_name" text NOT NULL,
+	"inactive_at" timestamp with time zone,
+	"linked_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "chat_links_org_id_user_id_pk" PRIMARY KEY("org_id","user_id")
+);
+--> statement-breakpoint
+CREATE TABLE "default_subscriptions" (
+	"org_id" text NOT NULL,
+	"default_key" text NOT NULL,
+	"subscription_id" text NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "default_subscriptions_org_id_default_key_pk" PRIMARY KEY("org_id","default_key")
+);
+--> statement-breakpoint
+CREATE TABLE "deliveries" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"event_id" text NOT NULL,
+	"type" text NOT NULL,
+	"app_id" text,
+	"subscription_id" text,
+	"integration_id" text,
+	"user_id" text,
+	"channel" text,
+	"message_id" text,
+	"state" text NOT NULL,
+	"reason" text,
+	"replay_of" text,
+	"created_at" timestamp with time zone NOT NULL,
+	"settled_at" timestamp with time zone,
+	CONSTRAINT "deliveries_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "email_suppressions" (
+	"email_digest" text PRIMARY KEY NOT NULL,
+	"reason" text NOT NULL,
+	"created_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "events" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"source" text NOT NULL,
+	"dedup_key" text NOT NULL,
+	"type" text NOT NULL,
+	"subject" text NOT NULL,
+	"actor_id" text,
+	"concerns_id" text,
+	"app_id" text,
+	"data" jsonb NOT NULL,
+	"occurred_at" timestamp with time zone NOT NULL,
+	"seq" bigint NOT NULL,
+	"recorded_at" timestamp with time zone NOT NULL,
+	"fanned_out_at" timestamp with time zone,
+	CONSTRAINT "events_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "follows" (
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"app_id" text NOT NULL,
+	"categories" text[] NOT NULL,
+	"frequency" text NOT NULL,
+	"changed_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "follows_org_id_user_id_app_id_pk" PRIMARY KEY("org_id","user_id","app_id")
+);
+--> statement-breakpoint
+CREATE TABLE "integrations" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"kind" text NOT NULL,
+	"name" text NOT NULL,
+	"state" text NOT NULL,
+	"config" jsonb NOT NULL,
+	"sealed" text NOT NULL,
+	"digest" text NOT NULL,
+	"team_id" text,
+	"failing_since" timestamp with time zone,
+	"last_success_at" timestamp with time zone,
+	"created_at" timestamp with time zone NOT NULL,
+	"created_by" text,
+	CONSTRAINT "integrations_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "message_targets" (
+	"org_id" text NOT NULL,
+	"target" text NOT NULL,
+	"next_allowed_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "message_targets_org_id_target_pk" PRIMARY KEY("org_id","target")
+);
+--> statement-breakpoint
+CREATE TABLE "messages" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"channel" text NOT NULL,
+	"subscription_id" text,
+	"integration_id" text,
+	"user_id" text,
+	"target" text NOT NULL,
+	"ordering_key" text,
+	"seq" bigint DEFAULT 0 NOT NULL,
+	"digest_key" text,
+	"window_end" timestamp with time zone,
+	"state" text NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"next_at" timestamp with time zone NOT NULL,
+	"slot_at" timestamp with time zone,
+	"lease_until" timestamp with time zone,
+	"worker" text,
+	"created_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "messages_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "notifications" (
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"id" text NOT NULL,
+	"event_id" text NOT NULL,
+	"type" text NOT NULL,
+	"subject" text NOT NULL,
+	"summary" text NOT NULL,
+	"url" text,
+	"at" timestamp with time zone NOT NULL,
+	"read_at" timestamp with time zone,
+	CONSTRAINT "notifications_org_id_user_id_id_pk" PRIMARY KEY("org_id","user_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "outbox" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"source" text NOT NULL,
+	"dedup_key" text NOT NULL,
+	"type" text NOT NULL,
+	"subject" text NOT NULL,
+	"actor_id" text,
+	"concerns_id" text,
+	"app_id" text,
+	"data" jsonb NOT NULL,
+	"occurred_at" timestamp with time zone NOT NULL,
+	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "outbox_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	CONSTRAINT "outbox_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "subscriptions" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"user_id" text,
+	"integration_id" text,
+	"pattern" text NOT NULL,
+	"timing" text NOT NULL,
+	"own_only" boolean DEFAULT false NOT NULL,
+	"enabled" boolean NOT NULL,
+	"disabled_reason" text,
+	"default_key" text,
+	"created_at" timestamp with time zone NOT NULL,
+	"created_by" text,
+	CONSTRAINT "subscriptions_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "audit_log" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	"action" text NOT NULL,
+	"actor_kind" text NOT NULL,
+	"actor_id" text,
+	"actor_name" text NOT NULL,
+	"subject" text,
+	"request_id" text,
+	"support_session_id" text,
+	CONSTRAINT "audit_log_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "idempotency_keys" (
+	"owner" text NOT NULL,
+	"key" text NOT NULL,
+	"request_hash" text NOT NULL,
+	"status" integer NOT NULL,
+	"answer" jsonb NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "idempotency_keys_owner_key_pk" PRIMARY KEY("owner","key")
+);
+--> statement-breakpoint
+CREATE TABLE "installation_facts" (
+	"name" text PRIMARY KEY NOT NULL,
+	"value" jsonb NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "jobs" (
+	"name" text PRIMARY KEY NOT NULL,
+	"next_run_at" timestamp with time zone NOT NULL,
+	"lease_token" text,
+	"lease_until" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "former_members" (
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"since" timestamp with time zone NOT NULL,
+	CONSTRAINT "former_members_org_id_user_id_pk" PRIMARY KEY("org_id","user_id")
+);
+--> statement-breakpoint
+CREATE TABLE "invitations" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"email" text NOT NULL,
+	"role" text NOT NULL,
+	"secret_hash" text NOT NULL,
+	"invited_by" text,
+	"waiting_user_id" text,
+	"sent_by_mail" boolean NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	"accepted_at" timestamp with time zone,
+	"accepted_by" text,
+	"revoked_at" timestamp with time zone,
+	CONSTRAINT "invitations_org_id_id_pk" PRIMARY KEY("org_id","id")
+);
+--> statement-breakpoint
+CREATE TABLE "memberships" (
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"role" text NOT NULL,
+	"joined_by" text NOT NULL,
+	"joined_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "memberships_org_id_user_id_pk" PRIMARY KEY("org_id","user_id")
+);
+--> statement-breakpoint
+CREATE TABLE "organization_domains" (
+	"domain" text PRIMARY KEY NOT NULL,
+	"org_id" text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "organizations" (
+	"id" text PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"slug" text NOT NULL,
+	"agents_enabled" boolean DEFAULT true NOT NULL,
+	"admins_may_invite" boolean DEFAULT false NOT NULL,
+	"timezone" text DEFAULT 'UTC' NOT NULL,
+	"support_access_enabled" boolean DEFAULT true NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "organizations_slug_unique" UNIQUE("slug")
+);
+--> statement-breakpoint
+CREATE TABLE "mailed_links" (
+	"secret_hash" text PRIMARY KEY NOT NULL,
+	"purpose" text NOT NULL,
+	"user_id" text NOT NULL,
+	"email" text NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "sign_in_attempts" (
+	"state_hash" text PRIMARY KEY NOT NULL,
+	"provider" text NOT NULL,
+	"browser_hash" text NOT NULL,
+	"nonce" text NOT NULL,
+	"code_verifier" text NOT NULL,
+	"return_to" text NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "sign_in_codes" (
+	"code_hash" text PRIMARY KEY NOT NULL,
+	"session_id" text NOT NULL,
+	"code_challenge" text,
+	"expires_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "throttles" (
+	"key" text PRIMARY KEY NOT NULL,
+	"full_until" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+ALTER TABLE "organization_client_blocks" ADD CONSTRAINT "organization_client_blocks_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform_access_grants" ADD CONSTRAINT "platform_access_grants_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "platform_access_grants" ADD CONSTRAINT "platform_access_grants_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "api_tokens" ADD CONSTRAINT "api_tokens_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "identities" ADD CONSTRAINT "identities_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "passwords" ADD CONSTRAINT "passwords_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sessions" ADD CONSTRAINT "sessions_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "former_members" ADD CONSTRAINT "former_members_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "former_members" ADD CONSTRAINT "former_members_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "invitations" ADD CONSTRAINT "invitations_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "invitations" ADD CONSTRAINT "invitations_invited_by_users_id_fk" FOREIGN KEY ("invited_by") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "invitations" ADD CONSTRAINT "invitations_waiting_user_id_users_id_fk" FOREIGN KEY ("waiting_user_id") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "invitations" ADD CONSTRAINT "invitations_accepted_by_users_id_fk" FOREIGN KEY ("accepted_by") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "memberships" ADD CONSTRAINT "memberships_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "memberships" ADD CONSTRAINT "memberships_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "organization_domains" ADD CONSTRAINT "organization_domains_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "mailed_links" ADD CONSTRAINT "mailed_links_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sign_in_codes" ADD CONSTRAINT "sign_in_codes_session_id_sessions_id_fk" FOREIGN KEY ("session_id") REFERENCES "public"."sessions"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "app_members_by_user" ON "app_members" USING btree ("org_id","user_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "apps_by_alias" ON "apps" USING btree ("org_id","alias");--> statement-breakpoint
+CREATE INDEX "support_sessions_by_staff" ON "support_sessions" USING btree ("staff_id","expires_at");--> statement-breakpoint
+CREATE INDEX "tickets_by_app" ON "tickets" USING btree ("org_id","app_id","id");--> statement-breakpoint
+CREATE INDEX "tickets_by_reporter" ON "tickets" USING btree ("org_id","reporter_id","id");--> statement-breakpoint
+CREATE INDEX "oauth_artifacts_by_grant" ON "oauth_artifacts" USING btree ("grant_id");--> statement-breakpoint
+CREATE INDEX "oauth_artifacts_by_uid" ON "oauth_artifacts" USING btree ("uid");--> statement-breakpoint
+CREATE INDEX "oauth_artifacts_by_expiry" ON "oauth_artifacts" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "platform_access_grants_by_org" ON "platform_access_grants" USING btree ("org_id","id");--> statement-breakpoint
+CREATE INDEX "platform_access_grants_by_user" ON "platform_access_grants" USING btree ("user_id","client_id");--> statement-breakpoint
+CREATE INDEX "platform_access_grants_by_client" ON "platform_access_grants" USING btree ("client_id");--> statement-breakpoint
+CREATE INDEX "platform_oauth_clients_dynamic" ON "platform_oauth_clients" USING btree ("kind","is_active","expires_at");--> statement-breakpoint
+CREATE INDEX "platform_oauth_clients_by_registration" ON "platform_oauth_clients" USING btree ("registration_hash");--> statement-breakpoint
+CREATE INDEX "activity_by_type" ON "activity" USING btree ("org_id","type","id");--> statement-breakpoint
+CREATE INDEX "activity_by_user" ON "activity" USING btree ("org_id","user_id","id");--> statement-breakpoint
+CREATE INDEX "activity_by_name" ON "activity" USING btree ("org_id","name","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "data_sources_by_name" ON "data_sources" USING btree ("org_id","name");--> statement-breakpoint
+CREATE UNIQUE INDEX "data_sources_by_physical_name" ON "data_sources" USING btree ("physical_name");--> statement-breakpoint
+CREATE UNIQUE INDEX "api_tokens_by_secret" ON "api_tokens" USING btree ("secret_hash");--> statement-breakpoint
+CREATE INDEX "api_tokens_by_user" ON "api_tokens" USING btree ("org_id","user_id");--> statement-breakpoint
+CREATE INDEX "identities_by_user" ON "identities" USING btree ("user_id");--> statement-breakpoint
+CREATE INDEX "sessions_by_user" ON "sessions" USING btree ("user_id","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "sessions_by_browser" ON "sessions" USING btree ("browser_secret_hash");--> statement-breakpoint
+CREATE INDEX "sessions_by_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "users_by_email" ON "users" USING btree ("email");--> statement-breakpoint
+CREATE INDEX "chat_authorizations_by_expiry" ON "chat_authorizations" USING btree ("expires_at");--> statement-breakpoint
+CREATE UNIQUE INDEX "deliveries_once_per_subscription" ON "deliveries" USING btree ("org_id","event_id","subscription_id") WHERE "deliveries"."replay_of" is null and "deliveries"."subscription_id" is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "deliveries_once_per_follower" ON "deliveries" USING btree ("org_id","event_id","user_id") WHERE "deliveries"."replay_of" is null and "deliveries"."subscription_id" is null and "deliveries"."user_id" is not null;--> statement-breakpoint
+CREATE INDEX "deliveries_by_message" ON "deliveries" USING btree ("org_id","message_id");--> statement-breakpoint
+CREATE INDEX "deliveries_by_user" ON "deliveries" USING btree ("org_id","user_id","id");--> statement-breakpoint
+CREATE INDEX "deliveries_by_subscription" ON "deliveries" USING btree ("org_id","subscription_id","id");--> statement-breakpoint
+CREATE INDEX "deliveries_by_replay" ON "deliveries" USING btree ("org_id","replay_of") WHERE "deliveries"."replay_of" is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "events_once" ON "events" USING btree ("org_id","source","dedup_key");--> statement-breakpoint
+CREATE INDEX "events_to_fan_out" ON "events" USING btree ("seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
+CREATE INDEX "events_of_subject_to_fan_out" ON "events" USING btree ("org_id","subject","seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
+CREATE INDEX "events_by_type" ON "events" USING btree ("org_id","type","occurred_at");--> statement-breakpoint
+CREATE INDEX "follows_by_app" ON "follows" USING btree ("org_id","app_id");--> statement-breakpoint
+CREATE INDEX "integrations_by_digest" ON "integrations" USING btree ("org_id","kind","digest");--> statement-breakpoint
+CREATE UNIQUE INDEX "messages_one_digest_per_window" ON "messages" USING btree ("org_id","digest_key","window_end") WHERE "messages"."digest_key" is not null;--> statement-breakpoint
+CREATE INDEX "messages_due" ON "messages" USING btree ("next_at") WHERE "messages"."state" in ('open', 'pending');--> statement-breakpoint
+CREATE INDEX "messages_due_by_organization" ON "messages" USING btree ("org_id","next_at") WHERE "messages"."state" in ('open', 'pending');--> statement-breakpoint
+CREATE INDEX "messages_leased" ON "messages" USING btree ("lease_until") WHERE "messages"."state" in ('claimed', 'sending');--> statement-breakpoint
+CREATE INDEX "messages_in_order" ON "messages" USING btree ("org_id","target","ordering_key","seq") WHERE "messages"."state" in ('pending', 'claimed', 'sending');--> statement-breakpoint
+CREATE UNIQUE INDEX "notifications_by_event" ON "notifications" USING btree ("org_id","user_id","event_id");--> statement-breakpoint
+CREATE INDEX "notifications_unread" ON "notifications" USING btree ("org_id","user_id","read_at");--> statement-breakpoint
+CREATE INDEX "outbox_in_order" ON "outbox" USING btree ("seq");--> statement-breakpoint
+CREATE INDEX "subscriptions_by_pattern" ON "subscriptions" USING btree ("org_id","pattern") WHERE "subscriptions"."enabled";--> statement-breakpoint
+CREATE INDEX "subscriptions_by_user" ON "subscriptions" USING btree ("org_id","user_id");--> statement-breakpoint
+CREATE INDEX "subscriptions_by_integration" ON "subscriptions" USING btree ("org_id","integration_id");--> statement-breakpoint
+CREATE INDEX "audit_log_by_actor" ON "audit_log" USING btree ("org_id","actor_id","id");--> statement-breakpoint
+CREATE INDEX "audit_log_by_action" ON "audit_log" USING btree ("org_id","action","id");--> statement-breakpoint
+CREATE INDEX "idempotency_keys_by_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint
+CREATE UNIQUE INDEX "invitations_by_secret" ON "invitations" USING btree ("secret_hash");--> statement-breakpoint
+CREATE INDEX "invitations_by_email" ON "invitations" USING btree ("org_id","email");--> statement-breakpoint
+CREATE INDEX "memberships_by_user" ON "memberships" USING btree ("user_id");--> statement-breakpoint
+CREATE INDEX "organization_domains_by_org" ON "organization_domains" USING btree ("org_id");--> statement-breakpoint
+CREATE INDEX "mailed_links_by_expiry" ON "mailed_links" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "sign_in_attempts_by_expiry" ON "sign_in_attempts" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "sign_in_codes_by_expiry" ON "sign_in_codes" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "throttles_by_end" ON "throttles" USING btree ("full_until");

@@ -1,0 +1,26 @@
+/** What is known about one request by the time its message is read. */
+import type { Call } from '../src/client/http-client.ts'
+import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import type { McpPrincipal } from './authenticate.ts'
+import type { ToolChoice } from './choose-tools.ts'
+import type { McpDeps } from './dependencies.ts'
+import type { Narrowing } from './tool.ts'
+
+export type RequestContext = {
+  resource: Resource
+  version: string
+  requestId: string
+  appUrl: URL
+  principal: McpPrincipal
+  narrowing: Narrowing
+  choice: ToolChoice
+  skills: McpDeps['skills']
+  /** Calls the gateway for the principal; the trace of the message, if it has one, replaces the request's. */
+  call: (as: { traceparent?: string | undefined; signal?: AbortSignal }) => Call
+  /** Makes the client request these scopes; undefined where it cannot or is configured not to. */
+  challenge: ((scopes: readonly Scope[]) => Response) | undefined
+  /** Activity reports in flight. */
+  reports: Promise<void>[]
+  log: McpDeps['log']
+  onFailure: (error: Error) => void
+}

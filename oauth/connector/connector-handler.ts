@@ -1,0 +1,236 @@
+/** Serves the authorization server's paths on Node's http: the library is a Koa application. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type Provider from 'oidc-provider'
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import { ADDRESS_HEADER } from '../../src/client/service.ts'
+import { ServiceError } from '../../src/contracts/errors.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contracts/limits.ts'
+import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
+import { throttle } from '../../src/cores/throttle.ts'
+import { isSameOrigin } from '../browser-session.ts'
+import { authorizationError } from './authorization-error.ts'
+import { showConsent, submitConsent, type Interaction, type Outcome } from './consent.ts'
+import type { ConnectorDeps } from './dependencies.ts'
+import { createProvider } from './provider.ts'
+import { repeatWithinGrace } from './refresh-grace.ts'
+import { reusedRegistration } from './registered-clients.ts'
+import { resourceUrl } from './resources.ts'
+
+export type NodeHandler = {
+  readonly owns: RegExp
+  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+}
+
+/** No `form-action`: Chromium applies it to the whole redirect chain, which leaves this origin. */
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+type Rate = { count: number; seconds: number }
+
+/** Per address; many people may share one. */
+const RATES: Record<string, Rate> = {
+  '/oauth/register': { count: 30, seconds: 60 },
+  '/oauth/authorize': { count: 120, seconds: 60 },
+}
+
+export function connectorHandler(deps: ConnectorDeps): Pick<NodeHandler, 'handle'> {
+  const provider = createProvider(deps)
+  // Koa's own type lacks what the library adds.
+  const use = (middleware: (ctx: KoaContextWithOIDC, next: Next) => Promise<void>) =>
+    provider.use((ctx, next) => middleware(ctx as KoaContextWithOIDC, next))
+  use((ctx, next) => rateLimit(deps, ctx, next))
+  use((ctx, next) => interactions(deps, provider, ctx, next))
+  use((ctx, next) => adjustResponse(deps, ctx, next))
+  const koa = provider.callback()
+  return {
+    async handle(incoming, outgoing) {
+      logWhenAnswered(deps, incoming, outgoing)
+      pinAddress(deps, incoming)
+      outgoing.setHeader('x-content-type-options', 'nosniff')
+      outgoing.setHeader('x-frame-options', 'DENY')
+      outgoing.setHeader('referrer-policy', 'no-referrer')
+      if (answerPreflight(incoming, outgoing)) return
+      await koa(incoming, outgoing)
+    },
+  }
+}
+
+/** One line per request, as in every service: the path without its ids, never a query. */
+function logWhenAnswered({ log }: ConnectorDeps, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const started = performance.now()
+  const route = (incoming.url ?? '')
+    .split('?', 1)[0]!
+    .replace(/^(\/oauth\/(interaction|authorize))\/.*/, '$1/…')
+  outgoing.once('finish', () => {
+    const ms = Math.round((performance.now() - started) * 10) / 10
+    log.info('request', {
+      service: 'auth-service',
+      route,
+      method: incoming.method,
+      status: outgoing.statusCode,
+      ms,
+    })
+  })
+}
+
+/** The library builds URLs from the request; with this, a forged Host changes nothing. */
+function pinAddress({ issuer }: ConnectorDeps, incoming: IncomingMessage): void {
+  incoming.headers.host = issuer.host
+  incoming.headers['x-forwarded-proto'] = issuer.protocol.slice(0, -1)
+  delete incoming.headers['x-forwarded-host']
+  incoming.headers['x-forwarded-for'] = String(incoming.headers[ADDRESS_HEADER] ?? '')
+}
+
+/** Browser clients register too, and the library has no CORS there. */
+function answerPreflight(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+  if (!incoming.url?.startsWith('/oauth/register')) return false
+  outgoing.setHeader('access-control-allow-origin', '*')
+  if (incoming.method !== 'OPTIONS') return false
+  outgoing.setHeader('access-control-allow-methods', 'POST')
+  outgoing.setHeader('access-control-allow-headers', 'content-type, mcp-protocol-version')
+  outgoing.writeHead(204).end()
+  return true
+}
+
+type Next = () => Promise<unknown>
+
+async function rateLimit(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+  const rate = RATES[ctx.path]
+  if (rate && !(await isWithinRate(deps, ctx, rate))) return
+  await next()
+}
+
+/** False, and the request is answered, when this address is over the rate. */
+async function isWithinRate(deps: ConnectorDeps, ctx: KoaContextWithOIDC, rate: Rate): Promise<boolean> {
+  try {
+    await throttle(deps, `${ctx.path}:${ctx.get(ADDRESS_HEADER)}`, rate)
+    return true
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    ctx.status = 429
+    ctx.set('retry-after', String(error.retryAfterSeconds ?? 1))
+    ctx.body = {
+      error: 'temporarily_unavailable',
+      error_description: 'too many requests; wait and try again',
+    }
+    return false
+  }
+}
+
+async function interactions(
+  deps: ConnectorDeps,
+  provider: Provider,
+  ctx: KoaContextWithOIDC,
+  next: Next,
+): Promise<void> {
+  const [, uid] = /^\/oauth\/interaction\/([\w-]{1,64})$/.exec(ctx.path) ?? []
+  if (uid === undefined) {
+    await next()
+    return
+  }
+  const interaction = interactionOf(deps, ctx, uid)
+  if (ctx.method === 'GET') respond(ctx, await showConsent(deps, provider, interaction))
+  else if (ctx.method === 'POST' && isSameOrigin((name) => ctx.get(name), deps.issuer)) {
+    respond(ctx, await submitConsent(deps, provider, interaction, await readForm(ctx.req)))
+  } else ctx.status = ctx.method === 'POST' ? 403 : 405
+}
+
+function respond(ctx: KoaContextWithOIDC, outcome: Outcome): void {
+  ctx.set('cache-control', 'no-store')
+  ctx.set('content-security-policy', PAGE_POLICY)
+  if ('redirect' in outcome) {
+    ctx.status = 303
+    ctx.set('location', outcome.redirect)
+    ctx.body = ''
+    return
+  }
+  ctx.status = outcome.status
+  ctx.type = 'html'
+  ctx.body = outcome.page
+}
+
+function interactionOf(deps: ConnectorDeps, ctx: KoaContextWithOIDC, uid: string): Interaction {
+  const isSecure = deps.issuer.protocol === 'https:'
+  const nameFor = (name: string) => (isSecure ? `__Secure-${name}` : name)
+  const attributes = {
+    path: ctx.path,
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: isSecure,
+    signed: false,
+    overwrite: true,
+  } as const
+  return {
+    incoming: ctx.req,
+    outgoing: ctx.res,
+    url: new URL(ctx.url, deps.issuer),
+    uid,
+    cookie: (name) => ctx.cookies.get(nameFor(name), { signed: false }),
+    setCookie: (name, value) => void ctx.cookies.set(nameFor(name), value, attributes),
+    requestId: makeId('req', deps.clock().getTime()),
+  }
+}
+
+const FORM_MAX_BYTES = 16 * 1024
+
+async function readForm(incoming: IncomingMessage): Promise<URLSearchParams> {
+  let text = ''
+  for await (const chunk of incoming) {
+    text += String(chunk)
+    if (text.length > FORM_MAX_BYTES) return new URLSearchParams()
+  }
+  return new URLSearchParams(text)
+}
+
+/** Changes the library's responses: discovery lists only what we support, a repeated registration or refresh repeats. */
+async function adjustResponse(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+  const registration: { clientId?: string } = {}
+  await reusedRegistration.run(registration, next)
+  const route = ctx.oidc?.route
+  // The library has already turned its errors into responses, so there is nothing to catch.
+  if (route === 'registration' && ctx.status === 429)
+    ctx.set('retry-after', String(DYNAMIC_CLIENT_UNUSED_SECONDS))
+  if (route === 'registration') adjustRegistration(ctx, registration.clientId)
+  if (route === 'discovery') trimDiscovery(deps, ctx)
+  const { params } = ctx.oidc ?? {}
+  if (route === 'token' && params?.grant_type === 'refresh_token' && deps.refreshGraceSeconds > 0) {
+    await repeatWithinGrace(deps, ctx, String(params.refresh_token))
+  }
+  if (route === 'token' && ctx.status >= 400) await throttleFailures(deps, ctx)
+  if ((route === 'authorization' || route === 'resume') && ctx.status >= 400)
+    respond(ctx, await authorizationError(ctx))
+}
+
+/** Slows down guessing of secrets; `invalid_grant` is never hidden, or a client would not know to sign in again. */
+async function throttleFailures(deps: ConnectorDeps, ctx: KoaContextWithOIDC): Promise<void> {
+  if ((ctx.body as { error?: string } | undefined)?.error === 'invalid_grant') return
+  await isWithinRate(deps, ctx, { count: 60, seconds: 60 })
+}
+
+function adjustRegistration(ctx: KoaContextWithOIDC, clientId: string | undefined): void {
+  const body = ctx.body as Record<string, unknown> | undefined
+  if (!body || !('client_id' in body)) return
+  for (const key of ['svc_kind', 'subject_type', 'id_token_signed_response_alg', 'require_auth_time'])
+    delete body[key]
+  if (clientId !== undefined) body.client_id = clientId
+}
+
+const NOT_SUPPORTED = [
+  'claims_supported',
+  'claim_types_supported',
+  'claims_parameter_supported',
+  'subject_types_supported',
+  'id_token_signing_alg_values_supported',
+  'request_uri_parameter_supported',
+  'request_parameter_supported',
+]
+
+function trimDiscovery(deps: ConnectorDeps, ctx: KoaContextWithOIDC): void {
+  const body = ctx.body as Record<string, unknown> | undefined
+  if (!body) return
+  for (const key of NOT_SUPPORTED) delete body[key]
+  body.response_modes_supported = ['query']
+  body.scopes_supported = [...RESOURCES.flatMap((resource) => RESOURCE_SCOPES[resource]), 'offline_access']
+  body.protected_resources = RESOURCES.map((resource) => resourceUrl(deps, resource))
+}

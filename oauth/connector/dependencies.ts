@@ -1,0 +1,21 @@
+/** What the connector authorization server needs, by name. */
+import type { GuardedFetch } from '../../src/cores/dependencies.ts'
+import type { LivenessDeps } from '../../src/cores/grants/index.ts'
+import type { SessionDeps } from '../../src/cores/identity/index.ts'
+import type { Logger } from '../../src/observe/log.ts'
+
+export type ConnectorDeps = SessionDeps &
+  LivenessDeps & {
+    readonly log: Logger
+    readonly issuer: URL
+    readonly mcpUrl: URL
+    /** The sign-in page, which redirects back to the consent page with a code. */
+    readonly signInUrl: URL
+    readonly jwtSecret: string
+    readonly jwtSigningKey: string
+    readonly guardedFetch: GuardedFetch
+    readonly loopbackPorts: 'portless' | 'exact' | 'any'
+    readonly registrationOpen: boolean
+    readonly refreshGraceSeconds: number
+    readonly privateSchemes: readonly string[]
+  }

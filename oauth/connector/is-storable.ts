@@ -1,0 +1,6 @@
+/** Postgres stores neither NUL nor a lone surrogate in text or jsonb: a client that sends one gets a 400, not a 500. */
+
+/** As JSON writes them; a backslash that is itself escaped does not count. */
+const NOT_STORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f]\w\w)/
+
+export const isStorable = (value: unknown): boolean => !NOT_STORABLE.test(JSON.stringify(value))

@@ -1,0 +1,182 @@
+/**
+ * Stores the library's codes, refresh tokens, interactions and grants. Values are stored as keyed hashes; consuming is
+ * compare-and-set, because the library finds and consumes in two steps and two requests may run at once.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import Provider, { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
+import { and, eq, isNull } from '../../db/drizzle.ts'
+import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
+import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
+import type { ClientKind } from '../../src/contracts/grants.ts'
+import type { Resource, Scope } from '../../src/contracts/scopes.ts'
+import { recordAudit, type AuditActor } from '../../src/cores/audit/index.ts'
+import { endGrant, findLiveGrant } from '../../src/cores/grants/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import { keyedHash } from '../../src/trust/keyed-hash.ts'
+import { clientAdapter, UNUSED_METHODS } from './registered-clients.ts'
+import type { ConnectorDeps } from './dependencies.ts'
+import { isStorable } from './is-storable.ts'
+
+/** What the library's grant has no fields for; set around `grant.save()`. */
+export type Approval = {
+  by: AuditActor
+  subject: string
+  orgId: string
+  clientKind: ClientKind
+  clientName: string | null
+  redirectHost: string
+  documentSha256: string | null
+  resource: Resource
+  scopes: Scope[]
+  /** Ids of data sources; null: all that the user can query. */
+  sources: string[] | null
+}
+
+export const approval = new AsyncLocalStorage<Approval>()
+
+export const storageAdapter =
+  (deps: ConnectorDeps) =>
+  (model: string): Adapter => {
+    if (model === 'Client') return clientAdapter(deps)
+    if (model === 'Grant') return grantAdapter(deps)
+    return artifactAdapter(deps, model)
+  }
+
+export const artifactId = (deps: ConnectorDeps, kind: string, value: string): string =>
+  keyedHash(deps.keyFor('oauth-artifact'), `${kind}:${value}`)
+
+function artifactAdapter(deps: ConnectorDeps, kind: string): Adapter {
+  const { db, clock } = deps
+  const idOf = (value: string) => artifactId(deps, kind, value)
+  const until = (seconds: number | undefined) =>
+    seconds === undefined ? null : new Date(clock().getTime() + seconds * 1000)
+
+  function read(
+    row: typeof oauthArtifacts.$inferSelect | undefined,
+    value?: string,
+  ): AdapterPayload | undefined {
+    if (!row || (row.expiresAt && row.expiresAt <= clock())) return undefined
+    const payload = { ...row.payload, ...(value === undefined ? {} : { jti: value }) } as AdapterPayload
+    const isSpent = row.consumedAt !== null && !inGrace(deps, kind, row.consumedAt)
+    return isSpent ? { ...payload, consumed: Math.floor(row.consumedAt!.getTime() / 1000) } : payload
+  }
+
+  return {
+    async upsert(value, payload, expiresIn) {
+      // The library puts the bearer value itself into the payload as jti.
+      const { jti: _bearer, ...rest } = payload
+      if (!isStorable(rest))
+        throw new errors.InvalidRequest('a parameter contains a character that cannot be stored')
+      const row = {
+        payload: rest,
+        grantId: payload.grantId ?? null,
+        uid: payload.uid ?? null,
+        expiresAt: until(expiresIn),
+      }
+      const inserting = db.insert(oauthArtifacts).values({ id: idOf(value), kind, ...row })
+      if (kind === 'ReplayDetection') {
+        // The library checks and stores in two steps: of two requests at once, the second finds the row here.
+        const [mine] = await inserting.onConflictDoNothing().returning({ id: oauthArtifacts.id })
+        if (!mine) throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
+        return
+      }
+      await inserting.onConflictDoUpdate({ target: oauthArtifacts.id, set: row })
+    },
+    async find(value) {
+      const [row] = await db
+        .select()
+        .from(oauthArtifacts)
+        .where(eq(oauthArtifacts.id, idOf(value)))
+      return read(row, value)
+    },
+    async findByUid(uid) {
+      const [row] = await db
+        .select()
+        .from(oauthArtifacts)
+        .where(and(eq(oauthArtifacts.kind, kind), eq(oauthArtifacts.uid, uid)))
+      return read(row)
+    },
+    async findByUserCode() {
+      return undefined
+    },
+    async consume(value) {
+      const [mine] = await db
+        .update(oauthArtifacts)
+        .set({ consumedAt: clock() })
+        .where(and(eq(oauthArtifacts.id, idOf(value)), isNull(oauthArtifacts.consumedAt)))
+        .returning({ id: oauthArtifacts.id })
+      if (mine) return
+      const [row] = await db
+        .select()
+        .from(oauthArtifacts)
+        .where(eq(oauthArtifacts.id, idOf(value)))
+      if (row?.consumedAt && inGrace(deps, kind, row.consumedAt)) return
+      if (row?.grantId) await endAsReused(deps, row.grantId)
+      throw new errors.InvalidGrant(`${kind} already used`)
+    },
+    async destroy(value) {
+      await db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, idOf(value)))
+    },
+    async revokeByGrantId(grantId) {
+      await db
+        .delete(oauthArtifacts)
+        .where(and(eq(oauthArtifacts.grantId, grantId), eq(oauthArtifacts.kind, kind)))
+    },
+  }
+}
+
+/** Clients refresh in parallel or lose the answer: within the grace period a used refresh token is not theft. */
+export const inGrace = (deps: ConnectorDeps, kind: string, consumedAt: Date): boolean =>
+  kind === 'RefreshToken' && deps.clock().getTime() - consumedAt.getTime() < deps.refreshGraceSeconds * 1000
+
+async function endAsReused(deps: ConnectorDeps, grantId: string): Promise<void> {
+  const by = { kind: 'anonymous' as const, userId: null, userName: 'an agent', requestId: 'token' }
+  await withTransaction(deps.db, (tx) => endGrant(tx, deps.clock, by, grantId, 'reuse_detected'))
+}
+
+function grantAdapter(deps: ConnectorDeps): Adapter {
+  const { db, clock } = deps
+  return {
+    async upsert(id, payload, expiresIn) {
+      const approved = approval.getStore()
+      if (!approved) {
+        await db
+          .update(platformAccessGrants)
+          .set({ payload: { ...payload } })
+          .where(eq(platformAccessGrants.id, id))
+        return
+      }
+      const { by, subject, ...columns } = approved
+      const now = clock()
+      const row = {
+        ...columns,
+        id,
+        userId: payload.accountId!,
+        clientId: payload.clientId!,
+        payload: { ...payload },
+        keyEpoch: deps.keyEpoch,
+        createdAt: now,
+        expiresAt: new Date(now.getTime() + (expiresIn ?? CONNECTOR_SECONDS.grant) * 1000),
+      }
+      await withTransaction(db, async (tx) => {
+        await tx.insert(platformAccessGrants).values(row)
+        await recordAudit(tx, clock, by, { orgId: row.orgId, action: 'grant.created', subject })
+      })
+    },
+    async find(id) {
+      return (await findLiveGrant(deps, id))?.grant.payload
+    },
+    async destroy(id) {
+      const route = (Provider.ctx as { oidc?: { route?: string } } | undefined)?.oidc?.route
+      const reason = route === 'revocation' ? 'token_revoked' : 'reuse_detected'
+      const by = {
+        kind: 'anonymous' as const,
+        userId: null,
+        userName: 'an agent',
+        requestId: route ?? 'oauth',
+      }
+      await withTransaction(db, (tx) => endGrant(tx, clock, by, id, reason))
+    },
+    ...UNUSED_METHODS,
+  }
+}

@@ -1,0 +1,16 @@
+/** What the auth service needs, by name. */
+import type { LinkDeps, PasswordDeps, SignInProvider, ValidationDeps } from '../src/cores/identity/index.ts'
+import type { InvitationDeps } from '../src/cores/organizations/index.ts'
+import type { Observation } from '../src/http/service-app.ts'
+
+export type AuthDeps = Observation &
+  PasswordDeps &
+  ValidationDeps &
+  InvitationDeps &
+  LinkDeps & {
+    readonly operatorToken: string | undefined
+    readonly providers: readonly SignInProvider[]
+    /** Where sign-in may redirect to, with a code. */
+    readonly returnBases: readonly URL[]
+    readonly appUrl: URL
+  }

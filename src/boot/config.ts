@@ -1,0 +1,603 @@
+/** The settings of the server: read once from the environment and validated together; all problems are reported at once. */
+import { createPrivateKey } from 'node:crypto'
+import { isIP } from 'node:net'
+import * as z from 'zod'
+import { readAttachRules } from '../contracts/attach-rules.ts'
+import { EmbeddingModelsSetting } from '../contracts/embedding-settings.ts'
+import { DisplayName } from '../contracts/fields.ts'
+import { PASSWORD_MAX, PASSWORD_MIN } from '../contracts/limits.ts'
+import { LOG_LEVELS } from '../observe/log.ts'
+
+/** In the order in which the listener tries them for a path. */
+export const SERVICE_NAMES = [
+  'api-gateway',
+  'auth-service',
+  'deploy-api',
+  'console',
+  'site',
+  // After the site: MCP clients probe well-known paths, and the site serves skills under one of them.
+  'mcp-server',
+  'worker',
+] as const
+export type ServiceName = (typeof SERVICE_NAMES)[number]
+
+type Setting = {
+  readonly schema: z.ZodType<unknown, string | undefined>
+  readonly description: string
+  readonly default?: string
+}
+
+const hexSecret = z
+  .string()
+  .regex(
+    /^[0-9a-f]{64}$/i,
+    'must be 32 random bytes as 64 hexadecimal digits, e.g. from `openssl rand -hex 32`',
+  )
+  .optional()
+const address = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+  .transform((text) => new URL(text))
+/** Digits only: `Number` also reads a blank as 0 and accepts 0x10 and 1e3. */
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => /^\d{1,9}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    })
+    .transform(Number)
+const port = whole(0, 65_535)
+const flag = z.stringbool({ truthy: ['true', '1', 'on', 'yes'], falsy: ['false', '0', 'off', 'no'] })
+const text = z.string().min(1)
+const list = <Item extends string>(item: z.ZodType<Item, string>) =>
+  z
+    .string()
+    .transform((all) =>
+      all
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
+    .pipe(z.array(item))
+
+/** Every setting: schema, description, default. The table in docs/operating.md is generated from it. */
+export const SETTINGS = {
+  SVC_SERVICES: {
+    schema: list(z.enum(SERVICE_NAMES)).optional(),
+    description: 'Services to run in this process, separated by commas.',
+    default: 'all',
+  },
+  HOST: { schema: text.default('127.0.0.1'), description: 'Address to listen on.', default: '127.0.0.1' },
+  PORT: { schema: port.default(4000), description: 'Port to listen on.', default: '4000' },
+  METRICS_HOST: {
+    schema: text.default('127.0.0.1'),
+    description: 'Address for `/metrics`. Keep it on loopback unless a scraper on another host needs it.',
+    default: '127.0.0.1',
+  },
+  METRICS_PORT: {
+    schema: z.union([z.literal('off'), port], 'must be a port from 0 to 65535, or off').default(4001),
+    description: 'Port for `/metrics`, or `off`.',
+    default: '4001',
+  },
+  SVC_DATA_DIR: {
+    schema: text.default('.svc'),
+    description: 'Folder for the embedded database and generated secrets.',
+    default: './.svc',
+  },
+  DATABASE_URL: {
+    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must start with postgres://' }).optional(),
+    description: 'Postgres server to use instead of the embedded database.',
+    default: 'embedded',
+  },
+  DATABASE_POOL: {
+    schema: whole(1, 200).default(10),
+    description: 'Maximum number of Postgres connections for this process.',
+    default: '10',
+  },
+  DATABASE_PREPARE: {
+    schema: flag.default(true),
+    description:
+      'Whether to use prepared statements. Turn off behind a transaction-mode pooler that does not support them.',
+    default: 'on',
+  },
+  MANAGED_DATABASE_URL: {
+    schema: z
+      .union([
+        z.literal('embedded'),
+        z.url({ protocol: /^postgres(ql)?$/, error: 'must start with postgres://, or be embedded' }),
+      ])
+      .optional(),
+    description:
+      'Postgres server (with pgvector 0.8) that hosts managed databases, or `embedded`. Use a dedicated server: CONNECT is revoked from PUBLIC on all its databases.',
+    default: 'the server of DATABASE_URL, or embedded',
+  },
+  MANAGED_DATABASE_HOST: {
+    schema: text.default('127.0.0.1'),
+    description:
+      'Address on which psql and drivers reach embedded managed databases. Connections are not encrypted: keep them on one machine or a private network.',
+    default: '127.0.0.1',
+  },
+  MANAGED_DATABASE_PORT: {
+    schema: port.default(4432),
+    description: 'Port for embedded managed databases.',
+    default: '4432',
+  },
+  ATTACH_ALLOWED: {
+    schema: z.string().transform(readAttachRules).default([]),
+    description:
+      'Servers whose databases may be attached: CIDR ranges, addresses or host names, each with an optional `:port`, separated by commas.',
+    default: 'none',
+  },
+  EMBEDDING_MODELS: {
+    schema: EmbeddingModelsSetting,
+    description:
+      'Embedding models in addition to the built-in `minilm-l6-v2`, as JSON: model name to `{"url", "key", "dimensions"}` of an OpenAI-compatible endpoint. See docs/operating.md.',
+    default: 'the built-in model only',
+  },
+  QUESTIONS_PER_MINUTE: {
+    schema: whole(1, 1_000_000).default(60),
+    description: 'Questions an organization may ask its data sources per minute.',
+    default: '60',
+  },
+  QUESTIONS_PER_DAY: {
+    schema: whole(1, 100_000_000).default(5_000),
+    description: 'Questions an organization may ask its data sources per day (UTC).',
+    default: '5000',
+  },
+  ACTIVITY_DAYS: {
+    schema: whole(1, 36_500).default(365),
+    description: 'Days to keep activity entries.',
+    default: '365',
+  },
+  DELIVERY_DAYS: {
+    schema: whole(1, 36_500).default(90),
+    description: 'Days to keep settled deliveries.',
+    default: '90',
+  },
+  BASE_DOMAIN: {
+    // The last label starts with a letter: 10.0.0.1 is an address, which cannot have subdomains.
+    schema: z
+      .string()
+      .regex(
+        /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?$/i,
+        'must be a domain such as example.com',
+      )
+      .optional(),
+    description: 'Sets all public URLs at once: `auth.`, `api.`, `mcp.` and `app.` under this domain.',
+  },
+  API_URL: {
+    schema: address.optional(),
+    description: 'Public URL of the HTTP API.',
+    default: 'http://localhost:PORT',
+  },
+  AUTH_URL: {
+    schema: address.optional(),
+    description: 'Public URL of the auth service.',
+    default: 'http://localhost:PORT',
+  },
+  MCP_URL: {
+    schema: address.optional(),
+    description: 'Public URL of the MCP endpoints.',
+    default: 'http://localhost:PORT',
+  },
+  APP_URL: {
+    schema: address.optional(),
+    description: 'Public URL of the console and the sign-in pages.',
+    default: 'http://localhost:PORT',
+  },
+  SITE_URL: {
+    schema: address.optional(),
+    description: 'Public URL of the pages that need no sign-in: agent skills and unsubscribe links.',
+    default: 'APP_URL',
+  },
+  SVC_BUILD_COMMIT: {
+    schema: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/, 'must be a commit as 40 hexadecimal digits')
+      .optional(),
+    description: 'Commit this build was made from, shown in the skills index.',
+    default: 'the commit of the package or checkout, if known',
+  },
+  TRUSTED_PROXIES: {
+    schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
+    description: 'Proxies whose `X-Forwarded-For` header is trusted, as addresses or CIDR ranges.',
+    default: 'none',
+  },
+  AUTH_MODE: {
+    schema: z.enum(['self', 'hosted']).default('self'),
+    description: '`self` runs its own auth service; `hosted` uses the vendor’s.',
+    default: 'self',
+  },
+  AUTH_SERVICE_URL: {
+    schema: address.optional(),
+    description: 'URL at which the gateway validates tokens. May be internal.',
+    default: 'AUTH_URL',
+  },
+  AUTH_LOGIN_URL: {
+    schema: address.optional(),
+    description: 'URL of the sign-in page.',
+    default: 'APP_URL/auth/sign-in',
+  },
+  GATEWAY_URL: {
+    schema: address.optional(),
+    description: 'URL at which the console and the site reach the gateway. May be internal.',
+    default: 'API_URL',
+  },
+  DEPLOY_URL: {
+    schema: address.optional(),
+    description: 'URL of the deploy-api when it runs in another process. May be internal.',
+    default: 'in the same process',
+  },
+  MCP_ALLOWED_ORIGINS: {
+    schema: list(z.url()).default([]),
+    description: 'Web origins that may call the MCP endpoints from a browser, separated by commas.',
+    default: 'none, except loopback origins when MCP_URL is loopback',
+  },
+  MCP_STEP_UP: {
+    schema: z.enum(['challenge', 'text']).default('challenge'),
+    description:
+      'How an agent learns that its grant lacks a scope: `challenge` (403, and the client asks the user for more) or `text` for clients that cannot do that.',
+    default: 'challenge',
+  },
+  OAUTH_DCR: {
+    schema: flag.default(true),
+    description: 'Whether clients may register dynamically (RFC 7591).',
+    default: 'on',
+  },
+  OAUTH_LOOPBACK_PORTS: {
+    schema: z.enum(['portless', 'exact', 'any']).default('portless'),
+    description:
+      'Ports accepted in loopback redirects: `portless` (a redirect registered without a port matches any port), `exact`, or `any` (needed by GitHub Copilot CLI).',
+    default: 'portless',
+  },
+  OAUTH_REFRESH_GRACE_S: {
+    schema: z.coerce.number<string>().int().min(0).max(300).default(60),
+    description: 'Seconds during which a used refresh token returns the same answer again. 0 turns this off.',
+    default: '60',
+  },
+  OAUTH_PRIVATE_REDIRECTS: {
+    schema: list(z.string()).default(['cursor://anysphere.cursor-mcp/oauth/callback']),
+    description: 'Redirect URIs with private-use schemes that clients may register, separated by commas.',
+    default: 'Cursor’s',
+  },
+  JWT_SECRET: {
+    schema: hexSecret,
+    description: 'First of the two secrets behind tokens and sessions: 32 bytes as hex.',
+    default: 'generated when embedded',
+  },
+  JWT_SIGNING_KEY: {
+    schema: hexSecret,
+    description: 'Second of the two secrets behind tokens and sessions: 32 bytes as hex.',
+    default: 'generated when embedded',
+  },
+  ACTOR_ASSERTION_SECRET: {
+    schema: hexSecret,
+    description: 'Signs the assertions with which the MCP server acts for an agent: 32 bytes as hex.',
+    default: 'generated when embedded',
+  },
+  DATA_KEY: {
+    schema: hexSecret,
+    description:
+      'Encrypts stored credentials such as database passwords, chat tokens and webhook URLs: 32 bytes as hex.',
+    default: 'generated when embedded',
+  },
+  SVC_OPERATOR_TOKEN: {
+    schema: z.string().min(32, 'must have at least 32 characters').optional(),
+    description: 'Bearer token for the operator API under `/api/v1/admin`.',
+    default: 'the operator API is off',
+  },
+  SVC_ADMIN_EMAIL: {
+    schema: z.email().toLowerCase().optional(),
+    description: 'Email address of the first owner.',
+    default: 'owner@svc.localhost',
+  },
+  SVC_ADMIN_PASSWORD: {
+    schema: z
+      .string()
+      .min(PASSWORD_MIN, `must have at least ${PASSWORD_MIN} characters`)
+      .max(PASSWORD_MAX, `must have at most ${PASSWORD_MAX} characters`)
+      .optional(),
+    description: 'Password of the first owner.',
+    default: 'generated',
+  },
+  SVC_ORG: {
+    schema: DisplayName.optional(),
+    description: 'Name of the first organization. When set, no sample data is loaded.',
+    default: 'Sample organization',
+  },
+  PASSWORD_SIGN_IN: {
+    schema: flag.optional(),
+    description: 'Whether people may sign in with a password.',
+    default: 'on, or off when an identity provider is configured',
+  },
+  REDIRECT_BASE_URL: {
+    schema: address.optional(),
+    description: 'Base URL of the callbacks registered with identity providers.',
+    default: 'APP_URL',
+  },
+  ALLOWED_REDIRECT_BASE_URLS: {
+    schema: list(z.url({ protocol: /^https?$/, error: 'must be http or https addresses' })).default([]),
+    description: 'Additional URLs to which people may return after sign-in, separated by commas.',
+    default: 'APP_URL only',
+  },
+  GOOGLE_CLIENT_ID: { schema: text.optional(), description: 'Google sign-in: client ID.' },
+  GOOGLE_CLIENT_SECRET: { schema: text.optional(), description: 'Google sign-in: client secret.' },
+  GOOGLE_AUTHORITY: {
+    schema: address.optional(),
+    description: 'Google sign-in: a different OpenID issuer, for tests.',
+    default: 'Google’s own',
+  },
+  MICROSOFT_CLIENT_ID: {
+    schema: text.optional(),
+    description: 'Microsoft sign-in: application (client) ID.',
+  },
+  MICROSOFT_CLIENT_SECRET: { schema: text.optional(), description: 'Microsoft sign-in: client secret.' },
+  MICROSOFT_TENANT_ID: {
+    schema: z
+      .union(
+        [z.enum(['common', 'organizations', 'consumers']), z.guid()],
+        'must be a UUID, common, organizations or consumers',
+      )
+      .default('common'),
+    description: 'Microsoft sign-in: tenant, as a UUID or `common`, `organizations` or `consumers`.',
+    default: 'common',
+  },
+  MICROSOFT_AUTHORITY: {
+    schema: address.optional(),
+    description: 'Microsoft sign-in: a different OpenID issuer, for tests.',
+    default: 'Microsoft’s own',
+  },
+  OIDC_ISSUER: { schema: address.optional(), description: 'OpenID Connect sign-in: issuer URL.' },
+  OIDC_CLIENT_ID: { schema: text.optional(), description: 'OpenID Connect sign-in: client ID.' },
+  OIDC_CLIENT_SECRET: { schema: text.optional(), description: 'OpenID Connect sign-in: client secret.' },
+  OIDC_TITLE: {
+    schema: text.max(40).default('single sign-on'),
+    description: 'OpenID Connect sign-in: button label.',
+    default: 'single sign-on',
+  },
+  SMTP_URL: {
+    schema: z.url({ protocol: /^smtps?$/, error: 'must start with smtp:// or smtps://' }).optional(),
+    description: 'Mail server, for example `smtps://user:password@mail.example.com`.',
+    default: 'no email: links are shown instead',
+  },
+  MAIL_FROM: { schema: text.optional(), description: 'Sender of all email. Required with SMTP_URL.' },
+  DKIM_SELECTOR: {
+    schema: text.regex(/^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i, 'must be a selector such as svc1').optional(),
+    description: 'DKIM selector: the public key is published in DNS at `<selector>._domainkey.<domain>`.',
+    default: 'svc does not sign; the mail server may',
+  },
+  DKIM_PRIVATE_KEY: {
+    schema: text
+      .transform((pem) => pem.replaceAll('\\n', '\n'))
+      .refine((pem) => !pem.startsWith('-----') || isRsaKey(pem), {
+        error: 'must be an RSA private key in PEM, or the path of a file with one',
+      })
+      .optional(),
+    description: 'RSA private key that signs notification email (DKIM): PEM, or the path of a PEM file.',
+  },
+  DKIM_DOMAIN: {
+    schema: text
+      .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i, 'must be a domain such as example.com')
+      .optional(),
+    description: 'Domain that signs email.',
+    default: 'the domain of MAIL_FROM',
+  },
+  CHAT_CLIENT_ID: {
+    schema: text.optional(),
+    description:
+      'Client ID of your Slack app. With it, organizations can install the app and people can link their accounts.',
+    default: 'chat through pasted incoming webhooks only',
+  },
+  CHAT_CLIENT_SECRET: { schema: text.optional(), description: 'Client secret of your Slack app.' },
+  CHAT_URL: {
+    schema: address.default(new URL('https://slack.com')),
+    description: 'URL of the chat service, for services compatible with the Slack API.',
+    default: 'https://slack.com',
+  },
+  NOTIFY_ALLOW_NETS: {
+    schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
+    description:
+      'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges. Anyone who can connect a webhook can make the server send requests there.',
+    default: 'none: public https addresses only',
+  },
+  LOG_LEVEL: {
+    schema: z.enum(LOG_LEVELS).default('info'),
+    description: `Lowest level to log: ${LOG_LEVELS.join(', ')}.`,
+    default: 'info',
+  },
+  LOG_FORMAT: {
+    schema: z.enum(['json', 'text']).optional(),
+    description: 'Log format: `json` or `text`.',
+    default: 'text on a terminal, otherwise json',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    schema: address.optional(),
+    description: 'OTLP/HTTP endpoint for traces.',
+    default: 'no traces',
+  },
+  STOP_SECONDS: {
+    schema: whole(0, 600).default(25),
+    description: 'Seconds to wait on shutdown for running requests to finish.',
+    default: '25',
+  },
+  ARGON2_MEMORY_KIB: {
+    schema: whole(64, 1_048_576).default(19_456),
+    description: 'Memory argon2id uses to hash one password, in KiB.',
+    default: '19456',
+  },
+} as const satisfies Record<string, Setting>
+
+type Settings = { [Key in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Key]['schema']> }
+
+export type Config = Omit<
+  Settings,
+  'SVC_SERVICES' | 'API_URL' | 'AUTH_URL' | 'APP_URL' | 'MCP_URL' | 'SITE_URL'
+> & {
+  SVC_SERVICES: readonly ServiceName[]
+  API_URL: URL
+  AUTH_URL: URL
+  APP_URL: URL
+  MCP_URL: URL
+  SITE_URL: URL
+}
+
+export class ConfigProblems extends Error {
+  override readonly name = 'ConfigProblems'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(
+      `The configuration has ${problems.length} problem${problems.length === 1 ? '' : 's'}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    )
+    this.problems = problems
+  }
+}
+
+export function readConfig(env: Record<string, string | undefined> = process.env): Config {
+  const shape = Object.fromEntries(Object.entries(SETTINGS).map(([key, { schema }]) => [key, schema]))
+  // An empty variable counts as unset: compose files and charts leave such variables behind.
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = z.object(shape).safeParse(set)
+  const problems = parsed.success
+    ? []
+    : parsed.error.issues.map((issue) => `${issue.path[0]?.toString()}: ${issue.message}`)
+  // Rules between settings are checked even if single settings are invalid, so that one start reports everything.
+  const settings = (parsed.success ? parsed.data : validSettings(shape, set)) as Settings
+  const config = withAddresses(settings)
+  problems.push(...problemsBetween(config, set))
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return config
+}
+
+/** Valid settings as given, invalid ones as if unset. */
+function validSettings(
+  shape: Record<string, z.ZodType>,
+  set: Record<string, unknown>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([key, schema]) => {
+      const own = schema.safeParse(set[key])
+      return [key, own.success ? own.data : schema.safeParse(undefined).data]
+    }),
+  )
+}
+
+function withAddresses(settings: Settings): Config {
+  const base = settings.BASE_DOMAIN
+  const local = new URL(`http://localhost:${settings.PORT}`)
+  const at = (name: string) => (base === undefined ? local : new URL(`https://${name}.${base}`))
+  const app = settings.APP_URL ?? at('app')
+  return {
+    ...settings,
+    SVC_SERVICES:
+      settings.SVC_SERVICES ??
+      SERVICE_NAMES.filter((name) => settings.AUTH_MODE === 'self' || name !== 'auth-service'),
+    API_URL: settings.API_URL ?? at('api'),
+    AUTH_URL: settings.AUTH_URL ?? at('auth'),
+    APP_URL: app,
+    MCP_URL: settings.MCP_URL ?? at('mcp'),
+    SITE_URL: settings.SITE_URL ?? new URL(app.origin),
+  }
+}
+
+function problemsBetween(config: Config, set: Record<string, unknown>): string[] {
+  const problems: string[] = []
+  // Where SITE_URL defaults to APP_URL, only APP_URL is reported.
+  const site = set['SITE_URL'] === undefined ? undefined : config.SITE_URL
+  const addresses = { ...config, SITE_URL: site }
+  for (const key of [
+    'API_URL',
+    'AUTH_URL',
+    'MCP_URL',
+    'APP_URL',
+    'SITE_URL',
+    'REDIRECT_BASE_URL',
+    'AUTH_LOGIN_URL',
+    // Client secrets and tokens are sent there.
+    'CHAT_URL',
+  ] as const) {
+    const url = addresses[key]
+    if (url && !isSafelyPublic(url)) problems.push(`${key}: a public address must be https`)
+  }
+  if (!config.ALLOWED_REDIRECT_BASE_URLS.every((base) => isSafelyPublic(new URL(base)))) {
+    problems.push('ALLOWED_REDIRECT_BASE_URLS: a public address must be https')
+  }
+  for (const key of [
+    'API_URL',
+    'AUTH_URL',
+    'MCP_URL',
+    'APP_URL',
+    'SITE_URL',
+    'REDIRECT_BASE_URL',
+    // Operation paths are appended to these origins; a path here would be dropped silently.
+    'AUTH_SERVICE_URL',
+    'GATEWAY_URL',
+    'DEPLOY_URL',
+    'CHAT_URL',
+  ] as const) {
+    const url = addresses[key]
+    if (url && (url.pathname !== '/' || url.search || url.hash || url.username || url.password)) {
+      problems.push(`${key}: must be an origin, without path, query or user`)
+    }
+  }
+  const together = (keys: readonly (keyof Config)[]) => {
+    const missing = keys.filter((key) => set[key] === undefined)
+    if (missing.length > 0 && missing.length < keys.length) {
+      problems.push(`${missing.join(', ')}: required with ${keys.find((key) => set[key] !== undefined)}`)
+    }
+  }
+  together(['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET'])
+  together(['MICROSOFT_CLIENT_ID', 'MICROSOFT_CLIENT_SECRET'])
+  together(['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'])
+  together(['SMTP_URL', 'MAIL_FROM'])
+  together(['DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'])
+  together(['CHAT_CLIENT_ID', 'CHAT_CLIENT_SECRET'])
+  if (config.SVC_SERVICES.length === 0) problems.push('SVC_SERVICES: must name at least one service')
+  if (config.AUTH_MODE === 'hosted') {
+    if (set['AUTH_SERVICE_URL'] === undefined)
+      problems.push('AUTH_SERVICE_URL: required with AUTH_MODE=hosted')
+    if (set['AUTH_LOGIN_URL'] === undefined) problems.push('AUTH_LOGIN_URL: required with AUTH_MODE=hosted')
+    if (config.SVC_SERVICES.includes('auth-service')) {
+      problems.push('SVC_SERVICES: with AUTH_MODE=hosted the vendor runs the auth-service; remove it')
+    }
+  }
+  const authRunsElsewhere =
+    config.SVC_SERVICES.includes('api-gateway') && !config.SVC_SERVICES.includes('auth-service')
+  if (config.AUTH_MODE === 'self' && authRunsElsewhere && config.DATABASE_URL === undefined) {
+    // With an embedded database of its own, the gateway would not see the rows of the auth service.
+    problems.push('DATABASE_URL: required by api-gateway when the auth-service runs elsewhere')
+  }
+  const gatewayRunsElsewhere =
+    config.SVC_SERVICES.includes('deploy-api') && !config.SVC_SERVICES.includes('api-gateway')
+  if (gatewayRunsElsewhere && config.DATABASE_URL === undefined) {
+    problems.push('DATABASE_URL: required by deploy-api when the api-gateway runs elsewhere')
+  }
+  const secrets = SECRET_KEYS.filter((key) => config[key] !== undefined)
+  if (new Set(secrets.map((key) => config[key]?.toLowerCase())).size < secrets.length) {
+    problems.push(`${secrets.join(', ')}: must all be different`)
+  }
+  return problems
+}
+
+export const SECRET_KEYS = ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET', 'DATA_KEY'] as const
+export type SecretKey = (typeof SECRET_KEYS)[number]
+
+/** RFC 6376: RSA is the only key type that every receiver can verify. */
+export function isRsaKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
+}
+
+const isSafelyPublic = (url: URL): boolean => url.protocol === 'https:' || isLoopback(url.hostname)
+
+export const isLoopback = (hostname: string): boolean =>
+  ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+
+function isCidr(range: string): boolean {
+  const [ip, bits, ...rest] = range.split('/')
+  const version = isIP(ip ?? '')
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}

@@ -1,0 +1,58 @@
+/** Backup, restore and migrations: they need the database to themselves, so the server must not run. */
+import { fileURLToPath } from 'node:url'
+import { backupEmbedded, restoreEmbedded } from '../../db/backup.ts'
+import { connect } from '../../db/connect.ts'
+import { lockDataFolder } from '../../db/data-folder-lock.ts'
+import { migrate, readMigrations } from '../../db/migrate.ts'
+import type { Config } from './config.ts'
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+export async function backup(config: Config, file: string): Promise<void> {
+  await withDataFolder(config, 'backup', async (folder) => {
+    await backupEmbedded(folder, file)
+    print(
+      `Backed up the databases to ${file}. Keep a copy of ${folder}/secrets.json in another place: tokens need both.`,
+    )
+  })
+}
+
+export async function restore(config: Config, file: string, replace: boolean): Promise<void> {
+  await withDataFolder(config, 'restore', async (folder) => {
+    const { keptAside } = await restoreEmbedded(file, folder, { replace })
+    print(`Restored ${file} to ${folder}.`)
+    if (keptAside !== undefined) print(`The previous databases are in ${keptAside}.`)
+  })
+}
+
+export async function migrateOnly(config: Config): Promise<void> {
+  const migrations = await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url)))
+  const run = async (where: Parameters<typeof connect>[0]) => {
+    const connection = await connect(where)
+    try {
+      const applied = await migrate(connection.sql, migrations)
+      print(applied.length === 0 ? 'No pending migrations.' : `Applied: ${applied.join(', ')}`)
+    } finally {
+      await connection.close()
+    }
+  }
+  if (config.DATABASE_URL !== undefined) return run({ url: config.DATABASE_URL })
+  return withDataFolder(config, 'migrate', (folder) => run({ folder }))
+}
+
+/** The lock proves that no server is running: a copy of a database in use is worthless. */
+async function withDataFolder(
+  config: Config,
+  command: string,
+  work: (folder: string) => Promise<void>,
+): Promise<void> {
+  if (config.DATABASE_URL !== undefined) {
+    throw new Error(`${command} is for the embedded database. For Postgres, use pg_dump and pg_restore.`)
+  }
+  const lock = lockDataFolder(config.SVC_DATA_DIR)
+  try {
+    await work(config.SVC_DATA_DIR)
+  } finally {
+    lock.release()
+  }
+}

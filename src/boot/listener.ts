@@ -1,0 +1,198 @@
+/** One port: checks the Host, determines the address of the client, and chooses the service by path. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { BlockList, isIPv4, isIPv6, Server as NetServer } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { ADDRESS_HEADER, type Service } from '../client/service.ts'
+import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
+import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
+import { answerHealth, type Readiness } from '../http/health.ts'
+import { SERVICES } from './services.ts'
+import type { System } from './system.ts'
+
+export type Listening = { readonly port: number; readonly stop: () => Promise<void> }
+
+/** Headers within ten seconds, the whole request within a minute: slow clients do not hold sockets for ever. */
+const HEADERS_MS = 10_000
+const REQUEST_MS = 60_000
+/** Longer than the idle time-out of common load balancers (60 s), so that they close first. */
+const KEEP_ALIVE_MS = 65_000
+/** A connection that was idle this long has no request on its way to us. */
+const IDLE_MS = 1_000
+
+export async function listen(system: System): Promise<Listening> {
+  const { config } = system
+  let stopping = false
+  const readiness: Readiness = async () =>
+    stopping ? { ready: false, because: 'the process is stopping' } : system.readiness()
+  const isProxy = proxyCheck(config.TRUSTED_PROXIES)
+  const handle = getRequestListener(dispatcher(system, readiness), {
+    // The default replaces globalThis.Response, and then `instanceof Response` fails for everybody else here.
+    overrideGlobalObjects: false,
+  })
+  const answering = new Set<ServerResponse>()
+  const server = createServer((incoming, outgoing) => {
+    setClientAddress(incoming, isProxy)
+    if (stopping) closeAfterAnswer(outgoing)
+    answering.add(outgoing)
+    outgoing.once('close', () => answering.delete(outgoing))
+    const nodeHandler = nodeHandlerFor(system, incoming)
+    void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing))
+  })
+  server.headersTimeout = HEADERS_MS
+  server.requestTimeout = REQUEST_MS
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  const port = await bind(server, config.PORT, config.HOST, 'PORT')
+  return {
+    port,
+    async stop() {
+      stopping = true
+      answering.forEach(closeAfterAnswer)
+      await closeGracefully(server, config.STOP_SECONDS)
+    },
+  }
+}
+
+async function bind(server: Server, port: number, host: string, setting: string): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const taken = error.code === 'EADDRINUSE'
+      reject(taken ? new Error(`Port ${port} is in use. Stop the other program, or set ${setting}.`) : error)
+    })
+    server.listen(port, host, resolve)
+  })
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : port
+}
+
+/** Finishes open requests, takes no new ones, and closes what is still open after `seconds`. */
+async function closeGracefully(server: Server, seconds: number): Promise<void> {
+  // Not the close of an HTTP server: that one also closes connections whose next request may be on its way.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  const idle = setTimeout(() => {
+    server.closeIdleConnections()
+    idle.refresh()
+  }, IDLE_MS)
+  const late = setTimeout(() => server.closeAllConnections(), seconds * 1000)
+  await closed
+  clearTimeout(idle)
+  clearTimeout(late)
+}
+
+/** Tells the client to use another connection next time. */
+function closeAfterAnswer(outgoing: ServerResponse): void {
+  if (!outgoing.headersSent) outgoing.setHeader('connection', 'close')
+}
+
+/** Chooses the service of a request. */
+export const dispatcher =
+  (system: System, readiness: Readiness = system.readiness): Service =>
+  async (request) => {
+    const { pathname, host } = new URL(request.url)
+    const health = await answerHealth(pathname, readiness)
+    if (health) return health
+    const service = serviceFor(system, host, pathname)
+    if (service === 'unknown host') return plain(421, 'Unknown host.\n')
+    return service ? service(request) : plain(404, 'Not found.\n')
+  }
+
+const plain = (status: number, text: string): Response =>
+  new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })
+
+/** Public addresses come from the configuration: a forged Host reaches no service, so no page is built from it. */
+function serviceFor(
+  { config, services }: System,
+  host: string,
+  path: string,
+): Service | 'unknown host' | undefined {
+  const internal = isInternal(host, config)
+  let known = internal
+  for (const name of SERVICE_NAMES) {
+    const service = services.get(name)
+    if (!service) continue
+    const isPublic = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
+    known ||= isPublic
+    if ((isPublic || internal) && SERVICES[name].owns.test(path)) return service
+  }
+  return known ? undefined : 'unknown host'
+}
+
+function nodeHandlerFor(
+  { config, nodeHandlers }: System,
+  incoming: IncomingMessage,
+): NodeHandler | undefined {
+  const host = incoming.headers.host ?? ''
+  const path = (incoming.url ?? '/').split('?', 1)[0]!
+  for (const [name, handler] of nodeHandlers) {
+    const isPublic = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
+    if ((isPublic || isInternal(host, config)) && handler.owns.test(path)) return handler
+  }
+  return undefined
+}
+
+/** Addresses that only our own services and proxies use. */
+const isInternal = (host: string, config: Config): boolean =>
+  isOwnAddress(host, config) ||
+  [config.AUTH_SERVICE_URL, config.GATEWAY_URL, config.DEPLOY_URL].some((url) => url?.host === host)
+
+/** The address this process listens on, as health checks and processes on the same machine write it. */
+const isOwnAddress = (host: string, config: Config): boolean =>
+  host === `${config.HOST}:${config.PORT}` && isLoopback(config.HOST)
+
+/** localhost, 127.0.0.1 and [::1] are the same host, at the same port. */
+function bothLoopback(url: URL, host: string): boolean {
+  const other = URL.parse(`http://${host}`)
+  return other !== null && isLoopback(url.hostname) && isLoopback(other.hostname) && url.port === other.port
+}
+
+/** Walks X-Forwarded-For from the near end: the first address that is not one of our proxies is the client. */
+function setClientAddress(incoming: IncomingMessage, isProxy: (address: string) => boolean): void {
+  let address = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
+  const forwarded = String(incoming.headers['x-forwarded-for'] ?? '').split(',')
+  while (isProxy(address) && forwarded.length > 0) {
+    const before = forwarded.pop()?.trim() ?? ''
+    if (!isIPv4(before) && !isIPv6(before)) break
+    address = plainAddress(before)
+  }
+  setHeader(incoming, ADDRESS_HEADER, address)
+}
+
+/** A socket that listens on both families shows IPv4 peers as ::ffff:10.0.0.1: the same client, not another one. */
+const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
+
+/** Replaces whatever the client sent under this name. Fetch headers are built from the raw ones. */
+function setHeader(incoming: IncomingMessage, name: string, value: string): void {
+  const raw: string[] = []
+  for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
+    const [key, old] = [incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!]
+    if (key.toLowerCase() !== name) raw.push(key, old)
+  }
+  incoming.rawHeaders = [...raw, name, value]
+  incoming.headers[name] = value
+}
+
+function proxyCheck(ranges: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [ip, bits] = range.split('/')
+    const family = isIPv4(ip!) ? 'ipv4' : 'ipv6'
+    if (bits === undefined) list.addAddress(ip!, family)
+    else list.addSubnet(ip!, Number(bits), family)
+  }
+  return (address) => list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+}
+
+/** `/metrics` on a port of its own, loopback unless the operator opens it. */
+export async function listenForMetrics({ config, metrics }: System): Promise<Listening | undefined> {
+  if (!metrics || config.METRICS_PORT === 'off') return undefined
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    void metrics
+      .expose()
+      .then(({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text))
+  })
+  const port = await bind(server, config.METRICS_PORT, config.METRICS_HOST, 'METRICS_PORT')
+  return { port, stop: () => closeGracefully(server, 1) }
+}

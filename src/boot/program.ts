@@ -1,0 +1,77 @@
+/** The commands of the server: start the services, or run a task that needs the database to itself. */
+import { parseArgs } from 'node:util'
+import { ConfigProblems, readConfig, SETTINGS } from './config.ts'
+import { createLogger } from '../observe/log.ts'
+import { VERSION } from './version.ts'
+
+const HELP = `svc ${VERSION}
+
+  svc-server                        Start the services in SVC_SERVICES (default: all)
+  svc-server --empty                Start without the sample data of the first run
+  svc-server backup FILE            Back up the embedded databases to FILE (stop the server first)
+  svc-server restore FILE           Restore a backup (--replace moves existing databases aside)
+  svc-server migrate                Apply pending migrations and exit
+  svc-server settings               List all settings
+  svc-server --version | --help
+`
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean' },
+      replace: { type: 'boolean', default: false },
+      empty: { type: 'boolean', default: false },
+    },
+  })
+  const [command = 'start', file, ...rest] = positionals
+  if (values.version) return print(VERSION)
+  if (values.help) return print(HELP)
+  if (command === 'settings') return print(settingsText())
+  const config = readConfig()
+  const log = createLogger({
+    level: config.LOG_LEVEL,
+    pretty: (config.LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json')) === 'text',
+    write: (line) => process.stdout.write(line),
+    clock: () => new Date(),
+  })
+  switch (command) {
+    case 'start':
+      if (file === undefined) return (await import('./start.ts')).start(config, log, { empty: values.empty })
+      break
+    case 'migrate':
+      if (file === undefined) return (await import('./database-commands.ts')).migrateOnly(config)
+      break
+    case 'backup':
+      if (file !== undefined && rest.length === 0)
+        return (await import('./database-commands.ts')).backup(config, file)
+      break
+    case 'restore':
+      if (file !== undefined && rest.length === 0) {
+        return (await import('./database-commands.ts')).restore(config, file, values.replace)
+      }
+      break
+  }
+  process.stderr.write(HELP)
+  process.exitCode = 5
+}
+
+const print = (text: string): void => void process.stdout.write(`${text.trimEnd()}\n`)
+
+const settingsText = (): string =>
+  Object.entries(SETTINGS)
+    .map(
+      ([key, setting]) =>
+        `${key}\n    ${setting.description}${'default' in setting ? ` Default: ${setting.default}.` : ''}`,
+    )
+    .join('\n')
+
+/** Usage errors exit with 5, as in the client; everything else that prevents the start with 1. */
+main().catch((error: unknown) => {
+  const isUsage =
+    error instanceof TypeError && String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
+  const text = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`${text}\n`)
+  process.exitCode = isUsage || error instanceof ConfigProblems ? 5 : 1
+})

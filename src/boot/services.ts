@@ -1,0 +1,168 @@
+/** Every service: its hosts, its paths, and how it is created. Imported lazily, so a worker never loads a page. */
+import type { McpDeps } from '../../mcp/dependencies.ts'
+import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
+import type { ConnectorDeps } from '../../oauth/connector/dependencies.ts'
+import type { AuthDeps } from '../../oauth/dependencies.ts'
+import type { Service } from '../client/service.ts'
+import type { Config, ServiceName } from './config.ts'
+import type { ConsoleDeps } from '../console/context.ts'
+import type { DeployDeps } from '../http/deploy-api.ts'
+import type { GatewayDeps } from '../http/gateway.ts'
+import type { Observation } from '../http/service-app.ts'
+import type { SiteDeps } from '../site/app.ts'
+import type { LoopDeps } from '../worker/loop.ts'
+import type { JobDeps } from '../worker/jobs.ts'
+import type { NotificationDeps } from '../worker/notifications.ts'
+
+/** `nodeHandler`: for paths whose library needs Node's own request and response. */
+export type Running = {
+  readonly service?: Service
+  readonly nodeHandler?: NodeHandler
+  readonly stop?: () => Promise<void>
+}
+
+/** Functions, so that the dependencies of a service are only built where it runs. */
+export type Deps = {
+  readonly 'api-gateway': () => GatewayDeps
+  readonly 'auth-service': () => AuthDeps & ConnectorDeps
+  readonly 'deploy-api': () => DeployDeps
+  readonly 'mcp-server': () => McpDeps & Observation
+  readonly console: () => ConsoleDeps & Observation
+  readonly site: () => SiteDeps & Observation
+  readonly worker: () => LoopDeps & JobDeps & NotificationDeps
+}
+
+type ServiceEntry = {
+  /** The public addresses that it answers at, besides internal ones. */
+  readonly at: (config: Config) => readonly URL[]
+  readonly owns: RegExp
+  readonly usesDatabase: boolean
+  /** Loading is slow and needs no dependencies; starting is quick. */
+  readonly load: () => Promise<(deps: Deps) => Running>
+}
+
+/** The authorization server is loaded at its first request: it is the largest library we use. */
+function lazyConnector(deps: ConnectorDeps): NodeHandler {
+  let handler: Promise<Pick<NodeHandler, 'handle'>> | undefined
+  return {
+    owns: CONNECTOR_PATHS,
+    async handle(incoming, outgoing) {
+      handler ??= import('../../oauth/connector/connector-handler.ts').then(({ connectorHandler }) =>
+        connectorHandler(deps),
+      )
+      await (await handler).handle(incoming, outgoing)
+    },
+  }
+}
+
+const CONNECTOR_PATHS =
+  /^\/(oauth\/(authorize|token|register|revoke|jwks|interaction)(\/|$)|\.well-known\/(oauth-authorization-server|openid-configuration)$)/
+
+const asService = (app: { fetch(request: Request): Response | Promise<Response> }): Running => ({
+  service: async (request) => app.fetch(request),
+})
+
+/** Whether this process uses the embedded database. */
+export const isEmbedded = (config: Config): boolean =>
+  config.DATABASE_URL === undefined && config.SVC_SERVICES.some((name) => SERVICES[name].usesDatabase)
+
+export const SERVICES: Record<ServiceName, ServiceEntry> = {
+  'api-gateway': {
+    at: (config) => [config.API_URL],
+    owns: /^\/api(\/|$)/,
+    usesDatabase: true,
+    async load() {
+      const { createGateway } = await import('../http/gateway.ts')
+      return (deps) => asService(createGateway(deps['api-gateway']()))
+    },
+  },
+  'auth-service': {
+    // Callbacks of identity providers, and with them all sign-in pages, live on the app host.
+    at: (config) => [config.AUTH_URL, config.REDIRECT_BASE_URL ?? config.APP_URL],
+    owns: /^\/(api\/v1|auth)(\/|$)/,
+    usesDatabase: true,
+    async load() {
+      const { createAuthService } = await import('../../oauth/app.ts')
+      return (deps) => {
+        const own = deps['auth-service']()
+        return { ...asService(createAuthService(own)), nodeHandler: lazyConnector(own) }
+      }
+    },
+  },
+  'deploy-api': {
+    // Where the gateway runs too, it is offered the path first and relays; alone, this answers at the same address.
+    at: (config) => [config.API_URL],
+    owns: /^\/api\/deploy(\/|$)/,
+    usesDatabase: true,
+    async load() {
+      const { createDeployApi } = await import('../http/deploy-api.ts')
+      return (deps) => asService(createDeployApi(deps['deploy-api']()))
+    },
+  },
+  'mcp-server': {
+    at: (config) => [config.MCP_URL],
+    // Every well-known path: clients probe them all, and read nothing but JSON.
+    owns: /^\/(platform|notifications|\.well-known(\/.*)?)$/,
+    usesDatabase: false,
+    async load() {
+      const [{ createMcpServer }, { createServiceApp }] = await Promise.all([
+        import('../../mcp/app.ts'),
+        import('../http/service-app.ts'),
+      ])
+      return (deps) => {
+        const own = deps['mcp-server']()
+        return asService(createServiceApp('mcp-server', own).route('/', createMcpServer(own)))
+      }
+    },
+  },
+  console: {
+    at: (config) => [config.APP_URL],
+    owns: /^\/(console(\/|$)|$|favicon\.ico$)/,
+    usesDatabase: false,
+    async load() {
+      const [{ createConsole }, { createServiceApp }] = await Promise.all([
+        import('../console/app.ts'),
+        import('../http/service-app.ts'),
+      ])
+      return (deps) => {
+        const own = deps.console()
+        return asService(createServiceApp('console', own).route('/', createConsole(own)))
+      }
+    },
+  },
+  site: {
+    at: (config) => [config.SITE_URL],
+    // On the host of the console, the console is asked for `/` first.
+    owns: /^\/($|\.well-known\/agent-skills(\/|$)|unsubscribe\/)/,
+    usesDatabase: false,
+    async load() {
+      const [{ createSite }, { createServiceApp }] = await Promise.all([
+        import('../site/app.ts'),
+        import('../http/service-app.ts'),
+      ])
+      return (deps) => {
+        const own = deps.site()
+        return asService(createServiceApp('site', own).route('/', createSite(own)))
+      }
+    },
+  },
+  worker: {
+    at: () => [],
+    owns: /^\b$/,
+    usesDatabase: true,
+    async load() {
+      const [{ startLoop }, { jobTable }, { startNotifications }] = await Promise.all([
+        import('../worker/loop.ts'),
+        import('../worker/jobs.ts'),
+        import('../worker/notifications.ts'),
+      ])
+      return (deps) => {
+        const own = deps.worker()
+        const loops = [startLoop(own, jobTable(own)), startNotifications(own)]
+        return {
+          stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
+        }
+      }
+    },
+  },
+}

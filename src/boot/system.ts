@@ -1,0 +1,333 @@
+/** Builds the dependencies of every service, once, from top to bottom: the one place that knows them all. */
+import { fileURLToPath } from 'node:url'
+import { connect, type Connection } from '../../db/connect.ts'
+import type { Embedded } from '../../db/embedded.ts'
+import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
+import { isMigrated, migrate, readMigrations } from '../../db/migrate.ts'
+import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
+import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
+import { smtpMail } from '../adapters/mail/smtp.ts'
+import { argon2Passwords } from '../adapters/passwords/argon2.ts'
+import { createSignInProviders } from '../adapters/sign-in/providers.ts'
+import { createChannelAdapters } from './channel-adapters.ts'
+import { overNetwork, type Service } from '../client/service.ts'
+import type { Config, ServiceName } from './config.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
+import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
+import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
+import type { Readiness } from '../http/health.ts'
+import { publicConnectRevoker, createManaged, type Managed } from './managed-databases.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { noTracing } from '../observe/tracing-port.ts'
+import { readSecrets, type Secrets } from './secrets.ts'
+import { SERVICES, type Deps, type Running } from './services.ts'
+import { hasIdentityProvider, providerSettings, signInUrlOf } from './sign-in-settings.ts'
+import { accessTokens } from '../trust/access-token.ts'
+import { actorAssertions } from '../trust/actor-assertion.ts'
+import { dataKeys } from '../trust/data-key.ts'
+import { deriveKey, keyEpochOf, type KeyPurpose } from '../trust/derive-key.ts'
+import { userTokens } from '../trust/user-token.ts'
+import { buildCommit } from './build-commit.ts'
+import { readPublishedSkills } from '../skills/read-published.ts'
+import { VERSION } from './version.ts'
+
+export type System = {
+  readonly config: Config
+  /** The services in this process that answer requests. */
+  readonly services: ReadonlyMap<ServiceName, Service>
+  /** For paths whose library needs Node's own request and response. */
+  readonly nodeHandlers: ReadonlyMap<ServiceName, NodeHandler>
+  readonly readiness: Readiness
+  readonly metrics: Metrics | undefined
+  readonly log: Logger
+  /** Managed databases, where the api-gateway runs. */
+  readonly managed: Managed | undefined
+  /** The dependencies of the api-gateway, for the sample; undefined where it does not run. */
+  readonly gateway: ReturnType<Deps['api-gateway']> | undefined
+  /** The dependencies of the auth service, for the first run; undefined where it does not run. */
+  readonly auth: ReturnType<Deps['auth-service']> | undefined
+  stop(): Promise<void>
+}
+
+/** What tests replace. */
+export type Overrides = {
+  readonly clock?: Clock
+  readonly connection?: Connection
+  /** The embedded engine, when it was opened before this module was loaded. */
+  readonly embedded?: Promise<Embedded> | undefined
+  readonly mail?: ((message: Message) => Promise<void>) | null
+  readonly passwords?: ReturnType<typeof argon2Passwords>
+  readonly guardedFetch?: GuardedFetch
+  readonly models?: EmbeddingModels
+  /** What connecting a channel asks of the outside. */
+  readonly checks?: IntegrationChecks
+  readonly chatApp?: ChatApp | null
+  readonly channels?: ChannelPorts
+  /** Calls a service of another process. */
+  readonly network?: (base: URL) => Service
+}
+
+const MIGRATIONS = fileURLToPath(new URL('../../db/migrations', import.meta.url))
+
+export async function createSystem(config: Config, log: Logger, overrides: Overrides = {}): Promise<System> {
+  const closers: (() => Promise<void> | void)[] = []
+  const stop = async () => {
+    for (const close of closers.splice(0).toReversed()) await close()
+  }
+  try {
+    return await build(config, log, overrides, closers, stop)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function build(
+  config: Config,
+  log: Logger,
+  overrides: Overrides,
+  closers: (() => Promise<void> | void)[],
+  stop: () => Promise<void>,
+): Promise<System> {
+  const clock = overrides.clock ?? (() => new Date())
+  const runs = new Set(config.SVC_SERVICES)
+  const usesDatabase = config.SVC_SERVICES.some((name) => SERVICES[name].usesDatabase)
+
+  const secrets = await readSecrets(config)
+  const keyFor = derivedKeys(secrets)
+
+  const metrics =
+    config.METRICS_PORT === 'off' ? undefined : (await import('../observe/metrics.ts')).createMetrics()
+  const tracing = config.OTEL_EXPORTER_OTLP_ENDPOINT
+    ? (await import('../observe/tracing.ts')).startTracing({
+        endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
+        version: VERSION,
+      })
+    : noTracing
+  closers.push(() => tracing.stop())
+  const observation = { log, metrics, tracing, clock }
+
+  // Loaded while the database opens in its own thread: a start takes as long as the slower of the two.
+  const starters = await Promise.all(
+    [...runs].map(async (name) => [name, await SERVICES[name].load()] as const),
+  )
+
+  const migrations = await readMigrations(MIGRATIONS)
+  const connection = usesDatabase
+    ? (overrides.connection ?? (await openDatabase(config, overrides.embedded)))
+    : undefined
+  if (connection && !overrides.connection) closers.push(() => connection.close())
+  if (connection) {
+    const applied = await migrate(connection.sql, migrations)
+    if (applied.length > 0) log.info('migrations applied', { migrations: applied })
+  }
+  const storage = () => ({ db: connection!.db, clock })
+
+  const keysForData = secrets.DATA_KEY ? dataKeys(secrets.DATA_KEY) : undefined
+  const models = runs.has('api-gateway')
+    ? (overrides.models ?? createEmbeddingModels(config.EMBEDDING_MODELS))
+    : undefined
+  if (models && !overrides.models) closers.push(() => models.close())
+  const managed =
+    runs.has('api-gateway') && connection
+      ? createManaged({ config, connection, dataKeys: keysForData!, log })
+      : undefined
+  if (managed) closers.push(() => managed.close())
+
+  const channelAdapters =
+    runs.has('api-gateway') || runs.has('worker') ? await createChannelAdapters(config) : undefined
+  if (channelAdapters) closers.push(() => channelAdapters.close())
+
+  const network = overrides.network ?? overNetwork
+  const running = new Map<ServiceName, Running>()
+  /** A service in this process is called as a function, any other by its address. Looked up per call, so the order does not matter. */
+  const serviceAt =
+    (name: ServiceName, address: URL): Service =>
+    (request) =>
+      (running.get(name)?.service ?? network(address))(request)
+  const { JWT_SECRET, JWT_SIGNING_KEY } = secrets
+  const keyEpoch =
+    JWT_SECRET && JWT_SIGNING_KEY ? keyEpochOf({ jwtSecret: JWT_SECRET, jwtSigningKey: JWT_SIGNING_KEY }) : ''
+  const assertions = secrets.ACTOR_ASSERTION_SECRET
+    ? actorAssertions(secrets.ACTOR_ASSERTION_SECRET, config.AUTH_URL.origin)
+    : undefined
+
+  const deps: Deps = {
+    'api-gateway': () => ({
+      ...observation,
+      ...storage(),
+      ...managed!,
+      dataKeys: keysForData!,
+      models: models!,
+      tableInfo: createTableInfoCache(),
+      questionLimits: { perMinute: config.QUESTIONS_PER_MINUTE, perDay: config.QUESTIONS_PER_DAY },
+      auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
+      deploy:
+        runs.has('deploy-api') || config.DEPLOY_URL
+          ? serviceAt('deploy-api', config.DEPLOY_URL ?? config.API_URL)
+          : unavailable,
+      checks: overrides.checks ?? channelAdapters!.checks,
+      chatApp: overrides.chatApp === undefined ? channelAdapters!.chatApp : overrides.chatApp,
+      mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
+      apiUrl: config.API_URL,
+      version: VERSION,
+      ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
+    }),
+    'deploy-api': () => ({
+      ...observation,
+      ...storage(),
+      auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
+      ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
+    }),
+    'auth-service': () => ({
+      ...observation,
+      ...storage(),
+      keyFor,
+      userTokens: userTokens(keyFor('user-token'), config.AUTH_URL.origin),
+      actorAssertions: assertions,
+      keyEpoch,
+      issuer: config.AUTH_URL,
+      mcpUrl: config.MCP_URL,
+      signInUrl: signInUrlOf(config),
+      jwtSecret: secrets.JWT_SECRET ?? '',
+      jwtSigningKey: secrets.JWT_SIGNING_KEY ?? '',
+      guardedFetch: overrides.guardedFetch ?? guardedFetch(),
+      loopbackPorts: config.OAUTH_LOOPBACK_PORTS,
+      registrationOpen: config.OAUTH_DCR,
+      refreshGraceSeconds: config.OAUTH_REFRESH_GRACE_S,
+      privateSchemes: config.OAUTH_PRIVATE_REDIRECTS,
+      passwords: overrides.passwords ?? argon2Passwords({ memoryKib: config.ARGON2_MEMORY_KIB, passes: 2 }),
+      passwordSignIn: config.PASSWORD_SIGN_IN ?? !hasIdentityProvider(config),
+      mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
+      providers: createSignInProviders(providerSettings(config)),
+      operatorToken: config.SVC_OPERATOR_TOKEN,
+      returnBases: [
+        config.APP_URL,
+        config.AUTH_URL,
+        config.REDIRECT_BASE_URL ?? config.APP_URL,
+        ...config.ALLOWED_REDIRECT_BASE_URLS.map((url) => new URL(url)),
+      ],
+      appUrl: config.APP_URL,
+      pagesUrl: config.REDIRECT_BASE_URL ?? config.APP_URL,
+    }),
+    console: () => ({
+      ...observation,
+      gateway: serviceAt('api-gateway', config.GATEWAY_URL ?? config.API_URL),
+      appUrl: config.APP_URL,
+      apiUrl: config.API_URL,
+      mcpUrl: config.MCP_URL,
+      authMode: config.AUTH_MODE,
+      signInUrl: signInUrlOf(config),
+      version: VERSION,
+    }),
+    site: () => ({
+      ...observation,
+      gateway: serviceAt('api-gateway', config.GATEWAY_URL ?? config.API_URL),
+      skills: readPublishedSkills(),
+      commit: config.SVC_BUILD_COMMIT ?? buildCommit(),
+      consoleUrl: new URL('/console', config.APP_URL),
+    }),
+    'mcp-server': () => ({
+      ...observation,
+      skills: readPublishedSkills(),
+      auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
+      gateway: serviceAt('api-gateway', config.GATEWAY_URL ?? config.API_URL),
+      mcpUrl: config.MCP_URL,
+      appUrl: config.APP_URL,
+      stepUp: config.MCP_STEP_UP,
+      issuer: config.AUTH_URL,
+      authMode: config.AUTH_MODE,
+      // With hosted auth there is no such secret, and the MCP server verifies no such token.
+      accessTokens: accessTokens(secrets.JWT_SECRET ?? '', config.AUTH_URL.origin),
+      actorAssertions: assertions!,
+      allowedOrigins: config.MCP_ALLOWED_ORIGINS,
+      version: VERSION,
+    }),
+    worker: () => ({
+      ...storage(),
+      log,
+      metrics,
+      channels: overrides.channels ?? channelAdapters!.channels,
+      dataKeys: keysForData!,
+      appUrl: config.APP_URL,
+      siteUrl: config.SITE_URL,
+      mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
+      observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
+      activityDays: config.ACTIVITY_DAYS,
+      deliveryDays: config.DELIVERY_DAYS,
+      revokePublicConnect: publicConnectRevoker(config, connection!.db, log),
+    }),
+  }
+
+  for (const [name, start] of starters) {
+    const service = start(deps)
+    running.set(name, service)
+    if (service.stop) closers.push(service.stop)
+  }
+
+  return {
+    config,
+    services: new Map(
+      [...running].flatMap(([name, { service }]) => (service ? [[name, service] as const] : [])),
+    ),
+    nodeHandlers: new Map(
+      [...running].flatMap(([name, { nodeHandler }]) => (nodeHandler ? [[name, nodeHandler] as const] : [])),
+    ),
+    readiness: () => readiness(connection, migrations),
+    metrics,
+    log,
+    managed,
+    gateway: runs.has('api-gateway') ? deps['api-gateway']() : undefined,
+    auth: runs.has('auth-service') ? deps['auth-service']() : undefined,
+    stop,
+  }
+}
+
+/** For the deploy-api without an address: its public one is the gateway's, which would call itself for ever. */
+const unavailable: Service = async () => {
+  throw new ServiceError('TIMEOUT', 'A service that this request needs does not run here', {
+    cause: 'DEPLOY_URL is not set, and the deploy-api does not run in this process',
+  })
+}
+
+async function openDatabase(config: Config, embedded: Promise<Embedded> | undefined): Promise<Connection> {
+  if (config.DATABASE_URL !== undefined) {
+    return connect(
+      { url: config.DATABASE_URL },
+      { poolSize: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE },
+    )
+  }
+  return connect(embedded ? { embedded } : { folder: config.SVC_DATA_DIR })
+}
+
+async function readiness(
+  connection: Connection | undefined,
+  migrations: Awaited<ReturnType<typeof readMigrations>>,
+): ReturnType<Readiness> {
+  if (!connection) return { ready: true }
+  try {
+    return (await isMigrated(connection.sql, migrations))
+      ? { ready: true }
+      : { ready: false, because: 'migrations are not applied' }
+  } catch {
+    return { ready: false, because: 'the database cannot be reached' }
+  }
+}
+
+/** Derived at first use: a process without the JWT secrets never needs one. */
+function derivedKeys({ JWT_SECRET, JWT_SIGNING_KEY }: Secrets): (purpose: KeyPurpose) => Uint8Array {
+  const keys = new Map<KeyPurpose, Uint8Array>()
+  return (purpose) => {
+    const known = keys.get(purpose)
+    if (known) return known
+    if (!JWT_SECRET || !JWT_SIGNING_KEY) throw new Error('this process does not hold the JWT secrets')
+    const key = deriveKey({ jwtSecret: JWT_SECRET, jwtSigningKey: JWT_SIGNING_KEY }, purpose)
+    keys.set(purpose, key)
+    return key
+  }
+}
+
+const mailOf = ({ SMTP_URL, MAIL_FROM }: Config) =>
+  SMTP_URL !== undefined && MAIL_FROM !== undefined ? smtpMail({ url: SMTP_URL, from: MAIL_FROM }) : null

@@ -1,0 +1,124 @@
+/** Calls an operation of the server and returns its result, or throws an error with its exit code. */
+import { ERRORS, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
+import type { Input, Output } from '../contracts/operations.ts'
+import { sendRequest, type HttpResponse } from './http-request.ts'
+import { REQUESTS } from './requests.ts'
+import { ServerError } from './server-error.ts'
+
+export type CallOperation = <Name extends keyof typeof REQUESTS>(
+  name: Name,
+  input: Input<Name>,
+) => Promise<Output<Name>>
+
+export type Server = {
+  readonly apiUrl: URL
+  readonly token: string
+  readonly timeoutMs: number
+  readonly userAgent: string
+  /** Called with a line for every request, without secrets. */
+  readonly trace?: (line: string) => void
+}
+
+export const httpClient =
+  (server: Server): CallOperation =>
+  async (name, input) => {
+    const [method, template] = REQUESTS[name]
+    const { path, rest } = fillPath(template, input as Readonly<Record<string, unknown>>)
+    const url = new URL(path, server.apiUrl)
+    const hasBody = method !== 'GET' && method !== 'DELETE'
+    if (!hasBody) {
+      for (const [key, value] of Object.entries(rest)) url.searchParams.set(key, String(value))
+    }
+    // Not `performance`: loading it takes longer than what it would measure.
+    const startedAt = Date.now()
+    const response = await sendRequest(url, {
+      method,
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${server.token}`,
+        'user-agent': server.userAgent,
+        // The activity list shows `cli` as the source because of it.
+        'x-svc-client': 'cli',
+        ...(hasBody ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(hasBody ? { body: JSON.stringify(rest) } : {}),
+      timeoutMs: server.timeoutMs,
+    })
+    const ms = Date.now() - startedAt
+    server.trace?.(`${method} ${url.href} ${response.status} ${ms} ms ${requestIdOf(response) ?? ''}`)
+    return parseResponse(url, response) as Output<typeof name>
+  }
+
+function fillPath(template: string, input: Readonly<Record<string, unknown>>) {
+  const rest = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+  const path = template.replaceAll(/\{(\w+)\}/g, (_, field: string) => {
+    const value = String(rest[field])
+    delete rest[field]
+    // URL resolves these two as path steps, and the request would reach another operation.
+    return value === '.' || value === '..' ? value.replaceAll('.', '%252E') : encodeURIComponent(value)
+  })
+  return { path, rest }
+}
+
+function parseResponse(url: URL, response: HttpResponse): unknown {
+  const { status } = response
+  if (status === 204) return {}
+  const body = jsonOf(response.body)
+  if (status >= 200 && status < 300) {
+    if (typeof body === 'object' && body !== null) return body
+    throw unknownResponse(url, response, 'UNEXPECTED')
+  }
+  if (status >= 300 && status < 400) {
+    throw new ServerError('UNEXPECTED', `${url.origin} redirects (${status})`, {
+      hint: 'Redirects are not followed, because they would expose your token. Log in with the final URL.',
+      status,
+      requestId: requestIdOf(response),
+    })
+  }
+  const error = (body as Partial<ErrorBody> | undefined)?.error
+  if (!error || typeof error.message !== 'string') throw unknownResponse(url, response, codeFor(status))
+  throw new ServerError(Object.hasOwn(ERRORS, error.code) ? error.code : codeFor(status), error.message, {
+    hint: typeof error.hint === 'string' ? error.hint : undefined,
+    problems: Array.isArray(error.problems) ? error.problems.map(String) : undefined,
+    retryAfterSeconds: secondsOf(response.headers['retry-after']),
+    status,
+    requestId: requestIdOf(response),
+  })
+}
+
+/** A proxy answered, or the server is not svc. */
+const unknownResponse = (url: URL, response: HttpResponse, code: ErrorCode): ServerError =>
+  new ServerError(code, `${url.origin} returned ${response.status} with a body that is not from svc`, {
+    hint: 'Check that this is the URL of the API. A proxy in front of it may have answered.',
+    status: response.status,
+    requestId: requestIdOf(response),
+  })
+
+/** The code for a status that came without one, or with one of a newer server. */
+function codeFor(status: number): ErrorCode {
+  if (status === 401) return 'UNAUTHENTICATED'
+  if (status === 403) return 'FORBIDDEN'
+  if (status === 404 || status === 410) return 'NOT_FOUND'
+  if (status === 408 || status === 504) return 'TIMEOUT'
+  if (status === 409 || status === 412) return 'CONFLICT'
+  if (status === 429) return 'RATE_LIMITED'
+  return [400, 413, 414, 415, 422].includes(status) ? 'INVALID_REQUEST' : 'UNEXPECTED'
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function requestIdOf({ headers }: HttpResponse): string | undefined {
+  const id = headers['x-request-id']
+  return typeof id === 'string' ? id : undefined
+}
+
+function secondsOf(header: string | undefined): number | undefined {
+  const seconds = Number(header)
+  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
+}

@@ -1,0 +1,118 @@
+/** Runs the command that a command line names, and prints the error when it fails. */
+import { httpClient } from './call-operation.ts'
+import { USER_AGENT } from './client-version.ts'
+import type { CommandContext, Settings } from './command-context.ts'
+import type { CommandInput } from './command.ts'
+import { configPaths, isReadableByOthers } from './config-files.ts'
+import { isAgent, wantsColor, type Environment } from './environment.ts'
+import { exitCodeOf, formatError, toServiceError } from './format-error.ts'
+import { formatOutput, type Format } from './format-output.ts'
+import { parse } from './parse.ts'
+import { ENV_CONTEXT, resolveContext, type ResolvedContext } from './resolve-context.ts'
+import { withSpinner } from './spinner.ts'
+import { sanitizeLines } from './terminal-text.ts'
+import { Interrupted, usageError } from './usage-error.ts'
+
+export async function runCommand(argv: readonly string[], environment: Environment): Promise<number> {
+  let listedBy: string | undefined
+  try {
+    if (argv[0] === '--skill-prompt') {
+      environment.stdout.write((await import('../skills/prompt.ts')).skillPrompt())
+      return 0
+    }
+    const { command, input } = parse(argv)
+    listedBy = command.listedBy
+    const ctx = createCommandContext(environment, settingsFrom(input, environment))
+    return (await (await command.load())(ctx, input)) ?? 0
+  } catch (error) {
+    if (error instanceof Interrupted) return INTERRUPTED
+    const failure = toServiceError(error)
+    // From the raw words, because the options themselves may be what could not be parsed.
+    const [json, agent] = [asksForJson(argv), isAgent(environment)]
+    const color = !agent && !argv.includes('--no-color') && wantsColor(environment)
+    environment.stderr.write(formatError(failure, { json, color, listedBy }))
+    if (failure.code === 'INVALID_REQUEST' && agent && !json) {
+      environment.stderr.write('AI agents: run `svc --skill-prompt` for instructions.\n')
+    }
+    if (argv.includes('--debug') && failure.cause !== undefined) {
+      environment.stderr.write(`${sanitizeLines(stackOf(failure.cause))}\n`)
+    }
+    return exitCodeOf(failure)
+  }
+}
+
+/** 128 plus the number of SIGINT, as shells report it. */
+const INTERRUPTED = 130
+
+const asksForJson = (argv: readonly string[]): boolean =>
+  argv.some(
+    (word, index) =>
+      word === '--json' ||
+      word === '-ojson' ||
+      word === '--output=json' ||
+      (word === 'json' && (argv[index - 1] === '-o' || argv[index - 1] === '--output')),
+  )
+
+const stackOf = (cause: unknown): string =>
+  cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+
+const TIMEOUT_SECONDS = 30
+/** Well below what setTimeout can count to. */
+const TIMEOUT_MAX_SECONDS = 24 * 60 * 60
+
+function settingsFrom({ options }: CommandInput, environment: Environment): Settings {
+  const output = options['output'] as Format | undefined
+  if (options['json'] === true && output !== undefined && output !== 'json') {
+    throw usageError(`--json conflicts with --output ${output}`, 'Remove one of them')
+  }
+  const agent = isAgent(environment)
+  return {
+    context: options['context'] as string | undefined,
+    format: options['json'] === true ? 'json' : output,
+    timeoutMs: secondsFrom(options['timeout']) * 1000,
+    debug: options['debug'] === true,
+    color: options['no-color'] !== true && !agent && wantsColor(environment),
+    interactive: !agent && Boolean(environment.stderr.isTTY) && Boolean(environment.stdin.isTTY),
+  }
+}
+
+function secondsFrom(value: CommandInput['options'][string]): number {
+  if (value === undefined) return TIMEOUT_SECONDS
+  const seconds = Number(value)
+  if (value !== '' && seconds > 0 && seconds <= TIMEOUT_MAX_SECONDS) return seconds
+  throw usageError(`Invalid value for --timeout: ${String(value)}`, 'Must be a number of seconds, such as 60')
+}
+
+function createCommandContext(environment: Environment, settings: Settings): CommandContext {
+  let resolved: ResolvedContext | undefined
+  const info = (line: string) => void environment.stderr.write(`${line}\n`)
+  const resolve = async () => (resolved ??= resolveAndWarn(environment, settings.context, info))
+  const { timeoutMs, debug } = settings
+  const clientFor: CommandContext['clientFor'] = (server) => {
+    const call = httpClient({ ...server, timeoutMs, userAgent: USER_AGENT, ...(debug && { trace: info }) })
+    return (name, input) => withSpinner({ settings, environment }, call(name, input))
+  }
+  return {
+    environment,
+    settings,
+    info,
+    resolveContext: resolve,
+    clientFor,
+    callOperation: async (name, input) => clientFor(await resolve())(name, input),
+    print: (data, view, defaultFormat = 'table') =>
+      void environment.stdout.write(formatOutput(data, view, settings.format ?? defaultFormat)),
+  }
+}
+
+function resolveAndWarn(
+  environment: Environment,
+  named: string | undefined,
+  info: CommandContext['info'],
+): ResolvedContext {
+  const context = resolveContext(environment, named)
+  const paths = configPaths(environment)
+  if (context.name !== ENV_CONTEXT && isReadableByOthers(paths, environment)) {
+    info(`warning: your tokens are readable by other users. Run: chmod 600 '${paths.credentials}'`)
+  }
+  return context
+}

@@ -1,0 +1,79 @@
+/** The one typed way to call an operation, in this process or across the network. */
+import type * as z from 'zod'
+import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
+import type { EntryPoint, Operation } from '../contracts/operation.ts'
+import { ADDRESS_HEADER, INTERNAL_ORIGIN, type Service } from './service.ts'
+
+export type CallOptions = {
+  token?: string | undefined
+  /** The organization to act in, when it is not the one last chosen. */
+  organization?: string | undefined
+  entryPoint?: Exclude<EntryPoint, 'mcp' | 'api'> | undefined
+  address?: string | undefined
+  requestId?: string | undefined
+  /** W3C trace context of the request this call serves. */
+  traceparent?: string | undefined
+  userAgent?: string | undefined
+}
+
+export type Call = <I extends z.ZodObject, O extends z.ZodObject>(
+  operation: Operation<I, O>,
+  input: z.input<I>,
+) => Promise<z.output<O>>
+
+export const httpClient =
+  (service: Service, options: CallOptions = {}): Call =>
+  async (operation, input) => {
+    const response = await service(requestFor(operation, input, options))
+    if (response.status === 204) return operation.output.parse({})
+    const body: unknown = await response.json().catch(() => undefined)
+    if (response.ok) return operation.output.parse(body)
+    throw errorFrom(response, body)
+  }
+
+function requestFor(operation: Operation, input: Record<string, unknown>, options: CallOptions): Request {
+  const rest = { ...input }
+  const path = operation.http.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
+    const value = String(rest[name])
+    delete rest[name]
+    return encodeURIComponent(value)
+  })
+  const url = new URL(path, INTERNAL_ORIGIN)
+  const headers = new Headers({ accept: 'application/json' })
+  const set = (name: string, value: string | undefined) => value !== undefined && headers.set(name, value)
+  set('authorization', options.token && `Bearer ${options.token}`)
+  set('x-svc-org', options.organization)
+  set('x-svc-client', options.entryPoint)
+  set(ADDRESS_HEADER, options.address)
+  set('x-request-id', options.requestId)
+  set('traceparent', options.traceparent)
+  set('user-agent', options.userAgent)
+  if (operation.http.method === 'get' || operation.http.method === 'delete') {
+    for (const [key, value] of Object.entries(rest)) {
+      if (value !== undefined)
+        url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
+    }
+    return new Request(url, { method: operation.http.method.toUpperCase(), headers })
+  }
+  headers.set('content-type', 'application/json')
+  return new Request(url, {
+    method: operation.http.method.toUpperCase(),
+    headers,
+    body: JSON.stringify(rest),
+  })
+}
+
+function errorFrom(response: Response, body: unknown): ServiceError {
+  const error = (body as Partial<ErrorBody> | undefined)?.error
+  if (!error || !(error.code in ERRORS)) {
+    return new ServiceError('UNEXPECTED', undefined, {
+      cause: `a service answered ${response.status} without one of our errors`,
+    })
+  }
+  const wait = Number(response.headers.get('retry-after'))
+  return new ServiceError(error.code, error.message, {
+    hint: error.hint,
+    problems: error.problems,
+    retryAfterSeconds: Number.isFinite(wait) && wait > 0 ? wait : undefined,
+  })
+}

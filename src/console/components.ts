@@ -1,0 +1,200 @@
+/** Components of console pages: forms, tables, filters, dialogs, dates and roles. */
+import { html } from 'hono/html'
+import { atLeast, GRANTABLE_ROLES, type Role } from '../contracts/roles.ts'
+import { icon } from '../pages/icons.ts'
+import { card, inputField, linkButton, selectField, type Content, type Option } from '../pages/parts.ts'
+import type { PageContext } from './context.ts'
+
+export const emptyState = (title: string, body: Content, action?: Content) =>
+  html`<div class="empty">
+    <p class="empty-title">${title}</p>
+    <p>${body}</p>
+    ${action && html`<div class="actions">${action}</div>`}
+  </div>`
+
+/**
+ * On a phone the rows become cards. Changing `display` takes a table's meaning away from screen readers, so the
+ * roles are set explicitly.
+ */
+export const table = (caption: string, columns: readonly string[], rows: readonly (readonly Content[])[]) =>
+  html`<table role="table">
+    <caption class="unseen">${caption}</caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${columns.map((column) => html`<th role="columnheader" scope="col">${column.startsWith('(') ? html`<span class="unseen">${column.slice(1, -1)}</span>` : column}</th>`)}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${rows.map(
+        (cells) => html`<tr role="row">
+          ${cells.map((cell, at) => html`<td role="cell" data-label="${columns[at]?.startsWith('(') ? '' : columns[at]}"><div class="cell">${cell}</div></td>`)}
+        </tr>`,
+      )}
+    </tbody>
+  </table>`
+
+/** Links to the next page and back to the first; filters stay in the address. */
+export function pager(c: PageContext, next: string | undefined, name = 'cursor') {
+  const url = new URL(c.req.url)
+  const isFirst = !url.searchParams.has(name)
+  if (next === undefined && isFirst) return null
+  const first = new URL(url)
+  first.searchParams.delete(name)
+  const following = new URL(url)
+  if (next !== undefined) following.searchParams.set(name, next)
+  return html`<nav class="pager" aria-label="Pagination">
+    ${!isFirst && linkButton(first.pathname + first.search, 'First page', 'quiet')}
+    ${next !== undefined && linkButton(following.pathname + following.search, 'Next page', 'quiet')}
+  </nav>`
+}
+
+export const filterForm = (c: PageContext, label: string, fields: Content) => {
+  const { pathname, search } = new URL(c.req.url)
+  return html`<form method="get" action="${pathname}" class="filters" role="search" aria-label="${label}">
+    ${fields}
+    <div class="filters-send">
+      <button type="submit" class="button button-quiet">Filter</button>
+      ${c.req.method === 'GET' && search !== '' && html`<a href="${pathname}">Clear</a>`}
+    </div>
+  </form>`
+}
+
+type List = {
+  title?: string
+  /** The accessible name of the filters. */
+  label?: string
+  filters?: Content
+  caption: string
+  columns: readonly string[]
+  rows: readonly (readonly Content[])[]
+  empty: Content
+  /** The cursor of the next page; left out of a list without pages. */
+  next?: string | undefined
+  after?: Content
+}
+
+/** A card with a list: its filters, its table or what is said instead of an empty one, and its pager. */
+export function listCard(c: PageContext, list: List) {
+  const { title, label = '', filters, caption, columns, rows, empty, after } = list
+  const body = html`${filters && filterForm(c, label, filters)}
+    ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list && pager(c, list.next)} ${after}`
+  return title === undefined
+    ? html`<div class="card card-list">${body}</div>`
+    : card(title, body, undefined, 'card-list')
+}
+
+type FilterSelect = {
+  name: string
+  label: string
+  value: string | undefined
+  all: string
+  options: readonly Option[]
+  /** The label of a value that is no longer among the options. */
+  missing?: string
+  id?: string
+}
+
+/** Its first option means no filter. The current value stays selected, even when it is not among the options. */
+export function filterSelect({ all, value = '', options, missing = value, ...field }: FilterSelect) {
+  const isKnown = value === '' || options.some((one) => one.value === value)
+  const others = isKnown ? options : [...options, { value, label: missing }]
+  return selectField({ ...field, value, options: [{ value: '', label: all }, ...others] })
+}
+
+export const dayFilters = ({ from = '', to = '' }: { from?: string | undefined; to?: string | undefined }) =>
+  html`${inputField({ name: 'from', label: 'From (UTC)', type: 'date', value: from })}
+    ${inputField({ name: 'to', label: 'To (UTC)', type: 'date', value: to })}`
+
+/** What administrators may switch between: their own, or those of all members. */
+export const ownerFilter = (isAll: boolean, noun: string) =>
+  selectField({
+    name: 'all',
+    label: 'Show',
+    value: String(isAll),
+    options: [
+      { value: 'false', label: `My ${noun}` },
+      { value: 'true', label: `All ${noun}` },
+    ],
+  })
+
+export const labelOptions = <Value extends string>(
+  values: readonly Value[],
+  labels: Readonly<Record<Value, string>>,
+): Option[] => values.map((value) => ({ value, label: labels[value] }))
+
+export const memberOptions = (
+  members: readonly { user_id: string; name: string; email: string }[],
+): Option[] => members.map(({ user_id, name, email }) => ({ value: user_id, label: `${name} (${email})` }))
+
+/** A button that opens a dialog of the page itself; the browser does it, with or without scripts. */
+export const dialog = (
+  id: string,
+  label: Content,
+  body: { title: Content; content: Content },
+  name?: string,
+) =>
+  html`<button type="button" class="button button-quiet button-small" popovertarget="${id}" ${name && html`aria-label="${name}"`}>${label}</button>
+    <div id="${id}" popover role="dialog" aria-labelledby="${id}-title" class="window">
+      <div class="window-head">
+        <h2 id="${id}-title">${body.title}</h2>
+        <button type="button" class="button-bare" popovertarget="${id}" popovertargetaction="hide" aria-label="Close" autofocus>${icon('close')}</button>
+      </div>
+      ${body.content}
+    </div>`
+
+/** A value to copy. The script shows the button. */
+export const copyable = (id: string, value: string, label: string) =>
+  html`<div class="copyable">
+    <pre tabindex="0" aria-label="${label}"><code id="${id}">${value}</code></pre>
+    <button type="button" class="button button-quiet button-small" data-copy="${id}" hidden>Copy</button>
+  </div>`
+
+/** One entry of a `<dl class="pairs">`. */
+export const pair = (term: string, value: Content) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`
+
+/** Event types and error codes are one long word to a browser; this lets lines break after a separator. */
+export const breakable = (word: string, separator: '.' | '_') =>
+  word.split(separator).map((part, at) => html`${at > 0 && html`${separator}<wbr />`}${part}`)
+
+const SHOWN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+const SHOWN_DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+
+/** In UTC; the script converts it to the reader's time zone. */
+export const time = (iso: string) => html`<time datetime="${iso}">${SHOWN.format(new Date(iso))} UTC</time>`
+export const day = (iso: string) =>
+  html`<time datetime="${iso}" data-day>${SHOWN_DAY.format(new Date(iso))}</time>`
+
+export const ROLE_LABELS: Record<Role, { label: string; about: string }> = {
+  member: { label: 'Member', about: 'Joined by email domain; same permissions as a viewer' },
+  viewer: { label: 'Viewer', about: 'Can view and query' },
+  developer: { label: 'Developer', about: 'Can also create and configure' },
+  admin: { label: 'Admin', about: 'Can also manage members and agents' },
+  owner: { label: 'Owner', about: 'Full access' },
+}
+
+/** The roles that somebody with this role can grant. */
+export const roleOptions = (own: Role) =>
+  GRANTABLE_ROLES.filter((role) => atLeast(own, role)).map((value) => ({
+    value,
+    label: ROLE_LABELS[value].label,
+  }))
+
+export const roleBadge = (role: Role) =>
+  html`<span class="badge badge-${role}">${ROLE_LABELS[role].label}</span>`
+
+export const badge = (label: string, kind: 'on' | 'off' | 'wait' | 'bad') =>
+  html`<span class="badge badge-${kind}">${label}</span>`
+
+export const initials = (name: string): string =>
+  name
+    .split(/\s+/)
+    .slice(0, 2)
+    .map((word) => [...word][0] ?? '')
+    .join('')
+    .toUpperCase()
+
+export const person = (name: string, about: Content, mark?: Content) =>
+  html`<div class="person">
+    <span class="avatar" aria-hidden="true">${initials(name)}</span>
+    <div class="person-text"><span class="person-name">${name} ${mark}</span><span class="note">${about}</span></div>
+  </div>`

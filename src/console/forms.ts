@@ -1,0 +1,128 @@
+/** Forms of console pages: showing one, reading what was submitted, and showing it again when it was refused. */
+import { html } from 'hono/html'
+import { ERRORS, ServiceError } from '../contracts/errors.ts'
+import { button, card, linkButton, problemNotice, type Content } from '../pages/parts.ts'
+import { dialog } from './components.ts'
+import { sessionOf, type PageContext } from './context.ts'
+import { safeNext } from './safe-next.ts'
+
+/** A form about the organization it was shown for, whichever another tab has switched to meanwhile. */
+export const form = (c: PageContext, action: string, body: Content, className?: string) =>
+  personalForm(
+    c,
+    action,
+    [html`<input type="hidden" name="organization" value="${sessionOf(c).organization?.id ?? ''}" />`, body],
+    className,
+  )
+
+/** A form about the user: it keeps working when they have just lost access to the organization of the page. */
+export const personalForm = (c: PageContext, action: string, body: Content, className = 'stack') =>
+  html`<form method="post" action="${action}" class="${className}">
+    <input type="hidden" name="form_token" value="${sessionOf(c).formToken}" />
+    ${body}
+  </form>`
+
+type FormCard = {
+  title?: string
+  lead?: Content
+  action: string
+  fields: Content
+  submit: string
+  kind?: 'main' | 'quiet' | 'danger'
+  /** The page that the link next to the button leads to. */
+  cancel?: string
+  problem?: ServiceError | undefined
+  /** The fields that show their own problems. */
+  shown?: readonly string[]
+  className?: string
+  isPersonal?: true
+}
+
+/** A card with one form; why the last submission was refused is shown above it. */
+export function formCard(c: PageContext, { title, lead, action, fields, submit, kind, ...rest }: FormCard) {
+  const end = rest.cancel
+    ? html`<div class="actions">${button(submit, kind)} ${linkButton(rest.cancel, 'Cancel', 'quiet')}</div>`
+    : button(submit, kind)
+  const show = rest.isPersonal ? personalForm : form
+  const body = html`${problemNotice(rest.problem, rest.shown)} ${show(c, action, html`${fields} ${end}`, rest.className)}`
+  return title === undefined ? html`<div class="card">${body}</div>` : card(title, body, lead)
+}
+
+/** For forms in lists: come back to the same page of the same filtered list. */
+export function backField(c: PageContext) {
+  const { pathname, search } = new URL(c.req.url)
+  const here = c.req.method === 'GET' ? pathname + search : ''
+  return html`<input type="hidden" name="back" value="${here}" />`
+}
+
+type Confirmation = {
+  /** Of the dialog; unique on the page. */
+  id: string
+  label: string
+  /** The label for screen readers, where several buttons on the page have the same one. */
+  name?: string
+  title: string
+  action: string
+  text: Content
+  fields?: Content
+  submit: string
+  kind?: 'main' | 'danger'
+}
+
+/** A button that asks before it acts. */
+export const confirmDialog = (
+  c: PageContext,
+  { id, label, name, title, action, text, ...rest }: Confirmation,
+) =>
+  dialog(
+    id,
+    label,
+    {
+      title,
+      content: form(
+        c,
+        action,
+        html`${backField(c)}<p>${text}</p>${rest.fields} ${button(rest.submit, rest.kind ?? 'danger')}`,
+      ),
+    },
+    name,
+  )
+
+type DangerForm = { title: string; text: Content; fields?: Content; submit: string; kind?: 'quiet' }
+
+/** The part of a dialog that takes something away, set apart from the rest. */
+export const dangerForm = (
+  c: PageContext,
+  action: string,
+  { title, text, fields, submit, kind }: DangerForm,
+) =>
+  html`<div class="window-danger">
+    ${form(c, action, html`${backField(c)}${fields} <h3>${title}</h3> <p>${text}</p> ${button(submit, kind ?? 'danger')}`)}
+  </div>`
+
+/** A text field as it was typed; files and absent fields are empty. */
+export function text(form: FormData, name: string): string {
+  const value = form.get(name)
+  return typeof value === 'string' ? value : ''
+}
+
+export const texts = (form: FormData, name: string): string[] =>
+  form.getAll(name).filter((value) => typeof value === 'string')
+
+/** Where a form in a list returns to: the same page of the same filtered list below `base`, else `base` itself. */
+export function returnPath(c: PageContext, base: string): string {
+  const path = safeNext(text(c.get('form'), 'back'), c.var.deps.appUrl)
+  return path.startsWith(base) ? path : base
+}
+
+/** For forms that are shown again with what was typed: the refusal as a value. */
+export async function attempt<T>(act: () => Promise<T>): Promise<{ done: T } | { problem: ServiceError }> {
+  try {
+    return { done: await act() }
+  } catch (error) {
+    if (error instanceof ServiceError && error.code !== 'UNAUTHENTICATED') return { problem: error }
+    throw error
+  }
+}
+
+export const statusOf = (problem: ServiceError | undefined) => (problem ? ERRORS[problem.code].status : 200)

@@ -1,0 +1,123 @@
+/** Agent clients: the applications that act in this organization, and which of them are blocked. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import { blockOauthClient, listOauthClients, type OauthClient } from '../../../contracts/grants.ts'
+import { inputField } from '../../../pages/parts.ts'
+import { attempt, returnPath, statusOf, text, confirmDialog, formCard } from '../../forms.ts'
+import { redirectWithMessage, actAndReturn } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import { badge, emptyState, time, listCard } from '../../components.ts'
+import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { clientSummary, clientLabel } from './client-labels.ts'
+
+type Client = z.output<typeof OauthClient>
+const PATH = '/console/agents/clients'
+
+export const agentClientRoutes = () =>
+  createRoutes()
+    .get('/agents/clients', (c) => showClients(c))
+    .post('/agents/clients/new', blockNew)
+    .post('/agents/clients/block', (c) => setBlocked(c, true, 'Client blocked.'))
+    .post('/agents/clients/unblock', (c) => setBlocked(c, false, 'Client unblocked.'))
+
+async function showClients(c: PageContext, submitted?: { client_id: string; problem: ServiceError }) {
+  requireRole(c, 'admin', 'Only owners and admins can view agent clients')
+  const session = sessionOf(c)
+  const { name } = organizationOf(c)
+  const cursor = c.req.method === 'GET' ? c.req.query('cursor') : undefined
+  const { oauth_clients: clients, next_cursor } = await session.call(listOauthClients, { cursor })
+  return page(c, {
+    title: 'Agent clients',
+    lead: html`The applications behind the <a href="/console/agents?all=true">connected agents</a> of ${name}. To block
+      all of them at once, <a href="/console/settings/security">turn off agents</a>.`,
+    status: statusOf(submitted?.problem),
+    body: html`${listCard(c, {
+      caption: 'Agent clients',
+      columns: ['Client', 'Agents', 'Last used', 'Status', '(Actions)'],
+      rows: clients.map((client, at) => clientRow(c, client, at)),
+      empty: emptyState(
+        'No clients yet',
+        'When a member connects an assistant, its client is listed here. You can block a client before anyone connects it.',
+        html`<a href="/console/agents">Connect an assistant</a>`,
+      ),
+      next: next_cursor,
+    })}
+    ${blockCard(c, submitted)}`,
+  })
+}
+
+const clientRow = (c: PageContext, client: Client, at: number) => [
+  html`${clientSummary(client, wasHere(client))}<code class="note long">${client.client_id}</code>`,
+  client.live_grants === 0
+    ? html`<span class="note">None</span>`
+    : html`<a href="/console/agents?${new URLSearchParams({ all: 'true', client_id: client.client_id }).toString()}">${client.live_grants}<span class="unseen"> agents of ${clientLabel(client)}</span></a>`,
+  client.last_used_at ? time(client.last_used_at) : html`<span class="note">Never</span>`,
+  client.blocked ? badge('Blocked', 'wait') : badge('Allowed', 'on'),
+  html`<div class="row-actions">${clientActions(c, client, at)}</div>`,
+]
+
+const wasHere = ({ name, live_grants, last_used_at }: Client): boolean =>
+  name !== null || live_grants > 0 || last_used_at !== null
+
+/** A client id is untrusted text, so the dialog is named by its position in the list. */
+function clientActions(c: PageContext, client: Client, at: number) {
+  const called = clientLabel(client)
+  const fields = html`<input type="hidden" name="client_id" value="${client.client_id}" />`
+  return client.blocked
+    ? confirmDialog(c, {
+        id: `client-${at}`,
+        label: 'Unblock',
+        name: `Unblock ${called}`,
+        title: 'Unblock this client?',
+        action: `${PATH}/unblock`,
+        text: html`<span class="long">Members can connect ${called} again. Agents connected before the block work again unless they were disconnected or have expired.</span>`,
+        fields,
+        submit: 'Unblock client',
+        kind: 'main',
+      })
+    : confirmDialog(c, {
+        id: `client-${at}`,
+        label: 'Block',
+        name: `Block ${called}`,
+        title: 'Block this client?',
+        action: `${PATH}/block`,
+        text: html`<span class="long">All agents of ${called} are refused on their next call, and no member can connect it. Other organizations are not affected.</span>`,
+        fields,
+        submit: 'Block client',
+      })
+}
+
+const blockCard = (c: PageContext, submitted: { client_id: string; problem: ServiceError } | undefined) =>
+  formCard(c, {
+    title: 'Block a client',
+    lead: 'Also works for clients that nobody has connected yet. The value must match exactly; the URL is never fetched.',
+    action: `${PATH}/new`,
+    problem: submitted?.problem,
+    shown: ['client_id'],
+    fields: inputField({
+      name: 'client_id',
+      label: 'Metadata URL or client ID',
+      value: submitted?.client_id ?? '',
+      required: true,
+      maxlength: 1024,
+      autocomplete: 'off',
+      placeholder: 'https://assistant.example/client.json',
+      problem: submitted?.problem,
+    }),
+    submit: 'Block',
+    className: 'inline',
+  })
+
+async function blockNew(c: PageContext) {
+  const client_id = text(c.get('form'), 'client_id').trim()
+  const result = await attempt(() => sessionOf(c).call(blockOauthClient, { client_id, blocked: true }))
+  if ('problem' in result) return showClients(c, { client_id, problem: result.problem })
+  return redirectWithMessage(c, PATH, 'Client blocked.')
+}
+
+function setBlocked(c: PageContext, blocked: boolean, done: string) {
+  return actAndReturn(c, returnPath(c, PATH), done, () =>
+    sessionOf(c).call(blockOauthClient, { client_id: text(c.get('form'), 'client_id'), blocked }),
+  )
+}

@@ -1,0 +1,135 @@
+/** The list of data sources: every database for developers, what they can query for everybody else. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import {
+  listAskableDataSources,
+  listDataSources,
+  type AskableSource,
+} from '../../../contracts/data-sources.ts'
+import { inputField, linkButton } from '../../../pages/parts.ts'
+import { page } from '../../layout.ts'
+import { copyable, emptyState, listCard } from '../../components.ts'
+import { plural } from '../../format.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import {
+  configureCommand,
+  KIND_LABELS,
+  pathOf,
+  roleAndAbove,
+  SAMPLE_CONFIGURATION,
+  SOURCES_PATH,
+  stateBadge,
+  type Source,
+} from './source-labels.ts'
+
+export const dataSourceListRoutes = () =>
+  createRoutes().get('/data-sources', (c) =>
+    organizationOf(c) && hasRole(sessionOf(c), 'developer') ? showAll(c) : showAskable(c),
+  )
+
+async function showAll(c: PageContext) {
+  const session = sessionOf(c)
+  const { search, cursor } = readAddress(c)
+  const { data_sources: sources, next_cursor } = await session.call(listDataSources, { search, cursor })
+  const isEmpty = sources.length === 0 && search === undefined && cursor === undefined
+  return page(c, {
+    title: 'Data sources',
+    lead: `Databases of ${organizationOf(c).name} and who can query them.`,
+    actions: html`${hasRole(session, 'admin') && linkButton(`${SOURCES_PATH}/attach`, 'Attach Postgres', 'quiet')}
+    ${linkButton(`${SOURCES_PATH}/new`, 'New database')}`,
+    body: isEmpty
+      ? firstSteps(c)
+      : listCard(c, {
+          ...listOf(search, next_cursor),
+          caption: 'Data sources, by name',
+          columns: ['Data source', 'Kind', 'Status', 'Search'],
+          rows: sources.map(sourceRow),
+        }),
+  })
+}
+
+async function showAskable(c: PageContext) {
+  const { search, cursor } = readAddress(c)
+  const { data_sources: sources, next_cursor } = await sessionOf(c).call(listAskableDataSources, {
+    search,
+    cursor,
+  })
+  const isEmpty = sources.length === 0 && search === undefined && cursor === undefined
+  return page(c, {
+    title: 'Data sources',
+    lead: `Data sources you can query in ${organizationOf(c).name}, here or through an assistant.`,
+    body: isEmpty
+      ? emptyState(
+          'No data sources yet',
+          'Data sources are listed here once an owner or admin exposes them to your role.',
+        )
+      : listCard(c, {
+          ...listOf(search, next_cursor),
+          caption: 'Data sources you can query, by name',
+          columns: ['Data source', 'Description', 'Filters'],
+          rows: sources.map(askableRow),
+        }),
+  })
+}
+
+// Filters are part of an address that people edit: invalid values are ignored, not refused.
+const readAddress = (c: PageContext) => ({
+  search: c.req.query('search')?.trim().slice(0, 120) || undefined,
+  cursor: c.req.query('cursor'),
+})
+
+const listOf = (search: string | undefined, next: string | undefined) => ({
+  label: 'Filter data sources',
+  filters: inputField({ name: 'search', label: 'Name', type: 'search', value: search ?? '', maxlength: 120 }),
+  empty: emptyState(
+    'No matching data sources',
+    'Try a different search.',
+    html`<a href="${SOURCES_PATH}">Show all</a>`,
+  ),
+  next,
+})
+
+const nameCell = (id: string, name: string) =>
+  html`<div class="two-lines"><a class="subject" href="${pathOf(id)}">${name}</a><code class="note">${id}</code></div>`
+
+const sourceRow = (source: Source) => [
+  nameCell(source.source_id, source.name),
+  KIND_LABELS[source.kind].label,
+  stateBadge(source),
+  searchSummary(source),
+]
+
+function searchSummary({ connection_config, filter_schema }: Source) {
+  if (connection_config === null) return html`<span class="note">Not configured</span>`
+  const filters = Object.keys(filter_schema).length
+  return html`Configured <span class="note">${plural(connection_config.embedding_configs.length, 'table')}, ${plural(filters, 'filter column')}</span>`
+}
+
+const askableRow = ({ id, name, description, filters, minimum_role }: z.output<typeof AskableSource>) => [
+  nameCell(id, name),
+  html`${description} <span class="note">for ${roleAndAbove(minimum_role)}</span>`,
+  Object.keys(filters).length === 0
+    ? html`<span class="note">None</span>`
+    : html`<ul class="lines">${Object.entries(filters).map(([column, type]) => html`<li><code>${column}</code> <span class="note">${type}</span></li>`)}</ul>`,
+]
+
+const firstSteps = (c: PageContext) =>
+  html`<section class="card" aria-labelledby="first-steps">
+    <h2 id="first-steps">Get started with data sources</h2>
+    <ol class="numbered">
+      <li>
+        <h3>Create a database</h3>
+        <p><a href="${SOURCES_PATH}/new">Create a new one</a>${hasRole(sessionOf(c), 'admin') && html`, or <a href="${SOURCES_PATH}/attach">attach an existing Postgres</a>`}. Use the connection string on its page to fill a table with a vector column; pgvector is included.</p>
+      </li>
+      <li>
+        <h3>Configure search</h3>
+        <p>Save a search configuration with one API call; it is validated against the database first. Set <code>SVC_TOKEN</code> to an <a href="/console/settings/tokens">API token</a> with all permissions of its role, and replace the names with your own:</p>
+        ${copyable('configure', configureCommand(c, 'db_NAME', SAMPLE_CONFIGURATION), 'Command that saves a search configuration')}
+      </li>
+      <li>
+        <h3>Turn it on and expose it</h3>
+        <p>On the database page, an owner or admin turns it on as a data source and chooses the minimum role. People can then query it there and through their assistants.</p>
+      </li>
+    </ol>
+    <div class="actions">${linkButton(`${SOURCES_PATH}/new`, 'Create database')}</div>
+  </section>`

@@ -1,0 +1,62 @@
+/** The results of a query. Every value is untrusted text. */
+import { html } from 'hono/html'
+import type { Hit, QueryResult } from '../../../contracts/data-sources.ts'
+import { notice } from '../../../pages/parts.ts'
+import { badge, emptyState } from '../../components.ts'
+import { plural, formatDuration } from '../../format.ts'
+
+export type Answer = QueryResult & { readonly ms: number }
+
+export function queryResults({ count, results, truncated, ms }: Answer) {
+  const best = Math.max(0, ...results.map(({ metadata }) => scoreOf(metadata) ?? 0))
+  return html`<section class="answer" id="answer" aria-labelledby="answer-title">
+    <h3 id="answer-title">${plural(count, 'hit')} in ${formatDuration(ms)}</h3>
+    ${truncated !== undefined && notice('info', html`<p><strong>The response was truncated.</strong> ${truncated}</p>`)}
+    ${
+      results.length === 0
+        ? emptyState('No results', 'No rows match. Use fewer filters or search everywhere.')
+        : html`<ol class="hits">${results.map((hit) => html`<li class="hit">${hitCard(hit, best)}</li>`)}</ol>`
+    }
+  </section>`
+}
+
+function hitCard({ id, title, metadata }: Hit, best: number) {
+  const score = scoreOf(metadata)
+  const columns = Object.entries(metadata).filter(([name]) => !SEARCH_FIELDS.has(name))
+  return html`<div class="hit-head">
+      <div class="two-lines">${title !== null && html`<strong>${title}</strong>`}<code class="${title === null ? 'subject' : 'note'}">${id}</code></div>
+      <div class="hit-marks">
+        ${score !== undefined && scoreBar(score, best)}
+        ${typeof metadata['_target'] === 'string' && badge(metadata['_target'], 'off')}
+        ${typeof metadata['_mode'] === 'string' && badge(metadata['_mode'], 'on')}
+      </div>
+    </div>
+    ${columns.length > 0 && html`<dl class="pairs">${columns.map(([name, value]) => html`<div><dt>${name}</dt><dd>${valueCell(value)}</dd></div>`)}</dl>`}`
+}
+
+/** What search itself adds to a hit; the handle is for programs. */
+const SEARCH_FIELDS = new Set(['_score', '_target', '_mode', '_handle'])
+
+const scoreOf = (metadata: Hit['metadata']): number | undefined =>
+  typeof metadata['_score'] === 'number' ? metadata['_score'] : undefined
+
+/** Scores of different metrics have different scales, so the bar compares with the best hit of this answer. */
+function scoreBar(score: number, best: number) {
+  const share = best > 0 ? Math.min(1, Math.max(0, score / best)) : 0
+  return html`<span class="score"><span class="note">score ${Number(score.toFixed(4))}</span>
+    <svg width="56" height="6" aria-hidden="true"><rect class="score-ground" width="56" height="6" rx="3" /><rect class="score-share" width="${Number((share * 56).toFixed(1))}" height="6" rx="3" /></svg></span>`
+}
+
+/** A value longer than about three lines is collapsed. */
+const COLLAPSE_ABOVE_CHARACTERS = 240
+const SUMMARY_CHARACTERS = 160
+
+function valueCell(value: unknown) {
+  if (value === null || value === undefined) return html`<span class="note">None</span>`
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  if (text.length <= COLLAPSE_ABOVE_CHARACTERS) return html`<span class="value">${text}</span>`
+  return html`<details class="value-long">
+    <summary>${text.slice(0, SUMMARY_CHARACTERS)}… <span class="note">all ${text.length} characters</span></summary>
+    <div class="value">${text}</div>
+  </details>`
+}

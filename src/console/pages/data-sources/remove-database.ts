@@ -1,0 +1,68 @@
+/** Removing a database: a separate page that asks for its name. */
+import { html } from 'hono/html'
+import { showDataSource } from '../../../contracts/data-sources.ts'
+import { removeDatabase } from '../../../contracts/databases.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { button, inputField, linkButton, problemNotice } from '../../../pages/parts.ts'
+import { attempt, form, statusOf, text } from '../../forms.ts'
+import { redirectWithMessage } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { databaseOf, pathOf, sourceIdFrom, SOURCES_PATH } from './source-labels.ts'
+
+export const removeDatabaseRoutes = () =>
+  createRoutes()
+    .get('/data-sources/:id/remove', (c) => showRemoval(c))
+    .post('/data-sources/:id/remove', remove)
+
+async function showRemoval(c: PageContext, problem?: ServiceError) {
+  requireRole(c, 'admin', 'Only owners and admins can remove databases')
+  const session = sessionOf(c)
+  const source = await session.call(showDataSource, { source_id: sourceIdFrom(c) })
+  const isAttached = source.kind === 'attached'
+  const name = databaseOf(source)
+  const path = pathOf(source.source_id)
+  return page(c, {
+    title: isAttached ? `Detach ${source.name}?` : `Remove ${source.name}?`,
+    status: statusOf(problem),
+    body: html`<div class="card">
+      <p>${
+        isAttached
+          ? 'The database and its data are not touched. Its search configuration and connection string are deleted here.'
+          : html`The database and <strong>all its data</strong> are deleted. This cannot be undone.`
+      } It can no longer be queried. Its activity remains visible.</p>
+      ${problemNotice(problem, ['confirm'])}
+      ${form(
+        c,
+        `${path}/remove`,
+        html`${inputField({
+          name: 'confirm',
+          label: `Type ${name} to confirm`,
+          required: true,
+          maxlength: 60,
+          autocomplete: 'off',
+          problem,
+        })}
+        <div class="actions">${button(isAttached ? 'Detach database' : 'Remove database', 'danger')} ${linkButton(path, 'Cancel', 'quiet')}</div>`,
+      )}
+    </div>`,
+  })
+}
+
+async function remove(c: PageContext) {
+  const session = sessionOf(c)
+  const confirm = text(c.get('form'), 'confirm').trim()
+  const result = await attempt(async () => {
+    const source = await session.call(showDataSource, { source_id: sourceIdFrom(c) })
+    const name = databaseOf(source)
+    if (confirm !== name) {
+      throw new ServiceError('INVALID_REQUEST', 'Nothing was removed', {
+        problems: [`confirm: must be exactly ${name}`],
+      })
+    }
+    await session.call(removeDatabase, { name, confirm })
+    return source
+  })
+  if ('problem' in result) return showRemoval(c, result.problem)
+  return redirectWithMessage(c, SOURCES_PATH, `${result.done.name} removed.`)
+}

@@ -1,0 +1,240 @@
+import { describe, expect, test } from 'vitest'
+import { signedIn } from '../../../../test/support/console-client.ts'
+import { seed } from '../../../../test/support/fake-gateway.ts'
+import { span } from './attempts-timeline.ts'
+import { csvLine } from '../../csv.ts'
+
+const PATH = '/console/deliveries'
+const empty = async () => {
+  const client = await signedIn()
+  const { data, ...make } = client.gateway.notifications
+  return { ...client, data, make }
+}
+const seeded = async () => {
+  const client = await empty()
+  seed(client.gateway)
+  return client
+}
+const textOf = (page: string): string =>
+  page
+    .replaceAll('<wbr />', '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+/** The list itself: the chart holds a table too. */
+const rowsOf = (page: string): string[] =>
+  [...(page.split('card card-list')[1] ?? '').matchAll(/<tr role="row">.*?<\/tr>/gs)]
+    .map(([row]) => textOf(row))
+    .slice(1)
+
+describe('the list of deliveries', () => {
+  test('has a row for everything, also for what nobody was told of', async () => {
+    const { read, make } = await empty()
+    make.addDelivery('deploy.failed', 0.1)
+    make.addDelivery('deploy.failed', 0.2, {
+      channel: null,
+      destination: null,
+      state: 'dropped',
+      reason: 'matched_nobody',
+      attempts: 0,
+      duration_ms: null,
+    })
+    make.addDelivery('deploy.failed', 0.3, { state: 'failed', reason: 'outcome_unknown', unconfirmed: true })
+    const [sent, emptyList, unconfirmed] = rowsOf(await read(PATH))
+    expect(sent).toContain(
+      '15 Nov 2026, 09:36 UTC , deploy.failed deploy.failed billing · tickets/tkt_1 Operations desk Webhook Sent 1 84 ms',
+    )
+    expect(emptyList).toContain('No recipient Not sent No subscription matched and nobody follows it None')
+    expect(unconfirmed).toContain('Unconfirmed It may have arrived')
+  })
+
+  test.each([
+    ['type=deploy.*', (row: string) => row.includes('deploy.failed')],
+    ['state=dropped', (row: string) => row.includes('Not sent')],
+    ['reason=no_chat_account', (row: string) => row.includes('No chat account is linked')],
+    ['channel=chat', (row: string) => row.includes('Chat channel')],
+    ['app=billing', (row: string) => row.includes('billing')],
+    ['from=2026-11-10&to=2026-11-11', (row: string) => /1[01] Nov 2026/.test(row)],
+  ])('is filtered by %s', async (query, fits) => {
+    const { read } = await seeded()
+    const rows = rowsOf(await read(`${PATH}?${query}`))
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows.filter((row) => !fits(row))).toEqual([])
+  })
+
+  test('is filtered by integration and by event', async () => {
+    const { read, data } = await seeded()
+    const tickets = data.integrations.find(({ name }) => name === '#tickets')!
+    const rows = rowsOf(await read(`${PATH}?integration=${tickets.id}`))
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows.every((row) => row.includes('#tickets'))).toBe(true)
+    expect(rowsOf(await read(`${PATH}?event=${data.deliveries[5]!.event_id}`))).toHaveLength(1)
+    tickets.id = 'int_gone'
+    const gone = await read(`${PATH}?integration=${'int_'.padEnd(29, '0')}`)
+    expect(gone).toContain('Removed integration')
+    expect(gone).toContain('No deliveries found')
+  })
+
+  test('nonsense in the address is left out, and typed nonsense is said', async () => {
+    const { get } = await seeded()
+    const response = await get(
+      `${PATH}?state=x&reason=y&channel=z&integration=q&from=0&type=A%20B&event=evt_1`,
+    )
+    expect(response.status).toBe(200)
+    const page = await response.text()
+    expect(rowsOf(page)).toHaveLength(50)
+    expect(page).toContain('not a valid event type, ignored')
+    expect(page).toContain('not a valid event ID, ignored')
+  })
+
+  test('pages keep the filters, and so does the export', async () => {
+    const { read } = await seeded()
+    const page = await read(`${PATH}?to=2026-11-15`)
+    const next = /href="([^"]+)"[^>]*>Next page/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(next).toContain('to=2026-11-15&cursor=')
+    const second = await read(next)
+    expect(rowsOf(second)).toHaveLength(1)
+    expect(second).toContain('href="/console/deliveries.csv?to=2026-11-15"')
+  })
+
+  test('counts and draws how delivery does, in words as well', async () => {
+    const page = await (await seeded()).read(PATH)
+    const words = textOf(page)
+    expect(words).toContain('Sent in 24 hours 97% 412 of 423')
+    expect(words).toContain('Unconfirmed 2')
+    expect(words).toContain('p95 latency 1.8 s')
+    expect(page).toMatch(
+      /aria-label="Deliveries per day, 17 Oct to 15 Nov: \d+ sent, \d+ failed, \d+ not sent, 5 pending\."/,
+    )
+    expect(page).not.toContain('style=')
+  })
+
+  test('empty, it says how to see something', async () => {
+    const page = await (await empty()).read(PATH)
+    expect(page).toContain('No deliveries yet')
+    expect(page).not.toContain('role="img"')
+  })
+
+  test('what failed in a span of time is replayed, unconfirmed ones only when ticked', async () => {
+    const { post, read, data } = await seeded()
+    await post(`${PATH}/replay`, { from: '2026-11-14T22:30', to: '', integration: '' })
+    expect(data.replayed).toEqual([{ from: '2026-11-14T22:30:00.000Z', include_unconfirmed: false }])
+    expect(await read(PATH)).toContain('7 deliveries queued again.')
+    await post(`${PATH}/replay`, { from: '2026-11-14T22:30', to: '2026-11-15T01:00', unconfirmed: 'yes' })
+    expect(data.replayed[1]).toMatchObject({ to: '2026-11-15T01:00:00.000Z', include_unconfirmed: true })
+    await post(`${PATH}/replay`, { from: 'yesterday' })
+    expect(await read(PATH)).toContain('Enter a start date and time')
+    expect(data.replayed).toHaveLength(2)
+  })
+})
+
+describe('one delivery', () => {
+  test('shows what was sent and every attempt, drawn and in words', async () => {
+    const { read, data } = await seeded()
+    const one = data.deliveries.find(({ state }) => state === 'retrying')!
+    const page = await read(`${PATH}/${one.id}`)
+    expect(page).toContain(
+      'aria-label="4 attempts. 1: failed with status 503; 2: failed; 3: failed with status 503; 4: failed with status 500. Another attempt follows."',
+    )
+    const words = textOf(page)
+    expect(words).toContain('#1 15 Nov 2026, 07:12 UTC 503 190 ms Failed The receiver returned an error')
+    expect(words).toContain(`&quot;id&quot;: &quot;${one.id}&quot;`)
+    expect(words).toContain('Next attempt 15 Nov 2026, 13:12 UTC')
+    expect(words).not.toContain('Replay this delivery?')
+  })
+
+  test('unconfirmed is explained, and replaying it says that it may arrive twice', async () => {
+    const { read, post, data } = await seeded()
+    const one = data.deliveries.find(({ unconfirmed }) => unconfirmed)!
+    const words = textOf(await read(`${PATH}/${one.id}`))
+    expect(words).toContain('This delivery may have arrived. No response was received.')
+    expect(words).toContain('It may already have arrived, so it may arrive twice.')
+    const response = await post(`${PATH}/${one.id}/replay`)
+    const again = response.headers.get('location') ?? ''
+    expect(again).not.toContain(one.id)
+    const page = textOf(await read(again))
+    expect(page).toContain('Replay queued')
+    expect(page).toContain(`Replay of ${one.id}`)
+  })
+
+  test('one that arrived is replayed with the plain truth, one for a gone destination not at all', async () => {
+    const { read, post, make } = await empty()
+    const sent = make.addDelivery('deploy.failed', 1)
+    expect(textOf(await read(`${PATH}/${sent.id}`))).toContain('so it will arrive twice')
+    const gone = make.addDelivery('deploy.failed', 1, {
+      state: 'failed',
+      reason: 'gave_up',
+      destination: 'Gone',
+    })
+    const response = await post(`${PATH}/${gone.id}/replay`)
+    expect(await read(response.headers.get('location') ?? '')).toContain('The destination is gone.')
+  })
+
+  test('a digest says how many went with it, and one for nobody cannot be replayed', async () => {
+    const { read, make } = await empty()
+    const digest = make.addDelivery('deploy.failed', 1, { digest_of: 3, timing: 'hourly' })
+    expect(textOf(await read(`${PATH}/${digest.id}`))).toContain('Digest with 2 others')
+    const emptyList = make.addDelivery('deploy.failed', 1, {
+      channel: null,
+      destination: null,
+      state: 'dropped',
+    })
+    expect(await read(`${PATH}/${emptyList.id}`)).not.toContain('Replay')
+  })
+
+  test('unknown ids and ids of another shape are not there', async () => {
+    const { get, gateway } = await empty()
+    expect((await get(`${PATH}/${gateway.id('dlv')}`)).status).toBe(404)
+    expect((await get(`${PATH}/..%2Fadmin`)).status).toBe(404)
+  })
+})
+
+test.each([
+  ['2026-11-15T12:00:00Z', '2026-11-15T12:00:05Z', '5s'],
+  ['2026-11-15T12:00:00Z', '2026-11-15T12:00:00Z', '0s'],
+  ['2026-11-15T12:00:00Z', '2026-11-15T12:29:50Z', '30m'],
+  ['2026-11-15T12:00:00Z', '2026-11-15T22:00:00Z', '10h'],
+  ['2026-11-15T12:00:00Z', '2026-11-16T12:00:00Z', '1d'],
+])('from %s to %s is %s', (from, to, words) => expect(span(from, to)).toBe(words))
+
+describe('the export', () => {
+  test('is a file of everything the filters leave, page by page, of one organization', async () => {
+    const { get, make, data, gateway } = await empty()
+    for (let number = 0; number < 450; number += 1) {
+      make.addDelivery(number % 2 === 0 ? 'deploy.failed' : 'pipeline.run.failed', number / 100)
+    }
+    const response = await get(`${PATH}.csv?type=deploy.failed`)
+    expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(response.headers.get('content-disposition')).toBe(
+      'attachment; filename="deliveries-2026-11-15.csv"',
+    )
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    const lines = (await response.text()).trim().split('\r\n')
+    expect(lines[0]).toContain('"created_at","id","event_id","type"')
+    expect(lines).toHaveLength(226)
+    expect(new Set(lines).size).toBe(226)
+    expect(data.organizationsAsked).toEqual([gateway.org.id, gateway.org.id])
+  })
+
+  test('asks for no more pages than are taken', async () => {
+    const { get, make, data } = await empty()
+    for (let number = 0; number < 900; number += 1) make.addDelivery('deploy.failed', number / 100)
+    const response = await get(`${PATH}.csv`)
+    await response.body?.cancel()
+    expect(data.organizationsAsked.length).toBeLessThan(4)
+  })
+
+  /** Spreadsheets run a cell that begins so, and names of people are among the values. */
+  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1'])('%j is text, not a formula', (cell) => {
+    expect(csvLine([cell])).toBe(`"'${cell}"\r\n`)
+  })
+
+  test('quotes, commas and line breaks stay in their cell', () => {
+    expect(csvLine(['a"b', 'c,d', 'e\nf', null, 7, true])).toBe('"a""b","c,d","e\nf",,7,true\r\n')
+  })
+
+  test('a hostile name arrives as text', async () => {
+    const { read, make } = await empty()
+    make.addDelivery('deploy.failed', 1, { destination: '=HYPERLINK("http://evil.example","x")' })
+    expect(await read(`${PATH}.csv`)).toContain(`"'=HYPERLINK(""http://evil.example"",""x"")"`)
+  })
+})

@@ -1,0 +1,196 @@
+/** Members, their roles, and invitations. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import {
+  changeMemberRole,
+  inviteMember,
+  listInvitations,
+  listMembers,
+  removeMember,
+  revokeInvitation,
+  type Member,
+} from '../../../contracts/members.ts'
+import { atLeast, GrantableRole, RoleName, ROLES } from '../../../contracts/roles.ts'
+import { attempt, backField, form, returnPath, statusOf, text, dangerForm } from '../../forms.ts'
+import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import {
+  day,
+  dialog,
+  emptyState,
+  filterSelect,
+  pager,
+  person,
+  ROLE_LABELS,
+  roleBadge,
+  roleOptions,
+  listCard,
+} from '../../components.ts'
+import { button, card, inputField, selectField } from '../../../pages/parts.ts'
+import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { invitationLinkNotice, invitationTable, inviteCard, mayInvite, type Invited } from './invitations.ts'
+
+type MemberRow = z.output<typeof Member>
+
+export const memberRoutes = () =>
+  createRoutes()
+    .get('/members', (c) => showMembers(c))
+    .post('/members/invitations', invite)
+    .post('/members/invitations/:id/revoke', revoke)
+    .post('/members/leave', leave)
+    .post('/members/:id/role', setRole)
+    .post('/members/:id/remove', remove)
+
+async function showMembers(c: PageContext, invited?: Invited) {
+  const session = sessionOf(c)
+  const organization = organizationOf(c)
+  const query = c.req.method === 'GET' ? c.req.query() : {}
+  const role = RoleName.safeParse(query['role']).data
+  const search = query['search']?.trim().slice(0, 120) || undefined
+  const [members, invitations] = await Promise.all([
+    session.call(listMembers, { org_id: organization.id, role, search, cursor: query['cursor'] }),
+    mayInvite(organization)
+      ? session.call(listInvitations, { org_id: organization.id, cursor: query['invitations'] })
+      : undefined,
+  ])
+  return page(c, {
+    title: 'Members',
+    lead: `People in ${organization.name} and their roles.`,
+    status: statusOf(invited?.problem),
+    body: html`
+      ${invited?.url && invitationLinkNotice(invited.email, invited.url)}
+      ${listCard(c, {
+        label: 'Filter members',
+        filters: html`${inputField({ name: 'search', label: 'Name or email', type: 'search', value: search ?? '', maxlength: 120 })}
+          ${filterSelect({ name: 'role', id: 'filter-role', label: 'Role', value: role, all: 'All roles', options: ROLES.map((value) => ({ value, label: ROLE_LABELS[value].label })) })}`,
+        caption: 'Members',
+        columns: ['Member', 'Role', 'Joined', '(Actions)'],
+        rows: members.members.map((member) => memberRow(c, member)),
+        empty: emptyState(
+          'No matching members',
+          'Try a different search or role.',
+          html`<a href="/console/members">Show all members</a>`,
+        ),
+        next: members.next_cursor,
+      })}
+      ${invitations && inviteCard(c, organization, invited)}
+      ${invitations && card('Invitations', html`${invitationTable(c, invitations.invitations)}${pager(c, invitations.next_cursor, 'invitations')}`)}
+    `,
+  })
+}
+
+const JOINED_BY: Record<MemberRow['joined_by'], string> = {
+  creation: 'created the organization',
+  invitation: 'by invitation',
+  domain: 'by email domain',
+  operator: 'added by the operator',
+}
+
+function memberRow(c: PageContext, member: MemberRow) {
+  const isMe = member.user_id === sessionOf(c).me.user.id
+  return [
+    person(member.name, member.email, isMe && html`<span class="you">you</span>`),
+    roleBadge(member.role),
+    html`${day(member.joined_at)} <span class="note">${JOINED_BY[member.joined_by]}</span>`,
+    html`<div class="row-actions">${memberActions(c, member, isMe)}</div>`,
+  ]
+}
+
+function memberActions(c: PageContext, member: MemberRow, isMe: boolean) {
+  const session = sessionOf(c)
+  const organization = organizationOf(c)
+  const mayManage = hasRole(session, 'admin') && atLeast(organization.role, member.role)
+  if (!mayManage && !isMe) return null
+  const path = `/console/members/${member.user_id}`
+  return dialog(
+    `manage-${member.user_id}`,
+    mayManage ? 'Manage' : 'Leave',
+    {
+      title: member.name,
+      content: html`
+        ${
+          mayManage &&
+          form(
+            c,
+            `${path}/role`,
+            html`${backField(c)}
+            ${selectField({
+              name: 'role',
+              label: 'Role',
+              id: `role-${member.user_id}`,
+              value: member.role,
+              options: [
+                ...(member.role === 'member'
+                  ? [{ value: 'member', label: ROLE_LABELS.member.label, disabled: true }]
+                  : []),
+                ...roleOptions(organization.role),
+              ],
+              hint: 'Applies to the next call of all their tokens and agents.',
+            })}
+            ${button('Save role')}`,
+          )
+        }
+        ${
+          isMe
+            ? dangerForm(c, '/console/members/leave', {
+                title: 'Leave',
+                text: `You lose access to ${organization.name} immediately, and your tokens stop working.`,
+                submit: 'Leave organization',
+              })
+            : dangerForm(c, `${path}/remove`, {
+                title: 'Remove',
+                text: `They, their tokens and their agents lose access to ${organization.name} immediately.`,
+                submit: 'Remove from organization',
+              })
+        }
+      `,
+    },
+    mayManage ? `Manage ${member.name}` : `Leave ${organization.name}`,
+  )
+}
+
+async function invite(c: PageContext) {
+  const organization = organizationOf(c)
+  const submitted = { email: text(c.get('form'), 'email'), role: text(c.get('form'), 'role') }
+  const result = await attempt(() =>
+    sessionOf(c).call(inviteMember, {
+      org_id: organization.id,
+      email: submitted.email,
+      role: GrantableRole.catch('viewer').parse(submitted.role),
+    }),
+  )
+  if ('problem' in result) return showMembers(c, { ...submitted, problem: result.problem })
+  const { invitation_url: url, email } = result.done
+  // The link is a secret: it is part of this response and does not go through a redirect.
+  if (url !== undefined) return showMembers(c, { ...submitted, email, url })
+  return redirectWithMessage(c, '/console/members', `Invitation sent to ${email}.`)
+}
+
+const revoke = (c: PageContext) =>
+  actAndReturn(c, returnPath(c, '/console/members'), 'Invitation revoked.', () =>
+    sessionOf(c).call(revokeInvitation, { org_id: organizationOf(c).id, invitation_id: idOf(c) }),
+  )
+
+const setRole = (c: PageContext) => {
+  const role = GrantableRole.catch('viewer').parse(text(c.get('form'), 'role'))
+  return actAndReturn(
+    c,
+    returnPath(c, '/console/members'),
+    `Role changed to ${ROLE_LABELS[role].label}.`,
+    () => sessionOf(c).call(changeMemberRole, { org_id: organizationOf(c).id, user_id: idOf(c), role }),
+  )
+}
+
+const remove = (c: PageContext) =>
+  actAndReturn(c, returnPath(c, '/console/members'), 'Member removed.', () =>
+    sessionOf(c).call(removeMember, { org_id: organizationOf(c).id, user_id: idOf(c) }),
+  )
+
+async function leave(c: PageContext) {
+  const { id, name } = organizationOf(c)
+  const session = sessionOf(c)
+  const result = await attempt(() => session.call(removeMember, { org_id: id, user_id: session.me.user.id }))
+  if ('problem' in result) setFlash(c, 'problem', result.problem.message)
+  else setFlash(c, 'done', `You left ${name}.`)
+  return c.redirect('problem' in result ? '/console/members' : '/console', 303)
+}

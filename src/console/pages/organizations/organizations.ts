@@ -1,0 +1,107 @@
+/** Choosing and creating organizations. */
+import { html } from 'hono/html'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import {
+  switchOrganization,
+  createOrganization,
+  listOrganizations,
+} from '../../../contracts/organizations.ts'
+import { attempt, personalForm, statusOf, text, formCard } from '../../forms.ts'
+import { redirectWithMessage } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import { badge, day, emptyState, pager, roleBadge, table } from '../../components.ts'
+import { inputField, linkButton } from '../../../pages/parts.ts'
+import { forgetSupportSession } from '../../support-session.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { mySupportSessions } from '../settings/support-sessions.ts'
+
+export const organizationRoutes = () =>
+  createRoutes()
+    .post('/organization', choose)
+    .get('/organizations', showOrganizations)
+    .get('/organizations/new', (c) => showNew(c))
+    .post('/organizations/new', create)
+
+async function choose(c: PageContext) {
+  await sessionOf(c).call(switchOrganization, { org_id: text(c.get('form'), 'org_id') })
+  forgetSupportSession(c)
+  return c.redirect('/console', 303)
+}
+
+async function showOrganizations(c: PageContext) {
+  const session = sessionOf(c)
+  const { organizations, next_cursor } = await session.call(listOrganizations, {
+    cursor: c.req.query('cursor'),
+  })
+  return page(c, {
+    title: 'Your organizations',
+    lead: 'Choose the organization to work in.',
+    actions: linkButton('/console/organizations/new', 'New organization'),
+    body: html`${
+      organizations.length === 0
+        ? emptyState('No organizations yet', 'Create one, or open an invitation link you received.')
+        : html`<div class="card card-list">
+            ${table(
+              'Your organizations',
+              ['Name', 'Your role', 'Created', '(Actions)'],
+              organizations.map(({ id, name, slug, role, created_at }) => [
+                html`<div class="two-lines"><strong>${name}</strong><span class="note">${slug}</span></div>`,
+                roleBadge(role),
+                day(created_at),
+                html`<div class="row-actions">
+                  ${
+                    id === session.organization?.id
+                      ? badge('Current', 'on')
+                      : personalForm(
+                          c,
+                          '/console/organization',
+                          html`<button type="submit" name="org_id" value="${id}" class="button button-quiet button-small" aria-label="Switch to ${name}">Switch</button>`,
+                          '',
+                        )
+                  }
+                </div>`,
+              ]),
+            )}
+            ${pager(c, next_cursor)}
+          </div>`
+    }
+    ${await mySupportSessions(c)}`,
+  })
+}
+
+const showNew = (c: PageContext, submitted = '', problem?: ServiceError) =>
+  page(c, {
+    title: 'New organization',
+    lead: 'You become its owner and can invite others.',
+    status: statusOf(problem),
+    body: formCard(c, {
+      action: '/console/organizations/new',
+      problem,
+      shown: ['name'],
+      fields: inputField({
+        name: 'name',
+        label: 'Name',
+        value: submitted,
+        required: true,
+        maxlength: 120,
+        autocomplete: 'organization',
+        hint: 'You can change it later.',
+        problem,
+      }),
+      submit: 'Create organization',
+      isPersonal: true,
+    }),
+  })
+
+async function create(c: PageContext) {
+  const { call } = sessionOf(c)
+  const name = text(c.get('form'), 'name')
+  const result = await attempt(async () => {
+    const made = await call(createOrganization, { name })
+    await call(switchOrganization, { org_id: made.id })
+    return made
+  })
+  if ('problem' in result) return showNew(c, name, result.problem)
+  forgetSupportSession(c)
+  return redirectWithMessage(c, '/console', `${result.done.name} created.`)
+}

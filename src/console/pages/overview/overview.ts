@@ -1,0 +1,183 @@
+/** The first page: the organization at a glance, what to do next, and how to call the API. */
+import { html } from 'hono/html'
+import { summarizeActivity } from '../../../contracts/activity.ts'
+import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
+import { listGrants } from '../../../contracts/grants.ts'
+import { PAGE_MAX } from '../../../contracts/limits.ts'
+import { listInvitations, listMembers } from '../../../contracts/members.ts'
+import { showProfile } from '../../../contracts/people.ts'
+import { listApiTokens } from '../../../contracts/tokens.ts'
+import { icon } from '../../../pages/icons.ts'
+import { page } from '../../layout.ts'
+import { copyable, day, emptyState, roleBadge, ROLE_LABELS } from '../../components.ts'
+import { card, linkButton, type Content } from '../../../pages/parts.ts'
+import {
+  createRoutes,
+  hasRole,
+  sessionOf,
+  type ConsoleSession,
+  type Organization,
+  type PageContext,
+} from '../../context.ts'
+import { mayInvite } from '../members/invitations.ts'
+
+export const overviewRoutes = () => createRoutes().get('/', showOverview)
+
+async function showOverview(c: PageContext) {
+  const session = sessionOf(c)
+  const { organization } = session
+  if (!organization) return withoutOrganization(c, session)
+  const facts = await factsOf(session, organization, c.var.deps.clock())
+  return page(c, {
+    title: organization.name,
+    lead: html`${roleBadge(organization.role)} ${ROLE_LABELS[organization.role].about}.`,
+    body: html`
+      <dl class="facts">
+        ${fact('Members', facts.members, '/console/members')}
+        ${facts.invitations !== undefined && fact('Pending invitations', facts.invitations, '/console/members#about-invitations')}
+        ${fact(hasRole(session, 'developer') ? 'Exposed data sources' : 'Data sources', facts.sources, '/console/data-sources')}
+        ${fact(hasRole(session, 'admin') ? 'Questions today' : 'Your questions today', facts.questions, '/console/activity?type=data_source')}
+        ${fact('Your API tokens', facts.tokens, '/console/settings/tokens')}
+        ${fact('Your agents', organization.agents_enabled ? facts.agents : 'Off', '/console/agents')}
+      </dl>
+      ${checklist(stepsFor(session, facts))} ${howToCall(c)}
+      <p class="note">Organization <code>${organization.slug}</code> · Created ${day(organization.created_at)}</p>
+    `,
+  })
+}
+
+const withoutOrganization = (c: PageContext, session: ConsoleSession) =>
+  page(c, {
+    title: `Welcome, ${session.me.user.name}`,
+    lead: 'You are signed in but not a member of an organization yet.',
+    body: emptyState(
+      'Create an organization, or wait for an invitation',
+      html`To join an existing organization, ask a colleague to invite <strong>${session.me.user.email}</strong>, then open the
+        link you receive.`,
+      linkButton('/console/organizations/new', 'Create organization'),
+    ),
+  })
+
+type Facts = Awaited<ReturnType<typeof factsOf>>
+
+async function factsOf(session: ConsoleSession, organization: Organization, now: Date) {
+  const org_id = organization.id
+  const [members, owners, invitations, tokens, grants, profile, sources, questions] = await Promise.all([
+    session.call(listMembers, { org_id }),
+    session.call(listMembers, { org_id, role: 'owner', limit: 2 }),
+    mayInvite(organization) ? session.call(listInvitations, { org_id }) : undefined,
+    session.call(listApiTokens, {}),
+    session.call(listGrants, {}),
+    session.call(showProfile, {}),
+    countSources(session),
+    countQuestions(session, now),
+  ])
+  return {
+    members: countLabel(members.members, members.next_cursor),
+    isAlone: members.members.length < 2,
+    hasSecondOwner: owners.members.length > 1,
+    invitations: invitations && countLabel(invitations.invitations, invitations.next_cursor),
+    tokens: countLabel(tokens.tokens, tokens.next_cursor),
+    agents: countLabel(grants.grants, grants.next_cursor),
+    isVerified: profile.email_verified || !profile.can_verify_email,
+    sources,
+    questions,
+  }
+}
+
+/** An organization has no more databases, and exposes no more of them, than one page holds. */
+async function countSources(session: ConsoleSession): Promise<number> {
+  if (!hasRole(session, 'developer')) {
+    return (await session.call(listAskableDataSources, { limit: PAGE_MAX })).data_sources.length
+  }
+  const { data_sources } = await session.call(listDataSources, { limit: PAGE_MAX })
+  return data_sources.filter(({ exposed }) => exposed).length
+}
+
+/** Since midnight in UTC, which is when the day of the activity list begins; refused and failed ones are questions too. */
+async function countQuestions(session: ConsoleSession, now: Date): Promise<number> {
+  const from = `${now.toISOString().slice(0, 10)}T00:00:00.000Z`
+  const { days } = await session.call(summarizeActivity, { type: 'data_source', from })
+  return days.reduce((sum, { answered, refused, failed }) => sum + answered + refused + failed, 0)
+}
+
+/** Lists are paged and not counted: a full first page is "50+". */
+const countLabel = (rows: readonly unknown[], next: string | undefined): string =>
+  `${rows.length}${next ? '+' : ''}`
+
+const fact = (label: string, value: Content, href: string) =>
+  html`<div class="fact"><dt><a href="${href}">${label}</a></dt><dd>${value}</dd></div>`
+
+type Step = { label: string; why: string; href: string; isDone: boolean }
+
+function stepsFor(session: ConsoleSession, facts: Facts): Step[] {
+  const isInviting = facts.invitations !== undefined
+  const steps: (Step | false)[] = [
+    {
+      label: 'Verify your email address',
+      why: 'Makes sure that messages about your account reach you.',
+      href: '/console/profile',
+      isDone: facts.isVerified,
+    },
+    isInviting && {
+      label: 'Invite your team',
+      why: 'Choose a role for each person, up to your own.',
+      href: '/console/members#about-invite',
+      isDone: !facts.isAlone || facts.invitations !== '0',
+    },
+    hasRole(session, 'owner') && {
+      label: 'Add a second owner',
+      why: 'The last owner cannot leave the organization.',
+      href: '/console/members',
+      isDone: facts.hasSecondOwner,
+    },
+    hasRole(session, 'admin') && {
+      label: 'Expose a data source',
+      why: 'Let members and their assistants query a database.',
+      href: '/console/data-sources',
+      isDone: facts.sources > 0,
+    },
+    {
+      label: 'Create an API token',
+      why: 'For scripts, with the role, scopes and expiration you choose.',
+      href: '/console/settings/tokens/new',
+      isDone: facts.tokens !== '0',
+    },
+    session.organization?.agents_enabled === true && {
+      label: 'Connect an assistant',
+      why: 'You approve its access and can change or revoke it at any time.',
+      href: '/console/connect',
+      isDone: facts.agents !== '0',
+    },
+  ]
+  return steps.filter((step) => step !== false)
+}
+
+function checklist(steps: readonly Step[]) {
+  const open = steps.filter(({ isDone }) => !isDone).length
+  return card(
+    'Get started',
+    html`<ul class="steps">
+      ${steps.map(
+        ({ label, why, href, isDone }) => html`<li class="${isDone ? 'step step-done' : 'step'}">
+          <span class="step-mark">${isDone && icon('check')}</span>
+          <div>
+            ${isDone ? html`<span class="step-label">${label}<span class="unseen"> (done)</span></span>` : html`<a class="step-label" href="${href}">${label}</a>`}
+            <p class="note">${why}</p>
+          </div>
+        </li>`,
+      )}
+    </ul>`,
+    open === 0 ? 'All done.' : `${steps.length - open} of ${steps.length} completed.`,
+  )
+}
+
+function howToCall(c: PageContext) {
+  const { apiUrl, appUrl } = c.var.deps
+  const line = `curl -H "Authorization: Bearer $SVC_TOKEN" ${new URL('/api/v1/me', apiUrl ?? appUrl).href}`
+  return card(
+    'Call the API',
+    copyable('curl', line, 'Command that calls the API'),
+    html`Set <code>SVC_TOKEN</code> to an <a href="/console/settings/tokens">API token</a>. This command shows who you are.`,
+  )
+}

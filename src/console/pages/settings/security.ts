@@ -1,0 +1,59 @@
+/** Organization settings > Security: turning all agents off and on. */
+import { html } from 'hono/html'
+import { updateOrganization } from '../../../contracts/organizations.ts'
+import { form, text, confirmDialog } from '../../forms.ts'
+import { actAndReturn } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import { badge } from '../../components.ts'
+import { button, card } from '../../../pages/parts.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+
+const PATH = '/console/settings/security'
+
+export const securityRoutes = () =>
+  createRoutes().get('/settings/security', showSecurity).post('/settings/security/agents', switchAgents)
+
+function showSecurity(c: PageContext) {
+  const { name, agents_enabled: isOn } = organizationOf(c)
+  return page(c, {
+    title: 'Security',
+    lead: `Control which programs have access to ${name}.`,
+    body: card(
+      'Agents',
+      html`<p class="switch-state">${isOn ? badge('On', 'on') : badge('Off', 'off')} ${isOn ? 'Assistants can connect and act for the person who approved them.' : 'Assistants have no access.'}</p>
+        <h3>What this setting does</h3>
+        <ul>
+          <li><strong>Off</strong>: connected agents and API tokens are refused at the MCP endpoints, starting with their next call.</li>
+          <li><strong>On</strong>: agents that were connected before work again, within their roles and scopes.</li>
+          <li>The console and API tokens used with the HTTP API are not affected.</li>
+        </ul>
+        <p>Manage single agents under <a href="/console/agents">Connected agents</a>${hasRole(sessionOf(c), 'admin') && html`, and block clients under <a href="/console/agents/clients">Agent clients</a>`}.</p>
+        ${hasRole(sessionOf(c), 'admin') ? switchForm(c, isOn) : html`<p class="note">Owners and admins can change this.</p>`}`,
+    ),
+  })
+}
+
+const switchForm = (c: PageContext, isOn: boolean) =>
+  isOn
+    ? html`<div class="actions">${confirmDialog(c, {
+        id: 'agents-off',
+        label: 'Turn off agents',
+        title: 'Turn off agents?',
+        action: `${PATH}/agents`,
+        text: 'All connected assistants of all members stop working immediately. You can turn agents on again at any time.',
+        fields: html`<input type="hidden" name="agents" value="off" />`,
+        submit: 'Turn off agents',
+      })}</div>`
+    : form(
+        c,
+        `${PATH}/agents`,
+        html`<input type="hidden" name="agents" value="on" />${button('Turn on agents')}`,
+        '',
+      )
+
+function switchAgents(c: PageContext) {
+  const agents_enabled = text(c.get('form'), 'agents') === 'on'
+  return actAndReturn(c, PATH, agents_enabled ? 'Agents turned on.' : 'Agents turned off.', () =>
+    sessionOf(c).call(updateOrganization, { org_id: organizationOf(c).id, agents_enabled }),
+  )
+}

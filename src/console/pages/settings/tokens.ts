@@ -1,0 +1,88 @@
+/** Settings > API tokens: the list, and revoking one. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { AUDIENCES } from '../../../contracts/scopes.ts'
+import { listApiTokens, revokeApiToken, type ApiToken } from '../../../contracts/tokens.ts'
+import { returnPath, confirmDialog } from '../../forms.ts'
+import { actAndReturn } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import { day, emptyState, ownerFilter, roleBadge, time, listCard } from '../../components.ts'
+import { inputField, linkButton } from '../../../pages/parts.ts'
+import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { AUDIENCE_LABELS, TOKENS_PATH } from './new-token.ts'
+
+type Token = z.output<typeof ApiToken>
+
+export const tokenRoutes = () =>
+  createRoutes().get('/settings/tokens', showTokens).post('/settings/tokens/:id/revoke', revoke)
+
+async function showTokens(c: PageContext) {
+  const organization = organizationOf(c)
+  const session = sessionOf(c)
+  const isAdmin = hasRole(session, 'admin')
+  const isAll = isAdmin && c.req.query('all') === 'true'
+  const search = c.req.query('search')?.trim().slice(0, 120) || undefined
+  const { tokens, next_cursor } = await session.call(listApiTokens, {
+    all: isAll ? 'true' : 'false',
+    search,
+    cursor: c.req.query('cursor'),
+  })
+  return page(c, {
+    title: 'API tokens',
+    lead: `For scripts and assistants that act in ${organization.name} on your behalf.`,
+    actions: linkButton(`${TOKENS_PATH}/new`, 'Create token'),
+    body: listCard(c, {
+      label: 'Filter tokens',
+      filters: html`${inputField({ name: 'search', label: 'Name', type: 'search', value: search ?? '', maxlength: 120 })}
+        ${isAdmin && ownerFilter(isAll, 'tokens')}`,
+      caption: 'API tokens',
+      columns: ['Token', ...(isAll ? ['User'] : []), 'Access', 'Last used', 'Expires', '(Actions)'],
+      rows: tokens.map((token) => tokenRow(c, token, isAll)),
+      empty: emptyList(search !== undefined || isAll),
+      next: next_cursor,
+    }),
+  })
+}
+
+const emptyList = (isFiltered: boolean) =>
+  isFiltered
+    ? emptyState(
+        'No matching tokens',
+        'Try a different search.',
+        html`<a href="${TOKENS_PATH}">Show my tokens</a>`,
+      )
+    : emptyState(
+        'No API tokens yet',
+        'A token lets a script or assistant call the API on your behalf, limited to what you choose.',
+        linkButton(`${TOKENS_PATH}/new`, 'Create token'),
+      )
+
+const tokenRow = (c: PageContext, token: Token, isAll: boolean) => [
+  html`<div class="two-lines"><strong>${token.name}</strong><code class="note">${token.starts_with}…</code></div>`,
+  ...(isAll ? [html`${token.user_name}`] : []),
+  html`<div class="two-lines"><span>${roleBadge(token.role_cap)}</span><span class="note">${reach(token)}</span></div>`,
+  token.last_used_at ? time(token.last_used_at) : html`<span class="note">Never</span>`,
+  token.expires_at ? day(token.expires_at) : html`<span class="note">Never</span>`,
+  html`<div class="row-actions">${confirmDialog(c, {
+    id: `revoke-${token.id}`,
+    label: 'Revoke',
+    name: `Revoke ${token.name}`,
+    title: `Revoke ${token.name}?`,
+    action: `${TOKENS_PATH}/${token.id}/revoke`,
+    text: 'Anything that uses this token stops working immediately. This cannot be undone.',
+    submit: 'Revoke token',
+  })}</div>`,
+]
+
+function reach({ scopes, audiences }: Token): string {
+  const may = scopes === null ? 'all permissions of the role' : scopes.join(', ')
+  return audiences.length === AUDIENCES.length
+    ? may
+    : `${may}; ${audiences.map((name) => AUDIENCE_LABELS[name].label).join(', ')}`
+}
+
+function revoke(c: PageContext) {
+  return actAndReturn(c, returnPath(c, TOKENS_PATH), 'Token revoked.', () =>
+    sessionOf(c).call(revokeApiToken, { token_id: idOf(c) }),
+  )
+}

@@ -1,0 +1,70 @@
+/** The fields of a subscription: the pattern with a preview of what it matches, and the timing. */
+import { html } from 'hono/html'
+import { previewEventPattern } from '../../../contracts/subscriptions.ts'
+import { TIMINGS, type Timing } from '../../../contracts/channels.ts'
+import { TimingName } from '../../../contracts/events.ts'
+import { icon } from '../../../pages/icons.ts'
+import { inputField, selectField } from '../../../pages/parts.ts'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import { breakable, labelOptions } from '../../components.ts'
+import { sessionOf, type PageContext } from '../../context.ts'
+import { plural } from '../../format.ts'
+import { TIMING_LABELS } from '../deliveries/delivery-labels.ts'
+import { attempt, text } from '../../forms.ts'
+
+export const SUBSCRIPTIONS_PATH = '/console/subscriptions'
+
+/** Answers only the content of the preview; the script inserts it into the page. */
+const PREVIEW_PATH = `${SUBSCRIPTIONS_PATH}/preview`
+
+export const showPreview = async (c: PageContext) => c.html(await previewOf(c, c.req.query('pattern') ?? ''))
+
+export const patternField = (field: { id: string; value: string; problem?: ServiceError | undefined }) =>
+  inputField({
+    id: field.id,
+    name: 'pattern',
+    label: 'Event type',
+    value: field.value,
+    required: true,
+    maxlength: 100,
+    autocomplete: 'off',
+    placeholder: 'application.check.*',
+    hint: html`An exact type such as <code>deploy.failed</code>, or a prefix with a wildcard such as <code>application.check.*</code>.`,
+    problem: field.problem,
+    preview: PREVIEW_PATH,
+  })
+
+export const previewRegion = (fieldId: string, body: unknown) =>
+  html`<div id="${fieldId}-preview" class="preview" aria-live="polite">${body}</div>`
+
+export async function previewOf(c: PageContext, submitted: string) {
+  const pattern = submitted.trim()
+  if (pattern === '') return html``
+  const result = await attempt(() => sessionOf(c).call(previewEventPattern, { pattern }))
+  if ('problem' in result) {
+    return result.problem.code === 'INVALID_REQUEST'
+      ? html`<p class="note">Not a valid event type yet. Use lowercase words separated by dots, with an optional * at the end.</p>`
+      : html`<p class="note">${result.problem.message}.</p>`
+  }
+  const { types, events, is_known } = result.done
+  if (!is_known && types.length === 0) {
+    return html`<p class="preview-sum">${icon('alert')} <span>No event of this type is defined${events > 0 && `, but ${plural(events, 'event')} occurred in the last 7 days`}. You can still save it.</span></p>`
+  }
+  return html`<p class="preview-sum">${icon('check')} <span>Matches <strong>${plural(types.length, 'event type')}</strong>, <strong>${plural(events, 'event')}</strong> in the last 7 days.</span></p>
+    <ul class="preview-types">
+      ${types.map(({ type, when, events }) => html`<li><code>${breakable(type, '.')}</code> <span class="note">${when}. ${events > 0 && html`<span class="measure">${plural(events, 'event')}</span>`}</span></li>`)}
+    </ul>`
+}
+
+export const timingField = (value: Timing, id = 'timing') =>
+  selectField({
+    id,
+    name: 'timing',
+    label: 'Timing',
+    value,
+    options: labelOptions(TIMINGS, TIMING_LABELS),
+    hint: 'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message.',
+  })
+
+export const timingOf = (fields: FormData): Timing =>
+  TimingName.catch('immediately').parse(text(fields, 'timing'))

@@ -1,0 +1,107 @@
+/**
+ * The table of channels, the ways a message leaves. Plain constants: the client `svc` loads this file and no zod. A new
+ * channel is a row here, a driver (src/cores/notifications/channels), an adapter (src/adapters) and a migration, and the
+ * compiler names every place that is missing one.
+ */
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+
+type ChannelRow = {
+  /** As pages and lists show it. */
+  readonly label: string
+  /**
+   * `integration`: a destination that the organization connected. `person`: a member, whose right to the message is
+   * checked again right before every attempt.
+   */
+  readonly recipient: 'integration' | 'person'
+  /** To one destination. Null: as fast as it goes. */
+  readonly rate: { readonly perSecond: number; readonly burst: number } | null
+  /** Seconds to wait after each refused attempt; after the last one the message is given up. */
+  readonly retrySeconds: readonly number[]
+  /** Whether a message whose answer was lost is sent again: only where the receiver recognizes a repetition by its id. */
+  readonly repeatable: 'never' | 'always' | 'if_integration_allows'
+  /** Whether several deliveries may share one message. */
+  readonly digest: boolean
+}
+
+/** interface.md, "a handful" of retries. */
+const A_HANDFUL = [10, MINUTE, 5 * MINUTE, 30 * MINUTE]
+
+export const CHANNELS = {
+  email: {
+    label: 'Email',
+    recipient: 'person',
+    rate: null,
+    retrySeconds: [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 4 * HOUR],
+    repeatable: 'never',
+    digest: true,
+  },
+  chat: {
+    label: 'Chat channel',
+    recipient: 'integration',
+    // The chat services' own limit.
+    rate: { perSecond: 1, burst: 1 },
+    retrySeconds: A_HANDFUL,
+    repeatable: 'never',
+    digest: true,
+  },
+  direct_message: {
+    label: 'Direct message',
+    recipient: 'person',
+    rate: { perSecond: 1, burst: 1 },
+    retrySeconds: A_HANDFUL,
+    repeatable: 'never',
+    digest: true,
+  },
+  webhook: {
+    label: 'Webhook',
+    recipient: 'integration',
+    rate: { perSecond: 10, burst: 10 },
+    // Standard Webhooks 1.0.
+    retrySeconds: [
+      5,
+      5 * MINUTE,
+      30 * MINUTE,
+      2 * HOUR,
+      5 * HOUR,
+      10 * HOUR,
+      14 * HOUR,
+      20 * HOUR,
+      24 * HOUR,
+    ],
+    repeatable: 'if_integration_allows',
+    digest: true,
+  },
+  forum: {
+    label: 'Forum',
+    recipient: 'integration',
+    rate: { perSecond: 1, burst: 1 },
+    retrySeconds: A_HANDFUL,
+    // The forum takes one topic per message id, so a second attempt finds the first.
+    repeatable: 'always',
+    // A post is in somebody's name, and a digest would have several.
+    digest: false,
+  },
+} as const satisfies Record<string, ChannelRow>
+
+export type Channel = keyof typeof CHANNELS
+export const CHANNEL_NAMES = Object.keys(CHANNELS) as [Channel, ...Channel[]]
+
+/** An integration has the kind of the channel that leads to it. */
+export type IntegrationKind = {
+  [C in Channel]: (typeof CHANNELS)[C]['recipient'] extends 'integration' ? C : never
+}[Channel]
+export const INTEGRATION_KINDS = CHANNEL_NAMES.filter(
+  (name): name is IntegrationKind => CHANNELS[name].recipient === 'integration',
+) as [IntegrationKind, ...IntegrationKind[]]
+
+/** `waiting` (no attempt yet, or in an open digest) and `retrying` are open; the others are settled. */
+export const DELIVERY_STATES = ['waiting', 'retrying', 'sent', 'failed', 'dropped'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+export const TIMINGS = ['immediately', 'hourly', 'daily'] as const
+export type Timing = (typeof TIMINGS)[number]
+
+/** What people follow of an app. */
+export const CATEGORIES = ['Checks', 'Maintenance', 'Failed deploys', 'Tickets'] as const
+export type Category = (typeof CATEGORIES)[number]

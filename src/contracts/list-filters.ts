@@ -1,0 +1,8 @@
+/** Values that lists are filtered by. Plain constants: the client `svc` loads this file and no zod. */
+
+export const ACTIVITY_TYPES = ['function', 'data_source'] as const
+export const ACTIVITY_SOURCES = ['mcp', 'cli', 'api'] as const
+export const ACTIVITY_OUTCOMES = ['answered', 'refused', 'failed'] as const
+export type ActivityOutcome = (typeof ACTIVITY_OUTCOMES)[number]
+
+export const INBOX_STATES = ['unread', 'read', 'all'] as const

@@ -1,0 +1,42 @@
+import { activity } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { makeId } from '../../contracts/ids.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { keyedHash } from '../../trust/keyed-hash.ts'
+import { requireMember } from '../principal.ts'
+import type { ActivityDeps } from './record-activity.ts'
+
+/** A call that only the MCP server has seen. It holds no key, so its digests are keyed here before they are stored. */
+export const reportToolCall =
+  ({ db, clock, dataKeys }: ActivityDeps): Handler<'reportToolCall'> =>
+  async (principal, { name, outcome, error, duration_ms, ...seen }) => {
+    const member = requireMember(principal)
+    if (member.kind !== 'actor') {
+      throw new ServiceError('FORBIDDEN', 'Only the MCP server reports tool calls')
+    }
+    const digest = (sha256: string | undefined) =>
+      sha256 === undefined
+        ? null
+        : keyedHash(dataKeys.keyFor('activity-digest'), `${member.orgId}\n${sha256}`).slice(0, 32)
+    const at = new Date(clock().getTime() - duration_ms)
+    await db.insert(activity).values({
+      orgId: member.orgId,
+      id: makeId('act', at.getTime()),
+      at,
+      type: 'function',
+      name,
+      userId: member.userId,
+      userName: member.userName,
+      entryPoint: 'mcp',
+      clientId: member.clientId ?? null,
+      outcome,
+      error: error ?? null,
+      durationMs: duration_ms,
+      questionBytes: seen.question_bytes,
+      answerBytes: seen.answer_bytes,
+      questionDigest: digest(seen.question_sha256),
+      answerDigest: digest(seen.answer_sha256),
+      requestId: member.requestId,
+    })
+    return {}
+  }

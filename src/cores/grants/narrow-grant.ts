@@ -1,0 +1,66 @@
+/** Removes scopes or data sources from a live grant. */
+import { and, eq } from '../../../db/drizzle.ts'
+import { platformAccessGrants, users } from '../../../db/schema.ts'
+import { notFound, ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { recordAudit } from '../audit/index.ts'
+import { requireMember } from '../principal.ts'
+import { withTransaction } from '../transaction.ts'
+import { describeApproval, listVisibleSources, narrowSources } from './granted-sources.ts'
+import type { LivenessDeps } from './live-grant.ts'
+import { isLive, isManageable } from './grant-filters.ts'
+import { GRANT_COLUMNS, presentGrant } from './present-grant.ts'
+
+export const narrowGrant =
+  (deps: LivenessDeps): Handler<'narrowGrant'> =>
+  (principal, { grant_id, scopes, sources }) =>
+    withTransaction(deps.db, async (tx) => {
+      const member = requireMember(principal)
+      if (scopes === undefined && sources === undefined) {
+        throw new ServiceError('INVALID_REQUEST', undefined, {
+          problems: ['scopes or sources must be given'],
+        })
+      }
+      const [found] = await tx
+        .select(GRANT_COLUMNS)
+        .from(platformAccessGrants)
+        .innerJoin(users, eq(users.id, platformAccessGrants.userId))
+        .where(and(isManageable(member, grant_id), isLive(deps)))
+        .for('update', { of: platformAccessGrants })
+      if (!found) throw notFound()
+      const { grant } = found
+      const known = await listVisibleSources(tx, member)
+      const wider = (scopes ?? []).filter((scope) => !grant.scopes.includes(scope))
+      const narrowed = narrowSources(grant.sources, sources, known)
+      const problems = [...wider.map((scope) => `scopes: ${scope} was not approved`), ...narrowed.problems]
+      if (problems.length > 0) {
+        throw new ServiceError('INVALID_REQUEST', 'A grant can only be narrowed', {
+          problems,
+          hint: 'To allow more, connect the agent again.',
+        })
+      }
+      const left = {
+        scopes: scopes ? grant.scopes.filter((scope) => scopes.includes(scope)) : grant.scopes,
+        sources: narrowed.left,
+      }
+      const isSame =
+        left.scopes.length === grant.scopes.length && left.sources?.length === grant.sources?.length
+      if (isSame) return presentGrant(found, known)
+      const set = { ...left, payload: withScopes(grant.payload, left.scopes) }
+      await tx.update(platformAccessGrants).set(set).where(eq(platformAccessGrants.id, grant_id))
+      const names =
+        left.sources && known.filter(({ id }) => left.sources?.includes(id)).map(({ name }) => name)
+      const subject = `${grant.clientName ?? grant.clientId}: ${describeApproval(left.scopes, names)}`
+      await recordAudit(tx, deps.clock, member, {
+        orgId: member.orgId,
+        action: 'grant.narrowed',
+        subject,
+      })
+      return presentGrant({ ...found, grant: { ...grant, ...set } }, known)
+    })
+
+/** The authorization server's own record of the grant: the next refresh must not bring the scopes back. */
+function withScopes(payload: Record<string, unknown>, scopes: readonly string[]): Record<string, unknown> {
+  const resources = Object.keys(payload.resources ?? {})
+  return { ...payload, resources: Object.fromEntries(resources.map((name) => [name, scopes.join(' ')])) }
+}

@@ -1,0 +1,26 @@
+/** Deletes expired OAuth artifacts, registrations that expired long ago, and metadata documents nobody needs. */
+import { and, eq, lt } from '../../../db/drizzle.ts'
+import { oauthArtifacts, oauthMetadataDocuments, platformOauthClients } from '../../../db/schema.ts'
+import type { Storage } from '../dependencies.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const CLIENT_KEPT_MS = 30 * DAY_MS
+/** A refresh still reads the document of its client, and a grant lives for a year. */
+const DOCUMENT_KEPT_MS = 366 * DAY_MS
+
+export async function sweepOauth({ db, clock }: Storage): Promise<void> {
+  const now = clock()
+  const before = (keptMs: number) => new Date(now.getTime() - keptMs)
+  await db.delete(oauthArtifacts).where(lt(oauthArtifacts.expiresAt, now))
+  await db
+    .delete(platformOauthClients)
+    .where(
+      and(
+        eq(platformOauthClients.kind, 'dynamic'),
+        lt(platformOauthClients.expiresAt, before(CLIENT_KEPT_MS)),
+      ),
+    )
+  await db
+    .delete(oauthMetadataDocuments)
+    .where(lt(oauthMetadataDocuments.fetchedAt, before(DOCUMENT_KEPT_MS)))
+}

@@ -1,0 +1,54 @@
+/** Rows of API tokens: only a keyed hash of the value is stored. */
+import { and, gt, isNull, or } from '../../../db/drizzle.ts'
+import type { Transaction } from '../../../db/connect.ts'
+import { apiTokens } from '../../../db/schema.ts'
+import { makeId } from '../../contracts/ids.ts'
+import { apiTokenHash, tokenPrefix } from '../../trust/api-token.ts'
+import { recordAudit, type AuditActor } from '../audit/index.ts'
+import type { Keys, Storage } from '../dependencies.ts'
+
+type Row = typeof apiTokens.$inferSelect
+
+export const isLive = (clock: Storage['clock']) =>
+  and(isNull(apiTokens.revokedAt), or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, clock())))
+
+/** Stores the hash of a token, with its row in the audit trail. */
+export async function insertApiToken(
+  tx: Transaction,
+  deps: Storage & Keys,
+  actor: AuditActor & { userId: string; orgId: string },
+  token: string,
+  input: Pick<Row, 'name' | 'roleCap' | 'scopes' | 'audiences' | 'expiresAt'>,
+): Promise<Row> {
+  const now = deps.clock()
+  const [row] = await tx
+    .insert(apiTokens)
+    .values({
+      ...input,
+      orgId: actor.orgId,
+      id: makeId('tok', now.getTime()),
+      userId: actor.userId,
+      startsWith: tokenPrefix(token),
+      secretHash: apiTokenHash(deps, token),
+      createdAt: now,
+    })
+    .returning()
+  const subject = `${input.name} (${tokenPrefix(token)}…)`
+  await recordAudit(tx, deps.clock, actor, { orgId: actor.orgId, action: 'token.created', subject })
+  return row!
+}
+
+/** As the API returns it, without its value. */
+export const presentApiToken = (row: Row, userName: string) => ({
+  id: row.id,
+  name: row.name,
+  user_id: row.userId,
+  user_name: userName,
+  starts_with: row.startsWith,
+  role_cap: row.roleCap,
+  scopes: row.scopes,
+  audiences: row.audiences,
+  created_at: row.createdAt.toISOString(),
+  expires_at: row.expiresAt?.toISOString() ?? null,
+  last_used_at: row.lastUsedAt?.toISOString() ?? null,
+})

@@ -1,0 +1,15 @@
+import type { Transaction } from '../../../db/connect.ts'
+import { users } from '../../../db/schema.ts'
+import { makeId } from '../../contracts/ids.ts'
+import type { Clock } from '../dependencies.ts'
+
+export async function insertUser(
+  tx: Transaction,
+  clock: Clock,
+  person: { email: string; name: string },
+): Promise<string> {
+  const now = clock()
+  const id = makeId('usr', now.getTime())
+  await tx.insert(users).values({ id, email: person.email, name: person.name, createdAt: now })
+  return id
+}

@@ -1,0 +1,37 @@
+/** The live API tokens of the principal, or of the whole organization. */
+import { and, desc, eq, ilike, lt } from '../../../db/drizzle.ts'
+import { apiTokens, users } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { requireMember, requireRole } from '../principal.ts'
+import type { Storage } from '../dependencies.ts'
+import { likePattern } from '../like-pattern.ts'
+import { isLive, presentApiToken } from './api-token-rows.ts'
+
+export const listApiTokens =
+  ({ db, clock }: Storage): Handler<'listApiTokens'> =>
+  async (principal, { all, search, limit, cursor }) => {
+    const member = requireMember(principal)
+    if (all) requireRole(member, 'admin', 'Only owners and admins may list everybody’s tokens')
+    const before = readCursor(cursor, 1)?.[0]
+    const rows = await db
+      .select({ token: apiTokens, userName: users.name })
+      .from(apiTokens)
+      .innerJoin(users, eq(users.id, apiTokens.userId))
+      .where(
+        and(
+          eq(apiTokens.orgId, member.orgId),
+          all ? undefined : eq(apiTokens.userId, member.userId),
+          search ? ilike(apiTokens.name, likePattern(search)) : undefined,
+          isLive(clock),
+          before === undefined ? undefined : lt(apiTokens.id, before),
+        ),
+      )
+      .orderBy(desc(apiTokens.id))
+      .limit(limit + 1)
+    const page = pageOf(rows, limit, (row) => [row.token.id])
+    return {
+      tokens: page.rows.map((row) => presentApiToken(row.token, row.userName)),
+      next_cursor: page.next_cursor,
+    }
+  }

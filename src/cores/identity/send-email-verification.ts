@@ -1,0 +1,32 @@
+import { eq } from '../../../db/drizzle.ts'
+import { users } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { MAILS_PER_ADDRESS } from '../../contracts/limits.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireUserId } from '../principal.ts'
+import { throttle } from '../throttle.ts'
+import { type LinkDeps, createMailedLink } from './mailed-links.ts'
+
+export const sendEmailVerification =
+  (deps: LinkDeps): Handler<'sendEmailVerification'> =>
+  async (principal) => {
+    if (!deps.mail) throw new ServiceError('CONFLICT', 'This installation has no mail server')
+    const [user] = await deps.db
+      .select()
+      .from(users)
+      .where(eq(users.id, requireUserId(principal)))
+    if (!user) throw new ServiceError('UNAUTHENTICATED')
+    if (user.emailVerifiedAt) throw new ServiceError('CONFLICT', 'Your email address is already verified')
+    await throttle(deps, `mail:${user.email}`, MAILS_PER_ADDRESS)
+    const link = await createMailedLink(deps, 'verify-email', user.id, user.email)
+    const text = `Open this link within an hour to confirm that this address is yours:\n\n${link}\n\nIf you did not ask for it, do nothing.`
+    try {
+      await deps.mail({ to: user.email, subject: 'Confirm your email address', text })
+    } catch (error) {
+      deps.log.warn('verification mail could not be sent', { error })
+      throw new ServiceError('CONFLICT', 'The mail could not be sent', {
+        hint: 'Try again in a few minutes.',
+      })
+    }
+    return {}
+  }

@@ -1,0 +1,24 @@
+/** Sets a new password and ends what the old one opened. */
+import { eq, and } from '../../../db/drizzle.ts'
+import type { Transaction } from '../../../db/connect.ts'
+import { mailedLinks, passwords } from '../../../db/schema.ts'
+import { recordAudit, type AuditActor } from '../audit/index.ts'
+import type { Clock } from '../dependencies.ts'
+import { endSessions } from './end-sessions.ts'
+
+/** Every other session and every reset link ends: people do this when they fear that somebody else has access. */
+export async function setPassword(
+  tx: Transaction,
+  clock: Clock,
+  actor: AuditActor & { userId: string; orgId: string | null },
+  hash: string,
+  exceptSessionId?: string,
+): Promise<void> {
+  await tx.update(passwords).set({ hash, changedAt: clock() }).where(eq(passwords.userId, actor.userId))
+  await endSessions(tx, clock, actor.userId, exceptSessionId)
+  await tx
+    .delete(mailedLinks)
+    .where(and(eq(mailedLinks.userId, actor.userId), eq(mailedLinks.purpose, 'reset-password')))
+  if (actor.orgId !== null)
+    await recordAudit(tx, clock, actor, { orgId: actor.orgId, action: 'password.changed' })
+}

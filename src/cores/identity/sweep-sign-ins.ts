@@ -1,0 +1,16 @@
+/** Deletes expired sign-in attempts, codes and mailed links, and sessions that ended long ago. */
+import { lt, or } from '../../../db/drizzle.ts'
+import { mailedLinks, sessions, signInAttempts, signInCodes } from '../../../db/schema.ts'
+import type { Storage } from '../dependencies.ts'
+
+/** Ended sessions stay for whoever investigates an incident. */
+const SESSION_KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+export async function sweepSignIns({ db, clock }: Storage): Promise<void> {
+  const now = clock()
+  const longAgo = new Date(now.getTime() - SESSION_KEPT_MS)
+  await db.delete(signInAttempts).where(lt(signInAttempts.expiresAt, now))
+  await db.delete(signInCodes).where(lt(signInCodes.expiresAt, now))
+  await db.delete(mailedLinks).where(lt(mailedLinks.expiresAt, now))
+  await db.delete(sessions).where(or(lt(sessions.expiresAt, longAgo), lt(sessions.endedAt, longAgo)))
+}

@@ -1,0 +1,25 @@
+/** Returns the principal: the smallest authenticated operation there is. */
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+
+export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
+  const { kind, userId, userEmail } = principal
+  if (userId === null || userEmail === null || kind === 'operator' || kind === 'anonymous') {
+    throw new ServiceError('UNAUTHENTICATED')
+  }
+  return {
+    kind,
+    user: { id: userId, email: userEmail, name: principal.userName },
+    organization: principal.organization,
+    role: principal.role,
+    scopes: principal.scopes && [...principal.scopes],
+    audiences: [...principal.audiences],
+    expires_at: principal.expiresAt?.toISOString() ?? null,
+    token_id: principal.tokenId,
+    session_id: principal.sessionId,
+    client_id: principal.clientId,
+    grant_id: principal.grantId,
+    support_session_id: principal.supportSessionId,
+    sources: principal.sources === null ? undefined : [...principal.sources],
+  }
+}

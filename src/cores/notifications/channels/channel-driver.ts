@@ -1,0 +1,97 @@
+/** What every channel's driver does: checks the recipient of a message, and says how to send it; and what drivers share. */
+import type { Category, Channel } from '../../../contracts/channels.ts'
+import type { DeliveryReason } from '../../../contracts/deliveries.ts'
+import type { DISABLED_REASONS, IntegrationState } from '../../../contracts/integrations.ts'
+import type { DataKeys } from '../../../trust/data-key.ts'
+import type { Log, Storage } from '../../dependencies.ts'
+import { openIntegrationSecret, type IntegrationSecret } from '../integrations/integration-secret.ts'
+import type { Member } from '../people.ts'
+import type { ChannelPorts, Outcome } from './channel-ports.ts'
+import type { MessageItem } from './render.ts'
+
+export type DriverDeps = Storage &
+  Log & {
+    readonly channels: ChannelPorts
+    readonly dataKeys: DataKeys
+    readonly appUrl: URL
+    readonly siteUrl: URL
+  }
+
+/** A message with everything that decides whether it may go, read a moment ago. */
+export type OutboundMessage = {
+  readonly orgId: string
+  readonly id: string
+  readonly channel: Channel
+  readonly integrationId: string | null
+  readonly integration: {
+    readonly state: IntegrationState
+    readonly config: Readonly<Record<string, string | number | boolean>>
+    readonly sealed: string
+  } | null
+  readonly subscriptionId: string | null
+  readonly subscription: {
+    readonly enabled: boolean
+    readonly disabled_reason: (typeof DISABLED_REASONS)[number] | null
+  } | null
+  readonly userId: string | null
+  /** Null: it goes to nobody in person, or to somebody who is not a member any more. */
+  readonly member: Member | null
+  readonly deliveries: readonly OutboundDelivery[]
+}
+
+export type OutboundDelivery = MessageItem & {
+  readonly actorId: string | null
+  /** Of the person it goes to: whether they build or maintain the app, and which categories of it they follow. */
+  readonly isAppMember: boolean
+  readonly followed: readonly Category[] | null
+}
+
+export type Route = {
+  /** Of a direct message: the integration whose app sends it. */
+  readonly workspaceId: string | null
+  send(items: readonly MessageItem[]): Promise<Outcome>
+}
+
+/** Deliveries that must not go, each with its reason; the others take the route. */
+export type RecipientCheck = {
+  readonly refused: ReadonlyMap<OutboundDelivery, DeliveryReason>
+  readonly route: Route | null
+}
+
+export type ChannelDriver = {
+  checkRecipient(deps: DriverDeps, message: OutboundMessage): Promise<RecipientCheck> | RecipientCheck
+}
+
+export const refuseAll = ({ deliveries }: OutboundMessage, reason: DeliveryReason): RecipientCheck => ({
+  refused: new Map(deliveries.map((delivery) => [delivery, reason])),
+  route: null,
+})
+
+export const routeAll = (send: Route['send']): RecipientCheck => ({
+  refused: new Map(),
+  route: { workspaceId: null, send },
+})
+
+/** What the integration is reached with, or why it is not sent to. */
+export function checkIntegration(
+  { dataKeys }: DriverDeps,
+  { orgId, integrationId, integration, subscription }: OutboundMessage,
+): IntegrationSecret | DeliveryReason {
+  if (integrationId === null || integration === null) return 'subscription_off'
+  const reason = STOPPED[integration.state] ?? checkSubscription(subscription)
+  return reason ?? openIntegrationSecret(dataKeys, { orgId, id: integrationId, sealed: integration.sealed })
+}
+
+/** What became of an integration is the reason for everything that was still queued for it. */
+const STOPPED: Record<IntegrationState, DeliveryReason | null> = {
+  active: null,
+  off: 'integration_off',
+  lost: 'integration_lost',
+  gone: 'endpoint_gone',
+  dead: 'endpoint_dead',
+}
+
+export function checkSubscription(subscription: OutboundMessage['subscription']): DeliveryReason | null {
+  if (subscription?.enabled) return null
+  return subscription?.disabled_reason === 'integration_lost' ? 'integration_lost' : 'subscription_off'
+}

@@ -1,0 +1,143 @@
+/**
+ * The texts of messages: pure, and made of identifiers, codes and our own words. Nothing that a person wrote (a title, a
+ * text, a name, an address) can get in, because none of it is passed in.
+ */
+import { ThinNotification } from '../../../contracts/deliveries.ts'
+import { EVENTS, TEST_EVENT, type EventType } from '../../../contracts/events.ts'
+import { DIGEST_LINES } from '../../../contracts/limits.ts'
+
+/** What a message says about one delivery. */
+export type MessageItem = {
+  /** The delivery's, the same on every attempt. */
+  readonly id: string
+  readonly orgId: string
+  readonly eventId: string
+  readonly type: string
+  readonly subject: string
+  readonly occurredAt: Date
+  /** The app's alias. */
+  readonly app: string | null
+  readonly data: Readonly<Record<string, string>>
+}
+
+const TEST = {
+  summary: 'this is a test',
+  page: 'integrations',
+  category: null,
+  status: { is: 'test' },
+} as const
+/** A type that this version no longer knows: the event is older. */
+const UNKNOWN = { summary: 'something happened', page: '', category: null, status: { is: 'event' } } as const
+
+const definitionOf = (type: string) =>
+  type === TEST_EVENT ? TEST : type in EVENTS ? EVENTS[type as EventType] : UNKNOWN
+
+/** decisions, 11: valid CloudEvents attributes with the field names of Standard Webhooks. */
+export function thinNotification(item: MessageItem): ThinNotification {
+  const at = item.occurredAt.toISOString()
+  return ThinNotification.parse({
+    id: item.id,
+    type: item.type,
+    subject: item.subject,
+    timestamp: at,
+    specversion: '1.0',
+    source: `/orgs/${item.orgId}`,
+    time: at,
+    data: {
+      event_id: item.eventId,
+      organization_id: item.orgId,
+      ...(item.app !== null && { app: item.app }),
+      ...item.data,
+    },
+  })
+}
+
+/** One line without a full stop: "billing: a ticket has a reply". */
+export const summaryLine = ({ app, type }: Pick<MessageItem, 'app' | 'type'>): string =>
+  app === null ? capital(definitionOf(type).summary) : `${app}: ${definitionOf(type).summary}`
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** It carries no token and grants nothing: opening it asks for a sign-in. */
+export function linkOf({ app, type, data }: Pick<MessageItem, 'app' | 'type' | 'data'>, appUrl: URL): string {
+  const known: Readonly<Record<string, string>> = app === null ? data : { ...data, app }
+  const names = [...definitionOf(type).page.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  // Where a name is missing, to the start page rather than to a page that does not exist.
+  const page = names.every((name) => known[name] !== undefined) ? definitionOf(type).page : ''
+  const path = page.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(known[name]!))
+  return new URL(`/console/${path}`.replace(/\/$/, ''), appUrl).href
+}
+
+/** interface.md, Events 7: a one-line summary and a link; of a digest one line each. */
+export const chatText = (items: readonly MessageItem[], appUrl: URL): string =>
+  lines(items, (item) => `${escaped(summaryLine(item))} ${chatLink(item, appUrl)}`)
+
+/** interface.md, Events 7: only the app, the category, a short status code and one link. */
+export const personalText = (items: readonly MessageItem[], appUrl: URL): string =>
+  lines(items, (item) =>
+    [item.app, definitionOf(item.type).category, statusOf(item)]
+      .filter((part) => part !== null)
+      .map(escaped)
+      .concat(chatLink(item, appUrl))
+      .join(' · '),
+  )
+
+function statusOf({ type, data }: MessageItem): string {
+  const { status } = definitionOf(type)
+  return 'is' in status ? status.is : (data[status.from] ?? type.split('.').at(-1)!)
+}
+
+const chatLink = (item: MessageItem, appUrl: URL): string => `<${linkOf(item, appUrl)}|Open>`
+
+/** The three characters that chat services interpret. */
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+
+function lines(items: readonly MessageItem[], line: (item: MessageItem) => string): string {
+  const shown = items.slice(0, DIGEST_LINES).map(line)
+  const more = items.length - shown.length
+  return [...shown, ...(more > 0 ? [`+${more} more`] : [])].join('\n')
+}
+
+const SUBJECT_MAX = 120
+
+export type MailText = { readonly subject: string; readonly text: string; readonly html: string }
+
+export function mailText(
+  items: readonly MessageItem[],
+  { appUrl, unsubscribeUrl }: { appUrl: URL; unsubscribeUrl: string },
+): MailText {
+  const [first] = items
+  const subject = items.length === 1 ? summaryLine(first!) : `${items.length} notifications`
+  const more = items.length - DIGEST_LINES
+  const shown = items.slice(0, DIGEST_LINES)
+  const rest = more > 0 ? `+${more} more` : undefined
+  const why = 'You received this email because you are subscribed to it.'
+  return {
+    subject: subject.slice(0, SUBJECT_MAX),
+    text: [
+      ...shown.map((item) => `${summaryLine(item)}\n${linkOf(item, appUrl)}`),
+      ...(rest === undefined ? [] : [rest]),
+      `${why}\nUnsubscribe: ${unsubscribeUrl}`,
+    ].join('\n\n'),
+    html: [
+      '<!doctype html><html lang="en"><body>',
+      ...shown.map(
+        (item) => `<p>${asHtml(summaryLine(item))}<br><a href="${asHtml(linkOf(item, appUrl))}">Open</a></p>`,
+      ),
+      ...(rest === undefined ? [] : [`<p>${rest}</p>`]),
+      `<p>${why} <a href="${asHtml(unsubscribeUrl)}">Unsubscribe</a></p></body></html>`,
+    ].join('\n'),
+  }
+}
+
+const asHtml = (text: string): string => escaped(text).replaceAll('"', '&quot;')
+
+/** Discourse wants at least 15 characters of title and 20 of text. */
+export function forumPost(item: MessageItem, appUrl: URL): { readonly title: string; readonly body: string } {
+  const app = item.app === null ? '' : ` of ${item.app}`
+  return {
+    title: `${summaryLine(item)} (${item.subject.split('/').at(-1)!.slice(0, 40)})`,
+    body: `Reported by the platform${app}: ${definitionOf(item.type).summary}.\n\n${linkOf(item, appUrl)}`,
+  }
+}

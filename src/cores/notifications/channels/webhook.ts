@@ -1,0 +1,52 @@
+/** A signed POST with a JSON array of thin notification objects. */
+import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { checkIntegration, refuseAll, routeAll, type ChannelDriver } from './channel-driver.ts'
+import { thinNotification } from './render.ts'
+
+export const webhook: ChannelDriver = {
+  checkRecipient(deps, message) {
+    const secret = checkIntegration(deps, message)
+    if (typeof secret === 'string') return refuseAll(message, secret)
+    const { url } = secret
+    return routeAll((items) => {
+      const body = JSON.stringify(items.map(thinNotification))
+      const headers = {
+        'X-Svc-Event-Count': String(items.length),
+        ...signWebhook({ url, body, id: message.id, at: deps.clock() }),
+      }
+      return deps.channels.webhook({ url, headers, body })
+    })
+  },
+}
+
+type Signed = {
+  /** As it was configured, byte for byte: its digest is the key. */
+  readonly url: string
+  /** As it will travel, byte for byte. */
+  readonly body: string
+  /** Of the message: the same on every attempt, so a receiver recognizes a repetition. */
+  readonly id: string
+  /** Of this attempt: receivers refuse what is older than about five minutes. */
+  readonly at: Date
+}
+
+/** Twice over: by our own headers, and by those of Standard Webhooks, whose libraries many receivers have. */
+export function signWebhook({ url, body, id, at }: Signed): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1000))
+  const key = webhookKey(url)
+  const mac = (text: string) => createHmac('sha256', key).update(text)
+  return {
+    'X-Svc-Timestamp': timestamp,
+    'X-Svc-Signature': `v1=${mac(`${timestamp}.${body}`).digest('hex')}`,
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${mac(`${id}.${timestamp}.${body}`).digest('base64')}`,
+  }
+}
+
+/**
+ * decisions, 11: the 32 raw bytes, not their hexadecimal text. Nothing is normalised before: a slash, a capital letter or
+ * a query more is another key, which is what makes pasting a new address a rotation.
+ */
+const webhookKey = (url: string): KeyObject =>
+  createSecretKey(createHash('sha256').update(url, 'utf8').digest())

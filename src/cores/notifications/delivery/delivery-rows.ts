@@ -1,0 +1,64 @@
+/** Rows of the delivery ledger as admins read them: what became of every event, by which attempts. No addresses. */
+import type { Handle } from '../../../../db/connect.ts'
+import { and, eq } from '../../../../db/drizzle.ts'
+import { apps, attempts, deliveries, events, integrations, messages } from '../../../../db/schema.ts'
+import type { DeliveryState } from '../../../contracts/channels.ts'
+import { readNames } from '../people.ts'
+
+/** A message, an app or an integration may be gone by now. */
+export const selectDeliveries = (db: Handle) =>
+  db
+    .select({
+      delivery: deliveries,
+      event: events,
+      message: messages,
+      alias: apps.alias,
+      integration: integrations.name,
+      durationMs: attempts.durationMs,
+    })
+    .from(deliveries)
+    .leftJoin(events, and(eq(events.orgId, deliveries.orgId), eq(events.id, deliveries.eventId)))
+    .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
+    .leftJoin(apps, and(eq(apps.orgId, deliveries.orgId), eq(apps.id, deliveries.appId)))
+    .leftJoin(
+      integrations,
+      and(eq(integrations.orgId, deliveries.orgId), eq(integrations.id, deliveries.integrationId)),
+    )
+    .leftJoin(
+      attempts,
+      and(
+        eq(attempts.orgId, messages.orgId),
+        eq(attempts.messageId, messages.id),
+        eq(attempts.number, messages.attempts),
+      ),
+    )
+    .$dynamic()
+
+type DeliveryRow = Awaited<ReturnType<typeof selectDeliveries>>[number]
+
+export async function presentDeliveries(db: Handle, rows: readonly DeliveryRow[]) {
+  const names = await readNames(
+    db,
+    rows.flatMap(({ delivery }) => delivery.userId ?? []),
+  )
+  return rows.map(({ delivery, event, message, alias, integration, durationMs }) => ({
+    id: delivery.id,
+    event_id: delivery.eventId,
+    type: delivery.type,
+    subject: event?.subject ?? '',
+    app: alias,
+    channel: delivery.channel,
+    destination: integration ?? names.get(delivery.userId ?? '') ?? null,
+    state: delivery.state,
+    reason: delivery.reason,
+    unconfirmed: delivery.state === 'failed' && delivery.reason === 'outcome_unknown',
+    attempts: message?.attempts ?? 0,
+    duration_ms: durationMs,
+    next_attempt_at: isOpen(delivery.state) ? (message?.nextAt.toISOString() ?? null) : null,
+    replay_of: delivery.replayOf,
+    created_at: delivery.createdAt.toISOString(),
+    settled_at: delivery.settledAt?.toISOString() ?? null,
+  }))
+}
+
+export const isOpen = (state: DeliveryState): boolean => state === 'waiting' || state === 'retrying'

@@ -1,0 +1,35 @@
+import { and, desc, eq, gte, lt } from '../../../../db/drizzle.ts'
+import { apps, deliveries } from '../../../../db/schema.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { pageOf, readCursor } from '../../../contracts/paging.ts'
+import { requireMember } from '../../principal.ts'
+import type { Storage } from '../../dependencies.ts'
+import { isOfType } from '../../like-pattern.ts'
+import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
+
+export const listDeliveries =
+  ({ db }: Storage): Handler<'listDeliveries'> =>
+  async (who, { limit, cursor, type, state, reason, channel, integration_id, app, event_id, from, to }) => {
+    const { orgId } = requireMember(who)
+    const before = readCursor(cursor, 1)?.[0]
+    const rows = await selectDeliveries(db)
+      .where(
+        and(
+          eq(deliveries.orgId, orgId),
+          before === undefined ? undefined : lt(deliveries.id, before),
+          type === undefined ? undefined : isOfType(deliveries.type, type),
+          state && eq(deliveries.state, state),
+          reason && eq(deliveries.reason, reason),
+          channel && eq(deliveries.channel, channel),
+          integration_id === undefined ? undefined : eq(deliveries.integrationId, integration_id),
+          app === undefined ? undefined : eq(apps.alias, app),
+          event_id === undefined ? undefined : eq(deliveries.eventId, event_id),
+          from === undefined ? undefined : gte(deliveries.createdAt, new Date(from)),
+          to === undefined ? undefined : lt(deliveries.createdAt, new Date(to)),
+        ),
+      )
+      .orderBy(desc(deliveries.id))
+      .limit(limit + 1)
+    const page = pageOf(rows, limit, ({ delivery }) => [delivery.id])
+    return { deliveries: await presentDeliveries(db, page.rows), next_cursor: page.next_cursor }
+  }

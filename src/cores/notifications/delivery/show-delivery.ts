@@ -1,0 +1,58 @@
+import type { Handle } from '../../../../db/connect.ts'
+import { and, asc, eq } from '../../../../db/drizzle.ts'
+import { attempts, deliveries, subscriptions, type messages } from '../../../../db/schema.ts'
+import { notFound } from '../../../contracts/errors.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { requireMember } from '../../principal.ts'
+import type { Storage } from '../../dependencies.ts'
+import { thinNotification } from '../channels/render.ts'
+import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
+
+export const showDelivery =
+  ({ db }: Storage): Handler<'showDelivery'> =>
+  async (who, { delivery_id }) => {
+    const { orgId } = requireMember(who)
+    const [row] = await selectDeliveries(db).where(
+      and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
+    )
+    if (!row?.event) throw notFound()
+    const { delivery, event, message, alias } = row
+    const [presented] = await presentDeliveries(db, [row])
+    return {
+      ...presented!,
+      timing: await timingOf(db, delivery),
+      notification: thinNotification({ ...event, id: delivery.id, eventId: event.id, app: alias }),
+      attempts_made: message ? await attemptsOf(db, message) : [],
+      digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
+    }
+  }
+
+async function timingOf(db: Handle, { orgId, subscriptionId }: typeof deliveries.$inferSelect) {
+  if (subscriptionId === null) return null
+  const [found] = await db
+    .select({ timing: subscriptions.timing })
+    .from(subscriptions)
+    .where(and(eq(subscriptions.orgId, orgId), eq(subscriptions.id, subscriptionId)))
+  return found?.timing ?? null
+}
+
+type Message = typeof messages.$inferSelect
+
+async function attemptsOf(db: Handle, { orgId, id }: Message) {
+  const rows = await db
+    .select()
+    .from(attempts)
+    .where(and(eq(attempts.orgId, orgId), eq(attempts.messageId, id)))
+    .orderBy(asc(attempts.number))
+  return rows.map((row) => ({
+    number: row.number,
+    started_at: row.startedAt.toISOString(),
+    ended_at: row.endedAt?.toISOString() ?? null,
+    outcome: row.outcome,
+    reason: row.reason,
+    http_status: row.httpStatus,
+    duration_ms: row.durationMs,
+  }))
+}
+
+const carriedBy = ({ orgId, id }: Message) => and(eq(deliveries.orgId, orgId), eq(deliveries.messageId, id))

@@ -1,0 +1,32 @@
+/**
+ * Deletes settled deliveries after so many days, then what only they held: messages, attempts, events. What is open stays,
+ * however old. Once a day, because it reads whole tables: an index by time would cost every message a write.
+ */
+import { sql } from '../../../../db/drizzle.ts'
+import type { Storage } from '../../dependencies.ts'
+
+export type SweepDeliveriesDeps = Storage & { readonly deliveryDays: number }
+
+export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveriesDeps): Promise<void> {
+  const before = new Date(clock().getTime() - deliveryDays * 24 * 60 * 60 * 1000).toISOString()
+  await db.execute(sql`delete from deliveries where settled_at < ${before}::timestamptz`)
+  await db.execute(sql`
+    with gone as (
+      delete from messages m
+      where m.created_at < ${before}::timestamptz and m.state in ('sent', 'failed', 'dropped')
+        and not exists (select from deliveries d where d.org_id = m.org_id and d.message_id = m.id)
+      returning m.org_id, m.id
+    )
+    delete from attempts a using gone where a.org_id = gone.org_id and a.message_id = gone.id`)
+  // Before the events: whether somebody may still see a notification is read off the event it is about.
+  await db.execute(sql`delete from notifications where at < ${before}::timestamptz`)
+  await db.execute(sql`
+    delete from events e
+    where e.fanned_out_at < ${before}::timestamptz
+      and not exists (select from deliveries d where d.org_id = e.org_id and d.event_id = e.id)`)
+  await db.execute(sql`
+    delete from message_targets t
+    where t.next_allowed_at < ${before}::timestamptz
+      and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
+        and m.state in ('pending', 'claimed', 'sending'))`)
+}

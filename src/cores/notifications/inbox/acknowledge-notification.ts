@@ -1,0 +1,20 @@
+import { and, eq, sql } from '../../../../db/drizzle.ts'
+import { notifications } from '../../../../db/schema.ts'
+import { notFound } from '../../../contracts/errors.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { requireMember } from '../../principal.ts'
+import type { Storage } from '../../dependencies.ts'
+import { visibleTo } from './visible-notifications.ts'
+
+/** The first time counts; repeated, the answer is the same. */
+export const acknowledgeNotification =
+  ({ db, clock }: Storage): Handler<'acknowledgeNotification'> =>
+  async (who, { notification_id }) => {
+    const [row] = await db
+      .update(notifications)
+      .set({ readAt: sql`coalesce(${notifications.readAt}, ${clock().toISOString()}::timestamptz)` })
+      .where(and(await visibleTo(db, requireMember(who)), eq(notifications.id, notification_id)))
+      .returning()
+    if (!row) throw notFound()
+    return { id: row.id, read: true, read_at: row.readAt!.toISOString() }
+  }

@@ -1,0 +1,48 @@
+import { and, desc, gte, isNotNull, isNull, lt } from '../../../../db/drizzle.ts'
+import { notifications } from '../../../../db/schema.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { pageOf, readCursor } from '../../../contracts/paging.ts'
+import { requireMember } from '../../principal.ts'
+import type { Storage } from '../../dependencies.ts'
+import { isOfType } from '../../like-pattern.ts'
+import { visibleTo } from './visible-notifications.ts'
+
+export const listNotifications =
+  ({ db }: Storage): Handler<'listNotifications'> =>
+  async (who, { state, type, since, limit, cursor }) => {
+    const visible = await visibleTo(db, requireMember(who))
+    const before = readCursor(cursor, 1)?.[0]
+    const rows = await db
+      .select()
+      .from(notifications)
+      .where(
+        and(
+          visible,
+          state === 'all'
+            ? undefined
+            : state === 'read'
+              ? isNotNull(notifications.readAt)
+              : isNull(notifications.readAt),
+          type === undefined ? undefined : isOfType(notifications.type, type),
+          since === undefined ? undefined : gte(notifications.at, new Date(since)),
+          before === undefined ? undefined : lt(notifications.id, before),
+        ),
+      )
+      .orderBy(desc(notifications.id))
+      .limit(limit + 1)
+    const page = pageOf(rows, limit, (row) => [row.id])
+    return {
+      notifications: page.rows.map((row) => ({
+        id: row.id,
+        type: row.type,
+        subject: row.subject,
+        summary: row.summary,
+        url: row.url,
+        timestamp: row.at.toISOString(),
+        read: row.readAt !== null,
+        read_at: row.readAt?.toISOString() ?? null,
+      })),
+      unread_count: await db.$count(notifications, and(visible, isNull(notifications.readAt))),
+      next_cursor: page.next_cursor,
+    }
+  }

@@ -1,0 +1,39 @@
+/** The unsubscribe link of a mail: it needs no sign-in, turns off one subscription, and tells a forger nothing. */
+import { and, eq } from '../../../../db/drizzle.ts'
+import { subscriptions } from '../../../../db/schema.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import type { DataKeys } from '../../../trust/data-key.ts'
+import { recordAudit } from '../../audit/index.ts'
+import type { Storage } from '../../dependencies.ts'
+import { withTransaction } from '../../transaction.ts'
+import { readUnsubscribeToken } from './unsubscribe-token.ts'
+
+export type UnsubscribeDeps = Storage & { readonly dataKeys: DataKeys }
+
+export const readToken = ({ dataKeys }: UnsubscribeDeps, token: string) =>
+  readUnsubscribeToken(dataKeys.keyFor('unsubscribe'), token)
+
+type SubscriptionKey = NonNullable<ReturnType<typeof readUnsubscribeToken>>
+
+export const subscriptionBy = ({ orgId, subscriptionId }: SubscriptionKey) =>
+  and(eq(subscriptions.orgId, orgId), eq(subscriptions.id, subscriptionId))
+
+/** Only the person can turn it on again. */
+export const unsubscribe =
+  (deps: UnsubscribeDeps): Handler<'unsubscribe'> =>
+  async (nobody, { token }) => {
+    const named = readToken(deps, token)
+    if (!named) return {}
+    await withTransaction(deps.db, async (tx) => {
+      const [row] = await tx.select().from(subscriptions).where(subscriptionBy(named)).for('update')
+      if (!row || row.disabledReason === 'unsubscribed') return
+      await tx
+        .update(subscriptions)
+        .set({ enabled: false, disabledReason: 'unsubscribed' })
+        .where(subscriptionBy(named))
+      const by = { ...nobody, userName: 'an unsubscribe link' }
+      const { orgId, pattern: subject } = row
+      await recordAudit(tx, deps.clock, by, { orgId, action: 'subscription.unsubscribed', subject })
+    })
+    return {}
+  }

@@ -1,0 +1,54 @@
+import { subscriptions } from '../../../../db/schema.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { recordAudit } from '../../audit/index.ts'
+import { requireMember } from '../../principal.ts'
+import type { Storage } from '../../dependencies.ts'
+import { withTransaction } from '../../transaction.ts'
+import {
+  lastDelivery,
+  lockSubscription,
+  patternsOfIntegration,
+  presentSubscription,
+  requireActive,
+  requireNewPattern,
+  subscriptionKey,
+  type SubscriptionRow,
+} from './subscription-rows.ts'
+
+export const updateSubscription =
+  ({ db, clock }: Storage): Handler<'updateSubscription'> =>
+  (who, { subscription_id, ...asked }) =>
+    withTransaction(db, async (tx) => {
+      const { orgId } = requireMember(who)
+      const { subscription: row, integration } = await lockSubscription(tx, orgId, subscription_id)
+      const next = changesTo(row, asked)
+      if (Object.keys(next).length > 0) {
+        if (next.enabled === true) requireActive(integration)
+        if (next.pattern !== undefined) {
+          requireNewPattern(await patternsOfIntegration(tx, integration, row.id), next.pattern)
+        }
+        await tx.update(subscriptions).set(next).where(subscriptionKey(row))
+        const subject = `${next.pattern ?? row.pattern} to ${integration.name}`
+        await recordAudit(tx, clock, who, { orgId, action: 'subscription.changed', subject })
+      }
+      const [found] = await tx
+        .select({ last: lastDelivery() })
+        .from(subscriptions)
+        .where(subscriptionKey(row))
+      return presentSubscription({ subscription: { ...row, ...next }, integration }, found?.last ?? null)
+    })
+
+type Change = {
+  readonly pattern?: string | undefined
+  readonly timing?: SubscriptionRow['timing'] | undefined
+  readonly enabled?: boolean | undefined
+}
+
+/** Paused by a person stays paused: connecting a lost integration again does not undo it. */
+const changesTo = (row: SubscriptionRow, { pattern, timing, enabled }: Change): Partial<SubscriptionRow> => ({
+  ...(pattern !== undefined && pattern !== row.pattern && { pattern }),
+  ...(timing !== undefined && timing !== row.timing && { timing }),
+  ...(enabled === true && !row.enabled && { enabled: true, disabledReason: null }),
+  ...(enabled === false &&
+    row.disabledReason !== 'paused' && { enabled: false, disabledReason: 'paused' as const }),
+})

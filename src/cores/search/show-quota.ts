@@ -1,0 +1,29 @@
+import { eq } from '../../../db/drizzle.ts'
+import { questionCounts } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireMember } from '../principal.ts'
+import { type LimitDeps, MINUTE_MS, DAY_MS, windowStart } from './question-limits.ts'
+
+/** What is left of both; nothing is taken. */
+export const showQuota =
+  ({ db, clock, questionLimits: { perMinute, perDay } }: LimitDeps): Handler<'showQuota'> =>
+  async (principal) => {
+    const now = clock()
+    const [counts] = await db
+      .select()
+      .from(questionCounts)
+      .where(eq(questionCounts.orgId, requireMember(principal).orgId))
+    const allowance = (limit: number, lengthMs: number, windowBegan?: Date, used = 0) => {
+      const opened = windowStart(now, lengthMs)
+      const isOpen = windowBegan !== undefined && windowBegan >= opened
+      return {
+        limit,
+        left: Math.max(0, limit - (isOpen ? used : 0)),
+        resets_at: new Date((isOpen ? windowBegan : opened).getTime() + lengthMs).toISOString(),
+      }
+    }
+    return {
+      minute: allowance(perMinute, MINUTE_MS, counts?.minute, counts?.inMinute),
+      day: allowance(perDay, DAY_MS, counts?.day, counts?.inDay),
+    }
+  }

@@ -1,0 +1,87 @@
+/** What the database knows about a table: columns with their types, indexes, an estimate of its rows. */
+import type { Queries } from '../databases/index.ts'
+import { parseTableName } from './quote.ts'
+
+export type ColumnInfo = {
+  readonly name: string
+  readonly type: string
+  /** b base, e enum, d domain … */
+  readonly kind: string
+  /** Of a vector its dimensions, or -1. */
+  readonly modifier: number
+  /** Where the type lives: pgvector may be installed in any schema. */
+  readonly schema: string
+}
+
+export type IndexInfo = {
+  readonly column: string | null
+  readonly method: string
+  readonly operators: string
+}
+
+export type TableInfo = {
+  /** -1 when it was never analyzed. */
+  readonly rows: number
+  readonly columns: ReadonlyMap<string, ColumnInfo>
+  readonly indexes: readonly IndexInfo[]
+}
+
+/** One round trip. A table that our login cannot read does not exist. */
+const TABLE_INFO = `
+select c.reltuples::float8 as rows,
+  (select coalesce(json_agg(json_build_object('name', a.attname, 'type', t.typname, 'kind', t.typtype,
+      'modifier', a.atttypmod, 'schema', tn.nspname)), '[]')
+    from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_namespace tn on tn.oid = t.typnamespace
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
+  (select coalesce(json_agg(json_build_object('column', a.attname, 'method', m.amname, 'operators', o.opcname)), '[]')
+    from pg_index i join pg_class ic on ic.oid = i.indexrelid join pg_am m on m.oid = ic.relam
+    join pg_opclass o on o.oid = i.indclass[0]
+    left join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+    where i.indrelid = c.oid and i.indisvalid and i.indpred is null) as indexes
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f')
+  and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')`
+
+type Row = { rows: number; columns: ColumnInfo[]; indexes: IndexInfo[] }
+
+export async function readTableInfo(queries: Queries, name: string): Promise<TableInfo | undefined> {
+  const { schema, table } = parseTableName(name)
+  const [row] = await queries.query<Row>(TABLE_INFO, [schema, table])
+  if (!row) return undefined
+  return {
+    rows: row.rows,
+    columns: new Map(row.columns.map((column) => [column.name, column])),
+    indexes: row.indexes,
+  }
+}
+
+/** Tables change rarely and questions come often. A change in between is noticed by the statement that fails. */
+const CACHE_MS = 60_000
+const CACHED_SOURCES_MAX = 1_000
+
+export type TableInfoCache = {
+  read(queries: Queries, table: string, now: Date): Promise<TableInfo | undefined>
+  forget(queries: Queries): void
+}
+
+type CachedTable = { until: number; tableInfo: Promise<TableInfo | undefined> }
+
+export function createTableInfoCache(): TableInfoCache {
+  const cache = new Map<Queries, Map<string, CachedTable>>()
+  return {
+    read(queries, table, now) {
+      const tables = cache.get(queries) ?? new Map<string, CachedTable>()
+      const known = tables.get(table)
+      if (known && known.until > now.getTime()) return known.tableInfo
+      const tableInfo = readTableInfo(queries, table)
+      // A failure is not cached.
+      tableInfo.catch(() => tables.delete(table))
+      // The oldest source is dropped.
+      if (cache.size >= CACHED_SOURCES_MAX) cache.delete(cache.keys().next().value!)
+      tables.set(table, { until: now.getTime() + CACHE_MS, tableInfo })
+      cache.set(queries, tables)
+      return tableInfo
+    },
+    forget: (queries) => void cache.delete(queries),
+  }
+}

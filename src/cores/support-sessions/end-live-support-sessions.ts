@@ -1,0 +1,31 @@
+/** Ends the live support sessions of an organization, or one of them; one that has ended stays as it was. */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { supportSessions } from '../../../db/schema.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { MemberPrincipal } from '../principal.ts'
+import type { Clock } from '../dependencies.ts'
+import { isLive } from './live-support-session.ts'
+
+export async function endLiveSupportSessions(
+  tx: Transaction,
+  clock: Clock,
+  principal: MemberPrincipal,
+  id?: string,
+): Promise<void> {
+  const { orgId } = principal
+  const ended = await tx
+    .update(supportSessions)
+    .set({ endedAt: clock(), endedBy: principal.userId })
+    .where(
+      and(
+        eq(supportSessions.orgId, orgId),
+        id === undefined ? undefined : eq(supportSessions.id, id),
+        isLive(clock),
+      ),
+    )
+    .returning({ id: supportSessions.id })
+  for (const session of ended) {
+    await recordAudit(tx, clock, principal, { orgId, action: 'support.ended', subject: session.id })
+  }
+}

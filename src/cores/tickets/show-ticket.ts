@@ -1,0 +1,24 @@
+import { and, asc, eq } from '../../../db/drizzle.ts'
+import { ticketReplies } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireMember } from '../principal.ts'
+import type { Storage } from '../dependencies.ts'
+import { presentReply, presentTicket, requireTicket } from './ticket-rows.ts'
+
+export const showTicket =
+  ({ db }: Storage): Handler<'showTicket'> =>
+  async (principal, path) => {
+    const { app, ticket, hasAppRole } = await requireTicket(db, requireMember(principal), path)
+    const replies = await db
+      .select()
+      .from(ticketReplies)
+      .where(
+        and(
+          eq(ticketReplies.orgId, ticket.orgId),
+          eq(ticketReplies.ticketId, ticket.id),
+          hasAppRole ? undefined : eq(ticketReplies.isInternal, false),
+        ),
+      )
+      .orderBy(asc(ticketReplies.id))
+    return { ...presentTicket(app, ticket), body: ticket.body, replies: replies.map(presentReply) }
+  }

@@ -1,0 +1,65 @@
+/** Validates a bearer token at the auth service, and this installation's own assertions where that does not know them. */
+import { httpClient } from '../client/http-client.ts'
+import type { Service } from '../client/service.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import { validateToken } from '../contracts/tokens.ts'
+import type { Clock } from '../cores/dependencies.ts'
+import type { TokenValidation } from '../cores/identity/index.ts'
+import type { Tracing } from '../observe/tracing-port.ts'
+import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-assertion.ts'
+import { jwtType } from '../trust/hs256.ts'
+import type { Validate } from './authenticate.ts'
+
+export type ValidateDeps = {
+  readonly auth: Service
+  readonly tracing: Pick<Tracing, 'inject'>
+  readonly clock: Clock
+  /** Set with AUTH_MODE=hosted only. */
+  readonly ownAssertions: ActorAssertions | undefined
+}
+
+export function validateRemotely(deps: ValidateDeps): Validate {
+  const auth = withTrace(deps, deps.auth)
+  return async ({ token, organization, requestId, address }) =>
+    (await validateAssertion(deps, token, organization)) ??
+    httpClient(auth, { requestId, address })(validateToken, { token, organization, audience: 'api' })
+}
+
+/** Passes the trace context on to the next service. */
+export const withTrace =
+  ({ tracing }: Pick<ValidateDeps, 'tracing'>, service: Service): Service =>
+  (request) => {
+    tracing.inject(request.headers)
+    return service(request)
+  }
+
+/**
+ * With hosted auth the vendor does not know this installation's assertions, so the gateway validates them itself, and
+ * trusts them for their 60 seconds: the MCP server of this installation validated the token a moment ago. Undefined when
+ * this is not an assertion, or not ours to validate.
+ */
+async function validateAssertion(
+  deps: ValidateDeps,
+  token: string,
+  requested: string | undefined,
+): Promise<TokenValidation | undefined> {
+  if (!deps.ownAssertions || jwtType(token) !== ACTOR_ASSERTION_TYPE) return undefined
+  const actor = await deps.ownAssertions.verify(token, deps.clock())
+  if (!actor?.known) throw new ServiceError('UNAUTHENTICATED')
+  const { known } = actor
+  // As in validateToken: any organization but the assertion's own does not exist.
+  const isOwn = requested === undefined || requested === actor.orgId || requested === known.orgSlug
+  return {
+    valid: true,
+    kind: 'actor',
+    user: { id: actor.userId, email: known.email, name: known.name },
+    organization: isOwn ? { id: actor.orgId, name: known.orgName, slug: known.orgSlug } : null,
+    role: isOwn ? known.role : null,
+    scopes: [...actor.scopes],
+    audiences: ['api'],
+    expires_at: actor.expiresAt.toISOString(),
+    token_id: actor.tokenId,
+    client_id: actor.clientId,
+    grant_id: actor.grantId,
+  }
+}

@@ -1,8 +1,0 @@
-/** The version of this program, as package.json has it. */
-import { readFileSync } from 'node:fs'
-
-const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
-
-export const VERSION = manifest.version

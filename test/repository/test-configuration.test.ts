@@ -1,0 +1,40 @@
+/** A path of the test configuration that matches nothing is an error, and so is a test that no project runs. */
+import { matchesGlob } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { TestProjectInlineConfiguration } from 'vitest/config'
+import { matching } from '../matching.ts'
+import main from '../vitest.config.ts'
+import long from '../vitest.long.config.ts'
+import { filesUnder } from './source-tree.ts'
+
+const projects = [main, long].flatMap(({ test: { projects = [] } = {} }) =>
+  projects.map((project) => (project as TestProjectInlineConfiguration).test!),
+)
+
+describe('the test configuration', () => {
+  test('refuses a pattern that matches no file', () => {
+    expect(() => matching('test/walks/*.test.ts', 'test/nowhere/*.test.ts')).toThrow(
+      'No file matches test/nowhere/*.test.ts',
+    )
+    expect(() => matching('test/walks/gone.test.ts')).toThrow('test/walks/gone.test.ts')
+  })
+
+  test('lets no run pass that found no file', () => {
+    expect([main, long].map((config) => config.test?.passWithNoTests ?? false)).toEqual([false, false])
+  })
+
+  test('has a project for every test file', () => {
+    const files = ['src', 'mcp', 'oauth', 'db', 'bin', 'test', 'scripts', 'bench']
+      .flatMap((folder) => filesUnder(folder))
+      .filter((path) => path.endsWith('.test.ts'))
+    expect(files.length).toBeGreaterThan(150)
+    expect(files.filter((path) => !projects.some((project) => runs(project, path)))).toEqual([])
+    expect(projects.some((project) => runs(project, 'test/support/x.test.ts'))).toBe(false)
+  })
+})
+
+type Project = { include?: string[]; exclude?: string[] }
+
+const runs = ({ include = [], exclude = [] }: Project, path: string): boolean =>
+  include.some((pattern) => matchesGlob(path, pattern)) &&
+  !exclude.some((pattern) => matchesGlob(path, pattern))

@@ -1,0 +1,9 @@
+/** After each test on a database: it has run no statement across identity and tenant tables (db/table-kinds.ts). */
+import { afterEach } from 'vitest'
+import { takeCrossings } from './crossing-statements.ts'
+
+afterEach(() => {
+  const crossings = takeCrossings()
+  if (crossings.length > 0)
+    throw new Error(`Read one kind of table, then the other by its ids:\n\n${crossings.join('\n\n')}`)
+})
