@@ -1,4 +1,4 @@
-/** What `npm test` runs. Walks run twice, on the embedded database and on a real Postgres server. */
+/** What `npm test` runs. All walks run on a real Postgres server, some of them on the embedded database too. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
@@ -31,45 +31,41 @@ const UNITS = matching(...['src', 'mcp', 'oauth', 'db', 'bin'].map((folder) => `
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
 /** Repository tests that ask a migrated database; they run where the walks run. */
 const NEEDS_DATABASE = matching('test/repository/schema.test.ts')
-/** What these prove lies in the managed databases: without a server for those, a second run would be the first again. */
-const ABOUT_VECTORS = matching('test/walks/ask-a-source.test.ts', 'test/walks/search-configuration.test.ts')
-/** What these prove lies in texts, headers and redirects: one engine shows all of it. */
-const ABOUT_ENTRY_POINTS = matching(
-  ...[
-    'audit',
-    'bad-input',
-    'connector-attacks',
-    'connector-codes',
-    'connector-documents',
-    'connector-redirects',
-    'connector-registration',
-    'connector-sources',
-    'forged-forms',
-    'invitation-pages',
-    'mcp-tools',
-    'notification-privacy',
-    'scopes',
-    'sign-in-answers',
-    'sign-in-attacks',
-    'sign-in-socket',
-    'skills-over-http',
-  ].map((walk) => `test/walks/${walk}.test.ts`),
-)
+const walks = (...names: string[]) => names.map((name) => `test/walks/${name}.test.ts`)
+export const WALKS = matching(...walks('**/*'))
+/** What these prove lies in the managed databases: without a server for those, a run on Postgres would be the embedded one again. */
+const ABOUT_VECTORS = matching(...walks('ask-a-source', 'search-configuration'))
+/**
+ * Walks that run on both engines here, because they show where the two differ: locks and transactions, paging, starts
+ * and stops, backups. The others run here on Postgres, and embedded among the long tests.
+ */
+export const ON_EMBEDDED = [
+  ...matching(
+    ...walks(
+      'apps',
+      'connector-refresh',
+      'databases',
+      'idempotency',
+      'inbox',
+      'ledger',
+      'members',
+      'notifications',
+      'organizations',
+      'process',
+      'question-limits',
+      'sessions',
+    ),
+  ),
+  ...ABOUT_VECTORS,
+]
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')
-const once = { pglite: ABOUT_ENTRY_POINTS, postgres: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS }
-const onEngine = (engine: 'pglite' | 'postgres') =>
-  project(engine, {
-    include: [
-      ...matching('test/walks/**/*.test.ts'),
-      ...NEEDS_DATABASE,
-      ...(engine === 'pglite' ? ABOUT_THE_CLIENT : []),
-    ],
-    exclude: once[engine],
-    globalSetup: [GLOBAL_SETUP],
-    setupFiles: ['test/support/check-statements.ts'],
-    provide: { engine },
-  })
+export const onEngine = (engine: 'pglite' | 'postgres', files: Project): Project => ({
+  ...files,
+  globalSetup: [GLOBAL_SETUP],
+  setupFiles: ['test/support/check-statements.ts'],
+  provide: { engine },
+})
 
 if (!process.env['TEST_PGVECTOR_URL']) {
   console.log(
@@ -101,8 +97,17 @@ export default defineConfig({
     projects: [
       project('unit', { include: UNITS, exclude: EMBEDDED_ENGINES }),
       project('repository', { include: matching('test/repository/*.test.ts'), exclude: NEEDS_DATABASE }),
-      onEngine('pglite'),
-      onEngine('postgres'),
+      project(
+        'pglite',
+        onEngine('pglite', { include: [...ON_EMBEDDED, ...NEEDS_DATABASE, ...ABOUT_THE_CLIENT] }),
+      ),
+      project(
+        'postgres',
+        onEngine('postgres', {
+          include: [...WALKS, ...NEEDS_DATABASE],
+          exclude: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS,
+        }),
+      ),
       ...(chromium ? [browser(chromium)] : []),
     ],
   },

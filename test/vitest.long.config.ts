@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { matching } from './matching.ts'
-import { EMBEDDED_ENGINES } from './vitest.config.ts'
+import { EMBEDDED_ENGINES, ON_EMBEDDED, onEngine, WALKS } from './vitest.config.ts'
 
 /** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
 const IN_PARALLEL = matching(
@@ -31,6 +31,19 @@ export default defineConfig({
   test: {
     pool: 'forks',
     projects: [
+      {
+        // As in `npm test`: a worker loads the program once for all its files.
+        test: onEngine('pglite', {
+          name: 'embedded',
+          include: WALKS,
+          exclude: ON_EMBEDDED,
+          isolate: false,
+          maxWorkers: 2,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 0 },
+        }),
+      },
       {
         test: {
           ...shared,

@@ -31,6 +31,18 @@ describe('the test configuration', () => {
     expect(files.filter((path) => !projects.some((project) => runs(project, path)))).toEqual([])
     expect(projects.some((project) => runs(project, 'test/support/x.test.ts'))).toBe(false)
   })
+
+  test('runs every walk on both engines, in one of the two configurations', () => {
+    const all = filesUnder('test/walks').filter((path) => path.endsWith('.test.ts'))
+    const on = (engine: string) =>
+      all.filter((path) =>
+        projects.some(({ provide, ...project }) => provide?.engine === engine && runs(project, path)),
+      )
+    expect(on('pglite')).toEqual(all)
+    // Without a server that has pgvector, these two would be the embedded run once more.
+    const vectors = process.env['TEST_PGVECTOR_URL'] ? 0 : 2
+    expect(on('postgres')).toHaveLength(all.length - vectors)
+  })
 })
 
 type Project = { include?: string[]; exclude?: string[] }
