@@ -2,9 +2,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { cp, lchown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { freePort } from './free-port.ts'
 
 export type TestPostgres = { readonly url: string; readonly stop: () => Promise<void> }
 
@@ -110,16 +110,5 @@ function untilReady(child: ChildProcess, saying: string | undefined): Promise<vo
       if (code === 0 && !saying) resolve()
       else reject(new Error(`${child.spawnfile} ended with code ${code}: ${words}`))
     })
-  })
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-      .once('error', reject)
-      .listen(0, '127.0.0.1', () => {
-        const { port } = probe.address() as AddressInfo
-        probe.close(() => resolve(port))
-      })
   })
 }

@@ -1,8 +1,6 @@
 /** The real server as a process of its own: started, listened to, killed, and gone with the test that started it. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,6 +10,9 @@ import { httpClient, type Call, type CallOptions } from '../../src/client/http-c
 import { overNetwork } from '../../src/client/service.ts'
 import { SECRET_KEYS } from '../../src/boot/config.ts'
 import { copySnapshot } from './database.ts'
+import { freePort } from './free-port.ts'
+
+export { freePort }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCHER = join(ROOT, 'bin', 'server')
@@ -194,14 +195,6 @@ function readLogLines(text: string): LogLine[] {
     .split(/\r?\n/)
     .filter((line) => line.startsWith('{') && line.endsWith('}'))
     .map((line) => JSON.parse(line) as LogLine)
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise((closed) => probe.close(closed))
-  return port
 }
 
 export type FirstWords = { readonly email: string; readonly password: string; readonly token: string }
