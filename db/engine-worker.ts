@@ -23,7 +23,16 @@ if (!parentPort) throw new Error('This file is the thread of a database, not a p
 const port = parentPort
 const { folder, ahead } = workerData as EngineSettings
 
-const database = await PGlite.create(folder, ahead ? { extensions: { vector } } : {})
+/**
+ * PGlite reserves 128 MB of buffers and touches all of it over time. The control database is small, and the file system
+ * it reads from lies in memory anyway; managed ones keep the default, because theirs hold vector indexes.
+ */
+const CONTROL_BUFFERS = ['-c', 'shared_buffers=16MB']
+
+const database = await PGlite.create(
+  folder,
+  ahead ? { extensions: { vector } } : { startParams: [...PGlite.defaultStartParams, ...CONTROL_BUFFERS] },
+)
 let last: Promise<void> = Promise.resolve()
 port.on('message', (message: ToEngine) => {
   last = last.then(() => (message === 'close' ? close() : answer(message)))

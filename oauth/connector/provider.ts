@@ -58,6 +58,7 @@ function configuration(deps: ConnectorDeps): Configuration {
   /** The library resolves a client again when the first attempt failed: one fetch per request. */
   const fetches = new WeakMap<object, Promise<unknown>>()
   const keySets = keySetCache(deps)
+  const organizationOf = organizationsOfGrants(deps)
 
   return {
     adapter: storageAdapter(deps),
@@ -120,7 +121,7 @@ function configuration(deps: ConnectorDeps): Configuration {
     expiresWithSession: async () => false,
     extraTokenClaims: async (_ctx, token) => ({
       grant_id: (token as { grantId?: string }).grantId,
-      org_id: await organizationOf(deps, (token as { grantId?: string }).grantId),
+      org_id: await organizationOf((token as { grantId?: string }).grantId),
     }),
     extraClientMetadata: {
       properties: ['svc_kind', 'svc_document_sha256'],
@@ -219,16 +220,26 @@ function alwaysAsk() {
   return policy
 }
 
-async function organizationOf(
-  { db }: ConnectorDeps,
-  grantId: string | undefined,
-): Promise<string | undefined> {
-  if (grantId === undefined) return undefined
-  const [row] = await db
-    .select({ orgId: platformAccessGrants.orgId })
-    .from(platformAccessGrants)
-    .where(eq(platformAccessGrants.id, grantId))
-  return row?.orgId
+/** About 100 bytes each. */
+const REMEMBERED_GRANTS = 10_000
+
+/** A grant never changes its organization, so this is remembered; whether the grant is alive is read elsewhere, every time. */
+function organizationsOfGrants({
+  db,
+}: ConnectorDeps): (grantId: string | undefined) => Promise<string | undefined> {
+  const known = new Map<string, string>()
+  return async (grantId) => {
+    if (grantId === undefined) return undefined
+    const remembered = known.get(grantId)
+    if (remembered !== undefined) return remembered
+    const [row] = await db
+      .select({ orgId: platformAccessGrants.orgId })
+      .from(platformAccessGrants)
+      .where(eq(platformAccessGrants.id, grantId))
+    if (known.size >= REMEMBERED_GRANTS) known.clear()
+    if (row) known.set(grantId, row.orgId)
+    return row?.orgId
+  }
 }
 
 /** The library builds a document client for every request and would fetch its keys at every token request. */

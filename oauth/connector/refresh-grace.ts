@@ -4,8 +4,9 @@
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { and, eq, isNull } from '../../db/drizzle.ts'
+import { and, eq, isNull, sql } from '../../db/drizzle.ts'
 import { oauthArtifacts } from '../../db/schema.ts'
+import { preparedQuery } from '../../src/cores/prepared-query.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { artifactId, inGrace } from './storage-adapter.ts'
 
@@ -31,11 +32,7 @@ export async function repeatWithinGrace(
   const id = artifactId(deps, 'RefreshToken', presented)
   const answer = ctx.body as Answer
   const encrypted = encrypt(presented, { answer, at: deps.clock().getTime() })
-  const [isFirst] = await deps.db
-    .update(oauthArtifacts)
-    .set({ successor: encrypted })
-    .where(and(eq(oauthArtifacts.id, id), isNull(oauthArtifacts.successor)))
-    .returning({ id: oauthArtifacts.id })
+  const [isFirst] = await storeSuccessor(deps.db).execute({ id, encrypted })
   if (isFirst) return
   const first = await firstAnswer(deps, id, presented)
   if (!first) return
@@ -46,6 +43,15 @@ export async function repeatWithinGrace(
   const age = Math.floor((deps.clock().getTime() - first.at) / 1000)
   ctx.body = { ...first.answer, expires_in: first.answer.expires_in - age }
 }
+
+const storeSuccessor = preparedQuery((db) =>
+  db
+    .update(oauthArtifacts)
+    .set({ successor: sql`${sql.placeholder('encrypted')}::text` })
+    .where(and(eq(oauthArtifacts.id, sql.placeholder('id')), isNull(oauthArtifacts.successor)))
+    .returning({ id: oauthArtifacts.id })
+    .prepare('store_successor'),
+)
 
 async function firstAnswer(
   deps: ConnectorDeps,

@@ -4,13 +4,14 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import Provider, { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
-import { and, eq, isNull } from '../../db/drizzle.ts'
+import { and, eq, isNull, sql } from '../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Resource, Scope } from '../../src/contracts/scopes.ts'
 import { recordAudit, type AuditActor } from '../../src/cores/audit/index.ts'
 import { endGrant, findLiveGrant } from '../../src/cores/grants/index.ts'
+import { preparedQuery } from '../../src/cores/prepared-query.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { keyedHash } from '../../src/trust/keyed-hash.ts'
 import { clientAdapter, UNUSED_METHODS } from './registered-clients.ts'
@@ -45,6 +46,46 @@ export const storageAdapter =
 export const artifactId = (deps: ConnectorDeps, kind: string, value: string): string =>
   keyedHash(deps.keyFor('oauth-artifact'), `${kind}:${value}`)
 
+const artifactById = preparedQuery((db) =>
+  db
+    .select()
+    .from(oauthArtifacts)
+    .where(eq(oauthArtifacts.id, sql.placeholder('id')))
+    .prepare('artifact_by_id'),
+)
+
+const upsertArtifact = preparedQuery((db) =>
+  db
+    .insert(oauthArtifacts)
+    .values({
+      id: sql.placeholder('id'),
+      kind: sql.placeholder('kind'),
+      payload: sql.placeholder('payload'),
+      grantId: sql.placeholder('grantId'),
+      uid: sql.placeholder('uid'),
+      expiresAt: sql`${sql.placeholder('expiresAt')}::timestamptz`,
+    })
+    .onConflictDoUpdate({
+      target: oauthArtifacts.id,
+      set: {
+        payload: sql`excluded.payload`,
+        grantId: sql`excluded.grant_id`,
+        uid: sql`excluded.uid`,
+        expiresAt: sql`excluded.expires_at`,
+      },
+    })
+    .prepare('upsert_artifact'),
+)
+
+const consumeArtifact = preparedQuery((db) =>
+  db
+    .update(oauthArtifacts)
+    .set({ consumedAt: sql`${sql.placeholder('now')}::timestamptz` })
+    .where(and(eq(oauthArtifacts.id, sql.placeholder('id')), isNull(oauthArtifacts.consumedAt)))
+    .returning({ id: oauthArtifacts.id })
+    .prepare('consume_artifact'),
+)
+
 function artifactAdapter(deps: ConnectorDeps, kind: string): Adapter {
   const { db, clock } = deps
   const idOf = (value: string) => artifactId(deps, kind, value)
@@ -73,20 +114,21 @@ function artifactAdapter(deps: ConnectorDeps, kind: string): Adapter {
         uid: payload.uid ?? null,
         expiresAt: until(expiresIn),
       }
-      const inserting = db.insert(oauthArtifacts).values({ id: idOf(value), kind, ...row })
       if (kind === 'ReplayDetection') {
         // The library checks and stores in two steps: of two requests at once, the second finds the row here.
-        const [mine] = await inserting.onConflictDoNothing().returning({ id: oauthArtifacts.id })
+        const [mine] = await db
+          .insert(oauthArtifacts)
+          .values({ id: idOf(value), kind, ...row })
+          .onConflictDoNothing()
+          .returning({ id: oauthArtifacts.id })
         if (!mine) throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
         return
       }
-      await inserting.onConflictDoUpdate({ target: oauthArtifacts.id, set: row })
+      const expiresAt = row.expiresAt?.toISOString() ?? null
+      await upsertArtifact(db).execute({ id: idOf(value), kind, ...row, expiresAt })
     },
     async find(value) {
-      const [row] = await db
-        .select()
-        .from(oauthArtifacts)
-        .where(eq(oauthArtifacts.id, idOf(value)))
+      const [row] = await artifactById(db).execute({ id: idOf(value) })
       return read(row, value)
     },
     async findByUid(uid) {
@@ -100,16 +142,9 @@ function artifactAdapter(deps: ConnectorDeps, kind: string): Adapter {
       return undefined
     },
     async consume(value) {
-      const [mine] = await db
-        .update(oauthArtifacts)
-        .set({ consumedAt: clock() })
-        .where(and(eq(oauthArtifacts.id, idOf(value)), isNull(oauthArtifacts.consumedAt)))
-        .returning({ id: oauthArtifacts.id })
+      const [mine] = await consumeArtifact(db).execute({ id: idOf(value), now: clock().toISOString() })
       if (mine) return
-      const [row] = await db
-        .select()
-        .from(oauthArtifacts)
-        .where(eq(oauthArtifacts.id, idOf(value)))
+      const [row] = await artifactById(db).execute({ id: idOf(value) })
       if (row?.consumedAt && inGrace(deps, kind, row.consumedAt)) return
       if (row?.grantId) await endAsReused(deps, row.grantId)
       throw new errors.InvalidGrant(`${kind} already used`)

@@ -18,7 +18,8 @@ import type { NotificationDeps } from '../worker/notifications.ts'
 export type Running = {
   readonly service?: Service
   readonly nodeHandler?: NodeHandler
-  readonly stop?: () => Promise<void>
+  /** What it does by itself, begun once the port is open: a start must not wait for it. */
+  readonly startJobs?: () => { stop(): Promise<void> }
 }
 
 /** Functions, so that the dependencies of a service are only built where it runs. */
@@ -158,10 +159,11 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
       ])
       return (deps) => {
         const own = deps.worker()
-        const loops = [startLoop(own, jobTable(own)), startNotifications(own)]
-        return {
-          stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
+        const startJobs = () => {
+          const loops = [startLoop(own, jobTable(own)), startNotifications(own)]
+          return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
         }
+        return { startJobs }
       }
     },
   },

@@ -48,6 +48,8 @@ export type System = {
   readonly gateway: ReturnType<Deps['api-gateway']> | undefined
   /** The dependencies of the auth service, for the first run; undefined where it does not run. */
   readonly auth: ReturnType<Deps['auth-service']> | undefined
+  /** Begins what services do by themselves; once, when the port is open. */
+  startJobs(): void
   stop(): Promise<void>
 }
 
@@ -264,7 +266,6 @@ async function build(
   for (const [name, start] of starters) {
     const service = start(deps)
     running.set(name, service)
-    if (service.stop) closers.push(service.stop)
   }
 
   return {
@@ -281,6 +282,12 @@ async function build(
     managed,
     gateway: runs.has('api-gateway') ? deps['api-gateway']() : undefined,
     auth: runs.has('auth-service') ? deps['auth-service']() : undefined,
+    startJobs() {
+      for (const { startJobs } of running.values()) {
+        const jobs = startJobs?.()
+        if (jobs) closers.push(() => jobs.stop())
+      }
+    },
     stop,
   }
 }

@@ -49,7 +49,8 @@ async function recordCall(
   // Equal questions have equal digests within one organization, never across two.
   const digest = (text: string) =>
     keyedHash(dataKeys.keyFor('activity-digest'), `${principal.orgId}\n${text}`).slice(0, 32)
-  await insertRow(db).execute({
+  await insertActivity(db).execute({
+    type: 'data_source',
     orgId: principal.orgId,
     id: makeId('act', began.getTime()),
     at: began.toISOString(),
@@ -72,14 +73,14 @@ async function recordCall(
   })
 }
 
-const insertRow = preparedQuery((db) =>
+export const insertActivity = preparedQuery((db) =>
   db
     .insert(activity)
     .values({
       orgId: sql.placeholder('orgId'),
       id: sql.placeholder('id'),
       at: sql`${sql.placeholder('at')}::timestamptz`,
-      type: 'data_source',
+      type: sql.placeholder('type'),
       name: sql.placeholder('name'),
       sourceId: sql.placeholder('sourceId'),
       userId: sql.placeholder('userId'),

@@ -1,10 +1,9 @@
-import { activity } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
 import { requireMember } from '../principal.ts'
-import type { ActivityDeps } from './record-activity.ts'
+import { insertActivity, type ActivityDeps } from './record-activity.ts'
 
 /** A call that only the MCP server has seen. It holds no key, so its digests are keyed here before they are stored. */
 export const reportToolCall =
@@ -19,12 +18,13 @@ export const reportToolCall =
         ? null
         : keyedHash(dataKeys.keyFor('activity-digest'), `${member.orgId}\n${sha256}`).slice(0, 32)
     const at = new Date(clock().getTime() - duration_ms)
-    await db.insert(activity).values({
+    await insertActivity(db).execute({
+      type: 'function',
       orgId: member.orgId,
       id: makeId('act', at.getTime()),
-      at,
-      type: 'function',
+      at: at.toISOString(),
       name,
+      sourceId: null,
       userId: member.userId,
       userName: member.userName,
       entryPoint: 'mcp',
@@ -34,6 +34,7 @@ export const reportToolCall =
       durationMs: duration_ms,
       questionBytes: seen.question_bytes,
       answerBytes: seen.answer_bytes,
+      hits: null,
       questionDigest: digest(seen.question_sha256),
       answerDigest: digest(seen.answer_sha256),
       requestId: member.requestId,

@@ -1,6 +1,7 @@
-import { eq } from '../../../db/drizzle.ts'
+import { eq, sql } from '../../../db/drizzle.ts'
 import { questionCounts } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import { preparedQuery } from '../prepared-query.ts'
 import { requireMember } from '../principal.ts'
 import { type LimitDeps, MINUTE_MS, DAY_MS, windowStart } from './question-limits.ts'
 
@@ -9,10 +10,7 @@ export const showQuota =
   ({ db, clock, questionLimits: { perMinute, perDay } }: LimitDeps): Handler<'showQuota'> =>
   async (principal) => {
     const now = clock()
-    const [counts] = await db
-      .select()
-      .from(questionCounts)
-      .where(eq(questionCounts.orgId, requireMember(principal).orgId))
+    const [counts] = await countsOf(db).execute({ orgId: requireMember(principal).orgId })
     const allowance = (limit: number, lengthMs: number, windowBegan?: Date, used = 0) => {
       const opened = windowStart(now, lengthMs)
       const isOpen = windowBegan !== undefined && windowBegan >= opened
@@ -27,3 +25,11 @@ export const showQuota =
       day: allowance(perDay, DAY_MS, counts?.day, counts?.inDay),
     }
   }
+
+const countsOf = preparedQuery((db) =>
+  db
+    .select()
+    .from(questionCounts)
+    .where(eq(questionCounts.orgId, sql.placeholder('orgId')))
+    .prepare('show_quota'),
+)
