@@ -3,6 +3,7 @@ import { connect } from '../db/connect.ts'
 import { dataKeys } from '../src/trust/data-key.ts'
 import { startNotifications } from '../src/worker/notifications.ts'
 import { post } from './notification-post.ts'
+import { localDirectory } from '../src/cores/directory/index.ts'
 
 const { url, dataKey, group } = JSON.parse(process.argv[2]!) as {
   url: string
@@ -15,6 +16,7 @@ const running = startNotifications(
   {
     db,
     clock: () => new Date(),
+    directory: localDirectory,
     channels: {
       async webhook(message) {
         const httpStatus = await post(message.url, message.headers, message.body)

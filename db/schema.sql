@@ -38,12 +38,14 @@ CREATE TABLE api_tokens (
   org_id text NOT NULL,
   id text NOT NULL,
   user_id text NOT NULL,
+  parent_id text,
   name text NOT NULL,
   starts_with text NOT NULL,
   secret_hash text NOT NULL,
   role_cap text NOT NULL,
   scopes text[],
   audiences text[] NOT NULL,
+  key_epoch text,
   created_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone,
   last_used_at timestamp with time zone,
@@ -51,6 +53,7 @@ CREATE TABLE api_tokens (
   CONSTRAINT api_tokens_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT api_tokens_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+CREATE INDEX api_tokens_by_parent ON public.api_tokens USING btree (org_id, parent_id);
 CREATE UNIQUE INDEX api_tokens_by_secret ON public.api_tokens USING btree (secret_hash);
 CREATE INDEX api_tokens_by_user ON public.api_tokens USING btree (org_id, user_id);
 
@@ -58,6 +61,7 @@ CREATE TABLE app_members (
   org_id text NOT NULL,
   app_id text NOT NULL,
   user_id text NOT NULL,
+  membership_id text NOT NULL,
   role text NOT NULL,
   added_at timestamp with time zone NOT NULL,
   CONSTRAINT app_members_org_id_app_id_user_id_pk PRIMARY KEY (org_id, app_id, user_id)
@@ -233,6 +237,7 @@ CREATE INDEX follows_by_app ON public.follows USING btree (org_id, app_id);
 CREATE TABLE former_members (
   org_id text NOT NULL,
   user_id text NOT NULL,
+  emails text[] NOT NULL DEFAULT '{}'::text[],
   since timestamp with time zone NOT NULL,
   CONSTRAINT former_members_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT former_members_org_id_user_id_pk PRIMARY KEY (org_id, user_id),
@@ -256,6 +261,7 @@ CREATE TABLE identities (
   user_id text NOT NULL,
   provider text NOT NULL,
   email text,
+  email_verified boolean NOT NULL DEFAULT false,
   created_at timestamp with time zone NOT NULL,
   last_used_at timestamp with time zone NOT NULL,
   CONSTRAINT identities_issuer_subject_pk PRIMARY KEY (issuer, subject),
@@ -294,6 +300,7 @@ CREATE TABLE invitations (
   role text NOT NULL,
   secret_hash text NOT NULL,
   invited_by text,
+  made_with_token_id text,
   waiting_user_id text,
   sent_by_mail boolean NOT NULL,
   created_at timestamp with time zone NOT NULL,
@@ -309,6 +316,7 @@ CREATE TABLE invitations (
 );
 CREATE INDEX invitations_by_email ON public.invitations USING btree (org_id, email);
 CREATE UNIQUE INDEX invitations_by_secret ON public.invitations USING btree (secret_hash);
+CREATE INDEX invitations_by_token ON public.invitations USING btree (org_id, made_with_token_id);
 
 CREATE TABLE jobs (
   name text NOT NULL,
@@ -332,6 +340,7 @@ CREATE INDEX mailed_links_by_expiry ON public.mailed_links USING btree (expires_
 CREATE TABLE memberships (
   org_id text NOT NULL,
   user_id text NOT NULL,
+  id text NOT NULL DEFAULT ('mem_'::text || replace((gen_random_uuid())::text, '-'::text, ''::text)),
   role text NOT NULL,
   joined_by text NOT NULL,
   joined_at timestamp with time zone NOT NULL,
@@ -435,13 +444,17 @@ CREATE TABLE organizations (
   name text NOT NULL,
   slug text NOT NULL,
   agents_enabled boolean NOT NULL DEFAULT true,
+  registered_clients text NOT NULL DEFAULT 'allowed'::text,
   admins_may_invite boolean NOT NULL DEFAULT false,
   timezone text NOT NULL DEFAULT 'UTC'::text,
   support_access_enabled boolean NOT NULL DEFAULT true,
+  founded_by text,
   created_at timestamp with time zone NOT NULL,
+  CONSTRAINT organizations_founded_by_users_id_fk FOREIGN KEY (founded_by) REFERENCES users(id) ON DELETE SET NULL,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_unique UNIQUE (slug)
 );
+CREATE INDEX organizations_by_founder ON public.organizations USING btree (founded_by);
 
 CREATE TABLE outbox (
   org_id text NOT NULL,
@@ -499,12 +512,13 @@ CREATE INDEX platform_access_grants_by_user ON public.platform_access_grants USI
 
 CREATE TABLE platform_oauth_clients (
   client_id text NOT NULL,
-  kind text NOT NULL,
+  kind text NOT NULL DEFAULT 'metadata_document'::text,
   is_active boolean NOT NULL DEFAULT true,
   metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
   origin_key text,
+  registered_from text,
   registration_hash text,
-  created_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
   last_used_at timestamp with time zone,
   expires_at timestamp with time zone,
   CONSTRAINT platform_oauth_clients_pkey PRIMARY KEY (client_id)
@@ -649,3 +663,17 @@ CREATE TABLE users (
   CONSTRAINT users_pkey PRIMARY KEY (id)
 );
 CREATE INDEX users_by_email ON public.users USING btree (email);
+
+CREATE TABLE validated_members (
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  membership_id text NOT NULL,
+  role text NOT NULL,
+  name text NOT NULL,
+  email text,
+  org_name text NOT NULL,
+  timezone text NOT NULL,
+  validated_at timestamp with time zone NOT NULL,
+  CONSTRAINT validated_members_org_id_user_id_pk PRIMARY KEY (org_id, user_id)
+);
+CREATE INDEX validated_members_by_time ON public.validated_members USING btree (org_id, validated_at);

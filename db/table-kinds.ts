@@ -58,6 +58,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   ticket_replies: 'tenant',
   tickets: 'tenant',
   users: 'identity',
+  validated_members: 'identity',
 }
 
 type Schema = typeof schema

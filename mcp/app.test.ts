@@ -307,7 +307,7 @@ describe('an agent with an access token', () => {
     const token = await agentToken(system, 'platform')
     await callWhoAmI(system, '/platform', 'of 2026', { token })
     const assertion = system.asked[1]?.headers.get('authorization')?.replace('Bearer ', '') ?? ''
-    expect(JSON.parse(system.asked[0]?.body ?? '')).toEqual({ token: assertion })
+    expect(JSON.parse(system.asked[0]?.body ?? '')).toEqual({ token: assertion, audience: 'platform' })
     expect(await system.assertions.verify(assertion, system.clock)).toMatchObject({
       userId: 'usr_1',
       orgId: 'org_1',

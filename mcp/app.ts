@@ -1,24 +1,28 @@
 /** The mcp-server: /platform and /notifications, for clients of the 2025 and 2026 protocols, and their metadata. */
 import { Hono, type Context } from 'hono'
-import { httpClient } from '../src/client/http-client.ts'
-import { ADDRESS_HEADER, type Service } from '../src/client/service.ts'
+import type { CallOptions } from '../src/client/http-client.ts'
+import { ADDRESS_HEADER } from '../src/client/service.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { idPattern, makeId } from '../src/contracts/ids.ts'
 import { RESOURCES, type Resource } from '../src/contracts/scopes.ts'
-import { authenticate, bearerOf } from './authenticate.ts'
+import { bearerOf, identify } from './authenticate.ts'
 import { chooseTools, readNarrowing } from './choose-tools.ts'
 import { checkOrigin } from './check-origin.ts'
 import { mountMetadata } from './metadata.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { challenge, methodNotAllowed, handleError, scopeChallenge } from './error-responses.ts'
+import { callLimiter, gatewayClient, type AdmittedCall } from './limit-calls.ts'
 import type { MakeServer } from './serve.ts'
 import type { RequestContext } from './request-context.ts'
+import { mcpSkills } from './mcp-skills.ts'
 import { TOOLS } from './tools.ts'
 
 export type { McpDeps } from './dependencies.ts'
 
 export function createMcpServer(deps: McpDeps, makeServer?: MakeServer): Hono<McpEnv> {
   const app = new Hono<McpEnv>()
+  const limitCall = callLimiter(deps)
+  const skills = mcpSkills(deps.skills)
   app.onError(handleError)
   app.notFound((c) => handleError(new ServiceError('NOT_FOUND'), c))
   app.use(async function nameRequest(c, next) {
@@ -28,27 +32,43 @@ export function createMcpServer(deps: McpDeps, makeServer?: MakeServer): Hono<Mc
   })
   mountMetadata(app, deps)
   for (const resource of RESOURCES) {
-    app.use(`/${resource}`, checkOrigin(deps))
-    app.all(`/${resource}`, (c) => answer(c, deps, resource, makeServer))
+    // People paste the address with a slash at its end. Not redirected: clients would lose the body.
+    for (const path of [`/${resource}`, `/${resource}/`]) {
+      app.use(path, checkOrigin(deps))
+      app.all(path, async (c) => {
+        c.set('route', resource)
+        const as = {
+          address: c.req.header(ADDRESS_HEADER),
+          requestId: c.get('requestId'),
+          traceparent: c.req.header('traceparent'),
+        }
+        const token = bearerOf(c)
+        const credential = token === undefined ? undefined : await identify(deps, { token, resource, as })
+        const response =
+          credential &&
+          (await limitCall(c.req.raw, credential, as, (call) =>
+            answer(c, deps, { resource, as, call, skills, makeServer }),
+          ))
+        return response ?? challenge(c, deps, resource, token !== undefined)
+      })
+    }
   }
   return app
+}
+
+type Received = {
+  readonly resource: Resource
+  readonly as: CallOptions
+  readonly call: AdmittedCall
+  readonly skills: RequestContext['skills']
+  readonly makeServer: MakeServer | undefined
 }
 
 async function answer(
   c: Context<McpEnv>,
   deps: McpDeps,
-  resource: Resource,
-  makeServer: MakeServer | undefined,
+  { resource, as, call: { principal, readMessage, countCall }, skills, makeServer }: Received,
 ): Promise<Response> {
-  c.set('route', resource)
-  const as = {
-    address: c.req.header(ADDRESS_HEADER),
-    requestId: c.get('requestId'),
-    traceparent: c.req.header('traceparent'),
-  }
-  const token = bearerOf(c)
-  const principal = token === undefined ? undefined : await authenticate(deps, { token, resource, as })
-  if (!principal) return challenge(c, deps, resource, token !== undefined)
   c.set('principal', { userId: principal.userId, orgId: principal.orgId, entryPoint: 'mcp' })
   // After authentication: a client that starts with GET, as 2025 ones may, still gets the challenge.
   if (c.req.method !== 'POST') return methodNotAllowed()
@@ -60,31 +80,27 @@ async function answer(
   const context: RequestContext = {
     resource,
     version: deps.version,
-    requestId: as.requestId,
+    requestId: c.get('requestId'),
     appUrl: deps.appUrl,
     principal,
     narrowing,
     choice: chooseTools(TOOLS, resource, principal, narrowing),
-    skills: deps.skills,
-    call: ({ traceparent = as.traceparent, signal }) =>
-      httpClient(abortedBy(signal, deps.gateway), { ...as, traceparent, token: principal.assertion }),
+    skills,
+    call: gatewayClient(deps, principal, as),
     challenge:
       principal.canStepUp && deps.stepUp === 'challenge'
         ? (scopes) => scopeChallenge(c, deps, resource, scopes)
         : undefined,
+    countCall,
     reports: [],
     log: deps.log,
     onFailure: (error) => (failure = error),
   }
-  const response = await serve(c.req.raw, context, makeServer)
+  const response = await serve(c.req.raw, await readMessage(), context, makeServer)
   // The SDK also reports clients' mistakes; only what it could not answer is our failure.
   if (response.status >= 500) c.set('failure', failure)
   return response
 }
-
-/** When the client disconnects, the calls made on its behalf are aborted too. */
-const abortedBy = (signal: AbortSignal | undefined, service: Service): Service =>
-  signal ? async (request) => service(new Request(request, { signal })) : service
 
 /** Only when served alone: otherwise the service app around it has set the id. */
 function requestIdOf(c: Context<McpEnv>, { clock }: McpDeps): string {

@@ -5,11 +5,13 @@
 import type { Context } from 'hono'
 import type * as z from 'zod'
 import { httpClient, type CallOptions } from '../src/client/http-client.ts'
-import { ServiceError } from '../src/contracts/errors.ts'
+import { notServed, ServiceError } from '../src/contracts/errors.ts'
 import { BEARER_MAX } from '../src/contracts/limits.ts'
 import type { Role } from '../src/contracts/roles.ts'
 import { RESOURCE_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import { validateToken, type ValidatedToken } from '../src/contracts/tokens.ts'
+import type { AgentClaims } from '../src/trust/access-token.ts'
+import { sha256 } from '../src/trust/keyed-hash.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { resourceUrl } from './resource.ts'
 
@@ -25,11 +27,21 @@ export type McpPrincipal = {
   /** Authenticated by a grant, which its user can widen. */
   readonly canStepUp: boolean
   readonly assertion: string
+  /** Set when it made too many calls: this one is refused. */
+  readonly retryAfterSeconds: number | undefined
+}
+
+/** Whoever holds the token, before the auth service is asked. */
+export type Credential = {
+  /** The same for all calls of a grant or an API token. */
+  readonly key: string
+  /** Counts a call. Undefined when the token is not accepted; throws when that cannot be determined now. */
+  authenticate(): Promise<McpPrincipal | undefined>
 }
 
 type Valid = z.output<typeof ValidatedToken>
 
-type Credential = { token: string; resource: Resource; as: CallOptions }
+type Presented = { token: string; resource: Resource; as: CallOptions }
 
 /** From the header only: a URL ends up in logs and histories (RFC 6750, 2.3). */
 export function bearerOf(c: Context<McpEnv>): string | undefined {
@@ -37,13 +49,31 @@ export function bearerOf(c: Context<McpEnv>): string | undefined {
   return scheme?.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
 
-/** Undefined when the token is not accepted, whatever the reason. Throws when that cannot be determined now. */
-export async function authenticate(deps: McpDeps, credential: Credential): Promise<McpPrincipal | undefined> {
-  if (credential.token.length > BEARER_MAX) return undefined
+/** Undefined when the token is certainly not accepted. */
+export async function identify(deps: McpDeps, presented: Presented): Promise<Credential | undefined> {
+  const { token, resource } = presented
+  if (token.length > BEARER_MAX) return undefined
+  if (token.startsWith('svc_')) {
+    return {
+      key: sha256(token),
+      authenticate: () => unlessRefused(authenticateApiToken(deps, presented)),
+    }
+  }
+  if (deps.authMode === 'hosted') return undefined
+  const claims = await deps.accessTokens.verify(token, resourceUrl(deps.mcpUrl, resource), deps.clock())
+  return (
+    claims && {
+      key: claims.grantId,
+      authenticate: () => unlessRefused(authenticateGrant(deps, presented, claims)),
+    }
+  )
+}
+
+async function unlessRefused(
+  authenticated: Promise<McpPrincipal | undefined>,
+): Promise<McpPrincipal | undefined> {
   try {
-    return credential.token.startsWith('svc_')
-      ? await authenticateApiToken(deps, credential)
-      : await authenticateGrant(deps, credential)
+    return await authenticated
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') return undefined
     throw error
@@ -52,14 +82,11 @@ export async function authenticate(deps: McpDeps, credential: Credential): Promi
 
 async function authenticateGrant(
   deps: McpDeps,
-  { token, resource, as }: Credential,
+  { resource, as }: Presented,
+  { userId, orgId, clientId, grantId, scopes }: AgentClaims,
 ): Promise<McpPrincipal | undefined> {
-  if (deps.authMode === 'hosted') return undefined
-  const now = deps.clock()
-  const claims = await deps.accessTokens.verify(token, resourceUrl(deps.mcpUrl, resource), now)
-  if (!claims) return undefined
-  const { userId, orgId, clientId, grantId, scopes } = claims
-  const assertion = await deps.actorAssertions.sign({ userId, orgId, clientId, grantId, scopes }, now)
+  const actor = { userId, orgId, clientId, grantId, scopes }
+  const assertion = await deps.actorAssertions.sign(actor, deps.clock())
   /*
    * A token is valid for an hour, its grant may have ended a second ago: the auth service checks the grant every time.
    * The gateway asks it again for every call that a tool makes, so a tool call costs one liveness read here and one for
@@ -71,20 +98,21 @@ async function authenticateGrant(
    * so that a leaked assertion is worthless once its grant has ended. What is avoided is calling `whoAmI` there
    * for what is known here.
    */
-  const valid = await httpClient(deps.auth, as)(validateToken, { token: assertion })
-  const { user, organization, role } = valid
+  const valid = await httpClient(deps.auth, as)(validateToken, { token: assertion, audience: resource })
+  const { user, organization, role, retry_after_seconds: retryAfterSeconds } = valid
   if (user.id !== userId || organization?.id !== orgId || role === null) return undefined
-  const granted = valid.scopes ?? []
-  return { userId, orgId, user, organization, role, scopes: granted, clientId, canStepUp: true, assertion }
+  const granted = { scopes: valid.scopes ?? [], canStepUp: true, retryAfterSeconds }
+  return { userId, orgId, user, organization, role, clientId, assertion, ...granted }
 }
 
 async function authenticateApiToken(
   deps: McpDeps,
-  { token, resource, as }: Credential,
+  { token, resource, as }: Presented,
 ): Promise<McpPrincipal | undefined> {
   const valid = await httpClient(deps.auth, as)(validateToken, { token, audience: resource })
   const { kind, user, organization, role, token_id: tokenId } = valid
   if (kind !== 'api_token' || organization === null || role === null) return undefined
+  if (deps.servedOrganizations?.has(organization.id) === false) throw notServed()
   if (tokenId === undefined) {
     throw new ServiceError('UNEXPECTED', undefined, { cause: 'the auth service did not name the API token' })
   }
@@ -97,6 +125,7 @@ async function authenticateApiToken(
       orgName: organization.name,
       orgSlug: organization.slug,
       role,
+      membership: valid.membership,
     },
     // Also for an unscoped token: an assistant at this endpoint never needs the scopes of the other one.
     scopes: RESOURCE_SCOPES[resource].filter((scope) => valid.scopes?.includes(scope) ?? true),
@@ -104,5 +133,6 @@ async function authenticateApiToken(
   }
   const assertion = await deps.actorAssertions.sign(actor, deps.clock())
   const { userId, orgId, scopes } = actor
-  return { userId, orgId, user, organization, role, scopes, canStepUp: false, assertion }
+  const retryAfterSeconds = valid.retry_after_seconds
+  return { userId, orgId, user, organization, role, scopes, canStepUp: false, assertion, retryAfterSeconds }
 }

@@ -4,10 +4,12 @@ import * as z from 'zod'
 import type { Call } from '../src/client/http-client.ts'
 import { reportToolCall } from '../src/contracts/activity.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../src/contracts/errors.ts'
+import { MISSING } from '../src/contracts/problems.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
 import { fits } from './answer-size.ts'
 import { missingScopes } from './choose-tools.ts'
 import { errorText } from './error-text.ts'
+import { readArguments } from './read-arguments.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Tool } from './tool.ts'
 import { TOOLS } from './tools.ts'
@@ -70,7 +72,7 @@ function requireScopes(tool: Tool, { principal }: RequestContext): void {
 }
 
 function parseInput(tool: Tool, input: unknown): unknown {
-  const { data, error } = tool.input.safeParse(input)
+  const { data, error } = tool.input.safeParse(readArguments(tool, input), MISSING)
   if (!error) return data
   throw new ServiceError('INVALID_REQUEST', 'The arguments are not valid', {
     problems: error.issues.map((issue) => `${pathOf(issue.path)}${problemOf(issue)}`),
@@ -121,7 +123,7 @@ function failed(
  * call is answered all the same. Not aborted when the client disconnects.
  */
 export function report(
-  context: RequestContext,
+  context: Pick<RequestContext, 'log' | 'requestId' | 'call' | 'reports'>,
   toolCall: ToolCall,
   startedAt: number,
   { text = '', code, isCancelled }: Partial<Outcome>,
@@ -150,7 +152,10 @@ export function report(
   )
 }
 
-/** A call in a message that the SDK has not handled yet. */
+/** The calls in a message, or in a batch of them, that the SDK has not handled yet. */
+export const toolCallsIn = (message: unknown): ToolCall[] =>
+  [message].flat().flatMap((one) => readToolCall(one) ?? [])
+
 export function readToolCall(message: unknown): ToolCall | undefined {
   const params = Message.safeParse(message).data?.params
   return params && { name: params.name, input: params.arguments, traceparent: traceparentIn(params._meta) }

@@ -45,11 +45,16 @@ export function scopeChallenge(c: C, deps: McpDeps, resource: Resource, scopes: 
 
 /** Sessions, with their GET and DELETE, were removed in 2026-07-28; older clients get none either. */
 export const methodNotAllowed = (): Response =>
-  rpcError(405, 'Only POST is supported', { allow: ALLOWED_METHODS })
+  rpcError(405, 'Only POST is supported', { headers: { allow: ALLOWED_METHODS } })
+
+type RpcError = { id?: string | number | null; code?: number; headers?: Record<string, string> }
 
 /** For a problem with the message rather than its sender: a JSON-RPC error, as the protocol requires. */
-export const rpcError = (status: number, message: string, headers: Record<string, string> = {}): Response =>
-  Response.json({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }, { status, headers })
+export const rpcError = (
+  status: number,
+  message: string,
+  { id = null, code = -32_000, headers = {} }: RpcError = {},
+): Response => Response.json({ jsonrpc: '2.0', error: { code, message }, id }, { status, headers })
 
 function errorResponse(c: C, error: ServiceError, headers: Record<string, string>): Response {
   const body: ErrorBody = {

@@ -28,6 +28,9 @@ describe('protected resource metadata', () => {
     ['/platform', PLATFORM],
     ['/notifications', NOTIFICATIONS],
     ['', PLATFORM],
+    // Of the same endpoints, by clients that were given the address with a slash at its end.
+    ['/platform/', PLATFORM],
+    ['/notifications/', NOTIFICATIONS],
   ])('%s names the endpoint exactly and the server that issues its tokens', async (path, expected) => {
     const response = await fakeServices().app.request(METADATA + path)
     expect(response.status).toBe(200)
@@ -61,7 +64,7 @@ describe('protected resource metadata', () => {
     })
   })
 
-  test.each(['/', '/platform/', '/elsewhere', '/platform/more', '/mcp'])(
+  test.each(['/', '/platform//', '/elsewhere', '/platform/more', '/mcp'])(
     '%s is unknown, in JSON',
     async (path) => {
       const response = await fakeServices().app.request(METADATA + path)

@@ -17,7 +17,11 @@ export function mountMetadata(app: Hono<McpEnv>, deps: McpDeps): void {
   if (deps.authMode === 'self') {
     const answer = (path: string, resource: Resource) =>
       app.get(path, (c) => c.json(metadataOf(deps, resource)))
-    for (const resource of RESOURCES) answer(`${METADATA_PATH}/${resource}`, resource)
+    for (const resource of RESOURCES) {
+      answer(`${METADATA_PATH}/${resource}`, resource)
+      // Clients append the path of the address as it was given to them.
+      answer(`${METADATA_PATH}/${resource}/`, resource)
+    }
     // For clients that ignore the challenge. One document cannot name both resources; this is the one people mean.
     answer(METADATA_PATH, 'platform')
   }

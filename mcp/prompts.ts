@@ -3,9 +3,9 @@ import type { McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { QUESTION_MAX_CHARACTERS } from '../src/contracts/limits.ts'
 
-export const PROMPTS: readonly { tool: string; register: (server: McpServer) => void }[] = [
-  { tool: 'search', register: registerAskData },
-  { tool: 'notifications_list', register: registerMorningBrief },
+export const PROMPTS: readonly { name: string; tool: string; register: (server: McpServer) => void }[] = [
+  { name: 'ask_data', tool: 'search', register: registerAskData },
+  { name: 'morning_brief', tool: 'notifications_list', register: registerMorningBrief },
 ]
 
 const ARGUMENTS = z.object({

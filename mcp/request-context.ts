@@ -1,6 +1,7 @@
 /** What is known about one request by the time its message is read. */
 import type { Call } from '../src/client/http-client.ts'
 import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import type { PublishedSkill } from '../src/skills/bundle.ts'
 import type { McpPrincipal } from './authenticate.ts'
 import type { ToolChoice } from './choose-tools.ts'
 import type { McpDeps } from './dependencies.ts'
@@ -14,11 +15,13 @@ export type RequestContext = {
   principal: McpPrincipal
   narrowing: Narrowing
   choice: ToolChoice
-  skills: McpDeps['skills']
+  skills: readonly PublishedSkill[]
   /** Calls the gateway for the principal; the trace of the message, if it has one, replaces the request's. */
   call: (as: { traceparent?: string | undefined; signal?: AbortSignal }) => Call
   /** Makes the client request these scopes; undefined where it cannot or is configured not to. */
   challenge: ((scopes: readonly Scope[]) => Response) | undefined
+  /** Counts one more call of this request. Throws RATE_LIMITED. */
+  countCall: () => Promise<unknown>
   /** Activity reports in flight. */
   reports: Promise<void>[]
   log: McpDeps['log']

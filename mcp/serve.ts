@@ -3,14 +3,18 @@ import {
   createMcpHandler,
   isLegacyRequest,
   McpServer,
-  readRequestBody,
+  ProtocolErrorCode,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
+import * as z from 'zod'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
-import { callTool, readToolCall, report, traceparentIn } from './call-tool.ts'
+import { QUEUE_LIMITS } from './call-queue.ts'
+import { callTool, readToolCall, report, toolCallsIn, traceparentIn } from './call-tool.ts'
 import { missingScopes } from './choose-tools.ts'
+import { completeArgument } from './complete-argument.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import { rpcError } from './error-responses.ts'
+import { isTooDeep, type Message } from './message.ts'
 import { PROMPTS } from './prompts.ts'
 import { RESOURCE_NAMES } from './resource.ts'
 import type { RequestContext } from './request-context.ts'
@@ -19,17 +23,24 @@ import { registerSkills } from './skills.ts'
 /** Replaced only by the official conformance suite, which brings its own tools. */
 export type MakeServer = (context: RequestContext) => McpServer
 
+/** Of a batch, which only clients of early 2025 send: as many as a credential may have open. */
+const BATCH_MAX = QUEUE_LIMITS.openPerCredential
+
 export async function serve(
   raw: Request,
+  { text, json, isTooLarge }: Message,
   context: RequestContext,
   makeServer: MakeServer = serverFor,
 ): Promise<Response> {
-  const body = await readRequestBody(raw, BODY_MAX_BYTES)
-  if (body.tooLarge) return rpcError(413, `A message may be at most ${BODY_MAX_BYTES} bytes`)
-  const request = withoutToken(raw, body.text)
-  const parsedBody = parse(body.text)
+  if (isTooLarge) return rpcError(413, `A message may be at most ${BODY_MAX_BYTES} bytes`)
+  const further = Array.isArray(json) ? json.length - 1 : 0
+  if (further >= BATCH_MAX) return rpcError(400, `A batch may be at most ${BATCH_MAX} messages`)
+  for (let count = 0; count < further; count += 1) await context.countCall()
+  const request = withoutToken(raw, text)
   const response =
-    stepUp(context, parsedBody) ?? (await dispatch(raw, request, parsedBody, context, makeServer))
+    refuseUnreadable(context, json) ??
+    stepUp(context, json) ??
+    (await dispatch(raw, request, json, context, makeServer))
   return afterReports(response, context)
 }
 
@@ -54,6 +65,7 @@ function serverFor(context: RequestContext): McpServer {
   const { resource, version, choice, skills } = context
   const hasSkills = resource === 'platform'
   const prompts = PROMPTS.filter(({ tool }) => choice.listed.some(({ name }) => name === tool))
+  const hasCompletion = prompts.some(({ name }) => name === 'ask_data')
   const server = new McpServer(
     { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
     {
@@ -63,6 +75,7 @@ function serverFor(context: RequestContext): McpServer {
       capabilities: {
         tools: { listChanged: false },
         ...(prompts.length > 0 && { prompts: { listChanged: false } }),
+        ...(hasCompletion && { completions: {} }),
         ...(hasSkills && { resources: { listChanged: false } }),
       },
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
@@ -79,9 +92,34 @@ function serverFor(context: RequestContext): McpServer {
     ),
   )
   for (const { register } of prompts) register(server)
+  if (hasCompletion) {
+    server.server.setRequestHandler('completion/complete', ({ params }, { mcpReq }) =>
+      completeArgument(context, params, mcpReq.signal),
+    )
+  }
   if (hasSkills) registerSkills(server, skills)
   return server
 }
+
+/** What the SDK would refuse without an activity row, or could not read at all. A batch is refused as a whole. */
+function refuseUnreadable(context: RequestContext, message: unknown): Response | undefined {
+  const isDeep = isTooDeep(message)
+  const unreadable = toolCallsIn(message).filter(({ input }) => isDeep || !isArguments(input))
+  if (!isDeep && unreadable.length === 0) return undefined
+  for (const toolCall of unreadable) {
+    report(context, { ...toolCall, input: undefined }, performance.now(), { code: 'INVALID_REQUEST' })
+  }
+  return rpcError(200, isDeep ? 'The message is nested too deeply' : 'The arguments must be an object', {
+    id: idOf(message),
+    code: ProtocolErrorCode.InvalidParams,
+  })
+}
+
+const isArguments = (input: unknown): boolean =>
+  input == null || (typeof input === 'object' && !Array.isArray(input))
+
+const idOf = (message: unknown): string | number | null =>
+  z.object({ id: z.union([z.string(), z.number()]) }).safeParse(message).data?.id ?? null
 
 /**
  * RFC 6750, 3.1: a missing scope is requested at the HTTP level, before the SDK sees the message. Calls in a batch, which
@@ -114,15 +152,6 @@ function withoutToken({ url, method, headers: given, signal }: Request, body: st
   headers.delete('authorization')
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method, headers, body, signal })
-}
-
-/** Undefined when it is not JSON: the SDK answers that. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const acceptsJsonOnly = ({ headers }: Request): boolean => {

@@ -1,10 +1,14 @@
 /** Skills over MCP; the official scenarios are in test/conformance/skills.test.ts. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { readPublishedSkills } from '../src/skills/read-published.ts'
 import { agentToken, fakeServices, replyOf, send, type Era } from '../test/support/fake-services.ts'
+import { mcpSkills } from './mcp-skills.ts'
+import { TOOLS } from './tools.ts'
 
-const { skills } = readPublishedSkills()
+const published = readPublishedSkills()
+const skills = mcpSkills(published)
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
 async function ask(era: Era, method: string, params: Record<string, unknown> = {}) {
@@ -31,7 +35,7 @@ describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
     )
   })
 
-  test('gets one, and reads its files as they were published', async () => {
+  test('gets one, and reads its files as they are listed', async () => {
     const got = await ask(era, 'skills/get', { uri: 'skill://svc/SKILL.md' })
     expect(got.result?.['skill']).toMatchObject({ frontmatter: { name: 'svc' } })
     for (const { path, sha256 } of skills[0]!.files) {
@@ -56,6 +60,36 @@ describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
     const { error } = await ask(era, method, { uri })
     expect(error?.code).toBe(-32_602)
     expect(error?.message).toBe('No such skill or file. Call skills/list to see them.')
+  })
+})
+
+describe('the entry of svc', () => {
+  const entryIn = (all: typeof skills) =>
+    Buffer.from(all.find(({ id }) => id === 'svc')!.files[0]!.bytes).toString('utf8')
+  const firstSection = (text: string) => text.split('---\n')[2]!.split('\n## ')[1]!
+
+  test('begins with the tools over MCP, with the client where the client installs it, and is short', () => {
+    const [overMcp, ofClient] = [entryIn(skills), entryIn(published.skills)]
+    expect(firstSection(overMcp)).toContain('`search`, then `fetch`')
+    expect(overMcp).not.toMatch(/`svc (?!\w*`)/)
+    expect(firstSection(ofClient)).toContain('`svc status --json`')
+    expect(overMcp.length).toBeLessThan(ofClient.length / 2)
+    for (const { name, resource } of TOOLS) {
+      if (resource === 'platform') expect(overMcp).toContain(`\`${name}\``)
+    }
+  })
+
+  test('has its frontmatter as data too, and names references that exist', () => {
+    const [svc] = skills
+    expect(parse(entryIn(skills).split('---\n')[1]!)).toEqual(svc!.frontmatter)
+    const named = [...entryIn(skills).matchAll(/\]\((references\/[^)]+)\)/g)].map(([, path]) => path)
+    expect(svc!.files.map(({ path }) => path)).toEqual(expect.arrayContaining(named))
+  })
+
+  test('every other file is the published one', () => {
+    const others = (all: typeof skills) =>
+      all.flatMap(({ id, files }) => files.map(({ path, sha256 }) => `${id}/${path} ${sha256}`)).slice(1)
+    expect(others(skills)).toEqual(others(published.skills))
   })
 })
 

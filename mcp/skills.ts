@@ -1,4 +1,7 @@
-/** The skills of this release over MCP (SEP-2640): the same bytes that the client installs and the site publishes. */
+/**
+ * The skills of this release over MCP (SEP-2640): the bytes that the client installs and the site publishes, except for
+ * the entry of `svc`, which begins with the tools instead of the client.
+ */
 import { ProtocolError, ProtocolErrorCode, type McpServer } from '@modelcontextprotocol/server'
 import {
   DIRECTORY_MIME_TYPE,
@@ -6,19 +9,19 @@ import {
   type Skill,
   type SkillSource,
 } from '@modelcontextprotocol/server/ext/skills'
-import type { PublishedBundle, PublishedSkill } from '../src/skills/bundle.ts'
+import type { PublishedSkill } from '../src/skills/bundle.ts'
 
 const MARKDOWN = 'text/markdown'
 
 /** They change only with a release and are the same for everybody. */
 const CACHED = { ttlMs: 5 * 60_000, cacheScope: 'public' } as const
 
-export function registerSkills(server: McpServer, bundle: PublishedBundle): void {
-  new SkillsExtension({ source: sourceOf(bundle), cacheHint: CACHED, strict: true }).attach(server)
+export function registerSkills(server: McpServer, skills: readonly PublishedSkill[]): void {
+  new SkillsExtension({ source: sourceOf(skills), cacheHint: CACHED, strict: true }).attach(server)
 }
 
 /** URIs are looked up among the known ones, never turned into a path. */
-function sourceOf({ skills }: PublishedBundle): SkillSource {
+function sourceOf(skills: readonly PublishedSkill[]): SkillSource {
   const files = skills.flatMap(filesOf)
   return {
     list: async () => ({ skills: skills.map(entryOf) }),

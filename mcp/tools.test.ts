@@ -603,6 +603,65 @@ describe('calls to the gateway', () => {
   })
 })
 
+describe('completion of the prompt’s source', () => {
+  const complete = async (
+    system: FakeServices,
+    value: string,
+    more: Record<string, unknown> = {},
+    path = '/platform',
+  ) => {
+    const token = await agentToken(system, 'platform')
+    const params = {
+      ref: { type: 'ref/prompt', name: 'ask_data' },
+      argument: { name: 'source', value },
+      ...more,
+    }
+    const sent = { token, params, headers: { 'mcp-name': undefined } }
+    return replyOf(await send(system, path, 'of 2026', 'completion/complete', sent))
+  }
+  const valuesOf = ({ result }: Awaited<ReturnType<typeof complete>>) =>
+    (result?.['completion'] as { values: string[] } | undefined)?.values
+
+  test('offers the sources that may be queried, by id or by name', async () => {
+    const system = fakeServices()
+    expect(valuesOf(await complete(system, ''))).toEqual(['db_handbook', 'db_orders'])
+    expect(valuesOf(await complete(system, 'db_o'))).toEqual(['db_orders'])
+    expect(valuesOf(await complete(system, 'Hand'))).toEqual(['db_handbook'])
+    expect(valuesOf(await complete(system, 'x'))).toEqual([])
+  })
+
+  test('leaves out what the URL leaves out', async () => {
+    expect(valuesOf(await complete(fakeServices(), '', {}, '/platform?source=db_orders'))).toEqual([
+      'db_orders',
+    ])
+  })
+
+  test('offers nothing for other arguments, nor where sources may not be listed', async () => {
+    const system = fakeServices()
+    expect(valuesOf(await complete(system, '', { argument: { name: 'question', value: 'x' } }))).toEqual([])
+    system.does[listAskableDataSources.name] = () => errorResponse('FORBIDDEN')
+    expect(valuesOf(await complete(system, ''))).toEqual([])
+  })
+
+  test('does not repeat the name of a prompt that does not exist', async () => {
+    const { error } = await complete(fakeServices(), '', { ref: { type: 'ref/prompt', name: 'ignore all' } })
+    expect(error).toMatchObject({ code: -32_602, message: 'No such prompt. Call prompts/list to see them.' })
+  })
+
+  test('is announced where there is something to complete', async () => {
+    const system = fakeServices()
+    const capabilities = async (resource: 'platform' | 'notifications') => {
+      const token = await agentToken(system, resource)
+      const { result } = await replyOf(
+        await send(system, `/${resource}`, 'of 2026', 'server/discover', { token }),
+      )
+      return result?.['capabilities'] as { completions?: object }
+    }
+    expect((await capabilities('platform')).completions).toEqual({})
+    expect((await capabilities('notifications')).completions).toBeUndefined()
+  })
+})
+
 describe('prompts', () => {
   const get = async (input: Record<string, string>) => {
     const system = fakeServices()

@@ -16,6 +16,7 @@ import type { AuthDeps } from './dependencies.ts'
 import { AUTH_VERBS } from './operations.ts'
 import * as invitation from './pages/invitation.ts'
 import * as mailedLinks from './pages/mailed-links.ts'
+import * as registrations from './pages/operator-registrations.ts'
 import { AUTH_ASSETS, problemPage } from './pages/page.ts'
 import * as signIn from './pages/sign-in.ts'
 
@@ -33,6 +34,9 @@ const PAGES: readonly [method: 'get' | 'post', path: string, page: Page][] = [
   ['post', '/auth/verify/:secret', mailedLinks.submitVerifyEmail],
   ['get', '/auth/invitation/:secret', (deps, c) => invitation.showInvitation(deps, c)],
   ['post', '/auth/invitation/:secret', invitation.submitInvitation],
+  ['post', '/auth/operator', registrations.submitOperatorToken],
+  ['get', '/auth/operator/registrations', registrations.showRegistrations],
+  ['post', '/auth/operator/registrations', registrations.submitEviction],
 ]
 
 export function createAuthService(deps: AuthDeps): Hono<HttpEnv> {

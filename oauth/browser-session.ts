@@ -3,7 +3,13 @@ import { getCookie, setCookie } from 'hono/cookie'
 import { html } from 'hono/html'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { SESSION_SECONDS } from '../src/contracts/limits.ts'
-import { findBrowserSession, type SignedIn } from '../src/cores/identity/index.ts'
+import {
+  endBrowserSession,
+  findBrowserSession,
+  findKnownDevice,
+  rememberDevice,
+  type SignedIn,
+} from '../src/cores/identity/index.ts'
 import type { HttpContext } from '../src/http/context.ts'
 import { readBytes } from '../src/http/read-input.ts'
 import { keyedHash, randomSecret, sameSecret } from '../src/trust/keyed-hash.ts'
@@ -12,6 +18,10 @@ import type { AuthDeps } from './dependencies.ts'
 const SESSION = 'svc_auth'
 /** Identifies the browser before sign-in, so that forms and provider sign-ins are bound to it. */
 const BROWSER = 'svc_browser'
+/** Which addresses have signed in here with a password. */
+const DEVICE = 'svc_device'
+/** The longest that browsers keep a cookie. */
+const DEVICE_SECONDS = 400 * 24 * 60 * 60
 
 /** `__Host-` keeps other hosts of the domain from setting the cookie; browsers accept it over https only. */
 const nameFor = (deps: AuthDeps, name: string): string =>
@@ -25,11 +35,25 @@ export async function browserSession(deps: AuthDeps, c: HttpContext) {
   return secret === undefined ? undefined : findBrowserSession(deps, secret)
 }
 
-export const setSessionCookie = (deps: AuthDeps, c: HttpContext, signedIn: SignedIn): void =>
+/** The browser is signed in from now on, and whoever was signed in before is not. */
+export async function enterSession(deps: AuthDeps, c: HttpContext, signedIn: SignedIn): Promise<void> {
+  const before = await browserSession(deps, c)
+  if (before) await endBrowserSession(deps, before, c.get('requestId'))
   setCookie(c, nameFor(deps, SESSION), signedIn.browserSecret, {
     ...attributes(deps),
     maxAge: SESSION_SECONDS,
   })
+}
+
+export const knownDevice = (deps: AuthDeps, c: HttpContext, email: string): string | undefined =>
+  findKnownDevice(deps, email, getCookie(c, nameFor(deps, DEVICE)))
+
+/** After a proof that this browser belongs to the person: the right password, or a link to a new one. */
+export function setDeviceCookie(deps: AuthDeps, c: HttpContext, email: string): void {
+  if (knownDevice(deps, c, email) !== undefined) return
+  const value = rememberDevice(deps, email, getCookie(c, nameFor(deps, DEVICE)))
+  setCookie(c, nameFor(deps, DEVICE), value, { ...attributes(deps), maxAge: DEVICE_SECONDS })
+}
 
 export function browserIdOf(deps: AuthDeps, c: HttpContext): string {
   const known = getCookie(c, nameFor(deps, BROWSER))

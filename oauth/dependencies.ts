@@ -1,12 +1,13 @@
 /** What the auth service needs, by name. */
 import type { LinkDeps, PasswordDeps, SignInProvider, ValidationDeps } from '../src/cores/identity/index.ts'
-import type { InvitationDeps } from '../src/cores/organizations/index.ts'
+import type { FoundingDeps, InvitationDeps } from '../src/cores/organizations/index.ts'
 import type { Observation } from '../src/http/service-app.ts'
 
 export type AuthDeps = Observation &
   PasswordDeps &
   ValidationDeps &
   InvitationDeps &
+  FoundingDeps &
   LinkDeps & {
     readonly operatorToken: string | undefined
     readonly providers: readonly SignInProvider[]

@@ -8,6 +8,8 @@ import { matching } from './matching.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     engine: 'pglite' | 'postgres'
+    /** `hosted`: walks run with the auth service at a vendor's. Left out: our own. */
+    auth: 'self' | 'hosted'
     chromium: string
     /** Every look and every path through the pages; without it the two that show most. */
     everyLook: boolean
@@ -40,22 +42,7 @@ const ABOUT_VECTORS = matching(...walks('ask-a-source', 'search-configuration'))
  * and stops, backups. The others run here on Postgres, and embedded among the long tests.
  */
 export const ON_EMBEDDED = [
-  ...matching(
-    ...walks(
-      'apps',
-      'connector-refresh',
-      'databases',
-      'idempotency',
-      'inbox',
-      'ledger',
-      'members',
-      'notifications',
-      'organizations',
-      'process',
-      'question-limits',
-      'sessions',
-    ),
-  ),
+  ...matching(...walks('apps', 'idempotency', 'members', 'notifications', 'process', 'sessions')),
   ...ABOUT_VECTORS,
 ]
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */

@@ -1,6 +1,7 @@
 /** What `npm run test:long` runs: whole processes, kills, installs, other people's clients and the official suite; minutes where `npm test` takes seconds. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { FILES } from './hosted-exceptions.ts'
 import { matching } from './matching.ts'
 import { EMBEDDED_ENGINES, ON_EMBEDDED, onEngine, WALKS } from './vitest.config.ts'
 
@@ -9,6 +10,7 @@ const IN_PARALLEL = matching(
   'test/browser/*.test.ts',
   'test/cli/commands.test.ts',
   'test/conformance/*.test.ts',
+  'test/long/clients.test.ts',
   'test/long/fresh-clone.test.ts',
   'test/long/kill-install.test.ts',
   'test/long/npx-skills.test.ts',
@@ -21,7 +23,7 @@ const IN_PARALLEL = matching(
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
   // Two replicas over one database need a server: PGlite has a single connection.
-  provide: { engine: 'postgres' as const, everyLook: true },
+  provide: { engine: 'postgres' as const, auth: 'self' as const, everyLook: true },
   testTimeout: 5 * 60_000,
   hookTimeout: 2 * 60_000,
 }
@@ -61,6 +63,20 @@ export default defineConfig({
           exclude: IN_PARALLEL,
           fileParallelism: false,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          // Not isolated, as in `npm test`.
+          name: 'hosted',
+          include: matching('test/walks/*.test.ts'),
+          exclude: matching(...Object.keys(FILES)),
+          setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
+          provide: { engine: 'pglite', auth: 'hosted', everyLook: false },
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

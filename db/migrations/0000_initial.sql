@@ -2,6 +2,7 @@ CREATE TABLE "app_members" (
 	"org_id" text NOT NULL,
 	"app_id" text NOT NULL,
 	"user_id" text NOT NULL,
+	"membership_id" text NOT NULL,
 	"role" text NOT NULL,
 	"added_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "app_members_org_id_app_id_user_id_pk" PRIMARY KEY("org_id","app_id","user_id")
@@ -105,12 +106,13 @@ CREATE TABLE "platform_access_grants" (
 --> statement-breakpoint
 CREATE TABLE "platform_oauth_clients" (
 	"client_id" text PRIMARY KEY NOT NULL,
-	"kind" text NOT NULL,
+	"kind" text DEFAULT 'metadata_document' NOT NULL,
 	"is_active" boolean DEFAULT true NOT NULL,
 	"metadata" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"origin_key" text,
+	"registered_from" text,
 	"registration_hash" text,
-	"created_at" timestamp with time zone NOT NULL,
+	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"last_used_at" timestamp with time zone,
 	"expires_at" timestamp with time zone
 );
@@ -171,12 +173,14 @@ CREATE TABLE "api_tokens" (
 	"org_id" text NOT NULL,
 	"id" text NOT NULL,
 	"user_id" text NOT NULL,
+	"parent_id" text,
 	"name" text NOT NULL,
 	"starts_with" text NOT NULL,
 	"secret_hash" text NOT NULL,
 	"role_cap" text NOT NULL,
 	"scopes" text[],
 	"audiences" text[] NOT NULL,
+	"key_epoch" text,
 	"created_at" timestamp with time zone NOT NULL,
 	"expires_at" timestamp with time zone,
 	"last_used_at" timestamp with time zone,
@@ -190,6 +194,7 @@ CREATE TABLE "identities" (
 	"user_id" text NOT NULL,
 	"provider" text NOT NULL,
 	"email" text,
+	"email_verified" boolean DEFAULT false NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	"last_used_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "identities_issuer_subject_pk" PRIMARY KEY("issuer","subject")
@@ -471,6 +476,7 @@ CREATE TABLE "jobs" (
 CREATE TABLE "former_members" (
 	"org_id" text NOT NULL,
 	"user_id" text NOT NULL,
+	"emails" text[] DEFAULT '{}'::text[] NOT NULL,
 	"since" timestamp with time zone NOT NULL,
 	CONSTRAINT "former_members_org_id_user_id_pk" PRIMARY KEY("org_id","user_id")
 );
@@ -482,6 +488,7 @@ CREATE TABLE "invitations" (
 	"role" text NOT NULL,
 	"secret_hash" text NOT NULL,
 	"invited_by" text,
+	"made_with_token_id" text,
 	"waiting_user_id" text,
 	"sent_by_mail" boolean NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
@@ -495,6 +502,7 @@ CREATE TABLE "invitations" (
 CREATE TABLE "memberships" (
 	"org_id" text NOT NULL,
 	"user_id" text NOT NULL,
+	"id" text DEFAULT 'mem_' || replace(gen_random_uuid()::text, '-', '') NOT NULL,
 	"role" text NOT NULL,
 	"joined_by" text NOT NULL,
 	"joined_at" timestamp with time zone NOT NULL,
@@ -511,11 +519,26 @@ CREATE TABLE "organizations" (
 	"name" text NOT NULL,
 	"slug" text NOT NULL,
 	"agents_enabled" boolean DEFAULT true NOT NULL,
+	"registered_clients" text DEFAULT 'allowed' NOT NULL,
 	"admins_may_invite" boolean DEFAULT false NOT NULL,
 	"timezone" text DEFAULT 'UTC' NOT NULL,
 	"support_access_enabled" boolean DEFAULT true NOT NULL,
+	"founded_by" text,
 	"created_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "organizations_slug_unique" UNIQUE("slug")
+);
+--> statement-breakpoint
+CREATE TABLE "validated_members" (
+	"org_id" text NOT NULL,
+	"user_id" text NOT NULL,
+	"membership_id" text NOT NULL,
+	"role" text NOT NULL,
+	"name" text NOT NULL,
+	"email" text,
+	"org_name" text NOT NULL,
+	"timezone" text NOT NULL,
+	"validated_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "validated_members_org_id_user_id_pk" PRIMARY KEY("org_id","user_id")
 );
 --> statement-breakpoint
 CREATE TABLE "mailed_links" (
@@ -564,6 +587,7 @@ ALTER TABLE "invitations" ADD CONSTRAINT "invitations_accepted_by_users_id_fk" F
 ALTER TABLE "memberships" ADD CONSTRAINT "memberships_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "memberships" ADD CONSTRAINT "memberships_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "organization_domains" ADD CONSTRAINT "organization_domains_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "organizations" ADD CONSTRAINT "organizations_founded_by_users_id_fk" FOREIGN KEY ("founded_by") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "mailed_links" ADD CONSTRAINT "mailed_links_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sign_in_codes" ADD CONSTRAINT "sign_in_codes_session_id_sessions_id_fk" FOREIGN KEY ("session_id") REFERENCES "public"."sessions"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "app_members_by_user" ON "app_members" USING btree ("org_id","user_id");--> statement-breakpoint
@@ -586,6 +610,7 @@ CREATE UNIQUE INDEX "data_sources_by_name" ON "data_sources" USING btree ("org_i
 CREATE UNIQUE INDEX "data_sources_by_physical_name" ON "data_sources" USING btree ("physical_name");--> statement-breakpoint
 CREATE UNIQUE INDEX "api_tokens_by_secret" ON "api_tokens" USING btree ("secret_hash");--> statement-breakpoint
 CREATE INDEX "api_tokens_by_user" ON "api_tokens" USING btree ("org_id","user_id");--> statement-breakpoint
+CREATE INDEX "api_tokens_by_parent" ON "api_tokens" USING btree ("org_id","parent_id");--> statement-breakpoint
 CREATE INDEX "identities_by_user" ON "identities" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "sessions_by_user" ON "sessions" USING btree ("user_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "sessions_by_browser" ON "sessions" USING btree ("browser_secret_hash");--> statement-breakpoint
@@ -620,8 +645,11 @@ CREATE INDEX "audit_log_by_action" ON "audit_log" USING btree ("org_id","action"
 CREATE INDEX "idempotency_keys_by_expiry" ON "idempotency_keys" USING btree ("expires_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "invitations_by_secret" ON "invitations" USING btree ("secret_hash");--> statement-breakpoint
 CREATE INDEX "invitations_by_email" ON "invitations" USING btree ("org_id","email");--> statement-breakpoint
+CREATE INDEX "invitations_by_token" ON "invitations" USING btree ("org_id","made_with_token_id");--> statement-breakpoint
 CREATE INDEX "memberships_by_user" ON "memberships" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "organization_domains_by_org" ON "organization_domains" USING btree ("org_id");--> statement-breakpoint
+CREATE INDEX "organizations_by_founder" ON "organizations" USING btree ("founded_by");--> statement-breakpoint
+CREATE INDEX "validated_members_by_time" ON "validated_members" USING btree ("org_id","validated_at");--> statement-breakpoint
 CREATE INDEX "mailed_links_by_expiry" ON "mailed_links" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sign_in_attempts_by_expiry" ON "sign_in_attempts" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sign_in_codes_by_expiry" ON "sign_in_codes" USING btree ("expires_at");--> statement-breakpoint

@@ -23,6 +23,8 @@ export const appMembers = pgTable(
     orgId: orgId(),
     appId: text('app_id').notNull(),
     userId: text('user_id').notNull(),
+    /** The membership it was given to: void once that one has ended, so that ending it needs no write here. */
+    membershipId: text('membership_id').notNull(),
     role: text('role').$type<(typeof APP_ROLES)[number]>().notNull(),
     addedAt: instant('added_at').notNull(),
   },

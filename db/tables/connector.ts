@@ -6,19 +6,24 @@ import { instant, orgId, secretHash } from './columns.ts'
 import { organizations } from './organizations.ts'
 import { users } from './identity.ts'
 
-/** Pre-registered and dynamically registered clients. A metadata URL has a row only to be blocked. */
+/**
+ * Pre-registered and dynamically registered clients. A metadata URL has a row only to be blocked, and an operator may
+ * insert that one by hand with `client_id` and `is_active` alone: hence the defaults.
+ */
 export const platformOauthClients = pgTable(
   'platform_oauth_clients',
   {
     clientId: text('client_id').primaryKey(),
-    kind: text('kind').$type<ClientKind>().notNull(),
+    kind: text('kind').$type<ClientKind>().notNull().default('metadata_document'),
     isActive: boolean('is_active').notNull().default(true),
     metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull().default({}),
     /** Whom a dynamic registration counts against: five per origin. */
     originKey: text('origin_key'),
+    /** The network address that registered it: twenty per address. */
+    registeredFrom: text('registered_from'),
     /** Digest of what was registered: the same public registration gets the same client id. */
     registrationHash: text('registration_hash'),
-    createdAt: instant('created_at').notNull(),
+    createdAt: instant('created_at').notNull().defaultNow(),
     lastUsedAt: instant('last_used_at'),
     expiresAt: instant('expires_at'),
   },

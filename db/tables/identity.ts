@@ -1,5 +1,5 @@
 /** People, how they prove who they are, and where they are signed in. */
-import { index, integer, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
+import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import type { Audience, Scope } from '../../src/contracts/scopes.ts'
 import { instant, orgId, secretHash } from './columns.ts'
@@ -29,6 +29,8 @@ export const identities = pgTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     provider: text('provider').notNull(),
     email: text('email'),
+    /** Whether the provider vouched for that address at the last sign-in. */
+    emailVerified: boolean('email_verified').notNull().default(false),
     createdAt: instant('created_at').notNull(),
     lastUsedAt: instant('last_used_at').notNull(),
   },
@@ -81,12 +83,16 @@ export const apiTokens = pgTable(
     userId: text('user_id')
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
+    /** The token that it was made with: it ends with that one. */
+    parentId: text('parent_id'),
     name: text('name').notNull(),
     startsWith: text('starts_with').notNull(),
     secretHash: secretHash('secret_hash').notNull(),
     roleCap: text('role_cap').$type<Exclude<Role, 'member'>>().notNull(),
     scopes: text('scopes').array().$type<Scope[]>(),
     audiences: text('audiences').array().$type<Audience[]>().notNull(),
+    /** Fingerprint of both JWT secrets: under others its hash matches nothing. Null: made before this was kept. */
+    keyEpoch: text('key_epoch'),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at'),
     lastUsedAt: instant('last_used_at'),
@@ -96,5 +102,6 @@ export const apiTokens = pgTable(
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('api_tokens_by_secret').on(t.secretHash),
     index('api_tokens_by_user').on(t.orgId, t.userId),
+    index('api_tokens_by_parent').on(t.orgId, t.parentId),
   ],
 )

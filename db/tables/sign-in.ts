@@ -37,7 +37,7 @@ export const mailedLinks = pgTable(
   'mailed_links',
   {
     secretHash: secretHash('secret_hash').primaryKey(),
-    purpose: text('purpose').$type<'verify-email' | 'reset-password'>().notNull(),
+    purpose: text('purpose').$type<'verify-email' | 'reset-password' | 'operator-reset'>().notNull(),
     userId: text('user_id')
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),

@@ -1,6 +1,6 @@
 /** The tool `datasource_query`: one question to one data source, with filters. */
 import * as z from 'zod'
-import { queryDataSource } from '../../src/contracts/data-sources.ts'
+import { queryDataSource, type Hit } from '../../src/contracts/data-sources.ts'
 import { notFound } from '../../src/contracts/errors.ts'
 import { tool, hidePattern } from '../tool.ts'
 
@@ -27,7 +27,15 @@ export const datasourceQuery = tool({
   async run(question, { call, narrowing: { sources } }) {
     // A source that the URL leaves out answers exactly like one that does not exist.
     if (sources && !sources.has(question.source_id)) throw notFound()
-    // The core has limited the size of exactly this answer.
-    return call(queryDataSource, question)
+    // The core has limited the size of this answer; it only gets smaller here.
+    const answer = await call(queryDataSource, question)
+    return { ...answer, results: answer.results.map(withRoundedScore) }
   },
 })
+
+/** Four digits tell hits apart; a model would pay for all sixteen. */
+const withRoundedScore = (hit: Hit): Hit => {
+  const { _score } = hit.metadata
+  if (typeof _score !== 'number') return hit
+  return { ...hit, metadata: { ...hit.metadata, _score: Math.round(_score * 10_000) / 10_000 } }
+}

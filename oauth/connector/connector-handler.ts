@@ -5,16 +5,16 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contracts/limits.ts'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
-import { throttle } from '../../src/cores/throttle.ts'
+import { networkOf, throttle } from '../../src/cores/throttle.ts'
 import { isSameOrigin } from '../browser-session.ts'
 import { authorizationError } from './authorization-error.ts'
 import { showConsent, submitConsent, type Interaction, type Outcome } from './consent.ts'
 import type { ConnectorDeps } from './dependencies.ts'
+import { isDocumentUrl } from './metadata-documents.ts'
 import { createProvider } from './provider.ts'
 import { repeatWithinGrace } from './refresh-grace.ts'
-import { reusedRegistration } from './registered-clients.ts'
+import { registrationOutcome, type RegistrationOutcome } from './registered-clients.ts'
 import { resourceUrl } from './resources.ts'
 
 export type NodeHandler = {
@@ -104,7 +104,7 @@ async function rateLimit(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next: Nex
 /** False, and the request is answered, when this address is over the rate. */
 async function isWithinRate(deps: ConnectorDeps, ctx: KoaContextWithOIDC, rate: Rate): Promise<boolean> {
   try {
-    await throttle(deps, `${ctx.path}:${ctx.get(ADDRESS_HEADER)}`, rate)
+    await throttle(deps, `${ctx.path}:${networkOf(ctx.get(ADDRESS_HEADER))}`, rate)
     return true
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
@@ -185,21 +185,20 @@ async function readForm(incoming: IncomingMessage): Promise<URLSearchParams> {
 
 /** Changes the library's responses: discovery lists only what we support, a repeated registration or refresh repeats. */
 async function adjustResponse(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
-  const registration: { clientId?: string } = {}
-  await reusedRegistration.run(registration, next)
+  const registration: RegistrationOutcome = {}
+  await registrationOutcome.run(registration, next)
   const route = ctx.oidc?.route
   // The library has already turned its errors into responses, so there is nothing to catch.
-  if (route === 'registration' && ctx.status === 429)
-    ctx.set('retry-after', String(DYNAMIC_CLIENT_UNUSED_SECONDS))
-  if (route === 'registration') adjustRegistration(ctx, registration.clientId)
+  if (route === 'registration') adjustRegistration(ctx, registration)
   if (route === 'discovery') trimDiscovery(deps, ctx)
   const { params } = ctx.oidc ?? {}
   if (route === 'token' && params?.grant_type === 'refresh_token' && deps.refreshGraceSeconds > 0) {
     await repeatWithinGrace(deps, ctx, String(params.refresh_token))
   }
+  if (route === 'token' && ctx.status === 401 && !deps.documentsOpen) explainDocumentsOff(ctx)
   if (route === 'token' && ctx.status >= 400) await throttleFailures(deps, ctx)
   if ((route === 'authorization' || route === 'resume') && ctx.status >= 400)
-    respond(ctx, await authorizationError(ctx))
+    respond(ctx, authorizationError(deps, ctx))
 }
 
 /** Slows down guessing of secrets; `invalid_grant` is never hidden, or a client would not know to sign in again. */
@@ -208,7 +207,19 @@ async function throttleFailures(deps: ConnectorDeps, ctx: KoaContextWithOIDC): P
   await isWithinRate(deps, ctx, { count: 60, seconds: 60 })
 }
 
-function adjustRegistration(ctx: KoaContextWithOIDC, clientId: string | undefined): void {
+/** The library only says that the client is unknown. */
+function explainDocumentsOff(ctx: KoaContextWithOIDC): void {
+  const { client_id } = ctx.oidc.params ?? {}
+  if (typeof client_id !== 'string' || !isDocumentUrl(client_id)) return
+  const body = ctx.body as { error_description?: string }
+  body.error_description = 'client ID metadata documents are turned off on this server'
+}
+
+function adjustRegistration(
+  ctx: KoaContextWithOIDC,
+  { clientId, retryAfterSeconds }: RegistrationOutcome,
+): void {
+  if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds))
   const body = ctx.body as Record<string, unknown> | undefined
   if (!body || !('client_id' in body)) return
   for (const key of ['svc_kind', 'subject_type', 'id_token_signed_response_alg', 'require_auth_time'])

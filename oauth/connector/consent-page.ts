@@ -1,6 +1,7 @@
 /** The consent page. No script, no logo, nothing that the client can style. */
 import { html } from 'hono/html'
 import type { ClientKind } from '../../src/contracts/grants.ts'
+import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import { SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
 import { sourceIdOf } from '../../src/cores/databases/index.ts'
 import { brand, skeleton, type Content } from '../../src/pages/skeleton.ts'
@@ -21,9 +22,18 @@ export type ConsentRequest = {
   onThisComputer: boolean
   resource: Resource
   scopes: Scope[]
+  /** Otherwise the connection ends with the first access token. */
+  canRefresh: boolean
 }
 
-export type Person = { userId: string; name: string; email: string }
+/** `lastOrgId` is the organization that they used last in the console. */
+export type Person = {
+  sessionId: string
+  userId: string
+  name: string
+  email: string
+  lastOrgId: string | null
+}
 
 /** Read scopes are preselected, write scopes are not; marking one's own notifications as read is harmless. */
 const isPreselected = (scope: Scope): boolean => scope.endsWith(':read') || scope === 'notifications:write'
@@ -53,8 +63,8 @@ export function consentPage(shown: {
 }): string {
   const { request, person, organizations, form, problem, filled } = shown
   const who = request.verifiedHost ?? 'An unverified application'
-  const open = organizations.filter((organization) => organization.isOpen)
-  const chosen = open.find((organization) => organization.id === filled?.get('organization')) ?? open[0]
+  const hasOpen = organizations.some((organization) => organization.isOpen)
+  const chosen = preselected(organizations, filled?.get('organization') ?? person.lastOrgId)
   const isTicked = (scope: Scope) => filled?.getAll('scope').includes(scope) ?? isPreselected(scope)
   return shell(
     `${who} requests access`,
@@ -71,6 +81,7 @@ export function consentPage(shown: {
             ${request.onThisComputer && html`<span class="note">A program on this computer.</span>`}`,
         ],
         ['Signed in as', html`<strong>${person.name}</strong> <span class="note">${person.email}</span>`],
+        ['Lasts', howLong(request)],
       ])}
       ${organizations.length === 0 && notice('problem', html`<p>You are not a member of an organization yet.</p>`)}
       <form method="post" class="card">
@@ -81,7 +92,7 @@ export function consentPage(shown: {
             ${organizations.map(
               (organization) =>
                 html`<label class="choice">
-                  <input type="radio" name="organization" value="${organization.id}" ${organization === chosen && html`checked`} ${!organization.isOpen && html`disabled`} />
+                  <input type="radio" name="organization" value="${organization.id}" required ${organization === chosen && html`checked`} ${!organization.isOpen && html`disabled`} />
                   <span class="choice-text"><span>${organization.name}</span>${organization.reason && html`<span class="note">${organization.reason}</span>`}</span>
                 </label>
                 ${organization.isOpen && request.scopes.includes('data:read') && sourcesIn(organization, filled)}`,
@@ -102,12 +113,36 @@ export function consentPage(shown: {
         </fieldset>
         ${request.onThisComputer && notice('info', html`<p>Allow this only if you started it yourself just now. Any program on this computer can use this name.</p>`)}
         <div class="actions">
-          <button type="submit" name="decision" value="approve" class="button button-main" ${!chosen && html`disabled`}>Allow</button>
-          <button type="submit" name="decision" value="deny" class="button button-quiet">Deny</button>
+          <button type="submit" name="decision" value="approve" class="button button-main" ${!hasOpen && html`disabled`}>Allow</button>
+          <button type="submit" name="decision" value="deny" class="button button-quiet" formnovalidate>Deny</button>
+          <button type="submit" name="decision" value="sign_in" class="button button-quiet" formnovalidate>Sign in as somebody else</button>
         </div>
         <p class="note">You can narrow or revoke this access at any time under Connected agents.</p>
       </form>`,
   )
+}
+
+/**
+ * The only one, or the one that they chose or used last. With several and none used, or that one closed, none: whoever
+ * only presses Allow must not give away an organization that they did not think of.
+ */
+function preselected(
+  organizations: readonly OrganizationChoice[],
+  id: string | null,
+): OrganizationChoice | undefined {
+  const likely =
+    organizations.length === 1
+      ? organizations[0]
+      : organizations.find((organization) => organization.id === id)
+  return likely?.isOpen ? likely : undefined
+}
+
+const DAY_SECONDS = 24 * 60 * 60
+
+function howLong({ canRefresh }: ConsentRequest): string {
+  const { grant, refreshToken, accessToken } = CONNECTOR_SECONDS
+  if (!canRefresh) return `${accessToken / 60} minutes`
+  return `${grant / DAY_SECONDS} days; less if it is not used for ${refreshToken / DAY_SECONDS} days, or you revoke it`
 }
 
 /** Placed right after its organization, so that CSS alone can show the list of the selected one. */

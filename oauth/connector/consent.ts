@@ -8,6 +8,7 @@ import type Provider from 'oidc-provider'
 import type { InteractionResults } from 'oidc-provider'
 import { and, desc, eq, gt, isNull } from '../../db/drizzle.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
+import { ServiceError } from '../../src/contracts/errors.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
@@ -78,6 +79,7 @@ export async function submitConsent(
   if (!sameSecret(formToken(consent), form.get('form') ?? '')) {
     return showPage(consent, 'The request has changed. Review it and decide again.')
   }
+  if (form.get('decision') === 'sign_in') return signInAgain(consent)
   if (form.get('decision') !== 'approve') {
     return finish(consent, { error: 'access_denied', error_description: 'the user denied the request' })
   }
@@ -142,6 +144,7 @@ async function readRequest(
     onThisComputer: isLoopbackRedirect(redirectUri) || !/^https?:/i.test(redirectUri),
     resource,
     scopes: requestedScopes(resource, textOf(params.scope)),
+    canRefresh: client.grantTypeAllowed('refresh_token'),
     documentSha256: own.svc_document_sha256 ?? null,
     params,
     redirectUri,
@@ -179,11 +182,23 @@ async function signedInPerson(
       return { redirect: interaction.url.pathname }
     }
   }
+  return { redirect: signInUrl(deps, interaction).href }
+}
+
+function signInUrl(deps: ConnectorDeps, interaction: Interaction): URL {
   const fresh = randomSecret()
   interaction.setCookie(VERIFIER, fresh)
   const there = new URL(deps.signInUrl)
   there.searchParams.set('return_to', new URL(interaction.url.pathname, deps.issuer).href)
   there.searchParams.set('code_challenge', createHash('sha256').update(fresh).digest('base64url'))
+  return there
+}
+
+/** As somebody else: the sign-in page asks, although the browser is signed in. */
+function signInAgain({ deps, interaction }: Consent): Outcome {
+  const there = signInUrl(deps, interaction)
+  there.searchParams.set('prompt', 'login')
+  interaction.setCookie(SESSION, null)
   return { redirect: there.href }
 }
 
@@ -261,6 +276,7 @@ async function approve(consent: Consent, { orgId, scopes, sources }: Decision): 
   const names = sources && (await sourceNames(deps.db, orgId, sources))
   const approved = {
     by: { kind: 'user' as const, userId: person.userId, userName: person.name, requestId },
+    sessionId: person.sessionId,
     subject: `${request.verifiedHost ?? clientName ?? request.clientId}: ${describeApproval(scopes, names)}`,
     orgId,
     clientKind,
@@ -271,7 +287,14 @@ async function approve(consent: Consent, { orgId, scopes, sources }: Decision): 
     scopes,
     sources,
   }
-  const grantId = await approval.run(approved, () => grant.save())
+  const grantId = await approval
+    .run(approved, () => grant.save())
+    .catch((error: unknown) => {
+      if (error instanceof ServiceError) return undefined
+      throw error
+    })
+  // What they were, or the session they were in, ended at this moment: what is left is shown, or they sign in again.
+  if (grantId === undefined) return showConsent(deps, provider, interaction)
   interaction.setCookie(SESSION, null)
   return finish(consent, { login: { accountId: person.userId, remember: false }, consent: { grantId } })
 }

@@ -16,6 +16,8 @@ export type ConnectorDeps = SessionDeps &
     readonly guardedFetch: GuardedFetch
     readonly loopbackPorts: 'portless' | 'exact' | 'any'
     readonly registrationOpen: boolean
+    /** Whether the client id may be the URL of a metadata document. */
+    readonly documentsOpen: boolean
     readonly refreshGraceSeconds: number
     readonly privateSchemes: readonly string[]
   }

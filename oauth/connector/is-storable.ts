@@ -3,4 +3,11 @@
 /** As JSON writes them; a backslash that is itself escaped does not count. */
 const NOT_STORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f]\w\w)/
 
-export const isStorable = (value: unknown): boolean => !NOT_STORABLE.test(JSON.stringify(value))
+export function isStorable(value: unknown): boolean {
+  try {
+    return !NOT_STORABLE.test(JSON.stringify(value))
+  } catch {
+    // Nested too deeply to be written.
+    return false
+  }
+}

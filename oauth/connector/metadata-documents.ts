@@ -12,6 +12,9 @@ import { isStorable } from './is-storable.ts'
 
 type DocumentRow = typeof oauthMetadataDocuments.$inferSelect
 
+/** The page tells this apart: neither the client nor its person can do anything about it. */
+export const NOT_FETCHED = 'could not be fetched'
+
 export async function isSwitchedOff({ db }: ConnectorDeps, clientId: string): Promise<boolean> {
   const [row] = await db
     .select({ isActive: platformOauthClients.isActive })
@@ -61,9 +64,9 @@ async function read(deps: ConnectorDeps, url: string): Promise<Record<string, un
     .catch((error: unknown) => {
       const reason = (error as { reason?: unknown }).reason
       deps.log.warn('metadata document not fetched', { url, reason })
-      throw refusal('could not be fetched')
+      throw refusal(NOT_FETCHED)
     })
-  if (answer.status !== 200) throw refusal('could not be fetched')
+  if (answer.status !== 200) throw refusal(NOT_FETCHED)
   const type = answer.headers.get('content-type') ?? ''
   if (!/^application\/(json|[\w.-]+\+json)\b/i.test(type)) throw refusal('is not JSON')
   try {

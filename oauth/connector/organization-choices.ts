@@ -1,6 +1,7 @@
 /** The organizations in which a user can connect a client, and the data sources they can query there. */
 import { and, asc, eq } from '../../db/drizzle.ts'
 import { memberships, organizationClientBlocks, organizations } from '../../db/schema.ts'
+import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
 import { listGrantableSources } from '../../src/cores/search/index.ts'
 import type { SourceToChoose } from './chosen-sources.ts'
@@ -19,7 +20,11 @@ export type OrganizationChoice = {
 export async function organizationChoices(
   { db }: ConnectorDeps,
   userId: string,
-  { clientId, scopes }: { readonly clientId: string; readonly scopes: readonly Scope[] },
+  {
+    clientId,
+    kind,
+    scopes,
+  }: { readonly clientId: string; readonly kind: ClientKind; readonly scopes: readonly Scope[] },
 ): Promise<OrganizationChoice[]> {
   const rows = await db
     .select({ org: organizations, role: memberships.role, blocked: organizationClientBlocks.clientId })
@@ -36,12 +41,22 @@ export async function organizationChoices(
     .orderBy(asc(organizations.name))
   return Promise.all(
     rows.map(async ({ org, role, blocked }) => {
-      const reason =
-        blocked !== null ? 'Client is blocked' : org.agentsEnabled ? null : 'Agents are switched off'
+      const reason = closedBecause(org, kind, blocked !== null)
       const isOpen = reason === null
       const sources =
         isOpen && scopes.includes('data:read') ? await listGrantableSources(db, org.id, role) : []
       return { id: org.id, name: org.name, isOpen, reason, sources }
     }),
   )
+}
+
+function closedBecause(
+  org: typeof organizations.$inferSelect,
+  kind: ClientKind,
+  isBlocked: boolean,
+): string | null {
+  if (isBlocked) return 'Client is blocked'
+  if (!org.agentsEnabled) return 'Agents are switched off'
+  if (kind === 'dynamic' && org.registeredClients === 'refused') return 'Registered clients are refused'
+  return null
 }

@@ -8,12 +8,14 @@ import Provider, {
 } from 'oidc-provider'
 import { eq } from '../../db/drizzle.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import { RESOURCE_SCOPES } from '../../src/contracts/scopes.ts'
 import { normalizeClientMetadata } from './client-metadata.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { fetchDocument, isDocumentUrl, isSwitchedOff, storedDocument } from './metadata-documents.ts'
 import { redirectUriMatches } from './redirect-uri.ts'
+import { intersectRefreshScopes } from './refresh-scopes.ts'
 import { dropUnknownScopes, parseResource, resourceUrl } from './resources.ts'
 import { storageAdapter } from './storage-adapter.ts'
 
@@ -31,6 +33,7 @@ export function createProvider(deps: ConnectorDeps): Provider {
   const provider = new Provider(deps.issuer.origin, configuration(deps))
   // Safe: `pinAddress` has overwritten every forwarded header before the library sees the request.
   provider.proxy = true
+  intersectRefreshScopes(provider)
   const client = provider.Client.prototype as unknown as ClientRules
   client.redirectUriAllowed = function allowed(value) {
     return redirectUriMatches(this.redirectUris ?? [], value, deps.loopbackPorts)
@@ -144,11 +147,10 @@ function configuration(deps: ConnectorDeps): Configuration {
       registration: {
         enabled: deps.registrationOpen,
         issueRegistrationAccessToken: false,
-        idFactory: () => `dcr_${crypto.randomUUID()}`,
+        idFactory: () => makeId('dcr', deps.clock().getTime()),
       },
       clientIdMetadataDocument: {
-        // With exact loopback ports the clients that use it could not connect, so it is not offered.
-        enabled: deps.loopbackPorts !== 'exact',
+        enabled: deps.documentsOpen,
         ack: 'draft-02',
         cacheDuration: { min: 0, max: 0 },
         async allowFetch(ctx: KoaContextWithOIDC | undefined, clientId: string) {

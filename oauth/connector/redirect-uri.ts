@@ -71,6 +71,12 @@ function loopbackParts(uri: string): LoopbackParts | undefined {
   return Number(parts?.port ?? 1) <= 65_535 ? parts : undefined
 }
 
+/** A loopback URI without its port, which then matches any; everything else as it is. */
+export function withoutLoopbackPort(uri: string): string {
+  const parts = loopbackParts(uri)
+  return parts ? `http://${parts.host}${parts.rest ?? ''}` : uri
+}
+
 /** What the consent page shows of a redirect URI: its host, or the scheme (`cursor:`) of a private-use one. */
 export function redirectHost(uri: string): string {
   const { protocol, host } = new URL(uri)

@@ -2,24 +2,45 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import Provider, { errors, type Adapter, type AdapterPayload } from 'oidc-provider'
 import type { Transaction } from '../../db/connect.ts'
-import { and, asc, eq, gt, isNull, lt, notExists, or, sql } from '../../db/drizzle.ts'
+import { and, eq, gt, inArray, isNull, max, or, sql } from '../../db/drizzle.ts'
 import { platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
-import { DYNAMIC_CLIENTS, DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contracts/limits.ts'
+import { DYNAMIC_CLIENTS } from '../../src/contracts/limits.ts'
+import { isLiveGrant } from '../../src/cores/grants/index.ts'
+import { networkOf } from '../../src/cores/throttle.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { isStorable } from './is-storable.ts'
+import { withoutLoopbackPort } from './redirect-uri.ts'
+import { chooseEvictions, type Newcomer, type Slot } from './registration-slots.ts'
 
-/** Set when an identical registration exists. */
-export const reusedRegistration = new AsyncLocalStorage<{ clientId?: string }>()
+/** What the answer to a registration needs to know beside the library's own result. */
+export type RegistrationOutcome = {
+  /** The client id of an equal registration that exists. */
+  clientId?: string
+  retryAfterSeconds?: number
+}
+
+export const registrationOutcome = new AsyncLocalStorage<RegistrationOutcome>()
+
+const report = (outcome: RegistrationOutcome): void =>
+  void Object.assign(registrationOutcome.getStore() ?? {}, outcome)
 
 /** RFC 6585, 4; `adjustResponse` adds Retry-After. */
 class TooManyClients extends errors.OIDCProviderError {
   constructor(reason: string) {
     super(429, 'temporarily_unavailable')
     this.error_description = reason
+  }
+}
+
+/** Otherwise whoever was switched off would come back under another id. */
+class SwitchedOff extends errors.OIDCProviderError {
+  constructor() {
+    super(403, 'access_denied')
+    this.error_description = 'this registration was switched off by the operator'
   }
 }
 
@@ -46,27 +67,27 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
     async upsert(id, payload) {
       if (!isStorable(payload))
         throw new errors.InvalidClientMetadata('a member contains a character that cannot be stored')
-      const metadata = payload as AdapterPayload & { redirect_uris: string[]; client_secret?: string }
+      const asked = payload as AdapterPayload & { redirect_uris: string[]; client_secret?: string }
+      const metadata = { ...asked, redirect_uris: storedRedirects(deps, asked) }
       const chosen = Object.fromEntries(Object.entries(metadata).filter(([key]) => !SERVER_FIELDS.has(key)))
-      const isPublic = metadata.client_secret === undefined
-      const registrationHash = isPublic ? digestOf(chosen) : null
-      const originKey = originOf(metadata.redirect_uris)
+      const hasSecret = metadata.client_secret !== undefined
+      const registrationHash = hasSecret ? null : digestOf(chosen)
+      const newcomer = newcomerOf(metadata.redirect_uris)
       await withTransaction(db, async (tx) => {
         // Registrations are serialized: otherwise two at once could exceed the limits.
         await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc dynamic registration', 0))`)
         const known = registrationHash && (await findSame(deps, tx, registrationHash))
         if (known) {
-          const store = reusedRegistration.getStore()
-          if (store) store.clientId = known
+          report({ clientId: known })
           return
         }
-        await enforceLimits(deps, tx, originKey)
+        await evictFor(deps, tx, newcomer)
         const now = clock()
         await tx.insert(platformOauthClients).values({
+          ...newcomer,
           clientId: id,
           kind: 'dynamic',
-          metadata: isPublic ? metadata : { ...metadata, client_secret: sha256(metadata.client_secret!) },
-          originKey,
+          metadata: hasSecret ? { ...metadata, client_secret: sha256(metadata.client_secret!) } : metadata,
           registrationHash,
           createdAt: now,
           expiresAt: new Date(now.getTime() + DYNAMIC_CLIENTS.seconds * 1000),
@@ -109,73 +130,72 @@ const isLive = ({ clock }: ConnectorDeps) =>
     or(isNull(platformOauthClients.expiresAt), gt(platformOauthClients.expiresAt, clock())),
   )
 
-/** The web origin of an https redirect; for a program on somebody's computer, the address it registers from. */
-function originOf(redirectUris: readonly string[]): string {
-  const web = redirectUris.find((uri) => uri.startsWith('https://'))
-  if (web !== undefined) return new URL(web).origin
+/**
+ * A public program on somebody's computer takes whichever port is free, and some register it anew each time: without
+ * the port it is one registration, which matches any port. A client with keys or a secret is left as it is.
+ */
+function storedRedirects(
+  { loopbackPorts }: ConnectorDeps,
+  asked: { redirect_uris: readonly string[]; token_endpoint_auth_method?: unknown },
+): string[] {
+  const isFolded = loopbackPorts !== 'exact' && asked.token_endpoint_auth_method === 'none'
+  return isFolded ? [...new Set(asked.redirect_uris.map(withoutLoopbackPort))] : [...asked.redirect_uris]
+}
+
+/** Whom it counts against. The origin is that of an https redirect; a program on a computer has only its address. */
+function newcomerOf(redirectUris: readonly string[]): Newcomer {
   const ctx = Provider.ctx as { get?(name: string): string } | undefined
-  return `address:${ctx?.get?.(ADDRESS_HEADER) || 'unknown'}`
+  const registeredFrom = networkOf(ctx?.get?.(ADDRESS_HEADER) || 'unknown')
+  const web = redirectUris.find((uri) => uri.startsWith('https://'))
+  return {
+    originKey: web === undefined ? `address:${registeredFrom}` : new URL(web).origin,
+    registeredFrom,
+  }
 }
 
+/** The client id of the same registration, unless it has expired. */
 async function findSame(deps: ConnectorDeps, tx: Transaction, hash: string): Promise<string | undefined> {
-  const [row] = await tx
-    .select({ clientId: platformOauthClients.clientId })
-    .from(platformOauthClients)
-    .where(and(eq(platformOauthClients.registrationHash, hash), isLive(deps)))
-  return row?.clientId
-}
-
-async function enforceLimits(deps: ConnectorDeps, tx: Transaction, originKey: string): Promise<void> {
-  const live = and(eq(platformOauthClients.kind, 'dynamic'), isLive(deps))
-  const [taken] = await tx
-    .select({
-      all: sql<number>`count(*)::int`,
-      here: sql<number>`(count(*) filter (where ${platformOauthClients.originKey} = ${originKey}))::int`,
-    })
-    .from(platformOauthClients)
-    .where(live)
-  if (taken!.here >= DYNAMIC_CLIENTS.perOrigin) {
-    const fromHere = eq(platformOauthClients.originKey, originKey)
-    if (!(await evictUnused(deps, tx, fromHere))) {
-      throw new TooManyClients(`this origin has ${DYNAMIC_CLIENTS.perOrigin} active registrations`)
-    }
-    return
-  }
-  if (taken!.all >= DYNAMIC_CLIENTS.active && !(await evictUnused(deps, tx, undefined))) {
-    throw new TooManyClients(`the server has ${DYNAMIC_CLIENTS.active} active registrations`)
-  }
-}
-
-/** Deletes the oldest client that never led to a grant and is older than ten minutes. */
-async function evictUnused(
-  deps: ConnectorDeps,
-  tx: Transaction,
-  which: ReturnType<typeof eq> | undefined,
-): Promise<boolean> {
-  const oldEnough = new Date(deps.clock().getTime() - DYNAMIC_CLIENT_UNUSED_SECONDS * 1000)
-  const [unused] = await tx
-    .select({ clientId: platformOauthClients.clientId })
+  const rows = await tx
+    .select({ clientId: platformOauthClients.clientId, isActive: platformOauthClients.isActive })
     .from(platformOauthClients)
     .where(
       and(
-        which,
-        eq(platformOauthClients.kind, 'dynamic'),
-        // An expired or inactive one does not count, so deleting it would not help.
-        isLive(deps),
-        lt(platformOauthClients.createdAt, oldEnough),
-        notExists(
-          tx
-            .select({ one: sql`1` })
-            .from(platformAccessGrants)
-            .where(eq(platformAccessGrants.clientId, platformOauthClients.clientId)),
-        ),
+        eq(platformOauthClients.registrationHash, hash),
+        or(isLive(deps), eq(platformOauthClients.isActive, false)),
       ),
     )
-    .orderBy(asc(platformOauthClients.createdAt))
-    .limit(1)
-  if (!unused) return false
-  await tx.delete(platformOauthClients).where(eq(platformOauthClients.clientId, unused.clientId))
-  return true
+  if (rows.some(({ isActive }) => !isActive)) throw new SwitchedOff()
+  return rows[0]?.clientId
+}
+
+async function evictFor(deps: ConnectorDeps, tx: Transaction, newcomer: Newcomer): Promise<void> {
+  const evictions = chooseEvictions(await activeSlots(deps, tx), newcomer, deps.clock())
+  if ('problem' in evictions) {
+    report({ retryAfterSeconds: evictions.retryAfterSeconds })
+    throw new TooManyClients(evictions.problem)
+  }
+  if (evictions.evicted.length === 0) return
+  await tx.delete(platformOauthClients).where(inArray(platformOauthClients.clientId, [...evictions.evicted]))
+}
+
+/** At most as many as the limits allow. */
+function activeSlots(deps: ConnectorDeps, tx: Transaction): Promise<Slot[]> {
+  return tx
+    .select({
+      clientId: platformOauthClients.clientId,
+      originKey: platformOauthClients.originKey,
+      registeredFrom: platformOauthClients.registeredFrom,
+      createdAt: platformOauthClients.createdAt,
+      expiresAt: platformOauthClients.expiresAt,
+      grantsUntil: max(platformAccessGrants.expiresAt),
+    })
+    .from(platformOauthClients)
+    .leftJoin(
+      platformAccessGrants,
+      and(eq(platformAccessGrants.clientId, platformOauthClients.clientId), isLiveGrant(deps)),
+    )
+    .where(and(eq(platformOauthClients.kind, 'dynamic'), isLive(deps)))
+    .groupBy(platformOauthClients.clientId)
 }
 
 /** 30 days from the last use; written at most once a day. */

@@ -11,6 +11,7 @@ import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Resource, Scope } from '../../src/contracts/scopes.ts'
 import { recordAudit, type AuditActor } from '../../src/cores/audit/index.ts'
 import { endGrant, findLiveGrant } from '../../src/cores/grants/index.ts'
+import { lockAuthor } from '../../src/cores/lock-author.ts'
 import { preparedQuery } from '../../src/cores/prepared-query.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { keyedHash } from '../../src/trust/keyed-hash.ts'
@@ -20,7 +21,9 @@ import { isStorable } from './is-storable.ts'
 
 /** What the library's grant has no fields for; set around `grant.save()`. */
 export type Approval = {
-  by: AuditActor
+  by: AuditActor & { readonly userId: string }
+  /** In which it was approved. */
+  sessionId: string
   subject: string
   orgId: string
   clientKind: ClientKind
@@ -181,7 +184,7 @@ function grantAdapter(deps: ConnectorDeps): Adapter {
           .where(eq(platformAccessGrants.id, id))
         return
       }
-      const { by, subject, ...columns } = approved
+      const { by, sessionId, subject, ...columns } = approved
       const now = clock()
       const row = {
         ...columns,
@@ -194,6 +197,13 @@ function grantAdapter(deps: ConnectorDeps): Adapter {
         expiresAt: new Date(now.getTime() + (expiresIn ?? CONNECTOR_SECONDS.grant) * 1000),
       }
       await withTransaction(db, async (tx) => {
+        // Removed, or signed out everywhere, while the page was open: nothing is granted any more.
+        await lockAuthor(
+          tx,
+          clock,
+          { orgId: row.orgId, userId: by.userId, role: 'owner', sessionId },
+          'viewer',
+        )
         await tx.insert(platformAccessGrants).values(row)
         await recordAudit(tx, clock, by, { orgId: row.orgId, action: 'grant.created', subject })
       })

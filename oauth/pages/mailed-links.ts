@@ -7,7 +7,7 @@ import { NewPassword } from '../../src/contracts/people.ts'
 import { requestPasswordReset, resetPassword, verifyEmail } from '../../src/cores/identity/index.ts'
 import type { HttpContext } from '../../src/http/context.ts'
 import { button, inputField, linkButton, problemNotice } from '../../src/pages/parts.ts'
-import { browserSession, hiddenFields, readForm } from '../browser-session.ts'
+import { browserSession, hiddenFields, readForm, setDeviceCookie } from '../browser-session.ts'
 import type { AuthDeps } from '../dependencies.ts'
 import { page } from './page.ts'
 
@@ -16,7 +16,7 @@ export const showForgotPassword = (deps: AuthDeps, c: HttpContext) =>
     title: 'Forgot your password?',
     lead: deps.mail
       ? 'Enter your email address and we will send you a link to reset your password.'
-      : 'This installation has no mail server. Ask an owner of your organization for a new invitation.',
+      : 'This installation has no mail server. Ask whoever runs it for a link to choose a new password.',
     body:
       deps.mail &&
       html`<form method="post" action="/auth/forgot" class="card">
@@ -68,7 +68,8 @@ export async function submitResetPassword(deps: AuthDeps, c: HttpContext) {
       new ServiceError('INVALID_REQUEST', 'This password is not valid', { problems }),
     )
   }
-  await resetPassword(deps, c.req.param('secret') ?? '', given.data, c.get('requestId'))
+  const email = await resetPassword(deps, c.req.param('secret') ?? '', given.data, c.get('requestId'))
+  setDeviceCookie(deps, c, email)
   return page(c, {
     title: 'Your password has been changed',
     body: html`<p>${linkButton('/console', 'Sign in')}</p>`,

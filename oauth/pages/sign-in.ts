@@ -17,9 +17,11 @@ import {
   browserIdOf,
   browserSession,
   deviceOf,
+  enterSession,
   hiddenFields,
+  knownDevice,
   readForm,
-  setSessionCookie,
+  setDeviceCookie,
 } from '../browser-session.ts'
 import type { AuthDeps } from '../dependencies.ts'
 import { readReturnTo, withCode, writeReturnTo, type ReturnTarget } from '../return-to.ts'
@@ -36,20 +38,28 @@ function requestedReturn(deps: AuthDeps, params: Record<string, string>): Return
 }
 
 export async function showSignIn(deps: AuthDeps, c: HttpContext) {
-  const back = requestedReturn(deps, c.req.query())
+  const params = c.req.query()
+  const back = requestedReturn(deps, params)
   const browser = await browserSession(deps, c)
-  if (browser) return goBack(deps, c, back, browser.sessionId)
-  return signInPage(deps, c, back)
+  if (browser && !asksAgain(params)) return goBack(deps, c, back, browser.sessionId)
+  return signInPage(deps, c, back, params)
 }
+
+/** For whoever wants to be somebody else than this browser remembers; the value is OpenID Connect's. */
+const asksAgain = (params: Record<string, string>): boolean => params.prompt === 'login'
 
 function signInPage(
   deps: AuthDeps,
   c: HttpContext,
   back: ReturnTarget | undefined,
+  params: Record<string, string>,
   refused?: { error: unknown; email: string },
 ) {
   const error = refused?.error instanceof ServiceError ? refused.error : undefined
-  const hidden = hiddenFields(deps, c, back && writeReturnTo(back))
+  const hidden = hiddenFields(deps, c, {
+    ...(back && writeReturnTo(back)),
+    ...(asksAgain(params) && { prompt: 'login' }),
+  })
   return page(c, {
     title: 'Sign in',
     problem: error,
@@ -93,12 +103,14 @@ export async function submitPassword(deps: AuthDeps, c: HttpContext) {
     if (!given.success) throw new ServiceError('UNAUTHENTICATED', 'Email or password is wrong')
     const { email, password } = given.data
     const from = { address: c.get('address'), requestId: c.get('requestId') }
-    const signedIn = await startPasswordSession(deps, from, email, password, deviceOf(c))
-    setSessionCookie(deps, c, signedIn)
+    const known = knownDevice(deps, c, email)
+    const signedIn = await startPasswordSession(deps, from, email, password, deviceOf(c), known)
+    await enterSession(deps, c, signedIn)
+    setDeviceCookie(deps, c, email)
     return await goBack(deps, c, back, signedIn.sessionId)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    return signInPage(deps, c, back, { error, email: fields.email?.slice(0, 254) ?? '' })
+    return signInPage(deps, c, back, fields, { error, email: fields.email?.slice(0, 254) ?? '' })
   }
 }
 
@@ -106,7 +118,8 @@ export async function submitPassword(deps: AuthDeps, c: HttpContext) {
 export async function startProviderSignIn(deps: AuthDeps, c: HttpContext, provider: SignInProvider) {
   const fields = await readForm(deps, c)
   const back = requestedReturn(deps, fields)
-  const { url, ...secrets } = await provider.begin(callbackOf(deps, provider))
+  const chooseAccount = asksAgain(fields)
+  const { url, ...secrets } = await provider.begin(callbackOf(deps, provider), { chooseAccount })
   const returnTo = JSON.stringify(back ? writeReturnTo(back) : {})
   await saveSignInAttempt(deps, {
     ...secrets,
@@ -141,7 +154,7 @@ export async function finishProviderSignIn(deps: AuthDeps, c: HttpContext, provi
     device: deviceOf(c),
     requestId: c.get('requestId'),
   })
-  setSessionCookie(deps, c, signedIn)
+  await enterSession(deps, c, signedIn)
   const back = requestedReturn(deps, JSON.parse(attempt.returnTo) as Record<string, string>)
   return goBack(deps, c, back, signedIn.sessionId)
 }

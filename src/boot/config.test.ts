@@ -51,10 +51,23 @@ const ANY_TEXT = { good: ['x'], bad: [] }
 
 /** Every setting there is: the type demands a row for a new one. */
 const VALUES: Table = {
+  ORGANIZATIONS_PER_PERSON: { good: ['0', '10'], bad: NO_NUMBERS },
   MCP_URL: { good: ['https://mcp.example.com'], bad: ['ftp://mcp.example.com', 'mcp'] },
   MCP_ALLOWED_ORIGINS: { good: ['https://a.test,https://b.test'], bad: ['a.test'] },
+  MCP_CALLS_PER_MINUTE: { good: ['1', '600'], bad: ['0', ...NO_NUMBERS] },
   MCP_STEP_UP: { good: ['challenge', 'text'], bad: ['off', 'Challenge'] },
   OAUTH_DCR: { good: ['on', 'off'], bad: ['maybe'] },
+  HTTPS_PROXY: {
+    good: ['http://proxy.example:3128', 'http://user:p%40ss@10.0.0.1:8080', 'https://proxy.example'],
+    bad: [
+      'proxy.example:3128',
+      'socks5://proxy.example',
+      'http://proxy.example/path',
+      'http://proxy.example/?x',
+    ],
+  },
+  NO_PROXY: { good: ['*', 'models.internal, .example.com', '10.0.0.5'], bad: [] },
+  OAUTH_CIMD: { good: ['on', 'off'], bad: ['maybe'] },
   OAUTH_LOOPBACK_PORTS: { good: ['portless', 'exact', 'any'], bad: ['all'] },
   OAUTH_REFRESH_GRACE_S: { good: ['0', '300'], bad: ['-1', '301', 'x'] },
   OAUTH_PRIVATE_REDIRECTS: { good: ['cursor://x/y'], bad: [] },
@@ -132,6 +145,7 @@ const VALUES: Table = {
       '10.0.0.0/-1',
     ],
   },
+  HOSTED_ORGS: { good: [], bad: ['acme', 'org_', 'org_0,acme'] },
   AUTH_MODE: { good: ['self'], bad: ['SELF', 'vendor'] },
   JWT_SECRET: SECRET,
   JWT_SIGNING_KEY: SECRET,
@@ -277,10 +291,11 @@ test('every problem is told at once, single ones and those between settings', ()
     'GOOGLE_CLIENT_SECRET',
     'AUTH_SERVICE_URL',
     'AUTH_LOGIN_URL',
+    'HOSTED_ORGS',
     'JWT_SECRET, DATA_KEY',
   ])
   expect(new ConfigProblems(problemsOf(env)).message).toMatch(
-    /^The configuration has 8 problems:\n {2}PORT: /,
+    /^The configuration has 9 problems:\n {2}PORT: /,
   )
   expect(new ConfigProblems(['PORT: no']).message).toBe('The configuration has 1 problem:\n  PORT: no')
 })
@@ -320,10 +335,12 @@ test.each(TOGETHER)('%s', (problem, env) => {
   expect(problemsOf(env)).toEqual([problem])
 })
 
+const ORG = `org_${'0'.repeat(25)}`
 const HOSTED = {
   AUTH_MODE: 'hosted',
   AUTH_SERVICE_URL: 'https://auth.vendor.example',
   AUTH_LOGIN_URL: 'https://app.vendor.example/auth/sign-in',
+  HOSTED_ORGS: ORG,
 }
 
 test('with the vendor’s auth service everything but the auth service runs here', () => {
@@ -341,10 +358,25 @@ test('with the vendor’s auth service its two addresses are needed and our own 
   expect(problemsOf({ AUTH_MODE: 'hosted' })).toEqual([
     'AUTH_SERVICE_URL: required with AUTH_MODE=hosted',
     'AUTH_LOGIN_URL: required with AUTH_MODE=hosted',
+    'HOSTED_ORGS: required with AUTH_MODE=hosted',
   ])
   expect(problemsOf({ ...HOSTED, SVC_SERVICES: 'auth-service,worker' })).toEqual([
     'SVC_SERVICES: with AUTH_MODE=hosted the vendor runs the auth-service; remove it',
   ])
+})
+
+test('the organizations that are served are named by id, and only where the vendor knows them', () => {
+  const other = `org_${'1'.repeat(25)}`
+  expect(readConfig({ ...HOSTED, HOSTED_ORGS: `${ORG}, ${other},` }).HOSTED_ORGS).toEqual([ORG, other])
+  for (const named of ['acme', `${ORG},acme`, ORG.toUpperCase(), `usr_${'0'.repeat(25)}`, '*']) {
+    expect(problemsOf({ ...HOSTED, HOSTED_ORGS: named })).toEqual([
+      'HOSTED_ORGS: must be ids of organizations (org_…), not slugs',
+    ])
+  }
+  expect(problemsOf({ ...HOSTED, HOSTED_ORGS: ' , ' })).toEqual([
+    'HOSTED_ORGS: must name at least one organization',
+  ])
+  expect(problemsOf({ HOSTED_ORGS: ORG })).toEqual(['HOSTED_ORGS: only with AUTH_MODE=hosted'])
 })
 
 const PAIRS = SECRET_KEYS.flatMap((one, at) =>

@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { readAttachRules } from '../contracts/attach-rules.ts'
 import { EmbeddingModelsSetting } from '../contracts/embedding-settings.ts'
 import { DisplayName } from '../contracts/fields.ts'
+import { idPattern } from '../contracts/ids.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from '../contracts/limits.ts'
 import { LOG_LEVELS } from '../observe/log.ts'
 
@@ -207,6 +208,13 @@ export const SETTINGS = {
     description: '`self` runs its own auth service; `hosted` uses the vendor’s.',
     default: 'self',
   },
+  HOSTED_ORGS: {
+    schema: list(z.string().regex(idPattern('org'), 'must be ids of organizations (org_…), not slugs'))
+      .refine((ids) => ids.length > 0, { error: 'must name at least one organization' })
+      .default([]),
+    description:
+      'Ids of the organizations that this installation serves, separated by commas. Required with AUTH_MODE=hosted; everybody else of the vendor is refused.',
+  },
   AUTH_SERVICE_URL: {
     schema: address.optional(),
     description: 'URL at which the gateway validates tokens. May be internal.',
@@ -232,6 +240,11 @@ export const SETTINGS = {
     description: 'Web origins that may call the MCP endpoints from a browser, separated by commas.',
     default: 'none, except loopback origins when MCP_URL is loopback',
   },
+  MCP_CALLS_PER_MINUTE: {
+    schema: whole(1, 1_000_000).default(600),
+    description: 'MCP calls per minute of one agent’s grant, or of one API token.',
+    default: '600',
+  },
   MCP_STEP_UP: {
     schema: z.enum(['challenge', 'text']).default('challenge'),
     description:
@@ -241,6 +254,12 @@ export const SETTINGS = {
   OAUTH_DCR: {
     schema: flag.default(true),
     description: 'Whether clients may register dynamically (RFC 7591).',
+    default: 'on',
+  },
+  OAUTH_CIMD: {
+    schema: flag.default(true),
+    description:
+      'Whether clients may identify themselves by the URL of a metadata document, which svc fetches. Turn off without a way out to the internet: such clients then register instead.',
     default: 'on',
   },
   OAUTH_LOOPBACK_PORTS: {
@@ -303,6 +322,11 @@ export const SETTINGS = {
     schema: DisplayName.optional(),
     description: 'Name of the first organization. When set, no sample data is loaded.',
     default: 'Sample organization',
+  },
+  ORGANIZATIONS_PER_PERSON: {
+    schema: whole(0, 1_000_000).default(10),
+    description: 'Organizations a person may found. 0: only the operator creates organizations.',
+    default: '10',
   },
   PASSWORD_SIGN_IN: {
     schema: flag.optional(),
@@ -392,6 +416,22 @@ export const SETTINGS = {
     schema: address.default(new URL('https://slack.com')),
     description: 'URL of the chat service, for services compatible with the Slack API.',
     default: 'https://slack.com',
+  },
+  HTTPS_PROXY: {
+    schema: address
+      .refine(({ pathname, search, hash }) => pathname === '/' && !search && !hash, {
+        error: 'must be an origin, without path or query',
+      })
+      .optional(),
+    description:
+      'HTTP proxy for https requests to embedding models, identity providers and metadata documents, for example `http://user:password@proxy.example.com:3128`. Webhooks, checks and attached databases never use it.',
+    default: 'direct connections',
+  },
+  NO_PROXY: {
+    schema: list(z.string()).default([]),
+    description:
+      'Hosts that are reached without the proxy, separated by commas. A name includes its subdomains.',
+    default: 'none',
   },
   NOTIFY_ALLOW_NETS: {
     schema: list(z.string().refine(isCidr, 'must be an address or a range such as 10.0.0.0/8')).default([]),
@@ -556,9 +596,14 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
     if (set['AUTH_SERVICE_URL'] === undefined)
       problems.push('AUTH_SERVICE_URL: required with AUTH_MODE=hosted')
     if (set['AUTH_LOGIN_URL'] === undefined) problems.push('AUTH_LOGIN_URL: required with AUTH_MODE=hosted')
+    if (set['HOSTED_ORGS'] === undefined) problems.push('HOSTED_ORGS: required with AUTH_MODE=hosted')
     if (config.SVC_SERVICES.includes('auth-service')) {
       problems.push('SVC_SERVICES: with AUTH_MODE=hosted the vendor runs the auth-service; remove it')
     }
+  }
+  // Ignored in silence, it would pass for a restriction.
+  if (config.AUTH_MODE === 'self' && config.HOSTED_ORGS.length > 0) {
+    problems.push('HOSTED_ORGS: only with AUTH_MODE=hosted')
   }
   const authRunsElsewhere =
     config.SVC_SERVICES.includes('api-gateway') && !config.SVC_SERVICES.includes('auth-service')

@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { eq, sql } from '../../db/drizzle.ts'
 import * as z from 'zod'
@@ -26,6 +27,9 @@ const Plan = z.object({
   password: z.string().nullable(),
   token: z.string().nullable(),
   tokenDays: z.int(),
+  /** The process that will print it. */
+  host: z.string(),
+  pid: z.int(),
 })
 type Plan = z.output<typeof Plan>
 
@@ -45,6 +49,8 @@ export async function firstRun(run: FirstRun): Promise<Welcome | undefined> {
   const completed = await completedPlanId(run.auth)
   if (completed !== undefined) {
     const unprinted = await readPlan(run)
+    // A replica beside this one has just made it, and prints it.
+    if (unprinted && isAlive(unprinted)) return undefined
     if (unprinted?.id === completed) return welcome(run, unprinted)
     // Of a process that crashed before it could create anything; another one did.
     if (unprinted) await deletePlan(run)
@@ -55,6 +61,17 @@ export async function firstRun(run: FirstRun): Promise<Welcome | undefined> {
   const hash = password === undefined ? undefined : await run.auth.passwords.hash(password)
   const isFirst = await withTransaction(run.auth.db, (tx) => carryOut(tx, run, plan, hash))
   return isFirst ? welcome(run, plan) : undefined
+}
+
+/** Of this host alone: what a process of another one left is printed. After a restart, ours is another process or gone. */
+function isAlive({ host, pid }: Plan): boolean {
+  if (host !== hostname() || pid === process.pid) return false
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // There is one, of another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 async function completedPlanId({ db }: AuthDeps): Promise<string | undefined> {
@@ -75,6 +92,8 @@ function makePlan({ config, auth, terminal }: FirstRun): Plan {
     token: hasPassword && !terminal ? null : makeApiToken(),
     // In a file it may stay for long.
     tokenDays: terminal ? 30 : 1,
+    host: hostname(),
+    pid: process.pid,
   }
 }
 
@@ -111,17 +130,21 @@ async function carryOut(
   if (!row) return false
   await writePlan(run, plan)
   const name = plan.email.split('@')[0]!
-  const userId = await insertUser(tx, auth.clock, { email: plan.email, name })
+  // Whoever sets SVC_ADMIN_EMAIL answers for it; the generated address is nobody's.
+  const emailVerifiedAt = config.SVC_ADMIN_EMAIL === plan.email ? auth.clock() : null
+  const userId = await insertUser(tx, auth.clock, { email: plan.email, name, emailVerifiedAt })
   if (hash !== undefined) {
     await tx.insert(passwords).values({ userId, email: plan.email, hash, changedAt: auth.clock() })
   }
   const owner = firstOwner(userId, name, plan.email)
-  const org = await createOrganization({ ...auth, db: tx })(owner, {
+  // The first one is not counted against a limit of 0.
+  const org = await createOrganization({ ...auth, db: tx, organizationsPerPerson: 1 })(owner, {
     name: config.SVC_ORG ?? (run.sample ? 'Sample organization' : 'My organization'),
   })
   if (run.sample) await requestSample(tx, { ...owner, orgId: org.id, role: 'owner' })
   if (plan.token !== null) {
     await insertApiToken(tx, auth, { ...owner, orgId: org.id }, plan.token, {
+      parentId: null,
       name: 'First run',
       roleCap: 'owner',
       scopes: null,

@@ -376,3 +376,19 @@ test('a port that is taken is named, with the setting that changes it', async ()
     `Port ${port} is in use. Stop the other program, or set PORT.`,
   )
 })
+
+test('answers at an https address tell browsers to come by https only, and at no other address', async () => {
+  const { port } = await startListeningSystem({
+    env: { APP_URL: 'https://app.example.com', API_URL: 'https://api.example.com' },
+  })
+  const hstsAt = async (host: string, path: string) =>
+    (await ask(port, { path, headers: { host } })).headers['strict-transport-security']
+  expect(await hstsAt('app.example.com', '/console')).toBe('max-age=31536000')
+  expect(await hstsAt('api.example.com', '/api/v1/me')).toBe('max-age=31536000')
+  // A refusal of ours is an answer of that host too.
+  expect(await hstsAt('app.example.com', '/nothing')).toBe('max-age=31536000')
+  expect(await hstsAt(`127.0.0.1:${port}`, '/api/v1/me')).toBeUndefined()
+  // Where the auth service is, in this configuration: an address of ours without TLS.
+  expect(await hstsAt(`localhost:${port}`, '/api/v1/me')).toBeUndefined()
+  expect(await hstsAt('elsewhere.example.com', '/console')).toBeUndefined()
+})

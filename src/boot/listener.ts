@@ -19,12 +19,16 @@ const KEEP_ALIVE_MS = 65_000
 /** A connection that was idle this long has no request on its way to us. */
 const IDLE_MS = 1_000
 
+/** RFC 6797: a year. Not for subdomains: those of the operator's domain are not ours to decide about. */
+const HSTS = 'max-age=31536000'
+
 export async function listen(system: System): Promise<Listening> {
   const { config } = system
   let stopping = false
   const readiness: Readiness = async () =>
     stopping ? { ready: false, because: 'the process is stopping' } : system.readiness()
   const isProxy = proxyCheck(config.TRUSTED_PROXIES)
+  const httpsHosts = httpsHostsOf(system)
   const handle = getRequestListener(dispatcher(system, readiness), {
     // The default replaces globalThis.Response, and then `instanceof Response` fails for everybody else here.
     overrideGlobalObjects: false,
@@ -33,6 +37,7 @@ export async function listen(system: System): Promise<Listening> {
   const server = createServer((incoming, outgoing) => {
     setClientAddress(incoming, isProxy)
     if (stopping) closeAfterAnswer(outgoing)
+    if (httpsHosts.has(incoming.headers.host ?? '')) outgoing.setHeader('strict-transport-security', HSTS)
     answering.add(outgoing)
     outgoing.once('close', () => answering.delete(outgoing))
     const nodeHandler = nodeHandlerFor(system, incoming)
@@ -127,6 +132,12 @@ function nodeHandlerFor(
     if ((isPublic || isInternal(host, config)) && handler.owns.test(path)) return handler
   }
   return undefined
+}
+
+/** By the public addresses: TLS itself ends at the proxy in front of us. */
+function httpsHostsOf({ config, services }: System): ReadonlySet<string> {
+  const own = [...services.keys()].flatMap((name) => SERVICES[name].at(config))
+  return new Set(own.filter(({ protocol }) => protocol === 'https:').map(({ host }) => host))
 }
 
 /** Addresses that only our own services and proxies use. */

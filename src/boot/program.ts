@@ -11,6 +11,7 @@ const HELP = `svc ${VERSION}
   svc-server backup FILE            Back up the embedded databases to FILE (stop the server first)
   svc-server restore FILE           Restore a backup (--replace moves existing databases aside)
   svc-server migrate                Apply pending migrations and exit
+  svc-server reset-password EMAIL   Create a link with which this person chooses a new password
   svc-server settings               List all settings
   svc-server --version | --help
 `
@@ -46,6 +47,10 @@ async function main(): Promise<void> {
     case 'backup':
       if (file !== undefined && rest.length === 0)
         return (await import('./database-commands.ts')).backup(config, file)
+      break
+    case 'reset-password':
+      if (file !== undefined && rest.length === 0)
+        return (await import('./reset-password-command.ts')).resetPasswordCommand(config, file)
       break
     case 'restore':
       if (file !== undefined && rest.length === 0) {

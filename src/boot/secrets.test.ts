@@ -86,6 +86,7 @@ const HOSTED = {
   AUTH_MODE: 'hosted',
   AUTH_SERVICE_URL: 'https://auth.vendor.example',
   AUTH_LOGIN_URL: 'https://app.vendor.example/auth/sign-in',
+  HOSTED_ORGS: `org_${'0'.repeat(25)}`,
 }
 
 /** What each process must be given where several have to agree; everything missing is named, with who needs it. */

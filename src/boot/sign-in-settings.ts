@@ -5,8 +5,11 @@ import type { Config } from './config.ts'
 export const signInUrlOf = (config: Config): URL =>
   config.AUTH_LOGIN_URL ?? new URL('/auth/sign-in', config.REDIRECT_BASE_URL ?? config.APP_URL)
 
-export const hasIdentityProvider = (config: Config): boolean =>
+const hasIdentityProvider = (config: Config): boolean =>
   [config.GOOGLE_CLIENT_ID, config.MICROSOFT_CLIENT_ID, config.OIDC_CLIENT_ID].some((id) => id !== undefined)
+
+export const allowsPasswords = (config: Config): boolean =>
+  config.PASSWORD_SIGN_IN ?? !hasIdentityProvider(config)
 
 export function providerSettings(config: Config): Parameters<typeof createSignInProviders>[0] {
   const { GOOGLE_CLIENT_ID, GOOGLE_CLIENT_SECRET, GOOGLE_AUTHORITY } = config

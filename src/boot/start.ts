@@ -1,11 +1,19 @@
 /** Starts the chosen services, prints their address, and stops them on a signal. */
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
 import { openEmbedded, type Embedded } from '../../db/embedded.ts'
+import type { AuthDeps } from '../../oauth/dependencies.ts'
 import type { Config } from './config.ts'
 import type { Logger } from '../observe/log.ts'
 import { isEmbedded } from './services.ts'
+import type { Overrides } from './system.ts'
 
-export async function start(config: Config, log: Logger, { empty = false } = {}): Promise<void> {
+type Options = { readonly empty?: boolean; readonly overrides?: Overrides }
+
+export async function start(
+  config: Config,
+  log: Logger,
+  { empty = false, overrides = {} }: Options = {},
+): Promise<void> {
   const stopped = stopSignal()
   const closers: (() => Promise<void> | void)[] = []
   try {
@@ -17,7 +25,7 @@ export async function start(config: Config, log: Logger, { empty = false } = {})
       import('./first-run.ts'),
       import('../sample/load-sample.ts'),
     ])
-    const system = await createSystem(config, log, { embedded })
+    const system = await createSystem(config, log, { embedded, ...overrides })
     closers.push(() => system.stop())
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
@@ -28,6 +36,7 @@ export async function start(config: Config, log: Logger, { empty = false } = {})
     const first = system.auth && (await firstRun({ config, auth: system.auth, terminal, sample }))
     await system.managed?.open()
     if (system.gateway) await loadSample(system.gateway, { alone: isEmbedded(config) })
+    if (system.auth && isEmbedded(config)) closers.push(await openControls(config, system.auth, log))
     const listening = await listen(system)
     closers.push(() => listening.stop())
     system.startJobs()
@@ -39,6 +48,24 @@ export async function start(config: Config, log: Logger, { empty = false } = {})
     for (const close of closers.toReversed()) await close()
   }
   log.info('stopped')
+}
+
+/** With a Postgres server, commands reach the database themselves. */
+async function openControls(config: Config, auth: AuthDeps, log: Logger): Promise<() => Promise<void>> {
+  const [{ openControlSocket }, { createOperatorResetLink }] = await Promise.all([
+    import('./control-socket.ts'),
+    import('../cores/identity/index.ts'),
+  ])
+  return openControlSocket(
+    config.SVC_DATA_DIR,
+    {
+      async resetPassword(email) {
+        if (!auth.passwordSignIn) return { error: 'Password sign-in is off where the server runs.' }
+        return { link: (await createOperatorResetLink(auth, email)) ?? null }
+      },
+    },
+    log,
+  )
 }
 
 /** Locks the data folder and opens the embedded database in it. */

@@ -6,6 +6,8 @@ import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { isMigrated, migrate, readMigrations } from '../../db/migrate.ts'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
+import { proxiedFetch } from '../adapters/outbound/proxied-fetch.ts'
+import { outboundProxy } from '../adapters/outbound/proxy.ts'
 import { smtpMail } from '../adapters/mail/smtp.ts'
 import { argon2Passwords } from '../adapters/passwords/argon2.ts'
 import { createSignInProviders } from '../adapters/sign-in/providers.ts'
@@ -14,6 +16,7 @@ import { overNetwork, type Service } from '../client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
+import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
 import type { Readiness } from '../http/health.ts'
@@ -23,7 +26,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
 import { readSecrets, type Secrets } from './secrets.ts'
 import { SERVICES, type Deps, type Running } from './services.ts'
-import { hasIdentityProvider, providerSettings, signInUrlOf } from './sign-in-settings.ts'
+import { allowsPasswords, providerSettings, signInUrlOf } from './sign-in-settings.ts'
 import { accessTokens } from '../trust/access-token.ts'
 import { actorAssertions } from '../trust/actor-assertion.ts'
 import { dataKeys } from '../trust/data-key.ts'
@@ -125,11 +128,13 @@ async function build(
     const applied = await migrate(connection.sql, migrations)
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
   }
-  const storage = () => ({ db: connection!.db, clock })
+  const directory = config.AUTH_MODE === 'hosted' ? validatedDirectory(clock) : localDirectory
+  const storage = () => ({ db: connection!.db, clock, directory })
 
   const keysForData = secrets.DATA_KEY ? dataKeys(secrets.DATA_KEY) : undefined
+  const proxy = config.HTTPS_PROXY && outboundProxy(config.HTTPS_PROXY, config.NO_PROXY)
   const models = runs.has('api-gateway')
-    ? (overrides.models ?? createEmbeddingModels(config.EMBEDDING_MODELS))
+    ? (overrides.models ?? createEmbeddingModels(config.EMBEDDING_MODELS, { fetch: proxiedFetch(proxy) }))
     : undefined
   if (models && !overrides.models) closers.push(() => models.close())
   const managed =
@@ -156,6 +161,9 @@ async function build(
     ? actorAssertions(secrets.ACTOR_ASSERTION_SECRET, config.AUTH_URL.origin)
     : undefined
 
+  const servedOrganizations = config.AUTH_MODE === 'hosted' ? new Set(config.HOSTED_ORGS) : undefined
+  const hosted = servedOrganizations && { assertions: assertions!, servedOrganizations }
+
   const deps: Deps = {
     'api-gateway': () => ({
       ...observation,
@@ -175,13 +183,13 @@ async function build(
       mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
       apiUrl: config.API_URL,
       version: VERSION,
-      ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
+      hosted,
     }),
     'deploy-api': () => ({
       ...observation,
       ...storage(),
       auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
-      ownAssertions: config.AUTH_MODE === 'hosted' ? assertions : undefined,
+      hosted,
     }),
     'auth-service': () => ({
       ...observation,
@@ -190,21 +198,25 @@ async function build(
       userTokens: userTokens(keyFor('user-token'), config.AUTH_URL.origin),
       actorAssertions: assertions,
       keyEpoch,
+      mcpCallsPerMinute: config.MCP_CALLS_PER_MINUTE,
       issuer: config.AUTH_URL,
       mcpUrl: config.MCP_URL,
       signInUrl: signInUrlOf(config),
       jwtSecret: secrets.JWT_SECRET ?? '',
       jwtSigningKey: secrets.JWT_SIGNING_KEY ?? '',
-      guardedFetch: overrides.guardedFetch ?? guardedFetch(),
+      guardedFetch: overrides.guardedFetch ?? guardedFetch({ proxy }),
       loopbackPorts: config.OAUTH_LOOPBACK_PORTS,
       registrationOpen: config.OAUTH_DCR,
+      // With exact loopback ports the clients that use documents could not connect, so they are not offered.
+      documentsOpen: config.OAUTH_CIMD && config.OAUTH_LOOPBACK_PORTS !== 'exact',
       refreshGraceSeconds: config.OAUTH_REFRESH_GRACE_S,
       privateSchemes: config.OAUTH_PRIVATE_REDIRECTS,
       passwords: overrides.passwords ?? argon2Passwords({ memoryKib: config.ARGON2_MEMORY_KIB, passes: 2 }),
-      passwordSignIn: config.PASSWORD_SIGN_IN ?? !hasIdentityProvider(config),
+      passwordSignIn: allowsPasswords(config),
       mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
-      providers: createSignInProviders(providerSettings(config)),
+      providers: createSignInProviders(providerSettings(config), { fetch: proxiedFetch(proxy) }),
       operatorToken: config.SVC_OPERATOR_TOKEN,
+      organizationsPerPerson: config.ORGANIZATIONS_PER_PERSON,
       returnBases: [
         config.APP_URL,
         config.AUTH_URL,
@@ -241,6 +253,7 @@ async function build(
       stepUp: config.MCP_STEP_UP,
       issuer: config.AUTH_URL,
       authMode: config.AUTH_MODE,
+      servedOrganizations,
       // With hosted auth there is no such secret, and the MCP server verifies no such token.
       accessTokens: accessTokens(secrets.JWT_SECRET ?? '', config.AUTH_URL.origin),
       actorAssertions: assertions!,

@@ -20,6 +20,7 @@ import { dataSourceRoutes } from './pages/data-sources/data-source.ts'
 import { dataSourceListRoutes } from './pages/data-sources/data-sources.ts'
 import { deliveryListRoutes } from './pages/deliveries/deliveries.ts'
 import { deliveryRoutes } from './pages/deliveries/delivery.ts'
+import { endAccessRoutes } from './pages/profile/end-access.ts'
 import { profileNotificationRoutes } from './pages/profile/notifications.ts'
 import { inboxRoutes } from './pages/inbox/inbox.ts'
 import { integrationRoutes } from './pages/integrations/integration.ts'
@@ -78,6 +79,7 @@ const ROUTES = [
   newTokenRoutes,
   securityRoutes,
   profileRoutes,
+  endAccessRoutes,
 ] as const
 
 /** Mounted at the root: it answers under /console, and `/` leads there. */

@@ -43,7 +43,12 @@ function errorPage(c: PageContext, error: ServiceError): Response | Promise<Resp
     body: html`<div class="card">
       ${error.problems && html`<ul>${error.problems.map((problem) => html`<li>${problem}</li>`)}</ul>`}
       <p>${error.hint ?? NEXT_STEPS[error.code] ?? ERRORS[error.code].user}</p>
-      <div class="actions">${linkButton('/console', 'Go to overview')}</div>
+      <div class="actions">${
+        // Without a session there is no overview: whoever is refused as a whole can only be somebody else.
+        error.code === 'FORBIDDEN' && !c.get('session')
+          ? linkButton('/console/sign-in', 'Sign in again')
+          : linkButton('/console', 'Go to overview')
+      }</div>
       <p class="note">Request ID <code>${c.var.requestId}</code></p>
     </div>`,
   })

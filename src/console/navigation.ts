@@ -60,6 +60,7 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
     links: [
       { href: '/console/profile', label: 'Profile', icon: 'person', for: 'anyone' },
       { href: '/console/profile/notifications', label: 'Notifications', icon: 'bell', for: 'viewer' },
+      { href: '/console/end-access', label: 'End access', icon: 'shield', for: 'anyone' },
     ],
   },
 ]

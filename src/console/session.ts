@@ -83,7 +83,7 @@ async function loadSession(
     call,
     organization: me.organization ? await detailsOf(me.organization.id, organizations, call) : null,
     organizations,
-    formToken: formTokenOf(me.session_id ?? me.user.id),
+    formToken: formTokenOf(me.session_id),
     flash: c.req.method === 'GET' ? readFlash(c) : undefined,
     support: support?.organization.id === me.organization?.id ? support : undefined,
     callIn: (organization) => clientFor(c, token, organization),
@@ -102,8 +102,11 @@ const detailsOf = async (id: string, listed: readonly Organization[], call: Call
   listed.find((organization) => organization.id === id) ?? (await call(showOrganization, { org_id: id }))
 
 /** Nobody but the user's own pages knows the session id, so no key of ours is needed and replicas agree. */
-const formTokenOf = (sessionId: string): string =>
-  createHmac('sha256', sessionId).update('svc-console/form').digest('base64url')
+function formTokenOf(sessionId: string | undefined): string {
+  // Never by the user's id instead: colleagues see that.
+  if (sessionId === undefined) throw new ServiceError('UNAUTHENTICATED')
+  return createHmac('sha256', sessionId).update('svc-console/form').digest('base64url')
+}
 
 function checkFormToken(form: FormData, session: ConsoleSession): void {
   const [given, own] = [Buffer.from(text(form, 'form_token')), Buffer.from(session.formToken)]

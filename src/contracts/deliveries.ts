@@ -30,6 +30,8 @@ export const REASONS = {
   chat_account_inactive: 'The linked chat account is inactive',
   no_longer_permitted: 'The person no longer builds, maintains or administers the app',
   not_a_member: 'The person left the organization',
+  not_validated:
+    'The person has not used this installation for 24 hours, so whether they are still a member is not known',
   no_forum_account: 'The person who acted has no account on the forum',
   no_acting_person: 'No person caused it, and forum posts need an author',
 } as const

@@ -142,6 +142,12 @@ export class ServiceError extends Error {
 
 export const notFound = () => new ServiceError('NOT_FOUND')
 
+/** With hosted auth: whoever has an account at the vendor's, but in none of the organizations that HOSTED_ORGS names. */
+export const notServed = () =>
+  new ServiceError('FORBIDDEN', 'This installation does not serve your organization', {
+    hint: 'Whoever runs it lists the organizations that it serves.',
+  })
+
 /** The body of every error response. The request id is also in the header `x-request-id`. */
 export type ErrorBody = {
   error: {

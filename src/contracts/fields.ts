@@ -15,6 +15,9 @@ export const DisplayName = z
 /** Compared in lower case everywhere, so it is stored that way. */
 export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 
+/** RFC 6761: no mail arrives below these. The generated address of a first owner ends so, and one that was lost. */
+export const receivesMail = (email: string): boolean => !/[@.](localhost|invalid)$/.test(email)
+
 export const Time = z.iso.datetime().describe('UTC.')
 export const ScopeName = z.enum(SCOPE_NAMES)
 export const AudienceName = z.enum(AUDIENCES)

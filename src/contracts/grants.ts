@@ -125,3 +125,44 @@ export const setOauthClientActive = removing({
   errors: ['NOT_FOUND'],
   http: { method: 'put', path: '/api/v1/admin/oauth-clients' },
 })
+
+const Registration = z.object({
+  client_id: z.string(),
+  name: z.string().nullable().describe('The name the client gave itself, unverified.'),
+  redirect_uris: z.array(z.string()).describe('A loopback redirect of a public client has no port.'),
+  origin: z.string().nullable().describe('The web origin it counts against; null: its address.'),
+  address: z.string().nullable().describe('The network address that registered it; of IPv6 the /64.'),
+  is_active: z.boolean().describe('One that is turned off takes no slot, and cannot register again.'),
+  live_grants: z.int(),
+  created_at: Time,
+  last_used_at: Time.nullable(),
+  expires_at: Time.nullable(),
+})
+
+export const listRegistrations = reading({
+  name: 'listRegistrations',
+  summary: 'List the dynamic client registrations, newest first, and the slots they use.',
+  service: 'auth-service',
+  input: z.object({ ...pageInput }),
+  output: z.object({
+    slots: z.object({ used: z.int(), total: z.int(), per_origin: z.int(), per_address: z.int() }),
+    addresses: z
+      .array(z.object({ address: z.string(), used: z.int() }))
+      .describe('Slots by the address that registered, most first.'),
+    registrations: z.array(Registration),
+    ...pageOutput,
+  }),
+  access: 'operator',
+  http: { method: 'get', path: '/api/v1/admin/registrations' },
+})
+
+export const evictRegistration = removing({
+  name: 'evictRegistration',
+  summary: 'Remove a dynamic client registration and revoke its grants.',
+  service: 'auth-service',
+  input: z.object({ client_id: ClientId }),
+  output: Nothing,
+  access: 'operator',
+  errors: ['NOT_FOUND'],
+  http: { method: 'delete', path: '/api/v1/admin/registrations/{client_id}', success: 204 },
+})

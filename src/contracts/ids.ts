@@ -11,6 +11,7 @@ const PREFIXES = [
   'aud',
   'req',
   'grt',
+  'dcr',
   'ds',
   'act',
   'app',

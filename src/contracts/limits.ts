@@ -21,10 +21,14 @@ export const SESSION_SECONDS = 30 * 24 * 60 * 60
 /** Tabs that still use the previous token are not an attack. */
 export const SESSION_ROTATION_GRACE_SECONDS = 60
 
-/** contract, Limits: dynamic client registration, at most 100 active, 5 per origin, 30 days. */
-export const DYNAMIC_CLIENTS = { active: 100, perOrigin: 5, seconds: 30 * 24 * 60 * 60 }
-/** decisions: one that never led to a grant gives way after ten minutes. */
+/** contract, Limits: dynamic client registration, at most 100 active, 5 per origin, 30 days; decisions: 20 per address. */
+export const DYNAMIC_CLIENTS = { active: 100, perOrigin: 5, perAddress: 20, seconds: 30 * 24 * 60 * 60 }
+/** decisions: one without a live grant gives way after ten minutes. */
 export const DYNAMIC_CLIENT_UNUSED_SECONDS = 10 * 60
+
+/** How long the operator's page stays open after the token was entered, and how often a wrong one may be. */
+export const OPERATOR_PAGE_SECONDS = 15 * 60
+export const OPERATOR_TOKEN_FAILURES_PER_ADDRESS = { count: 10, seconds: 15 * 60 }
 
 /** decisions, section 4: lifetimes of the connector. */
 export const CONNECTOR_SECONDS = {
@@ -40,6 +44,8 @@ export const METADATA_DOCUMENT = { bytes: 5 * 1024, ms: 2_500 }
 
 /** decisions: actor assertion 60 s. */
 export const ACTOR_ASSERTION_SECONDS = 60
+/** decisions, 1: with hosted auth, a person is sent things only if validated within this time. */
+export const VALIDATION_CURRENT_SECONDS = 24 * 60 * 60
 
 export const INVITATION_SECONDS = 7 * 24 * 60 * 60
 export const MAIL_LINK_SECONDS = 60 * 60
@@ -51,8 +57,18 @@ export const PASSWORD_MAX = 256
 /** Wrong passwords for one address, and from one network address, before both must wait. */
 export const SIGN_IN_FAILURES_PER_EMAIL = { count: 10, seconds: 15 * 60 }
 export const SIGN_IN_FAILURES_PER_ADDRESS = { count: 50, seconds: 15 * 60 }
-/** Mails that anybody can make us send to one address (reset, verification, invitation). */
+/** decisions: a single-use link of 30 minutes that the operator hands over. */
+export const OPERATOR_LINK_SECONDS = 30 * 60
+/**
+ * Mails that anybody can make us send to one address. Each kind (reset, verification, invitation) has a bucket of its own:
+ * invitations that somebody else sends must not use up the resets of a person.
+ */
 export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
+/** Verification mails of one account, to whatever addresses it names. */
+export const VERIFICATIONS_PER_PERSON = { count: 10, seconds: 60 * 60 }
+/** decisions: invitations are limited per person and per organization; larger teams join by their email domain. */
+export const INVITATIONS_PER_PERSON = { count: 50, seconds: 24 * 60 * 60 }
+export const INVITATIONS_PER_ORGANIZATION = { count: 200, seconds: 24 * 60 * 60 }
 
 export const TOKENS_PER_PERSON = 100
 export const IDEMPOTENCY_KEY_SECONDS = 24 * 60 * 60

@@ -22,6 +22,9 @@ export const Invitation = z.object({
   email: z.string(),
   role: GrantableRole,
   invited_by: z.string().nullable().describe('Name of the inviter; null for the operator.'),
+  by_owner: z
+    .boolean()
+    .describe('Made by an owner or the operator: admins can neither replace nor revoke it.'),
   created_at: Time,
   expires_at: Time,
 })

@@ -8,10 +8,11 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /**
  * Who may call at all, before any rule of the verb itself:
- * `anyone` without a token; `person` whoever is signed in, member of an organization or not;
+ * `anyone` without a token; `person` whoever is signed in, member of an organization or not; `session` the same, by a
+ * signed-in session only, because an API token that was found somewhere must not lock its person out;
  * a role: a member of the organization the call names, at or above it; `operator`: SVC_OPERATOR_TOKEN.
  */
-export type Access = 'anyone' | 'person' | Role | 'operator'
+export type Access = 'anyone' | 'person' | 'session' | Role | 'operator'
 
 /** The services that do operations. */
 export type OperationService = 'auth-service' | 'api-gateway' | 'deploy-api'

@@ -1,5 +1,6 @@
 /** Every operation: the services, OpenAPI, the client and the tests read this table. */
 import type * as z from 'zod'
+import * as access from './access.ts'
 import * as activity from './activity.ts'
 import * as apps from './apps.ts'
 import * as audit from './audit.ts'
@@ -31,6 +32,7 @@ export const OPERATIONS = [
   organizations.updateOrganization,
   organizations.switchOrganization,
   organizations.createOrganizationAsOperator,
+  organizations.addOwnerAsOperator,
   organizations.listOrganizationsAsOperator,
   organizations.setOrganizationDomains,
   members.listMembers,
@@ -46,6 +48,7 @@ export const OPERATIONS = [
   sessions.listSessions,
   sessions.signOut,
   sessions.signOutEverywhere,
+  access.endAccessSince,
   tokens.createApiToken,
   tokens.listApiTokens,
   tokens.revokeApiToken,
@@ -57,6 +60,8 @@ export const OPERATIONS = [
   grants.listOauthClients,
   grants.blockOauthClient,
   grants.setOauthClientActive,
+  grants.listRegistrations,
+  grants.evictRegistration,
   databases.createDatabase,
   databases.attachDatabase,
   databases.showConnectionString,

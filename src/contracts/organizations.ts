@@ -12,11 +12,17 @@ const OrganizationFields = {
   slug: z.string(),
 }
 
+const RegisteredClientsChoice = z.enum(['allowed', 'refused'])
+export type RegisteredClients = z.output<typeof RegisteredClientsChoice>
+
 export const Organization = z.object({
   ...OrganizationFields,
   role: RoleName.describe('Your role in it.'),
   domains: z.array(z.string()).describe('People with an address in these domains join on sign-in.'),
   agents_enabled: z.boolean().describe('Off: agents and API tokens are refused at the MCP endpoints.'),
+  registered_clients: RegisteredClientsChoice.describe(
+    'Refused: clients that registered themselves can neither be connected nor call.',
+  ),
   admins_may_invite: z.boolean().describe('On: admins may invite, up to admin.'),
   timezone: z.string().describe('For digests, such as Europe/Vienna.'),
   support_access_enabled: z.boolean().describe('Off: no support sessions can start, and live ones end.'),
@@ -78,6 +84,7 @@ export const updateOrganization = updating({
     ...orgId,
     name: DisplayName.optional(),
     agents_enabled: z.boolean().optional(),
+    registered_clients: RegisteredClientsChoice.optional(),
     admins_may_invite: z.boolean().optional().describe('Owners only.'),
     timezone: Timezone.optional(),
     support_access_enabled: z.boolean().optional().describe('Owners only.'),
@@ -104,6 +111,18 @@ const AdminOrganization = z.object({
   created_at: Time,
 })
 
+const NamedOwner = z.object({
+  id: z
+    .string()
+    .nullable()
+    .describe('Null when an account with this address has not verified it: it is invited, not added.'),
+  email: z.string(),
+  name: z.string(),
+  role: GrantableRole,
+  created: z.boolean().describe('True when an account was created, which waits for the invitation.'),
+  invitation_url: z.string().optional().describe('Where the owner accepts; absent when it was mailed.'),
+})
+
 export const createOrganizationAsOperator = creating({
   name: 'createOrganizationAsOperator',
   summary: 'Create an organization with its email domains and first owner.',
@@ -114,25 +133,21 @@ export const createOrganizationAsOperator = creating({
     admin_email: Email.optional(),
     admin_name: DisplayName.optional(),
   }),
-  output: z.object({
-    ...AdminOrganization.shape,
-    owner: z
-      .object({
-        id: z.string(),
-        email: z.string(),
-        name: z.string(),
-        role: GrantableRole,
-        created: z.boolean().describe('False when a user with this verified email existed and was added.'),
-        invitation_url: z
-          .string()
-          .optional()
-          .describe('Where a new owner accepts; absent when it was mailed.'),
-      })
-      .nullable(),
-  }),
+  output: z.object({ ...AdminOrganization.shape, owner: NamedOwner.nullable() }),
   access: 'operator',
-  errors: ['CONFLICT'],
+  errors: ['CONFLICT', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/v1/admin/orgs', success: 201 },
+})
+
+export const addOwnerAsOperator = creating({
+  name: 'addOwnerAsOperator',
+  summary: 'Add an owner to an organization that has none.',
+  service: 'auth-service',
+  input: z.object({ ...orgId, email: Email }),
+  output: NamedOwner,
+  access: 'operator',
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  http: { method: 'post', path: '/api/v1/admin/orgs/{org_id}/owners', success: 201 },
 })
 
 export const listOrganizationsAsOperator = reading({

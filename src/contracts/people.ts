@@ -1,9 +1,9 @@
 /** The signed-in user. */
 import * as z from 'zod'
-import { DisplayName, Nothing, Secret, Time } from './fields.ts'
+import { DisplayName, Email, Nothing, Secret, Time } from './fields.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
-import { ValidatedToken } from './tokens.ts'
+import { TokenHolder } from './tokens.ts'
 
 export const NewPassword = z
   .string()
@@ -15,7 +15,7 @@ export const whoAmI = reading({
   summary: 'Retrieve the user, organization, role and scopes of your token.',
   service: 'api-gateway',
   input: z.object({}),
-  output: ValidatedToken.omit({ valid: true }),
+  output: TokenHolder,
   access: 'person',
   scope: 'any',
   http: { method: 'get', path: '/api/v1/me' },
@@ -26,6 +26,9 @@ const Profile = z.object({
   name: z.string(),
   email: z.string(),
   email_verified: z.boolean(),
+  receives_mail: z
+    .boolean()
+    .describe('False: the address was generated, or lost to whoever verified it. Nothing is sent to it.'),
   can_verify_email: z.boolean().describe('Whether this installation can send mail.'),
   has_password: z.boolean(),
   identities: z.array(z.object({ provider: z.string(), email: z.string().nullable() })),
@@ -48,7 +51,7 @@ export const updateProfile = updating({
   service: 'auth-service',
   input: z.object({ name: DisplayName }),
   output: Profile,
-  access: 'person',
+  access: 'session',
   http: { method: 'patch', path: '/api/v1/profile' },
 })
 
@@ -56,9 +59,13 @@ export const changePassword = creating({
   name: 'changePassword',
   summary: 'Change your password. Your other sessions end.',
   service: 'auth-service',
-  input: z.object({ current_password: Secret, new_password: NewPassword }),
+  input: z.object({
+    current_password: Secret,
+    new_password: NewPassword,
+    end_api_tokens: z.boolean().default(false).describe('Also revoke your API tokens in all organizations.'),
+  }),
   output: Nothing,
-  access: 'person',
+  access: 'session',
   errors: ['CONFLICT', 'RATE_LIMITED'],
   http: { method: 'put', path: '/api/v1/profile/password', success: 204 },
 })
@@ -67,7 +74,11 @@ export const sendEmailVerification = creating({
   name: 'sendEmailVerification',
   summary: 'Send yourself a link to verify your email address.',
   service: 'auth-service',
-  input: z.object({}),
+  input: z.object({
+    email: Email.optional().describe(
+      'Another address, which replaces your unverified one when you open the link. Requires a signed-in session.',
+    ),
+  }),
   output: Nothing,
   access: 'person',
   errors: ['CONFLICT', 'RATE_LIMITED'],

@@ -52,7 +52,7 @@ export const rotateSession = creating({
   service: 'auth-service',
   input: z.object({}),
   output: SessionToken,
-  access: 'person',
+  access: 'session',
   errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/v1/sessions/rotate', success: 201 },
 })
@@ -86,7 +86,7 @@ export const signOut = removing({
   service: 'auth-service',
   input: z.object({ session_id: z.union([z.literal('current'), Id('ses')]) }),
   output: Nothing,
-  access: 'person',
+  access: 'session',
   errors: ['NOT_FOUND'],
   http: { method: 'delete', path: '/api/v1/sessions/{session_id}', success: 204 },
 })
@@ -97,6 +97,6 @@ export const signOutEverywhere = removing({
   service: 'auth-service',
   input: z.object({}),
   output: z.object({ ended: z.int() }),
-  access: 'person',
+  access: 'session',
   http: { method: 'delete', path: '/api/v1/sessions' },
 })

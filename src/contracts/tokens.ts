@@ -38,7 +38,8 @@ export const createApiToken = creating({
       .array(AudienceName)
       .min(1)
       .transform((audiences) => [...new Set(audiences)])
-      .default(['api', 'platform', 'notifications']),
+      .optional()
+      .describe('Default: all of them; for a token that you create with a token, those of that one.'),
     expires_in_days: z.int().min(1).max(3650).optional().describe('Without it, the token does not expire.'),
   }),
   output: z.object({
@@ -67,7 +68,7 @@ export const listApiTokens = reading({
 
 export const revokeApiToken = removing({
   name: 'revokeApiToken',
-  summary: 'Revoke an API token.',
+  summary: 'Revoke an API token, and the tokens that were created with it.',
   service: 'auth-service',
   input: z.object({ token_id: Id('tok') }),
   output: Nothing,
@@ -76,8 +77,8 @@ export const revokeApiToken = removing({
   http: { method: 'delete', path: '/api/v1/tokens/{token_id}', success: 204 },
 })
 
-export const ValidatedToken = z.object({
-  valid: z.literal(true),
+/** Who a token speaks for, and what it may do now. */
+export const TokenHolder = z.object({
   kind: z.enum(['user', 'api_token', 'actor']),
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
   organization: z.object({ id: z.string(), name: z.string(), slug: z.string() }).nullable(),
@@ -94,6 +95,24 @@ export const ValidatedToken = z.object({
     .array(z.string())
     .optional()
     .describe('Ids of the data sources the grant is limited to; absent: all its user may query.'),
+  retry_after_seconds: z
+    .int()
+    .optional()
+    .describe('Set when the token has made too many MCP calls: the call must be refused.'),
+})
+
+export const ValidatedToken = z.object({
+  valid: z.literal(true),
+  ...TokenHolder.shape,
+  membership: z
+    .object({
+      id: z.string().optional().describe('Another one each time the user joins.'),
+      role: RoleName.describe('The user’s own role, whatever the token is capped at.'),
+      email_verified: z.boolean(),
+      timezone: z.string().describe('Of the organization.'),
+    })
+    .optional()
+    .describe('The user as a member of the organization; absent in a support session.'),
 })
 
 export const validateToken = reading({
@@ -104,7 +123,7 @@ export const validateToken = reading({
     token: z.string().min(1).max(BEARER_MAX).optional().describe('Or send it as the bearer token.'),
     organization: z.string().max(60).optional().describe('Id or slug of the organization to act in.'),
     audience: AudienceName.optional().describe(
-      'Where the token is used; refused if it is not in the audiences of the token.',
+      'Where the token is used; refused if it is not in the audiences of the token. An MCP endpoint counts a call.',
     ),
   }),
   output: ValidatedToken,

@@ -25,5 +25,8 @@ export function requireSession(principal: Principal): { sessionId: string; gener
   if (principal.sessionId !== undefined && principal.sessionGeneration !== undefined) {
     return { sessionId: principal.sessionId, generation: principal.sessionGeneration }
   }
-  throw new ServiceError('FORBIDDEN', 'This requires a signed-in session, not an API token')
+  throw sessionRequired()
 }
+
+export const sessionRequired = () =>
+  new ServiceError('FORBIDDEN', 'This requires a signed-in session, not an API token')

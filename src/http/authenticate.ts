@@ -4,6 +4,7 @@ import { BEARER_MAX } from '../contracts/limits.ts'
 import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
 import { atLeast, type Role } from '../contracts/roles.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
+import { sessionRequired } from '../cores/principal.ts'
 import { sameSecret } from '../trust/keyed-hash.ts'
 import type { HttpContext } from './context.ts'
 
@@ -20,27 +21,36 @@ export type Authentication = {
   readonly operatorToken: string | undefined
 }
 
+const anonymousPrincipal = (c: HttpContext): Principal => ({
+  kind: 'anonymous',
+  userId: null,
+  userName: 'anonymous',
+  userEmail: null,
+  orgId: null,
+  organization: null,
+  role: null,
+  scopes: null,
+  audiences: [],
+  sources: null,
+  expiresAt: null,
+  entryPoint: entryPointOf(c),
+  address: c.get('address'),
+  requestId: c.get('requestId'),
+})
+
+/** Whoever has shown SVC_OPERATOR_TOKEN. */
+export const operatorPrincipal = (c: HttpContext): Principal => ({
+  ...anonymousPrincipal(c),
+  kind: 'operator',
+  userName: 'operator',
+})
+
 export async function authenticate(
   c: HttpContext,
   op: Operation,
   authentication: Authentication,
 ): Promise<Principal> {
-  const anonymous: Principal = {
-    kind: 'anonymous',
-    userId: null,
-    userName: 'anonymous',
-    userEmail: null,
-    orgId: null,
-    organization: null,
-    role: null,
-    scopes: null,
-    audiences: [],
-    sources: null,
-    expiresAt: null,
-    entryPoint: entryPointOf(c),
-    address: c.get('address'),
-    requestId: c.get('requestId'),
-  }
+  const anonymous = anonymousPrincipal(c)
   if (op.access === 'anyone') return anonymous
   const token = bearerOf(c)
   if (token === undefined) throw new ServiceError('UNAUTHENTICATED', 'A bearer token is required')
@@ -50,7 +60,7 @@ export async function authenticate(
     authentication.operatorToken !== undefined &&
     sameSecret(token, authentication.operatorToken)
   ) {
-    return { ...anonymous, kind: 'operator', userName: 'operator' }
+    return operatorPrincipal(c)
   }
   const requested = requestedOrganization(c)
   const valid = await authentication.validate({
@@ -102,13 +112,15 @@ function entryPointOf(c: HttpContext): EntryPoint {
 function authorize(principal: Principal, op: Operation, namesOrganization: boolean): void {
   if (op.access === 'operator')
     throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
+  if (op.access === 'session' && principal.sessionId === undefined) throw sessionRequired()
   if (principal.scopes !== null && !opens(principal.scopes, op)) {
     throw new ServiceError('FORBIDDEN', 'The scopes of this token do not allow this', {
       hint:
         op.scope === null ? 'Use a token without scopes, or sign in.' : `It requires the scope ${op.scope}.`,
     })
   }
-  if (op.access === 'person' || op.access === 'anyone') return
+  if (principal.supportSessionId !== undefined && op.closedToSupport === true) throw closedToSupport()
+  if (op.access === 'person' || op.access === 'session' || op.access === 'anyone') return
   if (principal.role === null) {
     if (namesOrganization) throw notFound()
     throw new ServiceError('FORBIDDEN', 'You do not belong to an organization', {
@@ -120,8 +132,9 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
   if (principal.supportSessionId !== undefined) refuseSupportSession(principal.role, op)
 }
 
+const closedToSupport = () => new ServiceError('FORBIDDEN', 'Support sessions may not do this')
+
 function refuseSupportSession(role: Role, op: Operation): void {
-  if (op.closedToSupport === true) throw new ServiceError('FORBIDDEN', 'Support sessions may not do this')
   if (op.closedToSupport === false || op.readOnly || atLeast(role, 'admin')) return
   throw new ServiceError('FORBIDDEN', 'A support session is read-only until it is elevated', {
     hint: 'Elevate the session with a reason; the owners can read it.',

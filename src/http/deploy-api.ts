@@ -4,13 +4,14 @@ import { cors } from 'hono/cors'
 import type { Verbs } from '../contracts/operations.ts'
 import * as apps from '../cores/apps/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
+import type { WithDirectory } from '../cores/directory/index.ts'
 import * as tickets from '../cores/tickets/index.ts'
 import type { HttpEnv } from './context.ts'
 import { mount } from './mount.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
 import { validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
-export type DeployDeps = Observation & Storage & ValidateDeps
+export type DeployDeps = Observation & Storage & WithDirectory & ValidateDeps
 
 const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
   createApp: apps.createApp,

@@ -2,13 +2,18 @@
 import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
-import { OPERATIONS, type Verbs } from '../contracts/operations.ts'
+import type { Operation } from '../contracts/operation.ts'
+import { OPERATIONS, type OperationName, type Verbs } from '../contracts/operations.ts'
 import * as activity from '../cores/activity/index.ts'
 import * as databases from '../cores/databases/index.ts'
+import type { WithDirectory } from '../cores/directory/index.ts'
 import * as identity from '../cores/identity/index.ts'
 import * as notifications from '../cores/notifications/index.ts'
 import * as search from '../cores/search/index.ts'
+import { answerError, formatFor } from './answer.ts'
+import { authenticate, type Authentication } from './authenticate.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
+import { listAuditHosted } from './list-audit-hosted.ts'
 import { mount, routePath } from './mount.ts'
 import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation } from './service-app.ts'
@@ -16,6 +21,7 @@ import { withTrace, validateRemotely, type ValidateDeps } from './validate-remot
 
 export type GatewayDeps = Observation &
   ValidateDeps &
+  WithDirectory &
   databases.DatabaseDeps &
   search.SearchDeps &
   notifications.IntegrationDeps &
@@ -91,8 +97,16 @@ export function createGateway(deps: GatewayDeps): Hono<HttpEnv> {
   const services = { 'auth-service': withTrace(deps, deps.auth), 'deploy-api': withTrace(deps, deps.deploy) }
   for (const op of OPERATIONS) {
     if (op.service === 'api-gateway') continue
+    if (deps.hosted && op.name === 'listAudit') {
+      app.get(routePath(op), listAuditHosted({ ...deps, auth: services['auth-service'] }, authentication))
+      continue
+    }
     const service = services[op.service]
-    app.on(op.http.method.toUpperCase(), routePath(op), (c) => relay(service, c, op.name))
+    const handle = (c: HttpContext, organization?: string) => relay(service, c, op.name, organization)
+    const isServed = deps.hosted !== undefined && op.service === 'auth-service' && isOfOrganization(op)
+    app.on(op.http.method.toUpperCase(), routePath(op), (c) =>
+      isServed ? relayServed(c, op, authentication, handle) : handle(c),
+    )
   }
   // Built at the first request: it takes longer than everything else here together.
   let document: OpenApi | undefined
@@ -109,6 +123,30 @@ export function createGateway(deps: GatewayDeps): Hono<HttpEnv> {
   return app
 }
 
+/** Open to whoever has an account at the vendor's, because they lead into an organization or out of a session. */
+const OPEN_TO_ACCOUNTS: readonly OperationName[] = ['acceptInvitation', 'listMySupportSessions', 'signOut']
+
+const isOfOrganization = ({ access, name }: (typeof OPERATIONS)[number]): boolean =>
+  access !== 'anyone' && access !== 'operator' && !OPEN_TO_ACCOUNTS.includes(name)
+
+/**
+ * With hosted auth the vendor would act in whatever organization was last chosen there. It is told the one that this
+ * installation serves, and whoever belongs to none of those is refused here.
+ */
+async function relayServed(
+  c: HttpContext,
+  op: Operation,
+  authentication: Authentication,
+  handle: (c: HttpContext, organization: string | undefined) => Promise<Response>,
+): Promise<Response> {
+  try {
+    const { orgId } = await authenticate(c, op, authentication)
+    return await handle(c, orgId ?? undefined)
+  } catch (error) {
+    return answerError(c, error, formatFor(c.req.header('accept'), op.http.answers ?? 'json'))
+  }
+}
+
 /** What the other services need of the original request; cookies and hop-by-hop headers stay here. */
 const RELAYED = [
   'authorization',
@@ -121,7 +159,12 @@ const RELAYED = [
   ADDRESS_HEADER,
 ]
 
-async function relay(service: Service, c: HttpContext, route: string): Promise<Response> {
+async function relay(
+  service: Service,
+  c: HttpContext,
+  route: string,
+  organization?: string,
+): Promise<Response> {
   c.set('route', `relay ${route}`)
   c.set('isRelayed', true)
   const headers = new Headers({ 'x-request-id': c.get('requestId') })
@@ -129,6 +172,7 @@ async function relay(service: Service, c: HttpContext, route: string): Promise<R
     const value = c.req.header(name)
     if (value !== undefined) headers.set(name, value)
   }
+  if (organization !== undefined) headers.set('x-svc-org', organization)
   const { method, url, body, signal } = c.req.raw
   const response = await service(
     new Request(url, { method, headers, body, signal, ...(body ? { duplex: 'half' as const } : {}) }),

@@ -120,13 +120,14 @@ function accessSentence(op: Operation): string {
   const sentences = {
     anyone: 'Open to anyone.',
     person: 'Requires a signed-in user.',
+    session: 'Requires a signed-in session, not an API token.',
     operator: 'Requires the operator’s token.',
   }
   const base =
     op.access in sentences
       ? sentences[op.access as keyof typeof sentences]
       : `Requires the role ${op.access} or above.`
-  if (op.access === 'anyone' || op.access === 'operator') return base
+  if (op.access === 'anyone' || op.access === 'session' || op.access === 'operator') return base
   if (op.scope === null) return `${base} Not available to scoped tokens or agents.`
   return op.scope === 'any' ? `${base} Available with any scope.` : `${base} Scope: ${op.scope}.`
 }

@@ -2,6 +2,7 @@
 import type * as z from 'zod'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BODY_MAX_BYTES } from '../contracts/limits.ts'
+import { MISSING } from '../contracts/problems.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { HttpContext } from './context.ts'
 
@@ -18,7 +19,7 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
     const input = hasBody ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
     const all: Record<string, unknown> = { ...input, ...c.req.param() }
     refuseUnreadable(all)
-    const parsed = schema.safeParse(all)
+    const parsed = schema.safeParse(all, MISSING)
     if (parsed.success) return parsed.data as z.output<I>
     // An id of the wrong format is not found, like one of the right format that does not exist.
     if (parsed.error.issues.some((issue) => pathNames.has(String(issue.path[0])))) throw notFound()

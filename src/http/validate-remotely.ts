@@ -3,26 +3,35 @@ import { httpClient } from '../client/http-client.ts'
 import type { Service } from '../client/service.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { validateToken } from '../contracts/tokens.ts'
-import type { Clock } from '../cores/dependencies.ts'
+import type { Clock, Storage } from '../cores/dependencies.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
 import type { Tracing } from '../observe/tracing-port.ts'
 import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-assertion.ts'
 import { jwtType } from '../trust/hs256.ts'
 import type { Validate } from './authenticate.ts'
+import { validateHosted } from './validate-hosted.ts'
 
 export type ValidateDeps = {
   readonly auth: Service
   readonly tracing: Pick<Tracing, 'inject'>
   readonly clock: Clock
   /** Set with AUTH_MODE=hosted only. */
-  readonly ownAssertions: ActorAssertions | undefined
+  readonly hosted: HostedAuth | undefined
 }
 
-export function validateRemotely(deps: ValidateDeps): Validate {
+export type HostedAuth = {
+  /** Of this installation's MCP server. */
+  readonly assertions: ActorAssertions
+  /** Ids of the only organizations that are let in. */
+  readonly servedOrganizations: ReadonlySet<string>
+}
+
+export function validateRemotely(deps: ValidateDeps & Storage): Validate {
   const auth = withTrace(deps, deps.auth)
-  return async ({ token, organization, requestId, address }) =>
+  const validate: Validate = async ({ token, organization, requestId, address }) =>
     (await validateAssertion(deps, token, organization)) ??
     httpClient(auth, { requestId, address })(validateToken, { token, organization, audience: 'api' })
+  return deps.hosted ? validateHosted({ ...deps, ...deps.hosted, auth }, validate) : validate
 }
 
 /** Passes the trace context on to the next service. */
@@ -43,8 +52,8 @@ async function validateAssertion(
   token: string,
   requested: string | undefined,
 ): Promise<TokenValidation | undefined> {
-  if (!deps.ownAssertions || jwtType(token) !== ACTOR_ASSERTION_TYPE) return undefined
-  const actor = await deps.ownAssertions.verify(token, deps.clock())
+  if (!deps.hosted || jwtType(token) !== ACTOR_ASSERTION_TYPE) return undefined
+  const actor = await deps.hosted.assertions.verify(token, deps.clock())
   if (!actor?.known) throw new ServiceError('UNAUTHENTICATED')
   const { known } = actor
   // As in validateToken: any organization but the assertion's own does not exist.
@@ -55,6 +64,7 @@ async function validateAssertion(
     user: { id: actor.userId, email: known.email, name: known.name },
     organization: isOwn ? { id: actor.orgId, name: known.orgName, slug: known.orgSlug } : null,
     role: isOwn ? known.role : null,
+    membership: isOwn ? known.membership : undefined,
     scopes: [...actor.scopes],
     audiences: ['api'],
     expires_at: actor.expiresAt.toISOString(),

@@ -5,15 +5,25 @@
 import * as z from 'zod'
 import { ScopeName } from '../contracts/fields.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
-import { RoleName, type Role } from '../contracts/roles.ts'
+import { RoleName } from '../contracts/roles.ts'
 import type { Scope } from '../contracts/scopes.ts'
+import { ValidatedToken } from '../contracts/tokens.ts'
 import { hs256 } from './hs256.ts'
+
+const Known = z.object({
+  email: z.string(),
+  name: z.string(),
+  orgName: z.string(),
+  orgSlug: z.string(),
+  role: RoleName,
+  membership: ValidatedToken.shape.membership,
+})
 
 export type Actor = {
   userId: string
   orgId: string
   /** As they were when it was signed, for hosted auth; self-hosted validation reads everything anew. */
-  known?: { email: string; name: string; orgName: string; orgSlug: string; role: Role } | undefined
+  known?: z.output<typeof Known> | undefined
   scopes: readonly Scope[]
   /** The API token or the grant of the agent; exactly one is set. */
   tokenId?: string | undefined
@@ -29,15 +39,7 @@ const Claims = z
   .object({
     sub: z.string(),
     org: z.string(),
-    known: z
-      .object({
-        email: z.string(),
-        name: z.string(),
-        orgName: z.string(),
-        orgSlug: z.string(),
-        role: RoleName,
-      })
-      .optional(),
+    known: Known.optional(),
     scopes: z.array(ScopeName),
     tid: z.string().optional(),
     gid: z.string().optional(),

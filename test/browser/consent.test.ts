@@ -7,14 +7,14 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listGrants } from '../../src/contracts/grants.ts'
-import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { switchOrganization, updateOrganization } from '../../src/contracts/organizations.ts'
 import type { GuardedFetch } from '../../src/cores/dependencies.ts'
 import { listen, type Listening } from '../../src/boot/listener.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
 import { makeOrganization, PASSWORD, type Org } from '../support/make.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import { selfSigned } from '../support/self-signed.ts'
 import { LOOKS } from '../support/looks.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -65,6 +65,8 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     org = await makeOrganization(system)
     const closed = await makeOrganization(system, org.owner)
     await org.owner.call(updateOrganization, { org_id: closed.id, agents_enabled: false })
+    // The one they used last in the console, so that the page proposes it.
+    await org.owner.call(switchOrganization, { org_id: org.id })
     program = await receive(http.createServer())
     site = await receive(https.createServer(selfSigned('localhost')))
     browser = await openBrowser()
@@ -361,4 +363,4 @@ async function receive(server: http.Server | https.Server): Promise<Receiver> {
 }
 
 const anyAddress = (): string =>
-  `2001:db8::${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}`
+  `2001:db8:${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}::1`

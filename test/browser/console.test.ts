@@ -54,6 +54,7 @@ const PAGES = [
   '/console/settings/security',
   '/console/profile',
   '/console/profile/notifications',
+  '/console/end-access',
   '/console/nothing',
   '/console/signed-out',
   '/console/sign-in/done?code=x&state=y',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAgentSystem, type AgentSystem } from '../support/agents.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 
 const SUITE = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
 

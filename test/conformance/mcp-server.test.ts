@@ -22,7 +22,7 @@ import { newAssistant, preRegistered } from '../support/assistant.ts'
 import { conformanceServer } from '../support/conformance-fixture.ts'
 import { outcomeOf, proxyAdding, runSuite, SUITE, type Outcome } from '../support/conformance-suite.ts'
 import { makeOrganization } from '../support/make.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 const BASELINE = fileURLToPath(new URL('mcp-server-2025-11-25.yaml', import.meta.url))
@@ -130,6 +130,7 @@ function withSuiteTools({ services, config, log, ...rest }: System): System {
     ...observation,
     auth,
     gateway,
+    servedOrganizations: undefined,
     mcpUrl: config.MCP_URL,
     appUrl: config.APP_URL,
     issuer,

@@ -7,18 +7,22 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import * as modern from '@modelcontextprotocol/client'
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startAgentSystem, type AgentSystem } from '../support/agents.ts'
-import { freePort } from '../support/process.ts'
-
-const MCP_REMOTE = fileURLToPath(import.meta.resolve('mcp-remote/dist/proxy.js'))
+import { deliver, textIn } from '../support/clients/client.ts'
+import { MCP_REMOTE } from '../support/clients/mcp-remote.ts'
+import {
+  legacyConnection,
+  modernConnection,
+  newMemory,
+  OFFICIAL_METADATA,
+  type Connection,
+} from '../support/clients/official.ts'
+import { freePort } from '../support/free-port.ts'
 
 let system: AgentSystem
 beforeAll(async () => {
@@ -181,15 +185,15 @@ describe('oauth4webapi', () => {
 // The two generations of the official client
 
 describe.each([
-  ['2026-07-28', modernClient],
-  ['2025-11-25', legacyClient],
+  ['2026-07-28', modernConnection],
+  ['2025-11-25', legacyConnection],
 ])('the official client of %s', (era, connect) => {
   test('registers itself', () => expectWholeWalk({}))
 
   test('names a metadata document', async () => {
     const clientMetadataUrl = system.web.publish(`/sdk-${era}.json`, (client_id) => ({
       client_id,
-      ...METADATA,
+      ...OFFICIAL_METADATA,
       redirect_uris: ['http://127.0.0.1/callback'],
     }))
     await expectWholeWalk({ clientMetadataUrl })
@@ -198,30 +202,30 @@ describe.each([
 
   async function expectWholeWalk(given: { clientMetadataUrl?: string }) {
     const memory = newMemory(given)
-    const refused = connect(memory)
+    const refused = closedLater(connect(system.platform, memory))
     await expect(refused.open()).rejects.toThrow(/unauthorized/i)
     const { answer } = await system.approve(memory.sentTo()!)
     await refused.finish(answer)
     if (given.clientMetadataUrl) expect(memory.clientId()).toBe(given.clientMetadataUrl)
     else expect(memory.clientId()).toMatch(/^dcr_/)
 
-    const client = connect(memory)
+    const client = closedLater(connect(system.platform, memory))
     await client.open()
     expect(client.version()).toBe(era)
-    expect(await client.whoAmI()).toMatchObject({
+    expect(await whoAmI(client)).toMatchObject({
       user: { email: system.org.owner.email },
       client: memory.clientId(),
     })
 
     const before = memory.tokens()!
     memory.spoilAccessToken()
-    expect(await client.whoAmI()).toMatchObject({ organization: { id: system.org.id } })
+    expect(await whoAmI(client)).toMatchObject({ organization: { id: system.org.id } })
     expect(memory.tokens()!.refresh_token).not.toBe(before.refresh_token)
     expect(memory.tokens()!.access_token).not.toBe(before.access_token)
 
     const asked = memory.sentTo()
     await system.disconnect(memory.clientId()!)
-    await expect(client.whoAmI()).rejects.toThrow(/unauthorized/i)
+    await expect(whoAmI(client)).rejects.toThrow(/unauthorized/i)
     // It knows what to do: the person is asked again.
     expect(memory.sentTo()).not.toBe(asked)
   }
@@ -231,12 +235,12 @@ describe.each([
 test('the official client of 2026-07-28 steps up: a tool beyond its grant has the person asked for both scopes', async () => {
   const memory = newMemory({})
   const notifications = `${system.origin}/notifications`
-  const refused = modernClient(memory, notifications)
+  const refused = closedLater(modernConnection(notifications, memory))
   await expect(refused.open()).rejects.toThrow(/unauthorized/i)
   expect(scopesIn(memory.sentTo())).not.toContain('notifications:write')
   await refused.finish((await system.approve(memory.sentTo()!)).answer)
 
-  const client = modernClient(memory, notifications)
+  const client = closedLater(modernConnection(notifications, memory))
   await client.open()
   const acknowledgeNotification = () =>
     client.call('notifications_ack', { id: 'ntf_01jv0000000000000000000000' })
@@ -254,82 +258,12 @@ test('the official client of 2026-07-28 steps up: a tool beyond its grant has th
 
 const scopesIn = (url: URL | undefined): string[] => (url?.searchParams.get('scope') ?? '').split(' ')
 
-const REDIRECT = 'http://127.0.0.1:41998/callback'
-const METADATA = {
-  client_name: 'Official client',
-  redirect_uris: [REDIRECT],
-  grant_types: ['authorization_code', 'refresh_token'],
-  response_types: ['code'],
-  token_endpoint_auth_method: 'none',
+function closedLater(connection: Connection): Connection {
+  onTestFinished(() => connection.close())
+  return connection
 }
 
-type Tokens = { access_token: string; refresh_token?: string; token_type: string }
-type Memory = ReturnType<typeof newMemory>
-
-/** What a client keeps, in the shape both generations ask for. */
-function newMemory({ clientMetadataUrl }: { clientMetadataUrl?: string }) {
-  let information: { client_id: string } | undefined
-  let tokens: Tokens | undefined
-  let verifier = ''
-  let sentTo: URL | undefined
-  return {
-    sentTo: () => sentTo,
-    clientId: () => information?.client_id,
-    tokens: () => tokens,
-    spoilAccessToken: () => void (tokens = { ...tokens!, access_token: 'expired' }),
-    provider: {
-      redirectUrl: REDIRECT,
-      ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
-      clientMetadata: METADATA,
-      state: () => 'a state',
-      clientInformation: () => information,
-      saveClientInformation: (given: { client_id: string }) => void (information = given),
-      tokens: () => tokens,
-      saveTokens: (given: Tokens) => void (tokens = given),
-      redirectToAuthorization: (url: URL) => void (sentTo = url),
-      saveCodeVerifier: (given: string) => void (verifier = given),
-      codeVerifier: () => verifier,
-      invalidateCredentials(what: string) {
-        if (what === 'all' || what === 'tokens') tokens = undefined
-        if (what === 'all' || what === 'client') information = undefined
-      },
-    },
-  }
-}
-
-function modernClient({ provider }: Memory, url = system.platform) {
-  let discovery: modern.OAuthDiscoveryState | undefined
-  const authProvider = {
-    ...provider,
-    saveDiscoveryState: (given: modern.OAuthDiscoveryState) => void (discovery = given),
-    discoveryState: () => discovery,
-  }
-  const transport = new modern.StreamableHTTPClientTransport(new URL(url), { authProvider })
-  const client = new modern.Client(
-    { name: 'official', version: '0' },
-    { versionNegotiation: { mode: 'auto' } },
-  )
-  onTestFinished(() => client.close())
-  return {
-    open: () => client.connect(transport),
-    finish: (answer: URL) => transport.finishAuth(answer.searchParams),
-    call: (name: string, input: Record<string, unknown>) => client.callTool({ name, arguments: input }),
-    version: () => client.getNegotiatedProtocolVersion(),
-    whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
-  }
-}
-
-function legacyClient({ provider }: Memory) {
-  const transport = new LegacyTransport(new URL(system.platform), { authProvider: provider })
-  const client = new LegacyClient({ name: 'official', version: '0' })
-  onTestFinished(() => client.close())
-  return {
-    open: () => client.connect(transport),
-    finish: (answer: URL) => transport.finishAuth(answer.searchParams.get('code')!),
-    version: () => transport.protocolVersion,
-    whoAmI: async () => saidBy(await client.callTool({ name: 'whoami', arguments: {} })),
-  }
-}
+const whoAmI = async (connection: Connection): Promise<unknown> => saidBy(await connection.call('whoami', {}))
 
 // The bridge for clients that only know standard input and output
 
@@ -374,7 +308,7 @@ describe('mcp-remote', () => {
   async function keptTokens(home: string) {
     const file = (await readdir(home, { recursive: true })).find((name) => name.endsWith('_tokens.json'))
     const path = join(home, file ?? 'no tokens were kept')
-    return { path, tokens: JSON.parse(await readFile(path, 'utf8')) as Tokens }
+    return { path, tokens: JSON.parse(await readFile(path, 'utf8')) as { refresh_token?: string } }
   }
 
   async function spoilAccessToken(home: string) {
@@ -411,14 +345,12 @@ describe('mcp-remote', () => {
   }
 })
 
-// Programs for a terminal; too large to install with everything else
+// A program for a terminal; too large to install with everything else
 
 const CLIENTS = fileURLToPath(new URL('../clients/node_modules', import.meta.url))
 const areInstalled = existsSync(CLIENTS)
 if (!areInstalled) {
-  console.log(
-    'Inspector and mcporter are not tried: npm ci --prefix test/clients --ignore-scripts installs them.',
-  )
+  console.log('Inspector is not tried: npm ci --prefix test/clients --ignore-scripts installs it.')
 }
 
 describe.skipIf(!areInstalled)('for a terminal', () => {
@@ -444,24 +376,6 @@ describe.skipIf(!areInstalled)('for a terminal', () => {
     expect(listed, listed.output).toMatchObject({ code: 0, wasAsked: true })
     expect(listed.stdout).toContain('datasource_query')
     const whoAmI = () => inspect('--method', 'tools/call', '--tool-name', 'whoami')
-    await expectRenewal(home, whoAmI)
-  })
-
-  test('mcporter: registers itself, lists, calls, renews', async () => {
-    const home = await newHome()
-    const config = join(home, 'mcporter.json')
-    // At any other port it would forget its registration with every run.
-    const oauthRedirectUrl = `http://127.0.0.1:${await freePort()}/callback`
-    const svc = { url: system.platform, auth: 'oauth', oauthRedirectUrl }
-    await writeFile(config, JSON.stringify({ mcpServers: { svc } }))
-    const port = (...options: string[]) =>
-      runProgram(home, [join(CLIENTS, 'mcporter/dist/cli.js'), '--config', config, ...options])
-    const connected = await port('auth', 'svc', '--no-browser')
-    expect(connected, connected.output).toMatchObject({ code: 0, wasAsked: true })
-    const listed = await port('list', 'svc', '--json')
-    expect(listed, listed.output).toMatchObject({ code: 0, wasAsked: false })
-    expect(listed.stdout).toContain('datasource_query')
-    const whoAmI = () => port('call', 'svc.whoami', '--output', 'json')
     await expectRenewal(home, whoAmI)
   })
 
@@ -526,25 +440,8 @@ describe.skipIf(!areInstalled)('for a terminal', () => {
   }
 })
 
-/** A program may say where to go before it listens for the answer, and a browser would be slower than we are. */
-async function deliver(answer: URL): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await fetch(answer)
-      return
-    } catch (error) {
-      if (attempt === 100) throw error
-      await sleep(100)
-    }
-  }
-}
-
-/** A tool's answer is one text of JSON. */
-function saidBy(result: unknown): unknown {
-  const { content, isError } = result as { content: { text: string }[]; isError?: boolean }
-  if (isError) throw new Error(content[0]?.text)
-  return JSON.parse(content[0]?.text ?? '')
-}
+/** A tool's answer is JSON. */
+const saidBy = (result: unknown): unknown => JSON.parse(textIn(result))
 
 async function newKey() {
   const algorithm = {

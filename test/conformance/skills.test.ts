@@ -6,7 +6,7 @@ import { listen, type Listening } from '../../src/boot/listener.ts'
 import { newAssistant, preRegistered } from '../support/assistant.ts'
 import { proxyAdding, runSuite } from '../support/conformance-suite.ts'
 import { makeOrganization } from '../support/make.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem

@@ -18,7 +18,8 @@ import {
 } from '../support/assistant.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { makeOrganization, unique, type Org } from '../support/make.ts'
-import { freePort, processes, type Env } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { processes, type Env } from '../support/process.ts'
 import { freshSecrets } from '../support/system.ts'
 
 /** Short, so that the test sees its end; long enough for twenty refreshes on a busy machine. */

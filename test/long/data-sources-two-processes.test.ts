@@ -30,7 +30,8 @@ import {
 import { databaseUrl, onServer } from '../support/database.ts'
 import { startEmbeddingEndpoint, type EmbeddingEndpoint } from '../support/embedding-endpoint.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
-import { freePort, processes, type Env, type ServerProcess } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { processes, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets, type TestSystem } from '../support/system.ts'
 
 const PER_MINUTE = 25

@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
-import { freePort, readFirstWords } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { readFirstWords } from '../support/process.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Known on every Linux. */

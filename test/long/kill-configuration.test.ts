@@ -17,7 +17,8 @@ import {
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { atAddress, configurationOf, entry, folderWithTemplate } from '../support/data-sources.ts'
 import { startEmbeddingEndpoint, type EmbeddingEndpoint } from '../support/embedding-endpoint.ts'
-import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
 const ROUNDS = 8
 /** Further rounds as long as there is time. */

@@ -122,7 +122,7 @@ async function expectWhole(SVC_DATA_DIR: string): Promise<void> {
   const { organizations } = await server.as({ token: OPERATOR_TOKEN })(listOrganizationsAsOperator, {})
   expect(organizations.map(({ id }) => id)).toEqual([me.organization!.id])
   const files = (await readdir(SVC_DATA_DIR)).filter((name) => !name.startsWith('lock'))
-  expect(files.toSorted()).toEqual(['databases', 'db', 'first-run.txt', 'secrets.json'])
+  expect(files.toSorted()).toEqual(['control.sock', 'databases', 'db', 'first-run.txt', 'secrets.json'])
   await expectWholeSample(server, token)
   await server.stop('SIGKILL')
 }

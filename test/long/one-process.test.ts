@@ -15,10 +15,10 @@ import { createOrganization, listOrganizations } from '../../src/contracts/organ
 import { whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
+import { freePort } from '../support/free-port.ts'
 import {
   expectSilence,
   firstWordsIn,
-  freePort,
   migratedFolder,
   processes,
   readFirstWords,
@@ -34,6 +34,8 @@ afterEach(own.cleanUp)
 /** Without a sample, which costs seconds. */
 const newInstallation = async (): Promise<Env & { SVC_DATA_DIR: string }> => ({
   SVC_ORG: 'Home',
+  // What the tests write again and again.
+  ORGANIZATIONS_PER_PERSON: '1000000',
   SVC_DATA_DIR: await migratedFolder(own),
   // The same at every start: tokens name the address at which they were given.
   PORT: String(await freePort()),

@@ -11,7 +11,8 @@ import { removeDatabase } from '../../src/contracts/databases.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
 import { folderWithTemplate } from '../support/data-sources.ts'
-import { firstWordsIn, freePort, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
 const own = processes()
 afterEach(own.cleanUp)

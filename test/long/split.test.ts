@@ -17,15 +17,17 @@ import { listSessions, signInWithPassword, signOut } from '../../src/contracts/s
 import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
 import { folderWithTemplate } from '../support/data-sources.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
-import { makeMember, makePerson, PASSWORD, unique, type Person } from '../support/make.ts'
 import {
-  firstWordsIn,
-  freePort,
-  processes,
-  wordsOf,
-  type Env,
-  type ServerProcess,
-} from '../support/process.ts'
+  makeMember,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
+import { freePort } from '../support/free-port.ts'
+import { firstWordsIn, processes, wordsOf, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets, type TestSystem } from '../support/system.ts'
 import { newWalker, type Walker } from '../support/walker.ts'
 
@@ -276,6 +278,7 @@ describe('refusals', () => {
     AUTH_MODE: 'hosted',
     AUTH_SERVICE_URL: 'https://auth.vendor.example',
     AUTH_LOGIN_URL: 'https://app.vendor.example/auth/sign-in',
+    HOSTED_ORGS: `org_${'0'.repeat(25)}`,
   }
   test.each([
     [
@@ -387,6 +390,8 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   let customer: ServerProcess
   let vendorSystem: TestSystem
   let customerSystem: TestSystem
+  /** The one organization of the vendor that HOSTED_ORGS names. */
+  let served: Org
 
   beforeAll(async () => {
     databases.push(await emptyDatabase(), await emptyDatabase())
@@ -398,17 +403,20 @@ describe('a customer’s installation with the vendor’s auth service', () => {
       ALLOWED_REDIRECT_BASE_URLS: `http://localhost:${customerPort}`,
       ...freshSecrets(),
     }
+    vendor = await own.start({ env: vendorEnv })
+    connections = await Promise.all(databases.map(({ url }) => connect({ url })))
+    const [first] = await connections[0]!.sql.query<Org>('select id, name, slug from organizations')
+    served = first!
     const customerEnv: Env = {
       PORT: customerPort,
       DATABASE_URL: databases[1]!.url,
       AUTH_MODE: 'hosted',
       AUTH_SERVICE_URL: `http://localhost:${vendorPort}`,
       AUTH_LOGIN_URL: `http://localhost:${vendorPort}/auth/sign-in`,
+      HOSTED_ORGS: served.id,
       ...freshSecrets(),
     }
-    vendor = await own.start({ env: vendorEnv })
     customer = await own.start({ env: customerEnv })
-    connections = await Promise.all(databases.map(({ url }) => connect({ url })))
     vendorSystem = systemAt(vendorEnv, connections[0]!.db)
     customerSystem = systemAt(customerEnv, connections[0]!.db)
   })
@@ -426,9 +434,9 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   })
 
   test('takes the vendor’s tokens, and a role changed there acts on the next call here', async () => {
-    const owner = await makePerson(vendorSystem)
-    const { id: org_id, name, slug } = await owner.call(createOrganization, { name: unique('Org') })
-    const member = await makeMember(vendorSystem, { id: org_id, name, slug, owner }, 'admin')
+    const { id: org_id, name } = served
+    const owner = await makeMember(vendorSystem, served, 'owner')
+    const member = await makeMember(vendorSystem, served, 'admin')
     const here = customer.as({ token: member.token })
     expect(await here(whoAmI, {})).toMatchObject({
       user: { id: member.userId },
@@ -437,13 +445,17 @@ describe('a customer’s installation with the vendor’s auth service', () => {
     })
     await owner.call(changeMemberRole, { org_id, user_id: member.userId, role: 'viewer' })
     expect(await here(whoAmI, {})).toMatchObject({ role: 'viewer' })
+    const another = await makeOrganization(vendorSystem)
+    await expect(customer.as({ token: another.owner.token })(whoAmI, {})).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
     await expect(customer.as({ token: 'svc_nonsense' })(whoAmI, {})).rejects.toMatchObject({
       code: 'UNAUTHENTICATED',
     })
   })
 
   test('sends people to the vendor to sign in, and they come back into its own console', async () => {
-    const person = await makePerson(vendorSystem)
+    const person = await makeMember(vendorSystem, served, 'viewer')
     const walker = newWalker(customerSystem, { overSockets: true })
     const page = await signInToConsole(walker, person.email)
     expect([page.status, page.url.origin]).toEqual([200, customer.origin])
@@ -452,7 +464,7 @@ describe('a customer’s installation with the vendor’s auth service', () => {
   })
 
   test('tells its callers when the vendor is away, and goes on when it is back', async () => {
-    const person = await makePerson(vendorSystem)
+    const person = await makeMember(vendorSystem, served, 'viewer')
     const here = customer.as({ token: person.token })
     await vendor.stop()
     await expect(here(whoAmI, {})).rejects.toMatchObject({ code: 'TIMEOUT' })

@@ -1,6 +1,7 @@
 /** The skill texts agree with the product: commands, codes, limits, tools, paths and instructions to connect. */
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import { describe, expect, test } from 'vitest'
+import { QUEUE_LIMITS } from '../../mcp/call-queue.ts'
 import { TOOLS } from '../../mcp/tools.ts'
 import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMANDS, GLOBAL_OPTIONS, ROOT_OPTIONS } from '../../src/cli/commands.ts'
@@ -213,6 +214,10 @@ const PROMISES: readonly { says: string; in: readonly string[] }[] = [
       'svc-ai-gateway/references/limits-and-activity.md',
       'svc-faq/SKILL.md',
     ],
+  },
+  {
+    says: `${SETTINGS.MCP_CALLS_PER_MINUTE.default} a minute, ${QUEUE_LIMITS.openPerCredential} at once`,
+    in: ['svc-ai-gateway/references/limits-and-activity.md'],
   },
   { says: `${SETTINGS.QUESTIONS_PER_MINUTE.default} questions a minute`, in: ['svc/SKILL.md'] },
   {

@@ -1,7 +1,9 @@
 /** A path of the test configuration that matches nothing is an error, and so is a test that no project runs. */
+import { existsSync, readFileSync } from 'node:fs'
 import { matchesGlob } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
+import { FAILURES, FILES, TESTS } from '../hosted-exceptions.ts'
 import { matching } from '../matching.ts'
 import main from '../vitest.config.ts'
 import long from '../vitest.long.config.ts'
@@ -17,6 +19,17 @@ describe('the test configuration', () => {
       'No file matches test/nowhere/*.test.ts',
     )
     expect(() => matching('test/walks/gone.test.ts')).toThrow('test/walks/gone.test.ts')
+  })
+
+  test('has no exception from hosted auth for a file or a test that is gone', () => {
+    const files = [...Object.keys(FILES), ...Object.keys(TESTS), ...Object.keys(FAILURES)]
+    expect(files.filter((file) => !existsSync(file))).toEqual([])
+    for (const table of [TESTS, FAILURES]) {
+      for (const [file, titles] of Object.entries(table)) {
+        const source = readFileSync(file, 'utf8')
+        expect([file, Object.keys(titles).filter((title) => !source.includes(title))]).toEqual([file, []])
+      }
+    }
   })
 
   test('lets no run pass that found no file', () => {

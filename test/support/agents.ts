@@ -11,7 +11,7 @@ import type { GuardedFetch } from '../../src/cores/dependencies.ts'
 import { listen } from '../../src/boot/listener.ts'
 import { newDatabase } from './database.ts'
 import { makeOrganization, PASSWORD, type Org } from './make.ts'
-import { freePort } from './process.ts'
+import { freePort } from './free-port.ts'
 import { startSystem, type TestSystem } from './system.ts'
 import { newWalker, type Page, type Walker } from './walker.ts'
 

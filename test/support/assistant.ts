@@ -6,7 +6,7 @@ import { listen } from '../../src/boot/listener.ts'
 import type { Overrides } from '../../src/boot/system.ts'
 import { newDatabase } from './database.ts'
 import { PASSWORD, unique, type Person } from './make.ts'
-import { freePort } from './process.ts'
+import { freePort } from './free-port.ts'
 import { startSystem, type TestSystem } from './system.ts'
 import { formOn, newWalker, type Page, type Walker } from './walker.ts'
 
@@ -64,7 +64,11 @@ async function readAnswer(response: Response): Promise<HttpAnswer> {
   }
 }
 
-export const newAddress = (): string => `2001:db8::${randomBytes(2).toString('hex')}`
+/** In a network of its own: limits count an IPv6 /64 as one address. */
+export const newAddress = (): string => {
+  const [a, b] = randomBytes(4).toString('hex').match(/.{4}/g)!
+  return `2001:db8:${a}:${b}::1`
+}
 
 export async function register(
   system: Pick<ListeningSystem, 'origin'>,

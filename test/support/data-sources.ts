@@ -23,7 +23,8 @@ import { makeId } from '../../src/contracts/ids.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
 import type { EmbeddingModels } from '../../src/cores/search/index.ts'
 import type { Overrides } from '../../src/boot/system.ts'
-import { signActor } from './actor.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
+import { actorOf, signActor } from './actor.ts'
 import { unique, type Org, type Person } from './make.ts'
 import { startSystem, type TestSystem } from './system.ts'
 
@@ -237,10 +238,18 @@ export async function insertSource(
 export async function agentOf(
   system: TestSystem,
   org: Org,
-  { userId }: Person,
+  person: Person,
   sources: readonly string[] | null = null,
 ): Promise<() => Promise<{ token: string; clientId: string }>> {
+  const { userId } = person
   const [now, clientId] = [system.clock.now(), `https://${unique('agent')}.test/client.json`]
+  if (system.isHosted) {
+    // Nobody approves agents with hosted auth: this one came with an API token of the person.
+    const { role } = await system.as({ token: person.token, organization: org.id })(whoAmI, {})
+    const { known, ...about } = actorOf(org, person, makeId('tok', now.getTime()))
+    const actor = { ...about, clientId, known: { ...known!, role: role! } }
+    return async () => ({ token: await signActor(system, actor), clientId })
+  }
   const grantId = makeId('grt', now.getTime())
   await system.db.insert(platformAccessGrants).values({
     id: grantId,

@@ -17,10 +17,10 @@ export type TestDatabase = Connection & { readonly url?: string }
 const shared = new Map<string, Promise<TestDatabase>>()
 
 /** One for all files of a worker. Tests make their own organization in it, never clean up, never count all rows. */
-export function testDatabase(): Promise<TestDatabase> {
-  const engine = inject('engine')
-  const database = shared.get(engine) ?? newDatabase()
-  shared.set(engine, database)
+export function testDatabase(whose: 'own' | 'vendor' = 'own'): Promise<TestDatabase> {
+  const key = `${inject('engine')} ${whose}`
+  const database = shared.get(key) ?? newDatabase()
+  shared.set(key, database)
   return database
 }
 

@@ -15,6 +15,9 @@ type Answer = Record<string, unknown> | ((answer: ServerResponse) => void)
 export type DocumentHost = {
   /** `https://client.test:PORT` */
   readonly origin: string
+  /** What another process needs to find it. */
+  readonly port: number
+  readonly certificate: string
   /** The service's guard, which finds this host and nothing else. */
   readonly guardedFetch: GuardedFetch
   /** Puts a JSON document, or whatever the function answers, at a path; says its address. */
@@ -30,8 +33,9 @@ export type DocumentHost = {
 
 const NAME = 'client.test'
 
-export async function openDocumentHost(): Promise<DocumentHost> {
-  const certificate = selfSigned()
+/** `others` are names that its certificate carries as well. */
+export async function openDocumentHost(others: readonly string[] = []): Promise<DocumentHost> {
+  const certificate = selfSigned([NAME, ...others])
   const answers = new Map<string, Answer>()
   const hits: string[] = []
   let isDead = false
@@ -46,13 +50,16 @@ export async function openDocumentHost(): Promise<DocumentHost> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const origin = `https://${NAME}:${(server.address() as AddressInfo).port}`
+  const { port } = server.address() as AddressInfo
+  const origin = `https://${NAME}:${port}`
   const put = (path: string, answer: Answer) => {
     answers.set(path, answer)
     return origin + path
   }
   return {
     origin,
+    port,
+    certificate: certificate.cert,
     guardedFetch: guardedFetch({
       resolve: async (name) => (name === NAME ? ['127.0.0.1'] : []),
       allowAddress: (address) => address === '127.0.0.1',
@@ -77,13 +84,16 @@ export async function openDocumentHost(): Promise<DocumentHost> {
   }
 }
 
-function selfSigned(): { key: string; cert: string } {
+function selfSigned(names: readonly string[]): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'svc-certificate-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   try {
     const what = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'
-    const names = ['-subj', `/CN=${NAME}`, '-addext', `subjectAltName=DNS:${NAME}`]
-    execFileSync('openssl', [...what.split(' '), ...names, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+    const alternatives = names.map((name) => `DNS:${name}`).join(',')
+    const subject = ['-subj', `/CN=${NAME}`, '-addext', `subjectAltName=${alternatives}`]
+    execFileSync('openssl', [...what.split(' '), ...subject, '-keyout', key, '-out', cert], {
+      stdio: 'ignore',
+    })
     return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
   } finally {
     rmSync(folder, { recursive: true })

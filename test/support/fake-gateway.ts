@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import type * as z from 'zod'
 import type { Service } from '../../src/client/service.ts'
+import * as access from '../../src/contracts/access.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
 import * as grants from '../../src/contracts/grants.ts'
@@ -60,6 +61,7 @@ export function createFakeGateway({
     profile: {
       ...me,
       email_verified: false,
+      receives_mail: true,
       can_verify_email: true,
       has_password: true,
       identities: [{ provider: 'google', email: me.email as string | null }],
@@ -80,6 +82,7 @@ export function createFakeGateway({
       role: own,
       domains: ['northwind.example'],
       agents_enabled: true,
+      registered_clients: 'allowed',
       admins_may_invite: false,
       timezone: 'Europe/Vienna',
       support_access_enabled: true,
@@ -162,9 +165,20 @@ export function createFakeGateway({
   })
   on(people.showProfile, () => data.profile)
   on(people.updateProfile, ({ name }) => Object.assign(data.profile, { name }))
-  on(people.changePassword, ({ current_password }) => {
+  on(access.endAccessSince, ({ since, all, user_id }) => {
+    if ((all || user_id !== undefined) && !atLeast(current(data.chosen ?? '').role, 'admin')) {
+      throw new ServiceError('FORBIDDEN')
+    }
+    const isEnded = (token: ApiToken) =>
+      Date.parse(token.created_at) >= Date.parse(since) && (all || token.user_id === (user_id ?? me.id))
+    const ended = data.tokens.filter(isEnded)
+    data.tokens = data.tokens.filter((token) => !isEnded(token))
+    return { sessions: 2, tokens: ended.length, grants: 0, invitations: 1 }
+  })
+  on(people.changePassword, ({ current_password, end_api_tokens }) => {
     if (current_password !== 'correct horse battery')
       throw new ServiceError('FORBIDDEN', 'The current password is not right')
+    if (end_api_tokens) data.tokens = data.tokens.filter(({ user_id }) => user_id !== me.id)
     return {}
   })
   on(people.sendEmailVerification, () => ({}))
@@ -210,6 +224,7 @@ export function createFakeGateway({
       email,
       role,
       invited_by: me.name,
+      by_owner: false,
       created_at: daysAgo(0),
       expires_at: daysAgo(-7),
     }
@@ -251,7 +266,7 @@ export function createFakeGateway({
       starts_with: 'svc_9fK2',
       role_cap: role_cap ?? 'viewer',
       scopes: scopes ?? null,
-      audiences,
+      audiences: audiences ?? ['api', 'platform', 'notifications'],
       created_at: daysAgo(0),
       expires_at: expires_in_days ? daysAgo(-expires_in_days) : null,
       last_used_at: null,
@@ -532,6 +547,7 @@ export function seed(gateway: FakeGateway): FakeGateway {
     email: 'alan@northwind.example',
     role: 'developer',
     invited_by: data.me.name,
+    by_owner: false,
     created_at: daysAgo(1),
     expires_at: daysAgo(-6),
   })

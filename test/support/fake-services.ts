@@ -157,7 +157,7 @@ export function fakeServices(changes: Partial<McpDeps> = {}) {
       return { ...common, kind: 'api_token', scopes, audiences: [], expires_at: null, token_id: 'tok_1' }
     }
     const actor = await assertions.verify(presented, system.clock)
-    if (!actor || (audience ?? 'api') !== 'api') return undefined
+    if (!actor || (actor.grantId === undefined && (audience ?? 'api') !== 'api')) return undefined
     if (actor.grantId === undefined ? !token.isLive : !grant.isLive || actor.grantId !== grant.id)
       return undefined
     return {
@@ -200,6 +200,7 @@ export function fakeServices(changes: Partial<McpDeps> = {}) {
     appUrl: new URL(APP),
     issuer: new URL(ISSUER),
     authMode: 'self',
+    servedOrganizations: undefined,
     stepUp: 'challenge',
     accessTokens: accessTokens(JWT_SECRET, ISSUER),
     actorAssertions: assertions,

@@ -186,6 +186,7 @@ export async function startIdentityProvider({
     grant.addOIDCScope(String(params.scope))
     await provider.interactionFinished(request, response, {
       login: { accountId, remember: false },
+      select_account: {},
       consent: { grantId: await grant.save() },
     })
   }
@@ -272,6 +273,8 @@ function askEveryTime() {
         : interactionPolicy.Check.REQUEST_PROMPT,
     ),
   )
+  // Others may choose among accounts; this one has one person at a time.
+  policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }))
   return policy
 }
 

@@ -46,6 +46,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   source_id: 'db_nothing',
   name: 'nothing',
   alias: 'nothing',
+  client_id: 'nothing',
 }
 
 function sampleOf(schema: z.core.JSONSchema.JSONSchema): string {

@@ -1,11 +1,14 @@
 /** People, organizations and tokens for a test: every test makes its own and cleans up nothing. */
 import { randomBytes } from 'node:crypto'
 import type * as z from 'zod'
-import { memberships, passwords, users } from '../../db/schema.ts'
+import { and, eq } from 'drizzle-orm'
+import { appMembers, memberships, passwords, users } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
+import type { AppRole } from '../../src/contracts/apps.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { createOrganization } from '../../src/contracts/organizations.ts'
+import { whoAmI } from '../../src/contracts/people.ts'
 import type { Role } from '../../src/contracts/roles.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { createApiToken } from '../../src/contracts/tokens.ts'
@@ -66,6 +69,8 @@ export async function makeMember(system: TestSystem, org: Org, role: Role, perso
     joinedBy: 'invitation',
     joinedAt: system.clock.now(),
   })
+  // An installation with hosted auth knows only who has been there.
+  if (system.isHosted) await system.as({ token: member.token, organization: org.id })(whoAmI, {})
   return member
 }
 
@@ -80,4 +85,16 @@ export async function makeApiToken(
     ...asked,
   })
   return { id: made.id, token: made.token, call: system.as({ token: made.token }) }
+}
+
+/** As setAppMember writes it, for tests without the deploy-api. */
+export async function makeAppMember(
+  { db, clock }: Pick<TestSystem, 'db' | 'clock'>,
+  person: { orgId: string; appId: string; userId: string; role?: AppRole },
+): Promise<void> {
+  const [membership] = await db
+    .select({ membershipId: memberships.id })
+    .from(memberships)
+    .where(and(eq(memberships.orgId, person.orgId), eq(memberships.userId, person.userId)))
+  await db.insert(appMembers).values({ role: 'builder', addedAt: clock.now(), ...membership!, ...person })
 }

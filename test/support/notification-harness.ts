@@ -26,6 +26,7 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { drainNotifications, type NotificationDeps } from '../../src/worker/notifications.ts'
 import { START_MS } from './system.ts'
+import { localDirectory } from '../../src/cores/directory/index.ts'
 
 export type SentMessage = { readonly by: keyof ChannelPorts; readonly to: string; readonly what: string }
 export type Answer = (sent: SentMessage) => Outcome | Promise<Outcome>
@@ -66,6 +67,7 @@ export async function notificationHarness(
     db,
     clock,
     channels,
+    directory: localDirectory,
     dataKeys: keys,
     appUrl: new URL('https://app.example.test'),
     siteUrl: new URL('https://site.example.test'),

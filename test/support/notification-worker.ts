@@ -9,6 +9,7 @@ import { sql } from '../../db/drizzle.ts'
 import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { startNotifications } from '../../src/worker/notifications.ts'
+import { localDirectory } from '../../src/cores/directory/index.ts'
 
 export type WorkerSettings = {
   readonly database: { readonly url: string } | { readonly folder: string }
@@ -50,6 +51,7 @@ const notifications = startNotifications(
   {
     db,
     clock: () => new Date(),
+    directory: localDirectory,
     channels,
     dataKeys: dataKeys(settings.dataKey),
     appUrl: new URL('https://app.example.test'),

@@ -12,8 +12,6 @@ import { SECRET_KEYS } from '../../src/boot/config.ts'
 import { copySnapshot } from './database.ts'
 import { freePort } from './free-port.ts'
 
-export { freePort }
-
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCHER = join(ROOT, 'bin', 'server')
 

@@ -3,12 +3,15 @@ import { randomBytes } from 'node:crypto'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import { httpClient, type Call, type CallOptions } from '../../src/client/http-client.ts'
 import type { Service } from '../../src/client/service.ts'
-import { readConfig } from '../../src/boot/config.ts'
+import { readConfig, type Config } from '../../src/boot/config.ts'
 import type { Message } from '../../src/cores/dependencies.ts'
 import { dispatcher } from '../../src/boot/listener.ts'
 import { createLogger } from '../../src/observe/log.ts'
 import { createSystem, type Overrides, type System } from '../../src/boot/system.ts'
+import { inject } from 'vitest'
 import { testDatabase } from './database.ts'
+import { isFounding, reaching, servingFounded, splitDatabase, splitSettings } from './hosted-system.ts'
+import { noteAnswer } from './seen-failures.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-of-the-tests-0123456789'
 /** Where the time of every test system begins: a fixed instant, so that a test means the same on every day. */
@@ -26,6 +29,8 @@ export type TestSystem = {
   readonly clock: { now(): Date; advance(seconds: number): void }
   readonly mails: Message[]
   readonly logLines: string[]
+  /** The auth service is a vendor's, and `db` is two databases. */
+  readonly isHosted: boolean
   stop(): Promise<void>
 }
 
@@ -37,17 +42,64 @@ export const freshSecrets = () => ({
   DATA_KEY: randomBytes(32).toString('hex'),
 })
 
+/** Where walks run with hosted auth, a system that has an auth service is two: see hosted-system.ts. */
 export async function startSystem(
   env: Record<string, string> = {},
-  overrides: Overrides & { withMail?: boolean } = {},
+  overrides: TestOverrides = {},
 ): Promise<TestSystem> {
+  const hasAuthService = env['SVC_SERVICES']?.includes('auth-service') ?? true
+  const isHosted = inject('auth') === 'hosted' && hasAuthService && env['AUTH_MODE'] === undefined
+  return isHosted ? startHosted(env, overrides) : start(env, overrides)
+}
+
+type TestOverrides = Overrides & { withMail?: boolean; clockOf?: TestSystem | undefined }
+
+async function startHosted(env: Record<string, string>, overrides: TestOverrides): Promise<TestSystem> {
+  const settings = splitSettings(env)
+  const { withMail, mail, passwords, guardedFetch } = overrides
+  const forPeople = Object.fromEntries(
+    Object.entries({ withMail, mail, passwords, guardedFetch }).filter(([, value]) => value !== undefined),
+  )
+  const connection = await testDatabase('vendor')
+  const vendor = await start(settings.vendor, { ...forPeople, connection })
+  const service = servingFounded(vendor.service, () => customer.system)
+  const customer: TestSystem = await start(settings.customer, {
+    ...overrides,
+    clockOf: vendor,
+    network: reaching(() => service),
+  })
+  const dispatch: Service = async (request) => {
+    const toVendor = isFounding(request)
+    const response = await (
+      toVendor ? reaching(() => service)(vendor.system.config.API_URL) : customer.service
+    )(request)
+    noteAnswer(request, response)
+    return response
+  }
+  return {
+    ...customer,
+    ...connecting(customer.system.config, dispatch),
+    db: splitDatabase(customer.db, vendor.db),
+    service: dispatch,
+    isHosted: true,
+    mails: vendor.mails,
+    async stop() {
+      await customer.stop()
+      await vendor.stop()
+    },
+  }
+}
+
+async function start(env: Record<string, string>, overrides: TestOverrides): Promise<TestSystem> {
   const { db, sql, kind } = overrides.connection ?? (await testDatabase())
   let ms = START_MS
   // A millisecond later at each reading, so that what is made later has the greater id.
-  const now = () => new Date((ms += 1))
-  // Its own, because throttles are rows: a system with a moved clock must not keep the next one waiting.
-  const address = `2001:db8::${randomBytes(8).toString('hex')}`
-  const mails: Message[] = []
+  const clock = overrides.clockOf?.clock ?? {
+    now: () => new Date((ms += 1)),
+    advance: (seconds: number) => void (ms += seconds * 1000),
+  }
+  const now = () => clock.now()
+  const mails: Message[] = overrides.clockOf?.mails ?? []
   const logLines: string[] = []
   const config = readConfig({
     METRICS_PORT: 'off',
@@ -71,20 +123,29 @@ export async function startSystem(
     ...overrides,
   })
   const dispatch = dispatcher(system)
+  return {
+    system,
+    db,
+    service: dispatch,
+    ...connecting(config, dispatch),
+    isHosted: false,
+    clock,
+    mails,
+    logLines,
+    stop: () => system.stop(),
+  }
+}
+
+function connecting(config: Config, dispatch: Service): Pick<TestSystem, 'fetch' | 'as'> {
+  // Its own, because throttles are rows: a system with a moved clock must not keep the next one waiting.
+  const address = `2001:db8::${randomBytes(8).toString('hex')}`
   // As a browser would: at the public address of this system, whatever address the request was made for.
   const service: Service = (request) => {
     const { pathname, search } = new URL(request.url)
     return dispatch(new Request(new URL(pathname + search, config.API_URL), request))
   }
   return {
-    system,
-    db,
-    service: dispatch,
     fetch: (path, init) => dispatch(new Request(new URL(path, config.API_URL), init)),
     as: (who = {}) => httpClient(service, { address, ...who }),
-    clock: { now, advance: (seconds) => void (ms += seconds * 1000) },
-    mails,
-    logLines,
-    stop: () => system.stop(),
   }
 }

@@ -12,6 +12,7 @@ import {
 import { removeMember } from '../../src/contracts/members.ts'
 import { createTicket, changeTicketStatus } from '../../src/contracts/tickets.ts'
 import { findApp, findAppRole } from '../../src/cores/apps/index.ts'
+import type { MemberPrincipal } from '../../src/cores/principal.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -41,8 +42,13 @@ const on = async () =>
 const put = (by: Person, who: Person, role: 'builder' | 'maintainer') =>
   by.call(setAppMember, { alias, user_id: who.userId, role })
 const part = async (who: Person, { id } = org) => {
-  const app = await findApp(system.db, id, alias)
-  return app && findAppRole(system.db, { orgId: id, appId: app.id, userId: who.userId })
+  const { db, directory } = system.system.gateway!
+  const app = await findApp(db, id, alias)
+  const { userId } = who
+  const [member] = (await directory.readMembers(db, [{ orgId: id, userId }])).values()
+  if (!app || !member) return null
+  const principal = { orgId: id, userId, role: member.role } as MemberPrincipal
+  return findAppRole(directory, db, principal, app.id)
 }
 
 test('whoever makes an app maintains it; owners and admins administer every one', async () => {
@@ -162,6 +168,7 @@ test('a part without a membership is none', async () => {
     orgId: org.id,
     appId: app!.id,
     userId: other.owner.userId,
+    membershipId: 'mem_ended',
     role: 'maintainer',
     addedAt: system.clock.now(),
   })

@@ -1,6 +1,7 @@
 /** The audit trail: every action of the closed list leaves its row, for the eyes of the organization's admins alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
+import { endAccessSince } from '../../src/contracts/access.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
@@ -41,12 +42,13 @@ import {
   revokeInvitation,
 } from '../../src/contracts/members.ts'
 import {
+  addOwnerAsOperator,
   createOrganization,
   createOrganizationAsOperator,
   setOrganizationDomains,
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
-import { changePassword, whoAmI } from '../../src/contracts/people.ts'
+import { changePassword, updateProfile, whoAmI } from '../../src/contracts/people.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import {
   rotateSession,
@@ -80,7 +82,7 @@ import {
   startWithDatabases,
 } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
-import { resetLink } from '../support/links.ts'
+import { invitation, resetLink } from '../support/links.ts'
 import {
   makeApiToken,
   makeMember,
@@ -133,7 +135,7 @@ const read = async (
  * the pages and endpoints of the authorization server name their requests themselves.
  */
 type Deed = {
-  by: Person | 'operator' | 'an agent' | 'an unsubscribe link'
+  by: Person | 'operator' | 'an agent' | 'an unsubscribe link' | 'svc'
   subject?: string | null
   in?: Org
   namesItself?: boolean
@@ -210,6 +212,13 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(updateOrganization, { org_id: org.id, agents_enabled: true })
     return { by: admin }
   },
+  'owner.added': async (as) => {
+    const { id, name, slug } = await system.as({ token: OPERATOR_TOKEN })(createOrganizationAsOperator, {
+      name: unique('Without'),
+    })
+    await as({ token: OPERATOR_TOKEN })(addOwnerAsOperator, { org_id: id, email: admin.email })
+    return { by: 'operator', subject: admin.email, in: { id, name, slug, owner: admin } }
+  },
   'member.joined': async (as) => {
     const domain = `${unique('corp')}.test`
     const person = await makePerson(system, { email: `${unique('person')}@${domain}` })
@@ -236,8 +245,8 @@ const DEEDS: Record<AuditAction, Act> = {
   },
   'invitation.revoked': async (as) => {
     const email = `${unique('new')}@people.test`
-    await as(admin)(revokeInvitation, { org_id: org.id, invitation_id: (await invited(email)).id })
-    return { by: admin, subject: email }
+    await as(org.owner)(revokeInvitation, { org_id: org.id, invitation_id: (await invited(email)).id })
+    return { by: org.owner, subject: email }
   },
   'invitation.accepted': async (as) => {
     const person = await makePerson(system)
@@ -274,6 +283,25 @@ const DEEDS: Record<AuditAction, Act> = {
   'password.changed': async (as) => {
     await as(member)(changePassword, { current_password: PASSWORD, new_password: 'another few words here' })
     return { by: member }
+  },
+  'access.ended': async (as) => {
+    const since = system.clock.now().toISOString()
+    await member.call(createApiToken, { name: unique('token') })
+    await as(admin)(endAccessSince, { since, user_id: member.userId })
+    return { by: admin, subject: `${member.email} since ${since}: 1 API token` }
+  },
+  'profile.changed': async (as) => {
+    const name = unique('renamed')
+    await as(member)(updateProfile, { name })
+    return { by: member, subject: `name: ${member.name} → ${name}` }
+  },
+  'profile.email_lost': async () => {
+    const claimed = await makeMember(system, org, 'viewer', await makePerson(system, { verified: false }))
+    const { email } = claimed
+    const walker = newWalker(system)
+    const page = await walker.open((await invitation(system, { email })).link)
+    await walker.submit(page, 'Create account and join', { name: 'The Owner', password: PASSWORD })
+    return { by: 'svc', subject: `${claimed.name}: ${email}`, namesItself: true }
   },
   'grant.created': async () => {
     await connected()
@@ -565,6 +593,7 @@ test('what was refused, and what changed nothing, leaves no row', async () => {
   await admin.call(setDataSourceState, { source_id, enabled: true })
   await admin.call(setDataSourceExposure, { source_id, exposed: true, minimum_role: 'viewer' })
   await admin.call(updateDataSource, { source_id, description: 'x' })
+  await member.call(updateProfile, { name: member.name })
   await expect(member.call(setDataSourceExposure, { source_id, exposed: false })).rejects.toMatchObject({
     code: 'FORBIDDEN',
   })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { ERRORS, type ErrorBody, type ErrorCode } from '../../src/contracts/errors.ts'
+import { ERRORS, type ErrorBody } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { BODY_MAX_BYTES } from '../../src/contracts/limits.ts'
 import { inviteMember, listMembers } from '../../src/contracts/members.ts'
@@ -16,6 +16,7 @@ import { createApiToken, listApiTokens, validateToken } from '../../src/contract
 import { forgeries } from '../support/forge.ts'
 import { pathFor } from '../support/invalid-request.ts'
 import { makeApiToken, makeOrganization, unique, type Org } from '../support/make.ts'
+import { refusal } from '../support/refusal.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -27,23 +28,6 @@ beforeAll(async () => {
 })
 
 afterAll(() => system.stop())
-
-/** Internal details: stacks, paths, SQL, the words of Postgres and of libraries. */
-const INTERNAL_ORIGIN =
-  /\bat .+:\d+|node_modules|\.ts\b|select .+ from|insert into|syntax error|input syntax|relation "|constraint|drizzle|pglite|\bJW[ST]\b/i
-
-async function refusal(response: Response): Promise<ErrorCode> {
-  const text = await response.text()
-  expect(text).not.toMatch(INTERNAL_ORIGIN)
-  const { error } = JSON.parse(text) as ErrorBody
-  expect(response.status).toBe(ERRORS[error.code].status)
-  expect(response.status, text).toBeLessThan(500)
-  const id = response.headers.get('x-request-id')
-  expect(id).toMatch(/^req_/)
-  // What is hidden answers like what is unknown, to the last byte of the body.
-  expect(error.request_id).toBe(error.code === 'NOT_FOUND' ? undefined : id)
-  return error.code
-}
 
 const tokenFor = (op: Operation): string => (op.access === 'operator' ? OPERATOR_TOKEN : org.owner.token)
 

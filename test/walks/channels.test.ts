@@ -111,7 +111,8 @@ afterAll(async () => {
 async function deliver() {
   system.clock.advance(2)
   await drainNotifications({
-    db: system.db,
+    db: system.system.gateway!.db,
+    directory: system.system.gateway!.directory,
     clock: () => system.clock.now(),
     channels: channelAdapters.channels,
     dataKeys: system.system.gateway!.dataKeys,

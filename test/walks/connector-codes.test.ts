@@ -1,6 +1,8 @@
 /** From the authorization page to a token: PKCE, single-use codes, resources, scopes, and the issuer in every answer. */
 import { createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { and, eq, sql } from '../../db/drizzle.ts'
+import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import { DEFAULT_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
@@ -17,6 +19,7 @@ import {
   type Assistant,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { PATIENCE } from '../support/links.ts'
 import { makeOrganization, type Org } from '../support/make.ts'
 import { newWalker } from '../support/walker.ts'
 
@@ -117,6 +120,58 @@ describe('a code', () => {
       expect((await assistant.refresh(tokensIn(answer).refresh)).status).toBe(400)
     }
   })
+
+  /**
+   * Both have found it unspent before either spends it: only the one that comes second can know. Embedded, there is one
+   * connection, and nothing waits for a lock.
+   */
+  test.skipIf(inject('engine') === 'pglite')(
+    'that two requests find unspent at the same moment is exchanged once, and the winner’s token dies',
+    async () => {
+      const { asked, back } = await assistant.ask(org.owner)
+      const code = back.searchParams.get('code')!
+      const [row] = await system.db
+        .select()
+        .from(oauthArtifacts)
+        .innerJoin(platformAccessGrants, eq(platformAccessGrants.id, oauthArtifacts.grantId))
+        .where(
+          and(
+            eq(platformAccessGrants.clientId, assistant.clientId),
+            eq(oauthArtifacts.kind, 'AuthorizationCode'),
+          ),
+        )
+      const held = Promise.withResolvers<void>()
+      const isHeld = Promise.withResolvers<void>()
+      const holding = system.db.transaction(async (tx) => {
+        await tx
+          .select()
+          .from(oauthArtifacts)
+          .where(eq(oauthArtifacts.id, row!.oauth_artifacts.id))
+          .for('update')
+        isHeld.resolve()
+        await held.promise
+      })
+      await isHeld.promise
+      const both = [assistant.exchange(code, asked), assistant.exchange(code, asked)]
+      await vi.waitFor(async () => {
+        const [waiting] = await system.db.execute<{ count: number }>(
+          sql`select count(*)::int as count from pg_stat_activity where datname = current_database()
+          and wait_event_type = 'Lock' and query ilike 'update "oauth_artifacts"%'`,
+        )
+        expect(waiting!.count).toBe(2)
+      }, PATIENCE)
+      held.resolve()
+      await holding
+      const answers = await Promise.all(both)
+      expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400])
+      const winner = tokensIn(answers.find(({ status }) => status === 200)!)
+      expect((await whoami(system, winner.access)).status).toBe(401)
+      expect(await assistant.refresh(winner.refresh)).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_grant' },
+      })
+    },
+  )
 
   test('is bound to client, redirect and verifier; a wrong guess does not spend it', async () => {
     const { asked, back } = await assistant.ask(org.owner)
@@ -245,8 +300,24 @@ describe('scopes', () => {
     )
     expect(tokens.scope).toBe('maintenance:run')
     expect((await whoami(system, tokens.access)).who?.scopes).toEqual(['maintenance:run'])
-    const wider = await assistant.refresh(tokens.refresh, { scope: 'maintenance:run maintenance:admin' })
-    expect(wider).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
+  })
+
+  /** Codex sends at refresh what it sent at authorization: `offline_access` and what the person did not tick. */
+  test.each([
+    ['with offline_access', 'data:read maintenance:read offline_access', 'data:read maintenance:read'],
+    ['more than was granted', 'maintenance:read maintenance:admin proposals:decide', 'maintenance:read'],
+    ['unknown ones', 'mcp:tools data:read', 'data:read'],
+    ['none that was granted', 'offline_access maintenance:admin', 'data:read maintenance:read'],
+    ['an empty one', '', 'data:read maintenance:read'],
+  ])('at refresh, %s: those that were granted, and never more', async (_what, scope, given) => {
+    const asked = { scope: 'data:read maintenance:read maintenance:run offline_access' }
+    const tokens = await assistant.connect(org.owner, asked, { scopes: ['data:read', 'maintenance:read'] })
+    const next = tokensIn(await assistant.refresh(tokens.refresh, { scope }))
+    expect(next.scope).toBe(given)
+    expect((await whoami(system, next.access)).who?.scopes).toEqual(given.split(' '))
+    // A refresh for less does not make the connection smaller.
+    const last = tokensIn(await assistant.refresh(next.refresh))
+    expect(last.scope).toBe('data:read maintenance:read')
   })
 })
 

@@ -2,7 +2,14 @@
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
-import { startListeningSystem, whoami, type ListeningSystem } from '../support/assistant.ts'
+import {
+  newAssistant,
+  preRegistered,
+  startListeningSystem,
+  whoami,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { makeOrganization } from '../support/make.ts'
 
 let system: ListeningSystem
 beforeAll(async () => void (system = await startListeningSystem()))
@@ -106,6 +113,45 @@ describe('protected-resource metadata', () => {
     expect(await getJson('/.well-known/oauth-protected-resource')).toEqual(
       await getJson('/.well-known/oauth-protected-resource/platform'),
     )
+  })
+})
+
+/** People paste the address with a slash at its end. */
+describe('/platform/ is /platform', () => {
+  const post = (path: string, token?: string) =>
+    fetch(system.origin + path, {
+      method: 'POST',
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        'content-type': 'application/json',
+        accept: 'application/json',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+
+  test.each(RESOURCES)('/%s/ gives the same challenge, metadata and answers', async (resource) => {
+    const refused = await Promise.all([post(`/${resource}`), post(`/${resource}/`)])
+    expect(refused.map(({ status }) => status)).toEqual([401, 401])
+    const [plain, slashed] = refused.map(({ headers }) => headers.get('www-authenticate'))
+    expect(slashed).toBe(plain)
+    const metadata = '/.well-known/oauth-protected-resource'
+    expect(await getJson(`${metadata}/${resource}/`)).toEqual(await getJson(`${metadata}/${resource}`))
+    const { owner } = await makeOrganization(system)
+    const assistant = newAssistant(system, await preRegistered(system))
+    const tokens = await assistant.connect(owner, { resource: `${system.origin}/${resource}/` })
+    const answers = await Promise.all([
+      post(`/${resource}`, tokens.access),
+      post(`/${resource}/`, tokens.access),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    const [one, two] = await Promise.all(answers.map((answer) => answer.json()))
+    expect(two).toEqual(one)
+  })
+
+  test('nothing more is', async () => {
+    for (const path of ['/platform//', '/platform/x', '/platformx']) {
+      expect((await post(path)).status).toBe(404)
+    }
   })
 })
 

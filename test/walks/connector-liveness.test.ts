@@ -27,7 +27,7 @@ import {
   type Tokens,
 } from '../support/assistant.ts'
 import { makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import { freshSecrets, OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
@@ -162,7 +162,8 @@ test('an organization that blocks the client or switched agents off cannot be ch
   await admin.call(blockOauthClient, { client_id: client_id(), blocked: true })
   const walker = newWalker(system, { overSockets: true })
   const page = await arrive(system, walker, person, assistant.request().url)
-  expect(boxes(page, 'organization').ticked).toEqual([other.id])
+  // Nor is the other one proposed: the person has not used it.
+  expect(boxes(page, 'organization').ticked).toEqual([])
   expect(page.words).toContain('Client is blocked')
   const refused = await decide(system, walker, page, { organization: org.id })
   expect([refused.status, refused.location]).toEqual([400, undefined])

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { platformOauthClients } from '../../db/schema.ts'
+import { revokeGrant, setOauthClientActive } from '../../src/contracts/grants.ts'
 import { DYNAMIC_CLIENTS, DYNAMIC_CLIENT_UNUSED_SECONDS } from '../../src/contracts/limits.ts'
 import {
   newAddress,
@@ -13,7 +14,9 @@ import {
   type Authenticate,
   type ListeningSystem,
 } from '../support/assistant.ts'
-import { makeOrganization, type Org } from '../support/make.ts'
+import { sweepOauth } from '../../src/cores/grants/index.ts'
+import { makeOrganization, unique, type Org } from '../support/make.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
 const DAY = 24 * 60 * 60
@@ -153,6 +156,116 @@ describe('what real clients send is accepted', () => {
   })
 })
 
+/** mcporter and the SDKs register anew at each login, with whichever port is free. */
+describe('registrations that differ only in the port of a loopback redirect', () => {
+  const onPort = (port: number, more: Record<string, unknown> = {}) => ({
+    client_name: 'mcporter',
+    redirect_uris: [`http://127.0.0.1:${port}/callback`],
+    ...more,
+  })
+
+  test('are one client, each answer echoes what was asked, and any port connects', async () => {
+    const answers = []
+    for (const port of [50_001, 50_002, 50_003]) answers.push(await register(system, onPort(port)))
+    expect(new Set(answers.map(idIn)).size).toBe(1)
+    expect(answers.map(({ status, body }) => [status, body.redirect_uris])).toEqual([
+      [201, ['http://127.0.0.1:50001/callback']],
+      [201, ['http://127.0.0.1:50002/callback']],
+      [201, ['http://127.0.0.1:50003/callback']],
+    ])
+    const [row] = await rows()
+    expect(row!.metadata).toMatchObject({ redirect_uris: [LOCAL] })
+    const clientId = idIn(answers[0]!)
+    for (const port of [50_002, 61_234]) {
+      const redirectUri = `http://127.0.0.1:${port}/callback`
+      const tokens = await newAssistant(system, { clientId, redirectUri }).connect(org.owner)
+      expect((await whoami(system, tokens.access)).status).toBe(200)
+    }
+    expect(await rows()).toHaveLength(1)
+  })
+
+  test.each([
+    ['another name', onPort(50_002, { client_name: 'mcporter 2' })],
+    ['no name', onPort(50_002, { client_name: undefined })],
+    ['another path', onPort(50_002, { redirect_uris: ['http://127.0.0.1:50002/cb'] })],
+    ['another host', onPort(50_002, { redirect_uris: ['http://localhost:50002/callback'] })],
+    ['a web redirect beside it', onPort(50_002, { redirect_uris: [LOCAL, 'https://app.example/cb'] })],
+    ['another home page', onPort(50_002, { client_uri: 'https://app.example' })],
+    ['a secret', onPort(50_002, { token_endpoint_auth_method: 'client_secret_post' })],
+  ])('and in %s are two', async (_what, metadata) => {
+    const first = await register(system, onPort(50_001))
+    const second = await register(system, metadata)
+    expect([second.status, idIn(second) === idIn(first)]).toEqual([201, false])
+    expect(await rows()).toHaveLength(2)
+  })
+
+  test('a client with a secret keeps its port', async () => {
+    const made = await register(system, onPort(50_001, { token_endpoint_auth_method: 'client_secret_post' }))
+    expect((await rowOf(idIn(made)))!.metadata).toMatchObject({
+      redirect_uris: ['http://127.0.0.1:50001/callback'],
+    })
+  })
+
+  test('a port stays part of every other redirect', async () => {
+    const at = (port: string) => ({ redirect_uris: [`https://app.example${port}/cb`] })
+    const ids = [await register(system, at('')), await register(system, at(':8443'))].map(idIn)
+    expect(new Set(ids).size).toBe(2)
+  })
+
+  test('OAUTH_LOOPBACK_PORTS=exact: they are two, and only the registered port connects', async () => {
+    const exact = await startListeningSystem({ OAUTH_LOOPBACK_PORTS: 'exact' })
+    try {
+      const name = { client_name: unique('exact') }
+      const [one, two] = [50_001, 50_002].map((port) => onPort(port, name))
+      const ids = [await register(exact, one!), await register(exact, two!)].map(idIn)
+      expect(new Set(ids).size).toBe(2)
+      const open = (port: number) =>
+        newWalker(exact, { overSockets: true }).open(
+          newAssistant(exact, {
+            clientId: ids[0]!,
+            redirectUri: `http://127.0.0.1:${port}/callback`,
+          }).request().url,
+        )
+      expect([(await open(50_001)).status, (await open(50_002)).status]).toEqual([303, 400])
+    } finally {
+      await exact.stop()
+    }
+  })
+})
+
+describe('a registration that the operator switched off', () => {
+  const metadata = (port = 50_001) => ({
+    client_name: 'Blocked',
+    redirect_uris: [`http://127.0.0.1:${port}/callback`],
+  })
+  const setActive = (clientId: string, is_active: boolean) =>
+    system.as({ token: OPERATOR_TOKEN })(setOauthClientActive, { client_id: clientId, is_active })
+
+  test('cannot be made again, on whichever port, until it is switched on', async () => {
+    const id = idIn(await register(system, metadata()))
+    await setActive(id, false)
+    for (const port of [50_001, 50_002]) {
+      const again = await register(system, metadata(port))
+      expect([again.status, again.body.error]).toEqual([403, 'access_denied'])
+    }
+    expect(await rows()).toHaveLength(1)
+    expect((await register(system, { ...metadata(), client_name: 'Another' })).status).toBe(201)
+    await setActive(id, true)
+    expect(idIn(await register(system, metadata()))).toBe(id)
+  })
+
+  test('stays refused after it expired, and the sweep keeps it', async () => {
+    const id = idIn(await register(system, metadata()))
+    await setActive(id, false)
+    wait(61 * DAY)
+    await sweepOauth({ db: system.db, clock: () => system.clock.now() })
+    expect((await register(system, metadata())).status).toBe(403)
+    await setActive(id, true)
+    await sweepOauth({ db: system.db, clock: () => system.clock.now() })
+    expect(await rows()).toEqual([])
+  })
+})
+
 describe('the same registration again', () => {
   test('gets the same client id, however its members are ordered', async () => {
     const first = await register(system, { redirect_uris: [LOCAL], client_name: 'One' })
@@ -220,13 +333,66 @@ describe('limits', () => {
 
   test('programs on a computer count by the address they register from', async () => {
     const address = newAddress()
-    const local = (port: number, from: string) =>
-      register(system, { redirect_uris: [`http://127.0.0.1:${port}/cb`] }, from)
+    const local = (i: number, from: string) =>
+      register(system, { client_name: `Program ${i}`, redirect_uris: [LOCAL] }, from)
     for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
-      expect((await local(3000 + i, address)).status).toBe(201)
+      expect((await local(i, address)).status).toBe(201)
     }
-    expect((await local(4000, address)).status).toBe(429)
-    expect((await local(4000, newAddress())).status).toBe(201)
+    expect((await local(9, address)).status).toBe(429)
+    // The rest of an IPv6 network belongs to the same customer.
+    expect((await local(9, address.replace(/1$/, 'beef'))).status).toBe(429)
+    expect((await local(9, newAddress())).status).toBe(201)
+  })
+
+  test('an address has twenty, whatever the origins; another address is not concerned', async () => {
+    const address = newAddress()
+    for (let i = 0; i < DYNAMIC_CLIENTS.perAddress; i++) {
+      expect((await fromWeb(`https://client-${i}.example`, '/cb', address)).status).toBe(201)
+    }
+    const late = await fromWeb('https://late.example', '/cb', address)
+    expect([late.status, late.body.error_description]).toEqual([
+      429,
+      'this address has 20 active registrations',
+    ])
+    expect((await fromWeb('https://late.example', '/cb', newAddress())).status).toBe(201)
+    expect(await rows()).toHaveLength(DYNAMIC_CLIENTS.perAddress + 1)
+  })
+
+  test('five logins, all revoked: the sixth registration takes the place of the oldest', async () => {
+    const address = newAddress()
+    const login = async (i: number) => {
+      const made = await register(
+        system,
+        { client_name: `Login ${i}`, redirect_uris: ['http://127.0.0.1:50001/callback'] },
+        address,
+      )
+      wait(1)
+      return made
+    }
+    const ids = []
+    for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
+      const clientId = idIn(await login(i))
+      ids.push(clientId)
+      const tokens = await newAssistant(system, { clientId, redirectUri: LOCAL }).connect(org.owner)
+      // The last one stays connected.
+      if (i < 4) await org.owner.call(revokeGrant, { grant_id: tokens.grantId })
+    }
+    const early = await login(5)
+    // The oldest is ten minutes old in ten minutes less what has passed since.
+    const oldest = (await rowOf(ids[0]!))!.createdAt.getTime()
+    const left = Math.ceil(
+      (oldest + DYNAMIC_CLIENT_UNUSED_SECONDS * 1000 - system.clock.now().getTime()) / 1000,
+    )
+    expect(early.status).toBe(429)
+    const told = Number(early.headers.get('retry-after'))
+    expect(told - left).toBeOneOf([1, 2])
+    wait(told - 1)
+    expect((await login(5)).status).toBe(201)
+    expect((await login(6)).status).toBe(201)
+    const kept = (await rows()).map(({ clientId }) => clientId)
+    expect(ids.map((id) => kept.includes(id))).toEqual([false, false, true, true, true])
+    for (let i = 7; i < 12; i++) await login(i)
+    expect((await rowOf(ids[4]!))!.isActive).toBe(true)
   })
 
   test('the oldest unused one gives way after ten minutes; one that led to a grant does not', async () => {

@@ -14,7 +14,8 @@ import { signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
 import { createApiToken, listApiTokens, revokeApiToken, validateToken } from '../../src/contracts/tokens.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { answerTo } from '../support/answers.ts'
-import { makeApiToken, makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
+import { testDatabase } from '../support/database.ts'
+import { makeApiToken, makeMember, makeOrganization, PASSWORD, unique, type Org } from '../support/make.ts'
 import { freshSecrets, OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
 
@@ -44,6 +45,8 @@ async function signInAtConsole(at: TestSystem, pagesOf: TestSystem, email: strin
 describe('hosted by a vendor', () => {
   let vendor: TestSystem
   let customer: TestSystem
+  /** The one organization of the vendor that is served. */
+  let org: Org
   const HOSTED = {
     AUTH_MODE: 'hosted',
     AUTH_SERVICE_URL: 'https://auth.vendor.test',
@@ -53,14 +56,19 @@ describe('hosted by a vendor', () => {
   }
 
   beforeAll(async () => {
-    vendor = await startSystem({
-      SVC_SERVICES: 'api-gateway,auth-service,console',
-      BASE_DOMAIN: 'vendor.test',
-      ALLOWED_REDIRECT_BASE_URLS: 'https://app.customer.test',
-    })
+    vendor = await startSystem(
+      {
+        SVC_SERVICES: 'api-gateway,auth-service,console',
+        BASE_DOMAIN: 'vendor.test',
+        ALLOWED_REDIRECT_BASE_URLS: 'https://app.customer.test',
+      },
+      { connection: await testDatabase('vendor') },
+    )
+    org = await makeOrganization(vendor)
     customer = await startSystem(
       {
         ...HOSTED,
+        HOSTED_ORGS: org.id,
         SVC_SERVICES: 'api-gateway,console',
         SVC_OPERATOR_TOKEN: unique('the operator of the customer'),
       },
@@ -74,37 +82,42 @@ describe('hosted by a vendor', () => {
   })
 
   test('tokens of the vendor open the customer’s gateway, and what ends there ends here', async () => {
-    const org = await makeOrganization(vendor)
-    const token = await makeApiToken(vendor, org, org.owner)
+    const owner = await makeMember(vendor, org, 'owner')
+    const token = await makeApiToken(vendor, org, owner)
     const here = (bearer: string) => customer.as({ token: bearer })(whoAmI, {})
-    expect(await here(org.owner.token)).toMatchObject({
+    expect(await here(owner.token)).toMatchObject({
       kind: 'user',
       organization: { id: org.id },
       role: 'owner',
     })
     expect(await here(token.token)).toMatchObject({ kind: 'api_token', token_id: token.id })
-    await org.owner.call(revokeApiToken, { token_id: token.id })
-    await org.owner.call(signOut, { session_id: 'current' })
-    for (const bearer of [token.token, org.owner.token]) {
+    await owner.call(revokeApiToken, { token_id: token.id })
+    await owner.call(signOut, { session_id: 'current' })
+    for (const bearer of [token.token, owner.token]) {
       await expect(here(bearer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
     }
   })
 
   test('what belongs to the auth service is relayed: people sign in, found, make tokens', async () => {
-    const person = await makePerson(vendor)
+    const person = await makeMember(vendor, org, 'admin')
     const { token } = await customer.as()(signInWithPassword, { email: person.email, password: PASSWORD })
     const call = customer.as({ token })
-    const org = await call(createOrganization, { name: unique('Relayed') })
     const made = await call(createApiToken, { name: 'made at the customer’s' })
     expect(await customer.as({ token: made.token })(whoAmI, {})).toMatchObject({
       organization: { id: org.id },
     })
-    expect((await person.call(listOrganizations, {})).organizations).toMatchObject([{ id: org.id }])
-    expect((await call(listMembers, { org_id: org.id })).members).toMatchObject([{ user_id: person.userId }])
+    const members = (await call(listMembers, { org_id: org.id })).members.map(({ user_id }) => user_id)
+    expect(members).toContain(person.userId)
+    const founded = await call(createOrganization, { name: unique('Relayed') })
+    const theirs = (await person.call(listOrganizations, {})).organizations.map(({ id }) => id)
+    expect(theirs.toSorted()).toEqual([org.id, founded.id].toSorted())
+    // It is the vendor's, and not served here.
+    await expect(customer.as({ token, organization: founded.id })(whoAmI, {})).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
   })
 
   test('refusals arrive as the vendor words them', async () => {
-    const org = await makeOrganization(vendor)
     const token = (await makeApiToken(vendor, org, org.owner, { scopes: ['data:read'] })).token
     for (const bearer of [token, 'nonsense', undefined]) {
       const [direct, relayed] = [
@@ -124,7 +137,6 @@ describe('hosted by a vendor', () => {
   })
 
   test('the customer’s gateway checks its own assertions, for their minute; the vendor knows nothing of them', async () => {
-    const org = await makeOrganization(vendor)
     const { id } = await makeApiToken(vendor, org, org.owner)
     const { known, ...about } = actorOf(org, org.owner, id)
     const actor = {
@@ -147,7 +159,7 @@ describe('hosted by a vendor', () => {
     const unknown = { code: 'UNAUTHENTICATED' }
     await expect(vendor.as({ token })(whoAmI, {})).rejects.toMatchObject(unknown)
     await expect(vendor.as()(validateToken, { token })).rejects.toMatchObject(unknown)
-    await expect(customer.as({ token })(showProfile, {})).rejects.toMatchObject(unknown)
+    await expect(customer.as({ token })(showProfile, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
     const foreign = await signActor(vendor, actor)
     await expect(customer.as({ token: foreign })(whoAmI, {})).rejects.toMatchObject(unknown)
     customer.clock.advance(ACTOR_ASSERTION_SECONDS)
@@ -158,20 +170,28 @@ describe('hosted by a vendor', () => {
     expect([...customer.system.services.keys()]).toEqual(['api-gateway', 'console'])
     expect(customer.system.auth).toBeUndefined()
     expect((await newWalker(customer).open('/auth/sign-in')).status).toBe(404)
-    await expect(startSystem({ ...HOSTED, SVC_SERVICES: 'auth-service' })).rejects.toThrow(ConfigProblems)
+    await expect(
+      startSystem({ ...HOSTED, HOSTED_ORGS: org.id, SVC_SERVICES: 'auth-service' }),
+    ).rejects.toThrow(ConfigProblems)
   })
 
   test('the console sends people to the vendor’s sign-in and takes them back', async () => {
-    const org = await makeOrganization(vendor)
     const { leaving, console } = await signInAtConsole(customer, vendor, org.owner.email)
     expect(leaving.location?.href).toMatch(/^https:\/\/app\.vendor\.test\/auth\/sign-in\?/)
     expect(console.url.host).toBe('app.customer.test')
     expect([console.status, console.words]).toEqual([200, expect.stringContaining(org.name)])
   })
 
+  test('somebody of another organization is told so on the console’s page, and can sign in as somebody else', async () => {
+    const { console } = await signInAtConsole(customer, vendor, (await makeOrganization(vendor)).owner.email)
+    expect(console.status).toBe(403)
+    expect(console.words).toContain('This installation does not serve your organization')
+    expect(console.words).toContain('Sign in again')
+  })
+
   test('a vendor who cannot be reached is our failure, without a word about where', async () => {
     const alone = await startSystem(
-      { ...HOSTED, SVC_SERVICES: 'api-gateway' },
+      { ...HOSTED, HOSTED_ORGS: org.id, SVC_SERVICES: 'api-gateway' },
       { network: (base) => () => Promise.reject(new TypeError(`fetch failed: ${base.href}`)) },
     )
     const who = { token: 'svc_0' }

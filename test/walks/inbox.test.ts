@@ -6,7 +6,15 @@ import { makeId } from '../../src/contracts/ids.ts'
 import { acknowledgeNotification, listNotifications } from '../../src/contracts/inbox.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
-import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import {
+  makeApiToken,
+  makeAppMember,
+  makeMember,
+  makeOrganization,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -93,8 +101,7 @@ describe('the inbox', () => {
     const ada = await makeMember(system, org, 'viewer')
     const at = system.clock.now()
     const [appId, other] = [makeId('app', at.getTime()), makeId('app', at.getTime())]
-    const part = { orgId: org.id, userId: ada.userId, role: 'builder' as const, addedAt: at }
-    await system.db.insert(appMembers).values({ ...part, appId })
+    await makeAppMember(system, { orgId: org.id, appId, userId: ada.userId })
     const happened = async (event: Partial<typeof events.$inferInsert>) => {
       const id = makeId('evt', at.getTime())
       const row = {

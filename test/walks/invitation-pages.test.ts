@@ -119,6 +119,44 @@ describe('a person who is signed in', () => {
     expect(await membersOf(other)).toEqual([])
   })
 
+  test('with the invited address joins with one press, and is offered nothing else', async () => {
+    const person = await makePerson(system)
+    const { link } = await invitation(system, { email: person.email })
+    const page = await (await signedInWalker(system, person.email)).open(link)
+    expect(page.forms.map(({ button }) => button)).toEqual([`Join as ${person.name}`])
+    expect(page.words).not.toContain('another')
+  })
+
+  test('with another address may sign in as somebody else: that one joins, and the first session is over', async () => {
+    const [first, invited] = [await makePerson(system), await makePerson(system)]
+    const { link, org } = await invitation(system, { email: invited.email })
+    const walker = await signedInWalker(system, first.email)
+    const before = await personIn(system, walker)
+    const page = await walker.open(link)
+    expect(page.words).toContain('You are signed in with another address than the invited one.')
+    const signIn = await walker.click(await walker.click(page, 'Use another account'), 'Sign in first')
+    const back = await walker.submit(signIn, 'Sign in', { email: invited.email, password: PASSWORD })
+    expect(back.location?.href).toBe(link)
+    await walker.submit(await walker.step(back), `Join as ${invited.name}`)
+    expect(await membersOf(org)).toMatchObject([{ user_id: invited.userId }])
+    expect(await personIn(system, walker)).toMatchObject({ id: invited.userId })
+    // Otherwise the console would go on as the first one.
+    await expect(before!.call(showProfile, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect((await first.call(showProfile, {})).id).toBe(first.userId)
+  })
+
+  test('with another address may create the account of the invited one', async () => {
+    const first = await makePerson(system)
+    const { link, org, email } = await invitation(system)
+    const walker = await signedInWalker(system, first.email)
+    const form = await walker.click(await walker.open(link), 'Use another account')
+    const refused = await walker.submit(form, CREATE, { name: 'Ada', password: 'short' })
+    expect(refused.status).toBe(400)
+    expect((await walker.submit(refused, CREATE, account())).status).toBe(303)
+    expect(await membersOf(org)).toMatchObject([{ email }])
+    expect(await personIn(system, walker)).toMatchObject({ email })
+  })
+
   test.each([
     ['the invited', true],
     ['another', false],
@@ -281,7 +319,7 @@ describe('the first owner that the operator names', () => {
       name: unique('Opened'),
       admin_email: email,
     })
-    return { orgId: made.id, email, waiting: made.owner!.id, link: made.owner!.invitation_url! }
+    return { orgId: made.id, email, waiting: made.owner!.id!, link: made.owner!.invitation_url! }
   }
 
   const ownersOf = async (call: NonNullable<Awaited<ReturnType<typeof personIn>>>['call'], org_id: string) =>

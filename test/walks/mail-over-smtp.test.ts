@@ -12,6 +12,7 @@ import { inviteMember } from '../../src/contracts/members.ts'
 import { createOrganization, createOrganizationAsOperator } from '../../src/contracts/organizations.ts'
 import { sendEmailVerification, showProfile, updateProfile } from '../../src/contracts/people.ts'
 import type { Overrides } from '../../src/boot/system.ts'
+import { nameInMail } from '../../src/cores/organizations/invitation-mail.ts'
 import { requestPasswordReset, linkIn, PATIENCE } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
@@ -76,7 +77,7 @@ describe('a mail that arrives', () => {
     expect(mail).toMatchObject({
       from: { name: 'svc at Acme', address: 'svc@acme.test' },
       to: [{ address: email }],
-      subject: `Join ${org.name} on svc`,
+      subject: `Join “${nameInMail(org.name)}” on svc`,
     })
     expect([mail.cc, mail.bcc, mail.html, mail.attachments]).toEqual([undefined, undefined, undefined, []])
     const walker = newWalker(system)
@@ -111,7 +112,7 @@ describe('a mail that arrives', () => {
   test('names in any script, and the first owner of an organization', async () => {
     const { arrived, url } = await startMailServer()
     const system = await startMailing(url)
-    const name = `${unique('Zürich')} 東京 – “Größe”`
+    const name = `${nameInMail(unique('Zürich'))} 東京 – “Größe”`
     const email = `${unique('chief')}@people.test`
     const made = await system.as({ token: OPERATOR_TOKEN })(createOrganizationAsOperator, {
       name,
@@ -119,8 +120,10 @@ describe('a mail that arrives', () => {
     })
     expect(made.owner).toMatchObject({ email, created: true })
     expect(made.owner?.invitation_url).toBeUndefined()
-    expect(arrived[0]?.mail.subject).toBe(`Join ${name} on svc`)
-    expect(arrived[0]?.mail.text).toContain(`The operator invites you to ${name} as owner.`)
+    expect(arrived[0]?.mail.subject).toBe(`Join “${nameInMail(name)}” on svc`)
+    expect(nameInMail(name)).toMatch(/^Zürich.* 東京 Größe$/)
+    const sentence = `The operator of svc invites you to “${nameInMail(name)}” as owner.`
+    expect(arrived[0]?.mail.text).toContain(sentence)
   })
 
   test('the mail server’s user and password are used there, and are in no log', async () => {

@@ -1,13 +1,22 @@
 /** The links we mail: one proves an address, one lets a person choose a new password. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { MAIL_LINK_SECONDS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
-import { createOrganizationAsOperator, listOrganizations } from '../../src/contracts/organizations.ts'
+import {
+  MAIL_LINK_SECONDS,
+  OPERATOR_LINK_SECONDS,
+  SIGN_IN_FAILURES_PER_ADDRESS,
+} from '../../src/contracts/limits.ts'
+import {
+  createOrganizationAsOperator,
+  listOrganizations,
+  updateOrganization,
+} from '../../src/contracts/organizations.ts'
 import { changePassword, sendEmailVerification, showProfile } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import { createOperatorResetLink } from '../../src/cores/identity/index.ts'
 import { invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
-import { makePerson, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
+import { makeOrganization, makePerson, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
-import { newWalker, PAGES, personIn, signInOnPage, type Page } from '../support/walker.ts'
+import { newWalker, PAGES, personIn, sameSecrets, signInOnPage, type Page } from '../support/walker.ts'
 
 const NEW_PASSWORD = 'quite other words than before'
 const YES = 'Confirm email address'
@@ -234,6 +243,62 @@ describe('a link to a new password', () => {
   })
 })
 
+describe('a link that the operator hands over', () => {
+  const handOver = async (email: string, where = system) =>
+    (await createOperatorResetLink(where.system.auth!, email))!
+
+  test('sets the password once, ends every session and mails the person; it proves nothing about the address', async () => {
+    const [person, other] = [await makePerson(system, { verified: false }), await makePerson(system)]
+    const link = await handOver(person.email)
+    const since = system.mails.length
+    expect((await choose(link)).status).toBe(200)
+    expect(await mailTo(system, person.email, since)).toMatchObject({ subject: 'Your password was changed' })
+    expect(system.mails.slice(since)).toHaveLength(1)
+    await expect(person.call(showProfile, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(await other.call(showProfile, {})).toMatchObject({ id: other.userId })
+    expect(await choose(link, PASSWORD)).toMatchObject(GONE)
+    const walker = newWalker(system)
+    await signInOnPage(walker, person.email, '/auth/sign-in', NEW_PASSWORD)
+    expect(await (await personIn(system, walker))!.call(showProfile, {})).toMatchObject({
+      email_verified: false,
+    })
+  })
+
+  test('works for thirty minutes', async () => {
+    const own = await startSystem(PAGES, { withMail: true })
+    onTestFinished(() => own.stop())
+    const { email } = await makePerson(own)
+    const links = [await handOver(email, own), await handOver(email, own)]
+    own.clock.advance(OPERATOR_LINK_SECONDS - 10)
+    expect((await choose(links[0]!, NEW_PASSWORD, own)).status).toBe(200)
+    const late = await handOver(email, own)
+    own.clock.advance(OPERATOR_LINK_SECONDS + 1)
+    expect(await choose(late, PASSWORD, own)).toMatchObject(GONE)
+  })
+
+  test('dies when the password changes another way, and so do mailed ones when it is used', async () => {
+    const { email } = await makePerson(system)
+    const [handed, mailed] = [await handOver(email), await resetLink(system, email)]
+    expect((await choose(mailed)).status).toBe(200)
+    expect(await choose(handed, PASSWORD)).toMatchObject(GONE)
+    const [again, before] = [await handOver(email), await resetLink(system, email)]
+    expect((await choose(again)).status).toBe(200)
+    expect(await choose(before, PASSWORD)).toMatchObject(GONE)
+  })
+
+  test('is for password accounts only, and worthless where passwords are switched off', async () => {
+    expect(
+      await createOperatorResetLink(system.system.auth!, `${unique('nobody')}@people.test`),
+    ).toBeUndefined()
+    const { email } = await makePerson(system)
+    const link = await handOver(email)
+    const off = await startSystem({ ...sameSecrets(system), PASSWORD_SIGN_IN: 'off' })
+    onTestFinished(() => off.stop())
+    expect((await choose(link, NEW_PASSWORD, off)).status).toBe(403)
+    expect(await opens(email, PASSWORD)).toBe(true)
+  })
+})
+
 /** The secret of one page is tried at another. */
 test('a link opens the one thing it was mailed for', async () => {
   const person = await makePerson(system, { verified: false })
@@ -248,10 +313,13 @@ test('a link opens the one thing it was mailed for', async () => {
 })
 
 test('an invitation by mail says who invites, where to and as what', async () => {
-  const { link, email, org } = await invitation(system, { role: 'developer' })
+  const owner = await makePerson(system, { name: 'Ada Lovelace', email: `${unique('ada')}@people.test` })
+  const org = await makeOrganization(system, owner)
+  await owner.call(updateOrganization, { org_id: org.id, name: 'Engines & Sons' })
+  const { link, email } = await invitation(system, { org, role: 'developer' })
   const mail = await mailTo(system, email)
-  expect(mail.subject).toBe(`Join ${org.name} on svc`)
-  expect(mail.text).toContain(`${org.owner.name} invites you to ${org.name} as developer.`)
+  expect(mail.subject).toBe('Join “Engines & Sons” on svc')
+  expect(mail.text).toContain('“Ada Lovelace” invites you to “Engines & Sons” as developer.')
   expect(mail.text).toContain('within seven days')
   expect((await newWalker(system).open(link)).status).toBe(200)
 })

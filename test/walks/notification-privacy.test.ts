@@ -3,7 +3,7 @@
  * name, address and key; then everything is sent that can be, and everything that left or stayed is searched for them.
  */
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listDeliveries, showDelivery } from '../../src/contracts/deliveries.ts'
 import { listNotifications } from '../../src/contracts/inbox.ts'
@@ -30,6 +30,9 @@ import { startSystem, type TestSystem } from '../support/system.ts'
 
 const planted = (what: string): string => `canary${what}${randomBytes(6).toString('hex')}`
 
+/** With hosted auth nothing else is known of people. */
+const PEOPLE = inject('auth') === 'hosted' ? 'validated_members' : 'users'
+
 /** Where each may be found afterwards; nowhere else, and never outside. */
 const CANARIES = {
   title: { word: planted('title'), tables: ['tickets'] },
@@ -38,8 +41,8 @@ const CANARIES = {
   note: { word: planted('note'), tables: ['ticket_replies'] },
   appName: { word: planted('appname'), tables: ['apps'] },
   // Whoever did something is named where their organization reads it.
-  person: { word: planted('person'), tables: ['audit_log', 'ticket_replies', 'tickets', 'users'] },
-  mail: { word: planted('mail'), tables: ['passwords', 'users'] },
+  person: { word: planted('person'), tables: ['audit_log', 'ticket_replies', 'tickets', PEOPLE] },
+  mail: { word: planted('mail'), tables: PEOPLE === 'users' ? ['passwords', PEOPLE] : [PEOPLE] },
   displayName: { word: planted('display'), tables: ['chat_links'] },
   webhook: { word: planted('webhook'), tables: [] },
   oldWebhook: { word: planted('oldwebhook'), tables: [] },
@@ -77,7 +80,8 @@ async function deliverAll(): Promise<void> {
   const { gateway, config } = system.system
   for (let round = 0; round < 6; round++) {
     await drainNotifications({
-      db: system.db,
+      db: system.system.gateway!.db,
+      directory: system.system.gateway!.directory,
       clock: () => system.clock.now(),
       channels,
       dataKeys: gateway!.dataKeys,

@@ -24,6 +24,7 @@ import { recordEvent, recordTestEvent } from '../../src/cores/notifications/even
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { startNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { makeAppMember } from '../support/make.ts'
 import {
   notificationHarness,
   type HarnessOrg,
@@ -504,9 +505,7 @@ describe('people', () => {
   async function follower(categories: ('Tickets' | 'Failed deploys')[] = ['Failed deploys']) {
     const person = await harness.person(org, 'developer')
     const appId = await harness.app(org, `app-${person.userId.slice(-6)}`)
-    await harness.db
-      .insert(appMembers)
-      .values({ orgId: org.id, appId, userId: person.userId, role: 'builder', addedAt: harness.clock.now() })
+    await makeAppMember(harness, { orgId: org.id, appId, userId: person.userId })
     await harness.db.insert(follows).values({
       orgId: org.id,
       userId: person.userId,
@@ -579,6 +578,30 @@ describe('people', () => {
     await harness.drain()
     expect(
       await harness.db.select().from(notifications).where(eq(notifications.userId, removed.userId)),
+    ).toHaveLength(1)
+  })
+
+  test('whoever left the organization and came back has no role on the app, whatever rows are left', async () => {
+    await harness.integration(org, 'chat', { botToken: 'xoxb-1', teamId: 'T1' })
+    const person = await follower()
+    await link(person.userId)
+    await deploy(person.appId)
+    while (await shipAndFanOut(harness.deps));
+    const mine = eq(memberships.userId, person.userId)
+    const [{ id: _ended, ...membership }] = (await harness.db
+      .delete(memberships)
+      .where(mine)
+      .returning()) as [typeof memberships.$inferSelect]
+    await harness.db.insert(memberships).values(membership)
+    await harness.drain()
+    await deploy(person.appId)
+    harness.clock.advance(1)
+    await harness.drain()
+    expect(harness.sent).toEqual([])
+    expect(await reasons()).toEqual(['no_longer_permitted', 'no_longer_permitted'])
+    // Of what happened before, when they might know of it.
+    expect(
+      await harness.db.select().from(notifications).where(eq(notifications.userId, person.userId)),
     ).toHaveLength(1)
   })
 

@@ -3,8 +3,10 @@ import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { users } from '../../db/schema.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import {
+  addOwnerAsOperator,
   switchOrganization,
   createOrganization,
   createOrganizationAsOperator,
@@ -109,6 +111,36 @@ describe('founding one', () => {
   })
 })
 
+describe('at most so many of one person', () => {
+  test('can be founded, those that the founder has left included, and others are not concerned', async () => {
+    const own = await startSystem({ ...API_ONLY, ORGANIZATIONS_PER_PERSON: '2' })
+    const [founder, other] = [await makePerson(own), await makePerson(own)]
+    const found = ({ call }: Person) => call(createOrganization, { name: unique('Founded') })
+    const { id } = await found(founder)
+    await makeMember(own, { id, name: '', slug: '', owner: founder }, 'owner', other)
+    await founder.call(removeMember, { org_id: id, user_id: founder.userId })
+    await found(founder)
+    await expect(found(founder)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await organizationsOf(founder)).toHaveLength(1)
+    // One that somebody else founded, and this person owns now, does not count.
+    await found(other)
+    await own.stop()
+  })
+
+  test('can be founded at the same moment', async () => {
+    const own = await startSystem({ ...API_ONLY, ORGANIZATIONS_PER_PERSON: '3' })
+    const { call } = await makePerson(own)
+    const tries = Array.from({ length: 8 }, () => call(createOrganization, { name: unique('Burst') }))
+    const done = await Promise.allSettled(tries)
+    expect(done.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+    await own.stop()
+  })
+
+  test('is ten where nobody set it', () => {
+    expect(system.system.config.ORGANIZATIONS_PER_PERSON).toBe(10)
+  })
+})
+
 describe('opening one as the operator', () => {
   test('without an owner', async () => {
     const domains = [domain(), domain()].toSorted()
@@ -124,6 +156,18 @@ describe('opening one as the operator', () => {
     const both = await Promise.allSettled([make(name), make(name)])
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     await expect(make(name.toUpperCase())).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('a name that a person gave to theirs is no conflict, before or after', async () => {
+    const founder = await makePerson(system)
+    const name = unique('Taken')
+    const theirs = await founder.call(createOrganization, { name })
+    const opened = await operator()(createOrganizationAsOperator, { name })
+    expect([theirs.slug, opened.slug]).toEqual([name.toLowerCase(), `${name.toLowerCase()}-2`])
+    expect((await founder.call(createOrganization, { name })).slug).toBe(`${name.toLowerCase()}-3`)
+    await expect(operator()(createOrganizationAsOperator, { name })).rejects.toMatchObject({
+      code: 'CONFLICT',
+    })
   })
 
   test('names that leave the same address are no conflict', async () => {
@@ -150,11 +194,12 @@ describe('opening one as the operator', () => {
     expect(await organizationsOf(known)).toMatchObject([{ id: opened.id, role: 'owner' }])
   })
 
-  test('admin_email that somebody merely claims makes a new account wait behind an invitation', async () => {
+  test('admin_email that somebody merely claims is invited: no second account, and none is handed over', async () => {
     const claimed = await makePerson(system, { verified: false })
     const opened = await open({ admin_email: claimed.email })
-    expect(opened.owner).toMatchObject({ email: claimed.email, created: true })
-    expect(opened.owner!.id).not.toBe(claimed.userId)
+    expect(opened.owner).toMatchObject({ id: null, email: claimed.email, created: false })
+    expect(opened.owner!.invitation_url).toMatch('/auth/invitation/')
+    expect(await system.db.select().from(users).where(eq(users.email, claimed.email))).toHaveLength(1)
     expect(await organizationsOf(claimed)).toEqual([])
     await expect(claimed.call(showOrganization, { org_id: opened.id })).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -168,7 +213,7 @@ describe('opening one as the operator', () => {
     expect(joined).toMatchObject({ id: opened.id, role: 'owner' })
     const { members } = await person.call(listMembers, { org_id: opened.id })
     expect(members.map(({ user_id }) => user_id)).toEqual([person.userId])
-    expect(await system.db.select().from(users).where(eq(users.id, opened.owner!.id))).toEqual([])
+    expect(await system.db.select().from(users).where(eq(users.id, opened.owner!.id!))).toEqual([])
   })
 
   test('an unknown admin_email without a mail server: the link is in the answer, and leads to the account', async () => {
@@ -189,6 +234,75 @@ describe('opening one as the operator', () => {
     expect(owner).not.toHaveProperty('invitation_url')
     await takeOver(mailing, linkIn((await mailTo(mailing, email)).text))
     expect((await (await signedIn(mailing, email)).call(showProfile, {})).email_verified).toBe(true)
+  })
+})
+
+describe('an organization without an owner', () => {
+  const mend = (org_id: string, email: string, of = system) =>
+    operator(of)(addOwnerAsOperator, { org_id, email })
+  const ownersOf = async ({ call }: Pick<Person, 'call'>, org_id: string) =>
+    (await call(listMembers, { org_id, role: 'owner' })).members.map(({ user_id }) => user_id)
+
+  test('gets somebody who has proven the address, also a member, also one who was removed', async () => {
+    const [{ id }, other] = [await open(), await open()]
+    const person = await makePerson(system)
+    const org = { id, name: '', slug: '', owner: person }
+    await makeMember(system, org, 'viewer', person)
+    const boss = await makeMember(system, org, 'admin')
+    await boss.call(removeMember, { org_id: id, user_id: person.userId })
+    expect(await mend(id, person.email.toUpperCase())).toEqual({
+      id: person.userId,
+      email: person.email,
+      name: person.name,
+      role: 'owner',
+      created: false,
+    })
+    expect(await ownersOf(person, id)).toEqual([person.userId])
+    expect((await organizationsOf(person)).map((one) => one.id)).toEqual([id])
+    await expect(person.call(showOrganization, { org_id: other.id })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+
+  test('gets whoever takes the mailed invitation', async () => {
+    const { id } = await open({}, mailing)
+    const email = `${unique('mended')}@people.test`
+    const added = await mend(id, email, mailing)
+    expect(added).toMatchObject({ email, created: true })
+    expect(added).not.toHaveProperty('invitation_url')
+    await takeOver(mailing, linkIn((await mailTo(mailing, email)).text))
+    expect(await ownersOf(await signedIn(mailing, email), id)).toEqual([added.id])
+    await expect(mend(id, email, mailing)).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('is also one whose first owner never came: the new one replaces them, and the old link is dead', async () => {
+    const opened = await open({ admin_email: `${unique('absent')}@people.test` })
+    const email = `${unique('present')}@people.test`
+    const added = await mend(opened.id, email)
+    expect((await newWalker(system).open(opened.owner!.invitation_url!)).status).toBe(404)
+    expect(await system.db.select().from(users).where(eq(users.id, opened.owner!.id!))).toEqual([])
+    await takeOver(system, added.invitation_url!)
+    expect(await ownersOf(await signedIn(system, email), opened.id)).toEqual([added.id])
+  })
+
+  test('is none that has an owner, and none that does not exist', async () => {
+    const { id, owner } = await makeOrganization(system)
+    const email = `${unique('more')}@people.test`
+    await expect(mend(id, email)).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(mend(makeId('org', 0), email)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(owner.call(addOwnerAsOperator, { org_id: id, email })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    expect(await ownersOf(owner, id)).toEqual([owner.userId])
+  })
+
+  test('gets one owner of two that are named at the same moment', async () => {
+    const { id } = await open()
+    const people = [await makePerson(system), await makePerson(system)]
+    const both = await Promise.allSettled(people.map(({ email }) => mend(id, email)))
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    const winner = people[both.findIndex(({ status }) => status === 'fulfilled')]!
+    expect(await ownersOf(winner, id)).toEqual([winner.userId])
   })
 })
 

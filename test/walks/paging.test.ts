@@ -5,13 +5,13 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
-import { platformAccessGrants, subscriptions } from '../../db/schema.ts'
+import { platformAccessGrants, platformOauthClients, subscriptions } from '../../db/schema.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableDataSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
-import { listGrants, listOauthClients } from '../../src/contracts/grants.ts'
+import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
 import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
@@ -46,7 +46,7 @@ let system: TestSystem
 let operator: Call
 
 beforeAll(async () => {
-  const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
+  const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ORGANIZATIONS_PER_PERSON: '100' }
   system = await startSystem(env, { checks: fakeChecks })
   operator = system.as({ token: OPERATOR_TOKEN })
 })
@@ -99,6 +99,20 @@ const LISTS: Record<string, List> = {
       return { ids: organizations.map(({ id }) => id), next_cursor }
     },
     // This list is the whole installation's, with what every other test made.
+    limit: 100,
+  },
+  listRegistrations: {
+    add: async () => {
+      const now = system.clock.now()
+      const clientId = makeId('dcr', now.getTime())
+      const expiresAt = new Date(now.getTime() + 3_600_000)
+      await system.db.insert(platformOauthClients).values({ clientId, kind: 'dynamic', expiresAt })
+    },
+    page: async (_org, at) => {
+      const { registrations, next_cursor } = await operator(listRegistrations, at)
+      return { ids: registrations.map(({ client_id }) => client_id), next_cursor }
+    },
+    // This list is the whole installation's too.
     limit: 100,
   },
   listNotifications: {

@@ -1,18 +1,19 @@
 /** The real program as a process, on both engines: its first words, its refusals, its signals of life, its end. */
 import { statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { listAudit } from '../../src/contracts/audit.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import {
   expectSilence,
   firstWordsIn,
-  freePort,
   migratedFolder,
   processes,
   secretsOf,
@@ -166,9 +167,52 @@ describe('an installation', () => {
     expect((await fetch(`http://127.0.0.1:${server.metricsPort}/api/v1/me`)).status).toBe(404)
   })
 
+  test('gives the operator a link to a new password while it runs, in a private file', async () => {
+    const { email } = words
+    const session = await server.as()(signInWithPassword, { email, password: words.password })
+    const before = server.as({ token: session.token })
+    const run = await own.run({ env: installation, args: ['reset-password', email.toUpperCase()] })
+    const file = join(server.dataFolder, 'reset-password.txt')
+    expect(run).toMatchObject({ code: 0, stderr: '' })
+    expect(run.stdout).toContain(`The link for ${email} is in ${file}.`)
+    expect(run.stdout).not.toContain('/auth/reset/')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const link = /http\S+/.exec(await readFile(file, 'utf8'))![0]
+    expect(await before(whoAmI, {})).toMatchObject({ user: { email } })
+    const password = 'chosen by the link of the operator'
+    expect(await choosePassword(link, password)).toBe(200)
+    expect(await choosePassword(link, 'chosen by the link once more')).toBe(404)
+    await expect(before(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    words = { ...words, password }
+    const again = await server.as()(signInWithPassword, { email, password })
+    expect(again.user.email).toBe(email)
+    const { audit } = await server.as({ token: again.token })(listAudit, {
+      org_id: again.organization!.id,
+      action: 'password.changed',
+    })
+    expect(audit).toMatchObject([{ subject: 'by a link of the operator', actor: { id: again.user.id } }])
+    const nobody = await own.run({ env: installation, args: ['reset-password', 'nobody@people.test'] })
+    expect([nobody.code, nobody.stderr]).toEqual([
+      1,
+      'No account signs in with nobody@people.test and a password.\n',
+    ])
+  })
+
+  /** As a browser does it: the page, its cookie, its form. */
+  async function choosePassword(link: string, password: string): Promise<number> {
+    const page = await fetch(link)
+    const form = /name="form" value="([^"]+)"/.exec(await page.text())![1]!
+    const cookie = page.headers.getSetCookie().map((one) => one.split(';', 1)[0]!)
+    const headers = { cookie: cookie.join('; '), origin: new URL(link).origin }
+    const body = new URLSearchParams({ form, password })
+    return (await fetch(link, { method: 'POST', headers, body })).status
+  }
+
   test('stops when asked to, with everything said, and lives on in a second process without another word', async () => {
     const session = await server.as()(signInWithPassword, { email: words.email, password: words.password })
     expect(await server.stop()).toMatchObject({ code: 0 })
+    const reset = await own.run({ env: installation, args: ['reset-password', words.email], terminal: true })
+    const link = /http\S+/.exec(reset.stdout)![0]
     const second = await own.start({ env: installation })
     expect(wordsOf(second)).toEqual([`Console: ${second.origin}/console`])
     for (const token of [words.token, session.token]) {
@@ -177,8 +221,10 @@ describe('an installation', () => {
         user: { email: words.email },
       })
     }
+    // Made at a terminal, with nothing running.
+    expect(await choosePassword(link, 'chosen after the second start')).toBe(200)
     expect(await second.stop('SIGINT')).toMatchObject({ code: 0 })
-    const secrets = [words.password, words.token, session.token, ...(await secretsOf(installation))]
+    const secrets = [link, words.password, words.token, session.token, ...(await secretsOf(installation))]
     expectSilence(server, secrets)
     expectSilence(second, secrets)
   })
@@ -210,6 +256,7 @@ const USAGE: [args: string[], code: number, stdout: RegExp, stderr: RegExp][] = 
   [['nonsense'], 5, /^$/, /svc-server restore FILE/],
   [['--nonsense'], 5, /^$/, /--nonsense/],
   [['backup'], 5, /^$/, /svc-server backup FILE/],
+  [['reset-password'], 5, /^$/, /svc-server reset-password EMAIL/],
   [['restore', 'one', 'two'], 5, /^$/, /svc-server restore FILE/],
   [['start', 'something'], 5, /^$/, /svc-server/],
   [['migrate', 'something'], 5, /^$/, /svc-server/],

@@ -342,6 +342,14 @@ describe('the code a person returns with', () => {
     expect((await swap(await codeFor(email, { code_challenge: challenge }), verifier)).user.email).toBe(email)
   })
 
+  /** RFC 9700, 4.8.2: PKCE downgrade; whoever has a verifier did not get this code for it. */
+  test('without a challenge is not for whoever brings a verifier, and is burnt by it', async () => {
+    const { email } = await makePerson(system)
+    const code = await codeFor(email)
+    await expect(swap(code, verifier)).rejects.toMatchObject(UNAUTHENTICATED)
+    await expect(swap(code)).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
   test.each([
     ['a wrong verifier', 'w'.repeat(43)],
     ['no verifier', undefined],

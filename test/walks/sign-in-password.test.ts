@@ -7,7 +7,7 @@ import {
   SIGN_IN_FAILURES_PER_ADDRESS,
   SIGN_IN_FAILURES_PER_EMAIL,
 } from '../../src/contracts/limits.ts'
-import { whoAmI } from '../../src/contracts/people.ts'
+import { changePassword, whoAmI } from '../../src/contracts/people.ts'
 import { exchangeSignInCode, listSessions, signOutEverywhere } from '../../src/contracts/sessions.ts'
 import { makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
@@ -213,6 +213,74 @@ describe('a wrong password', () => {
     own.clock.advance(seconds)
     expect((await signInOnPage(newWalker(own), email)).status).toBe(303)
     await own.stop()
+  })
+
+  describe('of others, ten times', () => {
+    const fail = (own: TestSystem, email: string) =>
+      signInOnPage(newWalker(own), email, '/auth/sign-in', 'a wrong one')
+    const lockOut = async (own: TestSystem, email: string) => {
+      for (let time = 0; time < SIGN_IN_FAILURES_PER_EMAIL.count; time++) await fail(own, email)
+      expect((await fail(own, email)).status).toBe(429)
+    }
+    /** Signed in once, and out again: only the cookie of the device is left. */
+    const knownDevice = async (email: string) => {
+      const walker = newWalker(system)
+      await signInOnPage(walker, email)
+      walker.jar.keep('svc_auth=; Path=/; Max-Age=0', ORIGIN)
+      return walker
+    }
+
+    test('does not keep out a device that has signed in before, and an unknown one still waits', async () => {
+      const { email } = await makePerson(system)
+      const device = await knownDevice(email)
+      await lockOut(system, email)
+      expect((await signInOnPage(device, email)).status).toBe(303)
+      // Its success does not give the others their tries back.
+      expect((await fail(system, email)).status).toBe(429)
+    })
+
+    test('does not help one that knows another address, or whose cookie is made up', async () => {
+      const [{ email }, other] = [await makePerson(system), await makePerson(system)]
+      const device = await knownDevice(other.email)
+      await lockOut(system, email)
+      expect((await signInOnPage(device, email)).status).toBe(429)
+      const { value } = device.jar.find('svc_device')!
+      for (const made of [value.slice(0, -1), `${'A'.repeat(43)}.${'b'.repeat(43)}`, '~~..~', 'x']) {
+        device.jar.keep(`svc_device=${made}; Path=/`, ORIGIN)
+        expect((await signInOnPage(device, email)).status).toBe(429)
+      }
+    })
+
+    test('a known device has as many tries as anybody, in a bucket of its own', async () => {
+      const { email } = await makePerson(system)
+      const device = await knownDevice(email)
+      const guess = () => signInOnPage(device, email, '/auth/sign-in', 'a wrong one')
+      for (let time = 0; time < SIGN_IN_FAILURES_PER_EMAIL.count; time++)
+        expect((await guess()).status).toBe(401)
+      expect((await signInOnPage(device, email)).status).toBe(429)
+      expect((await signInOnPage(newWalker(system), email)).status).toBe(303)
+    })
+
+    test('a device remembers several people', async () => {
+      const people = [await makePerson(system), await makePerson(system)]
+      const device = newWalker(system)
+      for (const { email } of people) {
+        await signInOnPage(device, email)
+        device.jar.keep('svc_auth=; Path=/; Max-Age=0', ORIGIN)
+      }
+      for (const { email } of people) {
+        await lockOut(system, email)
+        expect((await signInOnPage(device, email)).status).toBe(303)
+        device.jar.keep('svc_auth=; Path=/; Max-Age=0', ORIGIN)
+      }
+    })
+
+    test('does not keep the person who is in from changing the password', async () => {
+      const { email, call } = await makePerson(system)
+      await lockOut(system, email)
+      const change = { current_password: PASSWORD, new_password: 'another few words here' }
+      await expect(call(changePassword, change)).resolves.toEqual({})
+    })
   })
 
   test('a success gives the tries back', async () => {

@@ -139,11 +139,14 @@ describe('without trusted proxies', () => {
 test('a trusted proxy says which address it was; what the client wrote before it does not count', async () => {
   const listening = await startListening({ TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/8' })
   onTestFinished(() => listening.stop())
-  const client = `2001:db8:${Math.floor(Math.random() * 0xffff).toString(16)}::7`
+  const network = `2001:db8:${Math.floor(Math.random() * 0xffff).toString(16)}`
+  const client = `${network}::7`
   const claimed = (time: number) => ({ 'x-forwarded-for': `198.51.100.${time}, ${client}, 10.1.2.3` })
   expect(await guess(listening, count + 1, claimed)).toEqual([...Array<number>(count).fill(401), 429])
-  // Another client behind the same proxies has tries of its own.
-  expect(await guess(listening, 1, () => ({ 'x-forwarded-for': `${client}8, 10.1.2.3` }))).toEqual([401])
+  // Another client behind the same proxies has tries of its own; another address of the same /64 is the same client.
+  const from = (address: string) => () => ({ 'x-forwarded-for': `${address}, 10.1.2.3` })
+  expect(await guess(listening, 1, from(`${network}:8::7`))).toEqual([401])
+  expect(await guess(listening, 1, from(`${network}::8:7`))).toEqual([429])
 })
 
 const { count } = SIGN_IN_FAILURES_PER_ADDRESS

@@ -32,17 +32,20 @@ test('each file has one digest: in the bundle, by HTTP, over MCP and where it wa
       await applyPlan(await planInstall(skill, { cwd: project, home: project, user: false, agents: true }))
     }
     const files = skills.flatMap((skill) => skill.files.map((file) => ({ ...file, skill })))
-    const seen = await Promise.all(
-      files.map(async ({ path, skill: { id, installable } }) => {
-        const installed = (folder: string) => readFile(join(project, folder, 'skills', id, path))
-        const places = await Promise.all([
-          overHttp(`${id}/${path}`),
-          overMcp(`skill://${id}/${path}`),
-          ...(installable ? [installed('.claude'), installed('.agents')] : []),
-        ])
-        return [id, path, new Set(places.map(sha256))]
-      }),
-    )
+    const seen = []
+    // One after the other: at most 16 calls of a token are open at once.
+    for (const { path, skill } of files) {
+      const { id, installable } = skill
+      const installed = (folder: string) => readFile(join(project, folder, 'skills', id, path))
+      // An assistant has the tools and no client: the entry of `svc` over MCP is a text of its own.
+      const isOwnOverMcp = id === 'svc' && path === 'SKILL.md'
+      const places = await Promise.all([
+        overHttp(`${id}/${path}`),
+        ...(isOwnOverMcp ? [] : [overMcp(`skill://${id}/${path}`)]),
+        ...(installable ? [installed('.claude'), installed('.agents')] : []),
+      ])
+      seen.push([id, path, new Set(places.map(sha256))])
+    }
     expect(seen).toEqual(files.map(({ path, sha256: digest, skill }) => [skill.id, path, new Set([digest])]))
     for (const { id, archive } of skills) {
       if (archive) expect(`sha256:${sha256(await overHttp(`${id}.tar.gz`))}`).toBe(archive.digest)

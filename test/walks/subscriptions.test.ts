@@ -32,7 +32,15 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
-import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import {
+  makeApiToken,
+  makeAppMember,
+  makeMember,
+  makeOrganization,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -272,9 +280,7 @@ async function makeApp(where = org, alias = unique('app')): Promise<{ id: string
 }
 
 const puts = (person: Person, appId: string, role: 'builder' | 'maintainer' = 'builder') =>
-  system.db
-    .insert(appMembers)
-    .values({ orgId: org.id, appId, userId: person.userId, role, addedAt: system.clock.now() })
+  makeAppMember(system, { orgId: org.id, appId, userId: person.userId, role })
 
 describe('following', () => {
   const followsOf = async (by: Person, filter: object = {}) => (await by.call(listFollows, filter)).follows

@@ -1,8 +1,8 @@
 /** The worker: recurring jobs run once at their time, on whichever process, and sweeping loses nothing that is alive. */
 import { randomUUID } from 'node:crypto'
-import { eq } from 'drizzle-orm'
+import { eq, inArray } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { jobs, sessions, signInCodes, throttles } from '../../db/schema.ts'
+import { jobs, mailedLinks, sessions, signInAttempts, signInCodes, throttles } from '../../db/schema.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { runIfDue, type Job } from '../../src/worker/loop.ts'
 import { sweep } from '../../src/worker/jobs.ts'
@@ -90,13 +90,35 @@ test('sweeping throws away what expired and leaves what lives', async () => {
     await system.db
       .insert(signInCodes)
       .values({ codeHash: name, sessionId: session!.id, expiresAt: at(seconds) })
+    await system.db.insert(signInAttempts).values({
+      stateHash: name,
+      provider: 'google',
+      browserHash: name,
+      nonce: name,
+      codeVerifier: name,
+      returnTo: '{}',
+      expiresAt: at(seconds),
+    })
+    await system.db.insert(mailedLinks).values({
+      secretHash: name,
+      purpose: 'operator-reset',
+      userId: org.owner.userId,
+      email: org.owner.email,
+      expiresAt: at(seconds),
+    })
   }
   await sweep(depsOf(system))
-  expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.old))).toHaveLength(0)
-  expect(await system.db.select().from(throttles).where(eq(throttles.key, keys.young))).toHaveLength(1)
-  expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.old))).toHaveLength(0)
-  expect(await system.db.select().from(signInCodes).where(eq(signInCodes.codeHash, keys.young))).toHaveLength(
-    1,
-  )
+  for (const [table, key] of [
+    [throttles, throttles.key],
+    [signInCodes, signInCodes.codeHash],
+    [signInAttempts, signInAttempts.stateHash],
+    [mailedLinks, mailedLinks.secretHash],
+  ] as const) {
+    const left = await system.db
+      .select({ key })
+      .from(table)
+      .where(inArray(key, [keys.old, keys.young]))
+    expect(left).toEqual([{ key: keys.young }])
+  }
   await expect(org.owner.call(whoAmI, {})).resolves.toMatchObject({ role: 'owner' })
 })

@@ -39,6 +39,29 @@ export async function allowedAddresses(
   return addresses
 }
 
+/** Where there is no name server for the outside, asking it must not use up the deadline. */
+const INSIDE_LOOKUP_MS = 500
+
+/**
+ * The proxy resolves the name, and its rules decide where that leads. What is refused here is what we know ourselves:
+ * addresses as such, and names that our own name servers place inside. A name they do not know is the proxy's.
+ */
+export async function refuseKnownInside(
+  { hostname, port }: URL,
+  { resolve, allow }: { resolve: Resolve; allow: (address: string) => boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  // The usual one alone: whatever else listens behind the proxy is not a web site.
+  if (port !== '') throw new FetchRefused('port')
+  const literal = hostname.replace(/^\[(.*)\]$/, '$1')
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(INSIDE_LOOKUP_MS)])
+  const addresses = isIP(literal)
+    ? [literal]
+    : await beforeDeadline(resolve(hostname, soon), soon).catch(() => [])
+  signal.throwIfAborted()
+  if (!addresses.every(allow)) throw new FetchRefused('address not public')
+}
+
 /**
  * By c-ares and not by getaddrinfo, which cannot be cancelled and waits on one of the few threads that also hash
  * passwords: a slow name server would stop sign-in. Nor does it read a hosts file or try search domains.

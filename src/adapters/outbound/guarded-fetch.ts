@@ -1,6 +1,6 @@
 /** The one way in for documents that a user can point us to: public https hosts, no redirects, and nothing of ours. */
 import type { IncomingMessage } from 'node:http'
-import { request } from 'node:https'
+import { request, type RequestOptions } from 'node:https'
 import type { GuardedFetch } from '../../cores/dependencies.ts'
 import {
   allowedAddresses,
@@ -11,19 +11,22 @@ import {
   headersToSend,
   pinnedConnection,
   readUrl,
+  refuseKnownInside,
   type Resolve,
 } from './guard.ts'
+import type { OutboundProxy } from './proxy.ts'
 import { isPublicAddress } from './public-address.ts'
 
-/** For tests, which serve on loopback under names of their own. */
 type Options = {
+  proxy?: OutboundProxy | undefined
+  /** These are for tests, which serve on loopback under names of their own. */
   resolve?: Resolve
   allowAddress?: (address: string) => boolean
   ca?: string
 }
 
 export function guardedFetch(options: Options = {}): GuardedFetch {
-  const { resolve = askDns, allowAddress: allow = isPublicAddress, ca } = options
+  const { proxy, resolve = askDns, allowAddress: allow = isPublicAddress, ca } = options
 
   return async function guardedFetch(address, { headers = {}, maxBytes, deadlineMs }) {
     const url = readUrl(address)
@@ -31,9 +34,14 @@ export function guardedFetch(options: Options = {}): GuardedFetch {
     const signal = AbortSignal.timeout(deadlineMs)
 
     async function fetchOnce() {
+      if (proxy?.covers(url)) {
+        await refuseKnownInside(url, { resolve, allow }, signal)
+        const connection = await proxy.connect(url, signal, ca)
+        return receive(await send(url, { createConnection: () => connection }, headers, signal), maxBytes)
+      }
       const addresses = await allowedAddresses(url, { resolve, allow }, signal)
       signal.throwIfAborted()
-      return receive(await send(url, addresses, headers, signal), maxBytes)
+      return receive(await send(url, pinnedConnection(addresses, ca), headers, signal), maxBytes)
     }
 
     try {
@@ -46,12 +54,12 @@ export function guardedFetch(options: Options = {}): GuardedFetch {
 
   function send(
     url: URL,
-    addresses: readonly string[],
+    connection: RequestOptions,
     headers: Record<string, string>,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      request(url, { headers: headersToSend(url, headers), signal, ...pinnedConnection(addresses, ca) })
+      request(url, { headers: headersToSend(url, headers), signal, ...connection })
         .on('response', resolve)
         .on('error', reject)
         // An answer that switches protocols ends in this alone: neither a response nor an error.

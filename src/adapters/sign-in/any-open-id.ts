@@ -1,6 +1,6 @@
 /** Sign-in with any OpenID provider that the operator configures. */
 import type { IDToken, UserInfoResponse } from 'openid-client'
-import { openIdProvider, textOf, type Timing } from './open-id.ts'
+import { openIdProvider, textOf, type OpenIdOptions } from './open-id.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type AnyOpenIdSettings = {
@@ -13,7 +13,7 @@ export type AnyOpenIdSettings = {
 
 export function anyOpenIdProvider(
   { issuer, clientId, clientSecret, title, scopes = ['email', 'profile'] }: AnyOpenIdSettings,
-  timing?: Timing,
+  options?: OpenIdOptions,
 ): SignInProvider {
   return openIdProvider(
     {
@@ -25,7 +25,7 @@ export function anyOpenIdProvider(
       scopes: [...new Set(['openid', ...scopes])],
       personFrom: anyPerson,
     },
-    timing,
+    options,
   )
 }
 

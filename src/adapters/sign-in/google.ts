@@ -1,13 +1,13 @@
 /** Sign-in with Google. */
 import type { IDToken } from 'openid-client'
-import { openIdProvider, textOf, type Timing } from './open-id.ts'
+import { openIdProvider, textOf, type OpenIdOptions } from './open-id.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type GoogleSettings = { clientId: string; clientSecret: string; authority?: string }
 
 export function googleProvider(
   { clientId, clientSecret, authority = 'https://accounts.google.com' }: GoogleSettings,
-  timing?: Timing,
+  options?: OpenIdOptions,
 ): SignInProvider {
   return openIdProvider(
     {
@@ -19,7 +19,7 @@ export function googleProvider(
       scopes: ['openid', 'email', 'profile'],
       personFrom: googlePerson,
     },
-    timing,
+    options,
   )
 }
 

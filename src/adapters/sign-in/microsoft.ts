@@ -1,7 +1,7 @@
 /** Sign-in with Microsoft Entra: one tenant, all organizations, private accounts, or everybody. */
 import type { IDToken } from 'openid-client'
 import { SignInRefused } from '../../contracts/sign-in-errors.ts'
-import { openIdProvider, textOf, type Timing } from './open-id.ts'
+import { openIdProvider, textOf, type OpenIdOptions } from './open-id.ts'
 import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type MicrosoftSettings = {
@@ -19,7 +19,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function microsoftProvider(
   { clientId, clientSecret, tenantId, authority = MICROSOFT }: MicrosoftSettings,
-  timing?: Timing,
+  options?: OpenIdOptions,
 ): SignInProvider {
   const tenant = tenantId.toLowerCase()
   const { origin } = new URL(authority)
@@ -36,7 +36,7 @@ export function microsoftProvider(
       scopes: ['openid', 'profile', 'email'],
       personFrom: (claims) => microsoftPerson(claims, { tenant, origin }),
     },
-    timing,
+    options,
   )
 }
 

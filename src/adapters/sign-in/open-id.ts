@@ -5,10 +5,12 @@ import type { ProvenPerson, SignInProvider } from '../../cores/identity/sign-in-
 
 const DISCOVERY_CACHE_MS = 60 * 60 * 1000
 
-export type Timing = {
+export type OpenIdOptions = {
   now?: () => number
   /** The user is looking at a blank page during each of these requests. */
   requestSeconds?: number
+  /** For all requests to the provider, which may have to go through a proxy. */
+  fetch?: typeof globalThis.fetch
 }
 
 type OpenIdClient = {
@@ -30,16 +32,16 @@ type OpenIdClient = {
 
 export function openIdProvider(
   client: OpenIdClient,
-  { now = Date.now, requestSeconds = 5 }: Timing = {},
+  { now = Date.now, requestSeconds = 5, fetch = globalThis.fetch }: OpenIdOptions = {},
 ): SignInProvider {
   // Fetched on the first sign-in, not at start: a provider that is down must not prevent the server from starting.
-  const configuration = cacheFor(DISCOVERY_CACHE_MS, now, () => discover(client, requestSeconds))
+  const configuration = cacheFor(DISCOVERY_CACHE_MS, now, () => discover(client, requestSeconds, fetch))
 
   return {
     name: client.name,
     title: client.title,
 
-    async begin(redirectUri) {
+    async begin(redirectUri, { chooseAccount = false } = {}) {
       const openid = await import('openid-client')
       const config = await configuration()
       const secrets = {
@@ -54,6 +56,8 @@ export function openIdProvider(
         nonce: secrets.nonce,
         code_challenge: await openid.calculatePKCECodeChallenge(secrets.codeVerifier),
         code_challenge_method: 'S256',
+        // OpenID Connect Core, 3.1.2.1.
+        ...(chooseAccount && { prompt: 'select_account' }),
       }
       try {
         return { url: openid.buildAuthorizationUrl(config, parameters), ...secrets }
@@ -90,7 +94,11 @@ export function openIdProvider(
   }
 }
 
-async function discover(client: OpenIdClient, requestSeconds: number): Promise<Configuration> {
+async function discover(
+  client: OpenIdClient,
+  requestSeconds: number,
+  fetch: typeof globalThis.fetch,
+): Promise<Configuration> {
   const openid = await import('openid-client')
   const { issuer, discoveryOrigin, clientId, clientSecret } = client
   const post = openid.ClientSecretPost(clientSecret)
@@ -105,7 +113,7 @@ async function discover(client: OpenIdClient, requestSeconds: number): Promise<C
   try {
     return await openid.discovery(issuer, clientId, undefined, authenticate, {
       timeout: requestSeconds,
-      ...(discoveryOrigin && { [openid.customFetch]: redirectedTo(discoveryOrigin, issuer) }),
+      [openid.customFetch]: requestsOf(fetch, discoveryOrigin && { there: discoveryOrigin, issuer }),
       execute: [
         // Without it the library relies on TLS and does not check the signature of id tokens.
         openid.enableNonRepudiationChecks,
@@ -117,10 +125,17 @@ async function discover(client: OpenIdClient, requestSeconds: number): Promise<C
   }
 }
 
-function redirectedTo(there: URL, issuer: URL): CustomFetch {
-  const here = `${issuer.origin}/`
+/** With another origin for the documents of the issuer, where it has one. */
+function requestsOf(
+  fetch: typeof globalThis.fetch,
+  moved: { there: URL; issuer: URL } | undefined,
+): CustomFetch {
+  const here = moved && `${moved.issuer.origin}/`
   return (url, options) =>
-    fetch(url.startsWith(here) ? new URL(url.slice(here.length), there) : url, options as RequestInit)
+    fetch(
+      moved && url.startsWith(here!) ? new URL(url.slice(here!.length), moved.there) : url,
+      options as RequestInit,
+    )
 }
 
 /** Http without TLS is only for a provider on this machine. */

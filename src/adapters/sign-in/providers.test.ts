@@ -9,7 +9,7 @@ import {
   type ProviderKind,
 } from '../../../test/support/identity-provider.ts'
 import { SignInRefused, SignInUnavailable } from '../../contracts/sign-in-errors.ts'
-import type { Timing } from './open-id.ts'
+import type { OpenIdOptions } from './open-id.ts'
 import { createSignInProviders, type SignInConfig } from './providers.ts'
 
 const CALLBACK = new URL('https://app.acme.example/auth/any/callback')
@@ -29,6 +29,27 @@ describe.each<ProviderKind>(['google', 'microsoft', 'oidc'])('%s', (kind) => {
     expect(one.url.searchParams.get('code_challenge_method')).toBe('S256')
     expect(one.url.searchParams.get('redirect_uri')).toBe(CALLBACK.href)
     expect(one.url.href).not.toContain(one.codeVerifier)
+  })
+
+  test('asks the provider to let the person choose only when they want to be somebody else', async () => {
+    const { provider } = await meet(kind)
+    expect((await provider.begin(CALLBACK)).url.searchParams.has('prompt')).toBe(false)
+    const other = await provider.begin(CALLBACK, { chooseAccount: true })
+    expect(other.url.searchParams.get('prompt')).toBe('select_account')
+  })
+
+  test('every request to the provider goes the way it is told, which may be a proxy', async () => {
+    const seen: string[] = []
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      seen.push(new URL(input instanceof Request ? input.url : input).pathname)
+      return globalThis.fetch(input, init)
+    }
+    const { idp, signIn } = await meet(kind, {}, { fetch })
+    await signIn()
+    const asked = idp.requests.map(({ path }) => path.split('?')[0]!)
+    const direct = asked.filter((path) => /well-known|token|jwks|me$/.test(path))
+    expect(seen.toSorted()).toEqual(direct.toSorted())
+    expect(seen.length).toBeGreaterThanOrEqual(3)
   })
 
   test('whoever signed in before at the provider, the present person is proven', async () => {
@@ -398,7 +419,7 @@ test('who is configured stands in the order of the buttons, and nobody else', ()
 async function meet(
   kind: ProviderKind,
   people: Record<string, PersonAtProvider> = {},
-  timing?: Timing,
+  timing?: OpenIdOptions,
   tenantId?: string,
 ) {
   const idp = await startIdentityProvider({ kind, people: { ada: ADA, ...people } })
@@ -406,7 +427,7 @@ async function meet(
   return meetAt(kind, idp, timing, tenantId)
 }
 
-function meetAt(kind: ProviderKind, idp: IdentityProvider, timing?: Timing, tenantId = 'common') {
+function meetAt(kind: ProviderKind, idp: IdentityProvider, timing?: OpenIdOptions, tenantId = 'common') {
   idp.registerRedirect(CALLBACK)
   const config: Record<ProviderKind, SignInConfig> = {
     google: { google: idp },

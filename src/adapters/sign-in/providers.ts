@@ -2,7 +2,7 @@
 import { anyOpenIdProvider, type AnyOpenIdSettings } from './any-open-id.ts'
 import { googleProvider, type GoogleSettings } from './google.ts'
 import { microsoftProvider, type MicrosoftSettings } from './microsoft.ts'
-import type { Timing } from './open-id.ts'
+import type { OpenIdOptions } from './open-id.ts'
 import type { SignInProvider } from '../../cores/identity/sign-in-provider.ts'
 
 export type SignInConfig = {
@@ -13,11 +13,11 @@ export type SignInConfig = {
 
 export function createSignInProviders(
   { google, microsoft, oidc }: SignInConfig,
-  timing?: Timing,
+  options?: OpenIdOptions,
 ): SignInProvider[] {
   return [
-    google && googleProvider(google, timing),
-    microsoft && microsoftProvider(microsoft, timing),
-    oidc && anyOpenIdProvider(oidc, timing),
+    google && googleProvider(google, options),
+    microsoft && microsoftProvider(microsoft, options),
+    oidc && anyOpenIdProvider(oidc, options),
   ].filter((provider) => provider !== undefined)
 }

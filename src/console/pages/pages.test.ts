@@ -46,6 +46,23 @@ describe('controls follow the role', () => {
     expect(settings).not.toContain('/console/settings/organization/invitations')
   })
 
+  test('an owner’s invitation has no button for admins', async () => {
+    const revokes = async (role: 'admin' | 'owner') => {
+      const client = await seeded({ role })
+      client.gateway.org.admins_may_invite = true
+      const [invitation] = client.gateway.data.invitations
+      const count = async () =>
+        formsOf(await client.read('/console/members')).filter((action) => action.endsWith('/revoke')).length
+      const before = await count()
+      invitation!.by_owner = true
+      return [before, await count()]
+    }
+    expect([await revokes('admin'), await revokes('owner')]).toEqual([
+      [1, 0],
+      [1, 1],
+    ])
+  })
+
   test('only admins can ask for everybody’s tokens', async () => {
     const viewer = await seeded({ role: 'viewer' })
     const page = await viewer.read('/console/settings/tokens?all=true')
@@ -192,5 +209,54 @@ describe('organizations', () => {
     await client.post('/console/settings/security/agents', { agents: 'off' })
     expect(client.gateway.org.agents_enabled).toBe(false)
     expect(await client.read('/console/settings/security')).toContain('Assistants have no access')
+  })
+
+  test('registered clients are refused and allowed again', async () => {
+    const client = await seeded()
+    const path = '/console/settings/security/registered-clients'
+    await client.post(path, { registered_clients: 'refused' })
+    expect(client.gateway.org.registered_clients).toBe('refused')
+    expect(await client.read('/console/settings/security')).toContain('Allow registered clients')
+    await client.post(path, { registered_clients: 'allowed' })
+    expect(client.gateway.org.registered_clients).toBe('allowed')
+    expect(await client.read('/console/settings/security')).toContain('Refuse registered clients')
+  })
+})
+
+describe('an email address that is not verified', () => {
+  const withProfile = async (change: object) => {
+    const client = await seeded()
+    Object.assign(client.gateway.data.profile, change)
+    return client
+  }
+
+  test('is to be verified; the form on the profile names it', async () => {
+    const client = await seeded()
+    expect(await client.read('/console')).toContain('Verify your email address')
+    const { email } = client.gateway.data.profile
+    expect(await client.read('/console/profile')).toMatch(new RegExp(`name="email"[^>]*value="${email}"`))
+  })
+
+  test('and gets no mail is to be replaced; without a mail server the page says what is missing', async () => {
+    const lost = { email: 'owner@svc.localhost', receives_mail: false }
+    const client = await withProfile(lost)
+    expect(await client.read('/console')).toContain('Add your email address')
+    expect(await client.read('/console/profile')).toMatch(/name="email"[^>]*value=""/)
+    const mailless = await withProfile({ ...lost, can_verify_email: false })
+    expect(await mailless.read('/console')).toContain('Once the operator has set up a mail server')
+    expect(formsOf(await mailless.read('/console/profile'))).not.toContain('/console/profile/verify')
+  })
+
+  test('that is verified is neither asked for nor changed', async () => {
+    const client = await withProfile({ email_verified: true })
+    expect(await client.read('/console')).toContain('Verify your email address<span class="unseen"> (done)')
+    expect(formsOf(await client.read('/console/profile'))).not.toContain('/console/profile/verify')
+  })
+
+  test('that is none is shown again with what was typed', async () => {
+    const client = await seeded()
+    const response = await client.post('/console/profile/verify', { email: 'no address' })
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain('value="no address"')
   })
 })

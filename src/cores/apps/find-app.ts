@@ -1,10 +1,11 @@
 /** An app by its alias, and the role that a person has on it. */
 import type { Handle } from '../../../db/connect.ts'
 import { and, eq, sql } from '../../../db/drizzle.ts'
-import { appMembers, apps, memberships } from '../../../db/schema.ts'
+import { appMembers, apps } from '../../../db/schema.ts'
 import type { AppRole } from '../../contracts/apps.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import { atLeast, lowerOf, type Role } from '../../contracts/roles.ts'
+import { atLeast, type Role } from '../../contracts/roles.ts'
+import type { Directory } from '../directory/index.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import type { MemberPrincipal } from '../principal.ts'
 
@@ -20,33 +21,38 @@ export async function findApp(db: Handle, orgId: string, alias: string): Promise
   return app
 }
 
-/** The app of a call and the principal's role on it. A token that is capped below its person administers nothing. */
+/** The app of a call and the principal's role on it. */
 export async function requireApp(
+  directory: Directory,
   db: Handle,
   principal: MemberPrincipal,
   alias: string,
 ): Promise<{ app: App; appRole: EffectiveAppRole | null }> {
-  const { orgId, userId, role, supportSessionId } = principal
-  const app = await findApp(db, orgId, alias)
+  const { role, supportSessionId } = principal
+  const app = await findApp(db, principal.orgId, alias)
   if (!app) throw notFound()
   // Support staff have no role of their own: an old row of somebody who was once a member gives them none.
   if (supportSessionId !== undefined) return { app, appRole: effectiveRole(role, null) }
-  return { app, appRole: await findAppRole(db, { orgId, appId: app.id, userId }, role) }
+  return { app, appRole: await findAppRole(directory, db, principal, app.id) }
 }
 
 /**
- * The membership is read first, in the transaction of the caller: whoever left the organization, or was lowered, has
- * lost their role on its apps from that moment on, whatever rows are left. `cap` is the role of a token.
+ * The role in the organization is read first: whoever left the organization, or was lowered, has lost their role on its
+ * apps from that moment on, whatever rows are left.
  */
 export async function findAppRole(
+  directory: Directory,
   db: Handle,
-  person: { orgId: string; appId: string; userId: string },
-  cap: Role = 'owner',
+  principal: MemberPrincipal,
+  appId: string,
 ): Promise<EffectiveAppRole | null> {
-  const [membership] = await membershipRole(db).execute(person)
+  const membership = await directory.readMembership(db, principal)
   if (!membership) return null
-  const [row] = await storedRole(db).execute(person)
-  return effectiveRole(lowerOf(membership.role, cap), row?.role ?? null)
+  const { role, appMembershipId: membershipId } = membership
+  const { orgId, userId } = principal
+  const [row] =
+    membershipId === null ? [] : await storedRole(db).execute({ orgId, appId, userId, membershipId })
+  return effectiveRole(role, row?.role ?? null)
 }
 
 export const effectiveRole = (role: Role, appRole: AppRole | null): EffectiveAppRole | null =>
@@ -57,24 +63,25 @@ export function requireMaintainer(appRole: EffectiveAppRole | null): void {
   throw new ServiceError('FORBIDDEN', 'Only maintainers of the app, owners and admins may do this')
 }
 
-export const isAppMember = (orgId: string, appId: string, userId: string) =>
+export const hasAppMemberKey = (orgId: string, appId: string, userId: string) =>
   and(eq(appMembers.orgId, orgId), eq(appMembers.appId, appId), eq(appMembers.userId, userId))
 
 const orgId = sql.placeholder('orgId')
 const appId = sql.placeholder('appId')
 const userId = sql.placeholder('userId')
+const membershipId = sql.placeholder('membershipId')
 
-const membershipRole = preparedQuery((db) =>
-  db
-    .select({ role: memberships.role })
-    .from(memberships)
-    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
-    .prepare('membership_role'),
-)
 const storedRole = preparedQuery((db) =>
   db
     .select({ role: appMembers.role })
     .from(appMembers)
-    .where(and(eq(appMembers.orgId, orgId), eq(appMembers.appId, appId), eq(appMembers.userId, userId)))
+    .where(
+      and(
+        eq(appMembers.orgId, orgId),
+        eq(appMembers.appId, appId),
+        eq(appMembers.userId, userId),
+        eq(appMembers.membershipId, membershipId),
+      ),
+    )
     .prepare('app_role'),
 )

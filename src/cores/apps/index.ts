@@ -1,6 +1,6 @@
 /** What the apps core exports. */
 export { setAppMember } from './set-app-member.ts'
-export { removeAppMember, removeFromApps } from './remove-app-member.ts'
+export { removeAppMember } from './remove-app-member.ts'
 export { listApps } from './list-apps.ts'
 export { createApp } from './create-app.ts'
 export { renameApp } from './rename-app.ts'

@@ -4,16 +4,18 @@ import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import { likePattern } from '../like-pattern.ts'
 import { effectiveRole } from './find-app.ts'
 import { presentApp, appRows } from './present-app.ts'
 
 export const listApps =
-  ({ db }: Storage): Handler<'listApps'> =>
+  ({ db, directory }: Storage & WithDirectory): Handler<'listApps'> =>
   async (principal, { search, mine, limit, cursor }) => {
     const member = requireMember(principal)
     const after = readCursor(cursor, 1)?.[0]
-    const rows = await appRows(db, member)
+    const membershipId = (await directory.readMembership(db, member))?.appMembershipId ?? null
+    const rows = await appRows(db, member, membershipId)
       .where(
         and(
           eq(apps.orgId, member.orgId),

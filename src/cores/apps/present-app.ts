@@ -4,6 +4,7 @@ import { and, eq, isNotNull, ne, or, sql } from '../../../db/drizzle.ts'
 import { appMembers, apps, tickets } from '../../../db/schema.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import type { MemberPrincipal } from '../principal.ts'
+import type { Directory } from '../directory/index.ts'
 import type { App, EffectiveAppRole } from './find-app.ts'
 
 export const presentApp = (app: App, appRole: EffectiveAppRole | null, openTickets: number) => ({
@@ -15,8 +16,8 @@ export const presentApp = (app: App, appRole: EffectiveAppRole | null, openTicke
   created_at: app.createdAt.toISOString(),
 })
 
-/** With the principal's own role on each, and as many tickets as the list of tickets would show them. */
-export const appRows = (db: Handle, principal: MemberPrincipal) =>
+/** With the principal's own role on each (of their `membershipId`), and as many tickets as the list would show them. */
+export const appRows = (db: Handle, principal: MemberPrincipal, membershipId: string | null) =>
   db
     .select({ app: apps, appRole: appMembers.role, openTickets: openTicketCount(db, principal) })
     .from(apps)
@@ -26,8 +27,7 @@ export const appRows = (db: Handle, principal: MemberPrincipal) =>
         eq(appMembers.orgId, apps.orgId),
         eq(appMembers.appId, apps.id),
         eq(appMembers.userId, principal.userId),
-        // Support staff who were once members have no role now.
-        principal.supportSessionId === undefined ? undefined : sql`false`,
+        membershipId === null ? sql`false` : eq(appMembers.membershipId, membershipId),
       ),
     )
 
@@ -49,10 +49,14 @@ const openTicketCount = (db: Handle, principal: MemberPrincipal) => {
 }
 
 export async function countOpenTickets(
+  directory: Directory,
   db: Handle,
   principal: MemberPrincipal,
   appId: string,
 ): Promise<number> {
-  const [row] = await appRows(db, principal).where(and(eq(apps.orgId, principal.orgId), eq(apps.id, appId)))
+  const membershipId = (await directory.readMembership(db, principal))?.appMembershipId ?? null
+  const [row] = await appRows(db, principal, membershipId).where(
+    and(eq(apps.orgId, principal.orgId), eq(apps.id, appId)),
+  )
   return row?.openTickets ?? 0
 }

@@ -1,51 +1,42 @@
-import type { Transaction } from '../../../db/connect.ts'
-import { and, eq } from '../../../db/drizzle.ts'
-import { appMembers, memberships, users } from '../../../db/schema.ts'
+import { appMembers } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { lockAuthor } from '../lock-author.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
-import { isAppMember, requireApp, requireMaintainer } from './find-app.ts'
+import { hasAppMemberKey, requireApp, requireMaintainer } from './find-app.ts'
 
 export const setAppMember =
-  ({ db, clock }: Storage): Handler<'setAppMember'> =>
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'setAppMember'> =>
   (principal, { alias, user_id, role }) =>
     withTransaction(db, async (tx) => {
-      const member = requireMember(principal)
+      const member = await lockAuthor(tx, clock, requireMember(principal), 'viewer')
       const { orgId } = member
-      const { app, appRole } = await requireApp(tx, member, alias)
+      const { app, appRole } = await requireApp(directory, tx, member, alias)
       requireMaintainer(appRole)
-      const person = await lockMember(tx, orgId, user_id)
-      const [existing] = await tx
+      const person = await directory.lockMember(tx, { orgId, userId: user_id })
+      if (!person) throw notFound()
+      const { membershipId } = person
+      const [stored] = await tx
         .select()
         .from(appMembers)
-        .where(isAppMember(orgId, app.id, user_id))
+        .where(hasAppMemberKey(orgId, app.id, user_id))
         .for('update')
+      const existing = stored?.membershipId === membershipId ? stored : undefined
       const addedAt = existing?.addedAt ?? clock()
       if (existing?.role !== role) {
         await tx
           .insert(appMembers)
-          .values({ orgId, appId: app.id, userId: user_id, role, addedAt })
+          .values({ orgId, appId: app.id, userId: user_id, membershipId, role, addedAt })
           .onConflictDoUpdate({
             target: [appMembers.orgId, appMembers.appId, appMembers.userId],
-            set: { role },
+            set: { membershipId, role, addedAt },
           })
-        const subject = `${alias}: ${person.email} as ${role}`
+        const subject = `${alias}: ${person.email ?? user_id} as ${role}`
         await recordAudit(tx, clock, member, { orgId, action: 'app.member_set', subject })
       }
       return { user_id, name: person.name, role, added_at: addedAt.toISOString() }
     })
-
-/** Locked until the end, so that nobody is added to an app while they are being removed. */
-async function lockMember(tx: Transaction, orgId: string, userId: string) {
-  const [row] = await tx
-    .select({ email: users.email, name: users.name })
-    .from(memberships)
-    .innerJoin(users, eq(users.id, memberships.userId))
-    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
-    .for('share', { of: memberships })
-  if (!row) throw notFound()
-  return row
-}

@@ -1,33 +1,36 @@
-import { and, asc, eq, inArray } from '../../../db/drizzle.ts'
-import { appMembers, memberships, users } from '../../../db/schema.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { appMembers } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import { memberKey, type WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { requireApp } from './find-app.ts'
 import { presentApp, countOpenTickets } from './present-app.ts'
 
 export const showApp =
-  ({ db }: Storage): Handler<'showApp'> =>
+  ({ db, directory }: Storage & WithDirectory): Handler<'showApp'> =>
   async (principal, { alias }) => {
     const member = requireMember(principal)
-    const { app, appRole } = await requireApp(db, member, alias)
+    const { app, appRole } = await requireApp(directory, db, member, alias)
     const rows = await db
       .select()
       .from(appMembers)
       .where(and(eq(appMembers.orgId, app.orgId), eq(appMembers.appId, app.id)))
-    const byUser = new Map(rows.map((row) => [row.userId, row]))
-    // Whoever is no longer a member of the organization is no longer one of its apps either.
-    const people = await db
-      .select({ id: users.id, name: users.name })
-      .from(memberships)
-      .innerJoin(users, eq(users.id, memberships.userId))
-      .where(and(eq(memberships.orgId, app.orgId), inArray(memberships.userId, [...byUser.keys()])))
-      .orderBy(asc(users.name), asc(users.id))
+    const people = await directory.readMembers(db, rows)
     return {
-      ...presentApp(app, appRole, await countOpenTickets(db, member, app.id)),
-      members: people.map(({ id, name }) => {
-        const { role, addedAt } = byUser.get(id)!
-        return { user_id: id, name, role, added_at: addedAt.toISOString() }
-      }),
+      ...presentApp(app, appRole, await countOpenTickets(directory, db, member, app.id)),
+      // Whoever is no longer a member of the organization, or is one anew, is not one of its apps.
+      members: rows
+        .flatMap((row) => {
+          const member = people.get(memberKey(row))
+          return member?.membershipId === row.membershipId ? [{ ...row, name: member.name }] : []
+        })
+        .toSorted((a, b) => (a.name < b.name || (a.name === b.name && a.userId < b.userId) ? -1 : 1))
+        .map(({ userId, name, role, addedAt }) => ({
+          user_id: userId,
+          name,
+          role,
+          added_at: addedAt.toISOString(),
+        })),
     }
   }

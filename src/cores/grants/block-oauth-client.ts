@@ -3,6 +3,7 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { organizationClientBlocks } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
+import { lockAuthor } from '../lock-author.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
@@ -11,7 +12,7 @@ export const blockOauthClient =
   ({ db, clock }: Storage): Handler<'blockOauthClient'> =>
   (principal, { client_id, blocked }) =>
     withTransaction(db, async (tx) => {
-      const { orgId } = requireMember(principal)
+      const { orgId } = await lockAuthor(tx, clock, requireMember(principal), 'admin')
       const changed = blocked
         ? await tx
             .insert(organizationClientBlocks)

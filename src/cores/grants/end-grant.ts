@@ -1,13 +1,14 @@
-/** Ends a grant: the row is stamped, its refresh-token family is gone, the audit trail says why; one transaction. */
+/** Ends grants: the row is stamped, its refresh-token family is gone; in the transaction of the cause. */
+import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, isNull } from '../../../db/drizzle.ts'
+import { and, eq, inArray, isNull } from '../../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../../db/schema.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 
-export type EndReason = 'disconnected' | 'revoked' | 'token_revoked' | 'reuse_detected'
+export type EndReason = 'disconnected' | 'revoked' | 'token_revoked' | 'reuse_detected' | 'access_ended'
 
-/** False when it was ended before. */
+/** One of them, with the row of the audit trail that says why. False when it was ended before. */
 export async function endGrant(
   tx: Transaction,
   clock: Clock,
@@ -15,17 +16,29 @@ export async function endGrant(
   grantId: string,
   reason: EndReason,
 ): Promise<boolean> {
-  const [row] = await tx
-    .update(platformAccessGrants)
-    .set({ revokedAt: clock(), revokedReason: reason })
-    .where(and(eq(platformAccessGrants.id, grantId), isNull(platformAccessGrants.revokedAt)))
-    .returning()
+  const [row] = await endGrants(tx, clock, eq(platformAccessGrants.id, grantId), reason)
   if (!row) return false
-  await tx.delete(oauthArtifacts).where(eq(oauthArtifacts.grantId, grantId))
   await recordAudit(tx, clock, actor, {
     orgId: row.orgId,
     action: reason === 'reuse_detected' ? 'grant.reused' : 'grant.revoked',
     subject: row.clientName ?? row.clientId,
   })
   return true
+}
+
+/** Those that were live until now. The caller writes the audit row. */
+export async function endGrants(
+  tx: Transaction,
+  clock: Clock,
+  which: SQL | undefined,
+  reason: EndReason,
+): Promise<readonly (typeof platformAccessGrants.$inferSelect)[]> {
+  const rows = await tx
+    .update(platformAccessGrants)
+    .set({ revokedAt: clock(), revokedReason: reason })
+    .where(and(which, isNull(platformAccessGrants.revokedAt)))
+    .returning()
+  const ids = rows.map(({ id }) => id)
+  if (ids.length > 0) await tx.delete(oauthArtifacts).where(inArray(oauthArtifacts.grantId, ids))
+  return rows
 }

@@ -12,14 +12,14 @@ export async function sweepOauth({ db, clock }: Storage): Promise<void> {
   const now = clock()
   const before = (keptMs: number) => new Date(now.getTime() - keptMs)
   await db.delete(oauthArtifacts).where(lt(oauthArtifacts.expiresAt, now))
-  await db
-    .delete(platformOauthClients)
-    .where(
-      and(
-        eq(platformOauthClients.kind, 'dynamic'),
-        lt(platformOauthClients.expiresAt, before(CLIENT_KEPT_MS)),
-      ),
-    )
+  await db.delete(platformOauthClients).where(
+    and(
+      eq(platformOauthClients.kind, 'dynamic'),
+      // One that was switched off is kept: it refuses the same registration.
+      eq(platformOauthClients.isActive, true),
+      lt(platformOauthClients.expiresAt, before(CLIENT_KEPT_MS)),
+    ),
+  )
   await db
     .delete(oauthMetadataDocuments)
     .where(lt(oauthMetadataDocuments.fetchedAt, before(DOCUMENT_KEPT_MS)))

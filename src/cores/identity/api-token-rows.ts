@@ -1,5 +1,5 @@
 /** Rows of API tokens: only a keyed hash of the value is stored. */
-import { and, gt, isNull, or } from '../../../db/drizzle.ts'
+import { and, eq, gt, isNull, or } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { apiTokens } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
@@ -9,16 +9,24 @@ import type { Keys, Storage } from '../dependencies.ts'
 
 type Row = typeof apiTokens.$inferSelect
 
-export const isLive = (clock: Storage['clock']) =>
-  and(isNull(apiTokens.revokedAt), or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, clock())))
+/** `keyEpoch` is the fingerprint of the secrets that tokens are hashed with. */
+export type TokenDeps = Storage & Keys & { readonly keyEpoch: string }
+
+/** A token whose secrets were rotated opens nothing any more, so it is in no list and counts for no limit. */
+export const isLive = ({ clock, keyEpoch }: Pick<TokenDeps, 'clock' | 'keyEpoch'>) =>
+  and(
+    isNull(apiTokens.revokedAt),
+    or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, clock())),
+    or(isNull(apiTokens.keyEpoch), eq(apiTokens.keyEpoch, keyEpoch)),
+  )
 
 /** Stores the hash of a token, with its row in the audit trail. */
 export async function insertApiToken(
   tx: Transaction,
-  deps: Storage & Keys,
+  deps: TokenDeps,
   actor: AuditActor & { userId: string; orgId: string },
   token: string,
-  input: Pick<Row, 'name' | 'roleCap' | 'scopes' | 'audiences' | 'expiresAt'>,
+  input: Pick<Row, 'parentId' | 'name' | 'roleCap' | 'scopes' | 'audiences' | 'expiresAt'>,
 ): Promise<Row> {
   const now = deps.clock()
   const [row] = await tx
@@ -30,6 +38,7 @@ export async function insertApiToken(
       userId: actor.userId,
       startsWith: tokenPrefix(token),
       secretHash: apiTokenHash(deps, token),
+      keyEpoch: deps.keyEpoch,
       createdAt: now,
     })
     .returning()

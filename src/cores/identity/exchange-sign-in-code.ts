@@ -1,3 +1,5 @@
+import { eq } from '../../../db/drizzle.ts'
+import { users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { withTransaction } from '../transaction.ts'
@@ -11,5 +13,15 @@ export const exchangeSignInCode =
     const sessionId = await consumeSignInCode(deps, code, code_verifier)
     if (sessionId === undefined)
       throw new ServiceError('UNAUTHENTICATED', 'This sign-in code is no longer valid')
-    return withTransaction(deps.db, (tx) => issueSessionToken(tx, deps, sessionId))
+    return withTransaction(deps.db, async (tx) => {
+      const signedIn = await issueSessionToken(tx, deps, sessionId)
+      // The application opens in it, so from here on it is the one used last.
+      if (signedIn.organization) {
+        await tx
+          .update(users)
+          .set({ lastOrgId: signedIn.organization.id })
+          .where(eq(users.id, signedIn.user.id))
+      }
+      return signedIn
+    })
   }

@@ -5,7 +5,13 @@ import { browserHash, type SessionDeps } from './start-session.ts'
 
 export async function findSession(deps: SessionDeps, sessionId: string) {
   const [row] = await deps.db
-    .select({ userId: users.id, email: users.email, name: users.name })
+    .select({
+      sessionId: sessions.id,
+      userId: users.id,
+      email: users.email,
+      name: users.name,
+      lastOrgId: users.lastOrgId,
+    })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
     .where(and(eq(sessions.id, sessionId), isNull(sessions.endedAt), gt(sessions.expiresAt, deps.clock())))

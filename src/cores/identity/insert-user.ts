@@ -6,10 +6,10 @@ import type { Clock } from '../dependencies.ts'
 export async function insertUser(
   tx: Transaction,
   clock: Clock,
-  person: { email: string; name: string },
+  person: { email: string; name: string; emailVerifiedAt?: Date | null },
 ): Promise<string> {
   const now = clock()
   const id = makeId('usr', now.getTime())
-  await tx.insert(users).values({ id, email: person.email, name: person.name, createdAt: now })
+  await tx.insert(users).values({ ...person, id, createdAt: now })
   return id
 }

@@ -4,17 +4,16 @@ import { apiTokens, users } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireMember, requireRole } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
 import { likePattern } from '../like-pattern.ts'
-import { isLive, presentApiToken } from './api-token-rows.ts'
+import { isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 
 export const listApiTokens =
-  ({ db, clock }: Storage): Handler<'listApiTokens'> =>
+  (deps: Pick<TokenDeps, 'db' | 'clock' | 'keyEpoch'>): Handler<'listApiTokens'> =>
   async (principal, { all, search, limit, cursor }) => {
     const member = requireMember(principal)
     if (all) requireRole(member, 'admin', 'Only owners and admins may list everybody’s tokens')
     const before = readCursor(cursor, 1)?.[0]
-    const rows = await db
+    const rows = await deps.db
       .select({ token: apiTokens, userName: users.name })
       .from(apiTokens)
       .innerJoin(users, eq(users.id, apiTokens.userId))
@@ -23,7 +22,7 @@ export const listApiTokens =
           eq(apiTokens.orgId, member.orgId),
           all ? undefined : eq(apiTokens.userId, member.userId),
           search ? ilike(apiTokens.name, likePattern(search)) : undefined,
-          isLive(clock),
+          isLive(deps),
           before === undefined ? undefined : lt(apiTokens.id, before),
         ),
       )

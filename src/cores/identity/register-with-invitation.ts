@@ -12,7 +12,7 @@ import type { PasswordDeps } from './sign-in-with-password.ts'
 export async function registerWithInvitation(
   deps: PasswordDeps,
   input: { secret: string; name: string; password: string; device: string; requestId: string },
-): Promise<SignedIn> {
+): Promise<SignedIn & { email: string }> {
   if (!deps.passwordSignIn) throw new ServiceError('FORBIDDEN', 'Password sign-in is turned off')
   const found = await findInvitation(deps, input.secret)
   if (!found) throw new ServiceError('NOT_FOUND', 'This invitation is no longer valid')
@@ -26,7 +26,8 @@ export async function registerWithInvitation(
       // Before the password: a form that is sent twice waits here, and then finds the link used.
       await acceptInvitationAs(tx, deps, actor, input.secret)
       await tx.insert(passwords).values({ userId, email, hash, changedAt: deps.clock() })
-      return startSession(tx, deps, actor, { signedInBy: 'password', device: input.device })
+      const signedIn = await startSession(tx, deps, actor, { signedInBy: 'password', device: input.device })
+      return { ...signedIn, email }
     })
   } catch (error) {
     if (!isUniqueViolation(error, 'passwords_email_unique')) throw error

@@ -1,9 +1,10 @@
 /** Mails a link to choose a new password. */
 import { eq } from '../../../db/drizzle.ts'
 import { passwords } from '../../../db/schema.ts'
+import { receivesMail } from '../../contracts/fields.ts'
 import { MAILS_PER_ADDRESS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import { throttle } from '../throttle.ts'
+import { networkOf, throttle } from '../throttle.ts'
 import { createMailedLink, type LinkDeps } from './mailed-links.ts'
 
 /**
@@ -16,7 +17,7 @@ export async function requestPasswordReset(
   email: string,
 ): Promise<void> {
   if (!deps.mail) return
-  await throttle(deps, `reset-from:${principal.address}`, SIGN_IN_FAILURES_PER_ADDRESS)
+  await throttle(deps, `reset-from:${networkOf(principal.address)}`, SIGN_IN_FAILURES_PER_ADDRESS)
   mailReset(deps, deps.mail, email).catch((error: unknown) => {
     deps.log.warn('password mail could not be sent', { error })
   })
@@ -24,8 +25,8 @@ export async function requestPasswordReset(
 
 async function mailReset(deps: LinkDeps, mail: NonNullable<LinkDeps['mail']>, email: string): Promise<void> {
   const [known] = await deps.db.select().from(passwords).where(eq(passwords.email, email))
-  if (!known) return
-  await throttle(deps, `mail:${email}`, MAILS_PER_ADDRESS)
+  if (!known || !receivesMail(email)) return
+  await throttle(deps, `reset-mail:${email}`, MAILS_PER_ADDRESS)
   const link = await createMailedLink(deps, 'reset-password', known.userId, email)
   const text = `Open this link within an hour to choose a new password:\n\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.`
   await mail({ to: email, subject: 'Choose a new password', text })

@@ -1,22 +1,30 @@
-/** Sets a new password by a mailed link. */
-import { and, eq, isNull } from '../../../db/drizzle.ts'
+/** Sets a new password by a link: one that we mailed, or one that the operator handed over. */
+import { eq } from '../../../db/drizzle.ts'
 import { users } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { receivesMail } from '../../contracts/fields.ts'
+import type { Log, Mail } from '../dependencies.ts'
+import { proveEmail } from '../email-addresses/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { currentMembership } from './current-membership.ts'
-import { consumeMailedLink } from './mailed-links.ts'
+import { endCredentials } from './end-credentials.ts'
+import { consumeResetLink } from './mailed-links.ts'
 import { setPassword } from './set-password.ts'
 import type { PasswordDeps } from './sign-in-with-password.ts'
 
+/** The address whose password it is now. */
 export async function resetPassword(
-  deps: PasswordDeps,
+  deps: PasswordDeps & Mail & Log,
   secret: string,
   password: string,
   requestId: string,
-): Promise<void> {
-  const link = await consumeMailedLink(deps, 'reset-password', secret)
+): Promise<string> {
+  if (!deps.passwordSignIn) throw new ServiceError('FORBIDDEN', 'Password sign-in is turned off')
+  const link = await consumeResetLink(deps, secret)
+  const byOperator = link.purpose === 'operator-reset'
   const hash = await deps.passwords.hash(password)
   await withTransaction(deps.db, async (tx) => {
-    const [user] = await tx.select().from(users).where(eq(users.id, link.userId))
+    const [user] = await tx.select().from(users).where(eq(users.id, link.userId)).for('update')
     if (!user) return
     const actor = {
       kind: 'user' as const,
@@ -25,11 +33,22 @@ export async function resetPassword(
       requestId,
       orgId: (await currentMembership(tx, user.id))?.org.id ?? null,
     }
-    await setPassword(tx, deps.clock, actor, hash)
+    await setPassword(tx, deps.clock, actor, hash, byOperator ? { subject: 'by a link of the operator' } : {})
+    if (byOperator) return
+    // Until now anybody could have claimed the address, and made tokens for the day its owner would take the account.
+    if (!user.emailVerifiedAt) await endCredentials(tx, deps.clock, actor)
     // Whoever opened the link reads that mailbox.
-    await tx
-      .update(users)
-      .set({ emailVerifiedAt: deps.clock() })
-      .where(and(eq(users.id, user.id), eq(users.email, link.email), isNull(users.emailVerifiedAt)))
+    await proveEmail(tx, deps.clock, user.id, link.email)
+  })
+  if (byOperator) mailNotice(deps, link.email)
+  return link.email
+}
+
+/** After the answer: a person must learn of a password that somebody else may have chosen. */
+function mailNotice({ mail, log }: Mail & Log, email: string): void {
+  if (!mail || !receivesMail(email)) return
+  const text = `Your password was changed by a link that the operator of this installation created, and all your sessions were ended.\n\nIf that was not you, tell the operator.`
+  mail({ to: email, subject: 'Your password was changed', text }).catch((error: unknown) => {
+    log.warn('notice of a changed password could not be mailed', { error })
   })
 }

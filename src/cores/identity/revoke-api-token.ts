@@ -1,4 +1,5 @@
-import { and, eq, isNull } from '../../../db/drizzle.ts'
+/** Revokes an API token, and those that were made with it. */
+import { and, eq } from '../../../db/drizzle.ts'
 import { apiTokens } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
@@ -6,6 +7,7 @@ import { atLeast } from '../../contracts/roles.ts'
 import { recordAudit } from '../audit/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
+import { revokeApiTokens } from '../revoke-api-tokens.ts'
 import { withTransaction } from '../transaction.ts'
 
 export const revokeApiToken =
@@ -14,21 +16,20 @@ export const revokeApiToken =
     withTransaction(db, async (tx) => {
       const member = requireMember(principal)
       const { orgId } = member
-      const [row] = await tx
-        .update(apiTokens)
-        .set({ revokedAt: clock() })
-        .where(
-          and(
-            eq(apiTokens.orgId, orgId),
-            eq(apiTokens.id, token_id),
-            // For everybody else a colleague's token does not exist.
-            atLeast(member.role, 'admin') ? undefined : eq(apiTokens.userId, member.userId),
-            isNull(apiTokens.revokedAt),
-          ),
-        )
-        .returning()
-      if (!row) throw notFound()
-      const subject = `${row.name} (${row.startsWith}…)`
-      await recordAudit(tx, clock, member, { orgId, action: 'token.revoked', subject })
+      const revoked = await revokeApiTokens(
+        tx,
+        clock,
+        and(
+          eq(apiTokens.orgId, orgId),
+          eq(apiTokens.id, token_id),
+          // For everybody else a colleague's token does not exist.
+          atLeast(member.role, 'admin') ? undefined : eq(apiTokens.userId, member.userId),
+        ),
+      )
+      if (revoked.length === 0) throw notFound()
+      for (const { name, startsWith } of revoked) {
+        const subject = `${name} (${startsWith}…)`
+        await recordAudit(tx, clock, member, { orgId, action: 'token.revoked', subject })
+      }
       return {}
     })

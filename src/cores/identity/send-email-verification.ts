@@ -1,27 +1,37 @@
 import { eq } from '../../../db/drizzle.ts'
 import { users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { MAILS_PER_ADDRESS } from '../../contracts/limits.ts'
+import { receivesMail } from '../../contracts/fields.ts'
+import { MAILS_PER_ADDRESS, VERIFICATIONS_PER_PERSON } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { requireUserId } from '../principal.ts'
+import { requireSession, requireUserId } from '../principal.ts'
 import { throttle } from '../throttle.ts'
 import { type LinkDeps, createMailedLink } from './mailed-links.ts'
 
 export const sendEmailVerification =
   (deps: LinkDeps): Handler<'sendEmailVerification'> =>
-  async (principal) => {
+  async (principal, { email }) => {
     if (!deps.mail) throw new ServiceError('CONFLICT', 'This installation has no mail server')
+    // Another address is another way into the account: not for a token that was found somewhere.
+    if (email !== undefined) requireSession(principal)
     const [user] = await deps.db
       .select()
       .from(users)
       .where(eq(users.id, requireUserId(principal)))
     if (!user) throw new ServiceError('UNAUTHENTICATED')
     if (user.emailVerifiedAt) throw new ServiceError('CONFLICT', 'Your email address is already verified')
-    await throttle(deps, `mail:${user.email}`, MAILS_PER_ADDRESS)
-    const link = await createMailedLink(deps, 'verify-email', user.id, user.email)
+    const to = email ?? user.email
+    if (!receivesMail(to)) {
+      throw new ServiceError('CONFLICT', 'No mail can reach this address', {
+        hint: 'Give an address at which you read mail.',
+      })
+    }
+    await throttle(deps, `verifications-by:${user.id}`, VERIFICATIONS_PER_PERSON)
+    await throttle(deps, `verification-mail:${user.id}:${to}`, MAILS_PER_ADDRESS)
+    const link = await createMailedLink(deps, 'verify-email', user.id, to)
     const text = `Open this link within an hour to confirm that this address is yours:\n\n${link}\n\nIf you did not ask for it, do nothing.`
     try {
-      await deps.mail({ to: user.email, subject: 'Confirm your email address', text })
+      await deps.mail({ to, subject: 'Confirm your email address', text })
     } catch (error) {
       deps.log.warn('verification mail could not be sent', { error })
       throw new ServiceError('CONFLICT', 'The mail could not be sent', {

@@ -1,10 +1,11 @@
 /** Sets a new password and ends what the old one opened. */
-import { eq, and } from '../../../db/drizzle.ts'
+import { and, eq, inArray } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { mailedLinks, passwords } from '../../../db/schema.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { endSessions } from './end-sessions.ts'
+import { RESET_PURPOSES } from './mailed-links.ts'
 
 /** Every other session and every reset link ends: people do this when they fear that somebody else has access. */
 export async function setPassword(
@@ -12,13 +13,17 @@ export async function setPassword(
   clock: Clock,
   actor: AuditActor & { userId: string; orgId: string | null },
   hash: string,
-  exceptSessionId?: string,
+  { exceptSessionId, subject }: { exceptSessionId?: string | undefined; subject?: string } = {},
 ): Promise<void> {
   await tx.update(passwords).set({ hash, changedAt: clock() }).where(eq(passwords.userId, actor.userId))
   await endSessions(tx, clock, actor.userId, exceptSessionId)
   await tx
     .delete(mailedLinks)
-    .where(and(eq(mailedLinks.userId, actor.userId), eq(mailedLinks.purpose, 'reset-password')))
+    .where(and(eq(mailedLinks.userId, actor.userId), inArray(mailedLinks.purpose, [...RESET_PURPOSES])))
   if (actor.orgId !== null)
-    await recordAudit(tx, clock, actor, { orgId: actor.orgId, action: 'password.changed' })
+    await recordAudit(tx, clock, actor, {
+      orgId: actor.orgId,
+      action: 'password.changed',
+      ...(subject === undefined ? {} : { subject }),
+    })
 }

@@ -1,6 +1,7 @@
 import { eq } from '../../../db/drizzle.ts'
 import { identities, passwords, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { receivesMail } from '../../contracts/fields.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireUserId } from '../principal.ts'
 import type { Mail, Storage } from '../dependencies.ts'
@@ -25,6 +26,7 @@ export const showProfile =
       name: row.user.name,
       email: row.user.email,
       email_verified: row.user.emailVerifiedAt !== null,
+      receives_mail: receivesMail(row.user.email),
       can_verify_email: mail !== null,
       has_password: row.passwordFor !== null,
       identities: linked,

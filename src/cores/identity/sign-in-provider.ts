@@ -20,8 +20,8 @@ export type SignInProvider = {
   readonly name: string
   /** The label of the button. */
   readonly title: string
-  /** Throws SignInUnavailable. */
-  begin(redirectUri: URL): Promise<{ url: URL } & SignInSecrets>
+  /** Throws SignInUnavailable. `chooseAccount`: the provider asks even whoever is signed in there. */
+  begin(redirectUri: URL, options?: { chooseAccount?: boolean }): Promise<{ url: URL } & SignInSecrets>
   /** Throws SignInRefused, and SignInUnavailable when the provider stopped answering in between. */
   finish(callbackUrl: URL, expected: SignInSecrets & { redirectUri: URL }): Promise<ProvenPerson>
 }

@@ -1,10 +1,11 @@
 /** Signs in the person that an identity provider has authenticated. */
-import { and, eq, isNull } from '../../../db/drizzle.ts'
+import { and, eq } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { identities, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { DisplayName, Email } from '../../contracts/fields.ts'
 import { makeId } from '../../contracts/ids.ts'
+import { proveEmail, releaseEmail } from '../email-addresses/index.ts'
 import { joinByDomain } from '../organizations/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
@@ -30,22 +31,12 @@ export async function signInWithProvider(
 async function findPerson(tx: Transaction, clock: Clock, person: ProvenPerson) {
   const [identity] = await tx
     .update(identities)
-    .set({ lastUsedAt: clock(), email: person.email })
+    .set({ lastUsedAt: clock(), email: person.email, emailVerified: person.emailVerified })
     .where(and(eq(identities.issuer, person.issuer), eq(identities.subject, person.subject)))
     .returning({ userId: identities.userId })
   if (!identity) return undefined
-  if (person.email !== null && person.emailVerified) {
-    await tx
-      .update(users)
-      .set({ emailVerifiedAt: clock() })
-      .where(
-        and(
-          eq(users.id, identity.userId),
-          eq(users.email, person.email.toLowerCase()),
-          isNull(users.emailVerifiedAt),
-        ),
-      )
-  }
+  if (person.email !== null && person.emailVerified)
+    await proveEmail(tx, clock, identity.userId, person.email.toLowerCase())
   const [user] = await tx.select().from(users).where(eq(users.id, identity.userId))
   return user
 }
@@ -74,8 +65,10 @@ async function createPerson(tx: Transaction, clock: Clock, person: ProvenPerson)
     userId: user!.id,
     provider: person.provider,
     email: email.data,
+    emailVerified: person.emailVerified,
     createdAt: now,
     lastUsedAt: now,
   })
+  if (person.emailVerified) await releaseEmail(tx, clock, email.data, user!.id)
   return user!
 }

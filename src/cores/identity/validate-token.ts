@@ -3,7 +3,6 @@
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
 import type * as z from 'zod'
-import type { Handle } from '../../../db/connect.ts'
 import { and, eq, gt, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -16,7 +15,8 @@ import { apiTokenHash, isApiToken } from '../../trust/api-token.ts'
 import { jwtType } from '../../trust/hs256.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
-import { findLiveGrant, touchGrant } from '../grants/index.ts'
+import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
+import { countGrantCall, findLiveGrant, touchGrant } from '../grants/index.ts'
 import { findLiveSupportSession } from '../support-sessions/index.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
@@ -27,6 +27,7 @@ export type ValidationDeps = SessionDeps & {
   /** Undefined where no MCP server belongs to this installation. */
   readonly actorAssertions: ActorAssertions | undefined
   readonly keyEpoch: string
+  readonly mcpCallsPerMinute: number
 }
 
 export type Presented = {
@@ -70,6 +71,8 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
       orgId: organizations.id,
       orgName: sql<string>`${organizations.name}`.as('org_name'),
       orgSlug: organizations.slug,
+      timezone: organizations.timezone,
+      id: sql<string>`${memberships.id}`.as('membership_id'),
       role: memberships.role,
     })
     .from(memberships)
@@ -122,6 +125,7 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
       supportSession?.organization ??
       (member && { id: member.orgId, name: member.orgName, slug: member.orgSlug }),
     role: supportSession?.level ?? (member && member.role),
+    membership: member ? presentMembership(member.id, member.role, user, member.timezone) : undefined,
     support_session_id: supportSession?.id,
     scopes: null,
     audiences: ['api' as const],
@@ -130,6 +134,14 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
     session_generation: claims.generation,
   }
 }
+
+/** What an installation with hosted auth knows of its members, because it has no rows of them. */
+const presentMembership = (id: string, role: Role, user: typeof users.$inferSelect, timezone: string) => ({
+  id,
+  role,
+  email_verified: user.emailVerifiedAt !== null,
+  timezone,
+})
 
 type Session = typeof sessions.$inferSelect
 
@@ -156,9 +168,13 @@ async function endReplayedSession(
 }
 
 async function validateApiToken(deps: ValidationDeps, { token, organization, audience }: Presented) {
-  const found = await liveToken(deps, tokenBySecret, { secretHash: apiTokenHash(deps, token) })
+  const isCall = audience !== undefined && audience !== 'api'
+  const found = await liveToken(deps, isCall ? countedTokenBySecret : tokenBySecret, {
+    secretHash: apiTokenHash(deps, token),
+    ...(isCall && callLimitValues(deps)),
+  })
   if (audience !== undefined && !found.row.audiences.includes(audience)) throw refused()
-  if (audience !== undefined && audience !== 'api' && !found.agentsEnabled) throw refused()
+  if (isCall && !found.agentsEnabled) throw refused()
   const now = deps.clock()
   if (isStale(found.row.lastUsedAt, now)) {
     await deps.db
@@ -181,15 +197,17 @@ async function validateApiToken(deps: ValidationDeps, { token, organization, aud
     audiences: found.row.audiences,
     expires_at: found.row.expiresAt?.toISOString() ?? null,
     token_id: found.row.id,
+    retry_after_seconds: found.retryAfterSeconds ?? undefined,
   }
 }
 
 /** The agent's credential behind the assertion is read again: it may have ended in the last 60 seconds. */
 async function validateActor(deps: ValidationDeps, { token, organization, audience }: Presented) {
   const actor = await deps.actorAssertions?.verify(token, deps.clock())
-  if (!actor || (audience ?? 'api') !== 'api') throw refused()
-  if (actor.grantId !== undefined) return validateGrant(deps, actor, actor.grantId, organization)
-  if (actor.tokenId === undefined) throw refused()
+  if (!actor) throw refused()
+  if (actor.grantId !== undefined)
+    return validateGrant(deps, actor, actor.grantId, { organization, audience })
+  if (actor.tokenId === undefined || (audience ?? 'api') !== 'api') throw refused()
   const found = await liveToken(deps, tokenById, { orgId: actor.orgId, tokenId: actor.tokenId })
   if (found.user.id !== actor.userId || !found.agentsEnabled) throw refused()
   return {
@@ -210,10 +228,13 @@ async function validateGrant(
   deps: ValidationDeps,
   actor: Actor & { expiresAt: Date },
   grantId: string,
-  organization: string | undefined,
+  { organization, audience = 'api' }: Pick<Presented, 'organization' | 'audience'>,
 ) {
-  const found = await findLiveGrant(deps, grantId)
+  // The MCP server names its endpoint, once for every call; for what is called behind it, the gateway names the API.
+  const isCall = audience !== 'api'
+  const found = await (isCall ? countGrantCall : findLiveGrant)(deps, grantId)
   if (!found || found.user.id !== actor.userId || found.organization.id !== actor.orgId) throw refused()
+  if (isCall && found.grant.resource !== audience) throw refused()
   await touchGrant(deps, found.grant)
   return {
     valid: true as const,
@@ -227,22 +248,37 @@ async function validateGrant(
     client_id: found.grant.clientId,
     grant_id: grantId,
     sources: found.grant.sources ?? undefined,
+    retry_after_seconds: found.retryAfterSeconds ?? undefined,
   }
 }
 
 /** Any organization but the token's own does not exist for it. */
 function matchOrganization(
-  { organization, role }: { organization: NonNullable<TokenValidation['organization']>; role: Role },
+  {
+    organization,
+    role,
+    membership,
+  }: Pick<TokenValidation, 'membership'> & {
+    organization: NonNullable<TokenValidation['organization']>
+    role: Role
+  },
   requested: string | undefined,
 ) {
   const isRequested =
     requested === undefined || requested === organization.id || requested === organization.slug
-  return isRequested ? { organization, role } : { organization: null, role: null }
+  return isRequested ? { organization, role, membership } : { organization: null, role: null }
 }
 
-const tokenQuery = (db: Handle, which: ReturnType<typeof and>) =>
-  db
-    .select({ row: apiTokens, role: memberships.role, user: users, org: organizations })
+const tokenQuery = ({ start, retryAfterSeconds }: Counting, which: ReturnType<typeof and>) =>
+  start
+    .select({
+      row: apiTokens,
+      role: memberships.role,
+      membershipId: memberships.id,
+      user: users,
+      org: organizations,
+      retryAfterSeconds,
+    })
     .from(apiTokens)
     .innerJoin(
       memberships,
@@ -258,12 +294,15 @@ const tokenQuery = (db: Handle, which: ReturnType<typeof and>) =>
       ),
     )
 
-const tokenBySecret = preparedQuery((db) =>
-  tokenQuery(db, eq(apiTokens.secretHash, sql.placeholder('secretHash'))).prepare('token_by_secret'),
-)
+const hasSecret = eq(apiTokens.secretHash, sql.placeholder('secretHash'))
+const tokenBySecret = preparedQuery((db) => tokenQuery(notCounting(db), hasSecret).prepare('token_by_secret'))
+const countedTokenBySecret = preparedQuery((db) => {
+  const token = sql`select ${apiTokens.id} from ${apiTokens} where ${hasSecret}`
+  return tokenQuery(countingCall(db, token, sql`${apiTokens.id}`), hasSecret).prepare('counted_token')
+})
 const tokenById = preparedQuery((db) =>
   tokenQuery(
-    db,
+    notCounting(db),
     and(eq(apiTokens.orgId, sql.placeholder('orgId')), eq(apiTokens.id, sql.placeholder('tokenId'))),
   ).prepare('token_by_id'),
 )
@@ -271,17 +310,19 @@ const tokenById = preparedQuery((db) =>
 async function liveToken(
   { db, clock }: ValidationDeps,
   query: typeof tokenBySecret,
-  which: Record<string, string>,
+  which: Record<string, string | number>,
 ) {
   const [found] = await query(db).execute({ ...which, now: clock().toISOString() })
   if (!found) throw refused()
-  const { row, role, user, org } = found
+  const { row, role, membershipId, user, org, retryAfterSeconds } = found
   return {
     row,
+    retryAfterSeconds,
     role: lowerOf(row.roleCap, role),
     user: { id: user.id, email: user.email, name: user.name },
     organization: { id: org.id, name: org.name, slug: org.slug },
     agentsEnabled: org.agentsEnabled,
+    membership: presentMembership(membershipId, role, user, org.timezone),
   }
 }
 

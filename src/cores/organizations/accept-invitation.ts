@@ -14,9 +14,11 @@ import { notFound } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { proveEmail } from '../email-addresses/index.ts'
 import { requireUserId } from '../principal.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { wasRemoved } from './join-by-domain.ts'
 import { invitationHash } from './send-invitation.ts'
 
 type Found = { invitation: typeof invitations.$inferSelect; org: typeof organizations.$inferSelect }
@@ -54,13 +56,33 @@ export async function acceptInvitationAs(
   const found = await findInvitation({ ...deps, db: tx }, secret)
   if (!found) throw notFound()
   const { invitation, org } = found
+  await lockInviter(tx, found)
   await markAccepted(tx, deps, invitation, actor.userId)
   const role = await join(tx, deps, invitation, actor.userId)
-  await markEmailVerified(tx, deps, invitation, actor.userId)
+  await forgetRemoval(tx, invitation, actor.userId)
+  // Only the link we mailed shows that whoever opens it reads that mailbox.
+  if (invitation.sentByMail) await proveEmail(tx, deps.clock, actor.userId, invitation.email)
   await deleteWaitingUser(tx, invitation, actor.userId)
   const subject = `${invitation.email} as ${invitation.role}`
   await recordAudit(tx, deps.clock, actor, { orgId: org.id, action: 'invitation.accepted', subject })
   return { id: org.id, name: org.name, slug: org.slug, role }
+}
+
+/**
+ * Before the invitation itself, in the order of a removal: whoever is being removed or lowered at this moment cannot
+ * bring somebody in. One that the operator made has nobody behind it.
+ */
+async function lockInviter(tx: Transaction, { invitation, org }: Found) {
+  const { orgId, invitedBy, role } = invitation
+  if (invitedBy === null) return
+  const [inviter] = await tx
+    .select({ role: memberships.role })
+    .from(memberships)
+    .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, invitedBy)))
+    .for('share')
+  if (!inviter || !atLeast(inviter.role, role)) throw notFound()
+  // An owner took it from the admins meanwhile.
+  if (inviter.role !== 'owner' && !org.adminsMayInvite) throw notFound()
 }
 
 /** Conditional, so that a link opened twice at the same moment admits one person. */
@@ -89,21 +111,12 @@ async function join(tx: Transaction, deps: Storage, { orgId, role }: Found['invi
     .insert(memberships)
     .values({ orgId, userId, role, joinedBy: 'invitation', joinedAt: deps.clock() })
     .onConflictDoUpdate({ target: [memberships.orgId, memberships.userId], set: { role } })
-  await tx.delete(formerMembers).where(and(eq(formerMembers.orgId, orgId), eq(formerMembers.userId, userId)))
   return role
 }
 
-async function markEmailVerified(
-  tx: Transaction,
-  deps: Storage,
-  invitation: Found['invitation'],
-  userId: string,
-) {
-  if (!invitation.sentByMail) return
-  await tx
-    .update(users)
-    .set({ emailVerifiedAt: deps.clock() })
-    .where(and(eq(users.id, userId), eq(users.email, invitation.email), isNull(users.emailVerifiedAt)))
+/** Invited again by hand: the address may come in by its domain again, too. */
+async function forgetRemoval(tx: Transaction, { orgId, email }: Found['invitation'], userId: string) {
+  await tx.delete(formerMembers).where(and(eq(formerMembers.orgId, orgId), wasRemoved(userId, email)))
 }
 
 /** The person joined with another account: the one created for them is no longer needed. */

@@ -4,15 +4,16 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { recordAudit } from '../audit/index.ts'
+import { lockAuthor } from '../lock-author.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { endAccess } from './end-access.ts'
 import { presentMember } from './present-member.ts'
 import {
   membership,
   lockOwners,
   findMember,
-  revokeInvitationsBy,
   refuseHigherRole,
   requireAnotherOwner,
 } from './membership-changes.ts'
@@ -21,8 +22,8 @@ export const changeMemberRole =
   ({ db, clock }: Storage): Handler<'changeMemberRole'> =>
   (principal, { user_id, role }) =>
     withTransaction(db, async (tx) => {
-      const member = requireMember(principal)
-      await lockOwners(tx, member.orgId)
+      await lockOwners(tx, requireMember(principal).orgId)
+      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
       const target = await findMember(tx, member.orgId, user_id)
       refuseHigherRole(member, target.role)
       if (!atLeast(member.role, role))
@@ -30,7 +31,9 @@ export const changeMemberRole =
       if (target.role === 'owner' && role !== 'owner') await requireAnotherOwner(tx, member.orgId, user_id)
       if (target.role === role) return presentMember(target)
       await tx.update(memberships).set({ role }).where(membership(member.orgId, user_id))
-      if (!atLeast(role, target.role)) await revokeInvitationsBy(tx, clock, member.orgId, user_id)
+      if (!atLeast(role, target.role)) {
+        await endAccess(tx, clock, { orgId: member.orgId, userId: user_id }, role)
+      }
       const subject = `${target.email}: ${target.role} → ${role}`
       await recordAudit(tx, clock, member, {
         orgId: member.orgId,

@@ -1,9 +1,11 @@
 /** What the organizations core exports. */
 export { acceptInvitationAs, findInvitation, acceptInvitation } from './accept-invitation.ts'
+export { revokeInvitations } from './revoke-invitations.ts'
 export { removeMember } from './remove-member.ts'
 export { changeMemberRole } from './change-member-role.ts'
 export { createOrganizationAsOperator } from './create-organization-as-operator.ts'
-export { createOrganization } from './create-organization.ts'
+export { addOwnerAsOperator } from './add-owner-as-operator.ts'
+export { type FoundingDeps, createOrganization } from './create-organization.ts'
 export { setOrganizationDomains } from './set-organization-domains.ts'
 export type { InvitationDeps } from './send-invitation.ts'
 export { inviteMember } from './invite-member.ts'

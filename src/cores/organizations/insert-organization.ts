@@ -8,13 +8,23 @@ import type { Clock } from '../dependencies.ts'
 type Row = typeof organizations.$inferSelect
 
 /** Acme, acme-2, acme-3: two unrelated companies may share a name. */
-export async function insertOrganization(tx: Transaction, clock: Clock, name: string): Promise<Row> {
+export async function insertOrganization(
+  tx: Transaction,
+  clock: Clock,
+  { name, foundedBy }: { name: string; foundedBy: string | null },
+): Promise<Row> {
   const base = slugOf(name)
   const now = clock()
   for (;;) {
     const [row] = await tx
       .insert(organizations)
-      .values({ id: makeId('org', now.getTime()), name, slug: await freeSlug(tx, base), createdAt: now })
+      .values({
+        id: makeId('org', now.getTime()),
+        name,
+        slug: await freeSlug(tx, base),
+        foundedBy,
+        createdAt: now,
+      })
       .onConflictDoNothing({ target: organizations.slug })
       .returning()
     // Somebody took the slug between the look and the insert; there is always a next one.

@@ -1,5 +1,5 @@
 /** Whoever signs in with a verified address in an organization's domain joins it as a member. */
-import { and, eq, notExists, sql } from '../../../db/drizzle.ts'
+import { and, eq, or, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { formerMembers, memberships, organizationDomains } from '../../../db/schema.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
@@ -16,36 +16,29 @@ export async function joinByDomain(
   const [found] = await tx
     .select({ orgId: organizationDomains.orgId })
     .from(organizationDomains)
-    .where(
-      and(
-        eq(organizationDomains.domain, domain),
-        // Whoever was removed stays out until somebody invites them again.
-        notExists(
-          tx
-            .select({ one: sql`1` })
-            .from(formerMembers)
-            .where(
-              and(eq(formerMembers.orgId, organizationDomains.orgId), eq(formerMembers.userId, actor.userId)),
-            ),
-        ),
-      ),
-    )
+    .where(eq(organizationDomains.domain, domain))
   if (!found) return
+  const { orgId } = found
+  const { userId } = actor
   const joined = await tx
     .insert(memberships)
-    .values({
-      orgId: found.orgId,
-      userId: actor.userId,
-      role: 'member',
-      joinedBy: 'domain',
-      joinedAt: clock(),
-    })
+    .values({ orgId, userId, role: 'member', joinedBy: 'domain', joinedAt: clock() })
     .onConflictDoNothing()
     .returning({ orgId: memberships.orgId })
   if (joined.length === 0) return
-  await recordAudit(tx, clock, actor, {
-    orgId: found.orgId,
-    action: 'member.joined',
-    subject: `through ${domain}`,
-  })
+  // Asked after the insert, which waits for a removal that is under way: asked before, it would not see that one.
+  const [former] = await tx
+    .select({ userId: formerMembers.userId })
+    .from(formerMembers)
+    .where(and(eq(formerMembers.orgId, orgId), wasRemoved(userId, verifiedEmail)))
+    .limit(1)
+  if (former) {
+    await tx.delete(memberships).where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+    return
+  }
+  await recordAudit(tx, clock, actor, { orgId, action: 'member.joined', subject: `through ${domain}` })
 }
+
+/** Whoever was removed stays out until somebody invites them again, with a second account on the same address too. */
+export const wasRemoved = (userId: string, email: string) =>
+  or(eq(formerMembers.userId, userId), sql`${email} = any(${formerMembers.emails})`)

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, isNull } from '../../../db/drizzle.ts'
-import { invitations, users } from '../../../db/schema.ts'
+import { invitations, memberships, users } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireMember } from '../principal.ts'
@@ -12,9 +12,13 @@ export const listInvitations =
     const { orgId } = requireMember(principal)
     const after = readCursor(cursor, 1)?.[0]
     const rows = await db
-      .select({ invitation: invitations, inviter: users.name })
+      .select({ invitation: invitations, inviter: { name: users.name, role: memberships.role } })
       .from(invitations)
       .leftJoin(users, eq(users.id, invitations.invitedBy))
+      .leftJoin(
+        memberships,
+        and(eq(memberships.orgId, invitations.orgId), eq(memberships.userId, invitations.invitedBy)),
+      )
       .where(
         and(
           eq(invitations.orgId, orgId),

@@ -1,11 +1,10 @@
 /** What changing a role and removing a member have in common: locks, rows and refusals. */
-import { and, eq, isNull } from '../../../db/drizzle.ts'
+import { and, eq } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
-import { invitations, memberships, users } from '../../../db/schema.ts'
+import { memberships, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { atLeast, type Role } from '../../contracts/roles.ts'
 import type { MemberPrincipal } from '../principal.ts'
-import type { Clock } from '../dependencies.ts'
 import { MEMBER_COLUMNS } from './present-member.ts'
 
 export const membership = (orgId: string, userId: string) =>
@@ -34,26 +33,6 @@ export async function findMember(tx: Transaction, orgId: string, userId: string)
     .for('update', { of: memberships })
   if (!member) throw notFound()
   return member
-}
-
-/** Otherwise somebody who is about to be removed could keep a link to come back by. */
-export async function revokeInvitationsBy(
-  tx: Transaction,
-  clock: Clock,
-  orgId: string,
-  userId: string,
-): Promise<void> {
-  await tx
-    .update(invitations)
-    .set({ revokedAt: clock() })
-    .where(
-      and(
-        eq(invitations.orgId, orgId),
-        eq(invitations.invitedBy, userId),
-        isNull(invitations.acceptedAt),
-        isNull(invitations.revokedAt),
-      ),
-    )
 }
 
 export function refuseHigherRole(principal: MemberPrincipal, role: Role): void {

@@ -11,6 +11,7 @@ export const presentOrganization = (row: Row, role: Role, domains: readonly stri
   role,
   domains: [...domains],
   agents_enabled: row.agentsEnabled,
+  registered_clients: row.registeredClients,
   admins_may_invite: row.adminsMayInvite,
   timezone: row.timezone,
   support_access_enabled: row.supportAccessEnabled,

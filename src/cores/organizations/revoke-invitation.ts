@@ -6,12 +6,15 @@ import { recordAudit } from '../audit/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { refuseOwnersInvitation } from './owner-invitations.ts'
 
 export const revokeInvitation =
   ({ db, clock }: Storage): Handler<'revokeInvitation'> =>
   (principal, { invitation_id }) =>
     withTransaction(db, async (tx) => {
-      const { orgId } = requireMember(principal)
+      const member = requireMember(principal)
+      const { orgId } = member
+      await refuseOwnersInvitation(tx, clock, member, eq(invitations.id, invitation_id))
       const [row] = await tx
         .update(invitations)
         .set({ revokedAt: clock() })

@@ -3,11 +3,12 @@ import { and, eq, isNull } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { invitations } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
-import { INVITATION_SECONDS, MAILS_PER_ADDRESS } from '../../contracts/limits.ts'
+import { receivesMail } from '../../contracts/fields.ts'
+import { INVITATION_SECONDS } from '../../contracts/limits.ts'
 import type { GRANTABLE_ROLES } from '../../contracts/roles.ts'
 import { keyedHash, randomSecret } from '../../trust/keyed-hash.ts'
 import type { Keys, Log, Mail, Storage } from '../dependencies.ts'
-import { throttle } from '../throttle.ts'
+import { invitationMail } from './invitation-mail.ts'
 
 export type InvitationDeps = Storage & Keys & Mail & Log & { readonly pagesUrl: URL }
 
@@ -24,6 +25,7 @@ export async function insertInvitation(
     email: string
     role: (typeof GRANTABLE_ROLES)[number]
     invitedBy: string | null
+    madeWithTokenId?: string | undefined
     waitingUserId?: string
   },
 ): Promise<NewInvitation> {
@@ -50,8 +52,9 @@ export async function insertInvitation(
       role: input.role,
       secretHash: invitationHash(deps, secret),
       invitedBy: input.invitedBy,
+      madeWithTokenId: input.madeWithTokenId ?? null,
       waitingUserId: input.waitingUserId ?? null,
-      sentByMail: deps.mail !== null,
+      sentByMail: deps.mail !== null && receivesMail(input.email),
       createdAt: now,
       expiresAt: new Date(now.getTime() + INVITATION_SECONDS * 1000),
     })
@@ -64,21 +67,12 @@ export async function sendInvitation(
   deps: InvitationDeps,
   { row, secret }: NewInvitation,
   organization: string,
-  inviter: string,
+  inviter: string | null,
 ): Promise<string | null> {
-  if (!deps.mail) return linkTo(deps, secret)
+  if (!deps.mail || !row.sentByMail) return linkTo(deps, secret)
   try {
-    await throttle(deps, `mail:${row.email}`, MAILS_PER_ADDRESS)
-    await deps.mail({
-      to: row.email,
-      subject: `Join ${organization} on svc`,
-      text: [
-        `${inviter} invites you to ${organization} as ${row.role}.`,
-        `Open this link within seven days to join:`,
-        linkTo(deps, secret),
-        `If you do not know what this is about, do nothing: the link expires by itself.`,
-      ].join('\n\n'),
-    })
+    const link = linkTo(deps, secret)
+    await deps.mail(invitationMail({ to: row.email, organization, inviter, role: row.role, link }))
     return null
   } catch (error) {
     deps.log.warn('invitation mail could not be sent', { error })

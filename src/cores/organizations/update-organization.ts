@@ -5,6 +5,7 @@ import { organizations } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
+import { lockAuthor } from '../lock-author.ts'
 import { requireMember, requireRole } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { endLiveSupportSessions } from '../support-sessions/index.ts'
@@ -14,9 +15,17 @@ import { presentOrganization } from './present-organization.ts'
 
 export const updateOrganization =
   ({ db, clock }: Storage): Handler<'updateOrganization'> =>
-  (principal, { name, agents_enabled, admins_may_invite, timezone, support_access_enabled }) =>
+  (principal, input) =>
     withTransaction(db, async (tx) => {
-      const member = requireMember(principal)
+      const {
+        name,
+        agents_enabled,
+        registered_clients,
+        admins_may_invite,
+        timezone,
+        support_access_enabled,
+      } = input
+      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
       const { orgId } = member
       if (admins_may_invite !== undefined)
         requireRole(member, 'owner', 'Only an owner may allow admins to invite')
@@ -28,6 +37,7 @@ export const updateOrganization =
       const after = {
         name: name ?? before.name,
         agentsEnabled: agents_enabled ?? before.agentsEnabled,
+        registeredClients: registered_clients ?? before.registeredClients,
         adminsMayInvite: admins_may_invite ?? before.adminsMayInvite,
         timezone: timezone ?? before.timezone,
         supportAccessEnabled: support_access_enabled ?? before.supportAccessEnabled,
@@ -46,6 +56,8 @@ export const updateOrganization =
         after.name !== before.name && `name: ${before.name} → ${after.name}`,
         after.adminsMayInvite !== before.adminsMayInvite &&
           `admins ${after.adminsMayInvite ? 'may' : 'may not'} invite`,
+        after.registeredClients !== before.registeredClients &&
+          `registered clients: ${after.registeredClients}`,
         after.timezone !== before.timezone && `time zone: ${before.timezone} → ${after.timezone}`,
       ].filter((change) => change !== false)
       if (changes.length > 0) {

@@ -5,6 +5,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { EXPOSED_MAX } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
+import { lockAuthor } from '../lock-author.ts'
 import { requireMember } from '../principal.ts'
 import { presentSource, sourceIdOf } from '../databases/index.ts'
 import type { Storage } from '../dependencies.ts'
@@ -15,7 +16,7 @@ export const setDataSourceExposure =
   ({ db, clock }: Storage): Handler<'setDataSourceExposure'> =>
   (principal, { source_id, exposed, minimum_role }) =>
     withTransaction(db, async (tx) => {
-      const { orgId } = requireMember(principal)
+      const { orgId } = await lockAuthor(tx, clock, requireMember(principal), 'admin')
       // Before the row: exposures of one organization count one after the other, so that two cannot both be the hundredth.
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`exposure of ${orgId}`}, 0))`)
       const row = await lockSource(tx, orgId, source_id)

@@ -5,6 +5,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
@@ -14,13 +15,13 @@ import { presentTicket, recordTicketEvent, requireTicket } from './ticket-rows.t
 const ATTEMPTS_MAX = 5
 
 export const changeTicketStatus =
-  ({ db, clock }: Storage): Handler<'changeTicketStatus'> =>
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'changeTicketStatus'> =>
   (principal, { status, ...path }) =>
     withTransaction(db, async (tx) => {
       const member = requireMember(principal)
       const { orgId } = member
       for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-        const { app, ticket, hasAppRole } = await requireTicket(tx, member, path)
+        const { app, ticket, hasAppRole } = await requireTicket(directory, tx, member, path)
         if (!hasAppRole && status === 'in_progress')
           throw new ServiceError(
             'FORBIDDEN',

@@ -3,18 +3,19 @@ import { makeId } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireApp } from '../apps/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
 import { presentTicket, recordTicketEvent } from './ticket-rows.ts'
 
 export const createTicket =
-  ({ db, clock }: Storage): Handler<'createTicket'> =>
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'createTicket'> =>
   (principal, { alias, title, body }) =>
     withTransaction(db, async (tx) => {
       const member = requireMember(principal)
       const { orgId } = member
-      const { app } = await requireApp(tx, member, alias)
+      const { app } = await requireApp(directory, tx, member, alias)
       const now = clock()
       const [ticket] = await tx
         .insert(tickets)

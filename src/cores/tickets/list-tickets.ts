@@ -3,16 +3,17 @@ import { tickets } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireApp } from '../apps/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { presentTicket } from './ticket-rows.ts'
 
 export const listTickets =
-  ({ db }: Storage): Handler<'listTickets'> =>
+  ({ db, directory }: Storage & WithDirectory): Handler<'listTickets'> =>
   async (principal, { alias, status, limit, cursor }) => {
     const member = requireMember(principal)
     const before = readCursor(cursor, 1)?.[0]
-    const { app, appRole } = await requireApp(db, member, alias)
+    const { app, appRole } = await requireApp(directory, db, member, alias)
     const rows = await db
       .select()
       .from(tickets)

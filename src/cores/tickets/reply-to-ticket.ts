@@ -4,18 +4,19 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
 import { presentReply, recordTicketEvent, requireTicket } from './ticket-rows.ts'
 
 export const replyToTicket =
-  ({ db, clock }: Storage): Handler<'replyToTicket'> =>
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'replyToTicket'> =>
   (principal, { body, internal, ...path }) =>
     withTransaction(db, async (tx) => {
       const member = requireMember(principal)
       const { orgId } = member
-      const { ticket, hasAppRole } = await requireTicket(tx, member, path)
+      const { ticket, hasAppRole } = await requireTicket(directory, tx, member, path)
       if (internal && !hasAppRole)
         throw new ServiceError('FORBIDDEN', 'Only builders and maintainers of the app may add notes')
       const at = clock()

@@ -1,14 +1,15 @@
 import { and, asc, eq } from '../../../db/drizzle.ts'
 import { ticketReplies } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { presentReply, presentTicket, requireTicket } from './ticket-rows.ts'
 
 export const showTicket =
-  ({ db }: Storage): Handler<'showTicket'> =>
+  ({ db, directory }: Storage & WithDirectory): Handler<'showTicket'> =>
   async (principal, path) => {
-    const { app, ticket, hasAppRole } = await requireTicket(db, requireMember(principal), path)
+    const { app, ticket, hasAppRole } = await requireTicket(directory, db, requireMember(principal), path)
     const replies = await db
       .select()
       .from(ticketReplies)

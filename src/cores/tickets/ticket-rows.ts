@@ -5,6 +5,7 @@ import { tickets, type ticketReplies } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { requireApp, type App } from '../apps/index.ts'
 import type { Clock } from '../dependencies.ts'
+import type { Directory } from '../directory/index.ts'
 import { recordEvent } from '../notifications/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
 
@@ -12,11 +13,12 @@ export type Ticket = typeof tickets.$inferSelect
 
 /** With a role on the app every ticket, otherwise their own; anybody else's does not exist for them. */
 export async function requireTicket(
+  directory: Directory,
   db: Handle,
   principal: MemberPrincipal,
   path: { alias: string; ticket_id: string },
 ): Promise<{ app: App; ticket: Ticket; hasAppRole: boolean }> {
-  const { app, appRole } = await requireApp(db, principal, path.alias)
+  const { app, appRole } = await requireApp(directory, db, principal, path.alias)
   const hasAppRole = appRole !== null
   const [ticket] = await db
     .select()

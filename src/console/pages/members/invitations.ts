@@ -53,7 +53,11 @@ export const invitationLinkNotice = (email: string, url: string) =>
       ${copyable('invitation', url, 'Invitation link')}`,
   )
 
-export const invitationTable = (c: PageContext, invitations: readonly Invitation[]) =>
+export const invitationTable = (
+  c: PageContext,
+  { role }: Organization,
+  invitations: readonly Invitation[],
+) =>
   invitations.length === 0
     ? emptyState('No pending invitations', 'Invitations that have not been accepted are listed here.')
     : table(
@@ -64,14 +68,17 @@ export const invitationTable = (c: PageContext, invitations: readonly Invitation
           roleBadge(invitation.role),
           html`${invitation.invited_by ?? 'Operator'}`,
           day(invitation.expires_at),
-          html`<div class="row-actions">${confirmDialog(c, {
-            id: `revoke-${invitation.id}`,
-            label: 'Revoke',
-            name: `Revoke the invitation for ${invitation.email}`,
-            title: 'Revoke this invitation?',
-            action: `/console/members/invitations/${invitation.id}/revoke`,
-            text: `The link sent to ${invitation.email} stops working.`,
-            submit: 'Revoke invitation',
-          })}</div>`,
+          html`<div class="row-actions">${
+            (role === 'owner' || !invitation.by_owner) &&
+            confirmDialog(c, {
+              id: `revoke-${invitation.id}`,
+              label: 'Revoke',
+              name: `Revoke the invitation for ${invitation.email}`,
+              title: 'Revoke this invitation?',
+              action: `/console/members/invitations/${invitation.id}/revoke`,
+              text: `The link sent to ${invitation.email} stops working.`,
+              submit: 'Revoke invitation',
+            })
+          }</div>`,
         ]),
       )

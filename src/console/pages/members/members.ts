@@ -74,7 +74,7 @@ async function showMembers(c: PageContext, invited?: Invited) {
         next: members.next_cursor,
       })}
       ${invitations && inviteCard(c, organization, invited)}
-      ${invitations && card('Invitations', html`${invitationTable(c, invitations.invitations)}${pager(c, invitations.next_cursor, 'invitations')}`)}
+      ${invitations && card('Invitations', html`${invitationTable(c, organization, invitations.invitations)}${pager(c, invitations.next_cursor, 'invitations')}`)}
     `,
   })
 }

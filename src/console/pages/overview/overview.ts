@@ -79,7 +79,7 @@ async function factsOf(session: ConsoleSession, organization: Organization, now:
     invitations: invitations && countLabel(invitations.invitations, invitations.next_cursor),
     tokens: countLabel(tokens.tokens, tokens.next_cursor),
     agents: countLabel(grants.grants, grants.next_cursor),
-    isVerified: profile.email_verified || !profile.can_verify_email,
+    profile,
     sources,
     questions,
   }
@@ -113,12 +113,7 @@ type Step = { label: string; why: string; href: string; isDone: boolean }
 function stepsFor(session: ConsoleSession, facts: Facts): Step[] {
   const isInviting = facts.invitations !== undefined
   const steps: (Step | false)[] = [
-    {
-      label: 'Verify your email address',
-      why: 'Makes sure that messages about your account reach you.',
-      href: '/console/profile',
-      isDone: facts.isVerified,
-    },
+    emailStep(facts.profile),
     isInviting && {
       label: 'Invite your team',
       why: 'Choose a role for each person, up to your own.',
@@ -151,6 +146,25 @@ function stepsFor(session: ConsoleSession, facts: Facts): Step[] {
     },
   ]
   return steps.filter((step) => step !== false)
+}
+
+function emailStep({ email_verified, receives_mail, can_verify_email }: Facts['profile']): Step {
+  if (email_verified || receives_mail) {
+    return {
+      label: 'Verify your email address',
+      why: 'Makes sure that messages about your account reach you.',
+      href: '/console/profile',
+      isDone: email_verified || !can_verify_email,
+    }
+  }
+  return {
+    label: 'Add your email address',
+    why: can_verify_email
+      ? 'No mail can reach the address you sign in with. Add a real one, and confirm it by the link we send.'
+      : 'No mail can reach the address you sign in with. Once the operator has set up a mail server, add a real one.',
+    href: '/console/profile',
+    isDone: false,
+  }
 }
 
 function checklist(steps: readonly Step[]) {

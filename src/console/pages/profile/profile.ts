@@ -15,12 +15,12 @@ import { attempt, personalForm, statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, day, dialog, pager, table, time } from '../../components.ts'
-import { button, card, inputField } from '../../../pages/parts.ts'
+import { button, card, choice, inputField, problemNotice } from '../../../pages/parts.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { deviceName } from './device-name.ts'
 
 type Profile = z.output<typeof showProfile.output>
-type Refused = { form: 'name' | 'password'; problem: ServiceError; name?: string }
+type Refused = { form: 'name' | 'email' | 'password'; problem: ServiceError; name?: string; email?: string }
 const PATH = '/console/profile'
 
 export const profileRoutes = () =>
@@ -44,7 +44,7 @@ async function showMine(c: PageContext, refused?: Refused) {
     lead: html`Account created ${day(profile.created_at)}.`,
     status: statusOf(refused?.problem),
     body: html`
-      ${nameCard(c, profile, refused?.form === 'name' ? refused : undefined)} ${emailCard(c, profile)}
+      ${nameCard(c, profile, refused?.form === 'name' ? refused : undefined)} ${emailCard(c, profile, refused?.form === 'email' ? refused : undefined)}
       ${profile.has_password && passwordCard(c, refused?.form === 'password' ? refused.problem : undefined)}
       ${identitiesCard(profile)}
       ${card(
@@ -59,7 +59,7 @@ async function showMine(c: PageContext, refused?: Refused) {
                 ${button('Sign out everywhere', 'danger')}`,
             ),
           })}</div>`,
-        'If you do not recognize a session, sign it out and change your password.',
+        html`If you do not recognize a session, sign it out and change your password. If somebody else had access, <a href="/console/end-access">end everything made since then</a>.`,
       )}
     `,
   })
@@ -84,21 +84,37 @@ const nameCard = (c: PageContext, profile: Profile, refused: Refused | undefined
     isPersonal: true,
   })
 
-const emailCard = (c: PageContext, { email, email_verified, can_verify_email }: Profile) =>
-  card(
+function emailCard(c: PageContext, profile: Profile, refused: Refused | undefined) {
+  const { email, email_verified, receives_mail, can_verify_email } = profile
+  return card(
     'Email address',
     html`<p class="switch-state"><span class="long">${email}</span> ${email_verified ? badge('Verified', 'on') : badge('Not verified', 'wait')}</p>
       ${
         !email_verified &&
         can_verify_email &&
-        personalForm(
+        html`${problemNotice(refused?.problem, ['email'])} ${personalForm(
           c,
           `${PATH}/verify`,
-          html`<p class="note">We send you a link to confirm that the address is yours.</p>
+          html`<p class="note">${
+            receives_mail
+              ? 'We send you a link to confirm that the address is yours. You can correct it here.'
+              : 'No mail can reach this address. Add one at which you read mail: you then sign in with it.'
+          }</p>
+          ${inputField({
+            name: 'email',
+            label: 'Send a link to',
+            type: 'email',
+            value: refused?.email ?? (receives_mail ? email : ''),
+            required: true,
+            maxlength: 254,
+            autocomplete: 'email',
+            problem: refused?.problem,
+          })}
           ${button('Send verification link', 'quiet')}`,
-        )
+        )}`
       }`,
   )
+}
 
 const passwordCard = (c: PageContext, problem: ServiceError | undefined) =>
   formCard(c, {
@@ -126,7 +142,8 @@ const passwordCard = (c: PageContext, problem: ServiceError | undefined) =>
       autocomplete: 'new-password',
       hint: `At least ${PASSWORD_MIN} characters. A few random words work well.`,
       problem,
-    })}`,
+    })}
+    ${choice('checkbox', 'end_api_tokens', 'yes', false, 'Also revoke my API tokens', 'In all organizations. Choose this if somebody else may have used your account.')}`,
     submit: 'Change password',
     isPersonal: true,
   })
@@ -170,21 +187,26 @@ async function rename(c: PageContext) {
   return redirectWithMessage(c, PATH, `Name changed to ${result.done.name}.`)
 }
 
-const verify = (c: PageContext) =>
-  actAndReturn(c, PATH, 'Verification link sent. It expires in one hour.', () =>
-    sessionOf(c).call(sendEmailVerification, {}),
-  )
+async function verify(c: PageContext) {
+  const email = text(c.get('form'), 'email')
+  const result = await attempt(() => sessionOf(c).call(sendEmailVerification, { email }))
+  if ('problem' in result) return showMine(c, { form: 'email', problem: result.problem, email })
+  return redirectWithMessage(c, PATH, `Verification link sent to ${email}. It expires in one hour.`)
+}
 
 async function setPassword(c: PageContext) {
   const fields = c.get('form')
+  const end_api_tokens = text(fields, 'end_api_tokens') === 'yes'
   const result = await attempt(() =>
     sessionOf(c).call(changePassword, {
       current_password: text(fields, 'current_password'),
       new_password: text(fields, 'new_password'),
+      end_api_tokens,
     }),
   )
   if ('problem' in result) return showMine(c, { form: 'password', problem: result.problem })
-  return redirectWithMessage(c, PATH, 'Password changed. All other sessions were signed out.')
+  const revoked = end_api_tokens ? ' Your API tokens were revoked.' : ''
+  return redirectWithMessage(c, PATH, `Password changed. All other sessions were signed out.${revoked}`)
 }
 
 const endOne = (c: PageContext) =>

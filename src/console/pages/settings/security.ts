@@ -1,4 +1,4 @@
-/** Organization settings > Security: turning all agents off and on. */
+/** Organization settings > Security: turning all agents off and on, and refusing clients that register themselves. */
 import { html } from 'hono/html'
 import { updateOrganization } from '../../../contracts/organizations.ts'
 import { form, text, confirmDialog } from '../../forms.ts'
@@ -11,14 +11,17 @@ import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } fr
 const PATH = '/console/settings/security'
 
 export const securityRoutes = () =>
-  createRoutes().get('/settings/security', showSecurity).post('/settings/security/agents', switchAgents)
+  createRoutes()
+    .get('/settings/security', showSecurity)
+    .post('/settings/security/agents', switchAgents)
+    .post('/settings/security/registered-clients', setRegisteredClients)
 
 function showSecurity(c: PageContext) {
-  const { name, agents_enabled: isOn } = organizationOf(c)
+  const { name, agents_enabled: isOn, registered_clients } = organizationOf(c)
   return page(c, {
     title: 'Security',
     lead: `Control which programs have access to ${name}.`,
-    body: card(
+    body: html`${card(
       'Agents',
       html`<p class="switch-state">${isOn ? badge('On', 'on') : badge('Off', 'off')} ${isOn ? 'Assistants can connect and act for the person who approved them.' : 'Assistants have no access.'}</p>
         <h3>What this setting does</h3>
@@ -28,8 +31,10 @@ function showSecurity(c: PageContext) {
           <li>The console and API tokens used with the HTTP API are not affected.</li>
         </ul>
         <p>Manage single agents under <a href="/console/agents">Connected agents</a>${hasRole(sessionOf(c), 'admin') && html`, and block clients under <a href="/console/agents/clients">Agent clients</a>`}.</p>
+        <p>If somebody else had access, <a href="/console/end-access">end everything made since then</a>.</p>
         ${hasRole(sessionOf(c), 'admin') ? switchForm(c, isOn) : html`<p class="note">Owners and admins can change this.</p>`}`,
-    ),
+    )}
+    ${card('Registered clients', registeredClients(c, registered_clients === 'allowed'))}`,
   })
 }
 
@@ -50,6 +55,32 @@ const switchForm = (c: PageContext, isOn: boolean) =>
         html`<input type="hidden" name="agents" value="on" />${button('Turn on agents')}`,
         '',
       )
+
+/** Anybody can register a client under any name; of a metadata document at least the host is verified. */
+const registeredClients = (c: PageContext, isAllowed: boolean) =>
+  html`<p class="switch-state">${isAllowed ? badge('Allowed', 'on') : badge('Refused', 'off')} ${isAllowed ? 'Clients that registered themselves can be connected.' : 'Clients that registered themselves have no access.'}</p>
+    <p>Most assistants identify themselves by a document on their own website. The others register, under a name nobody verifies. If you refuse those, agents of theirs that are connected stop working, starting with their next call. Clients registered by the operator are not affected.</p>
+    ${
+      hasRole(sessionOf(c), 'admin')
+        ? form(
+            c,
+            `${PATH}/registered-clients`,
+            html`<input type="hidden" name="registered_clients" value="${isAllowed ? 'refused' : 'allowed'}" />${button(isAllowed ? 'Refuse registered clients' : 'Allow registered clients', isAllowed ? 'quiet' : 'main')}`,
+            '',
+          )
+        : html`<p class="note">Owners and admins can change this.</p>`
+    }`
+
+function setRegisteredClients(c: PageContext) {
+  const isRefused = text(c.get('form'), 'registered_clients') === 'refused'
+  const done = isRefused ? 'Registered clients refused.' : 'Registered clients allowed.'
+  return actAndReturn(c, PATH, done, () =>
+    sessionOf(c).call(updateOrganization, {
+      org_id: organizationOf(c).id,
+      registered_clients: isRefused ? 'refused' : 'allowed',
+    }),
+  )
+}
 
 function switchAgents(c: PageContext) {
   const agents_enabled = text(c.get('form'), 'agents') === 'on'

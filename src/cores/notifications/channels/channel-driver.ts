@@ -4,12 +4,13 @@ import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import type { DISABLED_REASONS, IntegrationState } from '../../../contracts/integrations.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
 import type { Log, Storage } from '../../dependencies.ts'
+import type { Member, WithDirectory } from '../../directory/index.ts'
 import { openIntegrationSecret, type IntegrationSecret } from '../integrations/integration-secret.ts'
-import type { Member } from '../people.ts'
 import type { ChannelPorts, Outcome } from './channel-ports.ts'
 import type { MessageItem } from './render.ts'
 
 export type DriverDeps = Storage &
+  WithDirectory &
   Log & {
     readonly channels: ChannelPorts
     readonly dataKeys: DataKeys

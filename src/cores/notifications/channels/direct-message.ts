@@ -4,8 +4,8 @@ import { chatLinks, integrations } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { EVENTS, type EventType } from '../../../contracts/events.ts'
 import { atLeast } from '../../../contracts/roles.ts'
+import type { Member } from '../../directory/index.ts'
 import { openIntegrationSecret } from '../integrations/integration-secret.ts'
-import type { Member } from '../people.ts'
 import {
   refuseAll,
   type ChannelDriver,
@@ -19,6 +19,7 @@ export const directMessage: ChannelDriver = {
   async checkRecipient(deps, message) {
     const { member, deliveries } = message
     if (member === null) return refuseAll(message, 'not_a_member')
+    if (!member.isCurrent) return refuseAll(message, 'not_validated')
     const refused = new Map(
       deliveries.flatMap((delivery) => {
         const reason = checkFollower(member, delivery)

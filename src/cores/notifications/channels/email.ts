@@ -15,6 +15,7 @@ export const email: ChannelDriver = {
     const reason = checkSubscription(subscription)
     if (reason !== null) return refuseAll(message, reason)
     if (member === null) return refuseAll(message, 'not_a_member')
+    if (!member.isCurrent) return refuseAll(message, 'not_validated')
     const { email: to, role } = member
     if (to === null) return refuseAll(message, 'no_address')
     const { email: send } = deps.channels

@@ -3,7 +3,8 @@ import type { Handle } from '../../../../db/connect.ts'
 import { and, eq } from '../../../../db/drizzle.ts'
 import { apps, attempts, deliveries, events, integrations, messages } from '../../../../db/schema.ts'
 import type { DeliveryState } from '../../../contracts/channels.ts'
-import { readNames } from '../people.ts'
+import type { Storage } from '../../dependencies.ts'
+import type { WithDirectory } from '../../directory/index.ts'
 
 /** A message, an app or an integration may be gone by now. */
 export const selectDeliveries = (db: Handle) =>
@@ -36,10 +37,13 @@ export const selectDeliveries = (db: Handle) =>
 
 type DeliveryRow = Awaited<ReturnType<typeof selectDeliveries>>[number]
 
-export async function presentDeliveries(db: Handle, rows: readonly DeliveryRow[]) {
-  const names = await readNames(
+export async function presentDeliveries(
+  { db, directory }: Storage & WithDirectory,
+  rows: readonly DeliveryRow[],
+) {
+  const people = await directory.readPeople(
     db,
-    rows.flatMap(({ delivery }) => delivery.userId ?? []),
+    rows.flatMap(({ delivery: { orgId, userId } }) => (userId === null ? [] : [{ orgId, userId }])),
   )
   return rows.map(({ delivery, event, message, alias, integration, durationMs }) => ({
     id: delivery.id,
@@ -48,7 +52,7 @@ export async function presentDeliveries(db: Handle, rows: readonly DeliveryRow[]
     subject: event?.subject ?? '',
     app: alias,
     channel: delivery.channel,
-    destination: integration ?? names.get(delivery.userId ?? '') ?? null,
+    destination: integration ?? people.get(delivery.userId ?? '')?.name ?? null,
     state: delivery.state,
     reason: delivery.reason,
     unconfirmed: delivery.state === 'failed' && delivery.reason === 'outcome_unknown',

@@ -1,17 +1,17 @@
 /** What a failed attempt means beyond its message: an integration is stopped, a chat account marked, an address suppressed. */
 import { and, eq, isNull, lte, sql } from '../../../../db/drizzle.ts'
-import { chatLinks, emailSuppressions, integrations, subscriptions, users } from '../../../../db/schema.ts'
+import { chatLinks, emailSuppressions, integrations, subscriptions } from '../../../../db/schema.ts'
 import { CHANNELS } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import { ENDPOINT_DEAD_DAYS } from '../../../contracts/limits.ts'
 import type { Mail } from '../../dependencies.ts'
+import type { Member } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import { emailDigest } from '../channels/email.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
 import { addNotifications } from '../inbox/add-notifications.ts'
-import { readAdmins } from '../people.ts'
 import type { AttemptResult } from './attempts.ts'
 import type { PreparedMessage } from './prepare-messages.ts'
 
@@ -91,7 +91,7 @@ async function stopIntegration(deps: FailureDeps, { orgId, integrationId, state 
           ),
         )
     }
-    const admins = await readAdmins(tx, orgId)
+    const admins = await deps.directory.readAdmins(tx, orgId)
     const summary = `${CHANNELS[stopped.kind].label} stopped: ${STOPPED[state].because}`
     const url = new URL('/console/integrations', deps.appUrl).href
     const ids = admins.map(({ userId }) => userId)
@@ -139,11 +139,11 @@ async function dropQueuedMessages(
 /** Beside the inbox, where it stands already: a mail that fails is not sent again. */
 async function mailAdmins(
   { mail, log }: FailureDeps,
-  { admins, summary, url }: { admins: Awaited<ReturnType<typeof readAdmins>>; summary: string; url: string },
+  { admins, summary, url }: { admins: readonly Member[]; summary: string; url: string },
 ): Promise<void> {
   if (mail === null) return
-  for (const { email, verifiedAt } of admins) {
-    if (verifiedAt === null) continue
+  for (const { email, isCurrent } of admins) {
+    if (email === null || !isCurrent) continue
     await mail({ to: email, subject: summary, text: `${summary}.\n\n${url}\n` }).catch((error: unknown) =>
       log.warn('mail about a stopped integration failed', { error }),
     )
@@ -160,14 +160,12 @@ async function markInactive({ db, clock }: FailureDeps, { orgId, userId }: Prepa
 }
 
 /** By its digest: a list of addresses that do not work is still a list of addresses. */
-async function suppressAddress(deps: FailureDeps, { userId }: PreparedMessage): Promise<void> {
-  const [person] = await deps.db
-    .select({ email: users.email })
-    .from(users)
-    .where(eq(users.id, userId ?? ''))
-  if (!person) return
+async function suppressAddress(deps: FailureDeps, { orgId, userId }: PreparedMessage): Promise<void> {
+  if (userId === null) return
+  const email = (await deps.directory.readPeople(deps.db, [{ orgId, userId }])).get(userId)?.email
+  if (email == null) return
   await deps.db
     .insert(emailSuppressions)
-    .values({ emailDigest: emailDigest(deps, person.email), reason: 'bounce', createdAt: deps.clock() })
+    .values({ emailDigest: emailDigest(deps, email), reason: 'bounce', createdAt: deps.clock() })
     .onConflictDoNothing()
 }

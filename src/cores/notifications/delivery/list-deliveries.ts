@@ -4,12 +4,14 @@ import type { Handler } from '../../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../../contracts/paging.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
+import type { WithDirectory } from '../../directory/index.ts'
 import { isOfType } from '../../like-pattern.ts'
 import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
 export const listDeliveries =
-  ({ db }: Storage): Handler<'listDeliveries'> =>
+  (deps: Storage & WithDirectory): Handler<'listDeliveries'> =>
   async (who, { limit, cursor, type, state, reason, channel, integration_id, app, event_id, from, to }) => {
+    const { db } = deps
     const { orgId } = requireMember(who)
     const before = readCursor(cursor, 1)?.[0]
     const rows = await selectDeliveries(db)
@@ -31,5 +33,5 @@ export const listDeliveries =
       .orderBy(desc(deliveries.id))
       .limit(limit + 1)
     const page = pageOf(rows, limit, ({ delivery }) => [delivery.id])
-    return { deliveries: await presentDeliveries(db, page.rows), next_cursor: page.next_cursor }
+    return { deliveries: await presentDeliveries(deps, page.rows), next_cursor: page.next_cursor }
   }

@@ -7,6 +7,7 @@ import { sql } from '../../../../db/drizzle.ts'
 import type { Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import type { Storage } from '../../dependencies.ts'
+import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { CHANNEL_DRIVERS } from '../channels/channel-drivers.ts'
 import type {
   DriverDeps,
@@ -15,7 +16,6 @@ import type {
   RecipientCheck,
 } from '../channels/channel-driver.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
-import { memberKey, readMembers } from '../people.ts'
 import { isRepeatable } from './attempts.ts'
 import type { MessageKey } from './claim-messages.ts'
 
@@ -70,11 +70,16 @@ export async function prepareMessages(
 }
 
 type Row = Omit<OutboundMessage, 'id' | 'member' | 'deliveries'> &
-  Omit<OutboundDelivery, 'occurredAt'> & { readonly messageId: string; readonly occurredAt: string }
+  Omit<OutboundDelivery, 'occurredAt' | 'isAppMember'> & {
+    readonly messageId: string
+    readonly occurredAt: string
+    /** The membership that the person's role on the app was given to. */
+    readonly appMembershipId: string | null
+  }
 
 /** Those that still carry an open delivery: tenant tables in one statement, then people in another. */
 async function readMessages(
-  { db }: Storage,
+  { db, directory }: Storage & WithDirectory,
   keys: readonly MessageKey[],
 ): Promise<readonly OutboundMessage[]> {
   // Looked up one after the other and not joined: ten tables in one join take longer to plan than to read.
@@ -83,8 +88,8 @@ async function readMessages(
       m.subscription_id as "subscriptionId", m.integration_id as "integrationId", d.id, d.event_id as "eventId", e.type,
       e.subject, e.data, e.occurred_at as "occurredAt", e.actor_id as "actorId",
       (select alias from apps where org_id = d.org_id and id = d.app_id) as app,
-      exists (select from app_members
-        where org_id = d.org_id and app_id = d.app_id and user_id = m.user_id) as "isAppMember",
+      (select membership_id from app_members
+        where org_id = d.org_id and app_id = d.app_id and user_id = m.user_id) as "appMembershipId",
       (select categories from follows
         where org_id = d.org_id and user_id = m.user_id and app_id = d.app_id) as followed,
       (select to_json(i) from (select state, config, sealed from integrations
@@ -103,16 +108,21 @@ async function readMessages(
     ) e
     order by m.seq, m.id, e.seq, d.id`)
   const people = rows.flatMap(({ orgId, userId }) => (userId === null ? [] : [{ orgId, userId }]))
-  const members = await readMembers(db, people)
+  const members = await directory.readMembers(db, people)
   return [...Map.groupBy(rows, ({ orgId, messageId }) => `${orgId} ${messageId}`).values()].map((carried) => {
     const { orgId, userId, ...message } = carried[0]!
+    const member = (userId !== null && members.get(memberKey({ orgId, userId }))) || null
     return {
       ...message,
       orgId,
       id: message.messageId,
       userId,
-      member: (userId !== null && members.get(memberKey({ orgId, userId }))) || null,
-      deliveries: carried.map((row) => ({ ...row, occurredAt: new Date(row.occurredAt) })),
+      member,
+      deliveries: carried.map((row) => ({
+        ...row,
+        occurredAt: new Date(row.occurredAt),
+        isAppMember: member !== null && row.appMembershipId === member.membershipId,
+      })),
     }
   })
 }

@@ -5,19 +5,21 @@ import { notFound } from '../../../contracts/errors.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
+import type { WithDirectory } from '../../directory/index.ts'
 import { thinNotification } from '../channels/render.ts'
 import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
 export const showDelivery =
-  ({ db }: Storage): Handler<'showDelivery'> =>
+  (deps: Storage & WithDirectory): Handler<'showDelivery'> =>
   async (who, { delivery_id }) => {
+    const { db } = deps
     const { orgId } = requireMember(who)
     const [row] = await selectDeliveries(db).where(
       and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
     )
     if (!row?.event) throw notFound()
     const { delivery, event, message, alias } = row
-    const [presented] = await presentDeliveries(db, [row])
+    const [presented] = await presentDeliveries(deps, [row])
     return {
       ...presented!,
       timing: await timingOf(db, delivery),

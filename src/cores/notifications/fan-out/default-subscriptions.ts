@@ -6,8 +6,8 @@ import type { Transaction } from '../../../../db/connect.ts'
 import { and, asc, eq } from '../../../../db/drizzle.ts'
 import { defaultSubscriptions, integrations, subscriptions } from '../../../../db/schema.ts'
 import { makeId } from '../../../contracts/ids.ts'
-import type { Clock } from '../../dependencies.ts'
-import { readAdmins, readMembers } from '../people.ts'
+import type { Clock, Storage } from '../../dependencies.ts'
+import type { Directory, MemberKey, WithDirectory } from '../../directory/index.ts'
 
 type DefaultSubscription = {
   readonly orgId: string
@@ -26,23 +26,27 @@ type NewEvent = {
 }
 
 /** Those that come with the first event of their kind, and are notified of it already. */
-export async function createDefaultsFor(tx: Transaction, clock: Clock, event: NewEvent): Promise<void> {
+export async function createDefaultsFor(
+  { clock, directory }: Pick<Storage, 'clock'> & WithDirectory,
+  tx: Transaction,
+  event: NewEvent,
+): Promise<void> {
   const { orgId, type, concernsId, actorId } = event
   if (type === 'support.ticket.replied' && concernsId !== null && concernsId !== actorId) {
-    await createTicketReporterDefault(tx, clock, orgId, concernsId)
+    await createTicketReporterDefault(directory, tx, clock, { orgId, userId: concernsId })
   }
   if (type.startsWith('pipeline.run.')) await createPipelineDefault(tx, clock, orgId)
-  if (type.startsWith('org.support_access.')) await createSupportAccessDefaults(tx, clock, orgId)
+  if (type.startsWith('org.support_access.')) await createSupportAccessDefaults(directory, tx, clock, orgId)
 }
 
 /** interface.md, Events 3 (a): replies to one's own tickets, never for one's own replies. */
 async function createTicketReporterDefault(
+  directory: Directory,
   tx: Transaction,
   clock: Clock,
-  orgId: string,
-  userId: string,
+  { orgId, userId }: MemberKey,
 ): Promise<void> {
-  if ((await readMembers(tx, [{ orgId, userId }])).size === 0) return
+  if ((await directory.readMembers(tx, [{ orgId, userId }])).size === 0) return
   const defaultKey = `ticket_reporter:${userId}`
   await createOnce(tx, clock, [
     { orgId, userId, ownOnly: true, pattern: 'support.ticket.replied', defaultKey },
@@ -76,9 +80,14 @@ async function createPipelineDefault(tx: Transaction, clock: Clock, orgId: strin
 }
 
 /** (d): one per owner and admin, so that each can stop their own. */
-async function createSupportAccessDefaults(tx: Transaction, clock: Clock, orgId: string): Promise<void> {
+async function createSupportAccessDefaults(
+  directory: Directory,
+  tx: Transaction,
+  clock: Clock,
+  orgId: string,
+): Promise<void> {
   const pattern = 'org.support_access.*'
-  const defaults = (await readAdmins(tx, orgId)).map(({ userId }) => ({
+  const defaults = (await directory.readAdmins(tx, orgId)).map(({ userId }) => ({
     orgId,
     userId,
     pattern,

@@ -6,12 +6,12 @@ import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { FAN_OUT_PAGE } from '../../../contracts/limits.ts'
 import { atLeast } from '../../../contracts/roles.ts'
-import type { Clock, Log, Storage } from '../../dependencies.ts'
+import type { Log, Storage } from '../../dependencies.ts'
+import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
 import { linkOf, summaryLine } from '../channels/render.ts'
 import { shipOutbox } from '../events/outbox.ts'
 import { addNotifications } from '../inbox/add-notifications.ts'
-import { memberKey, readMembers, readOrganization } from '../people.ts'
 import { createDefaultsFor } from './default-subscriptions.ts'
 import { windowsAfter, type DigestWindows } from './digest-windows.ts'
 import {
@@ -22,7 +22,7 @@ import {
   type Recipient,
 } from './insert-deliveries.ts'
 
-export type FanOutDeps = Storage & { readonly appUrl: URL }
+export type FanOutDeps = Storage & WithDirectory & { readonly appUrl: URL }
 
 /** Whether anything moved. An event that cannot be fanned out holds up no other, except those of its own subject. */
 export async function shipAndFanOut(deps: FanOutDeps & Log): Promise<boolean> {
@@ -69,8 +69,11 @@ async function fanOut(deps: FanOutDeps, waiting: WaitingEvent): Promise<boolean>
 }
 
 /** If a window was closed a moment ago, its items belong into the one after it. */
-async function nextWindows({ db, clock }: Storage, orgId: string): Promise<readonly DigestWindows[]> {
-  const timezone = (await readOrganization(db, orgId))?.timezone ?? 'UTC'
+async function nextWindows(
+  { db, clock, directory }: FanOutDeps,
+  orgId: string,
+): Promise<readonly DigestWindows[]> {
+  const timezone = (await directory.readOrganization(db, orgId))?.timezone ?? 'UTC'
   const first = await windowsAfter(db, timezone, clock())
   const { hourly } = await windowsAfter(db, timezone, first.hourly)
   const { daily } = await windowsAfter(db, timezone, first.daily)
@@ -78,18 +81,19 @@ async function nextWindows({ db, clock }: Storage, orgId: string): Promise<reado
 }
 
 async function fanOutPage(
-  { clock, appUrl }: FanOutDeps,
+  deps: FanOutDeps,
   tx: Transaction,
   { orgId, id }: WaitingEvent,
   windows: readonly DigestWindows[],
 ): Promise<'done' | 'more' | 'taken' | 'has digests'> {
+  const { clock, appUrl } = deps
   const event = await lockEvent(tx, orgId, id)
   if (!event) return 'taken'
   // Computed outside the transaction, and only where needed: a time zone that is not known must not undo the whole.
   if (windows.length === 0 && (await hasDigests(tx, event))) return 'has digests'
-  await createDefaultsFor(tx, clock, event)
+  await createDefaultsFor(deps, tx, event)
   const { count, people } = await insertDeliveries(tx, clock, event, windows)
-  if (people.length > 0) await notifyPeople(tx, clock, event, people, linkOf(event, appUrl))
+  if (people.length > 0) await notifyPeople(deps, tx, event, people, linkOf(event, appUrl))
   if (count >= FAN_OUT_PAGE) return 'more'
   if (count === 0) await insertUnmatched(tx, clock, event)
   await tx.execute(sql`
@@ -110,18 +114,19 @@ async function lockEvent(tx: Transaction, orgId: string, id: string): Promise<Ev
 
 /** Whoever may know of the event now; whether they may have the message is asked again when it is sent. */
 async function notifyPeople(
+  { clock, directory }: FanOutDeps,
   tx: Transaction,
-  clock: Clock,
   event: EventRow,
   people: readonly Recipient[],
   url: string,
 ): Promise<void> {
   const { orgId, id: eventId, type, subject } = event
   const keys = people.map(({ userId }) => ({ orgId, userId }))
-  const members = await readMembers(tx, keys)
-  const permitted = people.filter(({ userId, anyMember }) => {
+  const members = await directory.readMembers(tx, keys)
+  const permitted = people.filter(({ userId, anyMember, appMembershipId }) => {
     const member = members.get(memberKey({ orgId, userId }))
-    return member && (anyMember || atLeast(member.role, 'admin'))
+    if (!member) return false
+    return anyMember || appMembershipId === member.membershipId || atLeast(member.role, 'admin')
   })
   const userIds = [...new Set(permitted.map(({ userId }) => userId))]
   const summary = summaryLine(event)

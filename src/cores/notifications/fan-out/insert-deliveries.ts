@@ -16,8 +16,15 @@ export type EventRow = Pick<
   'orgId' | 'id' | 'type' | 'subject' | 'actorId' | 'concernsId' | 'appId' | 'seq' | 'data'
 > & { readonly app: string | null }
 
-/** `anyMember`: may know of the event without being an admin. */
-export type Recipient = { readonly userId: string; readonly anyMember: boolean }
+/**
+ * Who may know of the event without being an admin: any member, or whoever still has the membership that their role on
+ * the app was given to.
+ */
+export type Recipient = {
+  readonly userId: string
+  readonly anyMember: boolean
+  readonly appMembershipId: string | null
+}
 
 type Inserted = { readonly count: number; readonly people: readonly Recipient[] }
 
@@ -51,10 +58,7 @@ export async function hasDigests(tx: Transaction, event: EventRow): Promise<bool
 const matchRecipients = (event: EventRow): Match[] =>
   [matchSubscriptions(event), matchFollows(event)].filter((match) => match !== undefined)
 
-/**
- * Both select subscription_id, integration_id, user_id, timing, digest_key, channel, target and any_member: whether a
- * member may know of the event without being an admin.
- */
+/** Both select subscription_id, integration_id, user_id, timing, digest_key, channel, target, any_member, app_membership_id. */
 type Match = { readonly singles: SQL; readonly digests: SQL | undefined }
 
 const EMAIL = sql`${'email' satisfies Channel}::text`
@@ -78,7 +82,8 @@ function matchSubscriptions(event: EventRow): Match {
       )})`
   const rows = (which: SQL) => sql`
     select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
-      c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, ${!isForAdmins(event.type)}::boolean as any_member
+      c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, ${!isForAdmins(event.type)}::boolean as any_member,
+      null::text as app_membership_id
     from subscriptions s
     left join integrations i on i.org_id = s.org_id and i.id = s.integration_id
     cross join lateral (
@@ -107,8 +112,8 @@ function matchFollows(event: EventRow): Match | undefined {
   const rows = (which: SQL) => sql`
     select null::text as subscription_id, null::text as integration_id, f.user_id, f.frequency as timing,
       'follow:' || f.user_id as digest_key, ${DIRECT_MESSAGE} as channel, 'dm:' || f.user_id as target,
-      exists (select from app_members a
-        where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id) as any_member
+      false as any_member, (select a.membership_id from app_members a
+        where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id) as app_membership_id
     from follows f
     where f.org_id = ${event.orgId} and f.app_id = ${event.appId} and ${category} = any(f.categories)
       and f.frequency ${which} 'immediately'
@@ -123,7 +128,8 @@ function matchFollows(event: EventRow): Match | undefined {
 }
 
 const PEOPLE = sql.raw(
-  `json_agg(json_build_object('userId', user_id, 'anyMember', any_member)) filter (where user_id is not null)`,
+  `json_agg(json_build_object('userId', user_id, 'anyMember', any_member, 'appMembershipId', app_membership_id))
+    filter (where user_id is not null)`,
 )
 
 /** A delivery and its message each; where the delivery is there already, neither. */

@@ -4,13 +4,14 @@ import type { Handler } from '../../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../../contracts/paging.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
+import type { WithDirectory } from '../../directory/index.ts'
 import { isOfType } from '../../like-pattern.ts'
 import { visibleTo } from './visible-notifications.ts'
 
 export const listNotifications =
-  ({ db }: Storage): Handler<'listNotifications'> =>
+  ({ db, directory }: Storage & WithDirectory): Handler<'listNotifications'> =>
   async (who, { state, type, since, limit, cursor }) => {
-    const visible = await visibleTo(db, requireMember(who))
+    const visible = await visibleTo(directory, db, requireMember(who))
     const before = readCursor(cursor, 1)?.[0]
     const rows = await db
       .select()

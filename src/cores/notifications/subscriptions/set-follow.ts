@@ -7,19 +7,20 @@ import { findApp, findAppRole } from '../../apps/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
+import type { WithDirectory } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
 import { lastDeliveries, presentFollow, type FollowRow } from './follow-rows.ts'
 
 /** Whoever has no role on the app any more may still unfollow it. */
 export const setFollow =
-  ({ db, clock }: Storage): Handler<'setFollow'> =>
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'setFollow'> =>
   (who, { alias, categories: asked, frequency }) =>
     withTransaction(db, async (tx) => {
       const principal = requireMember(who)
       const { orgId, userId } = principal
       const app = await findApp(tx, orgId, alias)
       if (!app) throw notFound()
-      if (asked.length > 0 && !(await findAppRole(tx, { orgId, appId: app.id, userId }))) {
+      if (asked.length > 0 && !(await findAppRole(directory, tx, principal, app.id))) {
         throw new ServiceError('FORBIDDEN', 'You may follow only apps that you build, maintain or administer')
       }
       const categories = CATEGORIES.filter((category) => asked.includes(category))

@@ -1,0 +1,118 @@
+/** Limits on calls, with an auth service and a gateway in memory; test/walks/mcp-limits.test.ts counts in the database. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { showQuota } from '../src/contracts/data-sources.ts'
+import { validateToken } from '../src/contracts/tokens.ts'
+import {
+  agentToken,
+  callWhoAmI,
+  fakeServices,
+  MCP,
+  send,
+  toolText,
+  type Era,
+  type FakeServices,
+} from '../test/support/fake-services.ts'
+
+const validations = (system: FakeServices) => system.asked.filter(({ service }) => service === 'auth').length
+
+describe.each<Era>(['of 2025', 'of 2026'])('a client %s', (era) => {
+  test('has sixteen calls open; the next is told when to come back, with an activity row', async () => {
+    const system = fakeServices()
+    const token = await agentToken(system, 'platform')
+    const hold = Promise.withResolvers<void>()
+    const answer = system.does[showQuota.name]!
+    system.does[showQuota.name] = async (input) => {
+      await hold.promise
+      return answer(input)
+    }
+    const call = async (bearer = token) =>
+      toolText(await callWhoAmI(system, '/platform', era, { token: bearer }))
+    const open = Array.from({ length: 16 }, () => call())
+    await sleep(0)
+    const refused = await callWhoAmI(system, '/platform', era, { token })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+    expect(await refused.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } })
+    expect(system.reported).toEqual([
+      expect.objectContaining({ name: 'whoami', outcome: 'refused', error: 'RATE_LIMITED' }),
+    ])
+    // An API token is another credential.
+    const other = call(system.apiToken)
+    hold.resolve()
+    for (const { isError } of await Promise.all([...open, other])) expect(isError).toBe(false)
+    expect((await callWhoAmI(system, '/platform', era, { token })).status).toBe(200)
+  })
+})
+
+test.each(['grant', 'API token'])(
+  'a %s over its calls per minute is refused, with an activity row',
+  async (kind) => {
+    const system = fakeServices()
+    const token = kind === 'grant' ? await agentToken(system, 'platform') : system.apiToken
+    system.changeAnswer = (valid) => ({ ...valid, retry_after_seconds: 7 })
+    const refused = await callWhoAmI(system, '/platform', 'of 2026', { token })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7'])
+    expect(system.reported).toEqual([
+      expect.objectContaining({ name: 'whoami', outcome: 'refused', error: 'RATE_LIMITED' }),
+    ])
+    // Until then nobody is asked to count, and a list is refused too; it is no call of a tool, so it leaves no row.
+    system.changeAnswer = (valid) => valid
+    expect((await send(system, '/platform', 'of 2026', 'tools/list', { token })).status).toBe(429)
+    expect(system.reported).toHaveLength(1)
+    system.clock = new Date(system.clock.getTime() + 7_000)
+    expect((await callWhoAmI(system, '/platform', 'of 2026', { token })).status).toBe(200)
+  },
+)
+
+test('a credential that is refused and whose token has ended is told so', async () => {
+  const system = fakeServices()
+  system.changeAnswer = (valid) => ({ ...valid, retry_after_seconds: 7 })
+  const sent = { token: system.apiToken }
+  expect((await callWhoAmI(system, '/platform', 'of 2026', sent)).status).toBe(429)
+  system.token.isLive = false
+  expect((await callWhoAmI(system, '/platform', 'of 2026', sent)).status).toBe(401)
+})
+
+test('the auth service is told which endpoint is called, so that it counts', async () => {
+  const system = fakeServices()
+  const token = await agentToken(system, 'notifications')
+  await send(system, '/notifications', 'of 2026', 'tools/list', { token })
+  const [asked] = system.asked
+  expect(validateToken.input.parse(JSON.parse(asked!.body)).audience).toBe('notifications')
+})
+
+describe('a batch', () => {
+  const post = async (system: FakeServices, length: number) => {
+    const one = { jsonrpc: '2.0', method: 'tools/call', params: { name: 'whoami', arguments: {} } }
+    return system.app.request(`${MCP}/platform`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await agentToken(system, 'platform')}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(Array.from({ length }, (_, id) => ({ ...one, id }))),
+    })
+  }
+
+  test('counts as many calls as it has messages', async () => {
+    const system = fakeServices()
+    expect((await post(system, 3)).status).toBe(200)
+    expect(validations(system)).toBe(3)
+  })
+
+  test('is refused as a whole where one of its calls is', async () => {
+    const system = fakeServices()
+    system.changeAnswer = (valid) => ({
+      ...valid,
+      retry_after_seconds: validations(system) === 2 ? 5 : undefined,
+    })
+    expect((await post(system, 3)).status).toBe(429)
+    expect(system.reported.map(({ error }) => error)).toEqual(Array(3).fill('RATE_LIMITED'))
+  })
+
+  test('may have as many messages as calls may be open', async () => {
+    const system = fakeServices()
+    expect((await post(system, 17)).status).toBe(400)
+    expect(system.reported).toEqual([])
+  })
+})

@@ -1,0 +1,39 @@
+/** The message of a request, before the SDK sees it. */
+import { readRequestBody } from '@modelcontextprotocol/server'
+import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
+
+export type Message = {
+  readonly text: string
+  /** Undefined when it is not JSON: the SDK answers that. */
+  readonly json: unknown
+  readonly isTooLarge: boolean
+}
+
+export async function readMessage(request: Request): Promise<Message> {
+  const body = await readRequestBody(request, BODY_MAX_BYTES)
+  if (body.tooLarge) return { text: '', json: undefined, isTooLarge: true }
+  return { text: body.text, json: parse(body.text), isTooLarge: false }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** No message of ours needs more; beyond a few thousand, reading one overflows the stack. */
+const DEPTH_MAX = 32
+
+/** Not by recursion, for the same reason. */
+export function isTooDeep(json: unknown): boolean {
+  let level = [json]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > DEPTH_MAX) return true
+    level = level.flatMap((value) =>
+      typeof value === 'object' && value !== null ? (Object.values(value) as unknown[]) : [],
+    )
+  }
+  return false
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { refusedCredentials } from './refused-credentials.ts'
+
+function atTime() {
+  let now = 0
+  const refused = refusedCredentials(() => new Date(now))
+  return { ...refused, advance: (seconds: number) => (now += seconds * 1000) }
+}
+
+test('the more calls of a credential are refused, the longer each waits, up to a minute', () => {
+  const { refuse } = atTime()
+  const waits = Array.from({ length: 2_000 }, () => refuse('a', 1, false).waitSeconds)
+  expect(waits.filter((wait) => wait === 1)).toHaveLength(16)
+  expect(waits.filter((wait) => wait === 2)).toHaveLength(16)
+  expect(Math.max(...waits)).toBe(60)
+  expect(refuse('b', 1, false)).toEqual({ waitSeconds: 1, isFlood: false })
+})
+
+test('the first sixteen refusals are recorded, the others are a flood, until it has waited', () => {
+  const { refuse, advance } = atTime()
+  const floods = Array.from({ length: 18 }, () => refuse('a', 1, false).isFlood)
+  expect(floods.filter((isFlood) => isFlood)).toHaveLength(2)
+  advance(2)
+  expect(refuse('a', 1, false)).toEqual({ waitSeconds: 1, isFlood: false })
+})
+
+test('a credential that was told to wait is paused for that long, and no other is', () => {
+  const { refuse, isPaused, advance } = atTime()
+  refuse('a', 3, true)
+  refuse('b', 3, false)
+  expect([isPaused('a'), isPaused('b')]).toEqual([true, false])
+  advance(3)
+  expect(isPaused('a')).toBe(false)
+})

@@ -1,0 +1,93 @@
+/** End access: somebody else was in, so everything made since then ends, of oneself, a member or the whole organization. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { endAccessSince } from '../../../contracts/access.ts'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import { idPattern } from '../../../contracts/ids.ts'
+import { listMembers } from '../../../contracts/members.ts'
+import { inputField, selectField, type Option } from '../../../pages/parts.ts'
+import { memberOptions } from '../../components.ts'
+import { createRoutes, hasRole, sessionOf, type PageContext } from '../../context.ts'
+import { redirectWithMessage } from '../../flash.ts'
+import { attempt, formCard, statusOf, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+
+const PATH = '/console/end-access'
+const DAY_MS = 24 * 60 * 60 * 1000
+
+type Refused = { problem: ServiceError; whose: string; since: string }
+
+export const endAccessRoutes = () =>
+  createRoutes()
+    .get('/end-access', (c) => showEndAccess(c))
+    .post('/end-access', endAccess)
+
+async function showEndAccess(c: PageContext, refused?: Refused) {
+  const yesterday = new Date(c.var.deps.clock().getTime() - DAY_MS).toISOString().slice(0, 16)
+  return page(c, {
+    title: 'End access',
+    lead: 'Somebody else had access? End everything that was made since then.',
+    status: statusOf(refused?.problem),
+    body: formCard(c, {
+      action: PATH,
+      problem: refused?.problem,
+      shown: ['since'],
+      fields: html`<ul>
+          <li><strong>Sessions</strong> end, except this one. People sign in again.</li>
+          <li><strong>API tokens</strong> are revoked, with all tokens that were created with them.</li>
+          <li><strong>Agents</strong> are disconnected.</li>
+          <li><strong>Invitations</strong> that are still open are revoked.</li>
+        </ul>
+        ${selectField({
+          name: 'whose',
+          label: 'Whose',
+          value: refused?.whose ?? c.req.query('user') ?? 'mine',
+          options: await whoseOptions(c),
+        })}
+        ${inputField({
+          name: 'since',
+          label: 'Made since (UTC)',
+          type: 'datetime-local',
+          value: refused?.since ?? yesterday,
+          required: true,
+          problem: refused?.problem,
+        })}
+        <p class="note">It cannot be undone. Change your password too, under <a href="/console/profile">Profile</a>.</p>`,
+      submit: 'End access',
+      kind: 'danger',
+    }),
+  })
+}
+
+async function whoseOptions(c: PageContext): Promise<Option[]> {
+  const session = sessionOf(c)
+  const mine = { value: 'mine', label: 'Mine, in all organizations' }
+  if (!session.organization || !hasRole(session, 'admin')) return [mine]
+  const { id, name } = session.organization
+  const { members } = await session.call(listMembers, { org_id: id, limit: 200 })
+  return [mine, { value: 'everybody', label: `Everybody in ${name}` }, ...memberOptions(members)]
+}
+
+async function endAccess(c: PageContext) {
+  const [whose, since] = [text(c.get('form'), 'whose'), text(c.get('form'), 'since')]
+  const result = await attempt(() =>
+    sessionOf(c).call(endAccessSince, {
+      // A browser sends seconds only where they are not zero.
+      since: `${since}${/T\d\d:\d\d$/.test(since) ? ':00' : ''}Z`,
+      all: whose === 'everybody',
+      ...(idPattern('usr').test(whose) && { user_id: whose }),
+    }),
+  )
+  if ('problem' in result) return showEndAccess(c, { problem: result.problem, whose, since })
+  return redirectWithMessage(c, PATH, `Ended: ${countsOf(result.done)}.`)
+}
+
+function countsOf({ sessions, tokens, grants, invitations }: z.output<typeof endAccessSince.output>): string {
+  const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`
+  return [
+    count(sessions, 'session'),
+    count(tokens, 'API token'),
+    count(grants, 'agent'),
+    count(invitations, 'invitation'),
+  ].join(', ')
+}

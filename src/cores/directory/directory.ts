@@ -1,0 +1,70 @@
+/**
+ * Who belongs to an organization, for those who do not run the auth service: read from our own tables, or with hosted auth
+ * from what the vendor last validated. Never joined with tenant tables (decisions, 9), and nothing is kept: a right is
+ * read right before it is used.
+ */
+import type { Handle, Transaction } from '../../../db/connect.ts'
+import { atLeast, lowerOf, ROLES, type Role } from '../../contracts/roles.ts'
+import type { MemberPrincipal } from '../principal.ts'
+
+export type MemberKey = { readonly orgId: string; readonly userId: string }
+
+export type Member = {
+  readonly role: Role
+  readonly name: string
+  /** Null unless it is verified. */
+  readonly email: string | null
+  /** Roles on apps carry it, and are void with another one. */
+  readonly membershipId: string
+  /** False: whether they still belong to the organization was last known too long ago to send them anything. */
+  readonly isCurrent: boolean
+}
+
+/**
+ * `role` is at most that of the token. `appMembershipId` is the membership whose roles on apps count, and null where none
+ * do: a token that is capped to viewing, below its person, reads.
+ */
+export type Membership = { readonly role: Role; readonly appMembershipId: string | null }
+
+export type Directory = {
+  /** What the principal acts with; null: it is nobody's membership, as for support staff. */
+  readMembership(db: Handle, principal: MemberPrincipal): Promise<Membership | null>
+  /** By `memberKey`; who is not a member is not in it. */
+  readMembers(db: Handle, keys: readonly MemberKey[]): Promise<ReadonlyMap<string, Member>>
+  /** Locked until the end of the transaction, where membership can end here. */
+  lockMember(
+    tx: Transaction,
+    key: MemberKey,
+  ): Promise<Pick<Member, 'name' | 'email' | 'membershipId'> | undefined>
+  /** Owners and admins. */
+  readAdmins(db: Handle, orgId: string): Promise<readonly (Member & MemberKey)[]>
+  /** By user id; also those who are not members any more, while they are known. */
+  readPeople(
+    db: Handle,
+    keys: readonly MemberKey[],
+  ): Promise<ReadonlyMap<string, { readonly name: string; readonly email: string | null }>>
+  readOrganization(
+    db: Handle,
+    orgId: string,
+  ): Promise<{ readonly name: string; readonly timezone: string } | undefined>
+}
+
+/** A token capped below its person administers nothing. A person who is a viewer has their roles on apps, by token too. */
+export const cappedMembership = (
+  membership: { readonly id: string; readonly role: Role },
+  cap: Role,
+): Membership => ({
+  role: lowerOf(membership.role, cap),
+  appMembershipId: atLeast(cap, membership.role) || atLeast(cap, 'developer') ? membership.id : null,
+})
+
+export type WithDirectory = { readonly directory: Directory }
+
+export const memberKey = ({ orgId, userId }: MemberKey): string => `${orgId} ${userId}`
+
+/** A batch has many deliveries of one person. */
+export const uniqueKeys = (keys: readonly MemberKey[]): MemberKey[] => [
+  ...new Map(keys.map(({ orgId, userId }) => [memberKey({ orgId, userId }), { orgId, userId }])).values(),
+]
+
+export const ADMIN_ROLES = ROLES.filter((role) => atLeast(role, 'admin'))

@@ -1,0 +1,92 @@
+/** Members as the auth service of this installation stores them. */
+import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
+import { memberships, organizations, users } from '../../../db/schema.ts'
+import { preparedQuery } from '../prepared-query.ts'
+import {
+  ADMIN_ROLES,
+  cappedMembership,
+  memberKey,
+  uniqueKeys,
+  type Directory,
+  type Member,
+  type MemberKey,
+} from './directory.ts'
+
+export const localDirectory: Directory = {
+  /**
+   * Read again, in the transaction of the principal's call: whoever left the organization, or was lowered, has lost their
+   * role from that moment on.
+   */
+  async readMembership(db, { orgId, userId, role, supportSessionId }) {
+    // Staff may be members too; what they do in a support session they do not do as one.
+    if (supportSessionId !== undefined) return null
+    const [membership] = await membershipOf(db).execute({ orgId, userId })
+    return membership ? cappedMembership(membership, role) : null
+  },
+
+  async readMembers(db, keys) {
+    if (keys.length === 0) return new Map()
+    const rows = await db.execute<MemberKey & Omit<Member, 'isCurrent'>>(sql`
+      select k."orgId", k."userId", p.role, p.name, p.email, p."membershipId"
+      from json_to_recordset(${JSON.stringify(uniqueKeys(keys))}::text::json) as k("orgId" text, "userId" text)
+      cross join lateral (
+        select m.role, m.id as "membershipId", u.name, case when u.email_verified_at is not null then u.email end as email
+        from memberships m join users u on u.id = m.user_id
+        where m.org_id = k."orgId" and m.user_id = k."userId" limit 1
+      ) p`)
+    return new Map(rows.map((row) => [memberKey(row), { ...row, isCurrent: true }]))
+  },
+
+  /** So that nobody is given something while they are being removed. */
+  async lockMember(tx, { orgId, userId }) {
+    const [row] = await tx
+      .select({ email: users.email, name: users.name, membershipId: memberships.id })
+      .from(memberships)
+      .innerJoin(users, eq(users.id, memberships.userId))
+      .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+      .for('share', { of: memberships })
+    return row
+  },
+
+  async readAdmins(db, orgId) {
+    const rows = await db
+      .select({
+        userId: memberships.userId,
+        role: memberships.role,
+        membershipId: memberships.id,
+        name: users.name,
+        email: sql<string | null>`case when ${users.emailVerifiedAt} is not null then ${users.email} end`,
+      })
+      .from(memberships)
+      .innerJoin(users, eq(users.id, memberships.userId))
+      .where(and(eq(memberships.orgId, orgId), inArray(memberships.role, ADMIN_ROLES)))
+    return rows.map((row) => ({ ...row, orgId, isCurrent: true }))
+  },
+
+  async readPeople(db, keys) {
+    if (keys.length === 0) return new Map()
+    const rows = await db
+      .select({ id: users.id, name: users.name, email: users.email })
+      .from(users)
+      .where(inArray(users.id, [...new Set(keys.map(({ userId }) => userId))]))
+    return new Map(rows.map(({ id, ...person }) => [id, person]))
+  },
+
+  async readOrganization(db, orgId) {
+    const [row] = await db
+      .select({ name: organizations.name, timezone: organizations.timezone })
+      .from(organizations)
+      .where(eq(organizations.id, orgId))
+    return row
+  },
+}
+
+const membershipOf = preparedQuery((db) =>
+  db
+    .select({ id: memberships.id, role: memberships.role })
+    .from(memberships)
+    .where(
+      and(eq(memberships.orgId, sql.placeholder('orgId')), eq(memberships.userId, sql.placeholder('userId'))),
+    )
+    .prepare('membership_of'),
+)

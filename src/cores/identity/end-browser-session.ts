@@ -1,0 +1,25 @@
+/** A new sign-in in a browser replaces the session that the browser had; left alone, it would live on unseen. */
+import { and, eq, isNull } from '../../../db/drizzle.ts'
+import { sessions } from '../../../db/schema.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Storage } from '../dependencies.ts'
+import { withTransaction } from '../transaction.ts'
+import { currentMembership } from './current-membership.ts'
+
+export async function endBrowserSession(
+  { db, clock }: Storage,
+  { sessionId, userId, name }: { sessionId: string; userId: string; name: string },
+  requestId: string,
+): Promise<void> {
+  await withTransaction(db, async (tx) => {
+    const [row] = await tx
+      .update(sessions)
+      .set({ endedAt: clock() })
+      .where(and(eq(sessions.id, sessionId), isNull(sessions.endedAt)))
+      .returning()
+    const current = row && (await currentMembership(tx, userId, row.orgId))
+    if (!current) return
+    const actor = { kind: 'user' as const, userId, userName: name, requestId }
+    await recordAudit(tx, clock, actor, { orgId: current.org.id, action: 'session.ended' })
+  })
+}

@@ -1,0 +1,62 @@
+/** The operator gives an owner to an organization that has none who could sign in. */
+import { and, eq, inArray, isNull, not } from '../../../db/drizzle.ts'
+import type { Transaction } from '../../../db/connect.ts'
+import { invitations, memberships, organizations, users } from '../../../db/schema.ts'
+import { notFound, ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Clock } from '../dependencies.ts'
+import { withTransaction } from '../transaction.ts'
+import { canSignIn, createOwner, presentOwner } from './create-owner.ts'
+import { lockOwners } from './membership-changes.ts'
+import type { InvitationDeps } from './send-invitation.ts'
+
+export const addOwnerAsOperator =
+  (deps: InvitationDeps): Handler<'addOwnerAsOperator'> =>
+  async (principal, { org_id, email }) => {
+    const { org, owner } = await withTransaction(deps.db, async (tx) => {
+      // Locked, so that a request that is sent twice finds the owner of the first.
+      const [row] = await tx.select().from(organizations).where(eq(organizations.id, org_id)).for('update')
+      if (!row) throw notFound()
+      await lockOwners(tx, org_id)
+      await refuseOwned(tx, org_id)
+      await withdrawFormerOffer(tx, deps.clock, org_id)
+      const added = await createOwner(tx, deps, { orgId: org_id, email })
+      await recordAudit(tx, deps.clock, principal, { orgId: org_id, action: 'owner.added', subject: email })
+      return { org: row, owner: added }
+    })
+    return presentOwner(deps, owner, org.name)
+  }
+
+async function refuseOwned(tx: Transaction, orgId: string): Promise<void> {
+  const [owner] = await tx
+    .select({ id: users.id })
+    .from(memberships)
+    .innerJoin(users, eq(users.id, memberships.userId))
+    .where(and(eq(memberships.orgId, orgId), eq(memberships.role, 'owner'), canSignIn(tx)))
+    .limit(1)
+  if (owner) throw new ServiceError('CONFLICT', 'This organization has an owner, who can make others owner')
+}
+
+/** Whom the operator named before and who never came: their link ends, and the account that waited for them. */
+async function withdrawFormerOffer(tx: Transaction, clock: Clock, orgId: string): Promise<void> {
+  await tx
+    .update(invitations)
+    .set({ revokedAt: clock() })
+    .where(
+      and(
+        eq(invitations.orgId, orgId),
+        eq(invitations.role, 'owner'),
+        isNull(invitations.invitedBy),
+        isNull(invitations.acceptedAt),
+        isNull(invitations.revokedAt),
+      ),
+    )
+  const named = tx
+    .select({ id: memberships.userId })
+    .from(memberships)
+    .where(
+      and(eq(memberships.orgId, orgId), eq(memberships.role, 'owner'), eq(memberships.joinedBy, 'operator')),
+    )
+  await tx.delete(users).where(and(inArray(users.id, named), not(canSignIn(tx)!)))
+}

@@ -1,0 +1,70 @@
+/** Ends what a membership gave, in the transaction that ends the membership or lowers its role. */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, eq, inArray, isNotNull, or } from '../../../db/drizzle.ts'
+import {
+  apiTokens,
+  formerMembers,
+  identities,
+  invitations,
+  memberships,
+  platformAccessGrants,
+  users,
+} from '../../../db/schema.ts'
+import { atLeast, GRANTABLE_ROLES, type Role } from '../../contracts/roles.ts'
+import type { Clock } from '../dependencies.ts'
+import { endGrants } from '../grants/index.ts'
+import { revokeApiTokens } from '../revoke-api-tokens.ts'
+import { revokeInvitations } from './revoke-invitations.ts'
+
+/**
+ * Null for `remainingRole`: they are removed or leave. Tokens, grants and invitations end for good, and a part in an app
+ * carries the id of the membership and is void without it, so coming back revives nothing. With a lower role tokens and
+ * agents stay and act with that role; what only the higher one could do ends: invitations, and the caps of tokens.
+ */
+export async function endAccess(
+  tx: Transaction,
+  clock: Clock,
+  { orgId, userId }: { readonly orgId: string; readonly userId: string },
+  remainingRole: Exclude<Role, 'member'> | null,
+): Promise<void> {
+  const tokensOfMember = and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId))
+  await revokeInvitations(tx, clock, and(eq(invitations.orgId, orgId), eq(invitations.invitedBy, userId)))
+  if (remainingRole !== null) {
+    const higher = GRANTABLE_ROLES.filter((role) => !atLeast(remainingRole, role))
+    await tx
+      .update(apiTokens)
+      .set({ roleCap: remainingRole })
+      .where(and(tokensOfMember, inArray(apiTokens.roleCap, higher)))
+    return
+  }
+  await tx.delete(memberships).where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
+  await revokeApiTokens(tx, clock, tokensOfMember)
+  await endGrants(
+    tx,
+    clock,
+    and(eq(platformAccessGrants.orgId, orgId), eq(platformAccessGrants.userId, userId)),
+    'access_ended',
+  )
+  const emails = await verifiedEmails(tx, userId)
+  // Older than the removal: whoever is to come back is invited again. Also to an address that was never verified, as
+  // without a mail server.
+  const [user] = await tx.select({ email: users.email }).from(users).where(eq(users.id, userId))
+  const invited = [...emails, ...(user ? [user.email] : [])]
+  await revokeInvitations(tx, clock, and(eq(invitations.orgId, orgId), inArray(invitations.email, invited)))
+  const former = { emails, since: clock() }
+  await tx
+    .insert(formerMembers)
+    .values({ orgId, userId, ...former })
+    .onConflictDoUpdate({ target: [formerMembers.orgId, formerMembers.userId], set: former })
+}
+
+/** Their own, and those that an identity provider vouched for: either may open a domain to another account. */
+async function verifiedEmails(tx: Transaction, userId: string): Promise<string[]> {
+  const rows = await tx
+    .select({ own: users.email, ownVerifiedAt: users.emailVerifiedAt, told: identities.email })
+    .from(users)
+    .leftJoin(identities, and(eq(identities.userId, users.id), eq(identities.emailVerified, true)))
+    .where(and(eq(users.id, userId), or(isNotNull(users.emailVerifiedAt), isNotNull(identities.email))))
+  const emails = rows.flatMap(({ own, ownVerifiedAt, told }) => [ownVerifiedAt && own, told])
+  return [...new Set(emails.flatMap((email) => email?.toLowerCase() ?? []))]
+}

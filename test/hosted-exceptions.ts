@@ -1,0 +1,169 @@
+/**
+ * Every walk runs a second time with hosted auth (test/vitest.long.config.ts), and fails on any answer of 500 or above.
+ * These are the exceptions, each with its reason; test/repository/test-configuration.test.ts looks for stale ones.
+ */
+
+const PAGES = 'the auth service with its pages is the vendor’s'
+const CONNECTOR = 'there is no authorization server: the MCP endpoints take API tokens only'
+const NONE_SERVED = 'whoever is in no organization that is served is refused with 403: hosted-auth.test.ts'
+const ASSERTIONS = 'assertions of the own MCP server are trusted for their minute: hosted-auth.test.ts'
+const ALONE =
+  'its processes are its own; those with hosted auth are in hosted-auth.test.ts and test/long/split.test.ts'
+
+const ENDINGS =
+  'memberships, tokens and sessions end at the vendor’s; what that does here is in hosted.test.ts'
+
+/** Whole files. */
+export const FILES: Readonly<Record<string, string>> = {
+  'test/walks/connector-attacks.test.ts': CONNECTOR,
+  'test/walks/connector-codes.test.ts': CONNECTOR,
+  'test/walks/connector-consent.test.ts': CONNECTOR,
+  'test/walks/connector-discovery.test.ts': CONNECTOR,
+  'test/walks/connector-documents.test.ts': CONNECTOR,
+  'test/walks/connector-liveness.test.ts': CONNECTOR,
+  'test/walks/connector-redirects.test.ts': CONNECTOR,
+  'test/walks/connector-refresh.test.ts': CONNECTOR,
+  'test/walks/connector-refusals.test.ts': CONNECTOR,
+  'test/walks/connector-registration.test.ts': CONNECTOR,
+  'test/walks/connector-registrations-page.test.ts': CONNECTOR,
+  'test/walks/connector-rotation.test.ts': CONNECTOR,
+  'test/walks/connector-sources.test.ts': CONNECTOR,
+  'test/walks/consent-endings.test.ts': CONNECTOR,
+  'test/walks/deploy-api.test.ts': ALONE,
+  'test/walks/email-claims.test.ts': PAGES,
+  'test/walks/end-access-since.test.ts': ENDINGS,
+  'test/walks/ended-causes.test.ts': ENDINGS,
+  'test/walks/endings.test.ts': ENDINGS,
+  'test/walks/first-owner.test.ts': 'the first owner is made where the auth service runs',
+  'test/walks/forged-forms.test.ts': PAGES,
+  'test/walks/form-tokens.test.ts': PAGES,
+  'test/walks/hosted-auth.test.ts': ALONE,
+  'test/walks/hosted.test.ts': ALONE,
+  'test/walks/invitation-limits.test.ts': 'invitations and their mails are the vendor’s',
+  'test/walks/invitation-pages.test.ts': PAGES,
+  'test/walks/mail-over-smtp.test.ts': PAGES,
+  'test/walks/mailed-links.test.ts': PAGES,
+  'test/walks/mcp-limits.test.ts': CONNECTOR,
+  'test/walks/mcp-tools.test.ts': CONNECTOR,
+  'test/walks/notifications.test.ts':
+    'it drives the engine without a gateway, and with hosted auth people are known by their calls to it alone',
+  'test/walks/process.test.ts': ALONE,
+  'test/walks/rotation.test.ts': 'the secrets behind tokens are the vendor’s',
+  'test/walks/sessions.test.ts': PAGES,
+  'test/walks/sign-in-answers.test.ts': PAGES,
+  'test/walks/sign-in-attacks.test.ts': PAGES,
+  'test/walks/sign-in-password.test.ts': PAGES,
+  'test/walks/sign-in-provider.test.ts': PAGES,
+  'test/walks/sign-in-socket.test.ts': PAGES,
+}
+
+/** Single tests and groups, by their titles as the file has them. */
+export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'test/walks/apps.test.ts': {
+    'leaving or being removed ends every part at once, and coming back does not bring it back':
+      'a membership ends at the vendor’s; whose it was is not let in',
+  },
+  'test/walks/audit.test.ts': {
+    'profile.email_lost': PAGES,
+    'grant.created': CONNECTOR,
+    'grant.narrowed': CONNECTOR,
+    'grant.revoked': CONNECTOR,
+    'grant.reused': CONNECTOR,
+    'client.switched_off': CONNECTOR,
+    'client.switched_on': CONNECTOR,
+    'a password chosen by a mailed link is told too, where the person works': PAGES,
+  },
+  'test/walks/bad-input.test.ts': {
+    'a forged bearer of any kind is refused in the same words, at both services and by the validation':
+      ASSERTIONS,
+  },
+  'test/walks/exposure.test.ts': { 'an agent with chosen sources': CONNECTOR },
+  'test/walks/invitations.test.ts': { 'once it is %s, and answers like one that never was': NONE_SERVED },
+  'test/walks/members.test.ts': {
+    'a %s may leave': NONE_SERVED,
+    'a changed role, up and down': ASSERTIONS,
+    'a removal, and coming back wakes no token': ASSERTIONS,
+  },
+  'test/walks/organizations.test.ts': {
+    'gets whoever takes the mailed invitation': PAGES,
+    'is also one whose first owner never came: the new one replaces them, and the old link is dead': PAGES,
+    'admin_email that somebody merely claims is invited: no second account, and none is handed over':
+      NONE_SERVED,
+    'an unknown admin_email without a mail server: the link is in the answer, and leads to the account':
+      PAGES,
+    'an unknown admin_email with a mail server: the link is in the mail alone, and proves the address': PAGES,
+    'an address that is only claimed opens nothing, until the person follows a link we mailed': NONE_SERVED,
+    'neighboring domains and other organizations stay closed': NONE_SERVED,
+    'whoever was %s stays out, until somebody invites them': NONE_SERVED,
+    'a domain that was taken back lets nobody new in, and nobody out': NONE_SERVED,
+  },
+  'test/walks/outbound-proxy.test.ts': {
+    'a metadata document': CONNECTOR,
+    'an identity provider': 'people sign in at the vendor’s',
+  },
+  'test/walks/paging.test.ts': { listGrants: CONNECTOR, listOauthClients: CONNECTOR },
+  'test/walks/question-limits.test.ts': {
+    'two systems over one database count together, and ask the databases that one of them holds':
+      'the second system would have a vendor of its own',
+  },
+  'test/walks/scopes.test.ts': { 'and so does its own service when it is asked directly': PAGES },
+  'test/walks/search-everywhere.test.ts': {
+    'keeps to the sources of an agent’s grant': CONNECTOR,
+    'opens to nobody who may not ask the source, and in no other organization': CONNECTOR,
+  },
+  'test/walks/skills-over-http.test.ts': {
+    'beside the skills every well-known path is still that of the MCP server, and the front that of the console':
+      CONNECTOR,
+    'on hosts of their own the site has the skills and nothing else, and nobody else has them': PAGES,
+  },
+  'test/walks/support-access.test.ts': {
+    'is an event that names the session and the member of staff, nobody’s words':
+      'support sessions, and the events about them, are the vendor’s',
+    'raising it twice is one event and keeps the first reason':
+      'support sessions, and the events about them, are the vendor’s',
+    'in the organization that is named, never by default over one’s own, and for nobody else': NONE_SERVED,
+    'somebody without an organization of their own is in none until they name the visited one': NONE_SERVED,
+    'no agent can be connected in a support session': CONNECTOR,
+  },
+  'test/walks/tokens.test.ts': {
+    'is shown once: no list, no audit row, no log line and no table holds it, nor any other secret': PAGES,
+    'an agent’s: never more than the token behind it': ASSERTIONS,
+    'agents off refuses the MCP audiences and assertions on the next call, and leaves the API open':
+      ASSERTIONS,
+  },
+}
+
+/** Tests that take something away on purpose: there, an answer of 500 or above is the right one. */
+export const FAILURES: typeof TESTS = {
+  'test/walks/activity.test.ts': {
+    'what failed on our side': 'a model that fails',
+    'no word of a question, a filter or a row is anywhere afterwards but in the source itself':
+      'a model that fails',
+  },
+  'test/walks/ask-a-source.test.ts': {
+    'one model that cannot be used: no answer at all rather than part of one': 'a model that fails',
+  },
+  'test/walks/integrations.test.ts': {
+    'is installed by a way that is good once, for whoever began it, and for a while':
+      'a chat service that is down',
+    'with the key “%s” is refused with %s': 'a forum that is down',
+  },
+}
+
+type Task = {
+  readonly name: string
+  readonly file: { readonly name: string }
+  readonly suite?: { readonly name: string }
+}
+
+/** The reason, if the table has one for the test or for the group it is in. */
+export function exceptionFor(table: typeof TESTS, { name, file, suite }: Task): string | undefined {
+  const rows = Object.entries(table[file.name] ?? {})
+  return rows.find(([title]) => isTitle(title, name) || isTitle(title, suite?.name ?? ''))?.[1]
+}
+
+/** `%s` stands for anything, as in `test.each`. */
+const isTitle = (title: string, name: string): boolean =>
+  new RegExp(`^${title.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('%s', '.*')}$`).test(
+    name,
+  )

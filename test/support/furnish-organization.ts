@@ -1,0 +1,142 @@
+/** An organization that has one of everything. Its system needs the fakes of fake-integrations.ts. */
+import { notifications, platformAccessGrants, subscriptions as subscriptionRows } from '../../db/schema.ts'
+import type { Call } from '../../src/client/http-client.ts'
+import * as apps from '../../src/contracts/apps.ts'
+import * as grants from '../../src/contracts/grants.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import * as integrations from '../../src/contracts/integrations.ts'
+import * as members from '../../src/contracts/members.ts'
+import * as subscriptions from '../../src/contracts/subscriptions.ts'
+import { startSupportSession } from '../../src/contracts/support.ts'
+import { createTicket } from '../../src/contracts/tickets.ts'
+import { createApiToken } from '../../src/contracts/tokens.ts'
+import { insertSource } from './data-sources.ts'
+import { insertDelivery } from './deliveries.ts'
+import { stateIn } from './fake-integrations.ts'
+import { makeMember, type Org, type Person } from './make.ts'
+import { OPERATOR_TOKEN, type TestSystem } from './system.ts'
+
+/** `colleague` becomes an admin, `member` a viewer; `staff` belongs to no organization. */
+export type People = {
+  readonly owner: Person
+  readonly colleague: Person
+  readonly member: Person
+  readonly staff: Person
+}
+
+type Names = {
+  readonly client: string
+  readonly blocked: string
+  readonly address: string
+  readonly hook: string
+  readonly alias: string
+  readonly source: string
+}
+
+export type FurnishedOrganization = Awaited<ReturnType<typeof furnishOrganization>>
+
+export async function furnishOrganization(
+  system: TestSystem,
+  org: Org,
+  { owner, colleague, member, staff }: People,
+  names: Names,
+) {
+  const as = (person: Person): Call => system.as({ token: person.token, organization: org.id })
+  const [byOwner, byMember] = [as(owner), as(member)]
+  const orgId = org.id
+  const now = system.clock.now()
+  await makeMember(system, org, 'admin', colleague)
+  await makeMember(system, org, 'viewer', member)
+  const invited = await byOwner(members.inviteMember, { org_id: orgId, email: names.address })
+  const token = await byMember(createApiToken, { name: 'shared' })
+  await as(colleague)(createApiToken, { name: 'of an admin' })
+  const grant_id = makeId('grt', now.getTime())
+  await system.db.insert(platformAccessGrants).values({
+    id: grant_id,
+    orgId,
+    userId: member.userId,
+    clientId: names.client,
+    clientKind: 'dynamic',
+    redirectHost: '127.0.0.1',
+    resource: 'platform',
+    scopes: ['data:read', 'maintenance:read'],
+    payload: {},
+    keyEpoch: system.system.auth!.keyEpoch,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + 3_600_000),
+  })
+  await byOwner(grants.blockOauthClient, { client_id: names.blocked, blocked: true })
+  const { id: source_id } = await insertSource(system, org, {
+    name: names.source,
+    enabled: true,
+    exposed: true,
+  })
+  const app = await byOwner(apps.createApp, { alias: names.alias, name: 'Shop' })
+  await byOwner(apps.setAppMember, { alias: names.alias, user_id: member.userId, role: 'builder' })
+  const { id: ticket_id } = await byMember(createTicket, {
+    alias: names.alias,
+    title: 'Broken',
+    body: 'Badly.',
+  })
+  await byMember(subscriptions.setFollow, { alias: names.alias, categories: ['Tickets'] })
+  const { id: integration_id } = await byOwner(integrations.connectWebhook, { name: 'Hook', url: names.hook })
+  const { id: subscription_id } = await byOwner(subscriptions.createSubscription, {
+    integration_id,
+    pattern: 'deploy.failed',
+  })
+  const install = await byOwner(integrations.beginChatInstall, {})
+  await byOwner(integrations.completeChatInstall, { code: 'T1/#general', state: stateIn(install.url) })
+  const link = await byMember(integrations.beginChatLink, {})
+  await byMember(integrations.completeChatLink, {
+    code: `T1/${member.userId}/Ada`,
+    state: stateIn(link.url),
+  })
+  await byOwner(integrations.connectForum, { url: 'https://forum.test', api_key: 'key' })
+  const mySubscription = makeId('sub', now.getTime())
+  await system.db.insert(subscriptionRows).values({
+    orgId,
+    id: mySubscription,
+    userId: member.userId,
+    pattern: 'support.ticket.replied',
+    timing: 'immediately',
+    enabled: true,
+    createdAt: now,
+  })
+  const notification_id = makeId('ntf', now.getTime())
+  await system.db.insert(notifications).values({
+    orgId,
+    userId: member.userId,
+    id: notification_id,
+    eventId: 'evt_shared',
+    type: 'support.ticket.replied',
+    subject: 'tickets/1',
+    summary: 'A reply',
+    at: now,
+  })
+  const failed = { integrationId: integration_id, subscriptionId: subscription_id, state: 'failed' } as const
+  const { id: delivery_id } = await insertDelivery(system, org, failed)
+  const visit = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, {
+    org: orgId,
+    staff_email: staff.email,
+    reason: 'They asked for help',
+  })
+  return {
+    org,
+    as,
+    byOwner,
+    byMember,
+    byStaff: as(staff),
+    invited,
+    token,
+    grant_id,
+    source_id,
+    app,
+    ticket: { alias: names.alias, ticket_id },
+    integration_id,
+    subscription_id,
+    mySubscription,
+    notification_id,
+    delivery_id,
+    support_session_id: visit.id,
+  }
+}

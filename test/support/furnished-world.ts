@@ -1,0 +1,85 @@
+/** An organization with one of everything, and what its ids, names and secrets are, by the fields that take them. */
+import { beginChatInstall, beginChatLink } from '../../src/contracts/integrations.ts'
+import { listSessions } from '../../src/contracts/sessions.ts'
+import type { Known } from './api-requests.ts'
+import { stateIn } from './fake-integrations.ts'
+import { furnishOrganization, type FurnishedOrganization, type People } from './furnish-organization.ts'
+import { makeOrganization, makePerson, PASSWORD, unique, type Org } from './make.ts'
+import type { TestSystem } from './system.ts'
+
+export type FurnishedWorld = {
+  readonly org: Org
+  readonly people: People
+  readonly things: FurnishedOrganization
+  readonly alias: string
+  readonly known: Known
+}
+
+export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedWorld> {
+  const org = await makeOrganization(system)
+  const [colleague, member, staff] = [
+    await makePerson(system),
+    await makePerson(system),
+    await makePerson(system),
+  ]
+  const people: People = { owner: org.owner, colleague, member, staff }
+  const names = {
+    client: unique('client'),
+    blocked: unique('client'),
+    address: `${unique('invited')}@people.test`,
+    hook: `https://hooks.test/${unique('hook')}`,
+    alias: unique('shop'),
+    source: unique('source').replace('-', '_'),
+  }
+  const things = await furnishOrganization(system, org, people, names)
+  const sessions = await things.byOwner(listSessions, {})
+  const source = `db_${names.source}`
+  const known: Known = {
+    org_id: [org.id],
+    org: [org.id, org.slug],
+    organization: [org.id],
+    user_id: [member.userId, colleague.userId, org.owner.userId],
+    invitation_id: [things.invited.id],
+    session_id: [sessions.sessions[0]!.id],
+    token_id: [things.token.id],
+    grant_id: [things.grant_id],
+    client_id: [names.client, names.blocked],
+    source_id: [source, things.source_id],
+    sources: [source, things.source_id],
+    source: [source],
+    notification_id: [things.notification_id],
+    alias: [names.alias],
+    app: [names.alias],
+    'createApp.alias': [unique('app'), unique('app'), names.alias],
+    ticket_id: [things.ticket.ticket_id],
+    support_session_id: [things.support_session_id],
+    integration_id: [things.integration_id],
+    subscription_id: [things.subscription_id],
+    'updateMySubscription.subscription_id': [things.mySubscription],
+    delivery_id: [things.delivery_id],
+    email: [names.address, member.email],
+    staff_email: [(await makePerson(system)).email],
+    admin_email: [member.email, `${unique('absent')}@people.test`],
+    password: [PASSWORD],
+    current_password: [PASSWORD],
+    timezone: ['Europe/Vienna', 'UTC'],
+    'showConnectionString.name': [names.source],
+    'removeDatabase.name': [names.source],
+    confirm: [names.source],
+    'validateToken.token': [things.token.token],
+    url: ['https://hooks.test/one', 'https://forum.test'],
+    'attachDatabase.url': ['postgres://svc:secret@127.0.0.1:1/nothing'],
+    api_key: ['key', 'bad', 'single', 'down'],
+    code: ['T1/#general', 'T1/U1/Ada', 'refused', 'down'],
+    state: [stateIn((await things.byOwner(beginChatInstall, {})).url)],
+    'completeChatLink.state': [stateIn((await things.byOwner(beginChatLink, {})).url)],
+    // In a query they are texts.
+    'listApiTokens.all': ['true', 'false'],
+    'listGrants.all': ['true', 'false'],
+    mine: ['true', 'false'],
+    following: ['true', 'false'],
+    'listSubscriptions.enabled': ['true', 'false'],
+    query: ['[1,0,0]', 'what is there'],
+  }
+  return { org, people, things, alias: names.alias, known }
+}

@@ -1,0 +1,77 @@
+/**
+ * What becomes of the rows of a person in each table when their membership ends. A table that is missing here does not
+ * compile; that those which end really do, and that the list is that of the database, test/walks/endings.test.ts asks.
+ */
+import type { TABLE_KINDS } from '../../db/table-kinds.ts'
+
+type TableEnding =
+  | { readonly endsWith: 'its row' | 'the row of its membership' | 'the row of its grant' }
+  | { readonly noRight: string }
+
+const PERSON = { noRight: 'belongs to the person, who may be a member of other organizations' } as const
+const ORGANIZATION = {
+  noRight: 'belongs to the organization; who made it is told, and has nothing by it',
+} as const
+const NOTIFICATION = {
+  noRight: 'whether somebody may have it is asked again at every read and every send',
+} as const
+const RECORD = { noRight: 'says what happened' } as const
+const MACHINERY = { noRight: 'belongs to the installation' } as const
+
+export const TABLE_ENDINGS = {
+  activity: RECORD,
+  alert_states: ORGANIZATION,
+  api_tokens: { endsWith: 'its row' },
+  app_members: { endsWith: 'the row of its membership' },
+  apps: ORGANIZATION,
+  attempts: RECORD,
+  audit_log: RECORD,
+  chat_accounts: { noRight: 'says whose account at a chat service it is' },
+  chat_authorizations: { noRight: 'finishing it asks for the role again' },
+  chat_links: NOTIFICATION,
+  data_sources: ORGANIZATION,
+  default_subscriptions: ORGANIZATION,
+  deliveries: NOTIFICATION,
+  email_suppressions: MACHINERY,
+  events: RECORD,
+  follows: NOTIFICATION,
+  former_members: { noRight: 'takes one away: the email domain does not bring them back' },
+  idempotency_keys: { noRight: 'repeats an answer to whoever may make the request now' },
+  identities: PERSON,
+  installation_facts: MACHINERY,
+  integrations: ORGANIZATION,
+  invitations: { endsWith: 'its row' },
+  jobs: MACHINERY,
+  mailed_links: PERSON,
+  memberships: { endsWith: 'its row' },
+  message_targets: MACHINERY,
+  messages: NOTIFICATION,
+  notifications: NOTIFICATION,
+  oauth_artifacts: { endsWith: 'the row of its grant' },
+  oauth_metadata_documents: MACHINERY,
+  organization_client_blocks: ORGANIZATION,
+  organization_domains: ORGANIZATION,
+  organizations: ORGANIZATION,
+  outbox: RECORD,
+  passwords: PERSON,
+  platform_access_grants: { endsWith: 'its row' },
+  platform_oauth_clients: MACHINERY,
+  question_counts: ORGANIZATION,
+  sessions: { noRight: 'opens only organizations that its person is a member of at that moment' },
+  sign_in_attempts: PERSON,
+  sign_in_codes: PERSON,
+  subscriptions: NOTIFICATION,
+  support_sessions: { noRight: 'is for staff, who are not members' },
+  svc_migrations: MACHINERY,
+  throttles: MACHINERY,
+  ticket_replies: RECORD,
+  tickets: RECORD,
+  users: PERSON,
+  validated_members: { noRight: 'says what the vendor said; every call is validated anew' },
+} as const satisfies Record<keyof typeof TABLE_KINDS, TableEnding>
+
+type Endings = typeof TABLE_ENDINGS
+/** The tables whose rows end. */
+export type EndingTable = {
+  [Table in keyof Endings]: Endings[Table] extends { endsWith: string } ? Table : never
+}[keyof Endings]

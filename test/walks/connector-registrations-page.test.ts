@@ -1,0 +1,170 @@
+/** The operator sees who takes the slots of dynamic registration, and frees one: by API and on a page. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { evictRegistration, listRegistrations, setOauthClientActive } from '../../src/contracts/grants.ts'
+import { OPERATOR_PAGE_SECONDS, OPERATOR_TOKEN_FAILURES_PER_ADDRESS } from '../../src/contracts/limits.ts'
+import {
+  newAssistant,
+  preRegistered,
+  register,
+  startListeningSystem,
+  whoami,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { makeOrganization } from '../support/make.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
+import { newWalker, type Walker } from '../support/walker.ts'
+
+const PATH = '/auth/operator/registrations'
+const LOCAL = 'http://127.0.0.1/callback'
+
+let system: ListeningSystem
+beforeAll(async () => {
+  // Its own: the list is the whole installation's.
+  system = await startListeningSystem({}, { ownDatabase: true })
+})
+beforeEach(async () => void (await system.db.delete(platformOauthClients)))
+afterAll(() => system.stop())
+
+const operator = () => system.as({ token: OPERATOR_TOKEN })
+const add = async (client_name: string, address: string, redirect = LOCAL): Promise<string> => {
+  const { body } = await register(system, { client_name, redirect_uris: [redirect] }, address)
+  return String(body.client_id)
+}
+const connect = async (clientId: string) => {
+  const org = await makeOrganization(system)
+  const tokens = await newAssistant(system, { clientId, redirectUri: LOCAL }).connect(org.owner)
+  return { org, tokens }
+}
+
+describe('the operations', () => {
+  test('list slots, addresses and every registration, newest first', async () => {
+    const first = await add('One', '192.0.2.1')
+    const web = await add('Web', '2001:db8:1:2::7', 'https://app.example/cb')
+    const second = await add('Two', '192.0.2.1')
+    const off = await add('Off', '192.0.2.9')
+    await operator()(setOauthClientActive, { client_id: off, is_active: false })
+    await connect(first)
+    await preRegistered(system)
+    const list = await operator()(listRegistrations, {})
+    expect(list.slots).toEqual({ used: 3, total: 100, per_origin: 5, per_address: 20 })
+    expect(list.addresses).toEqual([
+      { address: '192.0.2.1', used: 2 },
+      { address: '2001:db8:1:2::/64', used: 1 },
+    ])
+    expect(list.registrations.map(({ client_id }) => client_id)).toEqual([off, second, web, first])
+    expect(list.registrations).toMatchObject([
+      { name: 'Off', is_active: false, address: '192.0.2.9' },
+      { name: 'Two', is_active: true, live_grants: 0, origin: null },
+      { name: 'Web', origin: 'https://app.example', redirect_uris: ['https://app.example/cb'] },
+      { name: 'One', live_grants: 1, address: '192.0.2.1', redirect_uris: [LOCAL] },
+    ])
+    expect(JSON.stringify(list)).not.toContain('client_secret')
+  })
+
+  test('evicting ends the grants in every organization, says so there, and frees the slot', async () => {
+    const [doomed, other] = [await add('Doomed', '192.0.2.1'), await add('Other', '192.0.2.1')]
+    const [one, two, kept] = [await connect(doomed), await connect(doomed), await connect(other)]
+    await operator()(evictRegistration, { client_id: doomed })
+    for (const { org, tokens } of [one, two]) {
+      expect((await whoami(system, tokens.access)).status).toBe(401)
+      const [grant] = await system.db
+        .select()
+        .from(platformAccessGrants)
+        .where(eq(platformAccessGrants.id, tokens.grantId))
+      expect(grant!.revokedReason).toBe('revoked')
+      const { audit } = await org.owner.call(listAudit, { org_id: org.id, action: 'grant.revoked' })
+      expect(audit).toMatchObject([{ subject: 'Doomed', actor: { kind: 'operator' } }])
+    }
+    expect((await whoami(system, kept.tokens.access)).status).toBe(200)
+    expect((await operator()(listRegistrations, {})).slots.used).toBe(1)
+    // It may register again: to keep it out, it is turned off instead.
+    expect(await add('Doomed', '192.0.2.1')).not.toBe(doomed)
+  })
+
+  test('evict nothing but dynamic registrations, and are the operator’s alone', async () => {
+    const { clientId } = await preRegistered(system)
+    for (const client_id of [clientId, 'dcr_unknown', 'https://app.example/client.json']) {
+      await expect(operator()(evictRegistration, { client_id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+    const { owner } = await makeOrganization(system)
+    await expect(owner.call(listRegistrations, {})).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    await expect(owner.call(evictRegistration, { client_id: clientId })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+  })
+})
+
+describe('the page', () => {
+  const signIn = async (walker: Walker, token = OPERATOR_TOKEN) =>
+    walker.submit(await walker.open(PATH), 'Continue', { token })
+  const signedIn = async () => {
+    const walker = newWalker(system, { overSockets: true })
+    await signIn(walker)
+    return walker
+  }
+
+  test('asks for the token, shows the slots, and evicts', async () => {
+    const [one, two] = [await add('<b>One</b>', '192.0.2.1'), await add('Two', '192.0.2.2')]
+    const walker = newWalker(system, { overSockets: true })
+    const asks = await walker.open(PATH)
+    expect(asks.words).not.toContain('192.0.2.1')
+    expect((await signIn(walker)).location?.pathname).toBe(PATH)
+    const page = await walker.open(PATH)
+    expect(page.words).toContain('2 of 100 slots are used')
+    expect(page.text).not.toContain('<b>One')
+    expect(page.text).not.toContain(OPERATOR_TOKEN)
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    const [newest] = page.forms.filter(({ button }) => button === 'Evict')
+    expect(newest!.fields.client_id).toBe(two)
+    const done = await walker.submit(page, 'Evict')
+    expect(done.status).toBe(303)
+    const left = await system.db.select().from(platformOauthClients)
+    expect(left.map(({ clientId }) => clientId)).toEqual([one])
+  })
+
+  test('a wrong token opens nothing, and guessing has to wait', async () => {
+    const walker = newWalker(system, { overSockets: true })
+    const wrong = await signIn(walker, `${OPERATOR_TOKEN}x`)
+    expect([wrong.status, wrong.words.includes('The operator token is wrong')]).toEqual([401, true])
+    expect((await walker.open(PATH)).words).toContain('Enter the operator token')
+    let last = wrong
+    for (let i = 0; i <= OPERATOR_TOKEN_FAILURES_PER_ADDRESS.count && last.status !== 429; i++) {
+      last = await signIn(walker, 'guess')
+    }
+    expect(last.status).toBe(429)
+    expect((await signIn(walker)).status).toBe(429)
+  })
+
+  test('closes after a quarter of an hour, for other browsers at once, and without a cookie evicts nothing', async () => {
+    const id = await add('One', '192.0.2.1')
+    const walker = await signedIn()
+    const page = await walker.open(PATH)
+    const otherBrowser = newWalker(system, { overSockets: true })
+    expect((await otherBrowser.open(PATH)).words).toContain('Enter the operator token')
+    // Nor with the cookie: it belongs to the browser that the token was entered in.
+    const { name, value } = walker.jar.all().find((cookie) => cookie.name === 'svc_operator')!
+    otherBrowser.jar.keep(`${name}=${value}; Path=/`, system.origin)
+    expect((await otherBrowser.open(PATH)).words).toContain('Enter the operator token')
+    system.clock.advance(OPERATOR_PAGE_SECONDS + 1)
+    try {
+      const late = await walker.submit(page, 'Evict')
+      expect(late.status).toBe(404)
+      expect((await walker.open(PATH)).words).toContain('Enter the operator token')
+    } finally {
+      system.clock.advance(-OPERATOR_PAGE_SECONDS - 1)
+    }
+    expect(await system.db.select().from(platformOauthClients)).toMatchObject([{ clientId: id }])
+  })
+})
+
+test('without SVC_OPERATOR_TOKEN there is no such page', async () => {
+  const closed = await startListeningSystem({ SVC_OPERATOR_TOKEN: '' })
+  try {
+    expect((await newWalker(closed, { overSockets: true }).open(PATH)).status).toBe(404)
+  } finally {
+    await closed.stop()
+  }
+})

@@ -1,0 +1,256 @@
+/** Somebody else was in: what was made since then ends, of a person or of a whole organization, and is counted. */
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { invitations } from '../../db/schema.ts'
+import { endAccessSince } from '../../src/contracts/access.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { listGrants } from '../../src/contracts/grants.ts'
+import { inviteMember, listInvitations } from '../../src/contracts/members.ts'
+import { changePassword, whoAmI } from '../../src/contracts/people.ts'
+import { ROLES } from '../../src/contracts/roles.ts'
+import { elevateSupportSession, startSupportSession } from '../../src/contracts/support.ts'
+import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { agentOf } from '../support/data-sources.ts'
+import {
+  makeApiToken,
+  makeMember,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  signedIn,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
+import { freshSecrets, OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+
+const SERVICES = { SVC_SERVICES: 'api-gateway,auth-service' }
+const SECRETS = freshSecrets()
+
+let system: TestSystem
+let org: Org
+let other: Org
+/** In both organizations, an owner here and there. */
+let person: Person
+let since: string
+
+beforeAll(async () => void (system = await startSystem({ ...SERVICES, ...SECRETS })))
+afterAll(() => system.stop())
+
+beforeEach(async () => {
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+  person = await makePerson(system)
+  for (const where of [org, other]) await makeMember(system, where, 'owner', person)
+  system.clock.advance(60)
+  since = system.clock.now().toISOString()
+})
+
+/** A session, a token, a grant and an invitation, each with the question whether it still works. */
+async function holdings(who: Person, where: Org) {
+  const session = await signedIn(system, who.email)
+  const token = await makeApiToken(system, where, who)
+  const agent = await agentOf(system, where, who)
+  const email = `${unique('new')}@people.test`
+  const { id } = await system.as({ token: who.token, organization: where.id })(inviteMember, {
+    org_id: where.id,
+    email,
+  })
+  const works = (attempt: Promise<unknown>) =>
+    attempt.then(
+      () => true,
+      () => false,
+    )
+  return async () => ({
+    session: await works(session.call(whoAmI, {})),
+    token: await works(token.call(whoAmI, {})),
+    grant: await works(system.as(await agent())(whoAmI, {})),
+    invitation:
+      (await system.db.select().from(invitations).where(eq(invitations.id, id)))[0]!.revokedAt === null,
+  })
+}
+const ALL = { session: true, token: true, grant: true, invitation: true }
+const NONE = { session: false, token: false, grant: false, invitation: false }
+
+const audited = async (where: Org) => {
+  const { audit } = await where.owner.call(listAudit, { org_id: where.id, action: 'access.ended' })
+  return audit.map(({ actor, subject }) => [actor.id, subject])
+}
+
+test('one’s own, in every organization, since a time; the session in use stays', async () => {
+  const earlier = await holdings(person, org)
+  system.clock.advance(60)
+  const from = system.clock.now().toISOString()
+  const [here, there] = [await holdings(person, org), await holdings(person, other)]
+  const colleague = await holdings(org.owner, org)
+  const counts = { sessions: 2, tokens: 2, grants: 2, invitations: 2 }
+  expect(await person.call(endAccessSince, { since: from })).toEqual(counts)
+  expect([await here(), await there()]).toEqual([NONE, NONE])
+  expect([await earlier(), await colleague()]).toEqual([ALL, ALL])
+  expect((await person.call(whoAmI, {})).kind).toBe('user')
+  const whose = `their own since ${from}:`
+  expect(await audited(org)).toEqual([
+    [person.userId, `${whose} 2 sessions, 1 API token, 1 grant, 1 invitation`],
+  ])
+  expect(await audited(other)).toEqual([[person.userId, `${whose} 1 API token, 1 grant, 1 invitation`]])
+  // Nothing is left to end, and nothing is told.
+  expect(await person.call(endAccessSince, { since: from })).toEqual({
+    sessions: 0,
+    tokens: 0,
+    grants: 0,
+    invitations: 0,
+  })
+  expect(await audited(org)).toHaveLength(1)
+})
+
+test('of a member: what they have in this organization, and their sessions', async () => {
+  const [here, there] = [await holdings(person, org), await holdings(person, other)]
+  const colleague = await holdings(org.owner, org)
+  const asked = { since, user_id: person.userId }
+  expect(await org.owner.call(endAccessSince, asked)).toEqual({
+    sessions: 2,
+    tokens: 1,
+    grants: 1,
+    invitations: 1,
+  })
+  expect(await here()).toEqual(NONE)
+  expect(await there()).toEqual({ ...ALL, session: false })
+  expect(await colleague()).toEqual(ALL)
+  expect(await audited(org)).toEqual([
+    [org.owner.userId, `${person.email} since ${since}: 2 sessions, 1 API token, 1 grant, 1 invitation`],
+  ])
+  expect(await audited(other)).toEqual([])
+})
+
+test('of a whole organization, and of no other', async () => {
+  const admin = await makeMember(system, org, 'admin')
+  const [owners, theirs, elsewhere] = [
+    await holdings(person, org),
+    await holdings(org.owner, org),
+    await holdings(other.owner, other),
+  ]
+  const token = await makeApiToken(system, org, admin)
+  // An admin does not reach owners.
+  expect(await admin.call(endAccessSince, { since, all: true })).toMatchObject({
+    tokens: 1,
+    grants: 0,
+    invitations: 0,
+  })
+  await expect(token.call(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  expect([await owners(), await theirs()]).toEqual([ALL, ALL])
+  await org.owner.call(endAccessSince, { since, all: true })
+  expect([await owners(), await theirs()]).toEqual([NONE, NONE])
+  expect(await elsewhere()).toEqual(ALL)
+  expect((await org.owner.call(listApiTokens, { all: 'true' })).tokens).toEqual([])
+  expect((await org.owner.call(listGrants, { all: 'true' })).grants).toEqual([])
+  expect((await org.owner.call(listInvitations, { org_id: org.id })).invitations).toEqual([])
+})
+
+test.each(['0000-01-01T00:00:00Z', '1969-07-20T22:56:00+02:00'])(
+  'a time long ago (%s) is all there is',
+  async (long) => {
+    const held = await holdings(person, org)
+    await person.call(endAccessSince, { since: long })
+    expect(await held()).toEqual(NONE)
+  },
+)
+
+describe('who may', () => {
+  test.each(ROLES)('a %s for everybody, and for others', async (role) => {
+    const { call } = await makeMember(system, org, role)
+    const colleague = await makeMember(system, org, 'viewer')
+    const isAllowed = role === 'owner' || role === 'admin'
+    for (const whose of [{ all: true }, { user_id: colleague.userId }]) {
+      const attempt = call(endAccessSince, { since, ...whose })
+      if (isAllowed) await attempt
+      else await expect(attempt).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+    await call(endAccessSince, { since })
+  })
+
+  test('an admin not for an owner, and nobody for somebody of another organization', async () => {
+    const admin = await makeMember(system, org, 'admin')
+    await expect(admin.call(endAccessSince, { since, user_id: person.userId })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    await expect(
+      org.owner.call(endAccessSince, { since, user_id: other.owner.userId }),
+    ).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+
+  test('no API token, and no support session', async () => {
+    const { call } = await makeApiToken(system, org, org.owner)
+    for (const whose of [{}, { all: true }]) {
+      await expect(call(endAccessSince, { since, ...whose })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+    const staff = await makePerson(system)
+    const asked = { org: org.id, staff_email: staff.email, reason: 'They asked for help' }
+    const { id } = await system.as({ token: OPERATOR_TOKEN })(startSupportSession, asked)
+    const inside = system.as({ token: staff.token, organization: org.id })
+    await inside(elevateSupportSession, { support_session_id: id, reason: 'To repair it' })
+    await expect(inside(endAccessSince, { since, all: true })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  })
+})
+
+test.skipIf(inject('engine') === 'pglite')('what is made at the same moment does not survive', async () => {
+  for (let round = 0; round < 5; round++) {
+    const intruder = await signedIn(system, person.email)
+    const second = await signedIn(system, person.email)
+    const make = (n: number) => [
+      intruder.call(createApiToken, { name: `intruder ${n}` }),
+      second.call(inviteMember, { org_id: org.id, email: `${unique('intruder')}@people.test` }),
+      second.call(createApiToken, { name: `intruder ${n}` }),
+    ]
+    await Promise.allSettled([...make(1), org.owner.call(endAccessSince, { since, all: true }), ...make(2)])
+    const { tokens } = await org.owner.call(listApiTokens, { all: 'true', search: 'intruder' })
+    expect(tokens).toEqual([])
+    const { invitations: open } = await org.owner.call(listInvitations, { org_id: org.id })
+    expect(open).toEqual([])
+  }
+})
+
+describe('a changed password', () => {
+  const change = (end_api_tokens?: boolean) =>
+    person.call(changePassword, {
+      current_password: PASSWORD,
+      new_password: 'another few words here',
+      end_api_tokens,
+    })
+
+  test('leaves API tokens alone unless asked', async () => {
+    const { call } = await makeApiToken(system, org, person)
+    await change()
+    expect((await call(whoAmI, {})).kind).toBe('api_token')
+    expect(await audited(org)).toEqual([])
+  })
+
+  test('ends them in every organization where asked, and nobody else’s', async () => {
+    const mine = [await makeApiToken(system, org, person), await makeApiToken(system, other, person)]
+    const colleague = await makeApiToken(system, org, org.owner)
+    await change(true)
+    for (const { call } of mine)
+      await expect(call(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect((await colleague.call(whoAmI, {})).kind).toBe('api_token')
+    for (const where of [org, other]) {
+      expect(await audited(where)).toEqual([[person.userId, 'with the password: 1 API token']])
+    }
+  })
+})
+
+test.each(['JWT_SECRET', 'JWT_SIGNING_KEY'] as const)(
+  'tokens from before a rotation of %s are gone from lists',
+  async (name) => {
+    const { id } = await makeApiToken(system, org, person)
+    const after = await startSystem({ ...SERVICES, ...SECRETS, [name]: freshSecrets()[name] })
+    const { token } = await signedIn(after, person.email)
+    const [before, now] = [
+      system.as({ token: person.token, organization: org.id }),
+      after.as({ token, organization: org.id }),
+    ]
+    const made = await now(createApiToken, { name: 'after' })
+    const idsOf = async (call: typeof now) => (await call(listApiTokens, {})).tokens.map((one) => one.id)
+    expect([await idsOf(before), await idsOf(now)]).toEqual([[id], [made.id]])
+    await after.stop()
+  },
+)

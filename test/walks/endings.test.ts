@@ -1,0 +1,517 @@
+/** Rights that end: with the membership, with the role, with the token they were made with; and none comes back. */
+import { and, eq, isNull } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { connect, type Connection } from '../../db/connect.ts'
+import {
+  apiTokens,
+  appMembers,
+  invitations,
+  memberships,
+  oauthArtifacts,
+  organizationDomains,
+} from '../../db/schema.ts'
+import {
+  createApp,
+  listApps,
+  removeAppMember,
+  renameApp,
+  setAppMember,
+  showApp,
+} from '../../src/contracts/apps.ts'
+import { setDataSourceExposure } from '../../src/contracts/data-sources.ts'
+import { blockOauthClient } from '../../src/contracts/grants.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import {
+  acceptInvitation,
+  changeMemberRole,
+  inviteMember,
+  listInvitations,
+  removeMember,
+} from '../../src/contracts/members.ts'
+import { setOrganizationDomains, updateOrganization } from '../../src/contracts/organizations.ts'
+import { changePassword, updateProfile, whoAmI } from '../../src/contracts/people.ts'
+import {
+  rotateSession,
+  signInWithPassword,
+  signOut,
+  signOutEverywhere,
+} from '../../src/contracts/sessions.ts'
+import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
+import { createApiToken, revokeApiToken, validateToken } from '../../src/contracts/tokens.ts'
+import { signInWithProvider } from '../../src/cores/identity/index.ts'
+import {
+  newAssistant,
+  preRegistered,
+  startListeningSystem,
+  whoami,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { insertSource } from '../support/data-sources.ts'
+import { watchStatements } from '../support/crossing-statements.ts'
+import { testDatabase } from '../support/database.ts'
+import {
+  makeApiToken,
+  makeMember,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
+import { TABLE_ENDINGS, type EndingTable } from '../support/table-endings.ts'
+
+let system: ListeningSystem
+let org: Org
+/** Of another organization, where the same people may be, too. */
+let other: Org
+
+beforeAll(async () => {
+  const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api,mcp-server' }
+  // More connections than usual: below, all writes that grant something wait for one removal, and hold theirs.
+  const { url } = await testDatabase()
+  const connection = url === undefined ? undefined : watchStatements(await connect({ url }, { poolSize: 40 }))
+  system = await startListeningSystem(env, connection && { connection })
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+})
+afterAll(() => system.stop())
+
+const works = (attempt: Promise<unknown>): Promise<boolean> =>
+  attempt.then(
+    () => true,
+    () => false,
+  )
+const outcome = (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => 'done',
+    (error: { code?: string }) => error.code ?? 'no code',
+  )
+const secretOf = (invited: { invitation_url?: string | undefined }) =>
+  invited.invitation_url!.split('/').at(-1)!
+const invite = (by: Person, email = `${unique('new')}@people.test`, role: 'viewer' | 'admin' = 'viewer') =>
+  by.call(inviteMember, { org_id: org.id, email, role })
+const remove = (person: Person, by = org.owner, from = org) =>
+  by.call(removeMember, { org_id: from.id, user_id: person.userId })
+/** By hand: somebody invites them, and they accept. */
+const comeBack = async (person: Person, role: 'viewer' | 'admin' = 'admin') =>
+  person.call(acceptInvitation, { token: secretOf(await invite(org.owner, person.email, role)) })
+
+/** For each table that ends: makes a row for a person, and asks afterwards whether it still opens anything. */
+const MAKE: Record<EndingTable, (person: Person) => Promise<() => Promise<boolean>>> = {
+  async memberships({ userId }) {
+    const mine = and(eq(memberships.orgId, org.id), eq(memberships.userId, userId))
+    const [row] = await system.db.select().from(memberships).where(mine)
+    return async () =>
+      (await system.db.select().from(memberships).where(eq(memberships.id, row!.id))).length > 0
+  },
+  async api_tokens(person) {
+    const { call } = await makeApiToken(system, org, person)
+    return () => works(call(whoAmI, {}))
+  },
+  async platform_access_grants(person) {
+    const { access } = await newAssistant(system, await preRegistered(system)).connect(person)
+    return async () => (await whoami(system, access)).status === 200
+  },
+  async oauth_artifacts(person) {
+    const assistant = newAssistant(system, await preRegistered(system))
+    const { grantId, refresh } = await assistant.connect(person)
+    const rows = () => system.db.select().from(oauthArtifacts).where(eq(oauthArtifacts.grantId, grantId))
+    expect(await rows()).not.toEqual([])
+    let isEnded = false
+    return async () => {
+      // Refreshing a live one would change it, so that is asked only where the rows are gone.
+      isEnded ||= (await rows()).length === 0
+      return !isEnded || (await assistant.refresh(refresh)).status === 200
+    }
+  },
+  async invitations(person) {
+    const token = secretOf(await invite(person))
+    const toThem = secretOf(await invite(org.owner, person.email).catch(() => invite(person)))
+    const isOpen = async (secret: string) => (await system.fetch(`/auth/invitation/${secret}`)).status === 200
+    return async () => (await isOpen(token)) || (await isOpen(toThem))
+  },
+  async app_members(person) {
+    const alias = unique('app')
+    await person.call(createApp, { alias, name: 'Shop' })
+    const { call } = await makeApiToken(system, org, org.owner)
+    return async () => (await call(showApp, { alias })).members.length > 0
+  },
+}
+
+describe('every table is declared, and what is declared to end with a membership ends', () => {
+  test('the tables are those of the database', async () => {
+    const { sql } = await testDatabase()
+    const tables = await sql.query<{ name: string }>(
+      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')",
+    )
+    expect(tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(TABLE_ENDINGS).toSorted())
+  })
+
+  test.each(['is removed', 'leaves'])('when somebody %s, and nothing comes back with them', async (how) => {
+    const person = await makeMember(system, org, 'owner')
+    const rows = Object.entries(MAKE) as [EndingTable, (typeof MAKE)[EndingTable]][]
+    const asks: [string, () => Promise<boolean>][] = []
+    for (const [table, make] of rows) asks.push([table, await make(person)])
+    const alive = async () => {
+      const found: string[] = []
+      for (const [table, isAlive] of asks) if (await isAlive()) found.push(table)
+      return found
+    }
+    expect(await alive()).toEqual(rows.map(([table]) => table))
+    await remove(person, how === 'leaves' ? person : org.owner)
+    expect(await alive()).toEqual([])
+    await comeBack(person)
+    expect(await person.call(whoAmI, {})).toMatchObject({ organization: { id: org.id }, role: 'admin' })
+    expect(await alive()).toEqual([])
+  })
+})
+
+describe('an invitation', () => {
+  test('to somebody who is removed meanwhile does not bring them back; a later one does', async () => {
+    // Their address was not proven when they were invited a second time.
+    const person = await makePerson(system, { verified: false })
+    await makeMember(system, org, 'viewer', person)
+    const earlier = secretOf(await invite(org.owner, person.email, 'admin'))
+    await system.db.execute(`update users set email_verified_at = now() where id = '${person.userId}'`)
+    await remove(person)
+    expect(await outcome(person.call(acceptInvitation, { token: earlier }))).toBe('NOT_FOUND')
+    expect((await comeBack(person)).role).toBe('admin')
+  })
+
+  test('of one organization outlives a removal from another', async () => {
+    const person = await makePerson(system)
+    for (const where of [org, other]) await makeMember(system, where, 'owner', person)
+    const elsewhere = await person.call(inviteMember, {
+      org_id: other.id,
+      email: `${unique('new')}@people.test`,
+    })
+    await remove(person)
+    expect((await (await makePerson(system)).call(acceptInvitation, { token: secretOf(elsewhere) })).id).toBe(
+      other.id,
+    )
+  })
+})
+
+// The embedded database has one session, so nothing happens there at the same moment.
+describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
+  let second: Connection
+  beforeAll(async () => void (second = await connect({ url: (await testDatabase()).url! }, { poolSize: 1 })))
+  afterAll(() => second?.close())
+
+  test('invitations made while their author is removed do not survive', async () => {
+    for (let round = 0; round < 10; round++) {
+      const author = await makeMember(system, org, 'owner')
+      await Promise.allSettled([
+        ...Array.from({ length: 3 }, () => invite(author)),
+        remove(author),
+        ...Array.from({ length: 3 }, () => invite(author)),
+      ])
+      const open = and(eq(invitations.invitedBy, author.userId), isNull(invitations.revokedAt))
+      expect(await system.db.select().from(invitations).where(open)).toEqual([])
+    }
+  })
+
+  test('a token made with a token that is being revoked does not survive it', async () => {
+    for (let round = 0; round < 5; round++) {
+      const root = await makeApiToken(system, org, org.owner)
+      const { token } = await root.call(createApiToken, { name: 'child' })
+      const child = system.as({ token })
+      await Promise.allSettled([
+        child(createApiToken, { name: 'grandchild' }),
+        child(createApiToken, { name: 'grandchild' }),
+        org.owner.call(revokeApiToken, { token_id: root.id }),
+        child(createApiToken, { name: 'grandchild' }),
+        root.call(createApiToken, { name: 'child' }),
+      ])
+      const live = await system.db
+        .select({ name: apiTokens.name })
+        .from(apiTokens)
+        .where(and(eq(apiTokens.orgId, org.id), isNull(apiTokens.revokedAt)))
+      expect(live.filter(({ name }) => name.endsWith('child'))).toEqual([])
+    }
+  })
+
+  /** What every write that grants something has before its author is removed. */
+  async function setUp() {
+    const [author, target, guest] = [
+      await makeMember(system, org, 'owner'),
+      await makeMember(system, org, 'viewer'),
+      await makePerson(system),
+    ]
+    const [alias, client_id] = [unique('app'), unique('client')]
+    await author.call(createApp, { alias, name: 'Shop' })
+    await author.call(blockOauthClient, { client_id, blocked: true })
+    const { id: source_id } = await insertSource(system, org, { enabled: true })
+    const invited = secretOf(await invite(author, undefined, 'admin'))
+    const token = await makeApiToken(system, org, author)
+    return { author, target, guest, alias, client_id, source_id, invited, token }
+  }
+  type SetUp = Awaited<ReturnType<typeof setUp>>
+
+  const GRANTING: Record<string, (ready: SetUp) => Promise<unknown>> = {
+    inviteMember: ({ author }) => invite(author),
+    acceptInvitation: ({ guest, invited }) => guest.call(acceptInvitation, { token: invited }),
+    changeMemberRole: ({ author, target }) =>
+      author.call(changeMemberRole, { org_id: org.id, user_id: target.userId, role: 'owner' }),
+    removeMember: ({ author, target }) => remove(target, author),
+    createApiToken: ({ author }) => author.call(createApiToken, { name: 'late' }),
+    'createApiToken by a token': ({ token }) => token.call(createApiToken, { name: 'late' }),
+    updateOrganization: ({ author }) =>
+      author.call(updateOrganization, { org_id: org.id, admins_may_invite: true }),
+    blockOauthClient: ({ author, client_id }) => author.call(blockOauthClient, { client_id, blocked: false }),
+    setDataSourceExposure: ({ author, source_id }) =>
+      author.call(setDataSourceExposure, { source_id, exposed: true }),
+    createApp: ({ author }) => author.call(createApp, { alias: unique('app'), name: 'Late' }),
+    setAppMember: ({ author, target, alias }) =>
+      author.call(setAppMember, { alias, user_id: target.userId, role: 'maintainer' }),
+  }
+
+  /** The removal has begun and is not over: a write that does not ask under a lock would not see it, and be done. */
+  test.each(['is removed', 'is lowered'])(
+    'whoever %s grants nothing any more: every such write waits',
+    async (how) => {
+      const ready = await setUp()
+      const { userId } = ready.author
+      const names = Object.keys(GRANTING)
+      let outcomes: Promise<string[]> | undefined
+      await second.sql.transaction(async (tx) => {
+        const which = `where org_id = '${org.id}' and user_id = '${userId}'`
+        await tx.query(
+          how === 'is removed'
+            ? `delete from memberships ${which}`
+            : `update memberships set role = 'member' ${which}`,
+        )
+        outcomes = Promise.all(names.map((name) => outcome(GRANTING[name]!(ready))))
+        await vi.waitFor(
+          async () => {
+            const [waiting] = await system.db.execute<{ n: number }>(
+              "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+            )
+            expect(waiting!.n).toBe(names.length)
+          },
+          { timeout: 5000, interval: 20 },
+        )
+      })
+      const done = (await outcomes!).map((word, at) => [names[at], word])
+      // A member of any role may make a token, with their own role, and maintains the app that they made.
+      const allowed = ['createApiToken', 'createApiToken by a token', 'setAppMember']
+      const isAllowed = (name: string) => how === 'is lowered' && allowed.includes(name)
+      expect(done.filter(([name, word]) => word === 'done' && !isAllowed(name!))).toEqual([])
+      if (how === 'is removed') return
+      const made = and(eq(apiTokens.userId, userId), eq(apiTokens.name, 'late'))
+      const caps = await system.db.select({ cap: apiTokens.roleCap }).from(apiTokens).where(made)
+      expect(caps.map(({ cap }) => cap)).toEqual(['viewer', 'viewer'])
+    },
+  )
+})
+
+describe('a token made with a token', () => {
+  test('ends with it, through all generations, and with no other', async () => {
+    const root = await makeApiToken(system, org, org.owner)
+    const sibling = await makeApiToken(system, org, org.owner)
+    const generations = [root.call]
+    for (let n = 0; n < 3; n++) {
+      const { token } = await generations.at(-1)!(createApiToken, { name: 'child' })
+      generations.push(system.as({ token }))
+    }
+    for (const call of generations) await call(whoAmI, {})
+    await org.owner.call(revokeApiToken, { token_id: root.id })
+    expect(await Promise.all(generations.map((call) => outcome(call(whoAmI, {}))))).toEqual(
+      Array(4).fill('UNAUTHENTICATED'),
+    )
+    expect(await outcome(sibling.call(whoAmI, {}))).toBe('done')
+  })
+
+  test('has at most its audiences, and unasked just those', async () => {
+    const parent = await makeApiToken(system, org, org.owner, { audiences: ['api'] })
+    expect((await parent.call(createApiToken, { name: 'child' })).audiences).toEqual(['api'])
+    for (const audiences of [['platform'], ['api', 'notifications']] as const) {
+      expect(await outcome(parent.call(createApiToken, { name: 'child', audiences: [...audiences] }))).toBe(
+        'FORBIDDEN',
+      )
+    }
+    const wide = await makeApiToken(system, org, org.owner)
+    const narrow = await wide.call(createApiToken, { name: 'child', audiences: ['platform'] })
+    const validate = system.as()
+    expect((await validate(validateToken, { token: narrow.token, audience: 'platform' })).audiences).toEqual([
+      'platform',
+    ])
+  })
+
+  test('has no more scopes: a token with scopes makes none', async () => {
+    const scoped = await makeApiToken(system, org, org.owner, { scopes: ['data:read'] })
+    expect(await outcome(scoped.call(createApiToken, { name: 'child' }))).toBe('FORBIDDEN')
+  })
+})
+
+describe('a token that is capped to viewing', () => {
+  test('has no role on the apps that its person maintains; one for developers has', async () => {
+    const person = await makeMember(system, org, 'developer')
+    const alias = unique('app')
+    await person.call(createApp, { alias, name: 'Shop' })
+    await org.owner.call(createTicket, { alias, title: 'Broken', body: 'Badly.' })
+    const { call } = await makeApiToken(system, org, person, { role_cap: 'viewer' })
+    expect((await call(showApp, { alias })).my_role).toBeNull()
+    expect((await call(listApps, { search: alias })).apps).toMatchObject([{ my_role: null, open_tickets: 0 }])
+    expect((await call(listApps, { search: alias, mine: 'true' })).apps).toEqual([])
+    expect((await call(listTickets, { alias })).tickets).toEqual([])
+    const { userId: user_id } = org.owner
+    for (const attempt of [
+      () => call(renameApp, { alias, name: 'Mine' }),
+      () => call(setAppMember, { alias, user_id, role: 'builder' }),
+      () => call(removeAppMember, { alias, user_id }),
+    ]) {
+      expect(await outcome(attempt())).toBe('FORBIDDEN')
+    }
+    const developer = await makeApiToken(system, org, person, { role_cap: 'developer' })
+    expect((await developer.call(renameApp, { alias, name: 'Store' })).my_role).toBe('maintainer')
+  })
+
+  test('a viewer who builds an app does so by token, too', async () => {
+    const person = await makeMember(system, org, 'viewer')
+    const alias = unique('app')
+    await org.owner.call(createApp, { alias, name: 'Shop' })
+    await org.owner.call(setAppMember, { alias, user_id: person.userId, role: 'maintainer' })
+    const { call } = await makeApiToken(system, org, person)
+    expect((await call(renameApp, { alias, name: 'Store' })).my_role).toBe('maintainer')
+  })
+})
+
+test('a role on an app is given again to somebody who came back, and then counts', async () => {
+  const person = await makeMember(system, org, 'viewer')
+  const alias = unique('app')
+  const { id } = await org.owner.call(createApp, { alias, name: 'Shop' })
+  const put = () => org.owner.call(setAppMember, { alias, user_id: person.userId, role: 'builder' })
+  const first = await put()
+  await remove(person)
+  // Ending access writes nothing to tenant tables.
+  const row = and(eq(appMembers.appId, id), eq(appMembers.userId, person.userId))
+  expect(await system.db.select().from(appMembers).where(row)).toHaveLength(1)
+  await comeBack(person, 'viewer')
+  const roles = async () => [
+    (await person.call(showApp, { alias })).my_role,
+    (await person.call(listApps, { search: alias })).apps[0]!.my_role,
+  ]
+  expect(await roles()).toEqual([null, null])
+  expect(await outcome(person.call(removeAppMember, { alias, user_id: person.userId }))).toBe('NOT_FOUND')
+  expect(Date.parse((await put()).added_at)).toBeGreaterThan(Date.parse(first.added_at))
+  expect(await roles()).toEqual(['builder', 'builder'])
+})
+
+describe('only a signed-in session', () => {
+  test.each([
+    ['leaves', ({ userId }: Person) => [removeMember, { org_id: org.id, user_id: userId }] as const],
+    ['signs out', () => [signOut, { session_id: makeId('ses', 0) }] as const],
+    ['signs out everywhere', () => [signOutEverywhere, {}] as const],
+    ['rotates a session', () => [rotateSession, {}] as const],
+    ['changes the name', () => [updateProfile, { name: 'Mallory' }] as const],
+    [
+      'changes the password',
+      () => [changePassword, { current_password: PASSWORD, new_password: 'another few words here' }] as const,
+    ],
+  ])('%s, never an API token of an owner', async (_what, request) => {
+    const person = await makeMember(system, org, 'owner')
+    const { call } = await makeApiToken(system, org, person)
+    const [operation, input] = request(person)
+    await expect(call(operation as typeof signOut, input as never)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: 'This requires a signed-in session, not an API token',
+    })
+    expect(await person.call(whoAmI, {})).toMatchObject({ role: 'owner', user: { name: person.name } })
+    expect(await works(system.as()(signInWithPassword, { email: person.email, password: PASSWORD }))).toBe(
+      true,
+    )
+  })
+})
+
+describe('a removal is remembered', () => {
+  const domain = `${unique('corp')}.test`
+  const email = () => `${unique('person')}@${domain}`
+  beforeAll(() =>
+    system.as({ token: OPERATOR_TOKEN })(setOrganizationDomains, { org_id: org.id, domains: [domain] }),
+  )
+  afterAll(() => system.db.delete(organizationDomains).where(eq(organizationDomains.domain, domain)))
+
+  /** An account at an identity provider, which signs in. */
+  const provided = (address: string, { verified = true, subject = unique('sub') } = {}) => {
+    const proven = {
+      provider: 'google',
+      issuer: 'https://accounts.test',
+      subject,
+      email: address,
+      emailVerified: verified,
+      name: 'Ada',
+    }
+    return signInWithProvider(system.system.auth!, proven, { device: 'a test', requestId: 'a test' })
+  }
+  const signIn = ({ email: address }: Person) =>
+    system.as()(signInWithPassword, { email: address, password: PASSWORD })
+  const members = async (address: string) => {
+    const rows = await system.db.execute<{ id: string }>(
+      `select u.id from memberships m join users u on u.id = m.user_id where m.org_id = '${org.id}' and u.email = '${address}'`,
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  test('the domain brings back neither the account nor a second one with the address; others it brings in', async () => {
+    const person = await makePerson(system, { email: email() })
+    expect(await members(person.email)).toEqual([person.userId])
+    await remove(person)
+    await signIn(person)
+    await provided(person.email)
+    await provided(person.email.toUpperCase())
+    expect(await members(person.email)).toEqual([])
+    const colleague = email()
+    await provided(colleague)
+    expect(await members(colleague)).toHaveLength(1)
+  })
+
+  test.each([true, false])(
+    'an address that a provider vouched for is remembered beside the stored one (proven: %s); a claimed one is not',
+    async (verified) => {
+      const [stored, vouched, claimed] = [email(), email(), email()]
+      const subject = unique('sub')
+      await provided(stored, { subject, verified })
+      await provided(vouched, { subject })
+      const [userId] = await members(stored)
+      await provided(claimed, { verified: false })
+      await org.owner.call(removeMember, { org_id: org.id, user_id: userId! })
+      await provided(vouched)
+      expect(await members(vouched)).toEqual([])
+      await provided(claimed)
+      expect(await members(claimed)).toHaveLength(1)
+    },
+  )
+
+  test('until somebody invites them by hand', async () => {
+    const person = await makePerson(system, { email: email() })
+    await remove(person)
+    await comeBack(person)
+    expect(await members(person.email)).toEqual([person.userId])
+    await provided(person.email)
+    expect(await members(person.email)).toHaveLength(2)
+  })
+
+  test.skipIf(inject('engine') === 'pglite')('also by whoever signs in at that moment', async () => {
+    for (let round = 0; round < 5; round++) {
+      const person = await makePerson(system, { email: email() })
+      await Promise.all([signIn(person), remove(person), signIn(person), signIn(person)])
+      expect(await members(person.email)).toEqual([])
+    }
+  })
+})
+
+test('a lowered owner keeps no invitation, and no token that rises with them again', async () => {
+  const person = await makeMember(system, org, 'owner')
+  const token = await makeApiToken(system, org, person)
+  const invited = await invite(person)
+  const set = (role: 'developer' | 'owner') =>
+    org.owner.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role })
+  await set('developer')
+  expect((await token.call(whoAmI, {})).role).toBe('developer')
+  await set('owner')
+  expect((await token.call(whoAmI, {})).role).toBe('developer')
+  const open = await org.owner.call(listInvitations, { org_id: org.id, limit: 200 })
+  expect(open.invitations.map(({ id }) => id)).not.toContain(invited.id)
+})

@@ -1,0 +1,344 @@
+/**
+ * Two organizations that share people, an address, a client, a chat account, and the names of everything: every write in
+ * one of them leaves the rows of the other as they were.
+ */
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { endAccessSince } from '../../src/contracts/access.ts'
+import { reportToolCall } from '../../src/contracts/activity.ts'
+import * as apps from '../../src/contracts/apps.ts'
+import * as sources from '../../src/contracts/data-sources.ts'
+import * as databases from '../../src/contracts/databases.ts'
+import { replayDelivery, replayFailedDeliveries } from '../../src/contracts/deliveries.ts'
+import * as grants from '../../src/contracts/grants.ts'
+import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
+import * as integrations from '../../src/contracts/integrations.ts'
+import * as members from '../../src/contracts/members.ts'
+import { OPERATIONS, type OperationName } from '../../src/contracts/operations.ts'
+import * as organizations from '../../src/contracts/organizations.ts'
+import { changePassword } from '../../src/contracts/people.ts'
+import {
+  rotateSession,
+  signInWithPassword,
+  signOut,
+  signOutEverywhere,
+} from '../../src/contracts/sessions.ts'
+import * as subscriptions from '../../src/contracts/subscriptions.ts'
+import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
+import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
+import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
+import { actorOf, signActor } from '../support/actor.ts'
+import { configurationOf, insertSource, placeForDatabases } from '../support/data-sources.ts'
+import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
+import { furnishOrganization } from '../support/furnish-organization.ts'
+import {
+  makeMember,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  signedIn,
+  unique,
+  type Org,
+  type Person,
+} from '../support/make.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+
+const [CLIENT, BLOCKED] = [unique('client'), unique('client')]
+const ADDRESS = `${unique('invited')}@people.test`
+const HOOK = `https://hooks.test/${unique('shared')}`
+const ALIAS = unique('shop')
+
+let system: TestSystem
+let place: Awaited<ReturnType<typeof placeForDatabases>>
+/** In both organizations. */
+let [owner, colleague, member]: Person[] = []
+/** Support staff of both. */
+let staff: Person
+let untouched: Org
+let here: Awaited<ReturnType<typeof furnish>>
+let rowsBefore: string
+
+const operator = () => system.as({ token: OPERATOR_TOKEN })
+const secretOf = (invited: { invitation_url?: string | undefined }) =>
+  invited.invitation_url!.split('/').at(-1)!
+
+/** The same things under the same names in either of the two. */
+const furnish = (org: Org) =>
+  furnishOrganization(
+    system,
+    org,
+    { owner: owner!, colleague: colleague!, member: member!, staff },
+    { client: CLIENT, blocked: BLOCKED, address: ADDRESS, hook: HOOK, alias: ALIAS, source: 'shared' },
+  )
+
+/** All rows of an organization. Sessions are left out: they belong to a person, and name the organization chosen last. */
+async function rowsOf({ id }: Org): Promise<string> {
+  const tables = await system.db.execute<{ name: string }>(
+    "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'org_id' and table_name <> 'sessions' order by 1",
+  )
+  expect(tables.length).toBeGreaterThan(25)
+  const found: string[] = []
+  for (const { name } of tables) {
+    const rows = await system.db.execute<{ row: string }>(
+      `select t::text as row from ${name} t where org_id = '${id}' order by 1`,
+    )
+    found.push(name, ...rows.map(({ row }) => `  ${row}`))
+  }
+  return found.join('\n')
+}
+
+// It says nothing about the engine.
+describe.skipIf(inject('engine') === 'pglite')('every write', () => {
+  beforeAll(async () => {
+    place = await placeForDatabases('embedded')
+    const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...place.settings }
+    system = await startSystem(env, { checks: fakeChecks, chatApp: fakeChatApp })
+    ;[owner, colleague, member] = [
+      await makePerson(system),
+      await makePerson(system),
+      await makePerson(system),
+    ]
+    staff = await makePerson(system)
+    untouched = await makeOrganization(system, owner)
+    await furnish(untouched)
+    await operator()(organizations.setOrganizationDomains, {
+      org_id: untouched.id,
+      domains: [`${unique('corp')}.test`],
+    })
+    rowsBefore = await rowsOf(untouched)
+    // Furnishing the other one is the first of the writes.
+    here = await furnish(await makeOrganization(system, owner))
+    // What a person does for themself is told in the organization where they work: in this one.
+    for (const person of [owner, colleague, member]) {
+      await here.as(person)(organizations.switchOrganization, { org_id: here.org.id })
+    }
+  })
+  afterAll(async () => {
+    await place.clear(system)
+    await system.stop()
+    await place.remove()
+  })
+
+  /** What the write is, done in one of the two. An operation that is missing here, or below, fails the first test. */
+  const WRITES: Partial<Record<OperationName, () => Promise<unknown>>> = {
+    // First, because agents are switched off below.
+    reportToolCall: async () => {
+      const { id } = await here.byMember(createApiToken, { name: 'agent' })
+      const token = await signActor(system, actorOf(here.org, member!, id))
+      const bytes = { question_bytes: 1, answer_bytes: 1 }
+      await system.as({ token })(reportToolCall, {
+        name: 'whoami',
+        outcome: 'answered',
+        duration_ms: 1,
+        ...bytes,
+      })
+    },
+    changePassword: async () => {
+      const person = await makeMember(system, here.org, 'viewer')
+      await here.as(person)(changePassword, {
+        current_password: PASSWORD,
+        new_password: 'another few words here',
+        end_api_tokens: true,
+      })
+    },
+    createOrganization: () => here.byOwner(organizations.createOrganization, { name: untouched.name }),
+    updateOrganization: () =>
+      here.byOwner(organizations.updateOrganization, {
+        org_id: here.org.id,
+        name: untouched.name,
+        agents_enabled: false,
+        admins_may_invite: true,
+        timezone: 'Europe/Vienna',
+        support_access_enabled: true,
+      }),
+    switchOrganization: () => here.byOwner(organizations.switchOrganization, { org_id: here.org.id }),
+    createOrganizationAsOperator: () =>
+      operator()(organizations.createOrganizationAsOperator, {
+        name: unique('Org'),
+        admin_email: owner!.email,
+      }),
+    addOwnerAsOperator: async () => {
+      const { id } = await operator()(organizations.createOrganizationAsOperator, {
+        name: unique('Org'),
+        admin_email: `${unique('absent')}@people.test`,
+      })
+      await operator()(organizations.addOwnerAsOperator, { org_id: id, email: owner!.email })
+    },
+    setOrganizationDomains: () =>
+      operator()(organizations.setOrganizationDomains, {
+        org_id: here.org.id,
+        domains: [`${unique('corp')}.test`],
+      }),
+    changeMemberRole: async () => {
+      const change = (role: 'admin' | 'viewer') =>
+        here.byOwner(members.changeMemberRole, { org_id: here.org.id, user_id: colleague!.userId, role })
+      await here.as(colleague!)(createApiToken, { name: 'capped' })
+      await change('viewer')
+      await change('admin')
+    },
+    inviteMember: () =>
+      here.byOwner(members.inviteMember, { org_id: here.org.id, email: ADDRESS, role: 'admin' }),
+    revokeInvitation: async () => {
+      const { id } = await here.byOwner(members.inviteMember, { org_id: here.org.id, email: ADDRESS })
+      await here.byOwner(members.revokeInvitation, { org_id: here.org.id, invitation_id: id })
+    },
+    acceptInvitation: async () => {
+      const guest = await makePerson(system, { email: ADDRESS })
+      const invited = await here.byOwner(members.inviteMember, { org_id: here.org.id, email: ADDRESS })
+      await guest.call(members.acceptInvitation, { token: secretOf(invited) })
+    },
+    signInWithPassword: () => system.as()(signInWithPassword, { email: owner!.email, password: PASSWORD }),
+    rotateSession: async () =>
+      system.as({ ...(await signedIn(system, member!.email)), organization: here.org.id })(rotateSession, {}),
+    signOut: async () =>
+      system.as({ ...(await signedIn(system, member!.email)), organization: here.org.id })(signOut, {
+        session_id: 'current',
+      }),
+    createApiToken: () => here.byMember(createApiToken, { name: 'shared' }),
+    revokeApiToken: () => here.byOwner(revokeApiToken, { token_id: here.token.id }),
+    narrowGrant: () => here.byMember(grants.narrowGrant, { grant_id: here.grant_id, scopes: ['data:read'] }),
+    revokeGrant: () => here.byOwner(grants.revokeGrant, { grant_id: here.grant_id }),
+    blockOauthClient: async () => {
+      for (const [client_id, blocked] of [
+        [BLOCKED, false],
+        [CLIENT, true],
+      ] as const) {
+        await here.byOwner(grants.blockOauthClient, { client_id, blocked })
+      }
+    },
+    createDatabase: () => here.byOwner(databases.createDatabase, { name: 'made' }),
+    removeDatabase: async () => {
+      const { name } = await insertSource(system, here.org, { name: 'removed' })
+      await here.byOwner(databases.removeDatabase, { name, confirm: name })
+    },
+    saveSearchConfiguration: () =>
+      here.byOwner(sources.saveSearchConfiguration, { source_id: here.source_id, ...configurationOf([]) }),
+    updateDataSource: () =>
+      here.byOwner(sources.updateDataSource, { source_id: 'db_shared', description: 'Another.' }),
+    setDataSourceExposure: () =>
+      here.byOwner(sources.setDataSourceExposure, { source_id: 'db_shared', exposed: false }),
+    setDataSourceState: () =>
+      here.byOwner(sources.setDataSourceState, { source_id: 'db_shared', enabled: false }),
+    acknowledgeNotification: () =>
+      here.byMember(acknowledgeNotification, { notification_id: here.notification_id }),
+    createApp: () => here.byOwner(apps.createApp, { alias: unique('app'), name: 'Another' }),
+    renameApp: () => here.byOwner(apps.renameApp, { alias: ALIAS, name: 'Renamed' }),
+    setAppMember: () =>
+      here.byOwner(apps.setAppMember, { alias: ALIAS, user_id: member!.userId, role: 'maintainer' }),
+    createTicket: () => here.byMember(createTicket, { alias: ALIAS, title: 'Again', body: 'Broken again.' }),
+    replyToTicket: () => here.byOwner(replyToTicket, { ...here.ticket, body: 'Looking.' }),
+    changeTicketStatus: () => here.byOwner(changeTicketStatus, { ...here.ticket, status: 'done' }),
+    connectWebhook: () =>
+      here.byOwner(integrations.connectWebhook, {
+        name: 'Second',
+        url: `https://hooks.test/${unique('in')}`,
+      }),
+    connectChatWebhook: () =>
+      here.byOwner(integrations.connectChatWebhook, {
+        name: 'Chat',
+        url: `https://hooks.chat.test/services/T1/${unique('general')}`,
+      }),
+    beginChatInstall: () => here.byOwner(integrations.beginChatInstall, {}),
+    completeChatInstall: async () => {
+      const { url } = await here.byOwner(integrations.beginChatInstall, {})
+      await here.byOwner(integrations.completeChatInstall, { code: 'T1/#general/2', state: stateIn(url) })
+    },
+    configureForum: () =>
+      here.byOwner(integrations.configureForum, { config: { url: 'https://forum.test', category: 7 } }),
+    beginChatLink: () => here.byMember(integrations.beginChatLink, {}),
+    removeChatLink: () => here.byMember(integrations.removeChatLink, {}),
+    completeChatLink: async () => {
+      const { url } = await here.byMember(integrations.beginChatLink, {})
+      await here.byMember(integrations.completeChatLink, {
+        code: `T1/${member!.userId}/Ada`,
+        state: stateIn(url),
+      })
+    },
+    createSubscription: () =>
+      here.byOwner(subscriptions.createSubscription, {
+        integration_id: here.integration_id,
+        pattern: 'deploy.*',
+      }),
+    updateMySubscription: () =>
+      here.byMember(subscriptions.updateMySubscription, {
+        subscription_id: here.mySubscription,
+        enabled: false,
+      }),
+    unsubscribe: () => {
+      const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
+      const named = { orgId: here.org.id, subscriptionId: here.mySubscription }
+      return system.as()(subscriptions.unsubscribe, { token: unsubscribeToken(key, named) })
+    },
+    setFollow: () => here.byMember(subscriptions.setFollow, { alias: ALIAS, categories: [] }),
+    replayDelivery: () => here.byOwner(replayDelivery, { delivery_id: here.delivery_id }),
+    replayFailedDeliveries: () => here.byOwner(replayFailedDeliveries, { from: '2000-01-01T00:00:00Z' }),
+    testSubscription: () =>
+      here.byOwner(subscriptions.testSubscription, { subscription_id: here.subscription_id }),
+    connectForum: () =>
+      here.byOwner(integrations.connectForum, { url: `https://${unique('forum')}.test`, api_key: 'key' }),
+    updateSubscription: () =>
+      here.byOwner(subscriptions.updateSubscription, {
+        subscription_id: here.subscription_id,
+        enabled: false,
+      }),
+    updateIntegration: () =>
+      here.byOwner(integrations.updateIntegration, {
+        integration_id: here.integration_id,
+        name: 'Renamed',
+        enabled: false,
+      }),
+    startSupportSession: async () =>
+      operator()(startSupportSession, {
+        org: here.org.id,
+        staff_email: (await makePerson(system)).email,
+        reason: 'They asked for help',
+      }),
+    elevateSupportSession: () =>
+      here.byStaff(elevateSupportSession, {
+        support_session_id: here.support_session_id,
+        reason: 'To repair it',
+      }),
+    endSupportSession: () => here.byOwner(endSupportSession, { support_session_id: here.support_session_id }),
+    deleteSubscription: () =>
+      here.byOwner(subscriptions.deleteSubscription, { subscription_id: here.subscription_id }),
+    removeIntegration: () =>
+      here.byOwner(integrations.removeIntegration, { integration_id: here.integration_id }),
+    removeAppMember: () => here.byOwner(apps.removeAppMember, { alias: ALIAS, user_id: member!.userId }),
+    signOutEverywhere: async () => {
+      const person = await makeMember(system, here.org, 'viewer')
+      await here.as(person)(signOutEverywhere, {})
+    },
+    // Last, because the others need what these end.
+    endAccessSince: () => here.byOwner(endAccessSince, { since: '2000-01-01T00:00:00Z', all: true }),
+    removeMember: async () => {
+      for (const person of [colleague!, member!]) {
+        await here.byOwner(members.removeMember, { org_id: here.org.id, user_id: person.userId })
+      }
+    },
+  }
+
+  const NOT_HERE: Partial<Record<OperationName, string>> = {
+    sendEmailVerification: 'mails a link to a person, and writes to no organization',
+    exchangeSignInCode: 'belongs to a person, and writes to no organization',
+    attachDatabase: 'inserts the row that createDatabase inserts',
+    setOauthClientActive: 'is the operator’s, for all organizations',
+    evictRegistration: 'is the operator’s, for all organizations',
+    updateProfile: 'is seen in every organization of the person, and told in each',
+  }
+
+  test('is in the table', () => {
+    const writes = OPERATIONS.filter(({ readOnly }) => !readOnly).map(({ name }) => name as string)
+    expect(Object.keys({ ...WRITES, ...NOT_HERE }).toSorted()).toEqual(writes.toSorted())
+  })
+
+  test.each(Object.keys(WRITES) as OperationName[])('%s', async (name) => {
+    await WRITES[name]!()
+    expect(await rowsOf(untouched)).toBe(rowsBefore)
+  })
+
+  test('and the rows that are compared are there', () => {
+    for (const shared of [CLIENT, BLOCKED, ADDRESS, ALIAS, member!.userId, 'T1', 'db_shared'.slice(3)]) {
+      expect(rowsBefore).toContain(shared)
+    }
+  })
+})
