@@ -3,7 +3,6 @@
  * quiet agent beside them hardly notices, a person revokes a grant in the middle and it ends at once, no call goes
  * without an answer, and memory does not grow.
  */
-import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
@@ -15,6 +14,7 @@ import { listActivity } from '../../src/contracts/activity.ts'
 import { revokeGrant } from '../../src/contracts/grants.ts'
 import { newAssistant, preRegistered, type ListeningSystem, type Tokens } from '../support/assistant.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
+import { inspectedHeap, type InspectedHeap } from '../support/heap.ts'
 import { makeApiToken, makeOrganization, unique, type Org } from '../support/make.ts'
 import { processes, type Env, type ServerProcess } from '../support/process.ts'
 import { freshSecrets } from '../support/system.ts'
@@ -33,16 +33,25 @@ const SECONDS = 20
 /** Calls of the quiet agent, one after the other, slowly enough that its own limit does not count. */
 const QUIET_CALLS = 60
 const QUIET_PAUSE_MS = 100
-/** The p95 of the quiet agent beside 600 open calls, as a multiple of what it is alone. */
-const SLOWER_MAX = 5
+/**
+ * The median of the quiet agent beside 600 open calls, as a multiple of what it is alone: of the others' calls two run at
+ * a time. Without that, the 16 that may be open would all be before it.
+ */
+const SLOWER_MAX = 8
+/** Calls of the other agent that end while one of the quiet agent's is open, at the median: a count, whatever the machine does. */
+const OVERTAKEN_MAX = 6
 /** How long a person may wait for a revocation under full load. */
 const REVOKED_WITHIN_MS = 5_000
-/** Of the most it took before the revocation to the most after it. Garbage comes and goes in between. */
-const GROWTH_MAX = 1.25
+/**
+ * What one call may leave behind after a collection. Clean runs moved by at most 190 bytes, up or down; a kilobyte that
+ * was kept for each answered call showed as 690.
+ */
+const BYTES_PER_CALL_MAX = 512
 
 const own = processes()
 let connection: Connection
 let drop: () => Promise<unknown>
+let heap: InspectedHeap
 let server: ServerProcess
 let system: ListeningSystem
 
@@ -51,7 +60,9 @@ beforeAll(async () => {
   const name = unique('load').replaceAll('-', '_')
   await onServer(url, `create database ${name}`)
   drop = () => onServer(url, `drop database ${name} with (force)`)
+  heap = await inspectedHeap()
   const env: Env = {
+    ...heap.env,
     DATABASE_URL: databaseUrl(url, name),
     SVC_ORG: 'Load',
     SVC_SERVICES: 'api-gateway,auth-service,mcp-server',
@@ -82,19 +93,25 @@ test('one agent with 600 open calls is told to wait, and another hardly notices'
   const agent = new Agent({ keepAlive: true, maxSockets: LANES_OF_ONE + 1 })
   // The first calls load the SDK and compile everything.
   await callQuietly(agent, quiet.tokens.access)
-  const alone = await callQuietly(agent, quiet.tokens.access)
+  const before = await callQuietly(agent, quiet.tokens.access)
   const load = await startLoad([{ token: one.tokens.access, lanes: LANES_OF_ONE }])
   await load.everyAgentAnswered
   const beside = await callQuietly(agent, quiet.tokens.access)
   const [ofOne] = await load.stop()
+  // Again, because others may use this machine now and then.
+  const alone = [...before, ...(await callQuietly(agent, quiet.tokens.access))]
   agent.destroy()
+  const overtakers = beside.map((call) => endedDuring(call, ofOne!)).toSorted((a, b) => a - b)
+  const overtaken = overtakers[Math.floor(overtakers.length / 2)]!
   console.log(
     `alone: median ${ms(median(alone))}, p95 ${ms(p95(alone))}; beside ${LANES_OF_ONE} open calls: ` +
-      `median ${ms(median(beside))}, p95 ${ms(p95(beside))}; the one: ${counted(ofOne!)}`,
+      `median ${ms(median(beside))}, p95 ${ms(p95(beside))}, overtaken by ${overtakers.join(' ')}; ` +
+      `the one: ${counted(ofOne!)}`,
   )
   expect(outcomes([...alone, ...beside])).toEqual(['answered'])
   expect(outcomes(ofOne!).toSorted()).toEqual(['429', 'answered'])
-  expect(p95(beside) / p95(alone), 'times slower').toBeLessThan(SLOWER_MAX)
+  expect(median(beside) / median(alone), 'times slower').toBeLessThan(SLOWER_MAX)
+  expect(overtaken, 'calls of the other that ended meanwhile').toBeLessThanOrEqual(OVERTAKEN_MAX)
   const refused = await system.as({ token: one.org.owner.token, organization: one.org.id })(listActivity, {
     outcome: 'refused',
   })
@@ -102,31 +119,14 @@ test('one agent with 600 open calls is told to wait, and another hardly notices'
 })
 
 test('a grant revoked under load ends at once, and no call before it is lost', async () => {
-  const [one, revoked] = [await connected(), await connected()]
-  const org = await makeOrganization(system)
-  const second = await makeApiToken(system, org, org.owner, { audiences: ['platform'] })
-  const others: { token: string; lanes: number }[] = []
-  const [lanesOfRevoked, ...lanesOfOthers] = OTHERS
-  for (const [at, lanes] of lanesOfOthers.entries()) {
-    const token =
-      at % 2 === 0
-        ? (await makeApiToken(system, org, org.owner, { audiences: ['platform'] })).token
-        : await newAssistant(system, await preRegistered(system))
-            .connect(org.owner, { scope: 'data:read' })
-            .then(({ access }) => access)
-    others.push({ token, lanes })
-  }
-  const load = await startLoad([
-    { token: one.tokens.access, lanes: LANES_OF_ONE },
-    { token: second.token, lanes: LANES_OF_SECOND },
-    { token: revoked.tokens.access, lanes: lanesOfRevoked! },
-    ...others,
-  ])
-  // By then everything is compiled.
+  // Compiles everything and fills what is kept between calls.
+  await (await startLoad(await manyAgents())).stop()
+  const keptBefore = await heap.bytesKept()
+
+  const revoked = await connected()
+  const load = await startLoad(await manyAgents(revoked.tokens.access))
   await load.everyAgentAnswered
-  const memory = watchMemory(server)
   await sleep((SECONDS / 2) * 1000)
-  const warm = memory.soFar()
   const asked = performance.now()
   await system.as({ token: revoked.org.owner.token, organization: revoked.org.id })(revokeGrant, {
     grant_id: revoked.tokens.grantId,
@@ -135,8 +135,8 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
   // Not cut short by a slow acknowledgement: as long after it as before.
   await sleep((SECONDS / 2) * 1000)
   const [ofOne, ofSecond, ofRevoked, ...ofOthers] = await load.stop()
-  const samples = memory.stop()
-  const late = samples.slice(warm.length)
+  const took = performance.now() - load.began
+  const keptAfter = await heap.bytesKept()
 
   const before = ofRevoked!.filter(({ ended }) => ended < asked)
   const meanwhile = ofRevoked!.filter(({ began, ended }) => ended >= asked && began <= acknowledged)
@@ -149,11 +149,13 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
     one: ofOne!,
     second: ofSecond!,
   })
+  const calls = all.reduce((sum, [, some]) => sum + some.length, 0)
   console.log(
-    `${CALLS_AT_ONCE} calls at once for ${((performance.now() - load.began) / 1000).toFixed(0)} s, ` +
+    `${CALLS_AT_ONCE} calls at once for ${(took / 1000).toFixed(0)} s, ` +
       `revoked within ${ms(acknowledged - asked)}; ` +
       all.map(([when, calls]) => `${when}: ${counted(calls)}`).join('; ') +
-      `; p95 of others ${ms(p95(ofOthers.flat()))}; MiB: ${samples.map((mib) => mib.toFixed(0)).join(' ')}`,
+      `; p95 of others ${ms(p95(ofOthers.flat()))}; kept ${mib(keptBefore)}, then ${mib(keptAfter)} ` +
+      `after ${calls} calls`,
   )
   expect(acknowledged - asked).toBeLessThan(REVOKED_WITHIN_MS)
   for (const [, calls] of all) expect(calls.length).toBeGreaterThan(0)
@@ -164,8 +166,28 @@ test('a grant revoked under load ends at once, and no call before it is lost', a
   // Whatever became of those on their way, each was told.
   expect(['answered', 'refused', '401']).toEqual(expect.arrayContaining(outcomes(meanwhile)))
 
-  expect(Math.max(...late) / Math.max(...warm), 'growth of memory').toBeLessThan(GROWTH_MAX)
+  expect((keptAfter - keptBefore) / calls, 'bytes that a call leaves behind').toBeLessThan(BYTES_PER_CALL_MAX)
 })
+
+/** One that calls as often as it can, a second that does so too, the first of the others, and the rest of them. */
+async function manyAgents(firstOfOthers?: string): Promise<{ token: string; lanes: number }[]> {
+  const org = await makeOrganization(system)
+  const withApiToken = async () =>
+    (await makeApiToken(system, org, org.owner, { audiences: ['platform'] })).token
+  const withGrant = async () => {
+    const assistant = newAssistant(system, await preRegistered(system))
+    return (await assistant.connect(org.owner, { scope: 'data:read' })).access
+  }
+  const agents = [
+    { token: (await connected()).tokens.access, lanes: LANES_OF_ONE },
+    { token: await withApiToken(), lanes: LANES_OF_SECOND },
+  ]
+  for (const [at, lanes] of OTHERS.entries()) {
+    const given = at === 0 ? firstOfOthers : undefined
+    agents.push({ token: given ?? (await (at % 2 === 0 ? withGrant() : withApiToken())), lanes })
+  }
+  return agents
+}
 
 async function connected(): Promise<{ org: Org; tokens: Tokens }> {
   const org = await makeOrganization(system)
@@ -186,6 +208,10 @@ const times = (calls: readonly Called[]): number[] =>
   calls.map(({ began, ended }) => ended - began).toSorted((a, b) => a - b)
 const median = (calls: readonly Called[]): number => times(calls)[Math.floor(calls.length / 2)]!
 const p95 = (calls: readonly Called[]): number => times(calls)[Math.floor(calls.length * 0.95)]!
+/** Of `calls`, those answered between the beginning and the end of this one. */
+const endedDuring = ({ began, ended }: Called, calls: readonly Called[]): number =>
+  calls.filter((call) => call.outcome === 'answered' && call.ended > began && call.ended < ended).length
+const mib = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(2)} MiB`
 const ms = (time: number): string => `${time.toFixed(0)} ms`
 
 /** As somebody does who asks now and then. */
@@ -294,29 +320,4 @@ function answerIn(text: string): string {
   if (!result.isError) return 'answered'
   const said = result.content[0]?.text ?? ''
   return said.startsWith('UNAUTHENTICATED') ? 'refused' : `failed: ${said}`
-}
-
-/** Never throws: the process may end at any moment, and a test that fails for another reason must say so. */
-function watchMemory({ pid }: ServerProcess) {
-  const samples: number[] = []
-  const timer = setInterval(() => {
-    const mib = residentMib(pid)
-    if (mib !== undefined) samples.push(mib)
-  }, 1_000)
-  return {
-    soFar: () => [...samples],
-    stop() {
-      clearInterval(timer)
-      return samples
-    },
-  }
-}
-
-function residentMib(pid: number): number | undefined {
-  try {
-    const [, kib] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-    return kib === undefined ? undefined : Number(kib) / 1024
-  } catch {
-    return undefined
-  }
 }
