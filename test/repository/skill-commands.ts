@@ -12,9 +12,9 @@ export function commandLines(markdown: string): string[][] {
   ]
 }
 
-/** `npx --no -- svc` begins one as well; `claude mcp add … svc …` only names us. */
+/** `./bin/svc` begins one as well; `claude mcp add … svc …` only names us. */
 const commandsIn = (line: string): string[][] =>
-  [...line.matchAll(/(?<=^ *|^npx --no -- |\$\(|\|\|? |&& |\) )svc (?=\S)(.*)/g)].map(([, rest = '']) =>
+  [...line.matchAll(/(?<=^ *|^\.\/bin\/|\$\(|\|\|? |&& |\) )svc (?=\S)(.*)/g)].map(([, rest = '']) =>
     wordsOf(rest),
   )
 
