@@ -37,7 +37,7 @@ const QUIET_PAUSE_MS = 100
  * The median of the quiet agent beside 600 open calls, as a multiple of what it is alone: of the others' calls two run at
  * a time. Without that, the 16 that may be open would all be before it.
  */
-const SLOWER_MAX = 8
+const SLOWER_MAX = 5
 /** Calls of the other agent that end while one of the quiet agent's is open, at the median: a count, whatever the machine does. */
 const OVERTAKEN_MAX = 6
 /** How long a person may wait for a revocation under full load. */
