@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
+import { attachedPools } from '../db/managed/attached-thread.ts'
 import { sourceConnections } from '../db/managed/source-connections.ts'
 import { httpClient } from '../src/client/http-client.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
@@ -45,7 +46,7 @@ const listening = await listen(ours.system)
 const control =
   engine.kind === 'postgres' ? await freshDatabase(engine.url, 'svc_bench_bare') : emptyFolder('bare')
 const bare = await openBareControl(control)
-const connections = sourceConnections([])
+const connections = sourceConnections(attachedPools([]))
 const queries = connections.open('bare', ours.source.kind, () => readLogin(ours.deps, ours.source))
 const statements = statementsOn(bare.sql)
 const search: Search = { plain: await statementFor(false), filtered: await statementFor(true) }

@@ -8,6 +8,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   FILTER_NOT_ALLOWED: 'Call datasource_list for the filterable columns.',
   NO_SEMANTIC_SEARCH: 'A developer or admin of the organization can configure it; do not retry.',
   EMBEDDING_UNAVAILABLE: 'Nothing was searched. Retry later.',
+  SOURCE_FAILED: 'Tell the user; do not retry.',
   TIMEOUT: 'Retry once; if it happens again, narrow the question.',
 }
 

@@ -110,6 +110,16 @@ describe('search', () => {
     expect(result?.content).toHaveLength(1)
   })
 
+  test('names the sources that could not be searched, and why', async () => {
+    const system = fakeServices()
+    const unavailable = [
+      { source_id: 'db_gone', reason: 'The database of this source cannot be reached now' },
+    ]
+    system.does[searchDataSources.name] = () => ({ count: 0, results: [], unavailable })
+    const { text } = await asked(system, 'search', { query: 'why?' })
+    expect(json(text)).toEqual({ results: [], unavailable })
+  })
+
   test('fits, whatever the core found: ids are whole, and the answer says how many were left out', async () => {
     const system = fakeServices()
     const id = 'x'.repeat(1_900)

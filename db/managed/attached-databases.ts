@@ -4,33 +4,36 @@ import { ServiceError } from '../../src/contracts/errors.ts'
 import type { Sql } from '../connect.ts'
 import { allowedAddresses, includeOwnServer, parseAttachedUrl } from './attached-address.ts'
 import { checkAttached, systemIdentifierOf } from './check-attached.ts'
-import { openPool } from './open-pool.ts'
+import type { AttachedPools } from './attached-thread.ts'
 import type { Login } from './database-provisioner.ts'
 
 export type AttachOptions = {
   readonly sql: Sql
   readonly allowed: readonly AttachRule[]
+  readonly pools: AttachedPools
   /** The addresses of our own servers. */
   readonly ours: () => Promise<readonly { host: string; port: number }[]>
 }
 
-export function attachedDatabases({ sql, allowed, ours }: AttachOptions) {
+export function attachedDatabases({ sql, allowed, pools, ours }: AttachOptions) {
   return {
     async check(url: string): Promise<Login> {
       const read = parseAttachedUrl(url)
       if ('problems' in read)
         throw new ServiceError('INVALID_REQUEST', undefined, { problems: read.problems })
-      const addresses = () => allowedAddresses(read.host, read.port, allowed)
-      const found = await addresses()
+      const found = await allowedAddresses(read.host, read.port, allowed)
       if (found.length === 0 || (await includeOwnServer(found, read.port, await ours()))) {
         throw new ServiceError('INVALID_REQUEST', 'Databases at this address may not be attached', {
           hint: 'Whoever runs this installation allows addresses with ATTACH_ALLOWED; its own servers cannot be attached.',
         })
       }
-      const pool = openPool(
-        { ...read, addresses },
-        { statementTimeoutMs: 10_000, max: 1, idleSeconds: 1, parameters: {} },
-      )
+      const pool = pools.open(read, {
+        statementTimeoutMs: 10_000,
+        max: 1,
+        idleSeconds: 1,
+        parameters: {},
+        readOnly: true,
+      })
       try {
         const systemIdentifier = await systemIdentifierOf((text) => sql.query(text))
         const problems = await checkAttached(

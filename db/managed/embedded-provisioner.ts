@@ -161,6 +161,7 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
         max: 1,
         idleSeconds: 1,
         parameters: {},
+        readOnly: true,
       })
       try {
         await pool.query('select 1').catch(unreachable)

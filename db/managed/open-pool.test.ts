@@ -1,6 +1,12 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import {
+  HOSTILE_MESSAGES,
+  HOSTILE_MOMENTS,
+  startHostilePostgres,
+} from '../../test/support/hostile-postgres.ts'
+import { int32, message } from '../wire/protocol-messages.ts'
 import { openPool, type Target } from './open-pool.ts'
 import { openSocket } from './open-socket.ts'
 
@@ -8,6 +14,19 @@ const endings: (() => unknown)[] = []
 afterEach(async () => {
   for (const end of endings.splice(0).toReversed()) await end()
 })
+
+const READY = message('Z', Buffer.from('I'))
+const SETTINGS_COLUMNS = Buffer.concat([
+  message('1'),
+  message('2'),
+  message('T', Buffer.from('\0\x01s0\0\0\0\0\0\0\0\0\0\0\x19\0\0\0\0\0\0\0\0', 'latin1')),
+])
+const SETTINGS_SHOWN = Buffer.concat([
+  SETTINGS_COLUMNS,
+  message('D', Buffer.from('\0\x01\0\0\0\x011', 'latin1')),
+  message('C', Buffer.from('SELECT 1\0')),
+  READY,
+])
 
 /** Answers each piece that a client sends, in order, with the next of these; then it is silent. */
 async function fakeServer(...answers: (Buffer | string)[]): Promise<number> {
@@ -38,44 +57,154 @@ const targetAt = (port: number, more: Partial<Target> = {}): Target => ({
   ...more,
 })
 
-function poolAt(port: number, statementTimeoutMs = 1_000) {
-  const pool = openPool(targetAt(port), { statementTimeoutMs, max: 1, idleSeconds: 5, parameters: {} })
+function poolAt(port: number, more: Partial<Target> = {}, graceMs = 20_000) {
+  const pool = openPool(targetAt(port, more), {
+    statementTimeoutMs: 50,
+    graceMs,
+    max: 1,
+    idleSeconds: 5,
+    parameters: {},
+    readOnly: true,
+  })
   endings.push(() => pool.end())
   return pool
 }
 
-const LOGGED_IN = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1')
-const COSTLY_BODY = '\0\0\0\x0br=a,s=c2FsdA==,i=2000000000'
-const COSTLY = Buffer.from(`R\0\0\0${String.fromCharCode(COSTLY_BODY.length + 4)}${COSTLY_BODY}`, 'latin1')
-const ASKS_SASL = Buffer.from('R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0', 'latin1')
+const hostile = async (onDial?: (socket: Socket) => boolean | void) => {
+  const server = await startHostilePostgres(onDial)
+  endings.push(() => server.close())
+  return server
+}
 
-/** What a hostile server may send. By its source the bare driver hangs on these, ends the process, or fills its memory. */
-test.each([
-  ['asks for two billion rounds of hashing', [ASKS_SASL, COSTLY]],
-  ['does so after the login', [LOGGED_IN, COSTLY]],
-  ['cuts a login message short', [Buffer.from('R\0\0\0\x04', 'latin1')]],
-  ['sends a challenge without a salt', [ASKS_SASL, Buffer.from('R\0\0\0\x0b\0\0\0\x0br=a', 'latin1')]],
-  ['names a column without end', [LOGGED_IN, Buffer.from('T\0\0\0\x09\0\x01abc', 'latin1')]],
-  ['announces a row of four gigabytes', [LOGGED_IN, Buffer.from('D\xff\xff\xff\xff', 'latin1')]],
-])('a server that %s is hung up on, each time anew', async (_what, answers) => {
-  const pool = poolAt(await fakeServer(...answers))
-  for (let time = 0; time < 3; time += 1) {
-    await expect(pool.query('select 1')).rejects.toMatchObject({ code: 'PROTOCOL_VIOLATION' })
+test('whatever a server sends, and whenever, a question is answered or fails, and nothing else happens', async () => {
+  const server = await hostile()
+  const cases = HOSTILE_MOMENTS.flatMap((moment) =>
+    Object.keys(HOSTILE_MESSAGES).map((name) => `${moment} ${name}`),
+  )
+  const codes: string[][] = []
+  const queue = cases.entries()
+  const askInTurn = async () => {
+    for (const [at, user] of queue) {
+      const pool = poolAt(server.port, { user })
+      const ask = () => pool.query('select $1', ['1']).then(() => 'answered', codeOf)
+      codes[at] = [await ask()]
+      // The second question finds what came after the first one's answer.
+      if (user.startsWith('afterward')) codes[at].push(await ask())
+    }
+  }
+  await Promise.all(Array.from({ length: 128 }, askInTurn))
+  const expected = ['answered', 'PROTOCOL_VIOLATION', 'ECONNRESET', '42P01', '57P01', 'XX000']
+  expect(cases.filter((_user, at) => !codes[at]!.every((code) => expected.includes(code)))).toEqual([])
+  const of = (user: string) => codes[cases.indexOf(user)]
+  for (const copy of [
+    'copy-in',
+    'copy-out',
+    'copy-both',
+    'columns-endless',
+    'row-beyond',
+    'length-four-gigabytes',
+  ]) {
+    expect(of(`rows ${copy}`), copy).toEqual(['PROTOCOL_VIOLATION'])
   }
 })
 
-test('a server that never answers is an error in time, and does not keep its place in the pool', async () => {
-  // The grace is five seconds; a fake server does not mind a time-out that takes most of it away.
-  const pool = poolAt(await fakeServer(LOGGED_IN), -4_900)
+const codeOf = (error: { code?: string }): string => error.code ?? 'without a code'
+
+test('a connection whose settings were changed is not used again, one whose were not is', async () => {
+  const server = await hostile()
+  for (const [user, dials] of [
+    ['settings', 3],
+    ['nothing', 1],
+  ] as const) {
+    const before = server.dials()
+    const pool = poolAt(server.port, { user })
+    for (let time = 0; time < 3; time += 1) expect(await pool.query('select 1')).toHaveLength(1)
+    expect(server.dials() - before, user).toBe(dials)
+  }
+})
+
+test('the error of a question stays its error when the server hangs up after it', async () => {
+  const error = message(
+    'E',
+    ...['SERROR', 'C57014', 'Mno'].map((field) => Buffer.from(`${field}\0`)),
+    Buffer.alloc(1),
+  )
+  const server = await hostile((socket) => {
+    socket.on('data', (data: Buffer) => {
+      if (data.readUInt32BE(4) === 196_608) socket.write(Buffer.concat([message('R', int32(0)), READY]))
+      else if (data.includes('begin')) socket.end(Buffer.concat([error, READY]))
+      else socket.write(SETTINGS_SHOWN)
+    })
+    return true
+  })
+  await expect(poolAt(server.port).query('select 1')).rejects.toMatchObject({ code: '57014' })
+})
+
+test('an answer of more rows than any question has is hung up on', async () => {
+  const row = message('D', Buffer.from('\0\x01\xff\xff\xff\xff', 'latin1'))
+  const many = Buffer.concat(Array.from({ length: 20_000 }, () => row))
+  const flood = await hostile((socket) => {
+    socket.on('data', (data: Buffer) => {
+      const isStartup = data.readUInt32BE(4) === 196_608
+      socket.write(Buffer.concat(isStartup ? [message('R', int32(0)), READY] : [SETTINGS_COLUMNS, many]))
+    })
+    return true
+  })
+  await expect(poolAt(flood.port).query('select 1')).rejects.toMatchObject({ code: 'PROTOCOL_VIOLATION' })
+})
+
+test('a server that accepts and closes is dialed a few times, and then left alone', async () => {
+  const server = await hostile((socket) => {
+    socket.destroy()
+    return true
+  })
+  const pool = poolAt(server.port)
+  for (let time = 0; time < 50; time += 1) {
+    await expect(pool.query('select 1')).rejects.toMatchObject({ code: 'ECONNRESET' })
+  }
+  expect(server.dials()).toBe(3)
+})
+
+test('one that has answered since is dialed again after each failure', async () => {
+  let isUp = true
+  const server = await hostile((socket) => {
+    if (!isUp) socket.destroy()
+    return !isUp
+  })
+  const pool = poolAt(server.port, { user: 'answer copy-in' })
+  for (let time = 0; time < 6; time += 1) {
+    isUp = time % 2 === 0
+    await expect(pool.query('select 1')).rejects.toMatchObject({
+      code: isUp ? 'PROTOCOL_VIOLATION' : 'ECONNRESET',
+    })
+  }
+  expect(server.dials()).toBe(6)
+})
+
+test('a server that never answers is an error in time; it is told to stop, and keeps no place in the pool', async () => {
+  const cancelled: Buffer[] = []
+  const server = await hostile((socket) => {
+    let isSilent = false
+    socket.on('data', (data: Buffer) => {
+      if (data.readUInt32BE(4) === 80_877_102) cancelled.push(data)
+      else if (!isSilent && data.readUInt32BE(4) === 196_608) {
+        socket.write(Buffer.concat([message('R', int32(0)), message('K', int32(7), int32(8)), READY]))
+      } else if (data.includes('current_setting') && !data.includes('begin')) socket.write(SETTINGS_SHOWN)
+      else isSilent = true
+    })
+    return true
+  })
+  const pool = poolAt(server.port, {}, 50)
   for (let time = 0; time < 3; time += 1) {
     await expect(pool.query('select 1')).rejects.toMatchObject({ code: 'ETIMEDOUT' })
   }
+  await expect.poll(() => cancelled.length).toBe(3)
+  expect(cancelled[0]!.subarray(8)).toEqual(Buffer.concat([int32(7), int32(8)]))
 })
 
 const failureOf = async (target: Target): Promise<unknown> => {
-  const socket = await openSocket(target, 100)
-  const [error] = (await once(socket, 'error').catch((thrown: unknown) => [thrown])) as [{ code?: string }]
-  return error.code
+  const error = await openSocket(target, 100).then(undefined, (thrown: unknown) => thrown)
+  return (error as { code?: string }).code
 }
 
 test('names that nobody answers for cost no more than the time there is', async () => {

@@ -1,98 +1,144 @@
 /** A small pool to one managed database, for questions: an answer or an error, in bounded time. */
-import { Socket } from 'node:net'
-import postgres from 'postgres'
-import { SAFE_OPTIONS } from '../safe-transactions.ts'
-import { openSocket, type Target } from './open-socket.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Target } from './open-socket.ts'
+import {
+  connectPostgres,
+  GRACE_MS,
+  type ConnectionSettings,
+  type PostgresConnection,
+} from './postgres-connection.ts'
 
 export type { Target, TlsMode } from './open-socket.ts'
 
-export type PoolSettings = {
-  readonly statementTimeoutMs: number
-  readonly max: number
-  readonly idleSeconds: number
-  /** Session settings, given at start-up: every connection has them before its first question, at no cost. */
-  readonly parameters: Readonly<Record<string, string>>
-}
+export type PoolSettings = ConnectionSettings & { readonly max: number; readonly idleSeconds: number }
 
 export type Pool = {
-  /** Arrays as parameters are written as Postgres writes them (`{1,2}`): fetch_types is off. */
+  /** Parameters as Postgres writes them (`{1,2}` is an array). */
   readonly query: <Row extends object>(
     text: string,
-    parameters?: readonly unknown[],
+    parameters?: readonly (string | null)[],
   ) => Promise<readonly Row[]>
   readonly end: () => Promise<void>
 }
 
-/** How long after statement_timeout a server may still answer. */
-const GRACE_MS = 5_000
+const END_MS = 1_000
 
-/** Errors are the driver's and Node's own: they may hold addresses and values, and are not for the person who asked. */
+/** Errors are the server's and Node's own: they may hold addresses and values, and are not for the person who asked. */
 export function openPool(target: Target, settings: PoolSettings): Pool {
-  const { statementTimeoutMs, max, idleSeconds, parameters } = settings
-  let running = 0
+  const connections = new Set<PostgresConnection>()
+  const idle = new Map<PostgresConnection, NodeJS.Timeout>()
+  const dial = failingSlowly(() => connectPostgres(target, settings))
+  const places = limitPlaces(settings.max, settings.statementTimeoutMs + (settings.graceMs ?? GRACE_MS))
+  let hasEnded = false
 
-  const options = {
-    ...SAFE_OPTIONS,
-    // We connect ourselves, TLS included: only to allowed addresses, and with a time limit.
-    socket: async () => {
-      const socket = await openSocket(target)
-      // A server may ignore statement_timeout.
-      if (socket instanceof Socket) {
-        socket.setTimeout(statementTimeoutMs + GRACE_MS, () => {
-          if (running > 0) socket.destroy(timeoutError())
-        })
-      }
-      return socket
-    },
-    ssl: false,
-    // As lists, because the driver takes a single text apart at its colons.
-    host: [target.host],
-    port: [target.port],
-    user: target.user,
-    database: target.database,
-    password: target.password,
-    max,
-    idle_timeout: idleSeconds,
-    // For the login only: openSocket has its own limit.
-    connect_timeout: 5,
-    // Connections are opened by queries, so one that is back is used at once.
-    backoff: () => 0,
-    fetch_types: false,
-    onnotice() {},
-    connection: {
-      ...parameters,
-      ...SAFE_OPTIONS.connection,
-      application_name: 'svc',
-      statement_timeout: statementTimeoutMs,
-    },
+  async function take(): Promise<PostgresConnection> {
+    for (const [connection, timer] of idle) {
+      clearTimeout(timer)
+      idle.delete(connection)
+      if (connection.isOpen) return connection
+      connections.delete(connection)
+    }
+    if (hasEnded) throw problem('CONNECTION_ENDED', 'The pool was closed')
+    const connection = await dial()
+    connections.add(connection)
+    return connection
   }
-  // The driver's types leave out `socket` and `max_pipeline`.
-  const sql = postgres(options as unknown as postgres.Options<Record<string, never>>)
+
+  function drop(connection: PostgresConnection): void {
+    idle.delete(connection)
+    connections.delete(connection)
+    connection.close()
+  }
+
+  function giveBack(connection: PostgresConnection): void {
+    if (hasEnded || !connection.isOpen) return drop(connection)
+    idle.set(connection, setTimeout(() => drop(connection), settings.idleSeconds * 1_000).unref())
+  }
 
   return {
-    async query<Row extends object>(text: string, parameters: readonly unknown[] = []) {
-      running += 1
+    async query<Row extends object>(text: string, parameters: readonly (string | null)[] = []) {
+      await places.enter()
       try {
-        const asked = sql.unsafe<Row[]>(text, [...parameters] as never[], { prepare: true })
-        return await withTimeout(asked, statementTimeoutMs + 2 * GRACE_MS)
+        const connection = await take()
+        try {
+          return (await connection.query(text, parameters)) as readonly Row[]
+        } finally {
+          giveBack(connection)
+        }
       } finally {
-        running -= 1
+        places.leave()
       }
     },
-    end: () => sql.end({ timeout: 1 }),
+    async end() {
+      hasEnded = true
+      for (const [connection, timer] of idle) {
+        clearTimeout(timer)
+        drop(connection)
+      }
+      await Promise.race([places.empty(), sleep(END_MS, undefined, { ref: false })])
+      for (const connection of connections) drop(connection)
+    },
   }
 }
 
-/** Also where a server keeps sending and never finishes. */
-async function withTimeout<T>(work: PromiseLike<T>, milliseconds: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(timeoutError()), milliseconds)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
+/** At most `max` at a time; the others wait in line, and no longer than is of use. */
+function limitPlaces(max: number, waitMs: number) {
+  const waiting = new Set<() => void>()
+  const watching = new Set<() => void>()
+  let taken = 0
+  return {
+    async enter(): Promise<void> {
+      if (taken < max) return void (taken += 1)
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const timer = setTimeout(() => {
+        waiting.delete(resolve)
+        reject(problem('ETIMEDOUT', 'All connections to the database are in use'))
+      }, waitMs)
+      waiting.add(resolve)
+      await promise.finally(() => clearTimeout(timer))
+    },
+    /** The place goes to the next in line. */
+    leave(): void {
+      const [next] = waiting
+      if (next) {
+        waiting.delete(next)
+        return next()
+      }
+      taken -= 1
+      if (taken === 0) for (const resolve of watching) resolve()
+    },
+    empty: (): Promise<void> =>
+      taken === 0 ? Promise.resolve() : new Promise((resolve) => watching.add(resolve)),
   }
 }
 
-const timeoutError = (): Error =>
-  Object.assign(new Error('The database did not answer in time'), { code: 'ETIMEDOUT' })
+/** So many failures in a row, and the server is left alone: first for seconds, at last for a minute. */
+const FAILURES_MAX = 3
+const FIRST_PAUSE_MS = 5_000
+const PAUSE_MAX_MS = 60_000
+
+/** Meanwhile the last failure is the answer. One that dialed nobody does not count. */
+function failingSlowly<T>(connect: () => Promise<T>): () => Promise<T> {
+  let failures = 0
+  let last: unknown
+  let pausedUntil = 0
+  return async () => {
+    if (performance.now() < pausedUntil) throw last
+    try {
+      const connection = await connect()
+      failures = 0
+      return connection
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 'ADDRESS_NOT_ALLOWED') throw error
+      failures += 1
+      last = error
+      if (failures >= FAILURES_MAX) {
+        const pause = FIRST_PAUSE_MS * 2 ** (failures - FAILURES_MAX)
+        pausedUntil = performance.now() + Math.min(pause, PAUSE_MAX_MS)
+      }
+      throw error
+    }
+  }
+}
+
+const problem = (code: string, text: string): Error => Object.assign(new Error(text), { code })

@@ -1,9 +1,7 @@
 /** Connects to a managed database: only to allowed addresses, with TLS where it is asked for. */
 import { connect, isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
-import { checkBackendMessages } from './check-backend-messages.ts'
 
 /**
  * `require` encrypts and does not look at the certificate, as libpq does. `verify-full` wants a certificate for this
@@ -28,19 +26,17 @@ export type Target = {
 const CONNECT_MS = 5_000
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
-/** Never rejects: a driver whose socket could not be made (postgres.js 3.4.9) loses that connection of its pool for good. */
-export async function openSocket(target: Target, withinMs = CONNECT_MS): Promise<Socket | Duplex> {
+/** The socket has a listener for errors, and none for what the server sends. */
+export async function openSocket(target: Target, withinMs = CONNECT_MS): Promise<Socket> {
   const attempt: Attempt = { over: false }
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(problem('ETIMEDOUT', 'The connection timed out')), withinMs)
   try {
-    const socket = await Promise.race([dial(target, attempt), late])
-    checkBackendMessages(socket)
-    return socket
+    return await Promise.race([dial(target, attempt), late])
   } catch (error) {
     attempt.over = true
     attempt.socket?.destroy()
-    return brokenSocket(error as Error)
+    throw error
   } finally {
     clearTimeout(timer)
   }
@@ -110,13 +106,6 @@ function first(socket: Socket, event: string): Promise<unknown[]> {
       resolve(values)
     })
   })
-}
-
-/** A socket that only emits the error. */
-function brokenSocket(error: Error): Duplex {
-  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
-  setImmediate(() => socket.destroy(error))
-  return socket
 }
 
 const problem = (code: string, message: string): Error => Object.assign(new Error(message), { code })

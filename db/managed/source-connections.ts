@@ -1,8 +1,7 @@
 /** Connection pools of the data sources: a few connections each, opened at the first question, read-only and with time limits. */
-import type { AttachRule } from '../../src/contracts/attach-rules.ts'
 import type { SourceKind } from '../../src/contracts/data-sources.ts'
 import { QUESTION_STATEMENT_MS } from '../../src/contracts/limits.ts'
-import { allowedAddresses } from './attached-address.ts'
+import type { AttachedPools } from './attached-thread.ts'
 import { openPool, type Pool } from './open-pool.ts'
 import type { Login } from './database-provisioner.ts'
 
@@ -14,9 +13,8 @@ const CONNECTIONS: Record<SourceKind, number> = { postgres: 4, attached: 4, embe
 const IDLE_SECONDS = 60
 const KEPT_POOLS = 200
 
-/** Given at start-up, so that a question is one round trip and no statement can be without them. */
+/** Given at start-up, so that a question need not set them. */
 const SESSION = {
-  default_transaction_read_only: 'on',
   // A generic plan does not know the filter's value, and chooses the vector index where it finds nothing.
   plan_cache_mode: 'force_custom_plan',
   'hnsw.iterative_scan': 'relaxed_order',
@@ -28,7 +26,7 @@ const SESSION = {
   'ivfflat.probes': '20',
 }
 
-export function sourceConnections(allowed: readonly AttachRule[]) {
+export function sourceConnections(attached: AttachedPools) {
   const pools = new Map<string, { queries: Lazy; end: () => Promise<void> }>()
   const end = async (key: string) => {
     const pool = pools.get(key)
@@ -45,7 +43,7 @@ export function sourceConnections(allowed: readonly AttachRule[]) {
         return known.queries
       }
       if (pools.size >= KEPT_POOLS) void end(pools.keys().next().value!)
-      const pool = lazyPool(() => openSourcePool(allowed, kind, login), { moves: kind === 'embedded' })
+      const pool = lazyPool(() => openSourcePool(attached, kind, login), { moves: kind === 'embedded' })
       pools.set(key, pool)
       return pool.queries
     },
@@ -102,20 +100,16 @@ function lazyPool(
 }
 
 async function openSourcePool(
-  allowed: readonly AttachRule[],
+  attached: AttachedPools,
   kind: SourceKind,
   login: () => Promise<Login>,
 ): Promise<Pool> {
-  const known = await login()
-  const pinned =
-    kind === 'attached' ? { addresses: () => allowedAddresses(known.host, known.port, allowed) } : {}
-  return openPool(
-    { ...known, ...pinned },
-    {
-      statementTimeoutMs: QUESTION_STATEMENT_MS,
-      max: CONNECTIONS[kind],
-      idleSeconds: IDLE_SECONDS,
-      parameters: SESSION,
-    },
-  )
+  const settings = {
+    statementTimeoutMs: QUESTION_STATEMENT_MS,
+    max: CONNECTIONS[kind],
+    idleSeconds: IDLE_SECONDS,
+    parameters: SESSION,
+    readOnly: true,
+  }
+  return kind === 'attached' ? attached.open(await login(), settings) : openPool(await login(), settings)
 }

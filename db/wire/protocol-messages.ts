@@ -37,7 +37,7 @@ export const int32 = (value: number): Buffer => {
   return bytes
 }
 
-const int16 = (value: number): Buffer => {
+export const int16 = (value: number): Buffer => {
   const bytes = Buffer.alloc(2)
   bytes.writeUInt16BE(value)
   return bytes

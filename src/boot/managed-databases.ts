@@ -2,6 +2,7 @@
 import type { Connection, Database } from '../../db/connect.ts'
 import { eq } from '../../db/drizzle.ts'
 import { attachedDatabases } from '../../db/managed/attached-databases.ts'
+import { attachedPools } from '../../db/managed/attached-thread.ts'
 import { embeddedProvisioner } from '../../db/managed/embedded-provisioner.ts'
 import { openManagedServer } from '../../db/managed/postgres-server.ts'
 import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
@@ -40,18 +41,21 @@ export function createManaged(deps: {
           warn: (event, fields) => log.warn(event, fields),
         })
       : serverProvisioner(openManagedServer(url, { keepConnect: loginsOf(config.DATABASE_URL) }))
-  const connections = sourceConnections(config.ATTACH_ALLOWED)
+  const pools = attachedPools(config.ATTACH_ALLOWED)
+  const connections = sourceConnections(pools)
   return {
     managed: provisioner,
     attached: attachedDatabases({
       sql: connection.sql,
       allowed: config.ATTACH_ALLOWED,
+      pools,
       ours: async () => [await provisioner.address(), ...addressOf(config.DATABASE_URL)],
     }),
     connections,
     open: () => provisioner.open(),
     async close() {
       await connections.close()
+      await pools.close()
       await provisioner.close()
     },
   }

@@ -135,7 +135,7 @@ export const saveSearchConfiguration = updating({
     notes: z.array(z.string()).describe('Suggestions, such as missing indexes.'),
   }),
   access: 'developer',
-  errors: ['NOT_FOUND', 'INVALID_SEARCH_CONFIGURATION', 'TIMEOUT'],
+  errors: ['NOT_FOUND', 'INVALID_SEARCH_CONFIGURATION', 'SOURCE_FAILED', 'TIMEOUT'],
   http: { method: 'put', path: '/api/wf/data-sources/{source_id}' },
 })
 
@@ -223,6 +223,7 @@ const questionErrors = [
   'QUOTA_EXCEEDED',
   'NO_SEMANTIC_SEARCH',
   'INVALID_SEARCH_CONFIGURATION',
+  'SOURCE_FAILED',
   'TIMEOUT',
 ] as const
 
@@ -269,7 +270,7 @@ export const searchDataSources = reading({
   }),
   output: QueryResult.extend({
     unavailable: z
-      .array(z.string())
+      .array(z.object({ source_id: z.string(), reason: z.string() }))
       .optional()
       .describe('Sources that could not be searched now; the results are from the others.'),
   }),

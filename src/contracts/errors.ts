@@ -92,6 +92,13 @@ export const ERRORS = {
     user: 'Try again later. Nothing was searched.',
     operator: 'Find the request in the log, then check the URL, key and dimensions of the embedding model.',
   },
+  SOURCE_FAILED: {
+    status: 502,
+    exit: 1,
+    message: 'The database of this source could not answer the question',
+    user: 'Tell whoever keeps the database. Other data sources are not affected.',
+    operator: 'Find the request in the log: the cause has the code that the database reported.',
+  },
   TIMEOUT: {
     status: 504,
     exit: 7,

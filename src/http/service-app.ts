@@ -80,6 +80,12 @@ function logRequest(log: Logger, c: HttpContext, request: ObservedRequest): void
   // A mistake of the client is one line; a failure of ours is an error with its cause.
   if (request.status >= 500) log.error('request failed', { ...fields, error: failure })
   else if (c.get('isRelayed')) log.debug('relayed', fields)
-  else if (failure) log.info('request refused', { ...fields, code: asServiceError(failure).code })
+  else if (failure) log.info('request refused', { ...fields, ...refusalOf(failure) })
   else log.info('request', fields)
+}
+
+/** Most refusals say all there is to know. Some have a cause that only the operator may see. */
+function refusalOf(failure: unknown): { code: string; error?: unknown } {
+  const { code, cause } = asServiceError(failure)
+  return { code, ...(cause === undefined ? {} : { error: cause }) }
 }

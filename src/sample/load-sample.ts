@@ -138,7 +138,13 @@ async function fill(login: Parameters<typeof openPool>[0]): Promise<void> {
   const { handbook, products } = readSample()
   const serialize = <Row extends { embedding: readonly number[] }>(rows: readonly Row[]) =>
     JSON.stringify(rows.map((row) => ({ ...row, embedding: JSON.stringify(row.embedding) })))
-  const pool = openPool(login, { statementTimeoutMs: 30_000, max: 1, idleSeconds: 5, parameters: {} })
+  const pool = openPool(login, {
+    statementTimeoutMs: 30_000,
+    max: 1,
+    idleSeconds: 5,
+    parameters: {},
+    readOnly: false,
+  })
   try {
     for (const statement of SCHEMA.split(';').filter((text) => text.trim() !== ''))
       await pool.query(statement)

@@ -64,7 +64,13 @@ function clientOf(
     ssl: 'disable',
     ...more,
   }
-  const pool = openPool(target, { statementTimeoutMs: 5_000, max: 2, idleSeconds: 30, parameters: {} })
+  const pool = openPool(target, {
+    statementTimeoutMs: 5_000,
+    max: 2,
+    idleSeconds: 30,
+    parameters: {},
+    readOnly: false,
+  })
   return { ...pool, target }
 }
 
@@ -317,7 +323,7 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
       const sleeping = client.query('select pg_sleep(4)').catch((error: unknown) => error)
       await new Promise((slept) => setTimeout(slept, 100))
       await dropManagedDatabase(admin, name)
-      expect(await sleeping).toMatchObject({ code: 'CONNECTION_CLOSED' })
+      expect(await sleeping).toMatchObject({ code: '57P01' })
     })
     expect(await isThere(name)).toBe(false)
     await dropManagedDatabase(admin, name)
@@ -408,16 +414,16 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
         max: 2,
         idleSeconds: 5,
         parameters: {
-          default_transaction_read_only: 'on',
           plan_cache_mode: 'force_custom_plan',
           'hnsw.ef_search': '200',
         },
+        readOnly: true,
       })
       try {
         for (let time = 0; time < 3; time += 1) {
-          expect(await pool.query('select $1::int + 1 as n, $2::text[] as list', [time, '{a,b}'])).toEqual([
-            { n: time + 1, list: '{a,b}' },
-          ])
+          expect(
+            await pool.query('select $1::int + 1 as n, $2::text[] as list', [String(time), '{a,b}']),
+          ).toEqual([{ n: time + 1, list: '{a,b}' }])
         }
         const settings = ['statement_timeout', 'plan_cache_mode', 'hnsw.ef_search', 'application_name']
         const shown = settings.map((setting) => `current_setting('${setting}')`).join(` || ' ' || `)
@@ -427,9 +433,59 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
         await expect(pool.query('create table t (i int)')).rejects.toMatchObject({ code: '25006' })
         await expect(pool.query('select pg_sleep(5)')).rejects.toMatchObject({ code: '57014' })
         expect(
-          await Promise.all([1, 2, 3, 4, 5].map((n) => pool.query('select $1::int as n', [n]))),
+          await Promise.all([1, 2, 3, 4, 5].map((n) => pool.query('select $1::int as n', [String(n)]))),
         ).toHaveLength(5)
       } finally {
+        await pool.end()
+      }
+    })
+
+    test('is cancelled at the server where that does not keep its time', async () => {
+      const { name, password } = await made()
+      const { target } = clientOf(url, name, password)
+      const pool = openPool(target, {
+        statementTimeoutMs: 200,
+        graceMs: 100,
+        max: 1,
+        idleSeconds: 5,
+        parameters: {},
+        // Nothing is rolled back, so that the switched off time limit stays.
+        readOnly: false,
+      })
+      try {
+        await pool.query(`select set_config('statement_timeout', '0', false)`)
+        await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+        const running = () =>
+          control.sql.query(`select from pg_stat_activity where usename = '${name}' and state = 'active'`)
+        await expect.poll(running, { timeout: 10_000 }).toEqual([])
+      } finally {
+        await pool.end()
+      }
+    })
+
+    test('undoes what a question did to the session, and keeps to its own time limit', async () => {
+      const { name, password } = await made()
+      const { target } = clientOf(url, name, password)
+      const settings = { max: 1, idleSeconds: 5, parameters: {} }
+      const writer = openPool(target, { ...settings, statementTimeoutMs: 5_000, readOnly: false })
+      const pool = openPool(target, { ...settings, statementTimeoutMs: 300, readOnly: true })
+      try {
+        await writer.query('create table t (n int)')
+        const pid = async () => (await pool.query<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid
+        const before = await pid()
+        const off = (setting: string, value: string) => `set_config('${setting}', '${value}', false)`
+        await pool.query(
+          `select ${off('default_transaction_read_only', 'off')}, ${off('statement_timeout', '0')}`,
+        )
+        expect(await pid(), 'undone, so that the connection can be kept').toBe(before)
+        await expect(pool.query('insert into t values (1)')).rejects.toMatchObject({ code: '25006' })
+        await expect(pool.query(`select ${off('transaction_read_only', 'off')}`)).rejects.toMatchObject({
+          code: '25001',
+        })
+        await expect(pool.query('select pg_sleep(20)')).rejects.toMatchObject({ code: '57014' })
+        expect(await writer.query('select count(*)::int as n from t')).toEqual([{ n: 0 }])
+      } finally {
+        await writer.end()
         await pool.end()
       }
     })

@@ -107,7 +107,9 @@ describe('a search over all sources', () => {
     })
     const { results, unavailable } = await other.owner.call(searchDataSources, { query: '[1,0,0]' })
     expect(results.map(({ title }) => title)).toEqual(['fine'])
-    expect(unavailable).toEqual(['db_gone'])
+    expect(unavailable).toEqual([
+      { source_id: 'db_gone', reason: 'The database of this source cannot be reached now' },
+    ])
   })
 
   test('counts as one question and leaves one row', async () => {

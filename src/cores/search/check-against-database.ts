@@ -5,6 +5,7 @@ import type { Storage } from '../dependencies.ts'
 import { checkConfiguration, type Checked } from './check-configuration.ts'
 import { languageOf } from './full-text.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
+import { tryQuestion } from './try-question.ts'
 import { readTableInfo, type TableInfoCache } from './table-info.ts'
 
 export type ConfigurationDeps = Storage &
@@ -25,6 +26,26 @@ export async function checkAgainstDatabase(
     ...new Set(entries.filter(({ hybrid }) => hybrid).map(languageOf)),
   ])
   return { ...checked, problems: [...checked.problems, ...languages] }
+}
+
+/** Also asks each table that fits one real question: what a view does shows only when it is read. */
+export async function tryConfiguration(
+  deps: Pick<ConfigurationDeps, 'models'>,
+  queries: Queries,
+  configuration: SearchConfiguration,
+): Promise<Pick<Checked, 'problems' | 'notes'>> {
+  const { problems, notes, fitting } = await checkAgainstDatabase(deps, queries, configuration)
+  const shown: string[] = []
+  for (const entry of fitting) {
+    const isLanguageUnknown = problems.some((problem) => problem.includes(`"${languageOf(entry)}"`))
+    if (entry.hybrid && isLanguageUnknown) continue
+    const problem = await tryQuestion(queries, entry)
+    if (problem) shown.push(problem.text)
+    // Whoever saves waits for the answer, and every slow table takes all the time there is.
+    if (problem?.isTooSlow) break
+  }
+  const all = [...problems, ...shown]
+  return { problems: all, notes: all.length > 0 ? [] : notes }
 }
 
 async function unknownLanguages(queries: Queries, languages: readonly string[]): Promise<string[]> {

@@ -8,7 +8,12 @@ import { parseColumnList, quoteTable } from './quote.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import type { ColumnInfo, TableInfo } from './table-info.ts'
 
-export type Checked = { readonly problems: readonly string[]; readonly notes: readonly string[] }
+export type Checked = {
+  readonly problems: readonly string[]
+  readonly notes: readonly string[]
+  /** The entries without a problem of their own. */
+  readonly fitting: readonly SearchEntry[]
+}
 
 export type Tables = ReadonlyMap<string, TableInfo | undefined>
 
@@ -24,14 +29,17 @@ export function checkConfiguration(
   models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
 ): Checked {
   const entries = connection_config.embedding_configs
+  const own = entries.map((entry) => entryProblems(entry, tables.get(entry.table), models))
   const problems = [
     ...duplicates(entries.map(({ label }) => label)).map((label) => `Two entries have the label "${label}"`),
-    ...entries.flatMap((entry) =>
-      entryProblems(entry, tables.get(entry.table), models).map((problem) => `${entry.label}: ${problem}`),
-    ),
+    ...entries.flatMap(({ label }, at) => own[at]!.map((problem) => `${label}: ${problem}`)),
     ...filterProblems(filter_schema, entries, tables),
   ]
-  return { problems, notes: problems.length > 0 ? [] : indexHints(entries, filter_schema, tables) }
+  return {
+    problems,
+    notes: problems.length > 0 ? [] : indexHints(entries, filter_schema, tables),
+    fitting: entries.filter((_entry, at) => own[at]!.length === 0),
+  }
 }
 
 const duplicates = (names: readonly string[]): string[] => [
@@ -97,13 +105,14 @@ function filterProblems(
   tables: Tables,
 ): string[] {
   const names = [...new Set(entries.map(({ table }) => table))]
-  // The columns of a missing table are unknown.
-  if (names.some((table) => !tables.get(table))) return []
+  // It may be a column of a table that is missing.
+  const isUnknown = names.some((table) => !tables.get(table))
   return Object.entries(schema).flatMap(([name, type]) => {
     const found = names.flatMap((table) => {
       const column = tables.get(table)?.columns.get(name)
       return column ? [{ table, column }] : []
     })
+    if (found.length === 0 && isUnknown) return []
     if (found.length === 0) return [`filter_schema: no searchable table has a column "${name}"`]
     return found
       .filter(({ column }) => !matchOf(type, column))
@@ -119,8 +128,10 @@ function indexHints(
   schema: SearchConfiguration['filter_schema'],
   tables: Tables,
 ): string[] {
-  const notes = entries.flatMap((entry) => indexNotes(entry, tables.get(entry.table)!))
-  const filters = entries.flatMap(({ table }) =>
+  // A view has no index, and the rows of a foreign table are elsewhere.
+  const indexable = entries.filter(({ table }) => ['r', 'p', 'm'].includes(tables.get(table)!.kind))
+  const notes = indexable.flatMap((entry) => indexNotes(entry, tables.get(entry.table)!))
+  const filters = indexable.flatMap(({ table }) =>
     Object.keys(schema).flatMap((name) => {
       const tableInfo = tables.get(table)!
       if (!tableInfo.columns.has(name) || tableInfo.indexes.some(({ column }) => column === name)) return []

@@ -4,6 +4,7 @@
  */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Hit, Metric, SearchEntry } from '../../contracts/data-sources.ts'
+import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
 import { conditionFor, type Condition } from './filter-columns.ts'
 import { parseColumnList, quoteTable, vectorLiteral } from './quote.ts'
@@ -104,9 +105,13 @@ export const rawColumns = (entry: SearchEntry): string =>
     .map((name, at) => `${quoteIdentifier(name)} as c${at}`)
     .join(', ')
 
+/** Of each value a little more than an answer can show, so that one that was cut is still seen to be too long. */
+const CUT = ANSWER_MAX_BYTES + 16
+
+/** Cut by the database: a row may hold a gigabyte. */
 export const textColumns = (entry: SearchEntry): string =>
   parseColumnList(entry.content_columns)
-    .map((_name, at) => (at < 2 ? `c${at}::text as c${at}` : `to_json(c${at})::text as c${at}`))
+    .map((_name, at) => `left(${at < 2 ? `c${at}::text` : `to_json(c${at})::text`}, ${CUT}) as c${at}`)
     .join(', ')
 
 /** `+ 0` keeps the vector index out, and leaves the indexes on filtered columns in. Ties go by the id's text. */
@@ -155,7 +160,30 @@ const text = (value: string | number | null | undefined): string | null =>
 /** Whole numbers that a double cannot hold stay text: a wrong last digit is a wrong answer. */
 function readJson(json: string | null): unknown {
   if (json === null) return null
+  // Postgres counts a character outside the basic plane once, so a cut text may be longer here.
+  if (json.length >= CUT) return readCutJson(json)
   return JSON.parse(json, keepBigIntegers as Parameters<typeof JSON.parse>[1])
+}
+
+/** More than the longest escape, \u and four digits, has. */
+const ESCAPE_MAX = 6
+
+/** A text without its end is still a text, up to an escape that was cut in two; of anything else the JSON is shown. */
+function readCutJson(json: string): string {
+  if (!json.startsWith('"')) return json
+  for (let less = 0; less <= ESCAPE_MAX; less += 1) {
+    const text = parsedText(`${json.slice(0, json.length - less)}"`)
+    if (text !== undefined) return `${text.toWellFormed()}…`
+  }
+  return json
+}
+
+function parsedText(json: string): string | undefined {
+  try {
+    return JSON.parse(json) as string
+  } catch {
+    return undefined
+  }
 }
 
 /** The text of the source is a newer part of JSON.parse than its types. */

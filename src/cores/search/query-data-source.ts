@@ -33,7 +33,10 @@ export const queryDataSource =
       const entries = chosenEntries(source, question.target)
       const filters = readFilters(source.configuration!.filter_schema, question.filters)
 
-      const vectors = await embedQuestion(deps, member.orgId, entries, question.query)
+      const vectors = await embedQuestion(
+        (model) => deps.models.embed(member.orgId, model, question.query),
+        entries,
+      )
       const lists = await withDatabaseCheck(deps, source, async () => {
         await requireFilterColumns(deps, source, filters)
         return searchEntries(deps, source, entries, vectors, { ...question, filters })

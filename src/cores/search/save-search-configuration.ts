@@ -7,8 +7,8 @@ import { recordAudit } from '../audit/index.ts'
 import { requireMember } from '../principal.ts'
 import { findSource, presentSource, openSource, sourceIdOf } from '../databases/index.ts'
 import { withTransaction } from '../transaction.ts'
-import { translateDatabaseErrors } from './search-entries.ts'
-import { type ConfigurationDeps, checkAgainstDatabase } from './check-against-database.ts'
+import { failingAsSource } from './search-entries.ts'
+import { type ConfigurationDeps, tryConfiguration } from './check-against-database.ts'
 
 export const saveSearchConfiguration =
   (deps: ConfigurationDeps): Handler<'saveSearchConfiguration'> =>
@@ -18,9 +18,7 @@ export const saveSearchConfiguration =
     if (!row) throw notFound()
     const configuration = { connection_config, filter_schema }
     const queries = openSource(deps, row)
-    const { problems, notes } = await translateDatabaseErrors(() =>
-      checkAgainstDatabase(deps, queries, configuration),
-    )
+    const { problems, notes } = await failingAsSource(() => tryConfiguration(deps, queries, configuration))
     if (problems.length > 0) throw new ServiceError('INVALID_SEARCH_CONFIGURATION', undefined, { problems })
     const saved = await withTransaction(deps.db, async (tx) => {
       const [updated] = await tx

@@ -4,6 +4,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireMember } from '../principal.ts'
+import type { Log } from '../dependencies.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
 import {
   embedQuestion,
@@ -24,7 +25,7 @@ import { recordingActivity } from '../activity/index.ts'
 const CONCURRENT_SOURCES = 4
 
 export const searchDataSources =
-  (deps: SearchDeps): Handler<'searchDataSources'> =>
+  (deps: SearchDeps & Log): Handler<'searchDataSources'> =>
   (principal, { query, sources, top_k }) =>
     recordingActivity(deps, principal, query, async (trace) => {
       const member = requireMember(principal)
@@ -32,25 +33,46 @@ export const searchDataSources =
       const isAskable = await listAskable(deps.db, member, sources)
       await countQuestion(deps, member.orgId)
       const searchable = isAskable.filter(({ configuration }) => configuration !== null)
-      const entries = searchable.flatMap(entriesOf)
-      const vectors = await embedQuestion(deps, member.orgId, entries, query)
-
-      const unavailable: string[] = []
+      const embedOnce = onceEach((model) => deps.models.embed(member.orgId, model, query))
+      const unavailable: { source_id: string; reason: string }[] = []
       const lists = await mapConcurrently(searchable, async (source) => {
         try {
+          const vectors = await embedQuestion(embedOnce, entriesOf(source))
           return await searchSource(deps, source, vectors, { query, top_k })
         } catch (error) {
-          if (!(error instanceof ServiceError)) throw error
-          unavailable.push(sourceIdOf(source.name))
+          deps.log.warn('a data source could not be searched', {
+            source: source.id,
+            org: source.orgId,
+            error,
+          })
+          unavailable.push({ source_id: sourceIdOf(source.name), reason: reasonOf(error) })
           return []
         }
       })
       const result = truncateAnswer(mergeHits(lists.flat(), top_k), ANSWER_MAX_BYTES)
-      const answer = unavailable.length === 0 ? result : { ...result, unavailable: unavailable.toSorted() }
+      const answer =
+        unavailable.length === 0 ? result : { ...result, unavailable: unavailable.toSorted(byId) }
       trace.hits = result.count
       trace.answer = JSON.stringify(answer)
       return answer
     })
+
+const byId = (a: { source_id: string }, b: { source_id: string }): number =>
+  a.source_id < b.source_id ? -1 : 1
+
+/** Messages of ours are for anybody; any other error is for the log alone. */
+const reasonOf = (error: unknown): string =>
+  error instanceof ServiceError ? error.message : 'It could not be searched'
+
+/** Sources that share a model share its vector, or its failure. */
+function onceEach<Result>(work: (key: string) => Promise<Result>): (key: string) => Promise<Result> {
+  const begun = new Map<string, Promise<Result>>()
+  return (key) => {
+    const known = begun.get(key) ?? work(key)
+    begun.set(key, known)
+    return known
+  }
+}
 
 const entriesOf = ({ configuration }: SourceRow) => configuration?.connection_config.embedding_configs ?? []
 

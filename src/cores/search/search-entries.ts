@@ -2,11 +2,13 @@
 import type { Hit, SearchEntry } from '../../contracts/data-sources.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { openSource, type SourceRow } from '../databases/index.ts'
+import type { EmbeddingModels } from './embedding-models.ts'
 import { createHandle } from './row-handle.ts'
 import { hybridRows } from './hybrid-rows.ts'
 import { nearestRows, type VectorSearch } from './nearest-rows.ts'
 import type { LimitDeps } from './question-limits.ts'
 import type { ReadFilter } from './read-filters.ts'
+import { databaseFailureOf, type DatabaseFailure } from './database-failure.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 
 export type SearchDeps = ConfigurationDeps & LimitDeps
@@ -45,15 +47,13 @@ export function requireEntries(source: SourceRow): readonly SearchEntry[] {
 
 /** Tables of one model share one vector. A model that returns another size than the table has is an error, never a wrong answer. */
 export async function embedQuestion(
-  { models }: SearchDeps,
-  owner: string,
+  embed: (model: string) => ReturnType<EmbeddingModels['embed']>,
   entries: readonly SearchEntry[],
-  question: string,
 ): Promise<Vectors> {
   const names = [...new Set(entries.map(({ model }) => model))]
   const vectors = await Promise.all(
     names.map(async (name) => {
-      const vector = await models.embed(owner, name, question)
+      const vector = await embed(name)
       if (entries.some(({ model, dimensions }) => model === name && dimensions !== vector.length)) {
         throw new ServiceError(
           'EMBEDDING_UNAVAILABLE',
@@ -87,7 +87,10 @@ function addHandle({ dataKeys, clock }: SearchDeps, source: SourceRow, hit: Hit)
   return handle === undefined ? hit : { ...hit, metadata: { ...hit.metadata, _handle: handle } }
 }
 
-/** A table or column that was removed since the save is reported as clearly as at the save. */
+/**
+ * A table or column that was removed since the save is reported as clearly as at the save. One that was changed so that
+ * the configuration still fits is asked once more, with fresh facts.
+ */
 export async function withDatabaseCheck<T>(
   deps: ConfigurationDeps,
   source: SourceRow,
@@ -99,16 +102,15 @@ export async function withDatabaseCheck<T>(
     if (!(error instanceof DatabaseChanged)) throw error
     const queries = openSource(deps, source)
     deps.tableInfo.forget(queries)
-    const { problems } = await translateDatabaseErrors(() =>
+    const { problems } = await failingAsSource(() =>
       checkAgainstDatabase(deps, queries, source.configuration!),
     )
-    const described =
-      problems.length > 0 ? problems : ['the database refused the search; it may have just changed']
+    if (problems.length === 0) return failingAsSource(work)
     throw new ServiceError(
       'INVALID_SEARCH_CONFIGURATION',
       'The database has changed since the search was configured',
       {
-        problems: described,
+        problems,
         hint: 'A developer, admin or owner of the organization can save a configuration that fits it.',
         cause: error,
       },
@@ -116,39 +118,45 @@ export async function withDatabaseCheck<T>(
   }
 }
 
-/** SQLSTATE classes: 08 connection, 28 login, 3D unknown database, 53 out of resources, 57P shutting down. */
-const UNREACHABLE = /^(08|28|3D|53|57P)/
-const SYSTEM = /^(ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|CONNECT|CONNECTION)/
-/** Undefined table, column, function or type; wrong type; insufficient privilege; a vector of another size. */
-const CHANGED = /^(42|22000|0A000)/
+/** Where the configuration is not to blame. */
+export async function failingAsSource<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await translateDatabaseErrors(work)
+  } catch (error) {
+    throw error instanceof DatabaseChanged
+      ? new ServiceError('SOURCE_FAILED', undefined, { cause: error })
+      : error
+  }
+}
 
 export class DatabaseChanged extends Error {
   override readonly name = 'DatabaseChanged'
 }
 
-/** Turns errors of a managed database into ours: its own text never leaves, and the cause is for the log. */
-export async function translateDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {
+/** Turns errors of a managed database into ours: none is the fault of whoever asked, and the cause is for the log. */
+async function translateDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const code = codeOf(error)
-    if (code === '57014') {
-      throw new ServiceError('TIMEOUT', 'The database took too long to answer', { cause: error })
-    }
-    if (UNREACHABLE.test(code) || SYSTEM.test(code)) {
-      throw new ServiceError('TIMEOUT', 'The database of this source cannot be reached now', {
-        hint: 'Try again later; if it stays so, tell the operator of the database.',
-        cause: error,
-      })
-    }
-    if (CHANGED.test(code)) throw new DatabaseChanged('the database changed', { cause: error })
-    throw error
+    if (error instanceof ServiceError || error instanceof DatabaseChanged) throw error
+    const failure = databaseFailureOf(error)
+    if (!failure) throw error
+    throw translated(failure.kind, error)
   }
 }
 
-function codeOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string') return at.code
+function translated(kind: DatabaseFailure, cause: unknown): Error {
+  switch (kind) {
+    case 'too slow':
+      return new ServiceError('TIMEOUT', 'The database took too long to answer', { cause })
+    case 'unreachable':
+      return new ServiceError('TIMEOUT', 'The database of this source cannot be reached now', {
+        hint: 'Try again later; if it stays so, tell the operator of the database.',
+        cause,
+      })
+    case 'changed':
+      return new DatabaseChanged('the database changed', { cause })
+    case 'failed':
+      return new ServiceError('SOURCE_FAILED', undefined, { cause })
   }
-  return ''
 }

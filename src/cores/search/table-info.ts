@@ -20,6 +20,8 @@ export type IndexInfo = {
 }
 
 export type TableInfo = {
+  /** r table, p partitioned, v view, m materialized view, f foreign table. */
+  readonly kind: string
   /** -1 when it was never analyzed. */
   readonly rows: number
   readonly columns: ReadonlyMap<string, ColumnInfo>
@@ -28,7 +30,7 @@ export type TableInfo = {
 
 /** One round trip. A table that our login cannot read does not exist. */
 const TABLE_INFO = `
-select c.reltuples::float8 as rows,
+select c.reltuples::float8 as rows, c.relkind::text as kind,
   (select coalesce(json_agg(json_build_object('name', a.attname, 'type', t.typname, 'kind', t.typtype,
       'modifier', a.atttypmod, 'schema', tn.nspname)), '[]')
     from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_namespace tn on tn.oid = t.typnamespace
@@ -42,7 +44,7 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f')
   and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')`
 
-type Row = { rows: number; columns: ColumnInfo[]; indexes: IndexInfo[] }
+type Row = { rows: number; kind: string; columns: ColumnInfo[]; indexes: IndexInfo[] }
 
 export async function readTableInfo(queries: Queries, name: string): Promise<TableInfo | undefined> {
   const { schema, table } = parseTableName(name)
@@ -50,6 +52,7 @@ export async function readTableInfo(queries: Queries, name: string): Promise<Tab
   if (!row) return undefined
   return {
     rows: row.rows,
+    kind: row.kind,
     columns: new Map(row.columns.map((column) => [column.name, column])),
     indexes: row.indexes,
   }

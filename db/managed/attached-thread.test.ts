@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  HOSTILE_MESSAGES,
+  startHostilePostgres,
+  type HostilePostgres,
+} from '../../test/support/hostile-postgres.ts'
+import { attachedPools, type AttachedPools } from './attached-thread.ts'
+
+const SETTINGS = { statementTimeoutMs: 1_000, max: 1, idleSeconds: 5, parameters: {}, readOnly: true }
+const LOOPBACK = { network: '127.0.0.0', prefix: 8, family: 'ipv4' } as const
+const loginAt = (port: number, user = 'u') =>
+  ({ host: '127.0.0.1', port, user, password: 'p', database: 'd', ssl: 'disable' }) as const
+
+let hostile: HostilePostgres
+const opened: AttachedPools[] = []
+const pools = (...given: Parameters<typeof attachedPools>) => {
+  const made = attachedPools(...given)
+  opened.push(made)
+  return made
+}
+beforeAll(async () => {
+  hostile = await startHostilePostgres()
+})
+afterAll(async () => {
+  await Promise.all(opened.map((one) => one.close()))
+  await hostile.close()
+})
+
+const codeOf = (error: { code?: string }): string => error.code ?? 'without a code'
+
+test('whatever an attached server sends, its question settles, and others on the thread are answered', async () => {
+  const { open } = pools([LOOPBACK])
+  const cases = Object.keys(HOSTILE_MESSAGES).map((name) => `rows ${name}`)
+  const honest = open(loginAt(hostile.port, 'nothing'), SETTINGS)
+  const answers = await Promise.all(
+    cases.map(async (user) => {
+      const pool = open(loginAt(hostile.port, user), SETTINGS)
+      const code = await pool.query('select $1', ['1']).then(() => 'answered', codeOf)
+      await pool.end()
+      return code
+    }),
+  )
+  expect(answers).not.toContain('CONNECTION_ENDED')
+  expect(answers[cases.indexOf('rows copy-in')]).toBe('PROTOCOL_VIOLATION')
+  expect(await honest.query('select 1')).toEqual([{ shown: '1' }])
+})
+
+test('an address that the operator does not allow is not dialed, whatever was checked before', async () => {
+  const before = hostile.dials()
+  const pool = pools([{ ...LOOPBACK, port: 1 }]).open(loginAt(hostile.port), SETTINGS)
+  expect(await pool.query('select 1').catch(codeOf)).toBe('ADDRESS_NOT_ALLOWED')
+  expect(hostile.dials()).toBe(before)
+})
+
+const FAILING = new URL('../../test/support/failing-attached-worker.ts', import.meta.url)
+
+test.each(['throw', 'reject', 'exit', 'spin'])(
+  'a thread that ends (%s) fails what it was asked, and the next question has a new one',
+  async (how) => {
+    const { open } = pools([], FAILING, how === 'spin' ? 4_000 : 20_000)
+    const [one, other] = [open(loginAt(1), SETTINGS), open(loginAt(2), SETTINGS)]
+    const waiting = other.query('wait').catch(codeOf)
+    expect(await one.query(how).catch(codeOf)).toBe('CONNECTION_ENDED')
+    expect(await waiting).toBe('CONNECTION_ENDED')
+    expect(await other.query('again')).toEqual([{ text: 'again' }])
+    expect(await one.query('again')).toEqual([{ text: 'again' }])
+  },
+)
