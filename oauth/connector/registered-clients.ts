@@ -78,6 +78,7 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
         await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('svc dynamic registration', 0))`)
         const known = registrationHash && (await findSame(deps, tx, registrationHash))
         if (known) {
+          await keepForApproval(deps, tx, known)
           report({ clientId: known })
           return
         }
@@ -168,6 +169,14 @@ async function findSame(deps: ConnectorDeps, tx: Transaction, hash: string): Pro
   return rows[0]?.clientId
 }
 
+/** Whoever gets it again has as long to approve it as somebody new. */
+async function keepForApproval({ clock }: ConnectorDeps, tx: Transaction, clientId: string): Promise<void> {
+  await tx
+    .update(platformOauthClients)
+    .set({ lastUsedAt: clock() })
+    .where(eq(platformOauthClients.clientId, clientId))
+}
+
 async function evictFor(deps: ConnectorDeps, tx: Transaction, newcomer: Newcomer): Promise<void> {
   const evictions = chooseEvictions(await activeSlots(deps, tx), newcomer, deps.clock())
   if ('problem' in evictions) {
@@ -186,6 +195,7 @@ function activeSlots(deps: ConnectorDeps, tx: Transaction): Promise<Slot[]> {
       originKey: platformOauthClients.originKey,
       registeredFrom: platformOauthClients.registeredFrom,
       createdAt: platformOauthClients.createdAt,
+      lastUsedAt: platformOauthClients.lastUsedAt,
       expiresAt: platformOauthClients.expiresAt,
       grantsUntil: max(platformAccessGrants.expiresAt),
     })

@@ -16,6 +16,7 @@ function slot(over: Partial<Slot> = {}): Slot {
     originKey: `https://app-${made}.example`,
     registeredFrom: `192.0.2.${made}`,
     createdAt: at(-DAY),
+    lastUsedAt: null,
     expiresAt: at(29 * DAY),
     grantsUntil: null,
     ...over,

@@ -7,6 +7,8 @@ export type Slot = {
   readonly originKey: string | null
   readonly registeredFrom: string | null
   readonly createdAt: Date
+  /** Registered again, or used. */
+  readonly lastUsedAt: Date | null
   readonly expiresAt: Date | null
   /** When the last of its live grants expires; null without one. */
   readonly grantsUntil: Date | null
@@ -75,8 +77,8 @@ function firstToGiveWay(counted: readonly Slot[], all: readonly Slot[], now: Dat
 }
 
 /** Whoever registered has ten minutes to approve it. */
-function givesWayAt({ createdAt, grantsUntil }: Slot): number {
-  const unused = createdAt.getTime() + DYNAMIC_CLIENT_UNUSED_SECONDS * 1000
+function givesWayAt({ createdAt, lastUsedAt, grantsUntil }: Slot): number {
+  const unused = (lastUsedAt ?? createdAt).getTime() + DYNAMIC_CLIENT_UNUSED_SECONDS * 1000
   return Math.max(unused, grantsUntil?.getTime() ?? 0)
 }
 

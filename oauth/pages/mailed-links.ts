@@ -6,7 +6,7 @@ import { PASSWORD_MIN } from '../../src/contracts/limits.ts'
 import { NewPassword } from '../../src/contracts/people.ts'
 import { requestPasswordReset, resetPassword, verifyEmail } from '../../src/cores/identity/index.ts'
 import type { HttpContext } from '../../src/http/context.ts'
-import { button, inputField, linkButton, problemNotice } from '../../src/pages/parts.ts'
+import { button, choice, inputField, linkButton, problemNotice } from '../../src/pages/parts.ts'
 import { browserSession, hiddenFields, readForm, setDeviceCookie } from '../browser-session.ts'
 import type { AuthDeps } from '../dependencies.ts'
 import { page } from './page.ts'
@@ -54,12 +54,14 @@ export const showResetPassword = (deps: AuthDeps, c: HttpContext, error?: Servic
           hint: `At least ${PASSWORD_MIN} characters. A few words work well.`,
           problem: error,
         })}
+        ${choice('checkbox', 'end_access', 'yes', false, 'Also disconnect my agents and revoke my API tokens', 'In all organizations. Choose this if somebody else may have used your account.')}
         ${button('Save')}
       </form>`,
   })
 
 export async function submitResetPassword(deps: AuthDeps, c: HttpContext) {
-  const given = NewPassword.safeParse((await readForm(deps, c)).password)
+  const form = await readForm(deps, c)
+  const given = NewPassword.safeParse(form.password)
   if (!given.success) {
     const problems = given.error.issues.map((issue) => `password: ${issue.message}`)
     return showResetPassword(
@@ -68,7 +70,10 @@ export async function submitResetPassword(deps: AuthDeps, c: HttpContext) {
       new ServiceError('INVALID_REQUEST', 'This password is not valid', { problems }),
     )
   }
-  const email = await resetPassword(deps, c.req.param('secret') ?? '', given.data, c.get('requestId'))
+  const email = await resetPassword(deps, c.req.param('secret') ?? '', given.data, {
+    requestId: c.get('requestId'),
+    endsAccess: form.end_access === 'yes',
+  })
   setDeviceCookie(deps, c, email)
   return page(c, {
     title: 'Your password has been changed',

@@ -11,6 +11,8 @@ export type Form = {
   readonly method: string
   /** What the form would send as it stands. */
   readonly fields: Readonly<Record<string, string>>
+  /** Names of all that can be filled in or ticked. */
+  readonly names: ReadonlySet<string>
   /** The words on its button. */
   readonly button: string
 }
@@ -125,7 +127,7 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
     submit(page: Page, button: string, filled: Record<string, string> = {}): Promise<Page> {
       const form = formOn(page, button)
       for (const name of Object.keys(filled)) {
-        if (!(name in form.fields)) throw new Error(`“${button}” has no field ${name}`)
+        if (!form.names.has(name)) throw new Error(`“${button}” has no field ${name}`)
       }
       return send(form.method, form.action, cameFrom(page), { ...form.fields, ...filled })
     },
@@ -267,11 +269,16 @@ function formsOf(html: string, url: URL): Form[] {
     const inputs = [...inside!.matchAll(/<input\b((?:[^>"]|"[^"]*")*)>/g)].map((input) =>
       attributesOf(input[1]!),
     )
+    // As browsers do: what is not ticked is not sent.
+    const sent = inputs.filter(
+      ({ type = '', checked }) => !/^(?:checkbox|radio)$/.test(type) || checked !== undefined,
+    )
     return {
       // An empty action is the page itself.
       action: new URL(action || url, url),
       method: method.toUpperCase(),
-      fields: Object.fromEntries(inputs.map(({ name = '', value = '' }) => [name, value])),
+      fields: Object.fromEntries(sent.map(({ name = '', value = '' }) => [name, value])),
+      names: new Set(inputs.map(({ name = '' }) => name)),
       button: wordsOf(/<button\b.*?<\/button>/s.exec(inside!)?.[0] ?? ''),
     }
   })

@@ -284,6 +284,20 @@ describe('the same registration again', () => {
     expect(new Set(ids).size).toBe(4)
   })
 
+  test('has ten minutes for its approval again', async () => {
+    const ids = []
+    for (let i = 0; i < DYNAMIC_CLIENTS.perOrigin; i++) {
+      ids.push(idIn(await fromWeb('https://app.example', `/${i}`)))
+      wait(1)
+    }
+    wait(DYNAMIC_CLIENT_UNUSED_SECONDS)
+    // The oldest would be the first to give way.
+    expect(idIn(await fromWeb('https://app.example', '/0'))).toBe(ids[0])
+    expect((await fromWeb('https://app.example', '/6')).status).toBe(201)
+    expect(await rowOf(ids[0]!)).toBeDefined()
+    expect(await rowOf(ids[1]!)).toBeUndefined()
+  })
+
   test('fifty times at once is one client', async () => {
     const metadata = { redirect_uris: [LOCAL], client_name: 'Crowd' }
     const answers = await Promise.all(Array.from({ length: 50 }, () => register(system, metadata)))

@@ -110,7 +110,6 @@ test('a token capped to viewing does not take its person off an app', async () =
   const capped = await makeApiToken(system, own, builder, { role_cap: 'viewer' })
   const leave = { alias, user_id: builder.userId }
   await expect(capped.call(removeAppMember, leave)).rejects.toMatchObject(notThere)
-  // In no order that a test may expect: two people who joined in the same moment come in the order of their ids.
   const { members } = await own.owner.call(showApp, { alias })
   expect(members.map(({ user_id }) => user_id)).toContain(builder.userId)
 })

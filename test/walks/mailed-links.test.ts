@@ -10,11 +10,19 @@ import {
   listOrganizations,
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
-import { changePassword, sendEmailVerification, showProfile } from '../../src/contracts/people.ts'
+import { changePassword, sendEmailVerification, showProfile, whoAmI } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { createOperatorResetLink } from '../../src/cores/identity/index.ts'
 import { invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
-import { makeOrganization, makePerson, PASSWORD, signedIn, unique, type Person } from '../support/make.ts'
+import {
+  makeApiToken,
+  makeOrganization,
+  makePerson,
+  PASSWORD,
+  signedIn,
+  unique,
+  type Person,
+} from '../support/make.ts'
 import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { newWalker, PAGES, personIn, sameSecrets, signInOnPage, type Page } from '../support/walker.ts'
 
@@ -139,6 +147,23 @@ describe('a link to a new password', () => {
     expect(done.status).toBe(200)
     expect(done.words).toContain('Your password has been changed')
     expect([await opens(email, PASSWORD), await opens(email, NEW_PASSWORD)]).toEqual([false, true])
+  })
+
+  test('ends agents and API tokens too when that is chosen, and leaves them otherwise', async () => {
+    const org = await makeOrganization(system)
+    const { email } = org.owner
+    const { token } = await makeApiToken(system, org, org.owner)
+    const isLive = () =>
+      system
+        .as({ token })(whoAmI, {})
+        .then(
+          () => true,
+          () => false,
+        )
+    await choose(await resetLink(system, email))
+    expect(await isLive()).toBe(true)
+    await use(system, await resetLink(system, email), 'Save', { password: NEW_PASSWORD, end_access: 'yes' })
+    expect(await isLive()).toBe(false)
   })
 
   test('changes nothing when it is opened', async () => {

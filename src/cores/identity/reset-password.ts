@@ -17,7 +17,7 @@ export async function resetPassword(
   deps: PasswordDeps & Mail & Log,
   secret: string,
   password: string,
-  requestId: string,
+  { requestId, endsAccess }: { requestId: string; endsAccess: boolean },
 ): Promise<string> {
   if (!deps.passwordSignIn) throw new ServiceError('FORBIDDEN', 'Password sign-in is turned off')
   const link = await consumeResetLink(deps, secret)
@@ -34,9 +34,10 @@ export async function resetPassword(
       orgId: (await currentMembership(tx, user.id))?.org.id ?? null,
     }
     await setPassword(tx, deps.clock, actor, hash, byOperator ? { subject: 'by a link of the operator' } : {})
-    if (byOperator) return
     // Until now anybody could have claimed the address, and made tokens for the day its owner would take the account.
-    if (!user.emailVerifiedAt) await endCredentials(tx, deps.clock, actor)
+    const isFirstProof = !byOperator && !user.emailVerifiedAt
+    if (endsAccess || isFirstProof) await endCredentials(tx, deps.clock, actor)
+    if (byOperator) return
     // Whoever opened the link reads that mailbox.
     await proveEmail(tx, deps.clock, user.id, link.email)
   })
