@@ -100,6 +100,7 @@ const VALUES: Table = {
     good: ['{}', '{"e5":{"url":"https://models.example/v1","key":"k","dimensions":1024}}'],
     bad: ['x', '[]', '{"e5":{}}', '{"minilm-l6-v2":{"url":"https://m.example","dimensions":384}}'],
   },
+  EMBEDDING_THREADS: { good: ['1', '8'], bad: ['0', '65', ...NO_NUMBERS] },
   QUESTIONS_PER_MINUTE: { good: ['1', '600'], bad: ['0', ...NO_NUMBERS] },
   QUESTIONS_PER_DAY: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
   ACTIVITY_DAYS: { good: ['1', '3650'], bad: ['0', ...NO_NUMBERS] },

@@ -134,6 +134,12 @@ export const SETTINGS = {
       'Embedding models in addition to the built-in `minilm-l6-v2`, as JSON: model name to `{"url", "key", "dimensions"}` of an OpenAI-compatible endpoint. See docs/operating.md.',
     default: 'the built-in model only',
   },
+  EMBEDDING_THREADS: {
+    schema: whole(1, 64).optional(),
+    description:
+      'Threads of the built-in embedding model, at most. Further ones start when texts wait and end after 30 s without any; each of them uses 160 MB.',
+    default: 'the number of cores less one, from 1 to 4',
+  },
   QUESTIONS_PER_MINUTE: {
     schema: whole(1, 1_000_000).default(60),
     description: 'Questions an organization may ask its data sources per minute.',

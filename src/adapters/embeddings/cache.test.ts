@@ -88,3 +88,43 @@ test.each<[how: string, fail: () => Promise<Float32Array>]>([
     new Float32Array([1]),
   )
 })
+
+describe('a caller who gives up', () => {
+  /** Embeds until it is aborted. */
+  function endless() {
+    const signals: AbortSignal[] = []
+    const embed = (signal: AbortSignal) =>
+      new Promise<Float32Array>((_, reject) => {
+        signals.push(signal)
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+      })
+    return { signals, embed, cache: vectorCache(), one: new AbortController(), two: new AbortController() }
+  }
+
+  test('leaves the embedding to those who share it; the last one ends it, and the next begins anew', async () => {
+    const { signals, embed, cache, one, two } = endless()
+    const asked = [one, two].map(({ signal }) => cache.vectorOf(['why?'], embed, { signal }))
+    one.abort(new Error('gone'))
+    await expect(asked[0]).rejects.toThrow('gone')
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+    two.abort(new Error('gone too'))
+    await expect(asked[1]).rejects.toThrow('gone too')
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(await cache.vectorOf(['why?'], async () => new Float32Array([1]))).toEqual(new Float32Array([1]))
+  })
+
+  test('before asking does not ask', async () => {
+    const { signals, embed, cache, one } = endless()
+    one.abort(new Error('gone'))
+    await expect(cache.vectorOf(['why?'], embed, one)).rejects.toThrow('gone')
+    expect(signals).toHaveLength(0)
+  })
+
+  test('a question does not wait behind the same text in bulk', async () => {
+    const { embed, cache, one } = endless()
+    const bulk = cache.vectorOf(['why?'], embed, { kind: 'bulk', signal: one.signal })
+    expect(await cache.vectorOf(['why?'], async () => new Float32Array([1]))).toEqual(new Float32Array([1]))
+    one.abort(new Error('gone'))
+    await expect(bulk).rejects.toThrow('gone')
+  })
+})

@@ -9,7 +9,7 @@ import { createEmbeddingModels } from './index.ts'
 /** A thread that answers every question with the same vector. */
 const PLAYED = `
   const { parentPort } = require('node:worker_threads')
-  parentPort.on('message', () => parentPort.postMessage(Array(384).fill(1)))
+  parentPort.on('message', (texts) => parentPort.postMessage(texts.map(() => Array(384).fill(1))))
 `
 
 /** The built-in model played by a thread, and a provider of three dimensions; both count. */

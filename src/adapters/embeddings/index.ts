@@ -1,12 +1,15 @@
 /** All embedding models of this installation: the built-in one, those of EMBEDDING_MODELS, and one cache over them. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { BUILT_IN_MODEL, type EmbeddingSettings } from '../../contracts/embedding-settings.ts'
-import type { EmbeddingModels } from '../../cores/search/embedding-models.ts'
+import type { EmbeddingModels, EmbedOptions } from '../../cores/search/embedding-models.ts'
 import { builtInModel, type BuiltInOptions } from './built-in.ts'
 import { openAiCompatibleModel, type RemoteDeps } from './openai-compatible.ts'
 import { unavailable } from './unavailable.ts'
 
-type Model = { readonly dimensions: number; embed(question: string): Promise<Float32Array> }
+type Model = {
+  readonly dimensions: number
+  embed(owner: string, text: string, options: EmbedOptions): Promise<Float32Array>
+}
 
 export function createEmbeddingModels(
   settings: EmbeddingSettings,
@@ -14,26 +17,40 @@ export function createEmbeddingModels(
 ): EmbeddingModels {
   const builtIn = builtInModel(overrides)
   const models = new Map<string, Model>([[BUILT_IN_MODEL.name, builtIn]])
-  for (const [name, remote] of settings) models.set(name, openAiCompatibleModel(name, remote, overrides))
+  for (const [name, remote] of settings) {
+    const { dimensions, embed } = openAiCompatibleModel(name, remote, overrides)
+    models.set(name, { dimensions, embed: (_, text) => embed(text) })
+  }
   const cache = vectorCache()
 
   return {
     names: [...models.keys()],
     dimensionsOf: (name) => models.get(name)?.dimensions,
-    async embed(owner, name, question) {
+    async embed(owner, name, text, options = {}) {
       const model = models.get(name)
       // A data source may use a model that was removed from the settings.
       if (!model) throw unavailable('an embedding model that is not in EMBEDDING_MODELS', 'operator')
-      return cache.vectorOf([owner, name, question], () => model.embed(question))
+      return cache.vectorOf(
+        [owner, name, text],
+        (signal) => model.embed(owner, text, { ...options, signal }),
+        options,
+      )
     },
     close: () => builtIn.close(),
   }
 }
 
+type Embed = (signal: AbortSignal) => Promise<Float32Array>
+
 type VectorCache = {
-  /** From the cache, or from `embed`, which concurrent identical questions share. Failures are not cached. */
-  vectorOf(key: readonly string[], embed: () => Promise<Float32Array>): Promise<Float32Array>
+  /**
+   * From the cache, or from `embed`, which concurrent identical texts of one kind share and which is aborted when all of
+   * them are given up. Failures are not cached.
+   */
+  vectorOf(key: readonly string[], embed: Embed, options?: EmbedOptions): Promise<Float32Array>
 }
+
+type Shared = { readonly vector: Promise<Float32Array>; readonly ending: AbortController; waiting: number }
 
 /** 1000 questions of 1536 dimensions are 6 MiB; the second limit is for longer vectors. */
 const LIMITS = { entriesMax: 1000, bytesMax: 16 * 1024 * 1024 }
@@ -44,7 +61,7 @@ export function vectorCache({ entriesMax, bytesMax } = LIMITS): VectorCache {
   const key = randomBytes(32)
   /** A map keeps insertion order: the first entry is the least recently used. */
   const cached = new Map<string, Float32Array>()
-  const underWay = new Map<string, Promise<Float32Array>>()
+  const underWay = new Map<string, Shared>()
   let bytes = 0
 
   function evict(digest: string): void {
@@ -62,30 +79,56 @@ export function vectorCache({ entriesMax, bytesMax } = LIMITS): VectorCache {
     }
   }
 
-  async function ask(digest: string, embed: () => Promise<Float32Array>): Promise<Float32Array> {
-    try {
-      // A synchronous throw would be cleaned up below before it is registered as under way.
-      const vector = await (async () => embed())()
-      put(digest, vector)
-      return vector
-    } finally {
-      underWay.delete(digest)
-    }
+  async function ask(digest: string, embed: Embed, signal: AbortSignal): Promise<Float32Array> {
+    const vector = await embed(signal)
+    put(digest, vector)
+    return vector
+  }
+
+  function share(key: string, digest: string, embed: Embed): Shared {
+    const known = underWay.get(key)
+    if (known) return known
+    const ending = new AbortController()
+    const shared = { vector: ask(digest, embed, ending.signal), ending, waiting: 0 }
+    underWay.set(key, shared)
+    return shared
+  }
+
+  /** After the last one it is over or of no use: whoever comes now begins anew. */
+  function leave(key: string, shared: Shared): void {
+    shared.waiting -= 1
+    if (shared.waiting > 0) return
+    underWay.delete(key)
+    shared.ending.abort()
   }
 
   return {
-    async vectorOf(parts, embed) {
+    async vectorOf(parts, embed, { kind = 'question', signal } = {}) {
+      signal?.throwIfAborted()
       // As JSON, which tells ("a", "bc") from ("ab", "c") and also encodes lone surrogates.
       const digest = createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64')
       const known = cached.get(digest)
-      if (known) put(digest, known)
-      let vector: Float32Array | Promise<Float32Array> | undefined = known ?? underWay.get(digest)
-      if (!vector) {
-        vector = ask(digest, embed)
-        underWay.set(digest, vector)
+      if (known) {
+        put(digest, known)
+        return known.slice()
       }
-      // A copy, because callers may modify it.
-      return (await vector).slice()
+      const shareKey = `${kind} ${digest}`
+      const shared = share(shareKey, digest, embed)
+      shared.waiting += 1
+      try {
+        // A copy, because callers may modify it.
+        return (await unlessAborted(shared.vector, signal)).slice()
+      } finally {
+        leave(shareKey, shared)
+      }
     },
   }
+}
+
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (!signal) return work
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', abort))
 }

@@ -40,6 +40,8 @@ export const searchDataSources =
           const vectors = await embedQuestion(embedOnce, entriesOf(source))
           return await searchSource(deps, source, vectors, { query, top_k })
         } catch (error) {
+          // Of the organization, not of a source.
+          if (error instanceof ServiceError && error.code === 'RATE_LIMITED') throw error
           deps.log.warn('a data source could not be searched', {
             source: source.id,
             org: source.orgId,
