@@ -47,7 +47,7 @@ const control =
   engine.kind === 'postgres' ? await freshDatabase(engine.url, 'svc_bench_bare') : emptyFolder('bare')
 const bare = await openBareControl(control)
 const connections = sourceConnections(attachedPools([]))
-const queries = connections.open('bare', ours.source.kind, () => readLogin(ours.deps, ours.source))
+const queries = connections.open('bare', ours.source.kind, 'bare', () => readLogin(ours.deps, ours.source))
 const statements = statementsOn(bare.sql)
 const search: Search = { plain: await statementFor(false), filtered: await statementFor(true) }
 const vectorOf = (question: string) => ours.vectors[Number(question)]!

@@ -35,6 +35,7 @@ export const {
   PgTransaction,
   bigint,
   boolean,
+  foreignKey,
   index,
   integer,
   jsonb,

@@ -138,6 +138,20 @@ CREATE TABLE chat_links (
   CONSTRAINT chat_links_org_id_user_id_pk PRIMARY KEY (org_id, user_id)
 );
 
+CREATE TABLE data_source_health (
+  org_id text NOT NULL,
+  source_id text NOT NULL,
+  check_began timestamp with time zone,
+  checked_at timestamp with time zone,
+  problems jsonb NOT NULL DEFAULT '[]'::jsonb,
+  server_problems jsonb NOT NULL DEFAULT '[]'::jsonb,
+  error_at timestamp with time zone,
+  error_kind text,
+  error_code text,
+  CONSTRAINT data_source_health_org_id_source_id_data_sources_org_id_id_fk FOREIGN KEY (org_id, source_id) REFERENCES data_sources(org_id, id) ON DELETE CASCADE,
+  CONSTRAINT data_source_health_org_id_source_id_pk PRIMARY KEY (org_id, source_id)
+);
+
 CREATE TABLE data_sources (
   org_id text NOT NULL,
   id text NOT NULL,

@@ -20,6 +20,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   chat_accounts: 'identity',
   chat_authorizations: 'tenant',
   chat_links: 'tenant',
+  data_source_health: 'identity',
   data_sources: 'identity',
   default_subscriptions: 'tenant',
   deliveries: 'tenant',

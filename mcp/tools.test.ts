@@ -117,7 +117,11 @@ describe('search', () => {
     ]
     system.does[searchDataSources.name] = () => ({ count: 0, results: [], unavailable })
     const { text } = await asked(system, 'search', { query: 'why?' })
-    expect(json(text)).toEqual({ results: [], unavailable })
+    expect(json(text)).toEqual({
+      results: [],
+      unavailable:
+        'Not searched: db_gone (The database of this source cannot be reached now). The results are from the other data sources.',
+    })
   })
 
   test('fits, whatever the core found: ids are whole, and the answer says how many were left out', async () => {

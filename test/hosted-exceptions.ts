@@ -143,10 +143,19 @@ export const FAILURES: typeof TESTS = {
   'test/walks/ask-a-source.test.ts': {
     'one model that cannot be used: no answer at all rather than part of one': 'a model that fails',
   },
+  'test/walks/failing-sources.test.ts': {
+    'that answers with a COPY costs its own question, and is not dialed without end': 'a hostile database',
+    'whose address is no longer allowed is not dialed at all': 'a database that may not be dialed',
+    'a search over many survives each of them, and says why it is missing': 'a database that fails',
+  },
   'test/walks/integrations.test.ts': {
     'is installed by a way that is good once, for whoever began it, and for a while':
       'a chat service that is down',
     'with the key “%s” is refused with %s': 'a forum that is down',
+  },
+  'test/walks/source-health.test.ts': {
+    'has the last error with its cause, and no longer as a problem when a check finds none':
+      'a database that fails',
   },
 }
 

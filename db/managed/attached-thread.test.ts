@@ -1,9 +1,12 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   HOSTILE_MESSAGES,
   startHostilePostgres,
   type HostilePostgres,
 } from '../../test/support/hostile-postgres.ts'
+import { int32, message } from '../wire/protocol-messages.ts'
 import { attachedPools, type AttachedPools } from './attached-thread.ts'
 
 const SETTINGS = { statementTimeoutMs: 1_000, max: 1, idleSeconds: 5, parameters: {}, readOnly: true }
@@ -50,6 +53,52 @@ test('an address that the operator does not allow is not dialed, whatever was ch
   const pool = pools([{ ...LOOPBACK, port: 1 }]).open(loginAt(hostile.port), SETTINGS)
   expect(await pool.query('select 1').catch(codeOf)).toBe('ADDRESS_NOT_ALLOWED')
   expect(hostile.dials()).toBe(before)
+})
+
+/** Announces a row of 15 MiB, and leaves it at that. */
+async function hoardingServer(): Promise<{ port: number; close: () => void }> {
+  const open = new Set<Socket>()
+  const server = createServer((socket) => {
+    open.add(socket.on('error', () => {}))
+    const left = [LOGGED_IN, Buffer.concat([SETTINGS_SHOWN, ANSWER_BEGUN])]
+    socket.on('data', () => void (left.length > 0 && socket.write(left.shift()!)))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = () => {
+    for (const socket of open) socket.destroy()
+    server.close()
+  }
+  return { port: (server.address() as AddressInfo).port, close }
+}
+const LOGGED_IN = Buffer.concat([message('R', int32(0)), message('Z', Buffer.from('I'))])
+const COLUMNS = message('T', Buffer.from('\0\x01s0\0\0\0\0\0\0\0\0\0\0\x19\0\0\0\0\0\0\0\0', 'latin1'))
+const SETTINGS_SHOWN = Buffer.concat([
+  COLUMNS,
+  message('C', Buffer.from('SELECT 1\0')),
+  message('Z', Buffer.from('I')),
+])
+const ANSWER_BEGUN = Buffer.concat([Buffer.from('D'), int32(15 * 1024 * 1024)])
+
+test('servers of one organization that hold all the memory lose their own responses, and nobody else’s', async () => {
+  const { open } = pools([LOOPBACK])
+  const server = await hoardingServer()
+  const settings = { ...SETTINGS, statementTimeoutMs: 20_000 }
+  const ask = (owner: string, port: number, user = 'u') =>
+    open({ ...loginAt(port, user), owner }, settings)
+      .query('select 1')
+      .then(() => 'answered', codeOf)
+  const ends: string[] = []
+  const { promise: fourEnded, resolve } = Promise.withResolvers<void>()
+  const hoarding = Array.from({ length: 12 }, async () => {
+    if (ends.push(await ask('hoarder', server.port)) === 4) resolve()
+  })
+  // 128 MiB are eight of them.
+  await fourEnded
+  expect(ends).toEqual(Array(4).fill('RESPONSE_TOO_LARGE'))
+  expect(await ask('honest', hostile.port, 'nothing')).toBe('answered')
+  server.close()
+  await Promise.all(hoarding)
+  expect(ends.filter((code) => code === 'RESPONSE_TOO_LARGE')).toHaveLength(4)
 })
 
 const FAILING = new URL('../../test/support/failing-attached-worker.ts', import.meta.url)

@@ -4,9 +4,10 @@ import type { AttachRule } from '../../src/contracts/attach-rules.ts'
 import type { FromAttached, ToAttached } from './attached-worker.ts'
 import type { Login } from './database-provisioner.ts'
 import type { Pool, PoolSettings } from './open-pool.ts'
+import { problem } from './problem.ts'
 
 export type AttachedPools = {
-  readonly open: (login: Login, settings: PoolSettings) => Pool
+  readonly open: (login: Login & { readonly owner?: string }, settings: PoolSettings) => Pool
   close(): Promise<void>
 }
 
@@ -35,7 +36,7 @@ export function attachedPools(
     const thread: Thread = { worker, waiting: new Map(), pools: new Set() }
     const ended = () => {
       if (current === thread) current = undefined
-      const error = problem('The thread of attached databases has ended')
+      const error = problem('CONNECTION_ENDED', 'The thread of attached databases has ended')
       for (const { reject } of thread.waiting.values()) reject(error)
       thread.waiting.clear()
     }
@@ -93,5 +94,3 @@ export function attachedPools(
     },
   }
 }
-
-const problem = (text: string): Error => Object.assign(new Error(text), { code: 'CONNECTION_ENDED' })

@@ -6,7 +6,11 @@ import type { Login } from './database-provisioner.ts'
 import { openPool, type Pool, type PoolSettings } from './open-pool.ts'
 
 export type ToAttached =
-  | { readonly open: number; readonly login: Login; readonly settings: PoolSettings }
+  | {
+      readonly open: number
+      readonly login: Login & { readonly owner?: string }
+      readonly settings: PoolSettings
+    }
   | {
       readonly query: number
       readonly pool: number

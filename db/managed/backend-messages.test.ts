@@ -20,12 +20,14 @@ const usual = [
   READY,
 ]
 
+const UNCOUNTED = { add() {}, release() {}, end() {} }
+
 test('what a server usually says is taken apart alike, however the network cuts it', () => {
   const stream = Buffer.concat(usual)
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: stream.length }), { maxLength: 8 }), (cuts) => {
       const seen: string[] = []
-      const read = readBackendMessages((type, body) => seen.push(type + body.toString('latin1')))
+      const read = readBackendMessages((type, body) => seen.push(type + body.toString('latin1')), UNCOUNTED)
       const ends = [0, ...cuts.toSorted((a, b) => a - b), stream.length]
       ends.slice(1).forEach((end, at) => read(stream.subarray(ends[at], end)))
       expect(seen).toEqual(usual.map((one) => one.toString('latin1', 0, 1) + one.toString('latin1', 5)))
@@ -41,8 +43,8 @@ test.each([
   ['a notice of a megabyte', message('N', Buffer.alloc(1024 * 1024)).subarray(0, 100)],
   ['a row of four gigabytes', Buffer.from('D\xff\xff\xff\xff', 'latin1')],
 ])('%s is refused, also late in a session and byte by byte', (_what, bad) => {
-  expect(() => readBackendMessages(() => {})(bad)).toThrow(ProtocolViolation)
-  const read = readBackendMessages(() => {})
+  expect(() => readBackendMessages(() => {}, UNCOUNTED)(bad)).toThrow(ProtocolViolation)
+  const read = readBackendMessages(() => {}, UNCOUNTED)
   read(Buffer.concat(usual))
   expect(() => [...bad].forEach((byte) => read(Buffer.from([byte])))).toThrow(ProtocolViolation)
   expect(() => read(READY), 'once refused is refused for good').toThrow(ProtocolViolation)
@@ -50,9 +52,9 @@ test.each([
 
 test('an answer without end is refused, many answers are not', () => {
   const row = message('D', Buffer.alloc(1024 * 1024))
-  const endless = readBackendMessages(() => {})
+  const endless = readBackendMessages(() => {}, UNCOUNTED)
   expect(() => Array.from({ length: 20 }, () => endless(row))).toThrow(ProtocolViolation)
-  const many = readBackendMessages(() => {})
+  const many = readBackendMessages(() => {}, UNCOUNTED)
   for (let time = 0; time < 40; time += 1) many(Buffer.concat([row, READY]))
 })
 

@@ -2,6 +2,7 @@
  * Takes a server's bytes apart into messages. An attached server may be hostile: only the kinds of message that a login
  * and a question need are taken, each in a size that it can have, and everything else ends the connection.
  */
+import type { HeldResponse } from './response-memory.ts'
 
 /** Between two ReadyForQuery. Values are cut in SQL and answers to people to 16 KiB, so this is far off. */
 const RESPONSE_MAX_BYTES = 16 * 1024 * 1024
@@ -24,7 +25,10 @@ export class ProtocolViolation extends Error {
 }
 
 /** Takes chunks of any size; throws ProtocolViolation, and nothing is taken after that. */
-export function readBackendMessages(receive: (type: string, body: Buffer) => void): (chunk: Buffer) => void {
+export function readBackendMessages(
+  receive: (type: string, body: Buffer) => void,
+  held: HeldResponse,
+): (chunk: Buffer) => void {
   let parts: Buffer[] = []
   let have = 0
   let need = HEADER_BYTES
@@ -36,7 +40,10 @@ export function readBackendMessages(receive: (type: string, body: Buffer) => voi
     if (bytes.length === HEADER_BYTES && need === HEADER_BYTES) need = sizeOf(type, bytes)
     if (bytes.length < need) return
     ;[parts, have, need] = [[], 0, HEADER_BYTES]
-    if (type === 'Z') responseBytes = 0
+    if (type === 'Z') {
+      responseBytes = 0
+      held.release()
+    }
     receive(type, bytes.subarray(HEADER_BYTES))
   }
 
@@ -51,6 +58,7 @@ export function readBackendMessages(receive: (type: string, body: Buffer) => voi
     ) {
       throw new ProtocolViolation()
     }
+    held.add(bytes)
     return HEADER_BYTES + bytes
   }
 

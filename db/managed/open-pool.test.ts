@@ -140,6 +140,28 @@ test('the error of a question stays its error when the server hangs up after it'
   await expect(poolAt(server.port).query('select 1')).rejects.toMatchObject({ code: '57014' })
 })
 
+/** A pooler in front of a server need not pass the settings of a start-up on, and a role has defaults of its own. */
+test('each question says of itself that it is read-only, for how long it may run, and that nothing stays', async () => {
+  const asked: string[] = []
+  const server = await hostile((socket) => {
+    socket.on('data', (data: Buffer) => {
+      if (data.readUInt32BE(4) === 196_608) socket.write(Buffer.concat([message('R', int32(0)), READY]))
+      else if (data.includes('select 7')) asked.push(data.toString('latin1'))
+      else socket.write(SETTINGS_SHOWN)
+    })
+    return true
+  })
+  await poolAt(server.port, {}, 50)
+    .query('select 7')
+    .catch(() => {})
+  expect(asked).toHaveLength(1)
+  const places = ['begin read only\0', 'statement_timeout', 'select 7\0', 'rollback\0'].map((text) =>
+    asked[0]!.indexOf(text),
+  )
+  expect(places).not.toContain(-1)
+  expect(places).toEqual(places.toSorted((a, b) => a - b))
+})
+
 test('an answer of more rows than any question has is hung up on', async () => {
   const row = message('D', Buffer.from('\0\x01\xff\xff\xff\xff', 'latin1'))
   const many = Buffer.concat(Array.from({ length: 20_000 }, () => row))

@@ -7,6 +7,7 @@ import {
   type ConnectionSettings,
   type PostgresConnection,
 } from './postgres-connection.ts'
+import { problem } from './problem.ts'
 
 export type { Target, TlsMode } from './open-socket.ts'
 
@@ -140,5 +141,3 @@ function failingSlowly<T>(connect: () => Promise<T>): () => Promise<T> {
     }
   }
 }
-
-const problem = (code: string, text: string): Error => Object.assign(new Error(text), { code })

@@ -2,6 +2,7 @@
 import { connect, isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { problem } from './problem.ts'
 
 /**
  * `require` encrypts and does not look at the certificate, as libpq does. `verify-full` wants a certificate for this
@@ -16,6 +17,8 @@ export type Target = {
   readonly password: string
   readonly database: string
   readonly ssl: TlsMode
+  /** Who is to blame for the memory that its responses hold. */
+  readonly owner?: string
   /** Asked at every connect, and nothing else is dialed: a name may point elsewhere than when it was checked. */
   readonly addresses?: () => Promise<readonly string[]>
   /** For tests, whose authorities the system does not know. */
@@ -107,5 +110,3 @@ function first(socket: Socket, event: string): Promise<unknown[]> {
     })
   })
 }
-
-const problem = (code: string, message: string): Error => Object.assign(new Error(message), { code })

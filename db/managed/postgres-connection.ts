@@ -15,6 +15,8 @@ import {
 } from './backend-messages.ts'
 import { authenticator } from './log-in.ts'
 import { openSocket, type Target } from './open-socket.ts'
+import { problem } from './problem.ts'
+import { responses } from './response-memory.ts'
 
 export type ConnectionSettings = {
   readonly statementTimeoutMs: number
@@ -213,14 +215,16 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
     | { answer: Answer; resolve: (outcome: Outcome) => void; reject: (error: Error) => void }
     | undefined
   /** Messages that came while a password is hashed. */
-  let held: [type: string, body: Buffer][] | undefined
+  let waiting: [type: string, body: Buffer][] | undefined
 
   const destroy = (reason: Error): void => end(reason, () => socket.destroy())
+  const held = responses.hold(target.owner ?? target.host, destroy)
 
   function end(reason: Error, hangUp: () => void): void {
     if (phase === 'closed') return
     phase = 'closed'
     closedBy = reason
+    held.end()
     hangUp()
     login.reject(reason)
     pending?.reject(reason)
@@ -230,7 +234,7 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
 
   function receive(type: string, body: Buffer): void {
     if (phase === 'closed') return
-    if (held) return void held.push([type, body])
+    if (waiting) return void waiting.push([type, body])
     // Notices and settings that changed come at any time.
     if (type === 'N' || type === 'S') return
     if (phase === 'login') return receiveLogin(type, body)
@@ -248,12 +252,12 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
   }
 
   async function hold(body: Buffer): Promise<void> {
-    held = []
+    waiting = []
     try {
       const response = await authenticate(body)
       if (response && phase === 'login') socket.write(response)
-      const messages: [string, Buffer][] = held
-      held = undefined
+      const messages: [string, Buffer][] = waiting
+      waiting = undefined
       for (const [type, content] of messages) receive(type, content)
     } catch (error) {
       destroy(error as Error)
@@ -269,7 +273,7 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
     resolve(outcome)
   }
 
-  const read = readBackendMessages(receive)
+  const read = readBackendMessages(receive, held)
   socket.on('data', (chunk: Buffer) => {
     try {
       read(chunk)
@@ -391,5 +395,3 @@ async function cancel(target: Target, key: Buffer | undefined): Promise<void> {
     // It cannot be reached any more.
   }
 }
-
-const problem = (code: string, text: string): Error => Object.assign(new Error(text), { code })

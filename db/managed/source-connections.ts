@@ -34,7 +34,8 @@ export function sourceConnections(attached: AttachedPools) {
     await pool?.end()
   }
   return {
-    open(key: string, kind: SourceKind, login: () => Promise<Login>): Lazy {
+    /** `owner`: the organization whose questions they are. */
+    open(key: string, kind: SourceKind, owner: string, login: () => Promise<Login>): Lazy {
       const known = pools.get(key)
       if (known) {
         // Most recently used last: the first one is evicted.
@@ -43,7 +44,9 @@ export function sourceConnections(attached: AttachedPools) {
         return known.queries
       }
       if (pools.size >= KEPT_POOLS) void end(pools.keys().next().value!)
-      const pool = lazyPool(() => openSourcePool(attached, kind, login), { moves: kind === 'embedded' })
+      const pool = lazyPool(() => openSourcePool(attached, kind, owner, login), {
+        moves: kind === 'embedded',
+      })
       pools.set(key, pool)
       return pool.queries
     },
@@ -102,6 +105,7 @@ function lazyPool(
 async function openSourcePool(
   attached: AttachedPools,
   kind: SourceKind,
+  owner: string,
   login: () => Promise<Login>,
 ): Promise<Pool> {
   const settings = {
@@ -111,5 +115,6 @@ async function openSourcePool(
     parameters: SESSION,
     readOnly: true,
   }
-  return kind === 'attached' ? attached.open(await login(), settings) : openPool(await login(), settings)
+  const target = { ...(await login()), owner }
+  return kind === 'attached' ? attached.open(target, settings) : openPool(target, settings)
 }

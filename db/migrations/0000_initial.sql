@@ -140,6 +140,19 @@ CREATE TABLE "activity" (
 	CONSTRAINT "activity_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
+CREATE TABLE "data_source_health" (
+	"org_id" text NOT NULL,
+	"source_id" text NOT NULL,
+	"check_began" timestamp with time zone,
+	"checked_at" timestamp with time zone,
+	"problems" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"server_problems" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"error_at" timestamp with time zone,
+	"error_kind" text,
+	"error_code" text,
+	CONSTRAINT "data_source_health_org_id_source_id_pk" PRIMARY KEY("org_id","source_id")
+);
+--> statement-breakpoint
 CREATE TABLE "data_sources" (
 	"org_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -574,6 +587,7 @@ CREATE TABLE "throttles" (
 ALTER TABLE "organization_client_blocks" ADD CONSTRAINT "organization_client_blocks_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform_access_grants" ADD CONSTRAINT "platform_access_grants_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform_access_grants" ADD CONSTRAINT "platform_access_grants_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "data_source_health" ADD CONSTRAINT "data_source_health_org_id_source_id_data_sources_org_id_id_fk" FOREIGN KEY ("org_id","source_id") REFERENCES "public"."data_sources"("org_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_tokens" ADD CONSTRAINT "api_tokens_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "identities" ADD CONSTRAINT "identities_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "passwords" ADD CONSTRAINT "passwords_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint

@@ -2,8 +2,19 @@
 import type { ActivityOutcome, ACTIVITY_SOURCES, ACTIVITY_TYPES } from '../../src/contracts/list-filters.ts'
 import type { SearchConfiguration, SourceKind } from '../../src/contracts/data-sources.ts'
 import type { ErrorCode } from '../../src/contracts/errors.ts'
+import type { SourceFailure, SourceProblem } from '../../src/contracts/source-health.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
+import {
+  boolean,
+  foreignKey,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from '../drizzle.ts'
 import { instant, orgId } from './columns.ts'
 
 export const dataSources = pgTable(
@@ -37,6 +48,33 @@ export const dataSources = pgTable(
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('data_sources_by_name').on(t.orgId, t.name),
     uniqueIndex('data_sources_by_physical_name').on(t.physicalName),
+  ],
+)
+
+/** What is known of a source's condition. Beside its row, which every question reads and only people change. */
+export const dataSourceHealth = pgTable(
+  'data_source_health',
+  {
+    orgId: orgId(),
+    sourceId: text('source_id').notNull(),
+    /** When a check last began: whoever sets it makes the check, and nobody else for some minutes. */
+    checkBegan: instant('check_began'),
+    checkedAt: instant('checked_at'),
+    /** What the last check found. */
+    problems: jsonb('problems').$type<readonly SourceProblem[]>().notNull().default([]),
+    /** What the job that watches the managed server found: limits that do not hold, a quota that is used up. */
+    serverProblems: jsonb('server_problems').$type<readonly SourceProblem[]>().notNull().default([]),
+    errorAt: instant('error_at'),
+    errorKind: text('error_kind').$type<SourceFailure>(),
+    /** An SQLSTATE, or a code of ours or of Node's; never a message. */
+    errorCode: text('error_code'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.sourceId] }),
+    foreignKey({
+      columns: [t.orgId, t.sourceId],
+      foreignColumns: [dataSources.orgId, dataSources.id],
+    }).onDelete('cascade'),
   ],
 )
 

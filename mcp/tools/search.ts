@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { listAskableDataSources, searchDataSources } from '../../src/contracts/data-sources.ts'
 import { PAGE_MAX } from '../../src/contracts/limits.ts'
+import { unavailableText } from '../../src/contracts/unavailable-sources.ts'
 import { truncate, fitHits } from '../answer-size.ts'
 import { tool, type ToolContext } from '../tool.ts'
 import { hitText, sourceUrl, TITLE_CHARACTERS } from './hit.ts'
@@ -54,7 +55,7 @@ export const search = tool({
     })
     return fitHits(results, (some, leftOut) => ({
       results: some,
-      ...(found.unavailable ? { unavailable: found.unavailable } : {}),
+      ...(found.unavailable ? { unavailable: unavailableText(found.unavailable) } : {}),
       ...cut(found.truncated, leftOut),
     }))
   },

@@ -153,11 +153,32 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./commands/datasource.ts')).queryDataSource,
   },
   {
+    path: 'datasource search',
+    summary: 'Search all data sources you can query',
+    arguments: [{ name: 'question', summary: 'Question in plain language, or - to read it from stdin' }],
+    options: [
+      { long: 'source', value: 'source_id', summary: 'Search only this one; repeatable', repeatable: true },
+    ],
+    examples: [
+      'svc datasource search "parental leave"',
+      'svc datasource search "parental leave" --source db_handbook --source db_wiki -o json',
+    ],
+    load: async () => (await import('./commands/datasource.ts')).searchDataSources,
+  },
+  {
     path: 'db list',
     summary: 'List managed databases (developer or higher)',
     options: [SEARCH, ...PAGING],
     examples: ['svc db list', 'svc db list --all --json'],
     load: async () => (await import('./commands/db.ts')).listDatabases,
+  },
+  {
+    path: 'db show',
+    summary: 'Show a database and what is wrong with it, if anything',
+    arguments: [DATABASE],
+    listedBy: 'db list',
+    examples: ['svc db show handbook', 'svc db show handbook --json'],
+    load: async () => (await import('./commands/db.ts')).showDatabase,
   },
   {
     path: 'db create',

@@ -54,7 +54,7 @@ describe('a command line', () => {
     ['datasorce list', 'Unknown command: datasorce | Did you mean svc datasource? Run: svc --help'],
     ['frobnicate', 'Unknown command: frobnicate | Run: svc --help'],
     ['toString', 'Unknown command: toString | Run: svc --help'],
-    ['db', 'Missing subcommand: svc db <command> | Available: svc db list, svc db create'],
+    ['db', 'Missing subcommand: svc db <command> | Available: svc db list, svc db show, svc db create'],
     ['db destroy', 'Unknown command: db destroy | Available: svc db list'],
     [
       'db create',

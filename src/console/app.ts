@@ -30,6 +30,7 @@ import { newDatabaseRoutes } from './pages/data-sources/new-database.ts'
 import { organizationRoutes } from './pages/organizations/organizations.ts'
 import { overviewRoutes } from './pages/overview/overview.ts'
 import { profileRoutes } from './pages/profile/profile.ts'
+import { searchAllRoutes } from './pages/data-sources/search-all.ts'
 import { removeDatabaseRoutes } from './pages/data-sources/remove-database.ts'
 import { securityRoutes } from './pages/settings/security.ts'
 import { settingsRoutes } from './pages/settings/settings.ts'
@@ -52,6 +53,7 @@ const ROUTES = [
   memberRoutes,
   dataSourceListRoutes,
   newDatabaseRoutes,
+  searchAllRoutes,
   dataSourceRoutes,
   removeDatabaseRoutes,
   activityRoutes,

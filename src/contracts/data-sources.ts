@@ -6,6 +6,7 @@ import { ENTRIES_MAX, FILTER_VALUES_MAX, HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CH
 import { reading, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import { GrantableRole } from './roles.ts'
+import { SourceHealth } from './source-health.ts'
 
 /** decisions, section 5: the name of a managed database. */
 export const DATABASE_NAME = /^[a-z][a-z0-9_]{0,40}$/
@@ -54,7 +55,7 @@ export const SearchEntry = z.strictObject({
     .optional()
     .describe('With `hybrid`: the text search configuration. Default `english`.'),
   text_search_column: Name.optional().describe(
-    'With `hybrid`: a tsvector column; without one it is built from the content columns.',
+    'With `hybrid`: a stored tsvector column. Up to 2,000 rows it is built from the content columns without one.',
   ),
   fetchable: z
     .boolean()
@@ -102,6 +103,9 @@ export const DataSource = z.object({
   created_at: Time,
 })
 
+/** As whoever may configure it sees it. */
+export const DataSourceWithHealth = DataSource.extend({ health: SourceHealth })
+
 const search = z.string().trim().max(120).optional().describe('Part of the name.')
 
 export const listDataSources = reading({
@@ -109,7 +113,7 @@ export const listDataSources = reading({
   name: 'listDataSources',
   summary: 'List all data sources of the organization.',
   input: z.object({ search, ...pageInput }),
-  output: z.object({ data_sources: z.array(DataSource), ...pageOutput }),
+  output: z.object({ data_sources: z.array(DataSourceWithHealth), ...pageOutput }),
   access: 'developer',
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/wf/data-sources' },
@@ -118,9 +122,9 @@ export const listDataSources = reading({
 export const showDataSource = reading({
   service: 'api-gateway',
   name: 'showDataSource',
-  summary: 'Retrieve a data source and its search configuration.',
+  summary: 'Retrieve a data source, its search configuration and its health.',
   input: z.object(sourceId),
-  output: DataSource,
+  output: DataSourceWithHealth,
   access: 'developer',
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/wf/data-sources/{source_id}' },

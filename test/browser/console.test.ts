@@ -17,6 +17,7 @@ const PAGES = [
   '/console/members?search=nobody',
   '/console/data-sources',
   '/console/data-sources/attach',
+  '/console/data-sources/search',
   '/console/data-sources/db_handbook',
   '/console/data-sources/db_warehouse',
   '/console/data-sources/db_handbook/remove',

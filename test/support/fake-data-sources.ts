@@ -8,7 +8,7 @@ import type { makeId } from '../../src/contracts/ids.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 
-type Source = z.output<typeof dataSources.DataSource> & { org: string }
+type Source = z.output<typeof dataSources.DataSourceWithHealth> & { org: string }
 type Entry = z.output<typeof ActivityEntry> & { org: string }
 type Asked = { org: string | null; token: string }
 type Page = { limit: number; cursor?: string | undefined }
@@ -38,6 +38,8 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     /** Every question as it arrived. */
     questions: [] as z.output<typeof dataSources.queryDataSource.input>[],
     exposedMax: 100,
+    /** What a search over all of them could not ask. */
+    unavailable: undefined as { source_id: string; reason: string }[] | undefined,
   }
   const daysAgo = (days: number) => new Date(clock().getTime() - days * 86_400_000).toISOString()
 
@@ -87,6 +89,7 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
       filter_schema: configuration?.filter_schema ?? {},
       configured_at: configuration ? daysAgo(3) : null,
       created_at: daysAgo(12),
+      health: { checked_at: null, problems: [], last_error: null },
       ...facts,
     }
     data.sources.push(source)
@@ -175,6 +178,10 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     data.questions.push(question)
     if (data.answer instanceof ServiceError) throw data.answer
     return data.answer
+  })
+  own(dataSources.searchDataSources, () => {
+    if (data.answer instanceof ServiceError) throw data.answer
+    return { ...data.answer, ...(data.unavailable ? { unavailable: data.unavailable } : {}) }
   })
 
   type Filters = z.output<typeof summarizeActivity.input>

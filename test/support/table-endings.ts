@@ -29,6 +29,7 @@ export const TABLE_ENDINGS = {
   chat_accounts: { noRight: 'says whose account at a chat service it is' },
   chat_authorizations: { noRight: 'finishing it asks for the role again' },
   chat_links: NOTIFICATION,
+  data_source_health: ORGANIZATION,
   data_sources: ORGANIZATION,
   default_subscriptions: ORGANIZATION,
   deliveries: NOTIFICATION,

@@ -71,9 +71,9 @@ describe('making one', () => {
       created_at: expect.any(String) as string,
     })
     for (const source_id of [made.id, 'db_crm']) {
-      expect(await developer.call(showDataSource, { source_id })).toEqual(made)
+      expect(await developer.call(showDataSource, { source_id })).toMatchObject(made)
     }
-    expect((await developer.call(listDataSources, {})).data_sources).toEqual([made])
+    expect((await developer.call(listDataSources, {})).data_sources).toMatchObject([made])
     await expect(org.owner.call(queryDataSource, { source_id: 'db_crm', query: 'x' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })

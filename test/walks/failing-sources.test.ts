@@ -76,6 +76,8 @@ create index on ties using hnsw (embedding vector_cosine_ops);
 insert into ties select chr(122 - i), 'tie', '[1,0,0]' from generate_series(0, 25) i;
 create table long_ids (id text, title text, embedding vector(3));
 insert into long_ids select repeat(chr(97 + i), 1500), 'long', '[1,0,0]' from generate_series(0, 19) i;
+create table wide_ids (id text, title text, embedding vector(3));
+insert into wide_ids select repeat('ä', 900) || i, 'wide', '[1,0,0]' from generate_series(0, 9) i;
 create table big (id text, title text, body text, facts jsonb, embedding vector(3));
 insert into big values ('1', repeat('ä', 100000), repeat(E'"\\n🦀', 20000), to_jsonb(array_fill('x'::text, array[30000])), '[1,0,0]'),
   ('2', repeat('x', 34000000), null, null, '[1,0.1,0]');
@@ -209,6 +211,13 @@ describe('values', () => {
     expect(count).toBeLessThan(20)
     const [row] = (await org.owner.call(listActivity, { type: 'data_source', limit: 1 })).activity
     expect(row?.hits).toBe(count)
+    // In a search over many the id of a hit is a handle, and longer.
+    const other = await makeOrganization(system)
+    await attach(other, 'wide', await mainLogin(), configurationOf([entry('wide_ids')]))
+    const found = await other.owner.call(searchDataSources, { query: '[1,0,0]' })
+    expect(found.count).toBeLessThan(10)
+    const [searched] = (await other.owner.call(listActivity, { type: 'data_source', limit: 1 })).activity
+    expect(searched?.hits).toBe(found.count)
   })
 })
 
@@ -240,6 +249,9 @@ test('a question that a role may not ask is not counted', async () => {
   await expect(viewer.call(queryDataSource, { source_id: 'db_closed', query: 'x' })).rejects.toMatchObject({
     code: 'FORBIDDEN',
   })
+  await expect(
+    viewer.call(fetchDataSourceRow, { source_id: 'db_closed', handle: 'x' }),
+  ).rejects.toMatchObject({ code: 'FORBIDDEN' })
   expect((await viewer.call(showQuota, {})).day.left).toBe(before.day.left)
 })
 

@@ -38,7 +38,12 @@ afterAll(() => system.stop())
 type Configuration = ReturnType<typeof configurationOf>
 const save = (configuration: Configuration) =>
   org.owner.call(saveSearchConfiguration, { source_id, ...configuration })
-const show = () => org.owner.call(showDataSource, { source_id })
+/** Its health is of the moment. */
+const show = async () => {
+  const { health, ...source } = await org.owner.call(showDataSource, { source_id })
+  expect(health).toBeDefined()
+  return source
+}
 const run = (text: string) => inDatabase(org, 'shop', (sql: postgres.Sql) => sql.unsafe(text))
 const ask = (more: { filters?: Record<string, string | number>; target?: string } = {}) =>
   org.owner.call(queryDataSource, { source_id, query: 'x', ...more })
@@ -196,7 +201,7 @@ describe('a save replaces everything', () => {
     expect(notes).toEqual([
       'Above a few thousand rows it is faster with: create index on "public"."authors" using hnsw ("embedding" vector_l2_ops)',
       expect.stringMatching(
-        /^Full text is faster with: alter table "public"."authors" add column words tsvector/,
+        /^Full text is faster with: alter table "public"."authors" add column "words" tsvector/,
       ),
       'Filters on it are faster with: create index on "public"."authors" ("year")',
     ])

@@ -1,5 +1,6 @@
 /** `svc datasource …`: list and query data sources. */
 import { HITS_MAX } from '../../contracts/limits.ts'
+import { unavailableText } from '../../contracts/unavailable-sources.ts'
 import type { Run } from '../command.ts'
 import { tableOf } from '../format-output.ts'
 import { argument, countOption, listOption, textOption } from '../options.ts'
@@ -43,6 +44,23 @@ export const queryDataSource: Run = async (ctx, input) => {
   if (answer.truncated !== undefined && ctx.settings.format === 'table') {
     ctx.info('The result was truncated: narrow the question, or request fewer hits with --top-k')
   }
+}
+
+export const searchDataSources: Run = async (ctx, input) => {
+  const question = argument(input, 'question')
+  const sources = listOption(input, 'source')
+  const answer = await ctx.callOperation('searchDataSources', {
+    ...(sources.length > 0 ? { sources: [...sources] } : {}),
+    query: question === '-' ? await readStdin(ctx, 'the question') : question,
+  })
+  const view = tableOf(answer.results, {
+    SOURCE: ({ metadata }) => textOf(metadata['_source']),
+    TITLE: 'title',
+    SCORE: ({ metadata }) => textOf(metadata['_score']),
+    TARGET: ({ metadata }) => textOf(metadata['_target']),
+  })
+  ctx.print(answer, view, 'yaml')
+  if (answer.unavailable) ctx.info(unavailableText(answer.unavailable))
 }
 
 /** Values of the same column are alternatives. They are sent as text; the server knows the types. */

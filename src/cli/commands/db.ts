@@ -1,6 +1,6 @@
 /** `svc db …`: managed databases. */
 import type * as z from 'zod'
-import type { DataSource } from '../../contracts/data-sources.ts'
+import type { DataSource, DataSourceWithHealth } from '../../contracts/data-sources.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { tableOf } from '../format-output.ts'
 import { argument, isSet, textOption } from '../options.ts'
@@ -8,11 +8,39 @@ import { confirm, secretOption } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
 
 type Source = z.output<typeof DataSource>
+type Health = z.output<typeof DataSourceWithHealth>['health']
 
 export const listDatabases: Run = async (ctx, input) => {
   const search = textOption(input, 'search')
   const found = await readPages(ctx, input, 'listDataSources', 'data_sources', { search })
-  ctx.print(found, table(found.data_sources))
+  ctx.print(found, tableOf(found.data_sources, { ...COLUMNS, HEALTH: ({ health }) => healthWord(health) }))
+}
+
+export const showDatabase: Run = async (ctx, input) => {
+  const source = await ctx.callOperation('showDataSource', { source_id: `db_${argument(input, 'name')}` })
+  const { source_id, name, description, kind, ready, enabled, exposed, minimum_role, health } = source
+  ctx.print(source, {
+    fields: {
+      id: source_id,
+      name,
+      description,
+      kind,
+      ready,
+      enabled,
+      exposed,
+      'minimum role': minimum_role,
+      health: healthWord(health),
+      checked: health.checked_at,
+      'last error': health.last_error && `${health.last_error.at} ${health.last_error.cause}`,
+    },
+  })
+  if ((ctx.settings.format ?? 'table') !== 'table') return
+  for (const { text } of health.problems) ctx.info(text)
+}
+
+function healthWord({ checked_at, problems }: Health): string {
+  if (problems.length > 0) return problems.length === 1 ? '1 problem' : `${problems.length} problems`
+  return checked_at === null ? 'not checked' : 'ok'
 }
 
 export const createDatabase: Run = async (ctx, input) => {
@@ -61,14 +89,15 @@ function titleAndDescription(input: CommandInput) {
   return { title: textOption(input, 'title'), description: textOption(input, 'description') }
 }
 
-const table = (sources: readonly Source[]) =>
-  tableOf(sources, {
-    ID: 'source_id',
-    NAME: 'name',
-    KIND: 'kind',
-    READY: 'ready',
-    ENABLED: 'enabled',
-    EXPOSED: 'exposed',
-    'MIN ROLE': 'minimum_role',
-    DESCRIPTION: 'description',
-  })
+const COLUMNS = {
+  ID: 'source_id',
+  NAME: 'name',
+  KIND: 'kind',
+  READY: 'ready',
+  ENABLED: 'enabled',
+  EXPOSED: 'exposed',
+  'MIN ROLE': 'minimum_role',
+  DESCRIPTION: 'description',
+} as const
+
+const table = (sources: readonly Source[]) => tableOf(sources, COLUMNS)

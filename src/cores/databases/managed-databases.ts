@@ -37,6 +37,7 @@ export type Queries = {
 
 /** Keeps a few connections per database, until its key is released. */
 export type SourceConnections = {
-  open(key: string, kind: SourceKind, login: () => Promise<Login>): Queries
+  /** `owner`: the organization whose questions they are. */
+  open(key: string, kind: SourceKind, owner: string, login: () => Promise<Login>): Queries
   release(key: string): Promise<void>
 }

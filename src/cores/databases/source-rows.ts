@@ -90,7 +90,7 @@ function openSecret({ dataKeys }: Pick<SourceDeps, 'dataKeys'>, row: SourceRow):
   } catch (cause) {
     throw new ServiceError('TIMEOUT', 'The database of this source cannot be reached now', {
       hint: 'Its login was sealed under another DATA_KEY: tell the operator.',
-      cause,
+      cause: Object.assign(new Error('The login cannot be opened', { cause }), { code: 'SEALED' }),
     })
   }
 }
@@ -99,7 +99,7 @@ function openSecret({ dataKeys }: Pick<SourceDeps, 'dataKeys'>, row: SourceRow):
 const connectionKey = (row: SourceRow): string => `${row.id} ${row.sealed}`
 
 export const openSource = (deps: SourceDeps, row: SourceRow): Queries =>
-  deps.connections.open(connectionKey(row), row.kind, () => readLogin(deps, row))
+  deps.connections.open(connectionKey(row), row.kind, row.orgId, () => readLogin(deps, row))
 
 export const releaseSource = (deps: SourceDeps, row: SourceRow): Promise<void> =>
   deps.connections.release(connectionKey(row))

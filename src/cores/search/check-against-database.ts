@@ -1,14 +1,15 @@
 /** Reads the tables that a search configuration names and checks the configuration against them. */
-import type { SearchConfiguration } from '../../contracts/data-sources.ts'
+import type { SearchConfiguration, SearchEntry } from '../../contracts/data-sources.ts'
 import type { Queries, SourceDeps } from '../databases/index.ts'
-import type { Storage } from '../dependencies.ts'
-import { checkConfiguration, type Checked } from './check-configuration.ts'
+import type { Log, Storage } from '../dependencies.ts'
+import { changed, checkConfiguration, type Checked, type Tables } from './check-configuration.ts'
 import { languageOf } from './full-text.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import { tryQuestion } from './try-question.ts'
-import { readTableInfo, type TableInfoCache } from './table-info.ts'
+import { readTableInfo, type TableInfo, type TableInfoCache } from './table-info.ts'
 
 export type ConfigurationDeps = Storage &
+  Log &
   SourceDeps & { readonly models: EmbeddingModels; readonly tableInfo: TableInfoCache }
 
 /** Not from the cache: the database may have changed a moment ago. */
@@ -16,7 +17,7 @@ export async function checkAgainstDatabase(
   { models }: Pick<ConfigurationDeps, 'models'>,
   queries: Queries,
   configuration: SearchConfiguration,
-): Promise<Checked> {
+): Promise<Checked & { readonly tables: Tables }> {
   const entries = configuration.connection_config.embedding_configs
   const names = [...new Set(entries.map(({ table }) => table))]
   const tableInfo = await Promise.all(names.map((name) => readTableInfo(queries, name)))
@@ -25,7 +26,15 @@ export async function checkAgainstDatabase(
   const languages = await unknownLanguages(queries, [
     ...new Set(entries.filter(({ hybrid }) => hybrid).map(languageOf)),
   ])
-  return { ...checked, problems: [...checked.problems, ...languages] }
+  const problems = languages.map((language) =>
+    changed(`text_search_language: the database has no configuration "${language}"`),
+  )
+  return {
+    problems: [...checked.problems, ...problems],
+    advice: checked.advice,
+    fitting: checked.fitting.filter((entry) => !entry.hybrid || !languages.includes(languageOf(entry))),
+    tables,
+  }
 }
 
 /** Also asks each table that fits one real question: what a view does shows only when it is read. */
@@ -33,25 +42,39 @@ export async function tryConfiguration(
   deps: Pick<ConfigurationDeps, 'models'>,
   queries: Queries,
   configuration: SearchConfiguration,
-): Promise<Pick<Checked, 'problems' | 'notes'>> {
-  const { problems, notes, fitting } = await checkAgainstDatabase(deps, queries, configuration)
-  const shown: string[] = []
-  for (const entry of fitting) {
-    const isLanguageUnknown = problems.some((problem) => problem.includes(`"${languageOf(entry)}"`))
-    if (entry.hybrid && isLanguageUnknown) continue
-    const problem = await tryQuestion(queries, entry)
-    if (problem) shown.push(problem.text)
-    // Whoever saves waits for the answer, and every slow table takes all the time there is.
-    if (problem?.isTooSlow) break
-  }
-  const all = [...problems, ...shown]
+): Promise<{ readonly problems: readonly string[]; readonly notes: readonly string[] }> {
+  const { problems, advice, fitting, tables } = await checkAgainstDatabase(deps, queries, configuration)
+  const all = [
+    ...problems.map(({ text }) => text),
+    ...(await tryEntries(queries, fitting, (entry) => tables.get(entry.table)!)),
+  ]
+  const notes = advice.map(
+    ({ text, statement, afterward }) => `${text}: ${statement}${afterward ? `; then ${afterward}` : ''}`,
+  )
   return { problems: all, notes: all.length > 0 ? [] : notes }
 }
 
+async function tryEntries(
+  queries: Queries,
+  entries: readonly SearchEntry[],
+  infoOf: (entry: SearchEntry) => TableInfo,
+): Promise<string[]> {
+  const problems: string[] = []
+  for (const [at, entry] of entries.entries()) {
+    const problem = await tryQuestion(queries, entry, infoOf(entry))
+    if (problem) problems.push(problem.text)
+    if (!problem?.isTooSlow) continue
+    // Whoever saves waits for the answer, and every slow table takes all the time there is.
+    const left = entries.slice(at + 1).map(({ label }) => label)
+    if (left.length > 0) problems.push(`Not tried, since that one took all the time: ${left.join(', ')}`)
+    break
+  }
+  return problems
+}
+
+/** Of these, those that the database does not know. */
 async function unknownLanguages(queries: Queries, languages: readonly string[]): Promise<string[]> {
   if (languages.length === 0) return []
   const known = await queries.query<{ name: string }>('select cfgname::text as name from pg_ts_config')
-  return languages
-    .filter((language) => !known.some(({ name }) => name === language))
-    .map((language) => `text_search_language: the database has no configuration "${language}"`)
+  return languages.filter((language) => !known.some(({ name }) => name === language))
 }

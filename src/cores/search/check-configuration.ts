@@ -1,24 +1,38 @@
 /** Whether a search configuration fits its database: every problem at once, and every index that would help. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { SearchConfiguration, SearchEntry } from '../../contracts/data-sources.ts'
-import { fullTextIndex } from './full-text.ts'
+import type { SourceProblem } from '../../contracts/source-health.ts'
+import { BUILT_WORDS_ROWS_MAX, hasStoredWords, storeWordsAdvice, wordsIndex } from './full-text.ts'
 import { matchOf } from './filter-columns.ts'
-import { OPERATOR_CLASSES } from './nearest-rows.ts'
+import { EXACT_UNFILTERED, OPERATOR_CLASSES } from './nearest-rows.ts'
 import { parseColumnList, quoteTable } from './quote.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import type { ColumnInfo, TableInfo } from './table-info.ts'
 
 export type Checked = {
-  readonly problems: readonly string[]
-  readonly notes: readonly string[]
+  readonly problems: readonly SourceProblem[]
+  readonly advice: readonly IndexAdvice[]
   /** The entries without a problem of their own. */
   readonly fitting: readonly SearchEntry[]
+}
+
+/** An index that is missing, and from how many rows on that is felt. */
+export type IndexAdvice = {
+  readonly table: string
+  readonly rows: number
+  readonly text: string
+  readonly statement: string
+  /** What to do after it. */
+  readonly afterward?: string
 }
 
 export type Tables = ReadonlyMap<string, TableInfo | undefined>
 
 /** Keys of ours in the metadata of a hit. */
 const RESERVED_COLUMNS = new Set(['_score', '_target', '_mode', '_handle'])
+
+/** Chosen, not measured: on fewer rows a missing index is no problem worth a line. */
+const INDEXED_FILTER_ROWS = 10_000
 
 /** pgvector indexes a `vector` up to this many dimensions. */
 const INDEXED_DIMENSIONS_MAX = 2_000
@@ -31,16 +45,22 @@ export function checkConfiguration(
   const entries = connection_config.embedding_configs
   const own = entries.map((entry) => entryProblems(entry, tables.get(entry.table), models))
   const problems = [
-    ...duplicates(entries.map(({ label }) => label)).map((label) => `Two entries have the label "${label}"`),
-    ...entries.flatMap(({ label }, at) => own[at]!.map((problem) => `${label}: ${problem}`)),
-    ...filterProblems(filter_schema, entries, tables),
+    ...duplicates(entries.map(({ label }) => label)).map((label) =>
+      changed(`Two entries have the label "${label}"`),
+    ),
+    ...entries.flatMap(({ label }, at) =>
+      own[at]!.map((problem) => ({ ...problem, text: `${label}: ${problem.text}` })),
+    ),
+    ...filterProblems(filter_schema, entries, tables).map(changed),
   ]
   return {
     problems,
-    notes: problems.length > 0 ? [] : indexHints(entries, filter_schema, tables),
+    advice: problems.length > 0 ? [] : indexAdvice(entries, filter_schema, tables),
     fitting: entries.filter((_entry, at) => own[at]!.length === 0),
   }
 }
+
+export const changed = (text: string): SourceProblem => ({ kind: 'changed', text })
 
 const duplicates = (names: readonly string[]): string[] => [
   ...new Set(names.filter((name, at) => names.indexOf(name) !== at)),
@@ -50,7 +70,7 @@ function entryProblems(
   entry: SearchEntry,
   tableInfo: TableInfo | undefined,
   models: Pick<EmbeddingModels, 'dimensionsOf' | 'names'>,
-): string[] {
+): SourceProblem[] {
   const problems = modelProblems(entry, models)
   if (entry.columns.length !== 1) problems.push('exactly one vector column must be named')
   const content = parseColumnList(entry.content_columns)
@@ -59,18 +79,20 @@ function entryProblems(
   for (const name of content.slice(2).filter((column) => RESERVED_COLUMNS.has(column))) {
     problems.push(`content_columns names "${name}", which every hit has already`)
   }
-  if (!tableInfo) return [...problems, `there is no table "${entry.table}" that can be read`]
-  const [vector] = entry.columns
-  if (vector !== undefined) problems.push(...vectorProblems(entry, vector, tableInfo.columns.get(vector)))
+  if (!tableInfo) return [...problems, `there is no table "${entry.table}" that can be read`].map(changed)
+  const [name] = entry.columns
+  const column = name === undefined ? undefined : tableInfo.columns.get(name)
+  const size = sizeProblem(entry, name, column)
+  if (name !== undefined && !size) problems.push(...vectorProblems(entry, name, column))
   if (entry.text_search_column !== undefined) {
     problems.push(...textColumnProblems(entry, tableInfo.columns.get(entry.text_search_column)))
   }
-  for (const name of content) {
-    if (name !== '' && !tableInfo.columns.has(name)) {
-      problems.push(`table "${entry.table}" has no column "${name}"`)
+  for (const one of content) {
+    if (one !== '' && !tableInfo.columns.has(one)) {
+      problems.push(`table "${entry.table}" has no column "${one}"`)
     }
   }
-  return problems
+  return [...(size ? [size] : []), ...problems.map(changed)]
 }
 
 function modelProblems(
@@ -82,13 +104,24 @@ function modelProblems(
   return size === dimensions ? [] : [`model "${model}" has ${size} dimensions, not ${dimensions}`]
 }
 
+/** A column of vectors of another size. */
+function sizeProblem(
+  { dimensions }: SearchEntry,
+  name: string | undefined,
+  column: ColumnInfo | undefined,
+): SourceProblem | undefined {
+  if (column?.type !== 'vector' || column.modifier === dimensions || column.modifier === -1) return undefined
+  return {
+    kind: 'dimension_without_rows',
+    text: `column "${name}" has ${column.modifier} dimensions, not ${dimensions}`,
+  }
+}
+
 function vectorProblems(entry: SearchEntry, name: string, column: ColumnInfo | undefined): string[] {
   if (!column) return [`table "${entry.table}" has no column "${name}"`]
   if (column.type !== 'vector') return [`column "${name}" is ${column.type}, not vector(${entry.dimensions})`]
   if (column.modifier === entry.dimensions) return []
-  return column.modifier === -1
-    ? [`column "${name}" is a vector of any size, not vector(${entry.dimensions})`]
-    : [`column "${name}" has ${column.modifier} dimensions, not ${entry.dimensions}`]
+  return [`column "${name}" is a vector of any size, not vector(${entry.dimensions})`]
 }
 
 function textColumnProblems(
@@ -123,45 +156,60 @@ function filterProblems(
   })
 }
 
-function indexHints(
+function indexAdvice(
   entries: readonly SearchEntry[],
   schema: SearchConfiguration['filter_schema'],
   tables: Tables,
-): string[] {
+): IndexAdvice[] {
   // A view has no index, and the rows of a foreign table are elsewhere.
   const indexable = entries.filter(({ table }) => ['r', 'p', 'm'].includes(tables.get(table)!.kind))
-  const notes = indexable.flatMap((entry) => indexNotes(entry, tables.get(entry.table)!))
-  const filters = indexable.flatMap(({ table }) =>
-    Object.keys(schema).flatMap((name) => {
-      const tableInfo = tables.get(table)!
-      if (!tableInfo.columns.has(name) || tableInfo.indexes.some(({ column }) => column === name)) return []
-      return [
-        `Filters on it are faster with: create index on ${quoteTable(table)} (${quoteIdentifier(name)})`,
-      ]
-    }),
-  )
-  return [...new Set([...notes, ...filters])]
+  const advice = [
+    ...indexable.flatMap((entry) => entryAdvice(entry, tables.get(entry.table)!)),
+    ...indexable.flatMap(({ table }) => filterAdvice(table, tables.get(table)!, schema)),
+  ]
+  return advice.filter((one, at) => advice.findIndex(({ statement }) => statement === one.statement) === at)
 }
 
-function indexNotes(entry: SearchEntry, tableInfo: TableInfo): string[] {
-  const notes: string[] = []
+const filterAdvice = (
+  table: string,
+  { columns, indexes }: TableInfo,
+  schema: SearchConfiguration['filter_schema'],
+): IndexAdvice[] =>
+  Object.keys(schema)
+    .filter((name) => columns.has(name) && !indexes.some(({ column }) => column === name))
+    .map((name) => ({
+      table,
+      rows: INDEXED_FILTER_ROWS,
+      text: 'Filters on it are faster with',
+      statement: `create index on ${quoteTable(table)} (${quoteIdentifier(name)})`,
+    }))
+
+function entryAdvice(entry: SearchEntry, tableInfo: TableInfo): IndexAdvice[] {
+  const advice: IndexAdvice[] = []
+  const { table, dimensions, text_search_column: words } = entry
   const vector = entry.columns[0]!
   const operators = OPERATOR_CLASSES[entry.distance_metric]
   const isIndexed = tableInfo.indexes.some(
     (index) => index.column === vector && index.operators === operators && index.method !== 'btree',
   )
-  if (!isIndexed && entry.dimensions <= INDEXED_DIMENSIONS_MAX) {
-    notes.push(
-      `Above a few thousand rows it is faster with: create index on ${quoteTable(entry.table)} using hnsw (${quoteIdentifier(vector)} ${operators})`,
-    )
+  if (!isIndexed && dimensions <= INDEXED_DIMENSIONS_MAX) {
+    advice.push({
+      table,
+      rows: Math.ceil(EXACT_UNFILTERED / dimensions),
+      text: 'Above a few thousand rows it is faster with',
+      statement: `create index on ${quoteTable(table)} using hnsw (${quoteIdentifier(vector)} ${operators})`,
+    })
   }
-  if (
+  const text = 'Full text is faster with'
+  const rows = BUILT_WORDS_ROWS_MAX
+  if (entry.hybrid && !hasStoredWords(entry, tableInfo)) {
+    const { statement, afterward } = storeWordsAdvice(entry, tableInfo)
+    if (statement) advice.push({ table, rows, text, statement, afterward })
+  } else if (
     entry.hybrid &&
-    !tableInfo.indexes.some(
-      ({ column, method }) => method === 'gin' && column === (entry.text_search_column ?? null),
-    )
+    !tableInfo.indexes.some(({ column, method }) => method === 'gin' && column === words)
   ) {
-    notes.push(`Full text is faster with: ${fullTextIndex(entry)}`)
+    advice.push({ table, rows, text, statement: wordsIndex(entry, words!) })
   }
-  return notes
+  return advice
 }

@@ -2,7 +2,7 @@
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Hit } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
-import { languageOf, tsvectorOf } from './full-text.ts'
+import { buildTsvector, languageOf, unusedColumnName } from './full-text.ts'
 import {
   filterConditions,
   distanceOf,
@@ -74,12 +74,11 @@ export async function fullTextRows(
   const conditions = filterConditions(search, 3)
   if (!conditions) return []
   const { entry, tableInfo, limit } = search
-  const table = quoteTable(entry.table)
-  const words = tsvectorOf(entry, 'r')
-  const rows = tableInfo.rows > 0 ? tableInfo.rows.toFixed(0) : `(select count(*) from ${table})`
+  const { table, words, before } = rowsWithWords(search)
+  const rows = tableInfo.rows > 0 ? tableInfo.rows.toFixed(0) : `(select count(*) from ${table} r)`
   const filters = conditions.map(({ text }) => ` and ${text}`).join('')
   const statement =
-    `with words as materialized (select ${LEXEME_AS_QUERY} as q ` +
+    `with ${before}words as materialized (select ${LEXEME_AS_QUERY} as q ` +
     `from unnest(tsvector_to_array(to_tsvector('${languageOf(entry)}', $2::text))) word limit ${WORDS_MAX}), ` +
     `weighed as materialized (select q, found, sum(found) over (order by found, q::text) as together, ` +
     `ln(1 + greatest(0, ${rows} - found + 0.5) / (found + 0.5)) as weight ` +
@@ -94,4 +93,18 @@ export async function fullTextRows(
     `order by worth desc limit ${limit}) found order by worth desc, c0::text collate "C"`
   const parameters = [vectorLiteral(search.vector), question, ...conditions.map(({ parameter }) => parameter)]
   return hitsOf(entry, await queries.query<FoundRow>(statement, parameters))
+}
+
+/** Words that no column keeps are built once for all words of the question. */
+function rowsWithWords({ entry, tableInfo }: VectorSearch): { table: string; words: string; before: string } {
+  const table = quoteTable(entry.table)
+  if (entry.text_search_column !== undefined) {
+    return { table, words: `r.${quoteIdentifier(entry.text_search_column)}`, before: '' }
+  }
+  const column = quoteIdentifier(unusedColumnName('words', tableInfo))
+  return {
+    table: 'built',
+    words: `r.${column}`,
+    before: `built as materialized (select t.*, ${buildTsvector(entry, 't')} as ${column} from ${table} t), `,
+  }
 }

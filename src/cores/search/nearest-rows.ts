@@ -32,7 +32,7 @@ export const OPERATOR_CLASSES: Record<Metric, string> = {
  */
 const EXACT_FILTERED = 20_000_000
 /** Without a filter the index finds 99.6 % of them, and is worth it from 5,000 rows of 384 on. */
-const EXACT_UNFILTERED = 2_000_000
+export const EXACT_UNFILTERED = 2_000_000
 /** The index gives rows nearly in order: this many are taken and sorted exactly. */
 export const candidateLimit = (limit: number): number => Math.max(50, 5 * limit)
 

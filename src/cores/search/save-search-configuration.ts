@@ -8,6 +8,7 @@ import { requireMember } from '../principal.ts'
 import { findSource, presentSource, openSource, sourceIdOf } from '../databases/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { failingAsSource } from './search-entries.ts'
+import { forgetHealth } from './source-health.ts'
 import { type ConfigurationDeps, tryConfiguration } from './check-against-database.ts'
 
 export const saveSearchConfiguration =
@@ -27,6 +28,7 @@ export const saveSearchConfiguration =
         .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, row.id)))
         .returning()
       if (!updated) throw notFound()
+      await forgetHealth(tx, row)
       const subject = sourceIdOf(row.name)
       await recordAudit(tx, deps.clock, principal, { orgId, action: 'data_source.configured', subject })
       return updated

@@ -4,7 +4,6 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { ANSWER_MAX_BYTES } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireMember } from '../principal.ts'
-import type { Log } from '../dependencies.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
 import {
   embedQuestion,
@@ -25,7 +24,7 @@ import { recordingActivity } from '../activity/index.ts'
 const CONCURRENT_SOURCES = 4
 
 export const searchDataSources =
-  (deps: SearchDeps & Log): Handler<'searchDataSources'> =>
+  (deps: SearchDeps): Handler<'searchDataSources'> =>
   (principal, { query, sources, top_k }) =>
     recordingActivity(deps, principal, query, async (trace) => {
       const member = requireMember(principal)
@@ -51,9 +50,10 @@ export const searchDataSources =
           return []
         }
       })
-      const result = truncateAnswer(mergeHits(lists.flat(), top_k), ANSWER_MAX_BYTES)
-      const answer =
-        unavailable.length === 0 ? result : { ...result, unavailable: unavailable.toSorted(byId) }
+      const missing = unavailable.length === 0 ? {} : { unavailable: unavailable.toSorted(byId) }
+      const room = ANSWER_MAX_BYTES - Buffer.byteLength(JSON.stringify(missing))
+      const result = truncateAnswer(mergeHits(lists.flat(), top_k), room)
+      const answer = { ...result, ...missing }
       trace.hits = result.count
       trace.answer = JSON.stringify(answer)
       return answer

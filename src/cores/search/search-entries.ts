@@ -9,6 +9,7 @@ import { nearestRows, type VectorSearch } from './nearest-rows.ts'
 import type { LimitDeps } from './question-limits.ts'
 import type { ReadFilter } from './read-filters.ts'
 import { databaseFailureOf, type DatabaseFailure } from './database-failure.ts'
+import { failureOf, recordFailure } from './source-health.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 
 export type SearchDeps = ConfigurationDeps & LimitDeps
@@ -97,6 +98,20 @@ export async function withDatabaseCheck<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   try {
+    return await checkingOnChange(deps, source, work)
+  } catch (error) {
+    const failure = error instanceof ServiceError ? failureOf(error) : undefined
+    if (failure) await recordFailure(deps, source, failure)
+    throw error
+  }
+}
+
+async function checkingOnChange<T>(
+  deps: ConfigurationDeps,
+  source: SourceRow,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
     return await translateDatabaseErrors(work)
   } catch (error) {
     if (!(error instanceof DatabaseChanged)) throw error
@@ -110,7 +125,7 @@ export async function withDatabaseCheck<T>(
       'INVALID_SEARCH_CONFIGURATION',
       'The database has changed since the search was configured',
       {
-        problems,
+        problems: problems.map(({ text }) => text),
         hint: 'A developer, admin or owner of the organization can save a configuration that fits it.',
         cause: error,
       },
@@ -141,13 +156,13 @@ async function translateDatabaseErrors<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof ServiceError || error instanceof DatabaseChanged) throw error
     const failure = databaseFailureOf(error)
     if (!failure) throw error
-    throw translated(failure.kind, error)
+    throw translated(failure, error)
   }
 }
 
-function translated(kind: DatabaseFailure, cause: unknown): Error {
+function translated({ kind }: DatabaseFailure, cause: unknown): Error {
   switch (kind) {
-    case 'too slow':
+    case 'too_slow':
       return new ServiceError('TIMEOUT', 'The database took too long to answer', { cause })
     case 'unreachable':
       return new ServiceError('TIMEOUT', 'The database of this source cannot be reached now', {

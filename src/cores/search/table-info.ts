@@ -11,6 +11,8 @@ export type ColumnInfo = {
   readonly modifier: number
   /** Where the type lives: pgvector may be installed in any schema. */
   readonly schema: string
+  /** Generated, and computed whenever it is read. */
+  readonly virtual: boolean
 }
 
 export type IndexInfo = {
@@ -32,7 +34,7 @@ export type TableInfo = {
 const TABLE_INFO = `
 select c.reltuples::float8 as rows, c.relkind::text as kind,
   (select coalesce(json_agg(json_build_object('name', a.attname, 'type', t.typname, 'kind', t.typtype,
-      'modifier', a.atttypmod, 'schema', tn.nspname)), '[]')
+      'modifier', a.atttypmod, 'schema', tn.nspname, 'virtual', a.attgenerated = 'v')), '[]')
     from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_namespace tn on tn.oid = t.typnamespace
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
   (select coalesce(json_agg(json_build_object('column', a.attname, 'method', m.amname, 'operators', o.opcname)), '[]')

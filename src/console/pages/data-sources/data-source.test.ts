@@ -121,6 +121,41 @@ describe('the page of a data source', () => {
   })
 })
 
+describe('health', () => {
+  const statement = 'create index on "public"."pages" ("team")'
+  const health = {
+    checked_at: '2026-11-15T10:00:00.000Z',
+    problems: [
+      { kind: 'unreachable', text: 'No connection to its server could be made or kept.' },
+      { kind: 'missing_index', text: `Pages: Filters on it are faster with: ${statement}`, statement },
+    ],
+    last_error: {
+      at: '2026-11-15T09:59:00.000Z',
+      kind: 'unreachable',
+      cause: 'Its server refuses our login.',
+    },
+  } as const
+
+  test('is a line in the list and a card on the page, with statements to copy', async () => {
+    const client = await seeded({ role: 'developer' })
+    client.source('db_handbook').health = structuredClone(health) as never
+    const list = textOf(await client.read(PATH))
+    expect(list).toContain('2 problems')
+    expect(list).toContain('Not checked')
+    const page = await client.read(HANDBOOK)
+    expect(textOf(page)).toContain('No connection to its server could be made or kept.')
+    expect(textOf(page)).toContain('Pages: Filters on it are faster with: this statement')
+    expect(page).toContain('create index on &quot;public&quot;.&quot;pages&quot; (&quot;team&quot;)</code>')
+    expect(textOf(page)).toContain('Its server refuses our login.')
+  })
+
+  test('is nothing that a viewer sees', async () => {
+    const client = await seeded({ role: 'viewer' })
+    client.source('db_handbook').health = structuredClone(health) as never
+    for (const path of [PATH, HANDBOOK]) expect(await client.read(path)).not.toMatch(/problem|refuses/)
+  })
+})
+
 describe('exposure', () => {
   test('on, exposed from a role on, hidden, off', async () => {
     const client = await seeded({ role: 'admin' })
@@ -341,5 +376,37 @@ describe('try it', () => {
     const client = await seeded()
     expect((await client.get(`${HANDBOOK}/ask`)).headers.get('location')).toBe(HANDBOOK)
     expect((await client.get(`${PATH}/nonsense/ask`)).status).toBe(404)
+  })
+})
+
+describe('a search over all of them', () => {
+  const SEARCH = `${PATH}/search`
+
+  test('shows what was found, where, and which sources could not be asked', async () => {
+    const client = await seeded({ role: 'viewer' })
+    expect(await client.read(PATH)).toContain(`href="${SEARCH}"`)
+    client.sources.answer = {
+      count: 1,
+      results: [
+        { id: 'signed-handle', title: 'Leave', metadata: { _source: 'db_handbook', _target: 'Pages' } },
+      ],
+    }
+    client.sources.unavailable = [{ source_id: 'db_slow', reason: 'The database took too long to answer' }]
+    const page = await (await client.post(SEARCH, { query: 'Who <plans>?' })).text()
+    const words = textOf(page)
+    expect(words).toContain(
+      'Not searched: db_slow (The database took too long to answer). The results are from the other data sources.',
+    )
+    expect(words).toContain('Leave db_handbook Pages')
+    expect(page).not.toContain('signed-handle')
+    expect(page).toContain('Who &lt;plans&gt;?</textarea>')
+  })
+
+  test('says what to do when it is refused', async () => {
+    const client = await seeded({ role: 'viewer' })
+    client.sources.answer = new ServiceError('RATE_LIMITED')
+    const response = await client.post(SEARCH, { query: 'x' })
+    expect(response.status).toBe(429)
+    expect(await response.text()).toContain('The limit applies to the whole organization')
   })
 })

@@ -20,6 +20,7 @@ import { page } from '../../layout.ts'
 import { copyable, day } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { configurationCard } from './source-configuration.ts'
+import { healthCard } from './source-health.ts'
 import { setSourceExposure, exposureCard, setSourceState } from './source-exposure.ts'
 import {
   databaseOf,
@@ -108,7 +109,7 @@ function developerPage(c: PageContext, source: Source, { asked, details, connect
     body: html`
       ${connection && 'done' in connection && connectionStringCard(connection.done)}
       ${source.exposed || asked ? queryCardFor(c, source, asked) : null}
-      ${exposureCard(c, source)} ${configurationCard(c, source)} ${detailsCard(c, source, details)}
+      ${exposureCard(c, source)} ${healthCard(source.health)} ${configurationCard(c, source)} ${detailsCard(c, source, details)}
       ${databaseCard(c, source, refused)}
     `,
   })

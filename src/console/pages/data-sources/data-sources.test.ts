@@ -15,11 +15,11 @@ describe('the list of data sources', () => {
   test('builders see every database with its kind, its state and whether it can be searched', async () => {
     const words = textOf(await (await seeded({ role: 'developer' })).read(PATH))
     expect(words).toContain(
-      'Handbook db_handbook Embedded Exposed to viewers and above Configured 2 tables, 3 filter columns',
+      'Handbook db_handbook Embedded Exposed to viewers and above Not checked Configured 2 tables, 3 filter columns',
     )
-    expect(words).toContain('Support tickets db_tickets Postgres On, not exposed Configured')
-    expect(words).toContain('Warehouse db_warehouse Attached Postgres Off Not configured')
-    expect(words).toContain('Drafts db_drafts Embedded Creating Not configured')
+    expect(words).toContain('Support tickets db_tickets Postgres On, not exposed Not checked Configured')
+    expect(words).toContain('Warehouse db_warehouse Attached Postgres Off Not checked Not configured')
+    expect(words).toContain('Drafts db_drafts Embedded Creating Not checked Not configured')
     expect(words).toContain('Exposed to admins and above')
   })
 

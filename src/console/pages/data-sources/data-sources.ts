@@ -11,6 +11,7 @@ import { page } from '../../layout.ts'
 import { copyable, emptyState, listCard } from '../../components.ts'
 import { plural } from '../../format.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { healthBadge } from './source-health.ts'
 import {
   configureCommand,
   KIND_LABELS,
@@ -36,13 +37,13 @@ async function showAll(c: PageContext) {
     title: 'Data sources',
     lead: `Databases of ${organizationOf(c).name} and who can query them.`,
     actions: html`${hasRole(session, 'admin') && linkButton(`${SOURCES_PATH}/attach`, 'Attach Postgres', 'quiet')}
-    ${linkButton(`${SOURCES_PATH}/new`, 'New database')}`,
+    ${sources.length > 0 && searchLink} ${linkButton(`${SOURCES_PATH}/new`, 'New database')}`,
     body: isEmpty
       ? firstSteps(c)
       : listCard(c, {
           ...listOf(search, next_cursor),
           caption: 'Data sources, by name',
-          columns: ['Data source', 'Kind', 'Status', 'Search'],
+          columns: ['Data source', 'Kind', 'Status', 'Health', 'Search'],
           rows: sources.map(sourceRow),
         }),
   })
@@ -58,6 +59,7 @@ async function showAskable(c: PageContext) {
   return page(c, {
     title: 'Data sources',
     lead: `Data sources you can query in ${organizationOf(c).name}, here or through an assistant.`,
+    actions: isEmpty ? undefined : searchLink,
     body: isEmpty
       ? emptyState(
           'No data sources yet',
@@ -71,6 +73,8 @@ async function showAskable(c: PageContext) {
         }),
   })
 }
+
+const searchLink = linkButton(`${SOURCES_PATH}/search`, 'Search all', 'quiet')
 
 // Filters are part of an address that people edit: invalid values are ignored, not refused.
 const readAddress = (c: PageContext) => ({
@@ -96,6 +100,7 @@ const sourceRow = (source: Source) => [
   nameCell(source.source_id, source.name),
   KIND_LABELS[source.kind].label,
   stateBadge(source),
+  healthBadge(source.health),
   searchSummary(source),
 ]
 

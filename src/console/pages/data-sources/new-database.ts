@@ -128,6 +128,6 @@ const inputFrom = ({ name, title, description }: Submitted) => ({
   description: description || undefined,
 })
 
-function redirectToSource(c: PageContext, { source_id }: Source, done: string) {
+function redirectToSource(c: PageContext, { source_id }: Pick<Source, 'source_id'>, done: string) {
   return redirectWithMessage(c, pathOf(source_id), done)
 }

@@ -154,7 +154,7 @@ const ADVICE: Partial<Record<ErrorCode, { message?: string; hint: string }>> = {
   UNEXPECTED: { hint: 'Try again. If the problem persists, contact the operator of this installation.' },
 }
 
-function withAdvice(error: ServiceError): ServiceError {
+export function withAdvice(error: ServiceError): ServiceError {
   const advice = ADVICE[error.code]
   return new ServiceError(error.code, advice?.message ?? error.message, {
     hint: error.hint ?? advice?.hint,

@@ -22,11 +22,14 @@ export function queryResults({ count, results, truncated, ms }: Answer) {
 
 function hitCard({ id, title, metadata }: Hit, best: number) {
   const score = scoreOf(metadata)
+  // The id of a hit among many sources is a handle for programs.
+  const isSigned = typeof metadata['_source'] === 'string'
   const columns = Object.entries(metadata).filter(([name]) => !SEARCH_FIELDS.has(name))
   return html`<div class="hit-head">
-      <div class="two-lines">${title !== null && html`<strong>${title}</strong>`}<code class="${title === null ? 'subject' : 'note'}">${id}</code></div>
+      <div class="two-lines">${title !== null && html`<strong>${title}</strong>`}${!isSigned && html`<code class="${title === null ? 'subject' : 'note'}">${id}</code>`}</div>
       <div class="hit-marks">
         ${score !== undefined && scoreBar(score, best)}
+        ${typeof metadata['_source'] === 'string' && badge(metadata['_source'], 'off')}
         ${typeof metadata['_target'] === 'string' && badge(metadata['_target'], 'off')}
         ${typeof metadata['_mode'] === 'string' && badge(metadata['_mode'], 'on')}
       </div>
@@ -35,7 +38,7 @@ function hitCard({ id, title, metadata }: Hit, best: number) {
 }
 
 /** What search itself adds to a hit; the handle is for programs. */
-const SEARCH_FIELDS = new Set(['_score', '_target', '_mode', '_handle'])
+const SEARCH_FIELDS = new Set(['_score', '_source', '_target', '_mode', '_handle'])
 
 const scoreOf = (metadata: Hit['metadata']): number | undefined =>
   typeof metadata['_score'] === 'number' ? metadata['_score'] : undefined

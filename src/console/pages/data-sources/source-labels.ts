@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import {
   showDataSource,
-  type DataSource,
+  type DataSourceWithHealth,
   type SearchConfiguration,
   type SourceKind,
 } from '../../../contracts/data-sources.ts'
@@ -11,7 +11,7 @@ import type { Role } from '../../../contracts/roles.ts'
 import { badge, ROLE_LABELS } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
 
-export type Source = z.output<typeof DataSource>
+export type Source = z.output<typeof DataSourceWithHealth>
 export const SOURCES_PATH = '/console/data-sources'
 
 export const pathOf = (id: string): string => `${SOURCES_PATH}/${encodeURIComponent(id)}`
