@@ -101,6 +101,9 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'a metadata document': CONNECTOR,
     'an identity provider': 'people sign in at the vendor’s',
   },
+  'test/walks/list-totals.test.ts': {
+    'agents are found by client and by person, each in their own organization': CONNECTOR,
+  },
   'test/walks/paging.test.ts': { listGrants: CONNECTOR, listOauthClients: CONNECTOR },
   'test/walks/question-limits.test.ts': {
     'two systems over one database count together, and ask the databases that one of them holds':

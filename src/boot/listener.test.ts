@@ -137,6 +137,24 @@ const HOSTS: [host: string, path: string, status: number, body: string][] = [
   ['auth.internal', '/api/v1/me', 421, 'Unknown host.\n'],
   ['localhost', '/api/v1/me', 421, 'Unknown host.\n'],
 ]
+test('a person who opens a path nobody owns gets the page of the console, where the console is', async () => {
+  const saidPath: Service = async ({ url }) => new Response(new URL(url).pathname, { status: 404 })
+  const { port } = await startListeningSystem({
+    services: { console: saidPath, 'api-gateway': saying('gateway') },
+  })
+  const headers = { accept: 'text/html,application/xhtml+xml' }
+  expect(await ask(port, { path: '/nothing', headers })).toMatchObject({
+    status: 404,
+    body: '/console/not-found',
+  })
+  expect(await ask(port, { path: '/nothing' })).toMatchObject({ status: 404, body: 'Not found.\n' })
+  expect(await ask(port, { path: '/nothing', headers, method: 'POST' })).toMatchObject({
+    body: 'Not found.\n',
+  })
+  const without = await startListeningSystem({ services: { 'api-gateway': saying('gateway') } })
+  expect(await ask(without.port, { path: '/nothing', headers })).toMatchObject({ body: 'Not found.\n' })
+})
+
 test('with a host for each service, each answers on its own and nothing on a foreign one', async () => {
   const { port } = await startListeningSystem({ env: SPLIT })
   for (const [host, path, status, body] of HOSTS) {

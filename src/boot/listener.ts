@@ -6,6 +6,7 @@ import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { answerHealth, type Readiness } from '../http/health.ts'
+import { NOT_FOUND_PAGE } from '../console/safe-next.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
 
@@ -97,8 +98,16 @@ export const dispatcher =
     if (health) return health
     const service = serviceFor(system, host, pathname)
     if (service === 'unknown host') return plain(421, 'Unknown host.\n')
-    return service ? service(request) : plain(404, 'Not found.\n')
+    return service ? service(request) : notFound(system, request, host)
   }
+
+/** People get the console's page where there is one; programs a line. */
+async function notFound(system: System, request: Request, host: string): Promise<Response> {
+  const isPerson = request.method === 'GET' && request.headers.get('accept')?.includes('text/html')
+  const service = isPerson ? serviceFor(system, host, NOT_FOUND_PAGE) : undefined
+  if (typeof service !== 'function') return plain(404, 'Not found.\n')
+  return service(new Request(new URL(NOT_FOUND_PAGE, request.url), { headers: request.headers }))
+}
 
 const plain = (status: number, text: string): Response =>
   new Response(text, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })

@@ -65,6 +65,7 @@ export const REQUESTS = {
   removeAppMember: ['DELETE', '/api/deploy/apps/{alias}/members/{user_id}'],
   createTicket: ['POST', '/api/deploy/apps/{alias}/tickets'],
   listTickets: ['GET', '/api/deploy/apps/{alias}/tickets'],
+  searchTickets: ['GET', '/api/deploy/tickets'],
   showTicket: ['GET', '/api/deploy/apps/{alias}/tickets/{ticket_id}'],
   replyToTicket: ['POST', '/api/deploy/apps/{alias}/tickets/{ticket_id}/replies'],
   changeTicketStatus: ['PUT', '/api/deploy/apps/{alias}/tickets/{ticket_id}/status'],

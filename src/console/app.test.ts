@@ -126,7 +126,13 @@ describe('every page', () => {
   test('the script stays small', async () => {
     const client = openConsole()
     const script = /src="([^"]+\.js)"/.exec(await client.read('/console/signed-out'))?.[1] ?? ''
-    expect((await client.read(script)).length).toBeLessThanOrEqual(3 * 1024)
+    expect((await client.read(script)).length).toBeLessThanOrEqual(12 * 1024)
+  })
+
+  test('the page for addresses outside of the console needs nobody to be signed in', async () => {
+    const response = await openConsole().get('/console/not-found')
+    expect(response.status).toBe(404)
+    expect(await response.text()).toContain('Page not found')
   })
 
   test('an unknown address is a page too, with the id of the request', async () => {

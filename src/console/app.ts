@@ -32,6 +32,7 @@ import { overviewRoutes } from './pages/overview/overview.ts'
 import { profileRoutes } from './pages/profile/profile.ts'
 import { searchAllRoutes } from './pages/data-sources/search-all.ts'
 import { removeDatabaseRoutes } from './pages/data-sources/remove-database.ts'
+import { searchRoutes } from './pages/search/search.ts'
 import { securityRoutes } from './pages/settings/security.ts'
 import { settingsRoutes } from './pages/settings/settings.ts'
 import { newSubscriptionRoutes } from './pages/subscriptions/new-subscription.ts'
@@ -40,8 +41,9 @@ import { supportSessionRoutes } from './pages/settings/support-sessions.ts'
 import { ticketRoutes } from './pages/apps/ticket.ts'
 import { newTokenRoutes } from './pages/settings/new-token.ts'
 import { tokenRoutes } from './pages/settings/tokens.ts'
+import { compressPages } from './compress-pages.ts'
 import { handleError } from './error-page.ts'
-import { HOME } from './safe-next.ts'
+import { HOME, NOT_FOUND_PAGE } from './safe-next.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -50,6 +52,7 @@ import { requireSession } from './session.ts'
 
 const ROUTES = [
   overviewRoutes,
+  searchRoutes,
   memberRoutes,
   dataSourceListRoutes,
   newDatabaseRoutes,
@@ -97,12 +100,16 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
       // The pattern, not the path: what people put into an address does not belong in metrics.
       c.set('route', matchedRoutes(c).find(({ method }) => method !== 'ALL')?.path ?? 'unmatched')
     })
-    app.use(path, securityHeaders)
+    app.use(path, securityHeaders, compressPages)
   }
   app.get('/', (c) => c.redirect(HOME, 302))
   app.get('/favicon.ico', (c) => c.redirect(CONSOLE_ASSETS.icon.path, 302))
   serveAssets(app, CONSOLE_ASSETS)
   app.use('/console/*', requireSameOrigin, bodyLimit({ maxSize: BODY_MAX_BYTES }))
+  // For addresses of this host that belong to no service; whoever asks need not be signed in.
+  app.get(NOT_FOUND_PAGE, () => {
+    throw new ServiceError('NOT_FOUND')
+  })
   app.route(HOME, signInRoutes())
   app.use('/console/*', requireSession)
   for (const routes of ROUTES) app.route(HOME, routes())

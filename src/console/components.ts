@@ -1,9 +1,10 @@
-/** Components of console pages: forms, tables, filters, dialogs, dates and roles. */
+/** Components of console pages: tabs, tables, pages of lists, filters, dialogs, numbers, dates and roles. */
 import { html } from 'hono/html'
 import { atLeast, GRANTABLE_ROLES, type Role } from '../contracts/roles.ts'
 import { icon } from '../pages/icons.ts'
-import { card, inputField, linkButton, selectField, type Content, type Option } from '../pages/parts.ts'
+import { card, inputField, selectField, type Content, type Option } from '../pages/parts.ts'
 import type { PageContext } from './context.ts'
+import { pager, rowCount } from './pager.ts'
 
 export const emptyState = (title: string, body: Content, action?: Content) =>
   html`<div class="empty">
@@ -12,12 +13,43 @@ export const emptyState = (title: string, body: Content, action?: Content) =>
     ${action && html`<div class="actions">${action}</div>`}
   </div>`
 
+export type Tab = { href: string; label: string; isCurrent: boolean; count?: number }
+
+/** Pages that share one place. Links, not ARIA tabs: each is a page of its own, with an address. */
+export const tabBar = (tabs: readonly Tab[]) =>
+  html`<nav class="tabs" aria-label="Tabs">
+    ${tabs.map(({ href, label, isCurrent, count }) => html`<a href="${href}" ${isCurrent && html`aria-current="page"`}>${label}${count !== undefined && html` <span class="tab-count">${count}</span>`}</a>`)}
+  </nav>`
+
+type Stat = {
+  label: string
+  value: Content
+  /** A sentence, or a strip, below the number. */
+  note?: Content
+  /** The page with the rows behind the number. */
+  href?: string
+}
+
+/** Numbers that say how something is. */
+export const stats = (label: string, numbers: readonly (Stat | false)[]) =>
+  html`<dl class="facts" aria-label="${label}">
+    ${numbers.map(
+      (one) =>
+        one &&
+        html`<div class="fact">
+          <dt>${one.href === undefined ? one.label : html`<a href="${one.href}">${one.label}</a>`}</dt>
+          <dd>${one.value}</dd>
+          ${one.note && html`<dd class="note">${one.note}</dd>`}
+        </div>`,
+    )}
+  </dl>`
+
 /**
- * On a phone the rows become cards. Changing `display` takes a table's meaning away from screen readers, so the
- * roles are set explicitly.
+ * A row is one line: what does not fit is cut off, and the row's own page has the rest. On a phone the rows become cards.
+ * Changing `display` takes a table's meaning away from screen readers, so the roles are set explicitly.
  */
 export const table = (caption: string, columns: readonly string[], rows: readonly (readonly Content[])[]) =>
-  html`<table role="table">
+  html`<table role="table" class="columns-${columns.length}">
     <caption class="unseen">${caption}</caption>
     <thead role="rowgroup">
       <tr role="row">
@@ -32,21 +64,6 @@ export const table = (caption: string, columns: readonly string[], rows: readonl
       )}
     </tbody>
   </table>`
-
-/** Links to the next page and back to the first; filters stay in the address. */
-export function pager(c: PageContext, next: string | undefined, name = 'cursor') {
-  const url = new URL(c.req.url)
-  const isFirst = !url.searchParams.has(name)
-  if (next === undefined && isFirst) return null
-  const first = new URL(url)
-  first.searchParams.delete(name)
-  const following = new URL(url)
-  if (next !== undefined) following.searchParams.set(name, next)
-  return html`<nav class="pager" aria-label="Pagination">
-    ${!isFirst && linkButton(first.pathname + first.search, 'First page', 'quiet')}
-    ${next !== undefined && linkButton(following.pathname + following.search, 'Next page', 'quiet')}
-  </nav>`
-}
 
 export const filterForm = (c: PageContext, label: string, fields: Content) => {
   const { pathname, search } = new URL(c.req.url)
@@ -70,6 +87,8 @@ type List = {
   empty: Content
   /** The cursor of the next page; left out of a list without pages. */
   next?: string | undefined
+  /** Rows of all pages. */
+  total?: number | undefined
   after?: Content
 }
 
@@ -77,7 +96,7 @@ type List = {
 export function listCard(c: PageContext, list: List) {
   const { title, label = '', filters, caption, columns, rows, empty, after } = list
   const body = html`${filters && filterForm(c, label, filters)}
-    ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list && pager(c, list.next)} ${after}`
+    ${rows.length === 0 ? empty : table(caption, columns, rows)} ${'next' in list ? pager(c, rows.length, { next_cursor: list.next, total: list.total }) : rowCount(rows.length)} ${after}`
   return title === undefined
     ? html`<div class="card card-list">${body}</div>`
     : card(title, body, undefined, 'card-list')
@@ -126,21 +145,29 @@ export const memberOptions = (
   members: readonly { user_id: string; name: string; email: string }[],
 ): Option[] => members.map(({ user_id, name, email }) => ({ value: user_id, label: `${name} (${email})` }))
 
-/** A button that opens a dialog of the page itself; the browser does it, with or without scripts. */
-export const dialog = (
-  id: string,
-  label: Content,
-  body: { title: Content; content: Content },
-  name?: string,
-) =>
-  html`<button type="button" class="button button-quiet button-small" popovertarget="${id}" ${name && html`aria-label="${name}"`}>${label}</button>
-    <div id="${id}" popover role="dialog" aria-labelledby="${id}-title" class="window">
+type Dialog = {
+  title: Content
+  content: Content
+  /** Whether the content has its own Cancel, beside the button that acts. */
+  hasCancel?: true
+}
+
+/**
+ * A button that opens a modal dialog: the browser does it, with or without scripts, keeps the focus inside, and gives it
+ * back afterwards. A click beside it does not close it, because that would lose what was typed.
+ */
+export const dialog = (id: string, label: Content, { title, content, hasCancel }: Dialog, name?: string) =>
+  html`<button type="button" class="button button-quiet button-small" commandfor="${id}" command="show-modal" aria-haspopup="dialog" ${name && html`aria-label="${name}"`}>${label}</button>
+    <dialog id="${id}" aria-labelledby="${id}-title" class="window">
       <div class="window-head">
-        <h2 id="${id}-title">${body.title}</h2>
-        <button type="button" class="button-bare" popovertarget="${id}" popovertargetaction="hide" aria-label="Close" autofocus>${icon('close')}</button>
+        <h2 id="${id}-title">${title}</h2>
+        <button type="button" class="button-bare" commandfor="${id}" command="close" aria-label="Close" autofocus>${icon('close')}</button>
       </div>
-      ${body.content}
-    </div>`
+      ${content} ${!hasCancel && html`<div class="window-foot">${cancelButton(id)}</div>`}
+    </dialog>`
+
+export const cancelButton = (dialogId: string) =>
+  html`<button type="button" class="button button-quiet" commandfor="${dialogId}" command="close">Cancel</button>`
 
 /** A value to copy. The script shows the button. */
 export const copyable = (id: string, value: string, label: string) =>
@@ -156,13 +183,22 @@ export const pair = (term: string, value: Content) => html`<div><dt>${term}</dt>
 export const breakable = (word: string, separator: '.' | '_') =>
   word.split(separator).map((part, at) => html`${at > 0 && html`${separator}<wbr />`}${part}`)
 
+const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' })
 const SHOWN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-const SHOWN_DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+const shown = (iso: string): string => `${SHOWN.format(new Date(iso))} UTC`
+const exact = (iso: string): string => `${EXACT.format(new Date(iso))} UTC`
 
-/** In UTC; the script converts it to the reader's time zone. */
-export const time = (iso: string) => html`<time datetime="${iso}">${SHOWN.format(new Date(iso))} UTC</time>`
+/** How long ago, or when to come. The script says it and keeps it true; without it, the time itself. To the second on hover. */
+export const time = (iso: string) =>
+  html`<time datetime="${iso}" title="${exact(iso)}" data-relative>${shown(iso)}</time>`
+
+/** For sentences such as "until …". The script converts it to the reader's time zone. */
+export const exactTime = (iso: string) =>
+  html`<time datetime="${iso}" title="${exact(iso)}">${shown(iso)}</time>`
+
 export const day = (iso: string) =>
-  html`<time datetime="${iso}" data-day>${SHOWN_DAY.format(new Date(iso))}</time>`
+  html`<time datetime="${iso}" title="${exact(iso)}" data-day>${DAY.format(new Date(iso))}</time>`
 
 export const ROLE_LABELS: Record<Role, { label: string; about: string }> = {
   member: { label: 'Member', about: 'Joined by email domain; same permissions as a viewer' },

@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
 import { button, card, linkButton, problemNotice, type Content } from '../pages/parts.ts'
-import { dialog } from './components.ts'
+import { cancelButton, dialog } from './components.ts'
 import { sessionOf, type PageContext } from './context.ts'
 import { safeNext } from './safe-next.ts'
 
@@ -82,8 +82,10 @@ export const confirmDialog = (
       content: form(
         c,
         action,
-        html`${backField(c)}<p>${text}</p>${rest.fields} ${button(rest.submit, rest.kind ?? 'danger')}`,
+        html`${backField(c)}<p>${text}</p>${rest.fields}
+          <div class="actions">${button(rest.submit, rest.kind ?? 'danger')} ${cancelButton(id)}</div>`,
       ),
+      hasCancel: true,
     },
     name,
   )

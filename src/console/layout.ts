@@ -1,35 +1,47 @@
-/** The layout of every page: skip link, header with the organization, side bar, footer. */
+/** The layout of every page: skip link, header with organization, search and account, side bar, place, footer. */
 import { html } from 'hono/html'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { assetsUnder } from '../pages/assets.ts'
 import { icon, mark } from '../pages/icons.ts'
 import { brand, skeleton } from '../pages/skeleton.ts'
-import { INBOX, navigationFor } from './navigation.ts'
-import { initials, ROLE_LABELS } from './components.ts'
+import { INBOX, navigationFor, SEARCH, type Crumb } from './navigation.ts'
+import { initials, ROLE_LABELS, tabBar, type Tab } from './components.ts'
 import { notice, type Content } from '../pages/parts.ts'
 import { supportSessionBanner } from './support-session-banner.ts'
 import { sessionOf, type PageContext } from './context.ts'
 import { personalForm } from './forms.ts'
 
 export const CONSOLE_ASSETS = assetsUnder('/console/assets')
-type Page = { title: string; lead?: Content; actions?: Content; body: Content; status?: ContentfulStatusCode }
+type Page = {
+  title: string
+  lead?: Content
+  /** Buttons beside the title. */
+  actions?: Content
+  /** Of a page that shares its place with others; those of the side bar's places come by themselves. */
+  tabs?: readonly Tab[]
+  /** Between the place in the side bar and this page, outermost first. */
+  parents?: readonly Crumb[]
+  body: Content
+  status?: ContentfulStatusCode
+}
 
 /** A page for somebody signed in. */
-export function page(c: PageContext, { title, lead, actions, body, status = 200 }: Page) {
+export function page(c: PageContext, { title, lead, actions, tabs, parents = [], body, status = 200 }: Page) {
   const session = sessionOf(c)
-  const { groups, current } = navigationFor(session, c.req.path)
-  const place = session.organization?.name ?? 'svc'
+  const place = navigationFor(session, c.req.path)
+  const name = session.organization?.name ?? 'svc'
+  const shownTabs = tabs ?? place.tabs
   return c.html(
     skeleton(
       {
-        title: title === place ? `${title} · svc` : `${title} · ${place}`,
+        title: title === name ? `${title} · svc` : `${title} · ${name}`,
         assets: CONSOLE_ASSETS,
         script: true,
       },
       html`<header class="top">
           <button type="button" class="button-bare menu-button" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
           ${brand('/console')}
-          ${organizationMenu(c)} ${session.organization && inboxLink(session.unread)} ${personMenu(c)}
+          ${organizationMenu(c)} ${session.organization && searchLink()} ${session.organization && inboxLink(session.unread)} ${personMenu(c, place.account)}
         </header>
         <div class="frame">
           <nav id="navigation" popover class="side" aria-label="Main">
@@ -37,38 +49,48 @@ export function page(c: PageContext, { title, lead, actions, body, status = 200 
               ${mark()}
               <button type="button" class="button-bare" popovertarget="navigation" popovertargetaction="hide" aria-label="Close menu">${icon('close')}</button>
             </div>
-            ${groups.map(
-              ({ title, links }) => html`<div class="side-group">
-                <p class="side-title" id="${groupId(title)}">${title}</p>
-                <ul aria-labelledby="${groupId(title)}">
-                  ${links.map(
-                    ({ href, label, icon: name }) =>
-                      html`<li><a href="${href}" ${href === current && html`aria-current="page"`}>${icon(name)}${label}</a></li>`,
-                  )}
-                </ul>
-              </div>`,
-            )}
+            ${place.groups.map((group) => navigationGroup(group, place.current))}
           </nav>
           <main id="content" tabindex="-1">
             ${supportSessionBanner(c)}
             ${session.flash && notice(session.flash.kind, html`<p>${session.flash.text}</p>`)}
             <div class="page-head">
               <div>
+                ${crumbTrail([...place.crumbs, ...parents])}
                 <h1>${title}</h1>
                 ${lead && html`<p class="lead">${lead}</p>`}
               </div>
               ${actions && html`<div class="actions">${actions}</div>`}
             </div>
+            ${shownTabs.length > 0 && tabBar(shownTabs)}
             ${body}
           </main>
         </div>
+        ${session.organization && searchDialog()}
         ${footer(c)}`,
     ),
     status,
   )
 }
 
+type Place = ReturnType<typeof navigationFor>
+
+const navigationGroup = ({ title, links }: Place['groups'][number], current: string | undefined) =>
+  html`<div class="side-group">
+    ${title !== undefined && html`<p class="side-title" id="${groupId(title)}">${title}</p>`}
+    <ul ${title !== undefined && html`aria-labelledby="${groupId(title)}"`}>
+      ${links.map(
+        ({ href, label, icon: name }) =>
+          html`<li><a href="${href}" ${href === current && html`aria-current="page"`}>${icon(name)}${label}</a></li>`,
+      )}
+    </ul>
+  </div>`
+
 const groupId = (title: string): string => `nav-${title.toLowerCase().replaceAll(' ', '-')}`
+
+const crumbTrail = (crumbs: readonly Crumb[]) =>
+  crumbs.length > 0 &&
+  html`<nav class="crumbs" aria-label="Breadcrumb"><ol>${crumbs.map(({ label, href }) => html`<li>${href === undefined ? label : html`<a href="${href}">${label}</a>`}</li>`)}</ol></nav>`
 
 /** A page for somebody who is not, or not yet, signed in. */
 export const outsidePage = (c: PageContext, { title, lead, body, status = 200 }: Page) =>
@@ -116,17 +138,37 @@ function organizationMenu(c: PageContext) {
     </details>`
 }
 
-function personMenu(c: PageContext) {
+function personMenu(c: PageContext, account: Place['account']) {
   const { user } = sessionOf(c).me
   return html`<details class="menu person-menu">
     <summary><span class="avatar" aria-hidden="true">${initials(user.name)}</span> <span class="unseen">Account: ${user.name}</span></summary>
     <div class="menu-body">
       <p class="menu-about"><strong>${user.name}</strong><span class="note">${user.email}</span></p>
-      ${sessionOf(c).organization && html`<a class="menu-item" href="/console/profile/notifications">${icon('bell')}Notifications</a>`}
-      <a class="menu-item" href="/console/profile">${icon('person')}Profile settings</a>
-      ${personalForm(c, '/console/sign-out', html`<button type="submit" class="menu-item">${icon('close')}Sign out</button>`, '')}
+      <ul class="menu-list" aria-label="Profile settings">
+        ${account.map(
+          ({ href, label }) =>
+            html`<li><a class="menu-item" href="${href}" ${c.req.path === href && html`aria-current="page"`}>${label}</a></li>`,
+        )}
+      </ul>
+      ${personalForm(c, '/console/sign-out', html`<button type="submit" class="menu-item menu-item-last">Sign out</button>`, '')}
     </div>
   </details>`
 }
+
+/** Without scripts a link to the search page; with them it opens the dialog below. */
+const searchLink = () =>
+  html`<a class="top-search" href="${SEARCH}" aria-keyshortcuts="Control+K Meta+K" data-opens="palette">${icon('search')}<span class="top-search-text">Search</span> <kbd>Ctrl K</kbd></a>`
+
+/** No search field: in one, Escape empties it instead of closing the dialog. The script fills the list while typing; sent as it is, the form leads to the search page. */
+const searchDialog = () =>
+  html`<dialog id="palette" class="palette" aria-label="Search">
+    <form method="get" action="${SEARCH}" role="search">
+      ${icon('search')}
+      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search pages, data sources, agents, apps, tickets and IDs" placeholder="Pages, data sources, agents, apps, tickets, IDs" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="120" />
+      <button type="button" class="button-bare" commandfor="palette" command="close" aria-label="Close">${icon('close')}</button>
+    </form>
+    <div id="palette-found" class="found" role="listbox" aria-label="Found" tabindex="-1"></div>
+    <p class="unseen" role="status"></p>
+  </dialog>`
 
 const footer = (c: PageContext) => html`<footer class="foot"><span>svc ${c.var.deps.version}</span></footer>`

@@ -1,44 +1,44 @@
-/** The links of the side bar. The places of Activity, API tokens, Integrations and Notifications are contract. */
+/** The places of the console. Those of Activity, API tokens, Integrations and Notifications are contract. */
 import type { Role } from '../contracts/roles.ts'
 import type { IconName } from '../pages/icons.ts'
+import type { Tab } from './components.ts'
 import { hasRole, type ConsoleSession } from './context.ts'
 
-type NavigationLink = {
-  href: string
-  label: string
-  icon: IconName
-  /** The minimum role; `anyone` needs no organization. */
-  for: Role | 'anyone'
-}
+/** The minimum role; `anyone` needs no organization. */
+type Readers = Role | 'anyone'
+type Place = { href: string; label: string; for: Readers }
+/** A link of the side bar. Its tabs are pages that share it; the first of them is the link itself. */
+type NavigationLink = Place & { icon: IconName; tabs?: readonly Place[] }
+type Group = { title?: string; links: readonly NavigationLink[] }
 
 /** Also in the header, with the number of unread notifications. */
 export const INBOX = '/console/inbox'
+export const SEARCH = '/console/search'
 
-const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[] = [
+const NAVIGATION: readonly Group[] = [
   {
-    title: 'Organization',
     links: [
       { href: '/console', label: 'Overview', icon: 'home', for: 'anyone' },
-      { href: '/console/members', label: 'Members', icon: 'people', for: 'viewer' },
+      { href: '/console/data-sources', label: 'Data sources', icon: 'database', for: 'viewer' },
+      { href: '/console/apps', label: 'Apps', icon: 'box', for: 'viewer' },
       { href: INBOX, label: 'Inbox', icon: 'inbox', for: 'viewer' },
-      { href: '/console/audit', label: 'Audit trail', icon: 'list', for: 'admin' },
     ],
-  },
-  {
-    title: 'Data',
-    links: [{ href: '/console/data-sources', label: 'Data sources', icon: 'database', for: 'viewer' }],
-  },
-  {
-    title: 'Apps',
-    links: [{ href: '/console/apps', label: 'Apps and tickets', icon: 'box', for: 'viewer' }],
   },
   {
     title: 'MCP',
     links: [
       { href: '/console/activity', label: 'Activity', icon: 'pulse', for: 'viewer' },
+      {
+        href: '/console/agents',
+        label: 'Connected agents',
+        icon: 'plug',
+        for: 'viewer',
+        tabs: [
+          { href: '/console/agents', label: 'Agents', for: 'viewer' },
+          { href: '/console/agents/clients', label: 'Clients', for: 'admin' },
+        ],
+      },
       { href: '/console/connect', label: 'Connect an assistant', icon: 'plus', for: 'viewer' },
-      { href: '/console/agents', label: 'Connected agents', icon: 'plug', for: 'viewer' },
-      { href: '/console/agents/clients', label: 'Agent clients', icon: 'window', for: 'admin' },
     ],
   },
   {
@@ -48,32 +48,100 @@ const NAVIGATION: readonly { title: string; links: readonly NavigationLink[] }[]
   {
     title: 'Organization settings',
     links: [
-      { href: '/console/settings/organization', label: 'General', icon: 'building', for: 'viewer' },
-      { href: '/console/settings/security', label: 'Security', icon: 'shield', for: 'viewer' },
-      { href: '/console/integrations', label: 'Integrations', icon: 'branches', for: 'admin' },
-      { href: '/console/subscriptions', label: 'Subscriptions', icon: 'bell', for: 'admin' },
+      {
+        href: '/console/settings/organization',
+        label: 'General',
+        icon: 'building',
+        for: 'viewer',
+        tabs: [
+          { href: '/console/settings/organization', label: 'General', for: 'viewer' },
+          { href: '/console/settings/security', label: 'Security', for: 'viewer' },
+        ],
+      },
+      { href: '/console/members', label: 'Members', icon: 'people', for: 'viewer' },
+      {
+        href: '/console/integrations',
+        label: 'Integrations',
+        icon: 'branches',
+        for: 'admin',
+        tabs: [
+          { href: '/console/integrations', label: 'Integrations', for: 'admin' },
+          { href: '/console/subscriptions', label: 'Subscriptions', for: 'admin' },
+        ],
+      },
       { href: '/console/deliveries', label: 'Deliveries', icon: 'ledger', for: 'admin' },
-    ],
-  },
-  {
-    title: 'Profile settings',
-    links: [
-      { href: '/console/profile', label: 'Profile', icon: 'person', for: 'anyone' },
-      { href: '/console/profile/notifications', label: 'Notifications', icon: 'bell', for: 'viewer' },
-      { href: '/console/end-access', label: 'End access', icon: 'shield', for: 'anyone' },
+      { href: '/console/audit', label: 'Audit trail', icon: 'list', for: 'admin' },
     ],
   },
 ]
 
-/** The links this user may open, with the current page marked. */
+/** In the menu of the account instead of the side bar. */
+const ACCOUNT: Group = {
+  title: 'Profile settings',
+  links: [
+    {
+      href: '/console/profile',
+      label: 'Profile',
+      icon: 'person',
+      for: 'anyone',
+      tabs: [
+        { href: '/console/profile', label: 'Profile', for: 'anyone' },
+        { href: '/console/profile/notifications', label: 'Notifications', for: 'viewer' },
+        { href: '/console/end-access', label: 'End access', for: 'anyone' },
+      ],
+    },
+  ],
+}
+
+/** The places this user may open, and where among them a page is. */
 export function navigationFor(session: ConsoleSession, path: string) {
-  const groups = NAVIGATION.map(({ title, links }) => ({
+  const isOpen = (place: Place): boolean => place.for === 'anyone' || hasRole(session, place.for)
+  const openLinks = ({ title, links }: Group) => ({
     title,
-    links: links.filter((link) => link.for === 'anyone' || hasRole(session, link.for)),
-  })).filter(({ links }) => links.length > 0)
-  const current = groups
-    .flatMap(({ links }) => links.map(({ href }) => href))
-    .filter((href) => path === href || (href !== '/console' && path.startsWith(`${href}/`)))
-    .toSorted((a, b) => b.length - a.length)[0]
-  return { groups, current }
+    links: links.filter(isOpen).map((link) => ({ ...link, tabs: (link.tabs ?? []).filter(isOpen) })),
+  })
+  const groups = NAVIGATION.map(openLinks).filter(({ links }) => links.length > 0)
+  const account = openLinks(ACCOUNT)
+  const candidates = [...groups, account].flatMap(({ title, links }) =>
+    links.flatMap((link) => [link, ...link.tabs].map(({ href }) => ({ href, link, title }))),
+  )
+  const here = candidates
+    .filter(({ href }) => path === href || (href !== '/console' && path.startsWith(`${href}/`)))
+    .toSorted((a, b) => b.href.length - a.href.length)[0]
+  const isTab = here !== undefined && path === here.href && here.link.tabs.length > 1
+  return {
+    groups,
+    account: account.links.flatMap(({ tabs }) => tabs),
+    current: here?.link.href,
+    tabs: isTab
+      ? here.link.tabs.map(({ href, label }): Tab => ({ href, label, isCurrent: href === path }))
+      : [],
+    /** From the outermost to the page itself, which its heading names. */
+    crumbs: here === undefined ? [] : crumbsOf(here, path),
+  }
+}
+
+export type Crumb = { label: string; href?: string }
+type Here = { href: string; link: NavigationLink; title: string | undefined }
+
+function crumbsOf({ href, link, title }: Here, path: string): Crumb[] {
+  const tab = link.tabs?.find((one) => one.href === href) ?? link
+  return [
+    ...(title === undefined ? [] : [{ label: title }]),
+    ...(path === href ? [] : [{ label: tab.label, href }]),
+  ]
+}
+
+/** What a search over pages looks through: every link, every tab and the account. */
+export function placesFor(session: ConsoleSession): { href: string; label: string; group: string }[] {
+  const { groups, account } = navigationFor(session, '')
+  const listed = groups.flatMap(({ title = '', links }) =>
+    links.flatMap(({ href, label, tabs }) => [
+      { href, label, group: title },
+      ...tabs
+        .filter((tab) => tab.href !== href)
+        .map((tab) => ({ href: tab.href, label: tab.label, group: label })),
+    ]),
+  )
+  return [...listed, ...account.map(({ href, label }) => ({ href, label, group: ACCOUNT.title ?? '' }))]
 }

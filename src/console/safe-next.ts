@@ -1,6 +1,8 @@
 /** Where to go after sign-in: a page of the console and nothing else, whatever the address says. */
 
 export const HOME = '/console'
+/** What the listener shows people who open an address that is none. */
+export const NOT_FOUND_PAGE = '/console/not-found'
 
 /** Pages that would send a person round in circles. */
 const NOT_A_DESTINATION = /^\/console\/(sign-in|sign-out|signed-out|assets)(\/|$)/

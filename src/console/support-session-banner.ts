@@ -1,7 +1,7 @@
 /** Shown on every page to support staff who are in an organization that is not theirs. */
 import { html } from 'hono/html'
 import { inputField, notice } from '../pages/parts.ts'
-import { time } from './components.ts'
+import { exactTime } from './components.ts'
 import { sessionOf, type PageContext } from './context.ts'
 import { form, personalForm, confirmDialog } from './forms.ts'
 
@@ -13,7 +13,7 @@ export function supportSessionBanner(c: PageContext) {
     'info',
     html`<p>
         <strong>Support session in ${organization.name}</strong>, ${mayWrite ? 'read and write' : 'read only'}, until
-        ${time(support.expires_at)}. The owners can see it, and everything you do is recorded in the audit trail.
+        ${exactTime(support.expires_at)}. The owners can see it, and everything you do is recorded in the audit trail.
       </p>
       <div class="actions">
         ${

@@ -5,7 +5,7 @@ import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, ACTIVITY_TYPES } from './list-filters.ts'
 import { creating, reading } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
 const ErrorName = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
 
@@ -51,8 +51,8 @@ export const listActivity = reading({
   ...activity,
   name: 'listActivity',
   summary: 'List activity, newest first. Owners and admins see everybody’s.',
-  input: z.object({ ...filters, outcome: z.enum(ACTIVITY_OUTCOMES).optional(), ...pageInput }),
-  output: z.object({ activity: z.array(ActivityEntry), ...pageOutput }),
+  input: z.object({ ...filters, outcome: z.enum(ACTIVITY_OUTCOMES).optional(), ...countedPageInput }),
+  output: z.object({ activity: z.array(ActivityEntry), ...countedPageOutput }),
   http: { method: 'get', path: '/api/wf/activity' },
 })
 

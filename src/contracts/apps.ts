@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
 export const APP_ROLES = ['builder', 'maintainer'] as const
 export type AppRole = (typeof APP_ROLES)[number]
@@ -47,9 +47,9 @@ export const listApps = reading({
   input: z.object({
     search: z.string().trim().max(120).optional().describe('Part of the alias or name.'),
     mine: z.stringbool().default(false).describe('Only apps that you build or maintain.'),
-    ...pageInput,
+    ...countedPageInput,
   }),
-  output: z.object({ apps: z.array(App), ...pageOutput }),
+  output: z.object({ apps: z.array(App), ...countedPageOutput }),
   access: 'viewer',
   http: { method: 'get', path: '/api/deploy/apps' },
 })

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { reading } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
 /** Every audited action, with the text that the console shows. */
 export const AUDIT_ACTIONS = {
@@ -104,9 +104,9 @@ export const listAudit = reading({
     user_id: Id('usr').optional().describe('Only actions of this user.'),
     from: z.iso.datetime().optional(),
     to: z.iso.datetime().optional(),
-    ...pageInput,
+    ...countedPageInput,
   }),
-  output: z.object({ audit: z.array(AuditEntry), ...pageOutput }),
+  output: z.object({ audit: z.array(AuditEntry), ...countedPageOutput }),
   access: 'admin',
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/v1/orgs/{org_id}/audit' },

@@ -4,7 +4,7 @@ import { DisplayName, Time } from './fields.ts'
 import { idPattern } from './ids.ts'
 import { ENTRIES_MAX, FILTER_VALUES_MAX, HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CHARACTERS } from './limits.ts'
 import { reading, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 import { GrantableRole } from './roles.ts'
 import { SourceHealth } from './source-health.ts'
 
@@ -112,8 +112,8 @@ export const listDataSources = reading({
   service: 'api-gateway',
   name: 'listDataSources',
   summary: 'List all data sources of the organization.',
-  input: z.object({ search, ...pageInput }),
-  output: z.object({ data_sources: z.array(DataSourceWithHealth), ...pageOutput }),
+  input: z.object({ search, ...countedPageInput }),
+  output: z.object({ data_sources: z.array(DataSourceWithHealth), ...countedPageOutput }),
   access: 'developer',
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/wf/data-sources' },
@@ -196,8 +196,8 @@ export const listAskableDataSources = reading({
   ...querying,
   name: 'listAskableDataSources',
   summary: 'List the data sources you can query.',
-  input: z.object({ search, ...pageInput }),
-  output: z.object({ data_sources: z.array(AskableSource), ...pageOutput }),
+  input: z.object({ search, ...countedPageInput }),
+  output: z.object({ data_sources: z.array(AskableSource), ...countedPageOutput }),
   http: { method: 'get', path: '/api/wf/slim/data-sources', answers: 'yaml' },
 })
 

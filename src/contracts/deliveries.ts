@@ -5,7 +5,7 @@ import { EventPattern, TimingName } from './events.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
 /** Every reason for not being sent, or not yet, in the words that people read. */
 export const REASONS = {
@@ -104,8 +104,8 @@ export const listDeliveries = reading({
   ...ledger,
   name: 'listDeliveries',
   summary: 'List deliveries, newest first.',
-  input: z.object({ ...deliveryFilters, ...pageInput }),
-  output: z.object({ deliveries: z.array(Delivery), ...pageOutput }),
+  input: z.object({ ...deliveryFilters, ...countedPageInput }),
+  output: z.object({ deliveries: z.array(Delivery), ...countedPageOutput }),
   http: { method: 'get', path: '/api/notifications/deliveries' },
 })
 

@@ -5,7 +5,7 @@ import { Nothing, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { EXPOSED_MAX } from './limits.ts'
 import { reading, removing, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 
 export const CLIENT_KINDS = ['pre_registered', 'dynamic', 'metadata_document'] as const
 export type ClientKind = (typeof CLIENT_KINDS)[number]
@@ -48,9 +48,15 @@ export const listGrants = reading({
   input: z.object({
     all: z.stringbool().default(false).describe('Every grant of the organization; owner or admin.'),
     client_id: ClientId.optional().describe('Only grants of this client.'),
-    ...pageInput,
+    search: z
+      .string()
+      .trim()
+      .max(120)
+      .optional()
+      .describe('Part of the client’s name, id or host, or of the user’s name; or the whole id of a grant.'),
+    ...countedPageInput,
   }),
-  output: z.object({ grants: z.array(Grant), ...pageOutput }),
+  output: z.object({ grants: z.array(Grant), ...countedPageOutput }),
   access: 'viewer',
   http: { method: 'get', path: '/api/v1/grants' },
 })

@@ -5,7 +5,7 @@ import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { INBOX_STATES } from './list-filters.ts'
 import { reading, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
 const Notification = z.object({
   id: z.string(),
@@ -26,9 +26,9 @@ export const listNotifications = reading({
     state: z.enum(INBOX_STATES).default('unread'),
     type: EventPattern.optional(),
     since: z.iso.datetime().optional(),
-    ...pageInput,
+    ...countedPageInput,
   }),
-  output: z.object({ notifications: z.array(Notification), unread_count: z.int(), ...pageOutput }),
+  output: z.object({ notifications: z.array(Notification), unread_count: z.int(), ...countedPageOutput }),
   access: 'viewer',
   scope: 'notifications:read',
   http: { method: 'get', path: '/api/notifications/inbox' },

@@ -9,6 +9,8 @@ export const BEARER_MAX = 8192
 /** Rows in a page of a list. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
+/** Rows of a list that are counted at most: nobody pages further, and counting millions would cost more than reading them. */
+export const COUNT_MAX = 10_000
 
 /** decisions: "a single-use 60-second code" is what a person returns with after sign-in. */
 export const SIGN_IN_CODE_SECONDS = 60

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Email, Nothing, Secret, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
 
 const orgId = { org_id: Id('org') }
@@ -37,9 +37,9 @@ export const listMembers = reading({
     ...orgId,
     role: RoleName.optional(),
     search: z.string().trim().max(120).optional().describe('Part of a name or an email address.'),
-    ...pageInput,
+    ...countedPageInput,
   }),
-  output: z.object({ members: z.array(Member), ...pageOutput }),
+  output: z.object({ members: z.array(Member), ...countedPageOutput }),
   access: 'viewer',
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/v1/orgs/{org_id}/members' },

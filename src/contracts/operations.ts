@@ -91,6 +91,7 @@ export const OPERATIONS = [
   apps.removeAppMember,
   tickets.createTicket,
   tickets.listTickets,
+  tickets.searchTickets,
   tickets.showTicket,
   tickets.replyToTicket,
   tickets.changeTicketStatus,

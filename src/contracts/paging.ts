@@ -9,8 +9,23 @@ export const pageInput = {
   cursor: z.string().max(1000).optional().describe('`next_cursor` of the page before.'),
 }
 
+/** Of lists that people page through. */
+export const countedPageInput = {
+  ...pageInput,
+  count: z.stringbool().default(false).describe('Whether to count the rows of all pages as well.'),
+}
+
 export const pageOutput = {
   next_cursor: z.string().optional().describe('Pass it as `cursor` for the next page; absent on the last.'),
+}
+
+export const countedPageOutput = {
+  ...pageOutput,
+  total: z
+    .number()
+    .int()
+    .optional()
+    .describe('Rows of all pages, if they were to be counted. 10,000 means so many or more.'),
 }
 
 /** A cursor is the sort key of the last row seen, nothing more: it grants nothing and survives restarts. */

@@ -8,7 +8,7 @@ import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { DISABLED_REASONS } from './integrations.ts'
 import { creating, reading, removing, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 
 const shared = {
   id: z.string(),
@@ -42,9 +42,9 @@ export const listSubscriptions = reading({
     pattern: z.string().trim().max(100).optional().describe('Only patterns that contain this text.'),
     integration_id: Id('int').optional(),
     enabled: z.stringbool().optional(),
-    ...pageInput,
+    ...countedPageInput,
   }),
-  output: z.object({ subscriptions: z.array(Subscription), ...pageOutput }),
+  output: z.object({ subscriptions: z.array(Subscription), ...countedPageOutput }),
   http: { method: 'get', path: '/api/notifications/subscriptions' },
 })
 

@@ -4,7 +4,7 @@ import { appAlias } from './apps.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
 export const TICKET_STATUSES = ['open', 'in_progress', 'done'] as const
 export type TicketStatus = (typeof TICKET_STATUSES)[number]
@@ -57,10 +57,22 @@ export const listTickets = reading({
   ...tickets,
   name: 'listTickets',
   summary: 'List the tickets of an app, newest first. Without a role on the app, only your own.',
-  input: z.object({ ...appAlias, status: z.enum(TICKET_STATUSES).optional(), ...pageInput }),
-  output: z.object({ tickets: z.array(Ticket), ...pageOutput }),
+  input: z.object({ ...appAlias, status: z.enum(TICKET_STATUSES).optional(), ...countedPageInput }),
+  output: z.object({ tickets: z.array(Ticket), ...countedPageOutput }),
   errors: ['NOT_FOUND'],
   http: { method: 'get', path: '/api/deploy/apps/{alias}/tickets' },
+})
+
+export const searchTickets = reading({
+  ...tickets,
+  name: 'searchTickets',
+  summary: 'Find tickets of all apps by title or id, newest first: those of apps you work on, and your own.',
+  input: z.object({
+    search: z.string().trim().min(1).max(120).describe('Part of the title, or the whole id.'),
+    limit: z.coerce.number().int().min(1).max(20).default(5),
+  }),
+  output: z.object({ tickets: z.array(Ticket) }),
+  http: { method: 'get', path: '/api/deploy/tickets' },
 })
 
 export const showTicket = reading({

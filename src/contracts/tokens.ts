@@ -4,7 +4,7 @@ import { AudienceName, DisplayName, Nothing, ScopeName, Time } from './fields.ts
 import { Id } from './ids.ts'
 import { BEARER_MAX } from './limits.ts'
 import { creating, reading, removing } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
 
 export const ApiToken = z.object({
@@ -59,9 +59,9 @@ export const listApiTokens = reading({
   input: z.object({
     all: z.stringbool().default(false).describe('Every token of the organization; owner or admin.'),
     search: z.string().trim().max(120).optional().describe('Part of a token’s name.'),
-    ...pageInput,
+    ...countedPageInput,
   }),
-  output: z.object({ tokens: z.array(ApiToken), ...pageOutput }),
+  output: z.object({ tokens: z.array(ApiToken), ...countedPageOutput }),
   access: 'viewer',
   http: { method: 'get', path: '/api/v1/tokens' },
 })

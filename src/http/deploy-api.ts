@@ -22,6 +22,7 @@ const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
   removeAppMember: apps.removeAppMember,
   createTicket: tickets.createTicket,
   listTickets: tickets.listTickets,
+  searchTickets: tickets.searchTickets,
   showTicket: tickets.showTicket,
   replyToTicket: tickets.replyToTicket,
   changeTicketStatus: tickets.changeTicketStatus,

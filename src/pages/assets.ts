@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Env, Hono } from 'hono'
+import { compress, encodingFor } from './compress.ts'
 
 const FILES = {
   style: ['style.css', 'text/css; charset=utf-8'],
@@ -25,8 +26,19 @@ export const assetsUnder = (prefix: string): Assets =>
 
 export function serveAssets<E extends Env>(app: Hono<E>, assets: Assets): void {
   for (const { path, body, type } of Object.values(assets)) {
-    app.get(path, (c) =>
-      c.body(body, 200, { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }),
-    )
+    const compressed = new Map<string, Promise<Buffer>>()
+    app.get(path, async (c) => {
+      const headers = {
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: 'accept-encoding',
+      }
+      const encoding = encodingFor(c.req.header('accept-encoding'))
+      if (encoding === undefined) return c.body(body, 200, headers)
+      // Once for each encoding, so as well as it can be done.
+      const made = compressed.get(encoding) ?? compress(body, encoding, 11)
+      compressed.set(encoding, made)
+      return c.body(new Uint8Array(await made), 200, { ...headers, 'content-encoding': encoding })
+    })
   }
 }

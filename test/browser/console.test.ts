@@ -1,15 +1,12 @@
 /** The console in a real browser: nothing in axe's way, nothing in the console log, everything within reach of the keyboard. */
 import { LOOKS } from '../support/looks.ts'
-import { serve, type ServerType } from '@hono/node-server'
-import type { AddressInfo } from 'node:net'
-import { Hono } from 'hono'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createConsole } from '../../src/console/app.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { SEEDED_TICKET } from '../support/fake-apps.ts'
-import { createFakeGateway, seed, type FakeGateway } from '../support/fake-gateway.ts'
+import type { FakeGateway } from '../support/fake-gateway.ts'
+import { serveConsole } from '../support/serve-console.ts'
 
 const PAGES = [
   '/console',
@@ -57,52 +54,27 @@ const PAGES = [
   '/console/profile/notifications',
   '/console/end-access',
   '/console/nothing',
+  '/console/search',
+  '/console/search?q=shop',
+  '/console/search?q=nothing-is-called-this',
   '/console/signed-out',
   '/console/sign-in/done?code=x&state=y',
 ]
 
 describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 240_000 }, () => {
   let browser: Browser
-  let server: ServerType
+  let stop: () => Promise<unknown>
   let base: string
   let gateway: FakeGateway
 
   beforeAll(async () => {
-    const clock = () => new Date()
-    gateway = seed(createFakeGateway({ clock }))
-    // The port is known only once the server listens, and the console wants to know its own address.
-    let app = new Hono()
-    server = await new Promise((resolve) => {
-      const listening = serve(
-        { fetch: (request) => app.fetch(request), port: 0, hostname: '127.0.0.1' },
-        () => resolve(listening),
-      )
-    })
-    base = `http://localhost:${(server.address() as AddressInfo).port}`
-    app = new Hono()
-    app.get('/auth/sign-in', (c) => {
-      const back = new URL(c.req.query('return_to') ?? '')
-      back.searchParams.set('code', gateway.signIn())
-      back.searchParams.set('state', c.req.query('state') ?? '')
-      return c.redirect(back.href)
-    })
-    app.route(
-      '/',
-      createConsole({
-        gateway: gateway.service,
-        appUrl: new URL(base),
-        mcpUrl: new URL(base),
-        signInUrl: new URL('/auth/sign-in', base),
-        clock,
-        version: '0.0.0',
-      }),
-    )
+    ;({ base, gateway, stop } = await serveConsole())
     browser = await openBrowser()
   }, 60_000)
 
   afterAll(async () => {
     await browser?.close()
-    await new Promise((resolve) => server?.close(resolve) ?? resolve(undefined))
+    await stop?.()
   })
 
   /** A page that has signed in, and what its browser complained about. */
@@ -154,7 +126,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     },
   )
 
-  test('the keyboard goes skip link, brand, organization, person, navigation, content', async () => {
+  test('the keyboard goes skip link, brand, organization, search, inbox, account, navigation, content', async () => {
     const { context, page } = await open()
     const walked: string[] = []
     for (let steps = 0; steps < 7; steps += 1) {
@@ -167,10 +139,10 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       'Skip to content',
       'svc',
       'Northwind Traders Switch organization',
+      'Search Ctrl K',
       'Inbox 3 unread',
       'AL Account: Ada Lovelace',
       'Overview',
-      'Members',
     ])
     await page.goto(`${base}/console/members`)
     await page.keyboard.press('Tab')

@@ -102,6 +102,11 @@ export function fakeApps({ on, list, id, clock, me, organizationOf }: FakeContex
       input,
     ),
   )
+  on(tickets.searchTickets, ({ search, limit }) => ({
+    tickets: data.tickets
+      .filter(({ id, title }) => id === search || title.toLowerCase().includes(search.toLowerCase()))
+      .slice(0, limit),
+  }))
   on(tickets.createTicket, ({ alias, title, body }) => addTicket(appOf(alias), { title, body }))
   on(tickets.showTicket, (asked) => ticketOf(asked))
   on(tickets.replyToTicket, ({ body, internal, ...asked }) => {

@@ -128,10 +128,10 @@ export function createFakeGateway({
   const list = <Name extends string, Row extends { id?: string; user_id?: string }>(
     name: Name,
     rows: readonly Row[],
-    input: { limit: number; cursor?: string | undefined },
+    input: { limit: number; cursor?: string | undefined; count?: boolean },
   ) => {
     const { rows: shown, ...more } = page(rows, input)
-    return { [name]: shown, ...more }
+    return { [name]: shown, ...more, ...(input.count && { total: rows.length }) }
   }
   const without = <Row>(rows: Row[], matches: (row: Row) => boolean) => {
     const at = rows.findIndex(matches)
@@ -285,11 +285,14 @@ export function createFakeGateway({
     ),
   )
   on(tokens.revokeApiToken, ({ token_id }) => without(data.tokens, ({ id }) => id === token_id))
-  on(grants.listGrants, ({ all, client_id, ...input }) =>
+  on(grants.listGrants, ({ all, client_id, search = '', ...input }) =>
     list(
       'grants',
       data.grants.filter(
-        (one) => (all || one.user.id === me.id) && (!client_id || one.client_id === client_id),
+        (one) =>
+          (all || one.user.id === me.id) &&
+          (!client_id || one.client_id === client_id) &&
+          `${one.client_name} ${one.client_id} ${one.user.name}`.toLowerCase().includes(search.toLowerCase()),
       ),
       input,
     ),

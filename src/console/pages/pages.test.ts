@@ -164,7 +164,7 @@ describe('lists', () => {
     const second = await client.read(next)
     expect(second).toContain('Clone 59')
     expect(second).not.toContain('Clone 10')
-    expect(second).toContain('First page')
+    expect(second).toContain('Previous page')
     expect(second).not.toContain('Next page')
   })
 

@@ -3,28 +3,30 @@ import { and, desc, eq, lt } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { ONE_ROW, totalOf } from '../total-of.ts'
 import { requireMember } from '../principal.ts'
 import { activityFilter } from './activity-filter.ts'
 import type { Storage } from '../dependencies.ts'
 
 export const listActivity =
   (deps: Storage): Handler<'listActivity'> =>
-  async (principal, { limit, cursor, outcome, ...filters }) => {
+  async (principal, { limit, cursor, count, outcome, ...filters }) => {
     const before = readCursor(cursor, 1)?.[0]
+    const matching = and(
+      await activityFilter(deps, requireMember(principal), filters),
+      outcome && eq(activity.outcome, outcome),
+    )
     const rows = await deps.db
       .select()
       .from(activity)
-      .where(
-        and(
-          await activityFilter(deps, requireMember(principal), filters),
-          outcome && eq(activity.outcome, outcome),
-          before === undefined ? undefined : lt(activity.id, before),
-        ),
-      )
+      .where(and(matching, before === undefined ? undefined : lt(activity.id, before)))
       .orderBy(desc(activity.id))
       .limit(limit + 1)
     const page = pageOf(rows, limit, (row) => [row.id])
-    return { activity: page.rows.map(present), next_cursor: page.next_cursor }
+    const counted = await totalOf(deps.db, { count, cursor }, page, () =>
+      deps.db.select(ONE_ROW).from(activity).where(matching),
+    )
+    return { activity: page.rows.map(present), next_cursor: page.next_cursor, ...counted }
   }
 
 const present = (row: typeof activity.$inferSelect) => ({

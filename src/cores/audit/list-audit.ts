@@ -3,30 +3,32 @@ import { and, desc, eq, gte, lt } from '../../../db/drizzle.ts'
 import { auditLog } from '../../../db/schema.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { ONE_ROW, totalOf } from '../total-of.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 
 export const listAudit =
   ({ db }: Storage): Handler<'listAudit'> =>
-  async (principal, { action, user_id, from, to, limit, cursor }) => {
+  async (principal, { action, user_id, from, to, limit, cursor, count }) => {
     const { orgId } = requireMember(principal)
     const before = readCursor(cursor, 1)?.[0]
+    const matching = and(
+      eq(auditLog.orgId, orgId),
+      action && eq(auditLog.action, action),
+      user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
+      from === undefined ? undefined : gte(auditLog.at, new Date(from)),
+      to === undefined ? undefined : lt(auditLog.at, new Date(to)),
+    )
     const rows = await db
       .select()
       .from(auditLog)
-      .where(
-        and(
-          eq(auditLog.orgId, orgId),
-          before === undefined ? undefined : lt(auditLog.id, before),
-          action && eq(auditLog.action, action),
-          user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
-          from === undefined ? undefined : gte(auditLog.at, new Date(from)),
-          to === undefined ? undefined : lt(auditLog.at, new Date(to)),
-        ),
-      )
+      .where(and(matching, before === undefined ? undefined : lt(auditLog.id, before)))
       .orderBy(desc(auditLog.id))
       .limit(limit + 1)
     const page = pageOf(rows, limit, (row) => [row.id])
+    const counted = await totalOf(db, { count, cursor }, page, () =>
+      db.select(ONE_ROW).from(auditLog).where(matching),
+    )
     return {
       audit: page.rows.map((row) => ({
         id: row.id,
@@ -38,5 +40,6 @@ export const listAudit =
         support_session_id: row.supportSessionId,
       })),
       next_cursor: page.next_cursor,
+      ...counted,
     }
   }

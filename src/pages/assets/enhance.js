@@ -1,29 +1,76 @@
 // Progressive enhancement: every page works without this file.
 
-// Times in the reader's own zone; the UTC text stays as a tooltip.
-for (const time of document.querySelectorAll('time[datetime]')) {
-  const options =
-    'day' in time.dataset ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' }
-  time.title = time.dateTime
-  time.textContent = new Intl.DateTimeFormat(undefined, options).format(new Date(time.dateTime))
+// Times in the reader's own zone. Relative ones stay true while the page is open; exact ones and UTC are on hover.
+const format = (options) => new Intl.DateTimeFormat(undefined, options)
+const exact = format({ dateStyle: 'medium', timeStyle: 'long' })
+const shown = format({ dateStyle: 'medium', timeStyle: 'short' })
+const onlyDay = format({ dateStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat('en', { style: 'short' })
+const UNITS = [
+  ['second', 1, 60],
+  ['minute', 60, 60],
+  ['hour', 3600, 24],
+  ['day', 86_400, 7],
+]
+function ago(date) {
+  const seconds = Math.round((date - Date.now()) / 1000)
+  for (const [unit, size, most] of UNITS) {
+    const count = Math.trunc(seconds / size)
+    if (Math.abs(count) < most) return relative.format(count, unit)
+  }
+  return onlyDay.format(date)
+}
+const times = [...document.querySelectorAll('time[datetime]')]
+for (const time of times) {
+  const date = new Date(time.dateTime)
+  time.title = `${exact.format(date)} (${time.title})`
+  time.textContent = ('day' in time.dataset ? onlyDay : shown).format(date)
+}
+const moving = times.filter((time) => 'relative' in time.dataset)
+function tick() {
+  for (const time of moving) {
+    const text = ago(new Date(time.dateTime))
+    if (text !== time.textContent) time.textContent = text
+  }
+}
+tick()
+if (moving.length > 0) setInterval(() => document.hidden || tick(), 1000)
+
+// What a row cuts off is shown on hover.
+for (const cell of document.querySelectorAll('td .cell')) {
+  cell.addEventListener('pointerenter', () => {
+    const isCut = [cell, ...cell.querySelectorAll('*')].some(
+      (part) => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0,
+    )
+    if (isCut && !cell.querySelector('dialog')) cell.title = cell.innerText
+  })
 }
 
-// Copying needs a secure context; without one the buttons stay hidden and the text can be selected.
-if (navigator.clipboard) {
-  for (const button of document.querySelectorAll('button[data-copy]')) {
-    button.hidden = false
-    button.addEventListener('click', async () => {
-      const source = document.getElementById(button.dataset.copy)
-      try {
-        await navigator.clipboard.writeText(source.textContent)
-        button.textContent = 'Copied'
-      } catch {
-        getSelection().selectAllChildren(source)
-        button.textContent = 'Selected'
-      }
-      setTimeout(() => (button.textContent = 'Copy'), 2000)
-    })
+// Copying. The API exists in secure contexts only; elsewhere the older command copies what is selected.
+async function copy(source) {
+  try {
+    await navigator.clipboard.writeText(source.textContent)
+    return 'Copied'
+  } catch {
+    getSelection().selectAllChildren(source)
+    return document.execCommand('copy') ? 'Copied' : 'Selected'
   }
+}
+for (const button of document.querySelectorAll('button[data-copy]')) {
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    button.textContent = await copy(document.getElementById(button.dataset.copy))
+    setTimeout(() => (button.textContent = 'Copy'), 2000)
+  })
+}
+
+// Browsers that do not know `commandfor` yet.
+if (!('commandForElement' in HTMLButtonElement.prototype)) {
+  document.addEventListener('click', ({ target }) => {
+    const button = target.closest('button[commandfor]')
+    const dialog = button && document.getElementById(button.getAttribute('commandfor'))
+    if (dialog) dialog[button.getAttribute('command') === 'close' ? 'close' : 'showModal']()
+  })
 }
 
 // Menus close on a click elsewhere and on Escape, which returns the focus to where it came from.
@@ -68,3 +115,75 @@ document.addEventListener('submit', ({ target }) => {
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) for (const button of document.querySelectorAll('button:disabled')) button.disabled = false
 })
+
+// Search from everywhere: Ctrl-K, or the link in the header. The focus stays in the field; arrows choose, Enter opens.
+const search = document.getElementById('palette')
+if (search) {
+  const [field, list, status] = ['input', '.found', '[role=status]'].map((name) => search.querySelector(name))
+  const options = () => [...list.querySelectorAll('[role=option]')]
+  let soon
+  let isCurrent = false
+  function choose(option) {
+    for (const one of options()) one.setAttribute('aria-selected', one === option)
+    if (option) field.setAttribute('aria-activedescendant', option.id)
+    else field.removeAttribute('aria-activedescendant')
+    option?.scrollIntoView({ block: 'nearest' })
+  }
+  async function find() {
+    const typed = field.value
+    const query = new URLSearchParams({ q: typed, part: 'options' })
+    const answer = await fetch(`${search.querySelector('form').action}?${query}`, {
+      redirect: 'manual',
+    }).catch(() => ({}))
+    const found = answer.ok && (await answer.text())
+    if (!found || typed !== field.value) return
+    list.innerHTML = found
+    isCurrent = true
+    choose(options()[0])
+    status.textContent = `${options().length} found`
+  }
+  function open() {
+    if (search.open) return
+    field.value = ''
+    list.replaceChildren()
+    search.showModal()
+    void find()
+  }
+  document.querySelector('[data-opens=palette]').addEventListener('click', (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    open()
+  })
+  document.addEventListener('keydown', (event) => {
+    if (
+      event.key.toLowerCase() !== 'k' ||
+      !(event.ctrlKey || event.metaKey) ||
+      event.altKey ||
+      event.shiftKey
+    )
+      return
+    event.preventDefault()
+    open()
+  })
+  field.addEventListener('input', () => {
+    isCurrent = false
+    clearTimeout(soon)
+    soon = setTimeout(find, 150)
+  })
+  field.addEventListener('keydown', (event) => {
+    const all = options()
+    const at = all.findIndex((one) => one.getAttribute('aria-selected') === 'true')
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step && all.length > 0) {
+      event.preventDefault()
+      choose(all[(at + step + all.length) % all.length])
+    }
+    // Typed faster than found: the form is sent, and the search page answers.
+    if (event.key === 'Enter' && isCurrent && all[at] && !event.isComposing) {
+      event.preventDefault()
+      all[at].click()
+    }
+  })
+  // Beside the dialog is the dialog itself.
+  search.addEventListener('click', ({ target }) => target === search && search.close())
+}

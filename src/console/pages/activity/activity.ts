@@ -56,6 +56,7 @@ async function showActivity(c: PageContext) {
       from: beginOf(from),
       to: endOf(to),
       cursor: c.req.query('cursor'),
+      count: 'true',
     }),
     session.call(summarizeActivity, {
       ...rows,
@@ -81,6 +82,7 @@ async function showActivity(c: PageContext) {
         rows: list.activity.map(entryRow),
         empty: emptyList(c, type),
         next: list.next_cursor,
+        total: list.total,
       })}`,
   })
 }

@@ -48,11 +48,12 @@ async function showAgents(c: PageContext) {
   const isAll = isAdmin && c.req.query('all') === 'true'
   // Filters are part of an address that people edit: invalid values are ignored, not refused.
   const client = listGrants.input.shape.client_id.safeParse(c.req.query('client_id') || undefined).data
-  const [{ grants, next_cursor }, clients] = await Promise.all([
+  const [{ grants, next_cursor, total }, clients] = await Promise.all([
     session.call(listGrants, {
       all: isAll ? 'true' : 'false',
       client_id: client,
       cursor: c.req.query('cursor'),
+      count: 'true',
     }),
     isAdmin ? session.call(listOauthClients, { limit: PAGE_MAX }) : undefined,
   ])
@@ -74,6 +75,7 @@ async function showAgents(c: PageContext) {
         rows: grants.map((grant) => grantRow(c, grant, isAll, data_sources)),
         empty: emptyList(isAll, client !== undefined),
         next: next_cursor,
+        total,
       })}
       ${howToConnect(c)}
     `,

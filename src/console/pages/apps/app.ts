@@ -34,7 +34,7 @@ import {
 } from './app-labels.ts'
 
 type App = z.output<typeof showApp.output>
-type Ticket = z.output<typeof listTickets.output>['tickets'][number]
+type Listed = z.output<typeof listTickets.output>
 
 export const appRoutes = () =>
   createRoutes()
@@ -54,9 +54,9 @@ async function showOne(c: PageContext, submitted?: { name: string; problem: Serv
   const query = c.req.method === 'GET' ? c.req.query() : {}
   const status = TICKET_STATUSES.find((one) => one === query['status'])
   const alias = aliasOf(c)
-  const [app, { tickets, next_cursor }] = await Promise.all([
+  const [app, listed] = await Promise.all([
     session.call(showApp, { alias }),
-    session.call(listTickets, { alias, status, cursor: query['cursor'] }),
+    session.call(listTickets, { alias, status, cursor: query['cursor'], count: 'true' }),
   ])
   return page(c, {
     title: app.name,
@@ -64,7 +64,7 @@ async function showOne(c: PageContext, submitted?: { name: string; problem: Serv
     actions: linkButton(`${appPath(alias)}/tickets/new`, 'New ticket'),
     status: statusOf(submitted?.problem),
     body: html`
-      ${ticketCard(c, app, tickets, status, next_cursor)}
+      ${ticketCard(c, app, listed, status)}
       ${await peopleCard(c, app)}
       ${canManage(app.my_role) && nameCard(c, app, submitted)}
     `,
@@ -74,9 +74,8 @@ async function showOne(c: PageContext, submitted?: { name: string; problem: Serv
 const ticketCard = (
   c: PageContext,
   app: App,
-  tickets: readonly Ticket[],
+  { tickets, next_cursor, total }: Listed,
   status: string | undefined,
-  next: string | undefined,
 ) =>
   listCard(c, {
     title: 'Tickets',
@@ -97,7 +96,8 @@ const ticketCard = (
       time(ticket.changed_at),
     ]),
     empty: noTickets(app, status !== undefined),
-    next,
+    next: next_cursor,
+    total,
   })
 
 function noTickets({ alias, my_role }: App, isFiltered: boolean) {

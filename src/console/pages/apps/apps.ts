@@ -23,10 +23,11 @@ async function showApps(c: PageContext, submitted?: Submitted) {
   const query = c.req.method === 'GET' ? c.req.query() : {}
   const search = query['search']?.trim().slice(0, 120) || undefined
   const mine = query['mine'] === 'true'
-  const { apps, next_cursor } = await session.call(listApps, {
+  const { apps, next_cursor, total } = await session.call(listApps, {
     search,
     mine: String(mine),
     cursor: query['cursor'],
+    count: 'true',
   })
   const isFiltered = search !== undefined || mine || query['cursor'] !== undefined
   const mayCreate = hasRole(session, 'developer')
@@ -63,6 +64,7 @@ async function showApps(c: PageContext, submitted?: Submitted) {
               : 'Apps created by developers are listed here.',
           ),
       next: next_cursor,
+      total,
     })}
     ${mayCreate && newApp(c, submitted)}`,
   })

@@ -41,7 +41,8 @@ async function showNew(c: PageContext, submitted?: { title: string; body: string
   const app = await sessionOf(c).call(showApp, { alias: aliasOf(c) })
   return page(c, {
     title: 'New ticket',
-    lead: html`On <a href="${appPath(app.alias)}">${app.name}</a>. The people who work on it can read it, and you are notified of every reply.`,
+    parents: [{ label: app.name, href: appPath(app.alias) }],
+    lead: html`The people who work on it can read it, and you are notified of every reply.`,
     status: statusOf(submitted?.problem),
     body: formCard(c, {
       action: `${appPath(app.alias)}/tickets/new`,
@@ -78,7 +79,8 @@ async function showOne(
   const worksOnIt = app.my_role !== null
   return page(c, {
     title: ticket.title,
-    lead: html`On <a href="${appPath(app.alias)}">${app.name}</a> ${statusBadge(ticket.status)}`,
+    parents: [{ label: app.name, href: appPath(app.alias) }],
+    lead: statusBadge(ticket.status),
     status: statusOf(submitted?.problem),
     body: html`
       <ol class="thread">

@@ -27,7 +27,7 @@ async function showAudit(c: PageContext) {
   const session = sessionOf(c)
   const org_id = organizationOf(c).id
   const filters = readFilters(c.req.query())
-  const [{ audit, next_cursor }, { members }] = await Promise.all([
+  const [{ audit, next_cursor, total }, { members }] = await Promise.all([
     session.call(listAudit, {
       org_id,
       action: filters.action,
@@ -35,6 +35,7 @@ async function showAudit(c: PageContext) {
       from: beginOf(filters.from),
       to: endOf(filters.to),
       cursor: c.req.query('cursor'),
+      count: 'true',
     }),
     session.call(listMembers, { org_id, limit: PAGE_MAX }),
   ])
@@ -55,6 +56,7 @@ async function showAudit(c: PageContext) {
         html`<a href="/console/audit">Clear filters</a>`,
       ),
       next: next_cursor,
+      total,
     }),
   })
 }

@@ -31,7 +31,11 @@ export const dataSourceListRoutes = () =>
 async function showAll(c: PageContext) {
   const session = sessionOf(c)
   const { search, cursor } = readAddress(c)
-  const { data_sources: sources, next_cursor } = await session.call(listDataSources, { search, cursor })
+  const { data_sources: sources, ...paged } = await session.call(listDataSources, {
+    search,
+    cursor,
+    count: 'true',
+  })
   const isEmpty = sources.length === 0 && search === undefined && cursor === undefined
   return page(c, {
     title: 'Data sources',
@@ -41,7 +45,7 @@ async function showAll(c: PageContext) {
     body: isEmpty
       ? firstSteps(c)
       : listCard(c, {
-          ...listOf(search, next_cursor),
+          ...listOf(search, paged),
           caption: 'Data sources, by name',
           columns: ['Data source', 'Kind', 'Status', 'Health', 'Search'],
           rows: sources.map(sourceRow),
@@ -51,9 +55,10 @@ async function showAll(c: PageContext) {
 
 async function showAskable(c: PageContext) {
   const { search, cursor } = readAddress(c)
-  const { data_sources: sources, next_cursor } = await sessionOf(c).call(listAskableDataSources, {
+  const { data_sources: sources, ...paged } = await sessionOf(c).call(listAskableDataSources, {
     search,
     cursor,
+    count: 'true',
   })
   const isEmpty = sources.length === 0 && search === undefined && cursor === undefined
   return page(c, {
@@ -66,7 +71,7 @@ async function showAskable(c: PageContext) {
           'Data sources are listed here once an owner or admin exposes them to your role.',
         )
       : listCard(c, {
-          ...listOf(search, next_cursor),
+          ...listOf(search, paged),
           caption: 'Data sources you can query, by name',
           columns: ['Data source', 'Description', 'Filters'],
           rows: sources.map(askableRow),
@@ -82,7 +87,10 @@ const readAddress = (c: PageContext) => ({
   cursor: c.req.query('cursor'),
 })
 
-const listOf = (search: string | undefined, next: string | undefined) => ({
+const listOf = (
+  search: string | undefined,
+  { next_cursor, total }: { next_cursor?: string | undefined; total?: number | undefined },
+) => ({
   label: 'Filter data sources',
   filters: inputField({ name: 'search', label: 'Name', type: 'search', value: search ?? '', maxlength: 120 }),
   empty: emptyState(
@@ -90,7 +98,8 @@ const listOf = (search: string | undefined, next: string | undefined) => ({
     'Try a different search.',
     html`<a href="${SOURCES_PATH}">Show all</a>`,
   ),
-  next,
+  next: next_cursor,
+  total,
 })
 
 const nameCell = (id: string, name: string) =>

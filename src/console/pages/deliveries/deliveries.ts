@@ -39,8 +39,8 @@ async function showDeliveries(c: PageContext) {
   organizationOf(c)
   const { call } = sessionOf(c)
   const filters = readFilters(c.req.query())
-  const [{ deliveries, next_cursor }, summary, { integrations }] = await Promise.all([
-    call(listDeliveries, { ...asInput(filters), cursor: c.req.query('cursor') }),
+  const [{ deliveries, next_cursor, total }, summary, { integrations }] = await Promise.all([
+    call(listDeliveries, { ...asInput(filters), cursor: c.req.query('cursor'), count: 'true' }),
     call(summarizeDeliveries, {}),
     call(listIntegrations, {}),
   ])
@@ -58,6 +58,7 @@ async function showDeliveries(c: PageContext) {
         rows: deliveries.map(cells),
         empty: emptyList(c),
         next: next_cursor,
+        total,
       })}`,
   })
 }
@@ -65,7 +66,7 @@ async function showDeliveries(c: PageContext) {
 /** The export applies the same filters and starts at the first row. */
 function filterQuery(c: PageContext): string {
   const query = new URL(c.req.url).searchParams
-  query.delete('cursor')
+  for (const name of ['cursor', 'cursor_page', 'cursor_back']) query.delete(name)
   return query.size === 0 ? '' : `?${query}`
 }
 

@@ -11,7 +11,8 @@ import { attempt, backField, form, returnPath, texts } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { INBOX } from '../../navigation.ts'
-import { breakable, emptyState, filterForm, labelOptions, pager, time } from '../../components.ts'
+import { breakable, emptyState, filterForm, labelOptions, time } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { NOTIFICATIONS_PATH } from '../profile/chat-account.ts'
 
@@ -31,10 +32,10 @@ async function showInbox(c: PageContext) {
   const [unread, read] = await Promise.all([
     state === 'read'
       ? undefined
-      : call(listNotifications, { state: 'unread', type, cursor: c.req.query('cursor') }),
+      : call(listNotifications, { state: 'unread', type, cursor: c.req.query('cursor'), count: 'true' }),
     state === 'unread'
       ? undefined
-      : call(listNotifications, { state: 'read', type, cursor: c.req.query('read') }),
+      : call(listNotifications, { state: 'read', type, cursor: c.req.query('read'), count: 'true' }),
   ])
   return page(c, {
     title: 'Inbox',
@@ -63,11 +64,7 @@ function readType(query: string | undefined) {
   }
 }
 
-const unreadCard = (
-  c: PageContext,
-  { notifications, unread_count, next_cursor }: Listed,
-  isFiltered: boolean,
-) =>
+const unreadCard = (c: PageContext, { notifications, unread_count, ...paged }: Listed, isFiltered: boolean) =>
   card(
     unread_count === 0 || isFiltered ? 'Unread' : `Unread (${unread_count})`,
     html`${
@@ -80,10 +77,10 @@ const unreadCard = (
         : html`<ul class="news">${notifications.map((entry) => notificationItem(c, entry))}</ul>
           ${form(c, `${INBOX}/read`, html`${backField(c)}${notifications.map(({ id }) => html`<input type="hidden" name="id" value="${id}" />`)}<button type="submit" class="button button-quiet">Mark all on this page as read</button>`, '')}`
     }
-    ${pager(c, next_cursor)}`,
+    ${pager(c, notifications.length, paged)}`,
   )
 
-const readCard = (c: PageContext, { notifications, next_cursor }: Listed) =>
+const readCard = (c: PageContext, { notifications, ...paged }: Listed) =>
   (notifications.length > 0 || c.req.query('read') !== undefined || c.req.query('state') === 'read') &&
   card(
     'Read',
@@ -92,7 +89,7 @@ const readCard = (c: PageContext, { notifications, next_cursor }: Listed) =>
         ? emptyState('No read notifications', 'Notifications you have read appear here.')
         : html`<ul class="news">${notifications.map((entry) => notificationItem(c, entry))}</ul>`
     }
-    ${pager(c, next_cursor, 'read')}`,
+    ${pager(c, notifications.length, paged, 'read')}`,
   )
 
 const notificationItem = (

@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
 import type { Integration as IntegrationShape, IntegrationState } from '../../../contracts/integrations.ts'
 import { choice, type Content } from '../../../pages/parts.ts'
-import { badge, time } from '../../components.ts'
+import { badge, exactTime } from '../../components.ts'
 
 export type Integration = z.output<typeof IntegrationShape>
 
@@ -41,7 +41,7 @@ export function stateBadge(integration: Integration): Content {
   if (state !== 'active') return STOPPED[state]
   if (IS_INCOMPLETE[kind](integration)) return badge('Setup incomplete', 'wait')
   if (failing_since === null) return badge('Active', 'on')
-  return html`${badge('Failing', 'wait')} <span class="note">since ${time(failing_since)}</span>`
+  return html`${badge('Failing', 'wait')} <span class="note">since ${exactTime(failing_since)}</span>`
 }
 
 const LOST_BECAUSE: Record<IntegrationKind, string> = {

@@ -7,6 +7,7 @@ import { card, inputField } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
 import { badge, emptyState, filterSelect, labelOptions, time, listCard } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { notificationsCard } from '../subscriptions/notifications-card.ts'
 import {
   INTEGRATIONS_PATH,
   KIND_LABELS,
@@ -25,9 +26,10 @@ async function showIntegrations(c: PageContext) {
   const listed = await sessionOf(c).call(listIntegrations, {})
   return page(c, {
     title: 'Integrations',
-    lead: html`Where notifications from ${organization.name} can be sent. <a href="/console/subscriptions">Subscriptions</a> choose what is sent where.`,
+    lead: html`Where notifications from ${organization.name} can be sent.`,
     body: html`
       ${listed.integrations.length > 0 && integrationsCard(c, listed.integrations)}
+      ${await notificationsCard(c, listed.integrations.length > 0)}
       ${connectCard(listed)} ${emailCard(listed.email)}
     `,
   })

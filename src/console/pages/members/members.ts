@@ -19,13 +19,13 @@ import {
   dialog,
   emptyState,
   filterSelect,
-  pager,
   person,
   ROLE_LABELS,
   roleBadge,
   roleOptions,
   listCard,
 } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { button, card, inputField, selectField } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { invitationLinkNotice, invitationTable, inviteCard, mayInvite, type Invited } from './invitations.ts'
@@ -48,7 +48,13 @@ async function showMembers(c: PageContext, invited?: Invited) {
   const role = RoleName.safeParse(query['role']).data
   const search = query['search']?.trim().slice(0, 120) || undefined
   const [members, invitations] = await Promise.all([
-    session.call(listMembers, { org_id: organization.id, role, search, cursor: query['cursor'] }),
+    session.call(listMembers, {
+      org_id: organization.id,
+      role,
+      search,
+      cursor: query['cursor'],
+      count: 'true',
+    }),
     mayInvite(organization)
       ? session.call(listInvitations, { org_id: organization.id, cursor: query['invitations'] })
       : undefined,
@@ -72,9 +78,10 @@ async function showMembers(c: PageContext, invited?: Invited) {
           html`<a href="/console/members">Show all members</a>`,
         ),
         next: members.next_cursor,
+        total: members.total,
       })}
       ${invitations && inviteCard(c, organization, invited)}
-      ${invitations && card('Invitations', html`${invitationTable(c, organization, invitations.invitations)}${pager(c, invitations.next_cursor, 'invitations')}`)}
+      ${invitations && card('Invitations', html`${invitationTable(c, organization, invitations.invitations)}${pager(c, invitations.invitations.length, invitations, 'invitations')}`)}
     `,
   })
 }

@@ -9,7 +9,8 @@ import {
 import { attempt, personalForm, statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { badge, day, emptyState, pager, roleBadge, table } from '../../components.ts'
+import { badge, day, emptyState, roleBadge, table } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { inputField, linkButton } from '../../../pages/parts.ts'
 import { forgetSupportSession } from '../../support-session.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
@@ -62,7 +63,7 @@ async function showOrganizations(c: PageContext) {
                 </div>`,
               ]),
             )}
-            ${pager(c, next_cursor)}
+            ${pager(c, organizations.length, { next_cursor })}
           </div>`
     }
     ${await mySupportSessions(c)}`,

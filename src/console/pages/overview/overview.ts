@@ -9,8 +9,10 @@ import { showProfile } from '../../../contracts/people.ts'
 import { listApiTokens } from '../../../contracts/tokens.ts'
 import { icon } from '../../../pages/icons.ts'
 import { page } from '../../layout.ts'
-import { copyable, day, emptyState, roleBadge, ROLE_LABELS } from '../../components.ts'
-import { card, linkButton, type Content } from '../../../pages/parts.ts'
+import { copyable, day, emptyState, roleBadge, ROLE_LABELS, stats } from '../../components.ts'
+import { dayLabel } from '../../format.ts'
+import { strip } from '../../../pages/strip.ts'
+import { card, linkButton } from '../../../pages/parts.ts'
 import {
   createRoutes,
   hasRole,
@@ -32,14 +34,31 @@ async function showOverview(c: PageContext) {
     title: organization.name,
     lead: html`${roleBadge(organization.role)} ${ROLE_LABELS[organization.role].about}.`,
     body: html`
-      <dl class="facts">
-        ${fact('Members', facts.members, '/console/members')}
-        ${facts.invitations !== undefined && fact('Pending invitations', facts.invitations, '/console/members#about-invitations')}
-        ${fact(hasRole(session, 'developer') ? 'Exposed data sources' : 'Data sources', facts.sources, '/console/data-sources')}
-        ${fact(hasRole(session, 'admin') ? 'Questions today' : 'Your questions today', facts.questions, '/console/activity?type=data_source')}
-        ${fact('Your API tokens', facts.tokens, '/console/settings/tokens')}
-        ${fact('Your agents', organization.agents_enabled ? facts.agents : 'Off', '/console/agents')}
-      </dl>
+      ${stats('The organization at a glance', [
+        {
+          label: hasRole(session, 'admin') ? 'Questions today' : 'Your questions today',
+          value: facts.questions.at(-1)?.value,
+          note: strip(questionsText(facts.questions), facts.questions),
+          href: '/console/activity?type=data_source',
+        },
+        {
+          label: hasRole(session, 'developer') ? 'Exposed data sources' : 'Data sources',
+          value: facts.sources,
+          href: '/console/data-sources',
+        },
+        {
+          label: 'Your agents',
+          value: organization.agents_enabled ? facts.agents : 'Off',
+          href: '/console/agents',
+        },
+        { label: 'Members', value: facts.members, href: '/console/members' },
+        facts.invitations !== undefined && {
+          label: 'Pending invitations',
+          value: facts.invitations,
+          href: '/console/members#about-invitations',
+        },
+        { label: 'Your API tokens', value: facts.tokens, href: '/console/settings/tokens' },
+      ])}
       ${checklist(stepsFor(session, facts))} ${howToCall(c)}
       <p class="note">Organization <code>${organization.slug}</code> · Created ${day(organization.created_at)}</p>
     `,
@@ -94,19 +113,30 @@ async function countSources(session: ConsoleSession): Promise<number> {
   return data_sources.filter(({ exposed }) => exposed).length
 }
 
-/** Since midnight in UTC, which is when the day of the activity list begins; refused and failed ones are questions too. */
-async function countQuestions(session: ConsoleSession, now: Date): Promise<number> {
-  const from = `${now.toISOString().slice(0, 10)}T00:00:00.000Z`
-  const { days } = await session.call(summarizeActivity, { type: 'data_source', from })
-  return days.reduce((sum, { answered, refused, failed }) => sum + answered + refused + failed, 0)
+const DAYS = 7
+const DAY_MS = 86_400_000
+
+/** Days begin at midnight in UTC, as in the activity list; refused and failed ones are questions too. */
+async function countQuestions(session: ConsoleSession, now: Date) {
+  const days = Array.from({ length: DAYS }, (_, at) =>
+    new Date(now.getTime() - (DAYS - 1 - at) * DAY_MS).toISOString().slice(0, 10),
+  )
+  const from = `${days[0]}T00:00:00.000Z`
+  const counted = (await session.call(summarizeActivity, { type: 'data_source', from })).days
+  return days.map((day) => {
+    const { answered, refused, failed } = counted.find((one) => one.day === day) ?? NO_QUESTIONS
+    return { label: dayLabel(day), value: answered + refused + failed }
+  })
 }
+
+const NO_QUESTIONS = { answered: 0, refused: 0, failed: 0 }
+
+const questionsText = (days: readonly { value: number }[]): string =>
+  `${days.reduce((sum, { value }) => sum + value, 0)} questions in ${DAYS} days`
 
 /** Lists are paged and not counted: a full first page is "50+". */
 const countLabel = (rows: readonly unknown[], next: string | undefined): string =>
   `${rows.length}${next ? '+' : ''}`
-
-const fact = (label: string, value: Content, href: string) =>
-  html`<div class="fact"><dt><a href="${href}">${label}</a></dt><dd>${value}</dd></div>`
 
 type Step = { label: string; why: string; href: string; isDone: boolean }
 

@@ -16,7 +16,8 @@ import { icon } from '../../../pages/icons.ts'
 import { attempt, backField, form, returnPath, text, texts } from '../../forms.ts'
 import { actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { breakable, badge, emptyState, filterForm, pager, table, time } from '../../components.ts'
+import { breakable, badge, emptyState, exactTime, filterForm, table, time } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { chatAccountCard, NOTIFICATIONS_PATH } from './chat-account.ts'
 import { TIMING_LABELS } from '../deliveries/delivery-labels.ts'
@@ -60,14 +61,14 @@ async function showNotificationSettings(c: PageContext) {
           }),
         )}
         ${listed.follows.length === 0 ? emptyList(c, following) : followsForm(c, listed.follows)}
-        ${pager(c, listed.next_cursor)}`,
+        ${pager(c, listed.follows.length, listed)}`,
         'Apps you build, maintain or administer. This is checked again whenever something is sent.',
       )}
       ${card(
         'Schedule',
-        html`<p>Daily messages are sent at 09:00 in ${organization.timezone}, the time zone of the organization; the next one on ${time(listed.next_daily_at)}. Hourly messages are sent on the hour.</p>`,
+        html`<p>Daily messages are sent at 09:00 in ${organization.timezone}, the time zone of the organization; the next one on ${exactTime(listed.next_daily_at)}. Hourly messages are sent on the hour.</p>`,
       )}
-      ${card('Emails', html`${emailTable(c, mails.subscriptions)} ${pager(c, mails.next_cursor, 'mails')}`, 'Emails you receive. The link in each email turns them off too.')}
+      ${card('Emails', html`${emailTable(c, mails.subscriptions)} ${pager(c, mails.subscriptions.length, mails, 'mails')}`, 'Emails you receive. The link in each email turns them off too.')}
     `,
   })
 }

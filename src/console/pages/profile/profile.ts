@@ -14,7 +14,8 @@ import { clearSessionToken } from '../../cookies.ts'
 import { attempt, personalForm, statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { badge, day, dialog, pager, table, time } from '../../components.ts'
+import { badge, day, dialog, table, time } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { button, card, choice, inputField, problemNotice } from '../../../pages/parts.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { deviceName } from './device-name.ts'
@@ -49,7 +50,7 @@ async function showMine(c: PageContext, refused?: Refused) {
       ${identitiesCard(profile)}
       ${card(
         'Sessions',
-        html`${sessionTable(c, sessions)} ${pager(c, next_cursor)}
+        html`${sessionTable(c, sessions)} ${pager(c, sessions.length, { next_cursor })}
           <div class="actions">${dialog('end-all', 'Sign out everywhere', {
             title: 'Sign out everywhere?',
             content: personalForm(

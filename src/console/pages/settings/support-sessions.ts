@@ -10,7 +10,8 @@ import {
   listSupportSessions,
 } from '../../../contracts/support.ts'
 import { button, card } from '../../../pages/parts.ts'
-import { badge, emptyState, pager, person, table, time } from '../../components.ts'
+import { badge, emptyState, exactTime, person, table, time } from '../../components.ts'
+import { pager } from '../../pager.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { form, personalForm, text, confirmDialog } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn } from '../../flash.ts'
@@ -77,7 +78,7 @@ export async function mySupportSessions(c: PageContext) {
           '',
         )}</div>`,
       ]),
-    )}${pager(c, next_cursor, 'support_sessions')}`,
+    )}${pager(c, support_sessions.length, { next_cursor }, 'support_sessions')}`,
     'The operator gave you access as support staff. Everything you do is recorded in the audit trail of the organization.',
   )
 }
@@ -108,7 +109,7 @@ export async function supportAccessCard(c: PageContext) {
               sessions.map((support) => sessionRow(c, support)),
             )
       }
-      ${pager(c, next_cursor, 'support_sessions')}`,
+      ${pager(c, sessions.length, { next_cursor }, 'support_sessions')}`,
     'The operator of this service can give support staff temporary access. It is read only until they request write access. Owners and admins are notified of both.',
   )
 }
@@ -151,7 +152,7 @@ const sessionRow = (c: PageContext, support: Session) => [
 
 function statusOf({ live, level, expires_at, ended_at }: Session) {
   if (live) {
-    return html`<div class="two-lines"><span>${accessBadge(level)}</span><span class="note">until ${time(expires_at)}</span></div>`
+    return html`<div class="two-lines"><span>${accessBadge(level)}</span><span class="note">until ${exactTime(expires_at)}</span></div>`
   }
   return html`<div class="two-lines"><span>${badge('Ended', 'off')}</span><span class="note">${ended_at ? 'ended' : 'expired'} ${time(ended_at ?? expires_at)}</span></div>`
 }

@@ -22,10 +22,11 @@ async function showTokens(c: PageContext) {
   const isAdmin = hasRole(session, 'admin')
   const isAll = isAdmin && c.req.query('all') === 'true'
   const search = c.req.query('search')?.trim().slice(0, 120) || undefined
-  const { tokens, next_cursor } = await session.call(listApiTokens, {
+  const { tokens, next_cursor, total } = await session.call(listApiTokens, {
     all: isAll ? 'true' : 'false',
     search,
     cursor: c.req.query('cursor'),
+    count: 'true',
   })
   return page(c, {
     title: 'API tokens',
@@ -40,6 +41,7 @@ async function showTokens(c: PageContext) {
       rows: tokens.map((token) => tokenRow(c, token, isAll)),
       empty: emptyList(search !== undefined || isAll),
       next: next_cursor,
+      total,
     }),
   })
 }

@@ -50,8 +50,8 @@ async function showSubscriptions(c: PageContext) {
   const organization = organizationOf(c)
   const { call } = sessionOf(c)
   const filters = readFilters(c.req.query())
-  const [{ subscriptions, next_cursor }, { integrations }] = await Promise.all([
-    call(listSubscriptions, { ...filters, cursor: c.req.query('cursor') }),
+  const [{ subscriptions, next_cursor, total }, { integrations }] = await Promise.all([
+    call(listSubscriptions, { ...filters, cursor: c.req.query('cursor'), count: 'true' }),
     call(listIntegrations, {}),
   ])
   const names = subscriptions.some(({ created_by }) => created_by !== null) ? await namesOf(c) : new Map()
@@ -72,6 +72,7 @@ async function showSubscriptions(c: PageContext) {
         integrations.length > 0,
       ),
       next: next_cursor,
+      total,
     }),
   })
 }

@@ -1,0 +1,168 @@
+/** Search from everywhere (Ctrl-K): pages, data sources, agents, apps, tickets and ids, as far as the reader may see them. */
+import { html } from 'hono/html'
+import { listApps } from '../../../contracts/apps.ts'
+import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
+import { showDelivery } from '../../../contracts/deliveries.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { listGrants } from '../../../contracts/grants.ts'
+import { idPattern } from '../../../contracts/ids.ts'
+import { listIntegrations } from '../../../contracts/integrations.ts'
+import { searchTickets } from '../../../contracts/tickets.ts'
+import { button, inputField } from '../../../pages/parts.ts'
+import { emptyState } from '../../components.ts'
+import {
+  createRoutes,
+  hasRole,
+  organizationOf,
+  sessionOf,
+  type ConsoleSession,
+  type PageContext,
+} from '../../context.ts'
+import { page } from '../../layout.ts'
+import { placesFor, SEARCH } from '../../navigation.ts'
+import { clientLabel } from '../agents/client-labels.ts'
+import { appPath, STATUS_LABELS, ticketPath } from '../apps/app-labels.ts'
+import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
+import { INTEGRATIONS_PATH } from '../integrations/integration-labels.ts'
+import { pathOf } from '../data-sources/source-labels.ts'
+
+type Found = { href: string; label: string; note?: string }
+type Group = { title: string; found: readonly Found[] }
+
+/** Of each kind: more do not fit, and one more letter finds better. */
+const LIMIT = 5
+const QUERY_MAX_CHARACTERS = 120
+
+export const searchRoutes = () => createRoutes().get('/search', showSearch)
+
+async function showSearch(c: PageContext) {
+  organizationOf(c)
+  const query = c.req.query('q')?.trim().slice(0, QUERY_MAX_CHARACTERS) ?? ''
+  const groups = (await search(sessionOf(c), query)).filter(({ found }) => found.length > 0)
+  if (c.req.query('part') === 'options') return c.html(optionList(groups))
+  return page(c, {
+    title: 'Search',
+    lead: 'Pages, data sources, agents, apps, tickets and IDs.',
+    body: html`<div class="card">
+      <form method="get" action="${SEARCH}" role="search" class="inline">
+        ${inputField({ name: 'q', label: 'Search for', type: 'search', value: query, maxlength: QUERY_MAX_CHARACTERS, autocomplete: 'off' })}
+        ${button('Search')}
+      </form>
+      ${groups.length === 0 ? emptyState('Nothing found', 'Try another word, or a whole ID.') : linkList(groups)}
+    </div>`,
+  })
+}
+
+async function search(session: ConsoleSession, query: string): Promise<Group[]> {
+  const pages = { title: 'Pages', found: findPlaces(session, query) }
+  if (query === '') return [pages]
+  const [sources, agents, apps, tickets, ids] = await Promise.all(
+    [findSources, findAgents, findApps, findTickets, findIds].map((find) =>
+      unlessRefused(find(session, query)),
+    ),
+  )
+  return [
+    { title: 'IDs', found: ids ?? [] },
+    pages,
+    { title: 'Data sources', found: sources ?? [] },
+    { title: 'Apps', found: apps ?? [] },
+    { title: 'Tickets', found: tickets ?? [] },
+    { title: 'Agents', found: agents ?? [] },
+  ]
+}
+
+/** What somebody may not ask for is not found; a service that is down is an error. */
+const unlessRefused = (found: Promise<Found[]>): Promise<Found[]> =>
+  found.catch((error: unknown) => {
+    const isRefusal =
+      error instanceof ServiceError && ['FORBIDDEN', 'NOT_FOUND', 'INVALID_REQUEST'].includes(error.code)
+    if (isRefusal) return []
+    throw error
+  })
+
+const includes = (text: string, query: string): boolean => text.toLowerCase().includes(query.toLowerCase())
+
+/** Those whose name begins so first, then those whose group does. */
+function findPlaces(session: ConsoleSession, query: string): Found[] {
+  const rank = ({ label, group }: { label: string; group: string }): number =>
+    [
+      label.toLowerCase().startsWith(query.toLowerCase()),
+      includes(label, query),
+      includes(group, query),
+    ].indexOf(true)
+  return placesFor(session)
+    .filter((place) => rank(place) >= 0)
+    .toSorted((a, b) => rank(a) - rank(b))
+    .slice(0, query === '' ? undefined : LIMIT)
+    .map(({ href, label, group }) => ({ href, label, note: group }))
+}
+
+async function findSources(session: ConsoleSession, search: string): Promise<Found[]> {
+  const asked = { search, limit: LIMIT }
+  const sources = hasRole(session, 'developer')
+    ? (await session.call(listDataSources, asked)).data_sources.map(({ source_id, name }) => ({
+        id: source_id,
+        name,
+      }))
+    : (await session.call(listAskableDataSources, asked)).data_sources
+  return sources.map(({ id, name }) => ({ href: pathOf(id), label: name, note: id }))
+}
+
+async function findAgents(session: ConsoleSession, search: string): Promise<Found[]> {
+  const isAll = hasRole(session, 'admin')
+  const { grants } = await session.call(listGrants, { all: String(isAll), search, limit: LIMIT })
+  return grants.map(({ client_id, client_kind: kind, client_name: name, host, user }) => ({
+    href: `/console/agents?${new URLSearchParams({ ...(isAll ? { all: 'true' } : {}), client_id })}`,
+    label: clientLabel({ client_id, kind, name, host }),
+    note: user.name,
+  }))
+}
+
+async function findApps({ call }: ConsoleSession, search: string): Promise<Found[]> {
+  const { apps } = await call(listApps, { search, limit: LIMIT })
+  return apps.map(({ alias, name }) => ({ href: appPath(alias), label: name, note: alias }))
+}
+
+async function findTickets({ call }: ConsoleSession, search: string): Promise<Found[]> {
+  const { tickets } = await call(searchTickets, { search, limit: LIMIT })
+  return tickets.map(({ id, app, title, status }) => ({
+    href: ticketPath(app, id),
+    label: title,
+    note: `${app} · ${STATUS_LABELS[status].label}`,
+  }))
+}
+
+/** Ids of what is found by nothing else; tickets and agents are found by theirs above. */
+async function findIds({ call }: ConsoleSession, id: string): Promise<Found[]> {
+  if (idPattern('dlv').test(id)) {
+    const { type } = await call(showDelivery, { delivery_id: id })
+    return [{ href: `${DELIVERIES_PATH}/${id}`, label: id, note: `Delivery of ${type}` }]
+  }
+  if (idPattern('int').test(id)) {
+    const { integrations } = await call(listIntegrations, {})
+    const own = integrations.filter((one) => one.id === id)
+    return own.map(({ name }) => ({ href: `${INTEGRATIONS_PATH}/${id}`, label: name, note: 'Integration' }))
+  }
+  return []
+}
+
+const itemContent = ({ label, note }: Found) =>
+  html`<span>${label}</span>${note && html`<span class="note">${note}</span>`}`
+
+const linkList = (groups: readonly Group[]) =>
+  html`<div class="found">${groups.map(
+    ({ title, found }) =>
+      html`<section><h2 class="found-title">${title}</h2><ul class="found-list">${found.map((one) => html`<li><a class="found-item" href="${one.href}">${itemContent(one)}</a></li>`)}</ul></section>`,
+  )}</div>`
+
+/** For the list below the field of the dialog, where the focus stays in the field. */
+const optionList = (groups: readonly Group[]) =>
+  groups.length === 0
+    ? html`<p class="found-none">Nothing found.</p>`
+    : html`${groups.map(
+        ({ title, found }, at) =>
+          html`<div role="group" aria-labelledby="found-${at}"><div class="found-title" role="presentation" id="found-${at}">${title}</div>${found.map(
+            (one, of) =>
+              html`<a class="found-item" role="option" id="found-${at}-${of}" aria-selected="false" tabindex="-1" href="${one.href}">${itemContent(one)}</a>`,
+          )}</div>`,
+      )}`

@@ -1,0 +1,180 @@
+/** What every page of the console has around it, in a real browser: search, dialogs, rows, times, copying. */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findChromium } from '../find-chromium.ts'
+import { axeFindings, openBrowser } from '../support/browser.ts'
+import type { FakeGateway } from '../support/fake-gateway.ts'
+import { serveConsole } from '../support/serve-console.ts'
+
+describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeout: 120_000 }, () => {
+  let browser: Browser
+  let base: string
+  let gateway: FakeGateway
+  let stop: () => Promise<unknown>
+
+  beforeAll(async () => {
+    ;({ base, gateway, stop } = await serveConsole())
+    browser = await openBrowser()
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser?.close()
+    await stop?.()
+  })
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await (await browser.newContext(options)).newPage()
+    await page.goto(`${base}/console`)
+    await page.goto(base + path)
+    return page
+  }
+
+  describe('search', () => {
+    test('Ctrl-K finds while typing; arrows choose, Enter opens, Escape gives the focus back', async () => {
+      const page = await open('/console/members')
+      await page.getByRole('link', { name: 'Search' }).focus()
+      await page.keyboard.press('Control+k')
+      const field = page.getByRole('dialog').getByRole('combobox')
+      await field.waitFor()
+      await page.keyboard.type('shop')
+      await page.getByRole('option', { name: 'The shop' }).waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      const chosen = () => page.locator('[role=option][aria-selected=true]').innerText()
+      const first = await chosen()
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('ArrowUp')
+      expect(await chosen()).toBe(first)
+      // The focus never leaves the field, so that a screen reader reads the option and typing goes on.
+      expect(await page.evaluate(() => document.activeElement?.getAttribute('role'))).toBe('combobox')
+      expect(await field.getAttribute('aria-activedescendant')).toBe(
+        await page.locator('[role=option][aria-selected=true]').getAttribute('id'),
+      )
+      await page.keyboard.press('Escape')
+      expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe('/console/search')
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('the shop')
+      await page.locator('[role=option][aria-selected=true]', { hasText: 'The shop' }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'The shop' }).waitFor()
+      await page.context().close()
+    })
+
+    test('without scripts it is a page', async () => {
+      const page = await open('/console', { javaScriptEnabled: false })
+      await page.getByRole('link', { name: 'Search' }).click()
+      await page.getByLabel('Search for').fill('handbook')
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByRole('link', { name: 'Handbook' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Handbook' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/console/data-sources/db_handbook')
+      await page.context().close()
+    })
+  })
+
+  describe.each([true, false])('a dialog (scripts: %s)', (javaScriptEnabled) => {
+    test('keeps the focus, is left by Cancel, and gives the focus back', async () => {
+      const page = await open('/console/settings/tokens', { javaScriptEnabled })
+      const opener = page.getByRole('button', { name: 'Revoke Laptop' })
+      await opener.click()
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      const inside = page.locator('dialog[open] :focus')
+      for (let steps = 0; steps < 4; steps += 1) {
+        // Beyond the last one is the browser's own bar, never the page behind.
+        const isOutside = await page.locator('body:has(main :focus)').count()
+        expect((await inside.count()) === 1 || isOutside === 0).toBe(true)
+        await page.keyboard.press('Tab')
+      }
+      // The page behind takes no click.
+      await expect(page.getByRole('link', { name: 'Overview' }).click({ timeout: 500 })).rejects.toThrow(
+        /Timeout/,
+      )
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      expect(await dialog.count()).toBe(0)
+      expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Revoke Laptop')
+      expect(gateway.data.tokens.some(({ name }) => name === 'Laptop')).toBe(true)
+      await page.context().close()
+    })
+  })
+
+  test('what is hidden is not seen, whatever else it is', async () => {
+    const page = await open('/console/agents', { javaScriptEnabled: false })
+    const copy = page.locator('button[data-copy]').first()
+    await copy.waitFor({ state: 'attached' })
+    expect(await copy.isVisible()).toBe(false)
+    await page.context().close()
+  })
+
+  test('copying works where the browser has no clipboard API', async () => {
+    const page = await open('/console', { permissions: ['clipboard-read', 'clipboard-write'] })
+    await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
+    await page.goto(`${base}/console/agents`)
+    await page.getByRole('button', { name: 'Copy' }).first().click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const reader = await page.context().newPage()
+    await reader.goto(`${base}/console`)
+    expect(await reader.evaluate(() => navigator.clipboard.readText())).toBe(`${base}/platform`)
+    await page.context().close()
+  })
+
+  test('times are relative, go on by themselves, and are exact on hover', async () => {
+    const page = await open('/console/audit')
+    const times = page.locator('td time')
+    expect(await times.first().innerText()).toMatch(/^\d+ (?:sec|min|hr)\. ago$|^\d+ days? ago$/)
+    expect(await times.first().getAttribute('title')).toMatch(/\d\d:\d\d:\d\d.* UTC\)$/)
+    await page.evaluate(() => {
+      const now = Date.now()
+      Date.now = () => now + 3_600_000 * 5
+    })
+    const before = await times.first().innerText()
+    await page.waitForFunction((text) => document.querySelector('td time')?.textContent !== text, before)
+    await page.context().close()
+  })
+
+  test('without scripts a time is in UTC, to the second on hover', async () => {
+    const page = await open('/console/audit', { javaScriptEnabled: false })
+    const time = page.locator('td time').first()
+    expect(await time.innerText()).toMatch(/ \d\d:\d\d UTC$/)
+    expect(await time.getAttribute('title')).toMatch(/ \d\d:\d\d:\d\d UTC$/)
+    await page.context().close()
+  })
+
+  test.each([
+    '/console/members',
+    '/console/agents?all=true',
+    '/console/subscriptions',
+    '/console/deliveries',
+  ])('%s: every row is one line', async (path) => {
+    const page = await open(path, { viewport: { width: 1280, height: 860 } })
+    const heights = await page
+      .locator('table[class*=columns-] tbody tr')
+      .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height))
+    expect(heights.length).toBeGreaterThan(2)
+    expect(Math.max(...heights)).toBeLessThan(56)
+    await page.context().close()
+  })
+
+  test('the width of the window is used up to 1440 pixels', async () => {
+    const page = await open('/console/members', { viewport: { width: 1920, height: 900 } })
+    const frame = await page.locator('.frame').evaluate((one) => one.getBoundingClientRect().width)
+    expect(frame).toBe(1440)
+    await page.setViewportSize({ width: 1280, height: 900 })
+    expect(await page.locator('.frame').evaluate((one) => one.getBoundingClientRect().width)).toBe(1280)
+    await page.context().close()
+  })
+
+  test('the whole side bar is seen at once', async () => {
+    const page = await open('/console/audit', { viewport: { width: 1280, height: 720 } })
+    const current = page.getByRole('navigation', { name: 'Main' }).locator('[aria-current=page]')
+    expect(await current.innerText()).toBe('Audit trail')
+    const side = await page.locator('.side').evaluate((one) => one.scrollHeight - one.clientHeight)
+    expect(side).toBe(0)
+    await page.context().close()
+  })
+
+  test('an address that is none is a page of ours', async () => {
+    const page = await open('/console/not-found')
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Page not found')
+    await page.context().close()
+  })
+})
