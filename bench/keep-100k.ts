@@ -87,7 +87,7 @@ async function fillEmbedded(folder: string): Promise<void> {
     folder,
     host: '127.0.0.1',
     port: 0,
-    verifierOf: async () => verifier,
+    loginOf: async () => ({ verifier, orgId: 'org' }),
     saltKey: randomBytes(32),
   })
   try {

@@ -208,6 +208,14 @@ CREATE INDEX deliveries_by_user ON public.deliveries USING btree (org_id, user_i
 CREATE UNIQUE INDEX deliveries_once_per_follower ON public.deliveries USING btree (org_id, event_id, user_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NULL) AND (user_id IS NOT NULL));
 CREATE UNIQUE INDEX deliveries_once_per_subscription ON public.deliveries USING btree (org_id, event_id, subscription_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NOT NULL));
 
+CREATE TABLE disk_use (
+  org_id text NOT NULL,
+  bytes bigint NOT NULL,
+  measured_at timestamp with time zone NOT NULL,
+  over_since timestamp with time zone,
+  CONSTRAINT disk_use_pkey PRIMARY KEY (org_id)
+);
+
 CREATE TABLE email_suppressions (
   email_digest text NOT NULL,
   reason text NOT NULL,

@@ -24,6 +24,7 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   data_sources: 'identity',
   default_subscriptions: 'tenant',
   deliveries: 'tenant',
+  disk_use: 'identity',
   email_suppressions: 'identity',
   events: 'tenant',
   follows: 'tenant',

@@ -30,6 +30,8 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/connector-sources.test.ts': CONNECTOR,
   'test/walks/consent-endings.test.ts': CONNECTOR,
   'test/walks/deploy-api.test.ts': ALONE,
+  'test/walks/disk-quota.test.ts':
+    'it drives the watch without a gateway, and with hosted auth people are known by their calls to it alone',
   'test/walks/email-claims.test.ts': PAGES,
   'test/walks/end-access-since.test.ts': ENDINGS,
   'test/walks/ended-causes.test.ts': ENDINGS,

@@ -9,6 +9,8 @@ export type DatabaseProvisioner = {
   address(): Promise<Address>
   create(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
   remove(physicalName: string): Promise<void>
+  /** Whom our questions log in as; undefined: as everybody does. */
+  questionLogin(physicalName: string): Promise<Pick<Login, 'user' | 'password'> | undefined>
   /** Serves connections before the first question. */
   open(): Promise<void>
   close(): Promise<void>

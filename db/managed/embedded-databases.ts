@@ -20,7 +20,7 @@ export type EmbeddedDatabases = {
   close(): Promise<void>
 }
 
-export type EmbeddedDatabasesOptions = Pick<GatewayOptions, 'host' | 'port' | 'verifierOf' | 'saltKey'> &
+export type EmbeddedDatabasesOptions = Pick<GatewayOptions, 'host' | 'port' | 'loginOf' | 'saltKey'> &
   Partial<Omit<GatewayOptions, 'backendOf'>> & {
     /** <SVC_DATA_DIR>/databases; the caller already holds its lock. */
     readonly folder: string
@@ -39,8 +39,8 @@ const GATEWAY_DEFAULTS = {
   statementTimeoutMs: 30_000,
   maintenanceTimeoutMs: 30 * 60_000,
   idleInTransactionMs: 60_000,
-  loginTimeoutMs: 10_000,
-  maxConnections: 100,
+  loginTimeoutMs: 5_000,
+  maxConnections: 200,
   onProblem: () => {},
 }
 

@@ -28,6 +28,8 @@ export type EmbeddedProvisionerOptions = {
   readonly port: number
   readonly db: Database
   readonly saltKey: Uint8Array
+  /** Of a statement of a tenant. */
+  readonly maintenanceTimeoutMs: number
   readonly warn: (event: string, fields: Record<string, unknown>) => void
 }
 
@@ -78,9 +80,10 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
         folder,
         host: options.host,
         port: options.port,
-        verifierOf: async (name) => (await sourceNamed(name))?.verifier ?? undefined,
+        loginOf: knownLogin,
         isBeingCreated: async (name) => (await sourceNamed(name))?.preparingUntil != null,
         saltKey: options.saltKey,
+        maintenanceTimeoutMs: options.maintenanceTimeoutMs,
         onProblem: (error) => warn('an embedded database has a problem', { error }),
       })
       await announce(databases)
@@ -104,10 +107,15 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
   }
 
   async function sourceNamed(physicalName: string) {
-    const { verifier, preparingUntil } = dataSources
-    const rows = db.select({ verifier, preparingUntil }).from(dataSources)
+    const { orgId, verifier, preparingUntil } = dataSources
+    const rows = db.select({ orgId, verifier, preparingUntil }).from(dataSources)
     const [row] = await rows.where(eq(dataSources.physicalName, physicalName))
     return row
+  }
+
+  async function knownLogin(physicalName: string) {
+    const row = await sourceNamed(physicalName)
+    return row?.verifier == null ? undefined : { orgId: row.orgId, verifier: row.verifier }
   }
 
   async function acquire(): Promise<EmbeddedDatabases | undefined> {
@@ -175,6 +183,7 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
       const request = { name: REMOVAL_FACT + name, value: {} }
       await db.insert(installationFacts).values(request).onConflictDoNothing()
     },
+    questionLogin: async () => undefined,
     async open() {
       await acquire()
       takeOverTimer ??= setInterval(() => {

@@ -2,10 +2,9 @@
 import type postgres from 'postgres'
 import { retryOnConflict } from './retry-on-conflict.ts'
 import { ManagedServerError } from './managed-server-error.ts'
+import { LOGIN_ROLE_COMMENT } from './login-role-comment.ts'
+import { dropQuestionRole } from './question-role.ts'
 import { quoteIdentifier } from './quote-identifier.ts'
-
-/** Set on the role in the transaction that creates it. Only what carries it is ours to alter and to drop. */
-export const LOGIN_ROLE_COMMENT = 'svc: login of a managed database'
 
 const PHYSICAL_NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** As Postgres writes it. Anything else would be taken for a password, and stand in the server's log. */
@@ -94,6 +93,7 @@ export async function dropManagedDatabase({ sql }: Admin, name: string): Promise
   await retryOnConflict(() => sql.unsafe(`alter role ${quoted} nologin`))
   if (!existing.superuser) await grantRoleToSelf(sql, quoted)
   await retryOnConflict(() => sql.unsafe(`drop database if exists ${quoted} with (force)`))
+  await dropQuestionRole(sql, name)
   await retryOnConflict(() => sql.unsafe(`drop role if exists ${quoted}`))
 }
 

@@ -1,11 +1,17 @@
 /** The operator's Postgres server on which managed databases are created, each with its own login. */
 import postgres from 'postgres'
+import type { TenantLimit, TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { makeTransactionsSafe, SAFE_OPTIONS } from '../safe-transactions.ts'
 import { revokePublicConnect } from './revoke-public-connect.ts'
 import type { TlsMode } from './open-pool.ts'
 import { toManagedServerError, ManagedServerError } from './managed-server-error.ts'
 import { isPgvectorSupported, isPostgresSupported, MIN_PGVECTOR, MIN_POSTGRES } from './required-versions.ts'
 import { createManagedDatabase, dropManagedDatabase, type Admin } from './managed-database.ts'
+import { createQuestionRole } from './question-role.ts'
+import type { Tenant } from './sessions-over-limits.ts'
+import { readDatabaseSizes, setConnectRights, type ConnectRights } from './tenant-disk.ts'
+import { endSessionsOverLimits, type EndedSession } from './tenant-sessions.ts'
+import { unenforcedLimits } from './unenforced-limits.ts'
 
 export { ManagedServerError } from './managed-server-error.ts'
 
@@ -16,6 +22,14 @@ export type ManagedServer = {
   remove(physicalName: string): Promise<void>
   /** Returns the databases that PUBLIC may still connect to, because our login may not alter them. Every new database is open until this runs. */
   revokePublicConnect(): Promise<readonly string[]>
+  /** The login of our questions (question-role.ts); safe to repeat. */
+  createQuestionRole(physicalName: string, verifier: string): Promise<void>
+  endSessionsOverLimits(tenants: readonly Tenant[], limits: TenantLimits): Promise<readonly EndedSession[]>
+  /** In bytes. */
+  readDatabaseSizes(physicalNames: readonly string[]): Promise<ReadonlyMap<string, number>>
+  /** Of the tenants' own logins; ends the sessions of those that are refused. */
+  setConnectRights(rights: ConnectRights): Promise<void>
+  unenforcedLimits(physicalNames: readonly string[]): Promise<readonly TenantLimit[]>
   /** With `host` and `port` all that a client needs besides name and password. */
   readonly ssl: TlsMode
   readonly host: string
@@ -61,6 +75,13 @@ export function openManagedServer(
       }),
     remove: (physicalName) => withPublicErrors(() => dropManagedDatabase(admin, physicalName)),
     revokePublicConnect: () => withPublicErrors(() => revokePublicConnect(sql, keepConnect)),
+    createQuestionRole: (physicalName, verifier) =>
+      withPublicErrors(() => createQuestionRole(sql, physicalName, verifier)),
+    endSessionsOverLimits: (tenants, limits) =>
+      withPublicErrors(() => endSessionsOverLimits(sql, tenants, limits)),
+    readDatabaseSizes: (names) => withPublicErrors(() => readDatabaseSizes(sql, names)),
+    setConnectRights: (rights) => withPublicErrors(() => setConnectRights(sql, rights)),
+    unenforcedLimits: (names) => withPublicErrors(() => unenforcedLimits(sql, names)),
     host,
     port,
     ssl,

@@ -6,7 +6,7 @@
 import type postgres from 'postgres'
 import { arrayLiteral, quoteIdentifier } from './quote-identifier.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
-import { LOGIN_ROLE_COMMENT } from './managed-database.ts'
+import { LOGIN_ROLE_COMMENT } from './login-role-comment.ts'
 
 type Open = { readonly name: string; readonly connect: boolean; readonly temporary: boolean }
 

@@ -1,15 +1,24 @@
 /** Managed databases on the operator's Postgres server. */
+import { createHmac } from 'node:crypto'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { ManagedServerError } from './managed-server-error.ts'
 import type { DatabaseProvisioner } from './database-provisioner.ts'
 import type { ManagedServer } from './postgres-server.ts'
+import { questionRoleOf } from './question-role.ts'
+import { scramVerifier } from '../wire/scram.ts'
 
-export function serverProvisioner(server: ManagedServer): DatabaseProvisioner {
+/** The passwords of our own logins are derived from the key, so that no row has to hold them. */
+export function serverProvisioner(server: ManagedServer, questionKey: Uint8Array): DatabaseProvisioner {
   return {
     kind: 'postgres',
     address: async () => ({ host: server.host, port: server.port, ssl: server.ssl }),
     create: (name, verifier) => server.create(name, verifier).catch(toServiceError),
     remove: (name) => server.remove(name).catch(toServiceError),
+    async questionLogin(name) {
+      const password = createHmac('sha256', questionKey).update(name).digest('base64url')
+      await server.createQuestionRole(name, scramVerifier(password)).catch(toServiceError)
+      return { user: questionRoleOf(name), password }
+    },
     open: async () => {},
     close: () => server.close(),
   }

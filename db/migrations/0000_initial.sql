@@ -174,6 +174,13 @@ CREATE TABLE "data_sources" (
 	CONSTRAINT "data_sources_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
+CREATE TABLE "disk_use" (
+	"org_id" text PRIMARY KEY NOT NULL,
+	"bytes" bigint NOT NULL,
+	"measured_at" timestamp with time zone NOT NULL,
+	"over_since" timestamp with time zone
+);
+--> statement-breakpoint
 CREATE TABLE "question_counts" (
 	"org_id" text PRIMARY KEY NOT NULL,
 	"minute" timestamp with time zone NOT NULL,

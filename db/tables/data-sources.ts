@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../src/contracts/errors.ts'
 import type { SourceFailure, SourceProblem } from '../../src/contracts/source-health.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
 import {
+  bigint,
   boolean,
   foreignKey,
   index,
@@ -77,6 +78,14 @@ export const dataSourceHealth = pgTable(
     }).onDelete('cascade'),
   ],
 )
+
+/** What the managed databases of an organization take on their server, and since when that is more than its quota. */
+export const diskUse = pgTable('disk_use', {
+  orgId: orgId().primaryKey(),
+  bytes: bigint('bytes', { mode: 'number' }).notNull(),
+  measuredAt: instant('measured_at').notNull(),
+  overSince: instant('over_since'),
+})
 
 /** How many questions an organization has asked in this minute and on this day: one row that all processes share. */
 export const questionCounts = pgTable('question_counts', {

@@ -17,6 +17,7 @@ const of = (phase: Phase, owner: Client, ...waiting: Client[]) => ({ phase, owne
 const interrupted = { ...of('running', A), interruption: 'cancelled' } as const
 const FAILURE = new Error('no folder')
 const BUSY = expect.objectContaining({ code: '57P03', fatal: false }) as unknown
+const CANCELLED = expect.objectContaining({ code: '57014', fatal: false }) as unknown
 const closed = (refuse: Client): BackendEffect => ({ refuse, error: DATABASE_CLOSED })
 
 const ROWS: [what: string, BackendState, BackendInput, BackendState, BackendEffect[]][] = [
@@ -58,7 +59,28 @@ const ROWS: [what: string, BackendState, BackendInput, BackendState, BackendEffe
     ['interrupt engine'],
   ],
   ['a second reason', interrupted, { interrupt: A, why: 'time is up' }, interrupted, ['interrupt engine']],
-  ['a cancel by another', of('running', A, B), { interrupt: B, why: 'cancelled' }, of('running', A, B), []],
+  [
+    'a cancel by one that waits',
+    of('running', A, B, C),
+    { interrupt: B, why: 'cancelled' },
+    of('running', A, C),
+    [{ refuse: B, error: CANCELLED }],
+  ],
+  ['a cancel by another', of('running', A, B), { interrupt: C, why: 'cancelled' }, of('running', A, B), []],
+  [
+    'a cancel while its session is prepared',
+    of('preparing', A, B),
+    { interrupt: A, why: 'cancelled' },
+    { ...of('preparing', A, B), isCancelled: true },
+    [],
+  ],
+  [
+    'a session for what was cancelled',
+    { ...of('preparing', A, B), isCancelled: true },
+    'prepared',
+    of('preparing', B),
+    [{ refuse: A, error: CANCELLED }, { prepare: B }],
+  ],
   ['a cancel with nothing to cancel', of('held', A), { interrupt: A, why: 'cancelled' }, of('held', A), []],
   ['a cancel too late', of('lost', A), { interrupt: A, why: 'cancelled' }, of('lost', A), []],
   [
@@ -125,9 +147,9 @@ test.each(ROWS)('%s', (_what, state, input, next, effects) => {
 })
 
 test.each([
-  ['ended', ENDED, '57P01', 'the database was closed'],
-  ['interrupted', interrupted, '57014', 'canceling statement due to user request'],
-  ['running', of('running', A), '57P02', 'the database engine stopped and will be opened again'],
-])('what ran when it was %s fails with its own words', (_what, state, code, message) => {
-  expect(failureIn(state, FAILURE)).toMatchObject({ code, message, fatal: true })
+  ['ended', ENDED, '57P01', 'the database was closed', true],
+  ['interrupted', interrupted, '57014', 'canceling statement due to user request', false],
+  ['running', of('running', A), '57P02', 'the database engine stopped and will be opened again', true],
+])('what ran when it was %s fails with its own words', (_what, state, code, message, fatal) => {
+  expect(failureIn(state, FAILURE)).toMatchObject({ code, message, fatal })
 })

@@ -16,6 +16,8 @@ export type BackendState =
       readonly owner: Client
       readonly waiting: readonly Client[]
       readonly interruption?: Interruption
+      /** While its session is prepared: what it wants to run is not to run. */
+      readonly isCancelled?: true
     }
   | { readonly phase: 'ended' }
 
@@ -46,8 +48,8 @@ const FATAL = { fatal: true }
 export const DATABASE_CLOSED = new WireError('57P01', 'the database was closed', FATAL)
 const BUSY = new WireError('57P03', 'the database is busy: another connection is using it')
 const INTERRUPTIONS: Record<Interruption, WireError> = {
-  'time is up': new WireError('57014', 'canceling statement due to statement timeout', FATAL),
-  cancelled: new WireError('57014', 'canceling statement due to user request', FATAL),
+  'time is up': new WireError('57014', 'canceling statement due to statement timeout'),
+  cancelled: new WireError('57014', 'canceling statement due to user request'),
   'client gone': new WireError('08006', 'the client is gone', FATAL),
 }
 
@@ -94,7 +96,14 @@ function clientStep(state: Owned, input: Exclude<BackendInput, Progress>): Step 
   }
   if ('notPrepared' in input) return passOn(waiting, [{ refuse: owner, error: input.notPrepared }])
   if ('interrupt' in input) {
-    if (input.interrupt !== owner || phase === 'held' || phase === 'lost') return [state, []]
+    const { interrupt: client, why } = input
+    if (waiting.includes(client)) {
+      const others = waiting.filter((other) => other !== client)
+      return [{ ...state, waiting: others }, [{ refuse: client, error: INTERRUPTIONS[why] }]]
+    }
+    if (client !== owner || phase === 'held' || phase === 'lost') return [state, []]
+    // Opening the engine and resetting its session is not the client's statement: that is refused afterwards.
+    if (phase === 'preparing' && why === 'cancelled') return [{ ...state, isCancelled: true }, []]
     return [{ ...state, interruption: state.interruption ?? input.why }, ['interrupt engine']]
   }
   if ('release' in input) return input.release === owner ? passOn(waiting) : [state, []]
@@ -108,6 +117,7 @@ function ownerStep(state: Owned, input: Progress): Step {
   const { owner, waiting } = state
   switch (input) {
     case 'prepared':
+      if (state.isCancelled) return passOn(waiting, [{ refuse: owner, error: INTERRUPTIONS.cancelled }])
       return [{ phase: 'held', owner, waiting }, [{ grant: owner }]]
     case 'run':
       return [{ phase: 'running', owner, waiting }, []]

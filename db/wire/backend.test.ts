@@ -58,15 +58,15 @@ test('clients get their turn in the order they came, and one that waited too lon
 })
 
 test('an engine that hangs or breaks is ended, and the next client has another', async () => {
-  for (const [text, code] of [
-    ['hang', '57014'],
-    ['break', '57P02'],
+  for (const [text, code, fatal] of [
+    ['hang', '57014', false],
+    ['break', '57P02', true],
   ] as const) {
     const log: string[] = []
     const backend = backendWith(log)
     const [a, b] = [client(), client()]
     await backend.take(a, 1000)
-    await expect(backend.run(a, work(text), 20, ignore)).rejects.toMatchObject({ code, fatal: true })
+    await expect(backend.run(a, work(text), 20, ignore)).rejects.toMatchObject({ code, fatal })
     const next = backend.take(b, 1000)
     await backend.leave(a)
     await next
@@ -74,6 +74,42 @@ test('an engine that hangs or breaks is ended, and the next client has another',
     expect(log.filter((word) => word === 'open')).toHaveLength(2)
     expect(log.indexOf('closed')).toBeLessThan(log.lastIndexOf('open'))
   }
+})
+
+test('an engine that answers at the moment it is ended is not given to the next client', async () => {
+  const log: string[] = []
+  let answer = () => {}
+  const backend = createBackend({
+    async open() {
+      log.push('open')
+      const engine = fakeEngine(log)
+      return {
+        ...engine,
+        run: (work, onAnswer) =>
+          Buffer.from(work.bytes).includes('late')
+            ? new Promise((settle) => {
+                answer = () => {
+                  onAnswer(readyForQuery('I'), () => {})
+                  settle()
+                }
+              })
+            : engine.run(work, onAnswer),
+      }
+    },
+    closed: () => log.push('closed'),
+    becameIdle() {},
+    onProblem: (problem) => log.push(String(problem)),
+  })
+  const [a, b] = [client(), client()]
+  await backend.take(a, 1000)
+  const running = backend.run(a, work('late'), 1000, ignore)
+  backend.interrupt(a, 'cancelled')
+  answer()
+  expect(await running).toMatchObject({ status: 'I' })
+  backend.release(a)
+  await backend.take(b, 1000)
+  expect(await backend.run(b, work('fine'), 1000, ignore)).toMatchObject({ status: 'I' })
+  expect(log.filter((word) => word === 'open')).toHaveLength(2)
 })
 
 test('nobody can interrupt what another client is running', async () => {

@@ -7,6 +7,7 @@ import type { BackendEffect, BackendInput, BackendState, Interruption } from './
 import type { Client } from './prepared-statements.ts'
 import { closeStatement, query, ResponseReader, simpleQuery, SYNC } from './protocol-messages.ts'
 import { type TransactionStatus, WireError } from './protocol-messages.ts'
+import { type OnAnswer, WholeMessages } from './whole-messages.ts'
 
 /** A database that is open in a thread of its own. */
 export type Engine = {
@@ -52,8 +53,6 @@ export type Backend = {
   /** For good: clients that wait or run something get an error. */
   end(): Promise<void>
 }
-
-type OnAnswer = (bytes: Buffer, taken: () => void) => void
 
 /** In two steps: the second must not run in a transaction that the settings of the client before made read-only. */
 const RESET = Buffer.concat([
@@ -199,20 +198,24 @@ export function createBackend(deps: {
   async function execute(client: Client, work: Work, limitMs: number, onAnswer: OnAnswer): Promise<Outcome> {
     if (!engine) throw DATABASE_CLOSED
     const response = new ResponseReader()
+    const messages = new WholeMessages(onAnswer)
     const timer = setTimeout(() => dispatchInBackground({ interrupt: client, why: 'time is up' }), limitMs)
     try {
       await engine.run(work, (bytes, taken) => {
         response.read(bytes)
-        onAnswer(bytes, taken)
+        messages.receive(bytes, taken)
       })
       // Some SQL breaks the engine for good (COPY TO PROGRAM does): it throws inside and never answers again.
       if (work.complete && !response.status) throw new Error('The engine did not become ready')
     } catch (error) {
       await drop('terminate')
-      throw failureIn(state, error)
+      const failure = failureIn(state, error)
+      throw messages.isWhole ? failure : fatally(failure)
     } finally {
       clearTimeout(timer)
     }
+    // It answered at the last moment, and is ended all the same: the next client must not get it.
+    if ('interruption' in state && state.interruption) await drop('terminate')
     if (response.failure?.code === MISSING_STATEMENT) session.doubtful = true
     return response
   }
@@ -261,3 +264,6 @@ export function createBackend(deps: {
     end: () => dispatch('end'),
   }
 }
+
+/** After half a message no other can follow. */
+const fatally = ({ code, message, cause }: WireError) => new WireError(code, message, { fatal: true, cause })

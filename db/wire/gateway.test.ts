@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openGateway, type Gateway } from './gateway.ts'
-import { rawClient, type RawClient } from '../../test/support/wire-client.ts'
+import { rawClient, startupPacket, type RawClient } from '../../test/support/wire-client.ts'
 import { scramVerifier } from './scram.ts'
 
 const verifier = scramVerifier('secret')
@@ -10,14 +10,14 @@ beforeAll(async () => {
   gateway = await openGateway({
     host: '127.0.0.1',
     port: 0,
-    verifierOf: async () => verifier,
+    loginOf: async (name) => ({ verifier, orgId: name.charAt(0) }),
     saltKey: new Uint8Array(32),
     backendOf: () => ({ leave: async () => {} }) as never,
     statementTimeoutMs: 1000,
     maintenanceTimeoutMs: 1000,
     idleInTransactionMs: 1000,
-    loginTimeoutMs: 1_000,
-    maxConnections: 30,
+    loginTimeoutMs: 2_000,
+    maxConnections: 60,
     onProblem(problem) {
       throw problem
     },
@@ -32,33 +32,100 @@ const leave = async (clients: readonly RawClient[]) => {
 }
 
 test('a database has 20 connections, all together have as many as set, and who leaves makes room', async () => {
-  const clients = await many(32)
+  const clients: RawClient[] = []
   const answers: string[] = []
-  for (const [index, client] of clients.entries()) {
-    answers.push((await client.login(index < 22 ? 'a' : 'b', 'secret')).at(-1) ?? '')
+  for (let index = 0; index < 62; index += 1) {
+    const client = await rawClient(gateway.port)
+    clients.push(client)
+    const database = index < 22 ? 'a' : index < 42 ? 'b' : 'c'
+    answers.push((await client.login(database, 'secret')).at(-1) ?? '')
   }
   expect(answers.map((answer) => (answer === 'Z:I' ? 'in' : /C(\w+)/.exec(answer)?.[1]))).toEqual([
     ...Array.from({ length: 20 }, () => 'in'),
     '53300',
     '53300',
-    ...Array.from({ length: 10 }, () => 'in'),
+    ...Array.from({ length: 40 }, () => 'in'),
   ])
   const [late] = await many(1)
-  expect((await late?.login('b', 'secret'))?.at(-1)).toContain('C53300')
+  expect((await late?.login('d', 'secret'))?.at(-1)).toContain('C53300')
   await leave(clients)
   await expect
     .poll(async () => (await (await rawClient(gateway.port)).login('a', 'secret')).at(-1))
     .toBe('Z:I')
 })
 
-test('those without a password are counted apart, and do not stay', async () => {
-  const [inside] = await many(1)
-  expect((await inside?.login('c', 'secret'))?.at(-1)).toBe('Z:I')
-  const unauthenticated = await many(50)
-  const [refused] = await many(1)
-  expect((await refused?.until('E'))?.at(-1)).toContain('C53300')
-  expect(inside?.socket.closed).toBe(false)
-  await Promise.all(unauthenticated.map(({ closed }) => closed))
-  const [next] = await many(1)
-  expect((await next?.login('c', 'secret'))?.at(-1)).toBe('Z:I')
+test('an organization has 40 connections to its databases, and another one gets in', async () => {
+  const clients: RawClient[] = []
+  const answers: string[] = []
+  for (let index = 0; index < 51; index += 1) {
+    const client = await rawClient(gateway.port)
+    clients.push(client)
+    const database = index === 50 ? 'y1' : `x${index % 5}`
+    answers.push((await client.login(database, 'secret')).at(-1) ?? '')
+  }
+  const inside = answers.map((answer) => answer === 'Z:I')
+  expect(inside.slice(0, 50).filter(Boolean)).toHaveLength(40)
+  expect(inside.indexOf(false)).toBe(40)
+  expect(inside[50]).toBe(true)
+  await leave(clients)
+})
+
+describe('clients that have not logged in', () => {
+  /** Sockets that say nothing, or that begin to log in and say nothing more. */
+  const silent = async (count: number, localAddress = '127.0.0.1', opening?: Buffer) => {
+    const clients = await Promise.all(
+      Array.from({ length: count }, () => rawClient(gateway.port, { localAddress })),
+    )
+    if (opening) for (const client of clients) client.send(opening)
+    return clients
+  }
+  const loginOf = async (name: string, localAddress = '127.0.0.1') =>
+    (await (await rawClient(gateway.port, { localAddress })).login(name, 'secret')).at(-1)
+  const stillOpen = (clients: readonly RawClient[]) => clients.filter(({ socket }) => !socket.closed).length
+
+  test('lock nobody out, and the ones that were silent the longest go', async () => {
+    const inside = await rawClient(gateway.port)
+    expect((await inside.login('c', 'secret')).at(-1)).toBe('Z:I')
+    const first = await silent(60)
+    expect(await loginOf('c')).toBe('Z:I')
+    await expect.poll(() => stillOpen(first)).toBeLessThanOrEqual(50)
+    const closed = first.map(({ socket }) => socket.closed)
+    expect(closed.lastIndexOf(true), 'the oldest').toBeLessThan(closed.indexOf(false))
+    const half = await silent(60, '127.0.0.1', startupPacket({ user: 'c', database: 'c' }))
+    expect(await loginOf('c'), 'also among those that began to log in').toBe('Z:I')
+    expect(inside.socket.closed).toBe(false)
+    await leave([...first, ...half])
+  })
+
+  test('give way to one that goes on with its login, not the other way round', async () => {
+    const honest = await rawClient(gateway.port)
+    const others = await silent(48)
+    // Sockets are accepted in the order they came: now all of these are.
+    expect(await loginOf('c')).toBe('Z:I')
+    honest.send(startupPacket({ user: 'c', database: 'c' }))
+    expect((await honest.until('R'))[0]).toContain('SCRAM-SHA-256')
+    const more = await silent(40)
+    await expect.poll(() => stillOpen([...others, ...more])).toBe(49)
+    expect(honest.socket.closed).toBe(false)
+    await leave([honest, ...others, ...more])
+  })
+
+  test('of one address never take the room of another', async () => {
+    const other = await silent(3, '127.0.0.2')
+    const floods = await Promise.all([3, 4, 5, 6].map((n) => silent(60, `127.0.0.${n}`)))
+    await expect.poll(() => stillOpen(floods.flat())).toBeLessThanOrEqual(197)
+    expect(stillOpen(other)).toBe(3)
+    expect(await loginOf('c', '127.0.0.2')).toBe('Z:I')
+    expect(await loginOf('c', '127.0.0.7')).toBe('Z:I')
+    expect(stillOpen(other)).toBe(3)
+    await leave([...other, ...floods.flat()])
+  })
+
+  test('do not stay, and leave no count behind', async () => {
+    const waiting = await silent(5)
+    await Promise.all(waiting.map(({ closed }) => closed))
+    const next = await silent(50)
+    await expect.poll(() => stillOpen(next)).toBe(50)
+    await leave(next)
+  })
 })

@@ -3,6 +3,7 @@ import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Backend } from './backend.ts'
+import { shareCopyBuffer } from './copy-buffer.ts'
 import { readMessages, type MessageReader } from './message-reader.ts'
 import type { Client } from './prepared-statements.ts'
 import {
@@ -19,6 +20,7 @@ import {
 import { beginExchange, readVerifier, mockVerifier, type Verifier } from './scram.ts'
 import { startSession, type Session, type SessionLimits } from './session.ts'
 import { readStartupPacket, readTimeout, type StartupRequest, type Setting } from './startup.ts'
+import { limitUnauthenticated } from './unauthenticated-sockets.ts'
 
 export type Gateway = {
   readonly port: number
@@ -31,8 +33,8 @@ export type GatewayOptions = {
   readonly host: string
   /** 0 is any that is free. */
   readonly port: number
-  /** The verifier (scram.ts) for a login whose user and database are this name; undefined when unknown. */
-  readonly verifierOf: (name: string) => Promise<string | undefined>
+  /** The login whose user and database are this name; undefined when unknown. */
+  readonly loginOf: (name: string) => Promise<KnownLogin | undefined>
   /** The salts of unknown names are derived from it by HMAC, so they cannot be distinguished from real ones. */
   readonly saltKey: Uint8Array
   /** Only called for authenticated clients. */
@@ -44,10 +46,16 @@ export type GatewayOptions = {
   /** A client that holds the database in a transaction and sends nothing is disconnected. */
   readonly idleInTransactionMs: number
   readonly loginTimeoutMs: number
-  /** Authenticated ones; at most 20 of them to one database. */
+  /** Authenticated ones; at most 20 of them to one database, and 40 of one organization. */
   readonly maxConnections: number
   /** Gets why a database could not be opened, and internal errors: clients only learn that there was one. */
   readonly onProblem: (problem: unknown) => void
+}
+
+export type KnownLogin = {
+  /** scram.ts */
+  readonly verifier: string
+  readonly orgId: string
 }
 
 /** Used as folder name, database name and login name alike. */
@@ -58,11 +66,10 @@ const PASSWORD_MAX_BYTES = 10_000
 /** A client may ask for TLS and for GSS encryption before its startup packet. */
 const ENCRYPTION_REQUESTS = 2
 const MAX_PER_DATABASE = 20
+const MAX_PER_ORGANIZATION = 40
 /** Counted apart, so that clients without a password cannot exhaust the connections of those who have one. */
-const MAX_UNAUTHENTICATED = 50
+const UNAUTHENTICATED = { max: 200, maxPerAddress: 50 }
 const WAIT_MS = 30_000
-/** Two COPYs of the maximum size. */
-const COPY_BUFFER_BYTES = 512 * 1024 * 1024
 
 /**
  * What Postgres reports at login. The engine is not asked: it need not be open yet, and it reports nothing later
@@ -85,6 +92,7 @@ const REPORTED: readonly Setting[] = [
 type Login = Extract<StartupRequest, { kind: 'login' }>
 type ClientConnection = {
   readonly name: string
+  readonly orgId: string
   readonly secret: Buffer
   readonly socket: Socket
   session?: Session
@@ -92,12 +100,11 @@ type ClientConnection = {
 
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const connections = new Map<number, ClientConnection>()
-  const unauthenticated = new Set<Socket>()
-  const copyBuffer = { freeBytes: COPY_BUFFER_BYTES }
+  const unauthenticated = limitUnauthenticated(UNAUTHENTICATED)
+  const copyBufferOf = shareCopyBuffer()
 
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
-    if (unauthenticated.size >= MAX_UNAUTHENTICATED) return refuse(socket, tooManyClients())
     unauthenticated.add(socket)
     const loginTimer = setTimeout(() => socket.destroy(), options.loginTimeoutMs)
     const stopCounting = () => {
@@ -113,12 +120,14 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 
   async function serve(socket: Socket, authenticated: () => void): Promise<void> {
     const reader = readMessages(socket)
-    const request = await readStartupRequest(socket, reader)
+    const touch = () => unauthenticated.touch(socket)
+    const request = await readStartupRequest(socket, reader, touch)
     if (request?.kind === 'cancel') cancel(request.pid, request.secret)
     if (request?.kind !== 'login') return void socket.end()
-    if (!(await authenticate(socket, reader, request, options))) return
+    const known = await authenticate(socket, reader, request, options, touch)
+    if (!known) return
     authenticated()
-    await serveSession(socket, reader, request)
+    await serveSession(socket, reader, request, known.orgId)
   }
 
   function cancel(pid: number, secret: Buffer): void {
@@ -126,13 +135,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     if (target && timingSafeEqual(target.secret, secret)) target.session?.cancel()
   }
 
-  async function serveSession(socket: Socket, reader: MessageReader, login: Login): Promise<void> {
+  async function serveSession(
+    socket: Socket,
+    reader: MessageReader,
+    login: Login,
+    orgId: string,
+  ): Promise<void> {
     const name = login.user
-    const toDatabase = [...connections.values()].filter((other) => other.name === name)
-    if (connections.size >= options.maxConnections || toDatabase.length >= MAX_PER_DATABASE)
-      throw tooManyClients()
+    requireRoom(name, orgId)
     const pid = freePid()
-    const entry: ClientConnection = { name, secret: randomBytes(4), socket }
+    const entry: ClientConnection = { name, orgId, secret: randomBytes(4), socket }
     connections.set(pid, entry)
     try {
       const requested = new Map(login.settings.map(([key, value]) => [key.toLowerCase(), value]))
@@ -157,6 +169,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
         client,
         prefix: `g${randomBytes(4).toString('hex')}_`,
         limits: limitsOf(login),
+        copyBuffer: copyBufferOf(orgId),
         onProblem: options.onProblem,
       })
       await entry.session.done
@@ -173,8 +186,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       statementMs: requestedMs > 0 ? Math.min(requestedMs, maxMs) : maxMs,
       idleInTransactionMs: options.idleInTransactionMs,
       waitMs: WAIT_MS,
-      copyBuffer,
     }
+  }
+
+  function requireRoom(name: string, orgId: string): void {
+    const others = [...connections.values()]
+    const isFull =
+      others.length >= options.maxConnections ||
+      others.filter((other) => other.name === name).length >= MAX_PER_DATABASE ||
+      others.filter((other) => other.orgId === orgId).length >= MAX_PER_ORGANIZATION
+    if (isFull) throw tooManyClients()
   }
 
   function freePid(): number {
@@ -206,7 +227,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     async close() {
       const closed = once(server, 'close')
       server.close()
-      for (const socket of unauthenticated) socket.destroy()
+      unauthenticated.destroyAll()
       await endAll([...connections.values()])
       for (const { socket } of connections.values()) socket.destroy()
       await closed
@@ -218,9 +239,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 async function readStartupRequest(
   socket: Socket,
   reader: MessageReader,
+  touch: () => void,
 ): Promise<StartupRequest | undefined> {
   for (let requests = 0; requests <= ENCRYPTION_REQUESTS; requests += 1) {
     const packet = await reader.startup(STARTUP_MAX_BYTES)
+    touch()
     const request = packet && readStartupPacket(packet)
     if (request?.kind !== 'encryption') return request
     socket.write('N')
@@ -228,23 +251,27 @@ async function readStartupRequest(
   return undefined
 }
 
-/** An unknown user goes through the same steps and fails with the same message. */
+/** An unknown user goes through the same steps and fails with the same message. Undefined when the client disconnects. */
 async function authenticate(
   socket: Socket,
   reader: MessageReader,
   { user, database, unsupportedOptions }: Login,
-  { verifierOf, saltKey }: GatewayOptions,
-): Promise<boolean> {
+  { loginOf, saltKey }: GatewayOptions,
+  touch: () => void,
+): Promise<KnownLogin | undefined> {
   if (unsupportedOptions) {
     socket.write(message('v', int32(0), int32(unsupportedOptions.length), ...unsupportedOptions.map(cString)))
   }
-  const stored = PHYSICAL_NAME.test(user) ? await verifierOf(user) : undefined
+  const known = PHYSICAL_NAME.test(user) ? await loginOf(user) : undefined
   // Also for a wrong database the salt is the user's own: a different one would reveal that the user exists.
-  const verifier: Verifier = stored === undefined ? mockVerifier(saltKey, user) : readVerifier(stored)
+  const verifier: Verifier = known ? readVerifier(known.verifier) : mockVerifier(saltKey, user)
   socket.write(authentication(10, cString('SCRAM-SHA-256'), Buffer.alloc(1)))
+  // It was silent while we read its verifier, and could not help it.
+  touch()
 
   const first = await passwordMessage(reader)
-  if (!first) return false
+  if (!first) return undefined
+  touch()
   const mechanismEnd = first.indexOf(0)
   if (first.toString('latin1', 0, mechanismEnd) !== 'SCRAM-SHA-256' || first.length < mechanismEnd + 5) {
     throw new WireError('28000', 'only SCRAM-SHA-256 is supported', { fatal: true })
@@ -254,13 +281,13 @@ async function authenticate(
   socket.write(authentication(11, Buffer.from(exchange.serverFirst)))
 
   const final = await passwordMessage(reader)
-  if (!final) return false
+  if (!final) return undefined
   const proof = exchange.finish(final.toString())
-  if (proof === undefined || stored === undefined || user !== database) {
+  if (proof === undefined || known === undefined || user !== database) {
     throw new WireError('28P01', `password authentication failed for user "${user}"`, { fatal: true })
   }
   socket.write(Buffer.concat([authentication(12, Buffer.from(proof)), authentication(0)]))
-  return true
+  return known
 }
 
 async function passwordMessage(reader: MessageReader): Promise<Buffer | undefined> {

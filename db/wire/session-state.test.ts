@@ -67,6 +67,8 @@ const TERMINATE = message('X')
 const FUNCTION_CALL = message('F')
 const UNKNOWN = message('y')
 const [UNTIL_SYNC, UNTIL_FLUSH, PART] = [{ queue: 'Sync' }, { queue: 'Flush' }, { queue: 'part' }] as const
+const FAILED = { failedTransaction: { complete: true } } as const
+const CANCELLED = new WireError('57014', 'cancelled')
 const BUSY = new WireError('57P03', 'busy')
 const LOST = fatal('57P02', 'lost')
 
@@ -356,6 +358,84 @@ const TIMEOUT = sent(
 )
 const SHUTDOWN = fatal('57P01', 'terminating connection due to administrator command')
 
+const LISTEN = simpleQuery('select 1; listen news')
+const UNSUPPORTED_LISTEN = 'LISTEN is not supported: no notification would arrive'
+const REFUSED_LISTEN: Row[] = [
+  [
+    'LISTEN in a query',
+    READY,
+    received(LISTEN),
+    waiting(raised('0A000', UNSUPPORTED_LISTEN)),
+    ['forget unnamed statement', 'stop idle timer', 'take backend'],
+  ],
+  [
+    'LISTEN to be prepared',
+    READY,
+    received(parse('', 'listen news')),
+    SKIPPING,
+    [sent(error('0A000', UNSUPPORTED_LISTEN))],
+  ],
+  [
+    'LISTEN to be prepared in a transaction',
+    IN_TRANSACTION,
+    received(parse('', 'listen news')),
+    { ...SKIPPING, holdsBackend: true, status: 'T' },
+    [sent(error('0A000', UNSUPPORTED_LISTEN)), 'fail transaction', 'start idle timer'],
+  ],
+]
+const FAILED_TRANSACTION = { ...READY, status: 'T' } as const
+const CANCELLED_STATEMENT: Row[] = [
+  [
+    'a cancelled query',
+    running(WORK),
+    { failed: CANCELLED },
+    READY,
+    [sent(error('57014', 'cancelled'), readyForQuery('I')), 'release backend'],
+  ],
+  [
+    'a cancelled part of an extended query',
+    running(UNTIL_FLUSH),
+    { failed: CANCELLED },
+    SKIPPING,
+    [sent(error('57014', 'cancelled')), 'release backend'],
+  ],
+  [
+    'a cancelled query in a transaction: a failed one is begun in its place',
+    running(WORK, IN_TRANSACTION),
+    { failed: CANCELLED },
+    waiting(FAILED, FAILED_TRANSACTION),
+    [sent(error('57014', 'cancelled')), 'release backend', 'stop idle timer', 'take backend'],
+  ],
+  [
+    'which gets the backend',
+    waiting(FAILED, FAILED_TRANSACTION),
+    'backend taken',
+    running(FAILED, IN_TRANSACTION),
+    [{ run: FAILED }],
+  ],
+  [
+    'and has failed',
+    running(FAILED, IN_TRANSACTION),
+    finished('E', true),
+    { ...IN_TRANSACTION, status: 'E' },
+    [sent(readyForQuery('E')), 'start idle timer'],
+  ],
+  [
+    'and has failed before the Sync',
+    running({ failedTransaction: { complete: false } }, IN_TRANSACTION),
+    finished('E', true),
+    { ...SKIPPING, holdsBackend: true, status: 'E' },
+    ['start idle timer'],
+  ],
+  [
+    'or waits in vain: then nothing can stand for it',
+    waiting(FAILED, FAILED_TRANSACTION),
+    { failed: BUSY },
+    terminated(FAILED_TRANSACTION),
+    [sent(errorResponse(BUSY), readyForQuery('E')), 'hang up'],
+  ],
+]
+
 const TERMINATION: Row[] = [
   ['Terminate', READY, received(TERMINATE), TERMINATED, ['hang up']],
   ['Terminate while skipping', SKIPPING, received(TERMINATE), TERMINATED, ['hang up']],
@@ -385,7 +465,8 @@ const TERMINATION: Row[] = [
     [sent(errorResponse(SHUTDOWN)), 'hang up', { interrupt: 'cancelled' }],
   ],
   ['a cancel request', running(WORK), 'cancel', running(WORK), [{ interrupt: 'cancelled' }]],
-  ['a cancel request while waiting', waiting(WORK), 'cancel', waiting(WORK), []],
+  ['a cancel request while waiting', waiting(WORK), 'cancel', waiting(WORK), [{ interrupt: 'cancelled' }]],
+  ['a cancel request after it was cancelled', waiting(FAILED), 'cancel', waiting(FAILED), []],
   ['a cancel request with nothing to cancel', READY, 'cancel', READY, []],
   [
     'a client that left long ago',
@@ -401,12 +482,16 @@ const TERMINATION: Row[] = [
   ['another end', TERMINATED, { terminate: SHUTDOWN }, TERMINATED, []],
 ]
 
-test.each([...SIMPLE_QUERY, ...EXTENDED_QUERY, ...COPY_IN, ...TERMINATION])(
-  '%s',
-  (_what, state, input, next, effects) => {
-    expect(nextSessionState(state, input)).toEqual([next, effects])
-  },
-)
+test.each([
+  ...SIMPLE_QUERY,
+  ...EXTENDED_QUERY,
+  ...COPY_IN,
+  ...REFUSED_LISTEN,
+  ...CANCELLED_STATEMENT,
+  ...TERMINATION,
+])('%s', (_what, state, input, next, effects) => {
+  expect(nextSessionState(state, input)).toEqual([next, effects])
+})
 
 test('a message that cannot be read is a protocol violation', () => {
   expect(() => nextSessionState(READY, received(message('P', Buffer.from('no end'))))).toThrow(

@@ -2,7 +2,8 @@
  * What a session does with each message of its client, in the phases of the protocol (PostgreSQL documentation, 54.2
  * Message Flow). Pure: session.ts performs the effects, one after the other, and reports how they ended.
  */
-import { findCopyFromStdin } from './find-copy-from-stdin.ts'
+import { findCopyFromStdin, type CopyFromStdin } from './find-copy-from-stdin.ts'
+import { hasListen } from './has-listen.ts'
 import { textOfParse } from './prepared-statements.ts'
 import { copyInResponse, errorResponse, readyForQuery, simpleQuery, typeOf } from './protocol-messages.ts'
 import { type TransactionStatus, WireError } from './protocol-messages.ts'
@@ -32,6 +33,8 @@ export type SessionWork =
   | { readonly queue: 'Sync' | 'Flush' | 'part' }
   | { readonly query: Buffer }
   | { readonly copy: Buffer }
+  /** A failed one in place of the transaction that was lost with the engine; then ReadyForQuery, if it is due. */
+  | { readonly failedTransaction: { readonly complete: boolean } }
 
 export type SessionInput =
   | { readonly message: Buffer; readonly freeCopyBytes: number }
@@ -77,7 +80,9 @@ export function nextSessionState(state: SessionState, input: SessionInput): Step
   if (input === 'end of input')
     return phase.name === 'copy in' ? terminate(state, CLIENT_GONE) : hangUp(state)
   if (input === 'idle timeout') return terminate(state, IDLE_TIMEOUT)
-  if (input === 'cancel') return [state, phase.name === 'running' ? [{ interrupt: 'cancelled' }] : []]
+  // The statement may still wait for its turn. One that was cancelled before is over already.
+  if (input === 'cancel')
+    return [state, work && !('failedTransaction' in work) ? [{ interrupt: 'cancelled' }] : []]
   if (input === 'client gone') return [state, phase.name === 'running' ? [{ interrupt: input }] : []]
   if (input === 'backend taken') return work ? run({ ...state, holdsBackend: true }, work) : [state, []]
   if ('terminate' in input) return terminate(state, input.terminate)
@@ -124,7 +129,8 @@ function afterQueue(
 
 function onParse(state: SessionState, message: Buffer): Step {
   const text = textOfParse(message)
-  if (findCopyFromStdin(text)) return afterQueue(state, message, refuseCopy)
+  if (findCopyFromStdin(text)) return afterQueue(state, message, refusing(UNSUPPORTED_COPY))
+  if (hasListen(text)) return afterQueue(state, message, refusing(UNSUPPORTED_LISTEN))
   return queue(
     { ...state, altersStatements: state.altersStatements || ALTERS_STATEMENTS.test(text) },
     message,
@@ -140,13 +146,15 @@ function queue(state: SessionState, message: Buffer): Step {
 }
 
 /** As Postgres does: the error, then nothing up to the Sync. A transaction it happens in has failed. */
-const refuseCopy = (state: SessionState): Step => [
-  { ...state, phase: SKIPPING },
-  [
-    { send: errorResponse(UNSUPPORTED_COPY) },
-    ...(state.holdsBackend ? (['fail transaction', 'start idle timer'] as const) : []),
-  ],
-]
+const refusing =
+  (error: WireError) =>
+  (state: SessionState): Step => [
+    { ...state, phase: SKIPPING },
+    [
+      { send: errorResponse(error) },
+      ...(state.holdsBackend ? (['fail transaction', 'start idle timer'] as const) : []),
+    ],
+  ]
 
 function onSync(state: SessionState): Step {
   if (queuedBytes(state) > 0 || state.holdsBackend) return begin(state, { queue: 'Sync' })
@@ -154,15 +162,21 @@ function onSync(state: SessionState): Step {
 }
 
 function onQuery(state: SessionState, message: Buffer): Step {
-  const copy = findCopyFromStdin(message.toString('utf8', 5, message.length - 1))
+  const text = message.toString('utf8', 5, message.length - 1)
+  const copy = findCopyFromStdin(text)
   const [next, effects]: Step = copy?.alone
     ? [
         { ...state, phase: { name: 'copy in', query: copy.fromBlob, bytes: 0, tooLarge: false } },
         [{ send: copyInResponse(copy.binary) }, 'start idle timer'],
       ]
-    : begin(state, copy ? raise(UNSUPPORTED_COPY) : { query: message })
+    : begin(state, refusalOf(text, copy) ?? { query: message })
   // As in Postgres, a simple query ends the life of the unnamed statement.
   return [next, ['forget unnamed statement', ...effects]]
+}
+
+function refusalOf(text: string, copy: CopyFromStdin | undefined): SessionWork | undefined {
+  if (copy) return raise(UNSUPPORTED_COPY)
+  return hasListen(text) ? raise(UNSUPPORTED_LISTEN) : undefined
 }
 
 /** The data is collected, since the engine cannot wait for it, and then read by it in one go. */
@@ -213,6 +227,7 @@ function finish(
   work: SessionWork,
   { status, failed }: { status: TransactionStatus | undefined; failed: boolean },
 ): Step {
+  if ('failedTransaction' in work) return finishFailedTransaction(state, work.failedTransaction)
   const open = failed ? SKIPPING : ({ name: 'extended query', queuedBytes: 0 } as const)
   const phase = isComplete(work) ? READY : open
   return [
@@ -221,14 +236,29 @@ function finish(
   ]
 }
 
-/** What is not fatal happens before the backend is taken, so the client is in no transaction. */
+const finishFailedTransaction = (state: SessionState, { complete }: { complete: boolean }): Step => [
+  { ...state, phase: complete ? READY : SKIPPING, holdsBackend: true, status: 'E' },
+  [...(complete ? [{ send: readyForQuery('E') }] : []), 'start idle timer'],
+]
+
+/**
+ * What is not fatal leaves the client in no transaction: it waited for the backend in vain, or its statement was
+ * cancelled, and the engine and all it had begun is lost with it. As in Postgres the connection stays. Whoever was in
+ * a transaction is in a failed one afterwards, so that nothing it sends next is committed by itself.
+ */
 function fail(state: SessionState, work: SessionWork, error: WireError): Step {
   // Drivers that tell of an error only with the ReadyForQuery after it would report a lost connection instead.
-  if (error.fatal)
+  if (error.fatal || 'failedTransaction' in work)
     return terminate({ ...state, phase: READY }, error, readyForQuery(state.status === 'I' ? 'I' : 'E'))
   const complete = isComplete(work)
+  const without = { ...state, holdsBackend: false }
+  const released = state.holdsBackend ? (['release backend'] as const) : []
+  if (state.status !== 'I') {
+    const [next, effects] = begin(without, { failedTransaction: { complete } })
+    return [next, [{ send: errorResponse(error) }, ...released, ...effects]]
+  }
   const answer = [errorResponse(error), ...(complete ? [readyForQuery('I')] : [])]
-  return [{ ...state, phase: complete ? READY : SKIPPING }, [{ send: Buffer.concat(answer) }]]
+  return [{ ...without, phase: complete ? READY : SKIPPING }, [{ send: Buffer.concat(answer) }, ...released]]
 }
 
 function terminate(state: SessionState, error: WireError, ...after: readonly Buffer[]): Step {
@@ -266,6 +296,7 @@ const UNSUPPORTED_COPY = new WireError(
   '0A000',
   'COPY FROM STDIN is supported only as a simple query with no other statement beside it',
 )
+const UNSUPPORTED_LISTEN = new WireError('0A000', 'LISTEN is not supported: no notification would arrive')
 const COPY_TOO_LARGE = new WireError(
   '54000',
   'COPY FROM STDIN takes at most 256 MiB, and less while other clients copy: send the data in parts',

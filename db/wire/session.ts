@@ -1,6 +1,7 @@
 /** One client after its login: reads its messages, has them run and writes the answers, as session-state.ts decides. */
 import type { Socket } from 'node:net'
 import type { Backend, Outcome, Work } from './backend.ts'
+import type { CopyBuffer } from './copy-buffer.ts'
 import type { MessageReader } from './message-reader.ts'
 import {
   type Client,
@@ -9,7 +10,7 @@ import {
   repeatParse,
   type StatementMessage,
 } from './prepared-statements.ts'
-import { cString, errorResponse, FLUSH, message, SYNC, WireError } from './protocol-messages.ts'
+import { cString, errorResponse, FLUSH, message, simpleQuery, SYNC, WireError } from './protocol-messages.ts'
 import { NEW_SESSION, nextSessionState } from './session-state.ts'
 import type { SessionEffect, SessionInput, SessionWork } from './session-state.ts'
 
@@ -18,13 +19,13 @@ export type SessionLimits = {
   readonly idleInTransactionMs: number
   /** For the backend, while others use it. */
   readonly waitMs: number
-  /** What all clients together may still collect for their COPY. */
-  readonly copyBuffer: { freeBytes: number }
 }
 
 const MESSAGE_MAX_BYTES = 64 * 1024 * 1024
 /** Nobody waits for the answer, and everybody else waits for the engine; a client may send something and leave. */
 const CLIENT_GONE_MS = 5_000
+/** The second statement is an error of syntax. */
+const FAILED_TRANSACTION = Buffer.concat([simpleQuery('BEGIN'), simpleQuery('refused')])
 
 export type Session = {
   /** Until the client leaves or is cut off. Never rejects. */
@@ -41,10 +42,11 @@ export function startSession(options: {
   /** Of the names of its statements. */
   readonly prefix: string
   readonly limits: SessionLimits
+  readonly copyBuffer: CopyBuffer
   /** Gets internal errors; the client only learns that there was one. */
   readonly onProblem: (problem: unknown) => void
 }): Session {
-  const { socket, reader, backend, client, limits } = options
+  const { socket, reader, backend, client, limits, copyBuffer } = options
   const statements = keepStatements(client)
   let state = NEW_SESSION
   let queue: StatementMessage[] = []
@@ -103,7 +105,7 @@ export function startSession(options: {
 
   const received = (bytes: Buffer): SessionInput => ({
     message: bytes,
-    freeCopyBytes: limits.copyBuffer.freeBytes,
+    freeCopyBytes: copyBuffer.freeBytes,
   })
 
   function failed(error: unknown): SessionInput {
@@ -114,12 +116,12 @@ export function startSession(options: {
   }
 
   function keepCopyData(bytes: Buffer): void {
-    limits.copyBuffer.freeBytes -= bytes.length - 5
+    copyBuffer.take(bytes.length - 5)
     copyData.push(new Uint8Array(bytes.subarray(5)))
   }
 
   function discardInput(): void {
-    for (const { length } of copyData) limits.copyBuffer.freeBytes += length
+    for (const { length } of copyData) copyBuffer.giveBack(length)
     copyData = []
     queue = []
   }
@@ -145,6 +147,7 @@ export function startSession(options: {
 
   async function runWork(work: SessionWork): Promise<Outcome> {
     if ('query' in work) return runVisibly({ bytes: work.query, complete: true })
+    if ('failedTransaction' in work) return runFailedTransaction()
     if ('copy' in work) return runVisibly({ bytes: work.copy, copy: copyData, complete: true })
     const complete = work.queue === 'Sync'
     for (const [name, parse] of statements.missing(queue)) {
@@ -165,6 +168,10 @@ export function startSession(options: {
     return outcome
   }
 
+  const runFailedTransaction = () =>
+    backend.run(client, { bytes: FAILED_TRANSACTION, complete: true }, limits.statementMs, (_, taken) =>
+      taken(),
+    )
   const runVisibly = (work: Work) => backend.run(client, work, limits.statementMs, write)
   const runQuietly = (bytes: Buffer) =>
     backend.run(client, { bytes, complete: false }, limits.statementMs, (_, taken) => taken())

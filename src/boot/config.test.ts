@@ -92,6 +92,11 @@ const VALUES: Table = {
   },
   MANAGED_DATABASE_HOST: ANY_TEXT,
   MANAGED_DATABASE_PORT: { good: ['0', '5432'], bad: ['65536', ...NO_NUMBERS] },
+  MANAGED_STATEMENT_SECONDS: { good: ['1', '86400'], bad: ['0', ...NO_NUMBERS] },
+  MANAGED_IDLE_TRANSACTION_SECONDS: { good: ['1', '3600'], bad: ['0', ...NO_NUMBERS] },
+  MANAGED_TEMP_FILE_MB: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
+  MANAGED_CONNECTIONS: { good: ['1', '100'], bad: ['0', '10001', ...NO_NUMBERS] },
+  MANAGED_DISK_MB: { good: ['1', '1000000'], bad: ['0', ...NO_NUMBERS] },
   ATTACH_ALLOWED: {
     good: ['10.0.0.0/8', 'db.example.com:5432, 192.0.2.7', '[2001:db8::]/32:5433'],
     bad: ['10.0.0.0/33', 'a b', 'db.example.com:0', '10.0.1'],

@@ -122,6 +122,32 @@ export const SETTINGS = {
     description: 'Port for embedded managed databases.',
     default: '4432',
   },
+  MANAGED_STATEMENT_SECONDS: {
+    schema: whole(1, 1_000_000).default(1_800),
+    description: 'How long a statement of a tenant may run in a managed database.',
+    default: '1800',
+  },
+  MANAGED_IDLE_TRANSACTION_SECONDS: {
+    schema: whole(1, 1_000_000).default(600),
+    description:
+      'How long a transaction of a tenant may be idle on a Postgres server; embedded it is a minute.',
+    default: '600',
+  },
+  MANAGED_TEMP_FILE_MB: {
+    schema: whole(1, 100_000_000).default(2_048),
+    description: 'Temporary files that an organization may have on the server for managed databases, in MiB.',
+    default: '2048',
+  },
+  MANAGED_CONNECTIONS: {
+    schema: whole(1, 10_000).default(30),
+    description: 'Connections that an organization may have to its managed databases on a Postgres server.',
+    default: '30',
+  },
+  MANAGED_DISK_MB: {
+    schema: whole(1, 100_000_000).default(10_240),
+    description: 'Disk quota of an organization for all its managed databases on a Postgres server, in MiB.',
+    default: '10240',
+  },
   ATTACH_ALLOWED: {
     schema: z.string().transform(readAttachRules).default([]),
     description:

@@ -9,7 +9,13 @@ import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
 import { sourceConnections } from '../../db/managed/source-connections.ts'
 import { dataSources } from '../../db/schema.ts'
 import type { Config } from './config.ts'
-import type { AttachedDatabases, ManagedDatabases, SourceConnections } from '../cores/databases/index.ts'
+import type { TenantLimits } from '../contracts/tenant-limits.ts'
+import type {
+  AttachedDatabases,
+  ManagedDatabases,
+  SourceConnections,
+  TenantServer,
+} from '../cores/databases/index.ts'
 import type { Logger } from '../observe/log.ts'
 import type { DataKeys } from '../trust/data-key.ts'
 
@@ -38,9 +44,13 @@ export function createManaged(deps: {
           port: config.MANAGED_DATABASE_PORT,
           db: connection.db,
           saltKey: dataKeys.keyFor('unknown-login'),
+          maintenanceTimeoutMs: config.MANAGED_STATEMENT_SECONDS * 1000,
           warn: (event, fields) => log.warn(event, fields),
         })
-      : serverProvisioner(openManagedServer(url, { keepConnect: loginsOf(config.DATABASE_URL) }))
+      : serverProvisioner(
+          openManagedServer(url, { keepConnect: loginsOf(config.DATABASE_URL) }),
+          dataKeys.keyFor('question-login'),
+        )
   const pools = attachedPools(config.ATTACH_ALLOWED)
   const connections = sourceConnections(pools)
   return {
@@ -82,6 +92,22 @@ export function publicConnectRevoker(config: Config, db: Database, log: Logger):
     }
   }
 }
+
+/** The server that the worker watches; undefined where managed databases are embedded. Connects at first use. */
+export function openTenantServer(config: Config): (TenantServer & { close(): Promise<void> }) | undefined {
+  const url = config.MANAGED_DATABASE_URL ?? config.DATABASE_URL ?? 'embedded'
+  return url === 'embedded' ? undefined : openManagedServer(url)
+}
+
+const MIB = 1024 * 1024
+
+export const tenantLimitsOf = (config: Config): TenantLimits => ({
+  statementSeconds: config.MANAGED_STATEMENT_SECONDS,
+  idleTransactionSeconds: config.MANAGED_IDLE_TRANSACTION_SECONDS,
+  temporaryFileBytes: config.MANAGED_TEMP_FILE_MB * MIB,
+  connections: config.MANAGED_CONNECTIONS,
+  diskBytes: config.MANAGED_DISK_MB * MIB,
+})
 
 function addressOf(url: string | undefined): { host: string; port: number }[] {
   const parsed = url === undefined ? null : URL.parse(url)

@@ -6,6 +6,7 @@ import type { AuthDeps } from '../../oauth/dependencies.ts'
 import type { Service } from '../client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { ConsoleDeps } from '../console/context.ts'
+import type { TenantDeps } from '../cores/databases/index.ts'
 import type { DeployDeps } from '../http/deploy-api.ts'
 import type { GatewayDeps } from '../http/gateway.ts'
 import type { Observation } from '../http/service-app.ts'
@@ -30,7 +31,7 @@ export type Deps = {
   readonly 'mcp-server': () => McpDeps & Observation
   readonly console: () => ConsoleDeps & Observation
   readonly site: () => SiteDeps & Observation
-  readonly worker: () => LoopDeps & JobDeps & NotificationDeps
+  readonly worker: () => LoopDeps & JobDeps & TenantDeps & NotificationDeps
 }
 
 type ServiceEntry = {
@@ -152,7 +153,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
     owns: /^\b$/,
     usesDatabase: true,
     async load() {
-      const [{ startLoop }, { jobTable }, { startNotifications }] = await Promise.all([
+      const [{ startLoop }, { jobTable, watchTable }, { startNotifications }] = await Promise.all([
         import('../worker/loop.ts'),
         import('../worker/jobs.ts'),
         import('../worker/notifications.ts'),
@@ -160,7 +161,11 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
       return (deps) => {
         const own = deps.worker()
         const startJobs = () => {
-          const loops = [startLoop(own, jobTable(own)), startNotifications(own)]
+          const loops = [
+            startLoop(own, jobTable(own)),
+            startLoop(own, watchTable(own)),
+            startNotifications(own),
+          ]
           return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
         }
         return { startJobs }

@@ -20,7 +20,13 @@ import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
 import type { Readiness } from '../http/health.ts'
-import { publicConnectRevoker, createManaged, type Managed } from './managed-databases.ts'
+import {
+  createManaged,
+  openTenantServer,
+  publicConnectRevoker,
+  tenantLimitsOf,
+  type Managed,
+} from './managed-databases.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
@@ -146,6 +152,9 @@ async function build(
       ? createManaged({ config, connection, dataKeys: keysForData!, log })
       : undefined
   if (managed) closers.push(() => managed.close())
+
+  const tenantServer = runs.has('worker') ? openTenantServer(config) : undefined
+  if (tenantServer) closers.push(() => tenantServer.close())
 
   const channelAdapters =
     runs.has('api-gateway') || runs.has('worker') ? await createChannelAdapters(config) : undefined
@@ -277,6 +286,8 @@ async function build(
       activityDays: config.ACTIVITY_DAYS,
       deliveryDays: config.DELIVERY_DAYS,
       revokePublicConnect: publicConnectRevoker(config, connection!.db, log),
+      tenantServer,
+      tenantLimits: tenantLimitsOf(config),
     }),
   }
 

@@ -13,6 +13,7 @@ const check = { check_id: Code, run_id: Code.optional() }
 const run = { execution_id: Code, outcome: Code.optional() }
 const proposal = { proposal_id: Code }
 const pipeline = { pipeline_id: Code, run_id: Code.optional() }
+const quota = { used_mib: Code, quota_mib: Code }
 const support = { support_session_id: Code }
 
 type EventDefinition = {
@@ -171,6 +172,22 @@ export const EVENTS = {
     status: { is: 'missed' },
     summary: 'a scheduled run was missed',
     page: 'apps/{app}',
+  }),
+  'org.disk_quota.exceeded': event({
+    when: 'The managed databases are over their disk quota; their own logins may not connect, questions go on',
+    category: null,
+    data: quota,
+    status: { is: 'exceeded' },
+    summary: 'the managed databases are over their disk quota',
+    page: 'data-sources',
+  }),
+  'org.disk_quota.recovered': event({
+    when: 'The managed databases are below their disk quota again, and their logins may connect',
+    category: null,
+    data: quota,
+    status: { is: 'recovered' },
+    summary: 'the managed databases are below their disk quota again',
+    page: 'data-sources',
   }),
   'org.support_access.started': event({
     when: 'Support staff started a support session in the organization',

@@ -7,6 +7,7 @@ export type DataPurpose =
   | 'activity-digest'
   | 'hit-handle'
   | 'unknown-login'
+  | 'question-login'
   | 'unsubscribe'
   | 'address-digest'
 

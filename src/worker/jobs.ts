@@ -1,6 +1,7 @@
 /** The table of recurring jobs. */
 import { sweepActivity, type SweepActivityDeps } from '../cores/activity/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
+import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
 import { sweepOauth } from '../cores/grants/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
@@ -30,6 +31,22 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     everySeconds: HOUR,
     leaseSeconds: 10 * MINUTE,
     run: deps.revokePublicConnect,
+  },
+]
+
+/** Apart from the others, which may take an hour: these are to be in time. */
+export const watchTable = (deps: TenantDeps): readonly Job[] => [
+  {
+    name: 'enforce tenant limits',
+    everySeconds: 10,
+    leaseSeconds: MINUTE,
+    run: () => enforceTenantLimits(deps),
+  },
+  {
+    name: 'check disk quotas',
+    everySeconds: MINUTE,
+    leaseSeconds: 10 * MINUTE,
+    run: () => checkDiskQuotas(deps),
   },
 ]
 

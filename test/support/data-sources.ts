@@ -95,7 +95,7 @@ export async function folderWithTemplate(): Promise<string> {
       folder: partial,
       host: '127.0.0.1',
       port: 0,
-      verifierOf: async () => undefined,
+      loginOf: async () => undefined,
       saltKey: new Uint8Array(32),
     })
     await databases.create('first')

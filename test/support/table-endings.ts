@@ -33,6 +33,7 @@ export const TABLE_ENDINGS = {
   data_sources: ORGANIZATION,
   default_subscriptions: ORGANIZATION,
   deliveries: NOTIFICATION,
+  disk_use: ORGANIZATION,
   email_suppressions: MACHINERY,
   events: RECORD,
   follows: NOTIFICATION,

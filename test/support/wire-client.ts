@@ -24,8 +24,11 @@ export function startupPacket(parameters: Record<string, string>, version = 1966
   return Buffer.concat([int32(body.length + 4), body])
 }
 
-export async function rawClient(port: number): Promise<RawClient> {
-  const socket = connect(port, '127.0.0.1')
+export async function rawClient(
+  port: number,
+  { localAddress = '127.0.0.1' }: { localAddress?: string } = {},
+): Promise<RawClient> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.on('error', () => {})
   const closed = once(socket, 'close').catch(() => {})
   let buffer = Buffer.alloc(0)

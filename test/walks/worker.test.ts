@@ -7,6 +7,7 @@ import { whoAmI } from '../../src/contracts/people.ts'
 import { runIfDue, type Job } from '../../src/worker/loop.ts'
 import { sweep } from '../../src/worker/jobs.ts'
 import { makeOrganization } from '../support/make.ts'
+import { newDatabase } from '../support/database.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -31,6 +32,24 @@ function countingJob(fails = false): { job: Job; runs: () => number } {
   }
   return { job: { name: `job-${randomUUID()}`, everySeconds: 60, leaseSeconds: 30, run }, runs: () => runs }
 }
+
+test('a worker sweeps, and watches tenants beside that', async () => {
+  const connection = await newDatabase()
+  const own = await startSystem(
+    { SVC_SERVICES: 'worker', AUTH_MODE: 'self', MANAGED_DATABASE_URL: 'embedded' },
+    { connection },
+  )
+  try {
+    own.system.startJobs()
+    const names = async () => (await connection.db.select().from(jobs)).map(({ name }) => name)
+    await expect
+      .poll(names, { timeout: 10_000 })
+      .toEqual(expect.arrayContaining(['sweep', 'enforce tenant limits', 'check disk quotas']))
+  } finally {
+    await own.stop()
+    await connection.close()
+  }
+})
 
 describe('a recurring job', () => {
   test('runs when due, then not again before its time', async () => {

@@ -22,6 +22,8 @@ export type ManagedDatabases = {
   create(physicalName: string, verifier: string, login: () => Promise<Login>): Promise<void>
   /** Safe to repeat. */
   remove(physicalName: string): Promise<void>
+  /** Whom our questions log in as, who is there afterwards; undefined: as everybody does. */
+  questionLogin(physicalName: string): Promise<Pick<Login, 'user' | 'password'> | undefined>
 }
 
 /** Checks the address of an existing database against the operator's list, and the server against our needs. */

@@ -71,7 +71,7 @@ export const sealContext = ({ orgId, id }: Pick<SourceRow, 'orgId' | 'id'>): str
   `data_sources/${orgId}/${id}`
 
 export type SourceDeps = {
-  readonly managed: Pick<ManagedDatabases, 'address'>
+  readonly managed: Pick<ManagedDatabases, 'address' | 'questionLogin'>
   readonly connections: SourceConnections
   readonly dataKeys: DataKeys
 }
@@ -95,11 +95,18 @@ function openSecret({ dataKeys }: Pick<SourceDeps, 'dataKeys'>, row: SourceRow):
   }
 }
 
+/** Our own login: it stays when the tenant's may not connect, and none of its sessions is taken for a tenant's. */
+async function readQuestionLogin(deps: Omit<SourceDeps, 'connections'>, row: SourceRow): Promise<Login> {
+  const login = await readLogin(deps, row)
+  const own = row.physicalName === null ? undefined : await deps.managed.questionLogin(row.physicalName)
+  return { ...login, ...own }
+}
+
 /** The sealed text is part of the key: a new password needs new connections. */
 const connectionKey = (row: SourceRow): string => `${row.id} ${row.sealed}`
 
 export const openSource = (deps: SourceDeps, row: SourceRow): Queries =>
-  deps.connections.open(connectionKey(row), row.kind, row.orgId, () => readLogin(deps, row))
+  deps.connections.open(connectionKey(row), row.kind, row.orgId, () => readQuestionLogin(deps, row))
 
 export const releaseSource = (deps: SourceDeps, row: SourceRow): Promise<void> =>
   deps.connections.release(connectionKey(row))

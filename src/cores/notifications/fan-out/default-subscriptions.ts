@@ -36,7 +36,9 @@ export async function createDefaultsFor(
     await createTicketReporterDefault(directory, tx, clock, { orgId, userId: concernsId })
   }
   if (type.startsWith('pipeline.run.')) await createPipelineDefault(tx, clock, orgId)
-  if (type.startsWith('org.support_access.')) await createSupportAccessDefaults(directory, tx, clock, orgId)
+  for (const topic of ADMIN_TOPICS) {
+    if (type.startsWith(`org.${topic}.`)) await createAdminDefaults(directory, tx, clock, orgId, topic)
+  }
 }
 
 /** interface.md, Events 3 (a): replies to one's own tickets, never for one's own replies. */
@@ -79,19 +81,23 @@ async function createPipelineDefault(tx: Transaction, clock: Clock, orgId: strin
   ])
 }
 
+/** Of which owners and admins are told unless they stop it. */
+const ADMIN_TOPICS = ['support_access', 'disk_quota'] as const
+
 /** (d): one per owner and admin, so that each can stop their own. */
-async function createSupportAccessDefaults(
+async function createAdminDefaults(
   directory: Directory,
   tx: Transaction,
   clock: Clock,
   orgId: string,
+  topic: (typeof ADMIN_TOPICS)[number],
 ): Promise<void> {
-  const pattern = 'org.support_access.*'
+  const pattern = `org.${topic}.*`
   const defaults = (await directory.readAdmins(tx, orgId)).map(({ userId }) => ({
     orgId,
     userId,
     pattern,
-    defaultKey: `support_access:${userId}`,
+    defaultKey: `${topic}:${userId}`,
   }))
   await createOnce(tx, clock, defaults)
 }

@@ -1,0 +1,307 @@
+/** Limits of tenants on a server: they hold whatever a login sets, and touch neither the neighbor's sessions nor ours. */
+import { randomBytes } from 'node:crypto'
+import postgres from 'postgres'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createManagedDatabase, dropManagedDatabase, type Admin } from '../../db/managed/managed-database.ts'
+import { openManagedServer, type ManagedServer } from '../../db/managed/postgres-server.ts'
+import { questionRoleOf } from '../../db/managed/question-role.ts'
+import { CANCEL_GRACE_SECONDS } from '../../db/managed/sessions-over-limits.ts'
+import { endSession } from '../../db/managed/tenant-sessions.ts'
+import { scramVerifier } from '../../db/wire/scram.ts'
+import { databaseUrl, onServer } from '../support/database.ts'
+
+const onPostgres = inject('engine') === 'postgres'
+const PASSWORD = randomBytes(12).toString('hex')
+const PREFIX = `limits_${randomBytes(4).toString('hex')}`
+const MIB = 1024 * 1024
+const NO_LIMITS = {
+  statementSeconds: 1e6,
+  idleTransactionSeconds: 1e6,
+  temporaryFileBytes: 1e12,
+  connections: 30,
+  diskBytes: 1e12,
+}
+
+describe.skipIf(!onPostgres)('limits of tenants', () => {
+  const [first, second, neighbor] = ['a1', 'a2', 'b1'].map((name) => `${PREFIX}_${name}`) as [
+    string,
+    string,
+    string,
+  ]
+  const TENANTS = [
+    { orgId: 'org_a', physicalName: first },
+    { orgId: 'org_a', physicalName: second },
+    { orgId: 'org_b', physicalName: neighbor },
+  ]
+  const clients: postgres.Sql[] = []
+  let url = ''
+  let server: ManagedServer
+  let admin: Admin
+
+  const open = (target: string) => {
+    const sql = postgres(target, { max: 1, onnotice() {}, fetch_types: false, connect_timeout: 10 })
+    clients.push(sql)
+    return sql
+  }
+  const addressOf = (user: string, database: string, password = PASSWORD) => {
+    const address = new URL(databaseUrl(url, database))
+    ;[address.username, address.password] = [user, password]
+    return address.href
+  }
+  /** A login whose session is there. */
+  const session = async (user: string, database = user) => {
+    const sql = open(addressOf(user, database))
+    const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
+    return { sql, pid: row!.pid }
+  }
+  const question = (name: string) => session(questionRoleOf(name), name)
+  const isAlive = async (pid: number) =>
+    (await onServer(url, `select 'x' as name from pg_stat_activity where pid = ${pid}`)).length > 0
+  const isRunning = async (pid: number) =>
+    (await onServer(url, `select 'x' as name from pg_stat_activity where pid = ${pid} and state = 'active'`))
+      .length > 0
+  /** Started, and not awaited; how it ended. */
+  const begin = async ({ sql, pid }: { sql: postgres.Sql; pid: number }, text: string) => {
+    const ending = sql.unsafe(text).then(
+      () => 'done',
+      (error: { code?: string }) => error.code ?? 'failed',
+    )
+    await expect.poll(() => isRunning(pid)).toBe(true)
+    return { ending }
+  }
+  const enforce = (limits: Partial<typeof NO_LIMITS>, by = server) =>
+    by.endSessionsOverLimits(TENANTS, { ...NO_LIMITS, ...limits })
+  const SLEEP = 'select pg_sleep(20)'
+
+  const adminAt = (target: string): Admin => ({
+    sql: open(target),
+    async inDatabase(name, work) {
+      const own = postgres(databaseUrl(target, name), { max: 1, onnotice() {} })
+      await work(own)
+      await own.end()
+    },
+  })
+
+  beforeAll(async () => {
+    url = inject('postgres').url
+    server = openManagedServer(url)
+    admin = { ...adminAt(url), sql: postgres(url, { max: 1, onnotice() {} }) }
+    for (const { physicalName } of TENANTS) {
+      await createManagedDatabase(admin, physicalName, scramVerifier(PASSWORD), { withVector: false })
+      await Promise.all([1, 2].map(() => server.createQuestionRole(physicalName, scramVerifier(PASSWORD))))
+    }
+  })
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((sql) => sql.end({ timeout: 1 })))
+  })
+  afterAll(async () => {
+    for (const { physicalName } of TENANTS) await dropManagedDatabase(admin, physicalName)
+    await admin.sql.end()
+    await server.close()
+  })
+
+  test('a long statement is cancelled whatever its login set; neighbors, questions and others go on', async () => {
+    const tenant = await session(first)
+    await tenant.sql.unsafe('set statement_timeout = 0')
+    const ours = await question(first)
+    const others = await session(neighbor)
+    const operator = open(url)
+    const { ending } = await begin(tenant, SLEEP)
+    const { ending: ourEnding } = await begin(ours, 'select pg_sleep(1)')
+    expect(await enforce({ statementSeconds: 0 })).toEqual([{ physicalName: first, limit: 'statement' }])
+    expect(await ending).toBe('57014')
+    expect(await tenant.sql`select 1 as same`, 'its session goes on').toEqual([{ same: 1 }])
+    expect(await ourEnding).toBe('done')
+    expect(await others.sql`select 1 as fine`).toEqual([{ fine: 1 }])
+    expect(await operator`select 1 as fine`).toEqual([{ fine: 1 }])
+    expect(await isAlive(others.pid)).toBe(true)
+  })
+
+  test('one that catches its cancellation loses its session', async () => {
+    const tenant = await session(first)
+    const stubborn = `do $$ begin loop begin perform pg_sleep(20); exception when query_canceled then null; end; end loop; end $$`
+    const { ending } = await begin(tenant, stubborn)
+    await enforce({ statementSeconds: 0 })
+    expect(await isRunning(tenant.pid)).toBe(true)
+    await enforce({ statementSeconds: -CANCEL_GRACE_SECONDS })
+    expect(await ending).not.toBe('done')
+    await expect.poll(() => isAlive(tenant.pid)).toBe(false)
+  })
+
+  test('what is no longer what was looked at is left alone', async () => {
+    const tenant = await session(first)
+    const { ending } = await begin(tenant, 'select pg_sleep(1)')
+    const seen = {
+      pid: tenant.pid,
+      login: first,
+      backendStart: '2026-01-01 00:00:00.000000',
+      queryStart: '2026-01-01 00:00:00.000000',
+      state: 'active',
+      runningSeconds: 1e6,
+      idleSeconds: 1e6,
+      temporaryFileBytes: 0,
+    }
+    const [now] = await admin.sql<{ start: string; login: string }[]>`
+      select to_char(backend_start at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as start, usename as login
+      from pg_stat_activity where pid = ${tenant.pid}`
+    const another = { ...seen, backendStart: now!.start }
+    expect(await endSession(admin.sql, { session: seen, how: 'terminate' }), 'another session').toBe(false)
+    expect(await endSession(admin.sql, { session: another, how: 'cancel' }), 'another statement').toBe(false)
+    const ofNeighbor = { ...another, login: neighbor }
+    expect(await endSession(admin.sql, { session: ofNeighbor, how: 'terminate' }), 'of another').toBe(false)
+    expect(await ending).toBe('done')
+    expect(await endSession(admin.sql, { session: another, how: 'terminate' })).toBe(true)
+  })
+
+  test('a transaction that is idle is ended, an idle session is not, and of two workers each does it once', async () => {
+    const tenant = await session(first)
+    await tenant.sql.unsafe('set idle_in_transaction_session_timeout = 0')
+    await tenant.sql.unsafe('begin')
+    const others = await session(neighbor)
+    const ours = await question(first)
+    await ours.sql.unsafe('begin')
+    const second = openManagedServer(url)
+    await expect
+      .poll(async () =>
+        (
+          await onServer(
+            url,
+            `select state as name from pg_stat_activity where pid in (${tenant.pid}, ${ours.pid})`,
+          )
+        ).map(({ name }) => name),
+      )
+      .toEqual(['idle in transaction', 'idle in transaction'])
+    const ended = await Promise.all([server, second].map((by) => enforce({ idleTransactionSeconds: 0 }, by)))
+    await second.close()
+    expect(ended.flat().length).toBeGreaterThan(0)
+    await expect.poll(() => isAlive(tenant.pid)).toBe(false)
+    expect(await isAlive(others.pid)).toBe(true)
+    expect(await isAlive(ours.pid)).toBe(true)
+    expect(await enforce({ idleTransactionSeconds: 0 }), 'nothing is left to end').toEqual([])
+  })
+
+  test('temporary files are limited by the server, and a session that has more than that is ended', async () => {
+    const spill = `set work_mem = '64kB'; begin;
+      declare kept cursor with hold for select repeat('x', 1000) from generate_series(1, 20000); commit`
+    const tenant = await session(first)
+    const others = await session(neighbor)
+    await others.sql.unsafe(spill.replace('20000', '200'))
+    await tenant.sql.unsafe(spill)
+    expect(await enforce({ temporaryFileBytes: 2 * MIB })).toEqual([
+      { physicalName: first, limit: 'temporary_files' },
+    ])
+    await expect.poll(() => isAlive(tenant.pid)).toBe(false)
+    expect(await isAlive(others.pid)).toBe(true)
+    const later = await session(first)
+    await expect(later.sql.unsafe(spill)).rejects.toMatchObject({ code: '53400' })
+    for (const text of ['set temp_file_limit = -1', `alter role ${first} set temp_file_limit = -1`]) {
+      await expect(later.sql.unsafe(`rollback; ${text}`)).rejects.toMatchObject({ code: '42501' })
+    }
+    await later.sql.unsafe(`alter role ${first} reset all`).catch(() => {})
+    const again = await session(first)
+    await expect(again.sql.unsafe(spill), 'also after a reset of all').rejects.toMatchObject({
+      code: '53400',
+    })
+    await enforce({})
+  })
+
+  test('an organization has so many connections over all its databases; the newest go', async () => {
+    const kept = [await session(first), await session(second)]
+    const [late, ours] = [await session(second), await question(second)]
+    const others = [await session(neighbor), await session(neighbor)]
+    expect(await enforce({ connections: 2 })).toEqual([{ physicalName: second, limit: 'connections' }])
+    await expect.poll(() => isAlive(late.pid)).toBe(false)
+    for (const { pid } of [...kept, ours, ...others]) expect(await isAlive(pid)).toBe(true)
+    await expect(session(neighbor), 'the server itself keeps to it').rejects.toMatchObject({ code: '53300' })
+    await enforce({})
+    await expect(session(neighbor)).resolves.toBeDefined()
+  })
+
+  test('who may not connect has no sessions; our questions and the neighbor go on, until it may again', async () => {
+    const tenant = await session(first)
+    await tenant.sql.unsafe('create table notes as select 42 as n')
+    const [ours, others] = [await question(first), await session(neighbor)]
+    const refused = { allowed: [neighbor], refused: [first, second] }
+    await server.setConnectRights(refused)
+    await expect.poll(() => isAlive(tenant.pid)).toBe(false)
+    await expect(session(first)).rejects.toMatchObject({ code: '42501' })
+    await expect(session(second)).rejects.toMatchObject({ code: '42501' })
+    await server.setConnectRights(refused)
+    expect(await ours.sql`select n from notes`).toEqual([{ n: 42 }])
+    const more = await question(first)
+    expect(await more.sql`select n from notes`).toEqual([{ n: 42 }])
+    for (const { pid } of [ours, others]) expect(await isAlive(pid)).toBe(true)
+    await expect(session(neighbor)).resolves.toBeDefined()
+    await server.setConnectRights({ allowed: [first, second, neighbor], refused: [] })
+    await expect(session(first)).resolves.toBeDefined()
+    const sizes = await server.readDatabaseSizes([first, neighbor, 'nowhere'])
+    expect([...sizes.keys()].toSorted()).toEqual([first, neighbor])
+    expect(sizes.get(first)).toBeGreaterThan(MIB)
+  })
+
+  test('the login of our questions reads its own database and reaches no other', async () => {
+    await server.revokePublicConnect()
+    const ours = await question(first)
+    await ours.sql.unsafe('begin read only')
+    for (const database of [neighbor, second, 'postgres', 'template1']) {
+      await expect(session(questionRoleOf(first), database)).rejects.toMatchObject({ code: '42501' })
+    }
+    await expect(server.createQuestionRole(first, scramVerifier('x'))).resolves.toBeUndefined()
+    await expect(question(first), 'keeps its password').resolves.toBeDefined()
+  })
+
+  test('a removed database takes the login of our questions with it', async () => {
+    const name = `${PREFIX}_removed`
+    await createManagedDatabase(admin, name, scramVerifier(PASSWORD), { withVector: false })
+    await server.createQuestionRole(name, scramVerifier(PASSWORD))
+    const rolesOf = () =>
+      onServer(url, `select rolname as name from pg_roles where starts_with(rolname, '${name}')`)
+    expect(await rolesOf()).toHaveLength(2)
+    await dropManagedDatabase(admin, name)
+    expect(await rolesOf()).toEqual([])
+  })
+
+  test('a login that is no superuser enforces what it may, and says what it may not', async () => {
+    expect(await server.unenforcedLimits([first, second])).toEqual([])
+    const manager = `${PREFIX}_manager`
+    const own = `${PREFIX}_own`
+    await onServer(url, `create role ${manager} login createdb createrole password '${PASSWORD}'`)
+    await onServer(url, `grant connect on database postgres to ${manager}`)
+    const restricted = openManagedServer(addressOf(manager, 'postgres'))
+    const its = adminAt(addressOf(manager, 'postgres'))
+    try {
+      await createManagedDatabase(its, own, scramVerifier(PASSWORD), { withVector: false })
+      expect(await restricted.unenforcedLimits([own])).toEqual(['temporary_files'])
+      const tenant = await session(own)
+      await tenant.sql.unsafe('begin')
+      await expect
+        .poll(() =>
+          restricted.endSessionsOverLimits([{ orgId: 'org_m', physicalName: own }], {
+            ...NO_LIMITS,
+            idleTransactionSeconds: 0,
+          }),
+        )
+        .toEqual([{ physicalName: own, limit: 'idle_transaction' }])
+      await restricted.setConnectRights({ allowed: [], refused: [own] })
+      await expect(session(own)).rejects.toMatchObject({ code: '42501' })
+      expect(await restricted.unenforcedLimits([own, first])).toEqual([
+        'statement',
+        'idle_transaction',
+        'connections',
+        'temporary_files',
+        'disk',
+      ])
+      // What it may not do hinders nothing of what it may.
+      await restricted.setConnectRights({ allowed: [own], refused: [first] })
+      await expect(session(own)).resolves.toBeDefined()
+      await expect(session(first)).resolves.toBeDefined()
+      await onServer(url, `grant pg_monitor to ${manager}`)
+      expect(await restricted.unenforcedLimits([own])).toEqual([])
+    } finally {
+      await dropManagedDatabase(its, own)
+      await restricted.close()
+      await its.sql.end()
+      await onServer(url, `drop owned by ${manager}; drop role ${manager}`)
+    }
+  })
+})
