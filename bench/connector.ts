@@ -150,6 +150,7 @@ export async function startOurs(
     SVC_ADMIN_EMAIL: OWNER.email,
     SVC_ADMIN_PASSWORD: OWNER.password,
     TRUSTED_PROXIES: '127.0.0.1,::1',
+    MCP_CALLS_PER_MINUTE: '1000000',
     ...more,
   })
   const origin = `http://localhost:${port}`

@@ -9,6 +9,7 @@ import { bearerOf, identify } from './authenticate.ts'
 import { chooseTools, readNarrowing } from './choose-tools.ts'
 import { checkOrigin } from './check-origin.ts'
 import { mountMetadata } from './metadata.ts'
+import { once } from './once.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { challenge, methodNotAllowed, handleError, scopeChallenge } from './error-responses.ts'
 import { callLimiter, gatewayClient, type AdmittedCall } from './limit-calls.ts'
@@ -67,15 +68,14 @@ type Received = {
 async function answer(
   c: Context<McpEnv>,
   deps: McpDeps,
-  { resource, as, call: { principal, readMessage, countCall }, skills, makeServer }: Received,
+  { resource, as, call: { principal, message, inTurn }, skills, makeServer }: Received,
 ): Promise<Response> {
   c.set('principal', { userId: principal.userId, orgId: principal.orgId, entryPoint: 'mcp' })
   // After authentication: a client that starts with GET, as 2025 ones may, still gets the challenge.
   if (c.req.method !== 'POST') return methodNotAllowed()
 
   const narrowing = readNarrowing(new URL(c.req.url))
-  // Loaded with the first message: the SDK takes longer to load than the rest of this server.
-  const { serve } = await import('./serve.ts')
+  const { serve } = await loadServe()
   let failure: Error | undefined
   const context: RequestContext = {
     resource,
@@ -91,16 +91,19 @@ async function answer(
       principal.canStepUp && deps.stepUp === 'challenge'
         ? (scopes) => scopeChallenge(c, deps, resource, scopes)
         : undefined,
-    countCall,
+    inTurn,
     reports: [],
     log: deps.log,
     onFailure: (error) => (failure = error),
   }
-  const response = await serve(c.req.raw, await readMessage(), context, makeServer)
+  const response = await serve(c.req.raw, message, context, makeServer)
   // The SDK also reports clients' mistakes; only what it could not answer is our failure.
   if (response.status >= 500) c.set('failure', failure)
   return response
 }
+
+/** With the first message, because the SDK takes longer to load than the rest of this server; once, as even that costs. */
+const loadServe = once(() => import('./serve.ts'))
 
 /** Only when served alone: otherwise the service app around it has set the id. */
 function requestIdOf(c: Context<McpEnv>, { clock }: McpDeps): string {

@@ -11,6 +11,7 @@ import type { Role } from '../src/contracts/roles.ts'
 import { RESOURCE_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import { validateToken, type ValidatedToken } from '../src/contracts/tokens.ts'
 import type { AgentClaims } from '../src/trust/access-token.ts'
+import { answerForAssertion } from '../src/trust/fresh-validations.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { resourceUrl } from './resource.ts'
@@ -27,6 +28,8 @@ export type McpPrincipal = {
   /** Authenticated by a grant, which its user can widen. */
   readonly canStepUp: boolean
   readonly assertion: string
+  /** What the auth service answered, for the gateway in the same process. */
+  readonly validation: object | undefined
   /** Set when it made too many calls: this one is refused. */
   readonly retryAfterSeconds: number | undefined
 }
@@ -35,6 +38,8 @@ export type McpPrincipal = {
 export type Credential = {
   /** The same for all calls of a grant or an API token. */
   readonly key: string
+  /** Undefined for an API token, which does not say whose it is. */
+  readonly userId: string | undefined
   /** Counts a call. Undefined when the token is not accepted; throws when that cannot be determined now. */
   authenticate(): Promise<McpPrincipal | undefined>
 }
@@ -56,6 +61,7 @@ export async function identify(deps: McpDeps, presented: Presented): Promise<Cre
   if (token.startsWith('svc_')) {
     return {
       key: sha256(token),
+      userId: undefined,
       authenticate: () => unlessRefused(authenticateApiToken(deps, presented)),
     }
   }
@@ -64,6 +70,7 @@ export async function identify(deps: McpDeps, presented: Presented): Promise<Cre
   return (
     claims && {
       key: claims.grantId,
+      userId: claims.userId,
       authenticate: () => unlessRefused(authenticateGrant(deps, presented, claims)),
     }
   )
@@ -89,20 +96,17 @@ async function authenticateGrant(
   const assertion = await deps.actorAssertions.sign(actor, deps.clock())
   /*
    * A token is valid for an hour, its grant may have ended a second ago: the auth service checks the grant every time.
-   * The gateway asks it again for every call that a tool makes, so a tool call costs one liveness read here and one for
-   * each call behind it (`whoami`: three, with its quota and the row about it). One takes 1.0 ms on Postgres and 1.3 ms
-   * on the embedded engine (median of 1,000, in one process, on two busy cores). The read here is kept. Without it,
-   * lists and handshakes, which call no gateway, would outlive the grant; a revoked agent would get a tool error
-   * instead of the 401 that makes it connect again; and role and scopes, by which tools are listed and scopes asked for,
-   * would be an hour old. The reads there are kept too: the gateway trusts no other service about it, this one included,
-   * so that a leaked assertion is worthless once its grant has ended. What is avoided is calling `whoAmI` there
-   * for what is known here.
+   * Without that, lists and handshakes, which call no gateway, would outlive the grant; a revoked agent would get a tool
+   * error instead of the 401 that makes it connect again; and role and scopes, by which tools are listed and scopes asked
+   * for, would be an hour old. The gateway trusts no other service about it, this one included, so that a leaked assertion
+   * is worthless once its grant has ended: it asks the auth service again, unless it is handed the very answer that this
+   * one got in the same process within the last second (src/trust/fresh-validations.ts).
    */
   const valid = await httpClient(deps.auth, as)(validateToken, { token: assertion, audience: resource })
   const { user, organization, role, retry_after_seconds: retryAfterSeconds } = valid
   if (user.id !== userId || organization?.id !== orgId || role === null) return undefined
   const granted = { scopes: valid.scopes ?? [], canStepUp: true, retryAfterSeconds }
-  return { userId, orgId, user, organization, role, clientId, assertion, ...granted }
+  return { userId, orgId, user, organization, role, clientId, assertion, validation: valid, ...granted }
 }
 
 async function authenticateApiToken(
@@ -131,8 +135,10 @@ async function authenticateApiToken(
     scopes: RESOURCE_SCOPES[resource].filter((scope) => valid.scopes?.includes(scope) ?? true),
     tokenId,
   }
-  const assertion = await deps.actorAssertions.sign(actor, deps.clock())
+  const now = deps.clock()
+  const assertion = await deps.actorAssertions.sign(actor, now)
   const { userId, orgId, scopes } = actor
-  const retryAfterSeconds = valid.retry_after_seconds
-  return { userId, orgId, user, organization, role, scopes, canStepUp: false, assertion, retryAfterSeconds }
+  const validation = answerForAssertion(valid, { token, assertion, scopes, now })
+  const common = { userId, orgId, user, organization, role, scopes, assertion, validation }
+  return { ...common, canStepUp: false, retryAfterSeconds: valid.retry_after_seconds }
 }

@@ -1,12 +1,15 @@
 /**
- * Which calls this process works on. A credential (a grant, or an API token) has a limited number of calls open, and fewer
- * of them run at a time; the others wait, and the credential with the fewest running ones is next. So neither an agent that
- * calls in parallel nor many agents together delay another agent, or a person whose statements would queue behind theirs.
+ * Which calls this process works on. A credential (a grant, or an API token) has a limited number of calls open, and of
+ * those of one person, whatever their credentials, fewer run at a time; the others wait, and the person with the fewest
+ * running ones is next. So neither an agent that calls in parallel nor many agents together delay another person's agent,
+ * or a person whose statements would queue behind theirs.
  */
+import { once } from './once.ts'
+
 export type QueueLimits = {
   /** Calls one credential may have open, running ones included. */
   readonly openPerCredential: number
-  readonly runningPerCredential: number
+  readonly runningPerPerson: number
   readonly running: number
   /** When a call lets the next one start, if it said that it would. */
   readonly slowMs: number
@@ -19,14 +22,22 @@ export type QueueLimits = {
 export const QUEUE_LIMITS: QueueLimits = {
   // decisions, section 4.
   openPerCredential: 16,
-  runningPerCredential: 2,
+  runningPerPerson: 2,
   running: 32,
   slowMs: 500,
   waitMs: 15_000,
   openMs: 60_000,
 }
 
-type Credential = { readonly key: string; open: number; running: number; readonly waiting: Set<() => void> }
+type Person = { readonly key: string; open: number; running: number; readonly waiting: Set<() => void> }
+
+/** The calls of one request: one, or those of a batch. */
+export type OpenCalls = {
+  /** Resolves when one of them may start; undefined when it may not. */
+  turn(signal: AbortSignal): Promise<Turn | undefined>
+  /** Ends the turns that are left, too. */
+  readonly close: () => void
+}
 
 export type Turn = {
   end(): void
@@ -35,41 +46,64 @@ export type Turn = {
 }
 
 export function callQueue(limits: QueueLimits = QUEUE_LIMITS) {
+  const openPerCredential = new Map<string, number>()
   /** Those with an open call, in the order of their last turn, or of their arrival before the first. */
-  const credentials = new Map<string, Credential>()
+  const persons = new Map<string, Person>()
   let running = 0
 
-  /** Resolves when the call may start; undefined when it may not. */
-  async function enter(key: string, signal: AbortSignal): Promise<Turn | undefined> {
-    const credential = credentials.get(key) ?? { key, open: 0, running: 0, waiting: new Set() }
-    if (credential.open >= limits.openPerCredential) return undefined
-    credentials.set(key, credential)
-    credential.open += 1
-    if (!(await turnOf(credential, signal))) {
-      close(credential)
-      return undefined
+  /** Undefined when the credential may not have so many more. */
+  function openCalls(
+    { credential, person: key }: { credential: string; person: string },
+    count: number,
+  ): OpenCalls | undefined {
+    const open = (openPerCredential.get(credential) ?? 0) + count
+    if (open > limits.openPerCredential) return undefined
+    openPerCredential.set(credential, open)
+    const person = persons.get(key) ?? { key, open: 0, running: 0, waiting: new Set() }
+    persons.set(key, person)
+    person.open += count
+    const turns = new Set<Turn>()
+    const close = once(() => {
+      clearTimeout(timer)
+      for (const turn of turns) turn.end()
+      forget(credential, person, count)
+    })
+    const timer = setTimeout(close, limits.openMs)
+    return {
+      close,
+      async turn(signal) {
+        if (!(await turnOf(person, signal))) return undefined
+        const turn = newTurn(person, () => turns.delete(turn))
+        turns.add(turn)
+        return turn
+      },
     }
+  }
+
+  function newTurn(person: Person, ended: () => void): Turn {
+    let timer: NodeJS.Timeout | undefined
     const stopRunning = once(() => {
-      credential.running -= 1
+      person.running -= 1
       running -= 1
       startNext()
     })
-    const end = once(() => {
-      for (const timer of timers) clearTimeout(timer)
-      close(credential)
-      stopRunning()
-    })
-    const timers = [setTimeout(end, limits.openMs)]
-    return { end, yieldWhenSlow: () => void timers.push(setTimeout(stopRunning, limits.slowMs)) }
+    return {
+      end() {
+        clearTimeout(timer)
+        ended()
+        stopRunning()
+      },
+      yieldWhenSlow: () => void (timer ??= setTimeout(stopRunning, limits.slowMs)),
+    }
   }
 
   /** False when it took too long, or the client has gone. */
-  function turnOf(credential: Credential, signal: AbortSignal): Promise<boolean> {
+  function turnOf(person: Person, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (hasTurn: boolean) => {
         clearTimeout(timer)
         signal.removeEventListener('abort', giveUp)
-        credential.waiting.delete(start)
+        person.waiting.delete(start)
         resolve(hasTurn)
       }
       const start = () => settle(true)
@@ -77,44 +111,38 @@ export function callQueue(limits: QueueLimits = QUEUE_LIMITS) {
       const timer = setTimeout(giveUp, limits.waitMs)
       if (signal.aborted) return giveUp()
       signal.addEventListener('abort', giveUp)
-      credential.waiting.add(start)
+      person.waiting.add(start)
       startNext()
     })
   }
 
   function startNext(): void {
-    const credential = running < limits.running ? nextCredential() : undefined
-    const [start] = credential?.waiting ?? []
-    if (!credential || !start) return
-    credentials.delete(credential.key)
-    credentials.set(credential.key, credential)
-    credential.running += 1
+    const person = running < limits.running ? nextPerson() : undefined
+    const [start] = person?.waiting ?? []
+    if (!person || !start) return
+    persons.delete(person.key)
+    persons.set(person.key, person)
+    person.running += 1
     running += 1
     start()
   }
 
-  function nextCredential(): Credential | undefined {
-    let next: Credential | undefined
-    for (const credential of credentials.values()) {
-      if (credential.waiting.size === 0 || credential.running >= limits.runningPerCredential) continue
-      if (!next || credential.running < next.running) next = credential
+  function nextPerson(): Person | undefined {
+    let next: Person | undefined
+    for (const person of persons.values()) {
+      if (person.waiting.size === 0 || person.running >= limits.runningPerPerson) continue
+      if (!next || person.running < next.running) next = person
     }
     return next
   }
 
-  function close(credential: Credential): void {
-    credential.open -= 1
-    if (credential.open === 0) credentials.delete(credential.key)
+  function forget(credential: string, person: Person, count: number): void {
+    const open = (openPerCredential.get(credential) ?? 0) - count
+    if (open > 0) openPerCredential.set(credential, open)
+    else openPerCredential.delete(credential)
+    person.open -= count
+    if (person.open === 0) persons.delete(person.key)
   }
 
-  return { enter }
-}
-
-function once(work: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    work()
-  }
+  return { openCalls }
 }

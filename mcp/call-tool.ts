@@ -50,7 +50,9 @@ export async function callTool(
   try {
     requireScopes(tool, context)
     const input = parseInput(tool, toolCall.input)
-    const answer = await tool.run(input, { call, principal, narrowing, hidden: choice.hidden, appUrl })
+    const answer = await context.inTurn(() =>
+      tool.run(input, { call, principal, narrowing, hidden: choice.hidden, appUrl }),
+    )
     outcome = succeeded(tool, answer)
   } catch (error) {
     outcome = failed(context, tool, error, signal)

@@ -9,14 +9,14 @@ import type { RequestContext } from './request-context.ts'
 const VALUES_MAX = 100
 
 export async function completeArgument(
-  { call, narrowing }: RequestContext,
+  { call, narrowing, inTurn }: RequestContext,
   { ref, argument }: CompleteRequestParams,
   signal: AbortSignal,
 ) {
   if (ref.type !== 'ref/prompt' || ref.name !== 'ask_data') {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'No such prompt. Call prompts/list to see them.')
   }
-  const all = argument.name === 'source' ? await askableSources(call({ signal })) : []
+  const all = argument.name === 'source' ? await inTurn(() => askableSources(call({ signal }))) : []
   const found = all.filter((id) => matches(id, argument.value) && (narrowing.sources?.has(id) ?? true))
   const values = found.slice(0, VALUES_MAX)
   return { completion: { values, total: found.length, hasMore: found.length > values.length } }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { showQuota } from '../src/contracts/data-sources.ts'
 import { validateToken } from '../src/contracts/tokens.ts'
+import { QUEUE_LIMITS } from './call-queue.ts'
 import {
   agentToken,
   callWhoAmI,
@@ -57,9 +58,11 @@ test.each(['grant', 'API token'])(
     ])
     // Until then nobody is asked to count, and a list is refused too; it is no call of a tool, so it leaves no row.
     system.changeAnswer = (valid) => valid
-    expect((await send(system, '/platform', 'of 2026', 'tools/list', { token })).status).toBe(429)
+    system.clock = new Date(system.clock.getTime() + 2_000)
+    const paused = await send(system, '/platform', 'of 2026', 'tools/list', { token })
+    expect([paused.status, paused.headers.get('retry-after')]).toEqual([429, '5'])
     expect(system.reported).toHaveLength(1)
-    system.clock = new Date(system.clock.getTime() + 7_000)
+    system.clock = new Date(system.clock.getTime() + 5_000)
     expect((await callWhoAmI(system, '/platform', 'of 2026', { token })).status).toBe(200)
   },
 )
@@ -71,6 +74,28 @@ test('a credential that is refused and whose token has ended is told so', async 
   expect((await callWhoAmI(system, '/platform', 'of 2026', sent)).status).toBe(429)
   system.token.isLive = false
   expect((await callWhoAmI(system, '/platform', 'of 2026', sent)).status).toBe(401)
+})
+
+test('the credentials of one person share their turns, once it is known whose they are', async () => {
+  const system = fakeServices()
+  const grant = await agentToken(system, 'platform')
+  const tokens = [grant, system.apiToken]
+  for (const token of tokens) await callWhoAmI(system, '/platform', 'of 2026', { token })
+  const hold = Promise.withResolvers<void>()
+  const answer = system.does[showQuota.name]!
+  let running = 0
+  system.does[showQuota.name] = async (input) => {
+    running += 1
+    await hold.promise
+    return answer(input)
+  }
+  const open = [...tokens, ...tokens].map(async (token) =>
+    callWhoAmI(system, '/platform', 'of 2026', { token }),
+  )
+  await sleep(50)
+  expect(running).toBe(2)
+  hold.resolve()
+  for (const { status } of await Promise.all(open)) expect(status).toBe(200)
 })
 
 test('the auth service is told which endpoint is called, so that it counts', async () => {
@@ -98,6 +123,49 @@ describe('a batch', () => {
     const system = fakeServices()
     expect((await post(system, 3)).status).toBe(200)
     expect(validations(system)).toBe(3)
+  })
+
+  test('does not wait for its own calls to become slow, and runs as many as a person may at a time', async () => {
+    const system = fakeServices()
+    const answer = system.does[showQuota.name]!
+    const running = { now: 0, most: 0 }
+    system.does[showQuota.name] = async (input) => {
+      running.now += 1
+      running.most = Math.max(running.most, running.now)
+      await sleep(5)
+      running.now -= 1
+      return answer(input)
+    }
+    const startedAt = performance.now()
+    const response = await post(system, 16)
+    const text = await response.text()
+    expect(performance.now() - startedAt).toBeLessThan(3 * QUEUE_LIMITS.slowMs)
+    expect(text.match(/ada@example.com/g)).toHaveLength(16)
+    expect(running.most).toBe(QUEUE_LIMITS.runningPerPerson)
+  })
+
+  test('is not answered when its token ends while it is counted', async () => {
+    const system = fakeServices()
+    system.changeAnswer = (valid) => {
+      system.grant.isLive = validations(system) < 2
+      return valid
+    }
+    expect((await post(system, 3)).status).toBe(401)
+    expect(validations(system)).toBe(3)
+    expect(system.reported).toEqual([])
+  })
+
+  test('a call of it that finds its grant ended is refused, whatever the one before it was answered', async () => {
+    const system = fakeServices()
+    const answer = system.does[showQuota.name]!
+    system.does[showQuota.name] = (input) => {
+      system.grant.isLive = false
+      return answer(input)
+    }
+    const text = await (await post(system, 3)).text()
+    // Two run at a time; the third begins when the grant has ended.
+    expect(text).toContain('UNAUTHENTICATED')
+    expect(text).toContain('ada@example.com')
   })
 
   test('is refused as a whole where one of its calls is', async () => {

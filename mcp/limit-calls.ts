@@ -1,22 +1,23 @@
 /** The limits on calls: a turn in this process, a count at the auth service, and 429 with an activity row beyond them. */
 import { setTimeout } from 'node:timers/promises'
 import { httpClient, type CallOptions } from '../src/client/http-client.ts'
-import type { Service } from '../src/client/service.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
 import type { Credential, McpPrincipal } from './authenticate.ts'
-import { callQueue, QUEUE_LIMITS, type Turn } from './call-queue.ts'
+import { callQueue, QUEUE_LIMITS, type OpenCalls } from './call-queue.ts'
 import type { McpDeps } from './dependencies.ts'
 import type { Message } from './message.ts'
+import { once } from './once.ts'
 import { refusedCredentials } from './refused-credentials.ts'
 import type { RequestContext } from './request-context.ts'
 
 export type AdmittedCall = {
   readonly principal: McpPrincipal
-  /** The message of the request, read once. */
-  readonly readMessage: () => Promise<Message>
-  /** Counts one more call: a batch has several in one request. */
-  readonly countCall: () => Promise<unknown>
+  readonly message: Message
+  readonly inTurn: RequestContext['inTurn']
 }
+
+/** Of a batch, which only clients of early 2025 send: as many as a credential may have open. */
+export const BATCH_MAX = QUEUE_LIMITS.openPerCredential
 
 /** Undefined when the token is not accepted. Throws RATE_LIMITED. */
 export type LimitCall = (
@@ -35,51 +36,96 @@ const PROMPT_MS = 100
  */
 const floodDelayMs = () => 5_000 + Math.random() * 10_000
 
+const loadMessage = once(() => import('./message.ts'))
+
 export function callLimiter(deps: McpDeps): LimitCall {
   const queue = callQueue()
   const refused = refusedCredentials(deps.clock)
+  const personOf = knownPersons()
   return async function limitCall(request, credential, as, answer) {
-    const turns: Turn[] = []
-    const endAll = () => {
-      for (const turn of turns) turn.end()
-    }
+    // Before a turn is taken: whoever holds the body back keeps nobody waiting.
+    const message = await (await loadMessage()).readMessage(request)
+    const count = countCalls(message.json)
+    let calls: OpenCalls | undefined
     let principal: McpPrincipal | undefined
-    const countCall = async () => {
-      const turn = refused.isPaused(credential.key)
-        ? undefined
-        : await queue.enter(credential.key, request.signal)
-      if (!turn) throw new OverLimit(1, false)
-      turns.push(turn)
-      const startedAt = performance.now()
-      principal = await credential.authenticate()
-      if (performance.now() - startedAt < PROMPT_MS) turn.yieldWhenSlow()
-      if (principal?.retryAfterSeconds !== undefined) throw new OverLimit(principal.retryAfterSeconds, true)
-      return principal
-    }
-    const readMessage = once(async () => (await import('./message.ts')).readMessage(request))
     try {
-      // Before a turn is taken: whoever holds the body back keeps nobody waiting.
-      await readMessage()
-      const admitted = await countCall()
-      if (admitted) {
-        return atEndOf(await answer({ principal: admitted, readMessage, countCall }), endAll)
+      const paused = refused.pausedSeconds(credential.key)
+      if (paused > 0) throw new OverLimit(paused, false)
+      calls = queue.openCalls({ credential: credential.key, person: personOf.get(credential) }, count)
+      const turn = await calls?.turn(request.signal)
+      if (!calls || !turn) throw new OverLimit(1, false)
+      const startedAt = performance.now()
+      for (let counted = 0; counted < count; counted += 1) {
+        principal = await credential.authenticate()
+        if (principal?.retryAfterSeconds !== undefined) throw new OverLimit(principal.retryAfterSeconds, true)
+        if (!principal) break
       }
-      endAll()
-      return undefined
+      if (!principal) {
+        calls.close()
+        return undefined
+      }
+      personOf.remember(credential, principal)
+      const isPrompt = performance.now() - startedAt < PROMPT_MS * count
+      if (isPrompt) turn.yieldWhenSlow()
+      const isBatch = count > 1
+      // Each call of a batch waits for a turn of its own. With this one kept, it would wait for its own request.
+      if (isBatch) turn.end()
+      const inTurn = isBatch ? eachInTurn(calls, request.signal, isPrompt) : asOne
+      // A call of a batch may begin long after all were counted: for each, the gateway asks anew.
+      const admitted = isBatch ? { ...principal, validation: undefined } : principal
+      return atEndOf(await answer({ principal: admitted, message, inTurn }), calls.close)
     } catch (error) {
-      endAll()
+      calls?.close()
       if (!(error instanceof OverLimit)) throw error
       const { waitSeconds, isFlood } = refused.refuse(credential.key, error.seconds, error.isPause)
       if (isFlood) await delay(floodDelayMs(), request.signal)
       else {
         principal ??= await credential.authenticate()
         if (!principal) return undefined
-        await recordRefusal(deps, principal, as, readMessage)
+        await recordRefusal(deps, principal, as, message)
       }
-      throw new ServiceError('RATE_LIMITED', 'Too many calls; try again later', {
-        retryAfterSeconds: waitSeconds,
-      })
+      throw tooManyCalls(waitSeconds)
     }
+  }
+}
+
+/** A batch that is too long is answered without being looked into. */
+const countCalls = (json: unknown): number =>
+  Array.isArray(json) && json.length <= BATCH_MAX ? Math.max(1, json.length) : 1
+
+const asOne: RequestContext['inTurn'] = (work) => work()
+
+const eachInTurn =
+  (calls: OpenCalls, signal: AbortSignal, isPrompt: boolean): RequestContext['inTurn'] =>
+  async (work) => {
+    const turn = await calls.turn(signal)
+    if (!turn) throw tooManyCalls(1)
+    if (isPrompt) turn.yieldWhenSlow()
+    try {
+      return await work()
+    } finally {
+      turn.end()
+    }
+  }
+
+const tooManyCalls = (retryAfterSeconds: number) =>
+  new ServiceError('RATE_LIMITED', 'Too many calls; try again later', { retryAfterSeconds })
+
+const PERSONS_MAX = 10_000
+
+/**
+ * Whose share of turns a credential has. A grant's token names its person; an API token names nobody, so before the auth
+ * service has said once whose it is, it has a share of its own.
+ */
+function knownPersons() {
+  const persons = new Map<string, string>()
+  return {
+    get: ({ key, userId }: Credential): string => userId ?? persons.get(key) ?? key,
+    remember({ key, userId }: Credential, principal: McpPrincipal): void {
+      if (userId !== undefined || persons.has(key)) return
+      if (persons.size >= PERSONS_MAX) persons.clear()
+      persons.set(key, principal.userId)
+    },
   }
 }
 
@@ -99,19 +145,19 @@ const delay = (ms: number, signal: AbortSignal) => setTimeout(ms, undefined, { s
 
 /** Calls the gateway for a principal; the trace of the message, if it has one, replaces the request's. */
 export const gatewayClient =
-  ({ gateway }: McpDeps, { assertion }: McpPrincipal, as: CallOptions): RequestContext['call'] =>
+  (
+    { gateway }: McpDeps,
+    { assertion, validation }: Pick<McpPrincipal, 'assertion' | 'validation'>,
+    as: CallOptions,
+  ): RequestContext['call'] =>
   ({ traceparent = as.traceparent, signal }) =>
-    httpClient(abortedBy(signal, gateway), { ...as, traceparent, token: assertion })
-
-/** When the client disconnects, the calls made on its behalf are aborted too. */
-const abortedBy = (signal: AbortSignal | undefined, service: Service): Service =>
-  signal ? async (request) => service(new Request(request, { signal })) : service
+    httpClient(gateway, { ...as, traceparent, signal, token: assertion, validation })
 
 async function recordRefusal(
   deps: McpDeps,
   principal: McpPrincipal,
   as: CallOptions,
-  readMessage: () => Promise<Message>,
+  { json }: Message,
 ): Promise<void> {
   const startedAt = performance.now()
   const context = {
@@ -120,14 +166,13 @@ async function recordRefusal(
     call: gatewayClient(deps, principal, as),
     reports: [] as Promise<void>[],
   }
-  const [{ json }, { report, toolCallsIn }, { isTooDeep }] = await Promise.all([
-    readMessage(),
+  const [{ report, toolCallsIn }, { isTooDeep }] = await Promise.all([
     import('./call-tool.ts'),
     import('./message.ts'),
   ])
   const isDeep = isTooDeep(json)
   // A body holds thousands; no more are recorded than would have been answered.
-  for (const toolCall of toolCallsIn(json).slice(0, QUEUE_LIMITS.openPerCredential)) {
+  for (const toolCall of toolCallsIn(json).slice(0, BATCH_MAX)) {
     report(context, isDeep ? { ...toolCall, input: undefined } : toolCall, startedAt, {
       code: 'RATE_LIMITED',
     })
@@ -144,9 +189,4 @@ function atEndOf(response: Response, end: () => void): Response {
   }
   const transformer: Transformer & { cancel: () => void } = { flush: end, cancel: end }
   return new Response(response.body.pipeThrough(new TransformStream(transformer)), response)
-}
-
-function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let result: Promise<T> | undefined
-  return () => (result ??= work())
 }

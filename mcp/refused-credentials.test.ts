@@ -25,10 +25,17 @@ test('the first sixteen refusals are recorded, the others are a flood, until it 
 })
 
 test('a credential that was told to wait is paused for that long, and no other is', () => {
-  const { refuse, isPaused, advance } = atTime()
+  const { refuse, pausedSeconds, advance } = atTime()
   refuse('a', 3, true)
   refuse('b', 3, false)
-  expect([isPaused('a'), isPaused('b')]).toEqual([true, false])
-  advance(3)
-  expect(isPaused('a')).toBe(false)
+  expect([pausedSeconds('a'), pausedSeconds('b')]).toEqual([3, 0])
+  advance(1.5)
+  expect(pausedSeconds('a')).toBe(2)
+  advance(1.5)
+  expect(pausedSeconds('a')).toBe(0)
+})
+
+test('nobody is told to come back before the limit has passed, however long it lasts', () => {
+  const { refuse } = atTime()
+  expect(refuse('a', 90, true).waitSeconds).toBe(90)
 })

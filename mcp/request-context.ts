@@ -20,8 +20,8 @@ export type RequestContext = {
   call: (as: { traceparent?: string | undefined; signal?: AbortSignal }) => Call
   /** Makes the client request these scopes; undefined where it cannot or is configured not to. */
   challenge: ((scopes: readonly Scope[]) => Response) | undefined
-  /** Counts one more call of this request. Throws RATE_LIMITED. */
-  countCall: () => Promise<unknown>
+  /** Runs one call of a batch in its turn; any other message has its turn already. Throws RATE_LIMITED. */
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>
   /** Activity reports in flight. */
   reports: Promise<void>[]
   log: McpDeps['log']

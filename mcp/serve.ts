@@ -1,19 +1,21 @@
 /** Answers one MCP message with a server created for it: no state is kept between requests. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import {
   createMcpHandler,
   isLegacyRequest,
   McpServer,
   ProtocolErrorCode,
+  type McpHttpHandler,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
-import { QUEUE_LIMITS } from './call-queue.ts'
 import { callTool, readToolCall, report, toolCallsIn, traceparentIn } from './call-tool.ts'
 import { missingScopes } from './choose-tools.ts'
 import { completeArgument } from './complete-argument.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import { rpcError } from './error-responses.ts'
+import { BATCH_MAX } from './limit-calls.ts'
 import { isTooDeep, type Message } from './message.ts'
 import { PROMPTS } from './prompts.ts'
 import { RESOURCE_NAMES } from './resource.ts'
@@ -23,39 +25,58 @@ import { registerSkills } from './skills.ts'
 /** Replaced only by the official conformance suite, which brings its own tools. */
 export type MakeServer = (context: RequestContext) => McpServer
 
-/** Of a batch, which only clients of early 2025 send: as many as a credential may have open. */
-const BATCH_MAX = QUEUE_LIMITS.openPerCredential
-
 export async function serve(
   raw: Request,
-  { text, json, isTooLarge }: Message,
+  message: Message,
   context: RequestContext,
   makeServer: MakeServer = serverFor,
 ): Promise<Response> {
+  const { json, isTooLarge } = message
   if (isTooLarge) return rpcError(413, `A message may be at most ${BODY_MAX_BYTES} bytes`)
-  const further = Array.isArray(json) ? json.length - 1 : 0
-  if (further >= BATCH_MAX) return rpcError(400, `A batch may be at most ${BATCH_MAX} messages`)
-  for (let count = 0; count < further; count += 1) await context.countCall()
-  const request = withoutToken(raw, text)
+  if (Array.isArray(json) && json.length > BATCH_MAX) {
+    return rpcError(400, `A batch may be at most ${BATCH_MAX} messages`)
+  }
   const response =
     refuseUnreadable(context, json) ??
     stepUp(context, json) ??
-    (await dispatch(raw, request, json, context, makeServer))
+    (await dispatch(raw, message, context, makeServer))
   return afterReports(response, context)
 }
 
 async function dispatch(
   raw: Request,
-  request: Request,
-  parsedBody: unknown,
+  { text, json }: Message,
   context: RequestContext,
   makeServer: MakeServer,
 ): Promise<Response> {
-  if (acceptsJsonOnly(raw) && (await isLegacyRequest(request, parsedBody))) {
-    return respondInJson(request, parsedBody, makeServer(context))
+  const isJsonOnly = acceptsJsonOnly(raw)
+  const request = forSdk(raw, json === undefined ? text : undefined)
+  if (isJsonOnly && (await isLegacyRequest(request, json))) {
+    return respondInJson(request, json, makeServer(context))
   }
-  const handler = createMcpHandler(() => makeServer(context), { onerror: context.onFailure })
-  return handler.fetch(request, parsedBody === undefined ? {} : { parsedBody })
+  const options = json === undefined ? {} : { parsedBody: json }
+  return current.run(context, () => handlerOf(makeServer).fetch(request, options))
+}
+
+/** Whose message a handler is answering. All requests share the handler, so nothing about one of them is kept in it. */
+const current = new AsyncLocalStorage<RequestContext>()
+
+const handlers = new WeakMap<MakeServer, McpHttpHandler>()
+
+function handlerOf(makeServer: MakeServer): McpHttpHandler {
+  const handler =
+    handlers.get(makeServer) ??
+    createMcpHandler(() => makeServer(currentContext()), {
+      onerror: (error) => currentContext().onFailure(error),
+    })
+  handlers.set(makeServer, handler)
+  return handler
+}
+
+function currentContext(): RequestContext {
+  const context = current.getStore()
+  if (!context) throw new Error('a message is answered outside of its request')
+  return context
 }
 
 /** One minute: a changed role affects calls at once and the lists soon after. */
@@ -146,12 +167,15 @@ async function afterReports(response: Response, { reports }: RequestContext): Pr
   return new Response(body, response)
 }
 
-/** What the SDK sees. Accept is set to what it insists on, because some older clients send something else. */
-function withoutToken({ url, method, headers: given, signal }: Request, body: string): Request {
-  const headers = new Headers(given)
+/**
+ * What the SDK sees: the request without the agent's token, which was read before. Accept is set to what it insists on,
+ * because some older clients send something else. A body that is not JSON is given back, for the SDK to refuse.
+ */
+function forSdk(raw: Request, unreadBody: string | undefined): Request {
+  const { url, method, headers, signal } = raw
   headers.delete('authorization')
   headers.set('accept', 'application/json, text/event-stream')
-  return new Request(url, { method, headers, body, signal })
+  return unreadBody === undefined ? raw : new Request(url, { method, headers, body: unreadBody, signal })
 }
 
 const acceptsJsonOnly = ({ headers }: Request): boolean => {

@@ -17,8 +17,13 @@ const MARKDOWN = 'text/markdown'
 const CACHED = { ttlMs: 5 * 60_000, cacheScope: 'public' } as const
 
 export function registerSkills(server: McpServer, skills: readonly PublishedSkill[]): void {
-  new SkillsExtension({ source: sourceOf(skills), cacheHint: CACHED, strict: true }).attach(server)
+  const source = sources.get(skills) ?? sourceOf(skills)
+  sources.set(skills, source)
+  new SkillsExtension({ source, cacheHint: CACHED, strict: true }).attach(server)
 }
+
+/** Made once: a server is made for every request. */
+const sources = new WeakMap<readonly PublishedSkill[], SkillSource>()
 
 /** URIs are looked up among the known ones, never turned into a path. */
 function sourceOf(skills: readonly PublishedSkill[]): SkillSource {

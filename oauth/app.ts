@@ -1,17 +1,18 @@
 /** The auth service: its operations, its sign-in pages, and token validation. */
-import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { notFound, ServiceError } from '../src/contracts/errors.ts'
 import { SignInRefused, SignInUnavailable } from '../src/contracts/sign-in-errors.ts'
 import { validateToken as operation } from '../src/contracts/tokens.ts'
 import { validateToken } from '../src/cores/identity/index.ts'
 import { answer, answerError, formatFor } from '../src/http/answer.ts'
-import { bearerOf, type Validate } from '../src/http/authenticate.ts'
-import type { HttpContext, HttpEnv } from '../src/http/context.ts'
+import { bearerIn, bearerOf, type Validate } from '../src/http/authenticate.ts'
+import type { HttpContext } from '../src/http/context.ts'
+import { received } from '../src/http/in-process.ts'
 import { mount } from '../src/http/mount.ts'
-import { inputReader } from '../src/http/read-input.ts'
-import { createServiceApp } from '../src/http/service-app.ts'
+import { inputReader, valueReader } from '../src/http/read-input.ts'
+import { createServiceApp, type ServiceApp } from '../src/http/service-app.ts'
 import { serveAssets } from '../src/pages/assets.ts'
+import { rememberAnswer } from '../src/trust/fresh-validations.ts'
 import type { AuthDeps } from './dependencies.ts'
 import { AUTH_VERBS } from './operations.ts'
 import * as invitation from './pages/invitation.ts'
@@ -39,7 +40,7 @@ const PAGES: readonly [method: 'get' | 'post', path: string, page: Page][] = [
   ['post', '/auth/operator/registrations', registrations.submitEviction],
 ]
 
-export function createAuthService(deps: AuthDeps): Hono<HttpEnv> {
+export function createAuthService(deps: AuthDeps): ServiceApp {
   const app = createServiceApp('auth-service', deps)
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
   mountTokenValidation(app, deps)
@@ -62,8 +63,9 @@ export function createAuthService(deps: AuthDeps): Hono<HttpEnv> {
 }
 
 /** `POST /api/v1/tokens/validate`: the token in the body, or as the bearer. */
-function mountTokenValidation(app: Hono<HttpEnv>, deps: AuthDeps): void {
+function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
   const read = inputReader(operation)
+  const readValues = valueReader(operation)
   const validate = validateToken(deps)
   app.post(operation.http.path, async (c) => {
     c.set('route', operation.name)
@@ -78,6 +80,14 @@ function mountTokenValidation(app: Hono<HttpEnv>, deps: AuthDeps): void {
       return await answerError(c, error, format)
     }
   })
+  app.inProcess.add(operation, async ({ input, options, variables }) => {
+    variables.isRelayed = true
+    const bearer = bearerIn(options.token && `Bearer ${options.token}`)
+    const { token = bearer, organization, audience } = readValues(input)
+    if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
+    const valid = await validate({ token, organization, audience, requestId: variables.requestId })
+    return rememberAnswer(received(operation.output.parse(valid)), token)
+  })
 }
 
 /** How the auth service validates the tokens of its own requests, without HTTP. */
@@ -86,13 +96,7 @@ function validateLocally(deps: AuthDeps): Validate {
   return ({ token, organization, requestId }) => validate({ token, organization, audience: 'api', requestId })
 }
 
-function mountPage(
-  app: Hono<HttpEnv>,
-  deps: AuthDeps,
-  method: 'get' | 'post',
-  path: string,
-  show: Page,
-): void {
+function mountPage(app: ServiceApp, deps: AuthDeps, method: 'get' | 'post', path: string, show: Page): void {
   app[method](path, async (c) => {
     c.set('route', path)
     // Redirects too: they carry codes and set cookies.

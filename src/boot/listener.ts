@@ -160,8 +160,23 @@ const isOwnAddress = (host: string, config: Config): boolean =>
 
 /** localhost, 127.0.0.1 and [::1] are the same host, at the same port. */
 function bothLoopback(url: URL, host: string): boolean {
-  const other = URL.parse(`http://${host}`)
-  return other !== null && isLoopback(url.hostname) && isLoopback(other.hostname) && url.port === other.port
+  if (!isLoopback(url.hostname)) return false
+  const port = loopbackPort(host)
+  return port !== undefined && url.port === port
+}
+
+const HOSTS_MAX = 1_000
+const loopbackPorts = new Map<string, string | undefined>()
+
+/** Remembered: every request asks for each service, and parsing takes longer than all else here. */
+function loopbackPort(host: string): string | undefined {
+  if (loopbackPorts.has(host)) return loopbackPorts.get(host)
+  const url = URL.parse(`http://${host}`)
+  const port = url && isLoopback(url.hostname) ? url.port : undefined
+  // Whoever calls chooses the Host.
+  if (loopbackPorts.size >= HOSTS_MAX) loopbackPorts.clear()
+  loopbackPorts.set(host, port)
+  return port
 }
 
 /** Walks X-Forwarded-For from the near end: the first address that is not one of our proxies is the client. */

@@ -9,6 +9,7 @@ import type { ConsoleDeps } from '../console/context.ts'
 import type { TenantDeps } from '../cores/databases/index.ts'
 import type { DeployDeps } from '../http/deploy-api.ts'
 import type { GatewayDeps } from '../http/gateway.ts'
+import type { InProcessCalls } from '../http/in-process.ts'
 import type { Observation } from '../http/service-app.ts'
 import type { SiteDeps } from '../site/app.ts'
 import type { LoopDeps } from '../worker/loop.ts'
@@ -60,8 +61,13 @@ function lazyConnector(deps: ConnectorDeps): NodeHandler {
 const CONNECTOR_PATHS =
   /^\/(oauth\/(authorize|token|register|revoke|jwks|interaction)(\/|$)|\.well-known\/(oauth-authorization-server|openid-configuration)$)/
 
-const asService = (app: { fetch(request: Request): Response | Promise<Response> }): Running => ({
-  service: async (request) => app.fetch(request),
+const asService = (app: {
+  fetch(request: Request): Response | Promise<Response>
+  readonly inProcess?: InProcessCalls
+}): Running => ({
+  service: Object.assign(async (request: Request) => app.fetch(request), {
+    callInProcess: app.inProcess?.call,
+  }),
 })
 
 /** Whether this process uses the embedded database. */

@@ -12,7 +12,7 @@ import { smtpMail } from '../adapters/mail/smtp.ts'
 import { argon2Passwords } from '../adapters/passwords/argon2.ts'
 import { createSignInProviders } from '../adapters/sign-in/providers.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
-import { overNetwork, type Service } from '../client/service.ts'
+import { overNetwork, type CallInProcess, type Service } from '../client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
@@ -163,10 +163,11 @@ async function build(
   const network = overrides.network ?? overNetwork
   const running = new Map<ServiceName, Running>()
   /** A service in this process is called as a function, any other by its address. Looked up per call, so the order does not matter. */
-  const serviceAt =
-    (name: ServiceName, address: URL): Service =>
-    (request) =>
-      (running.get(name)?.service ?? network(address))(request)
+  const serviceAt = (name: ServiceName, address: URL): Service =>
+    Object.assign((request: Request) => (running.get(name)?.service ?? network(address))(request), {
+      callInProcess: ((operation, input, options) =>
+        running.get(name)?.service?.callInProcess?.(operation, input, options)) satisfies CallInProcess,
+    })
   const { JWT_SECRET, JWT_SIGNING_KEY } = secrets
   const keyEpoch =
     JWT_SECRET && JWT_SIGNING_KEY ? keyEpochOf({ jwtSecret: JWT_SECRET, jwtSigningKey: JWT_SIGNING_KEY }) : ''

@@ -1,20 +1,11 @@
 /** The one typed way to call an operation, in this process or across the network. */
 import type * as z from 'zod'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
-import type { EntryPoint, Operation } from '../contracts/operation.ts'
+import type { Operation } from '../contracts/operation.ts'
+import type { CallOptions } from './call-options.ts'
 import { ADDRESS_HEADER, INTERNAL_ORIGIN, type Service } from './service.ts'
 
-export type CallOptions = {
-  token?: string | undefined
-  /** The organization to act in, when it is not the one last chosen. */
-  organization?: string | undefined
-  entryPoint?: Exclude<EntryPoint, 'mcp' | 'api'> | undefined
-  address?: string | undefined
-  requestId?: string | undefined
-  /** W3C trace context of the request this call serves. */
-  traceparent?: string | undefined
-  userAgent?: string | undefined
-}
+export type { CallOptions } from './call-options.ts'
 
 export type Call = <I extends z.ZodObject, O extends z.ZodObject>(
   operation: Operation<I, O>,
@@ -24,6 +15,8 @@ export type Call = <I extends z.ZodObject, O extends z.ZodObject>(
 export const httpClient =
   (service: Service, options: CallOptions = {}): Call =>
   async (operation, input) => {
+    const answer = service.callInProcess?.(operation, input, options)
+    if (answer !== undefined) return (await answer) as Awaited<ReturnType<typeof operation.output.parse>>
     const response = await service(requestFor(operation, input, options))
     if (response.status === 204) return operation.output.parse({})
     const body: unknown = await response.json().catch(() => undefined)
@@ -39,6 +32,7 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
     return encodeURIComponent(value)
   })
   const url = new URL(path, INTERNAL_ORIGIN)
+  const signal = options.signal ?? null
   const headers = new Headers({ accept: 'application/json' })
   const set = (name: string, value: string | undefined) => value !== undefined && headers.set(name, value)
   set('authorization', options.token && `Bearer ${options.token}`)
@@ -53,13 +47,14 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
       if (value !== undefined)
         url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
     }
-    return new Request(url, { method: operation.http.method.toUpperCase(), headers })
+    return new Request(url, { method: operation.http.method.toUpperCase(), headers, signal })
   }
   headers.set('content-type', 'application/json')
   return new Request(url, {
     method: operation.http.method.toUpperCase(),
     headers,
     body: JSON.stringify(rest),
+    signal,
   })
 }
 

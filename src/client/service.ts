@@ -1,7 +1,19 @@
 /** A service is `Request -> Promise<Response>`: in this process a function, elsewhere an address. */
 import { ServiceError } from '../contracts/errors.ts'
+import type { Operation } from '../contracts/operation.ts'
+import type { CallOptions } from './call-options.ts'
 
-export type Service = (request: Request) => Promise<Response>
+/** One in this process is also called with values, which does the same without a Request and a Response. */
+export type Service = ((request: Request) => Promise<Response>) & {
+  readonly callInProcess?: CallInProcess | undefined
+}
+
+/** Undefined where the operation can be reached by a request only. */
+export type CallInProcess = (
+  operation: Operation,
+  input: Record<string, unknown>,
+  options: CallOptions,
+) => Promise<unknown> | undefined
 
 /** The origin of in-process requests; only their path is used. */
 export const INTERNAL_ORIGIN = 'http://svc.internal'

@@ -1,5 +1,5 @@
 /**
- * Every write that gives somebody a right reads the role of its author again, under a lock in its own transaction: a
+ * Every write that gives somebody a right, or that an assistant may make, reads the role of its author again, under a lock in its own transaction: a
  * removal, a lowered role or an ended credential either waits for the write and then ends what it gave, or comes first
  * and the write is refused.
  */
@@ -9,6 +9,7 @@ import {
   apiTokens,
   memberships,
   organizations,
+  platformAccessGrants,
   sessions,
   supportSessions,
   validatedMembers,
@@ -20,7 +21,7 @@ import type { MemberPrincipal } from './principal.ts'
 
 export type Author = Pick<
   MemberPrincipal,
-  'orgId' | 'userId' | 'role' | 'sessionId' | 'tokenId' | 'supportSessionId'
+  'orgId' | 'userId' | 'role' | 'sessionId' | 'tokenId' | 'grantId' | 'supportSessionId'
 >
 
 /** With the role of this moment, and the membership it comes from; null for support staff. */
@@ -101,7 +102,10 @@ async function lockSupportSession(tx: Transaction, clock: Clock, orgId: string, 
 }
 
 /** Ended in between: what is made with it now would outlive it. With hosted auth it has no row here. */
-async function lockCredential(tx: Transaction, { orgId, sessionId, tokenId }: Author): Promise<void> {
+async function lockCredential(
+  tx: Transaction,
+  { orgId, sessionId, tokenId, grantId }: Author,
+): Promise<void> {
   if (sessionId !== undefined) {
     const [session] = await tx
       .select({ endedAt: sessions.endedAt })
@@ -117,5 +121,13 @@ async function lockCredential(tx: Transaction, { orgId, sessionId, tokenId }: Au
       .where(and(eq(apiTokens.orgId, orgId), eq(apiTokens.id, tokenId)))
       .for('share')
     if (token && token.revokedAt !== null) throw new ServiceError('UNAUTHENTICATED')
+  }
+  if (grantId !== undefined) {
+    const [grant] = await tx
+      .select({ revokedAt: platformAccessGrants.revokedAt })
+      .from(platformAccessGrants)
+      .where(eq(platformAccessGrants.id, grantId))
+      .for('share')
+    if (grant && grant.revokedAt !== null) throw new ServiceError('UNAUTHENTICATED')
   }
 }

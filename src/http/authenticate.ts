@@ -1,4 +1,5 @@
 /** Turns a bearer token into a principal, by asking the auth service, and applies the operation's own rule. */
+import { reportToolCall } from '../contracts/activity.ts'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
 import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
@@ -13,6 +14,8 @@ export type Validate = (presented: {
   organization: string | undefined
   requestId: string
   address: string
+  /** What the auth service of this process may just have answered; see src/trust/fresh-validations.ts. */
+  validation?: object | undefined
 }) => Promise<TokenValidation>
 
 export type Authentication = {
@@ -21,7 +24,25 @@ export type Authentication = {
   readonly operatorToken: string | undefined
 }
 
-const anonymousPrincipal = (c: HttpContext): Principal => ({
+/** What a request shows of whoever makes it. */
+export type Presented = {
+  readonly token: string | undefined
+  readonly organization: string | undefined
+  readonly entryPoint: EntryPoint
+  readonly address: string
+  readonly requestId: string
+  readonly validation?: object | undefined
+}
+
+const presentedBy = (c: HttpContext): Presented => ({
+  token: bearerOf(c),
+  organization: requestedOrganization(c.req.param('org_id'), c.req.header('x-svc-org')),
+  entryPoint: entryPointOf(c.req.header('x-svc-client')),
+  address: c.get('address'),
+  requestId: c.get('requestId'),
+})
+
+const anonymousPrincipal = ({ entryPoint, address, requestId }: Presented): Principal => ({
   kind: 'anonymous',
   userId: null,
   userName: 'anonymous',
@@ -33,26 +54,37 @@ const anonymousPrincipal = (c: HttpContext): Principal => ({
   audiences: [],
   sources: null,
   expiresAt: null,
-  entryPoint: entryPointOf(c),
-  address: c.get('address'),
-  requestId: c.get('requestId'),
+  entryPoint,
+  address,
+  requestId,
 })
 
 /** Whoever has shown SVC_OPERATOR_TOKEN. */
-export const operatorPrincipal = (c: HttpContext): Principal => ({
-  ...anonymousPrincipal(c),
+export const operatorPrincipal = (c: HttpContext): Principal => asOperator(presentedBy(c))
+
+const asOperator = (presented: Presented): Principal => ({
+  ...anonymousPrincipal(presented),
   kind: 'operator',
   userName: 'operator',
 })
 
-export async function authenticate(
+export const authenticate = (
   c: HttpContext,
   op: Operation,
   authentication: Authentication,
+): Promise<Principal> =>
+  authenticatePresented(presentedBy(c), op, authentication, (principal) => c.set('principal', principal))
+
+/** `found` is told who calls before it is known whether they may. */
+export async function authenticatePresented(
+  presented: Presented,
+  op: Operation,
+  authentication: Authentication,
+  found: (principal: Principal) => void,
 ): Promise<Principal> {
-  const anonymous = anonymousPrincipal(c)
+  const anonymous = anonymousPrincipal(presented)
   if (op.access === 'anyone') return anonymous
-  const token = bearerOf(c)
+  const { token, organization: requested } = presented
   if (token === undefined) throw new ServiceError('UNAUTHENTICATED', 'A bearer token is required')
   if (token.length > BEARER_MAX) throw new ServiceError('UNAUTHENTICATED')
   if (
@@ -60,14 +92,14 @@ export async function authenticate(
     authentication.operatorToken !== undefined &&
     sameSecret(token, authentication.operatorToken)
   ) {
-    return operatorPrincipal(c)
+    return asOperator(presented)
   }
-  const requested = requestedOrganization(c)
   const valid = await authentication.validate({
     token,
     organization: requested,
     requestId: anonymous.requestId,
     address: anonymous.address,
+    validation: mayReuseValidation(op) ? presented.validation : undefined,
   })
   const principal: Principal = {
     ...anonymous,
@@ -90,24 +122,29 @@ export async function authenticate(
     sources: valid.sources ?? null,
     entryPoint: valid.kind === 'actor' ? 'mcp' : anonymous.entryPoint,
   }
-  c.set('principal', principal)
+  found(principal)
   authorize(principal, op, requested !== undefined)
   return principal
 }
 
-export function bearerOf(c: HttpContext): string | undefined {
-  const [scheme, token, ...rest] = (c.req.header('authorization') ?? '').trim().split(/\s+/)
+/** Whatever changes something asks anew. A report only says what a call did that was validated already. */
+const mayReuseValidation = (op: Operation): boolean => op.readOnly || op.name === reportToolCall.name
+
+export const bearerOf = (c: HttpContext): string | undefined => bearerIn(c.req.header('authorization'))
+
+export function bearerIn(header = ''): string | undefined {
+  const [scheme, token, ...rest] = header.trim().split(/\s+/)
   return scheme?.toLowerCase() === 'bearer' && rest.length === 0 ? token : undefined
 }
 
 /** The organization in the path, else in the header; without either the one last chosen. */
-const requestedOrganization = (c: HttpContext): string | undefined =>
-  c.req.param('org_id') ?? (c.req.header('x-svc-org')?.slice(0, 60) || undefined)
+export const requestedOrganization = (
+  inPath: string | undefined,
+  inHeader: string | undefined,
+): string | undefined => inPath ?? (inHeader?.slice(0, 60) || undefined)
 
-function entryPointOf(c: HttpContext): EntryPoint {
-  const client = c.req.header('x-svc-client')
-  return client === 'console' || client === 'cli' ? client : 'api'
-}
+export const entryPointOf = (client: string | undefined): EntryPoint =>
+  client === 'console' || client === 'cli' ? client : 'api'
 
 function authorize(principal: Principal, op: Operation, namesOrganization: boolean): void {
   if (op.access === 'operator')

@@ -1,6 +1,6 @@
 /** The api-gateway: databases, data sources, activity and notifications; every other operation is relayed to its service. */
-import type { Hono } from 'hono'
 import { cors } from 'hono/cors'
+import { httpClient } from '../client/http-client.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import type { Operation } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName, type Verbs } from '../contracts/operations.ts'
@@ -12,11 +12,12 @@ import * as notifications from '../cores/notifications/index.ts'
 import * as search from '../cores/search/index.ts'
 import { answerError, formatFor } from './answer.ts'
 import { authenticate, type Authentication } from './authenticate.ts'
-import type { HttpContext, HttpEnv } from './context.ts'
+import type { HttpContext } from './context.ts'
+import type { InProcessRequest } from './in-process.ts'
 import { listAuditHosted } from './list-audit-hosted.ts'
 import { mount, routePath } from './mount.ts'
 import { openapi, type OpenApi } from './openapi.ts'
-import { createServiceApp, type Observation } from './service-app.ts'
+import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
 import { withTrace, validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
 export type GatewayDeps = Observation &
@@ -88,7 +89,7 @@ const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   replayFailedDeliveries: notifications.replayFailedDeliveries,
 }
 
-export function createGateway(deps: GatewayDeps): Hono<HttpEnv> {
+export function createGateway(deps: GatewayDeps): ServiceApp {
   const app = createServiceApp('api-gateway', deps)
   // Bearer endpoints use no cookies, so any page may call them, without credentials.
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
@@ -107,6 +108,7 @@ export function createGateway(deps: GatewayDeps): Hono<HttpEnv> {
     app.on(op.http.method.toUpperCase(), routePath(op), (c) =>
       isServed ? relayServed(c, op, authentication, handle) : handle(c),
     )
+    if (!isServed) app.inProcess.add(op, relayCall(service, op), { isRelay: true })
   }
   // Built at the first request: it takes longer than everything else here together.
   let document: OpenApi | undefined
@@ -158,6 +160,16 @@ const RELAYED = [
   'x-svc-client',
   ADDRESS_HEADER,
 ]
+
+const relayCall =
+  (service: Service, op: Operation) =>
+  ({ input, options, variables }: InProcessRequest): Promise<unknown> => {
+    variables.route = `relay ${op.name}`
+    variables.isRelayed = true
+    const { requestId, address } = variables
+    // The trace goes on from here.
+    return httpClient(service, { ...options, requestId, address, traceparent: undefined })(op, input)
+  }
 
 async function relay(
   service: Service,

@@ -1,13 +1,21 @@
 /** Turns an operation into a route: authenticate, read the input, run the verb, answer. */
-import type { Hono } from 'hono'
 import type { Operation, Principal } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName } from '../contracts/operations.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { answer, answerError, formatFor, type Format } from './answer.ts'
-import { authenticate, type Authentication } from './authenticate.ts'
-import type { HttpContext, HttpEnv } from './context.ts'
+import {
+  authenticate,
+  authenticatePresented,
+  bearerIn,
+  entryPointOf,
+  requestedOrganization,
+  type Authentication,
+} from './authenticate.ts'
+import type { HttpContext } from './context.ts'
+import { received, type InProcessRequest } from './in-process.ts'
 import { withIdempotencyKey } from '../cores/idempotency.ts'
-import { inputReader } from './read-input.ts'
+import { inputReader, valueReader } from './read-input.ts'
+import type { ServiceApp } from './service-app.ts'
 
 /** The type of the table already checked that verb and operation fit. */
 type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promise<unknown>
@@ -18,7 +26,7 @@ type MountOptions = Authentication & {
 }
 
 export function mount<Deps extends Partial<Storage>>(
-  app: Hono<HttpEnv>,
+  app: ServiceApp,
   verbs: { readonly [Name in OperationName]?: Verb<Deps> },
   deps: Deps,
   options: MountOptions,
@@ -32,13 +40,14 @@ export function mount<Deps extends Partial<Storage>>(
 export const routePath = (op: Operation): string => op.http.path.replaceAll(/\{(\w+)\}/g, ':$1')
 
 function mountOne<Deps extends Partial<Storage>>(
-  app: Hono<HttpEnv>,
+  app: ServiceApp,
   op: Operation,
   verb: Verb<Deps>,
   deps: Deps,
   options: MountOptions,
 ): void {
   const read = inputReader(op)
+  const readValues = valueReader(op)
   const handle = verb(deps)
   const success = op.http.success ?? 200
   const recordRefusal = op.recordsActivity ? options.recordRefusal : undefined
@@ -46,11 +55,9 @@ function mountOne<Deps extends Partial<Storage>>(
     c.set('route', op.name)
     const format = formatOf(c, op)
     try {
-      const { principal, input } = await readRequest(c).catch(async (error: unknown) => {
-        const rejected = c.get('principal')
-        if (rejected) await recordRefusal?.(rejected, error)
-        throw error
-      })
+      const { principal, input } = await readRequest(c).catch((error: unknown) =>
+        refuse(c.get('principal'), error),
+      )
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
         return await answer(c, op.output.parse(await handle(principal, input)), success, format)
@@ -68,11 +75,42 @@ function mountOne<Deps extends Partial<Storage>>(
     }
   })
 
+  app.inProcess.add(op, async (request) => {
+    const { principal, input } = await readCall(request).catch((error: unknown) =>
+      refuse(request.variables.principal, error),
+    )
+    const answered = op.output.parse(await handle(principal, input))
+    return success === 204 ? op.output.parse({}) : received(answered)
+  })
+
   async function readRequest(c: HttpContext) {
     const principal = await authenticate(c, op, options)
     return { principal, input: (await read(c)) as never }
   }
+
+  async function readCall({ input, options: given, variables }: InProcessRequest) {
+    const presented = {
+      token: bearerIn(given.token && `Bearer ${given.token}`),
+      organization: requestedOrganization(organizationInPath(op, input), given.organization),
+      entryPoint: entryPointOf(given.entryPoint),
+      address: variables.address,
+      requestId: variables.requestId,
+      validation: given.validation,
+    }
+    const principal = await authenticatePresented(presented, op, options, (found) => {
+      variables.principal = found
+    })
+    return { principal, input: readValues(input) as never }
+  }
+
+  async function refuse(principal: Principal | undefined, error: unknown): Promise<never> {
+    if (principal) await recordRefusal?.(principal, error)
+    throw error
+  }
 }
+
+const organizationInPath = ({ http }: Operation, input: Record<string, unknown>): string | undefined =>
+  http.path.includes('{org_id}') ? String(input['org_id']) : undefined
 
 const formatOf = (c: HttpContext, op: Operation): Format =>
   formatFor(c.req.header('accept'), op.http.answers ?? 'json')

@@ -11,13 +11,63 @@ export type InputReader<I extends z.ZodObject> = (c: HttpContext) => Promise<z.o
 export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
   op: Operation<I, O>,
 ): InputReader<I> {
-  const pathNames = new Set([...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
-  const hasBody = op.http.method !== 'get' && op.http.method !== 'delete'
+  const parse = inputParser(op)
+  return async (c) => {
+    const input = hasBody(op) ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
+    return parse({ ...input, ...c.req.param() })
+  }
+}
+
+const hasBody = ({ http }: Operation): boolean => http.method !== 'get' && http.method !== 'delete'
+
+const pathNamesOf = ({ http }: Operation): ReadonlySet<string> =>
+  new Set([...http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!))
+
+/** Reads the input of a call in this process: the same values, in the form in which a request would carry them. */
+export function valueReader<I extends z.ZodObject, O extends z.ZodObject>(
+  op: Operation<I, O>,
+): (input: Record<string, unknown>) => z.output<I> {
+  const parse = inputParser(op)
+  const inPath = [...pathNamesOf(op)]
+  return (input) => {
+    const { path, rest } = splitPath(input, inPath)
+    return parse({ ...(hasBody(op) ? asBody(rest) : asQuery(rest)), ...path })
+  }
+}
+
+function splitPath(input: Record<string, unknown>, names: readonly string[]) {
+  const rest = { ...input }
+  const path: Record<string, string> = {}
+  for (const name of names) {
+    path[name] = String(rest[name]).toWellFormed()
+    delete rest[name]
+  }
+  return { path, rest }
+}
+
+function asBody(input: Record<string, unknown>): Record<string, unknown> {
+  const text = JSON.stringify(input)
+  if (Buffer.byteLength(text) > BODY_MAX_BYTES) throw tooLarge(BODY_MAX_BYTES)
+  return JSON.parse(text) as Record<string, unknown>
+}
+
+const asQuery = (input: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(input)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [
+        name,
+        (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed(),
+      ]),
+  )
+
+function inputParser<I extends z.ZodObject, O extends z.ZodObject>(
+  op: Operation<I, O>,
+): (all: Record<string, unknown>) => z.output<I> {
+  const pathNames = pathNamesOf(op)
   // A misspelt key that is ignored (`expire_in_days`) would do something else than was intended.
   const schema = op.input.strict()
-  return async (c) => {
-    const input = hasBody ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
-    const all: Record<string, unknown> = { ...input, ...c.req.param() }
+  return (all) => {
     refuseUnreadable(all)
     const parsed = schema.safeParse(all, MISSING)
     if (parsed.success) return parsed.data as z.output<I>
@@ -62,6 +112,9 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
   return body as Record<string, unknown>
 }
 
+const tooLarge = (limit: number) =>
+  new ServiceError('INVALID_REQUEST', `The body is larger than ${limit / 1024} KiB`)
+
 /** Counts while reading: a Content-Length may be missing or wrong. */
 export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
@@ -69,9 +122,7 @@ export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promi
   let size = 0
   for await (const chunk of request.body) {
     size += chunk.length
-    if (size > limit) {
-      throw new ServiceError('INVALID_REQUEST', `The body is larger than ${limit / 1024} KiB`)
-    }
+    if (size > limit) throw tooLarge(limit)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -7,6 +7,7 @@ import type { Clock, Storage } from '../cores/dependencies.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
 import type { Tracing } from '../observe/tracing-port.ts'
 import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-assertion.ts'
+import { freshAnswer } from '../trust/fresh-validations.ts'
 import { jwtType } from '../trust/hs256.ts'
 import type { Validate } from './authenticate.ts'
 import { validateHosted } from './validate-hosted.ts'
@@ -28,19 +29,23 @@ export type HostedAuth = {
 
 export function validateRemotely(deps: ValidateDeps & Storage): Validate {
   const auth = withTrace(deps, deps.auth)
-  const validate: Validate = async ({ token, organization, requestId, address }) =>
+  const validate: Validate = async ({ token, organization, requestId, address, validation }) =>
     (await validateAssertion(deps, token, organization)) ??
+    // About any other organization the answer would be another one.
+    (organization === undefined ? freshAnswer(validation, token) : undefined) ??
     httpClient(auth, { requestId, address })(validateToken, { token, organization, audience: 'api' })
   return deps.hosted ? validateHosted({ ...deps, ...deps.hosted, auth }, validate) : validate
 }
 
-/** Passes the trace context on to the next service. */
-export const withTrace =
-  ({ tracing }: Pick<ValidateDeps, 'tracing'>, service: Service): Service =>
-  (request) => {
-    tracing.inject(request.headers)
-    return service(request)
-  }
+/** Passes the trace context on to the next service. Within the process it is there already. */
+export const withTrace = ({ tracing }: Pick<ValidateDeps, 'tracing'>, service: Service): Service =>
+  Object.assign(
+    (request: Request) => {
+      tracing.inject(request.headers)
+      return service(request)
+    },
+    { callInProcess: service.callInProcess },
+  )
 
 /**
  * With hosted auth the vendor does not know this installation's assertions, so the gateway validates them itself, and

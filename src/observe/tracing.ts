@@ -29,8 +29,8 @@ export function startTracing(options: { endpoint: URL; version: string }): Traci
           const done = await work()
           // The route's name, never the path: a path may hold a secret.
           span.updateName(`${service} ${done.route}`)
-          span.setAttributes({ 'http.route': done.route, 'http.response.status_code': done.response.status })
-          if (done.response.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+          span.setAttributes({ 'http.route': done.route, 'http.response.status_code': done.status })
+          if (done.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
           return done
         } finally {
           span.end()

@@ -112,9 +112,15 @@ export const LAYERS: Record<LayerName, Layer> = {
     mayImport: [...SERVICE_IMPORTS, 'pages'],
     mayImportTypesOf: TYPES_OF_OBSERVE,
     // What every HTTP service is made of; the gateway itself is not among it.
-    mayImportFiles: ['mount', 'answer', 'authenticate', 'context', 'read-input', 'service-app'].map(
-      (name) => `src/http/${name}.ts`,
-    ),
+    mayImportFiles: [
+      'mount',
+      'answer',
+      'authenticate',
+      'context',
+      'in-process',
+      'read-input',
+      'service-app',
+    ].map((name) => `src/http/${name}.ts`),
     message:
       'Entry points do not import each other (of src/http only what every service is made of), and adapters come with the dependencies.',
   },

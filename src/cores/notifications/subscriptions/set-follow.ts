@@ -5,6 +5,7 @@ import { CATEGORIES, type Category } from '../../../contracts/channels.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { findApp, findAppRole } from '../../apps/index.ts'
 import { recordAudit } from '../../audit/index.ts'
+import { lockAuthor } from '../../lock-author.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
@@ -16,7 +17,7 @@ export const setFollow =
   ({ db, clock, directory }: Storage & WithDirectory): Handler<'setFollow'> =>
   (who, { alias, categories: asked, frequency }) =>
     withTransaction(db, async (tx) => {
-      const principal = requireMember(who)
+      const principal = await lockAuthor(tx, clock, requireMember(who), 'viewer')
       const { orgId, userId } = principal
       const app = await findApp(tx, orgId, alias)
       if (!app) throw notFound()

@@ -3,6 +3,7 @@ import { subscriptions } from '../../../../db/schema.ts'
 import { notFound } from '../../../contracts/errors.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { recordAudit } from '../../audit/index.ts'
+import { lockAuthor } from '../../lock-author.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
@@ -12,7 +13,7 @@ export const updateMySubscription =
   ({ db, clock }: Storage): Handler<'updateMySubscription'> =>
   (who, { subscription_id, enabled }) =>
     withTransaction(db, async (tx) => {
-      const principal = requireMember(who)
+      const principal = await lockAuthor(tx, clock, requireMember(who), 'viewer')
       const own = and(ownedBy(principal), eq(subscriptions.id, subscription_id))
       const [found] = await tx.select(WITH_LAST_DELIVERY).from(subscriptions).where(own).for('update')
       if (!found) throw notFound()

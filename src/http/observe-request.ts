@@ -1,0 +1,91 @@
+/** What is observed about every request of a service, whether it came over HTTP or from this process. */
+import { ServiceError } from '../contracts/errors.ts'
+import { makeId } from '../contracts/ids.ts'
+import type { Clock } from '../cores/dependencies.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics, ObservedRequest } from '../observe/metrics.ts'
+import type { TracedRequest, Tracing } from '../observe/tracing-port.ts'
+import { asServiceError } from './answer.ts'
+import type { HttpEnv } from './context.ts'
+
+export type Observation = {
+  readonly log: Logger
+  readonly metrics: Metrics | undefined
+  readonly tracing: Tracing
+  readonly clock: Clock
+  /** Left out: DEADLINE_MS. */
+  readonly deadlineMs?: number
+}
+
+/** Request ids of clients are taken over, as long as they cannot forge a log line. */
+const REQUEST_ID = /^[\w.-]{8,64}$/
+
+export const requestIdOf = (given: string | undefined, clock: Clock): string =>
+  given && REQUEST_ID.test(given) ? given : makeId('req', clock().getTime())
+
+/** Traces, counts and logs what `answer` does; that returns the status. `variables` are read when it has ended. */
+export async function observe(
+  service: string,
+  { log, metrics, tracing }: Observation,
+  incoming: TracedRequest,
+  variables: () => Readonly<HttpEnv['Variables']>,
+  answer: () => Promise<number>,
+): Promise<void> {
+  const startedAt = performance.now()
+  const { status, route } = await tracing.request(service, incoming, async () => {
+    const answered = await answer()
+    return { status: answered, route: variables().route }
+  })
+  const seconds = (performance.now() - startedAt) / 1000
+  const request = { service, route, method: incoming.method, status, seconds }
+  metrics?.observeRequest(request)
+  logRequest(log, variables(), request)
+}
+
+/** Longer than any operation takes, shorter than the time-outs of proxies. */
+const DEADLINE_MS = 30_000
+
+/** Throws TIMEOUT when the work takes too long; it is not stopped. */
+export async function withDeadline<T>(
+  { deadlineMs = DEADLINE_MS }: Observation,
+  work: () => Promise<T>,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new ServiceError('TIMEOUT')), deadlineMs)
+  })
+  try {
+    return await Promise.race([work(), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function logRequest(
+  log: Logger,
+  { requestId, principal, failure, isRelayed }: Readonly<HttpEnv['Variables']>,
+  request: ObservedRequest,
+): void {
+  const fields = {
+    request_id: requestId,
+    service: request.service,
+    route: request.route,
+    method: request.method,
+    status: request.status,
+    ms: Math.round(request.seconds * 10_000) / 10,
+    user: principal?.userId ?? undefined,
+    org: principal?.orgId ?? undefined,
+    entryPoint: principal?.entryPoint,
+  }
+  // A mistake of the client is one line; a failure of ours is an error with its cause.
+  if (request.status >= 500) log.error('request failed', { ...fields, error: failure })
+  else if (isRelayed) log.debug('relayed', fields)
+  else if (failure) log.info('request refused', { ...fields, ...refusalOf(failure) })
+  else log.info('request', fields)
+}
+
+/** Most refusals say all there is to know. Some have a cause that only the operator may see. */
+function refusalOf(failure: unknown): { code: string; error?: unknown } {
+  const { code, cause } = asServiceError(failure)
+  return { code, ...(cause === undefined ? {} : { error: cause }) }
+}
