@@ -1,20 +1,21 @@
 /** The queue we compare with: one job for one message, with the same body posted the same way. */
 import { makeWorkerUtils, run } from 'graphile-worker'
-import { post } from './notification-post.ts'
+import { createPost } from './notification-post.ts'
 
-const { url, fill, localQueue } = JSON.parse(process.argv[2])
+const { url, fill, localQueue, ca } = JSON.parse(process.argv[2])
 
 if (fill) {
   const utils = await makeWorkerUtils({ connectionString: url })
   await utils.migrate()
   const jobs = Array.from({ length: fill.count }, (_, n) => ({
     identifier: 'post',
-    payload: { to: `${fill.to}/${n % fill.targets}`, body: JSON.stringify([thin(n)]) },
+    payload: { to: fill.to.replace('{n}', String(n % fill.targets)), body: JSON.stringify([thin(n)]) },
   }))
   await utils.addJobs(jobs)
   await utils.release()
   console.log('ready')
 } else {
+  const post = createPost(ca)
   const runner = await run({
     connectionString: url,
     concurrency: 32,

@@ -1,10 +1,17 @@
 /** The receiver of both: answers at once, and knows of every run when its first and its last message came. */
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 
 type Run = { first: number; last: number; ids: Set<string>; count: number }
 const runs = new Map<string, Run>()
+const { port, securePort, key, cert } = JSON.parse(process.argv[2]!) as {
+  port: number
+  securePort: number
+  key: string
+  cert: string
+}
 
-const server = createServer((incoming, outgoing) => {
+const take: RequestListener = (incoming, outgoing) => {
   const [, name = ''] = incoming.url!.split('/')
   if (incoming.method === 'GET') {
     const { first, last, ids, count } = runs.get(name) ?? { first: 0, last: 0, ids: new Set(), count: 0 }
@@ -21,5 +28,9 @@ const server = createServer((incoming, outgoing) => {
     for (const { id } of JSON.parse(body) as { id: string }[]) run.ids.add(id)
     outgoing.end('ok')
   })
+}
+// As most receivers have it: longer than anybody here is idle.
+const keepAliveTimeout = 60_000
+createSecureServer({ key, cert, keepAliveTimeout }, take).listen(securePort, '127.0.0.1', () => {
+  createServer({ keepAliveTimeout }, take).listen(port, '127.0.0.1', () => console.log('ready'))
 })
-server.listen(Number(process.argv[2]), '127.0.0.1', () => console.log('ready'))

@@ -89,6 +89,8 @@ CREATE TABLE attempts (
   reason text,
   http_status integer,
   duration_ms integer,
+  carried_by text,
+  response text,
   CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
 );
 
@@ -238,12 +240,13 @@ CREATE TABLE events (
   seq bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   fanned_out_at timestamp with time zone,
+  fan_out_again_at timestamp with time zone,
   CONSTRAINT events_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX events_by_type ON public.events USING btree (org_id, type, occurred_at);
-CREATE INDEX events_of_subject_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE (fanned_out_at IS NULL);
 CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, dedup_key);
-CREATE INDEX events_to_fan_out ON public.events USING btree (seq) WHERE (fanned_out_at IS NULL);
+CREATE INDEX events_that_failed_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE ((fanned_out_at IS NULL) AND (fan_out_again_at IS NOT NULL));
+CREATE INDEX events_to_fan_out ON public.events USING btree (org_id, seq) WHERE (fanned_out_at IS NULL);
 
 CREATE TABLE follows (
   org_id text NOT NULL,
@@ -376,6 +379,11 @@ CREATE TABLE message_targets (
   org_id text NOT NULL,
   target text NOT NULL,
   next_allowed_at timestamp with time zone NOT NULL,
+  in_flight integer NOT NULL DEFAULT 0,
+  unanswered integer NOT NULL DEFAULT 0,
+  probe_at timestamp with time zone,
+  held_until timestamp with time zone,
+  keeps_sockets boolean NOT NULL DEFAULT true,
   CONSTRAINT message_targets_org_id_target_pk PRIMARY KEY (org_id, target)
 );
 
@@ -393,6 +401,7 @@ CREATE TABLE messages (
   window_end timestamp with time zone,
   state text NOT NULL,
   attempts integer NOT NULL DEFAULT 0,
+  goes_alone boolean NOT NULL DEFAULT false,
   next_at timestamp with time zone NOT NULL,
   slot_at timestamp with time zone,
   lease_until timestamp with time zone,
@@ -401,7 +410,7 @@ CREATE TABLE messages (
   CONSTRAINT messages_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX messages_due ON public.messages USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, channel, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
 CREATE INDEX messages_in_order ON public.messages USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
 CREATE INDEX messages_leased ON public.messages USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
 CREATE UNIQUE INDEX messages_one_digest_per_window ON public.messages USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
@@ -493,7 +502,7 @@ CREATE TABLE outbox (
   seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   CONSTRAINT outbox_org_id_id_pk PRIMARY KEY (org_id, id)
 );
-CREATE INDEX outbox_in_order ON public.outbox USING btree (seq);
+CREATE INDEX outbox_in_order ON public.outbox USING btree (org_id, seq);
 
 CREATE TABLE passwords (
   user_id text NOT NULL,
@@ -555,6 +564,32 @@ CREATE TABLE question_counts (
   day timestamp with time zone NOT NULL,
   in_day integer NOT NULL,
   CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
+);
+
+CREATE TABLE recoveries (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  integration_id text NOT NULL,
+  since timestamp with time zone NOT NULL,
+  includes_unconfirmed boolean NOT NULL,
+  state text NOT NULL,
+  cursor text NOT NULL,
+  queued integer NOT NULL DEFAULT 0,
+  next_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  created_by text,
+  ended_at timestamp with time zone,
+  CONSTRAINT recoveries_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX recoveries_due ON public.recoveries USING btree (next_at) WHERE (state = 'running'::text);
+CREATE UNIQUE INDEX recoveries_one_at_a_time ON public.recoveries USING btree (org_id, integration_id) WHERE (state = 'running'::text);
+
+CREATE TABLE removed_integrations (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  removed_at timestamp with time zone NOT NULL,
+  CONSTRAINT removed_integrations_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 
 CREATE TABLE sessions (

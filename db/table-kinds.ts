@@ -50,6 +50,8 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   platform_access_grants: 'identity',
   platform_oauth_clients: 'identity',
   question_counts: 'identity',
+  recoveries: 'tenant',
+  removed_integrations: 'tenant',
   sessions: 'identity',
   sign_in_attempts: 'identity',
   sign_in_codes: 'identity',

@@ -17,7 +17,9 @@ import type { AuthDeps } from './dependencies.ts'
 import { AUTH_VERBS } from './operations.ts'
 import * as invitation from './pages/invitation.ts'
 import * as mailedLinks from './pages/mailed-links.ts'
+import * as messageQueue from './pages/operator-message-queue.ts'
 import * as registrations from './pages/operator-registrations.ts'
+import * as operator from './pages/operator.ts'
 import { AUTH_ASSETS, problemPage } from './pages/page.ts'
 import * as signIn from './pages/sign-in.ts'
 
@@ -35,7 +37,8 @@ const PAGES: readonly [method: 'get' | 'post', path: string, page: Page][] = [
   ['post', '/auth/verify/:secret', mailedLinks.submitVerifyEmail],
   ['get', '/auth/invitation/:secret', (deps, c) => invitation.showInvitation(deps, c)],
   ['post', '/auth/invitation/:secret', invitation.submitInvitation],
-  ['post', '/auth/operator', registrations.submitOperatorToken],
+  ['post', '/auth/operator', operator.submitOperatorToken],
+  ['get', '/auth/operator/message-queue', messageQueue.showMessageQueue],
   ['get', '/auth/operator/registrations', registrations.showRegistrations],
   ['post', '/auth/operator/registrations', registrations.submitEviction],
 ]

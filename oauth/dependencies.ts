@@ -1,9 +1,11 @@
 /** What the auth service needs, by name. */
+import type { WithDirectory } from '../src/cores/directory/index.ts'
 import type { LinkDeps, PasswordDeps, SignInProvider, ValidationDeps } from '../src/cores/identity/index.ts'
 import type { FoundingDeps, InvitationDeps } from '../src/cores/organizations/index.ts'
 import type { Observation } from '../src/http/service-app.ts'
 
 export type AuthDeps = Observation &
+  WithDirectory &
   PasswordDeps &
   ValidationDeps &
   InvitationDeps &

@@ -13,6 +13,9 @@ const ALONE =
 const ENDINGS =
   'memberships, tokens and sessions end at the vendor’s; what that does here is in hosted.test.ts'
 
+const ENGINE =
+  'it drives the engine without a gateway, and with hosted auth people are known by their calls to it alone'
+
 /** Whole files. */
 export const FILES: Readonly<Record<string, string>> = {
   'test/walks/connector-attacks.test.ts': CONNECTOR,
@@ -29,6 +32,8 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/connector-rotation.test.ts': CONNECTOR,
   'test/walks/connector-sources.test.ts': CONNECTOR,
   'test/walks/consent-endings.test.ts': CONNECTOR,
+  'test/walks/delivery-lanes.test.ts': ENGINE,
+  'test/walks/delivery-promises.test.ts': ENGINE,
   'test/walks/deploy-api.test.ts': ALONE,
   'test/walks/disk-quota.test.ts':
     'it drives the watch without a gateway, and with hosted auth people are known by their calls to it alone',
@@ -47,8 +52,8 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/mailed-links.test.ts': PAGES,
   'test/walks/mcp-limits.test.ts': CONNECTOR,
   'test/walks/mcp-tools.test.ts': CONNECTOR,
-  'test/walks/notifications.test.ts':
-    'it drives the engine without a gateway, and with hosted auth people are known by their calls to it alone',
+  'test/walks/notifications.test.ts': ENGINE,
+  'test/walks/shared-posts.test.ts': ENGINE,
   'test/walks/process.test.ts': ALONE,
   'test/walks/rotation.test.ts': 'the secrets behind tokens are the vendor’s',
   'test/walks/sessions.test.ts': PAGES,
@@ -85,6 +90,9 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'a %s may leave': NONE_SERVED,
     'a changed role, up and down': ASSERTIONS,
     'a removal, and coming back wakes no token': ASSERTIONS,
+  },
+  'test/walks/message-queue.test.ts': {
+    'the page shows it to whoever enters the operator’s token': PAGES,
   },
   'test/walks/organizations.test.ts': {
     'gets whoever takes the mailed invitation': PAGES,

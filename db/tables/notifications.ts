@@ -9,7 +9,7 @@ import type {
   IntegrationKind,
   Timing,
 } from '../../src/contracts/channels.ts'
-import type { DeliveryReason } from '../../src/contracts/deliveries.ts'
+import type { DeliveryReason, RecoveryState } from '../../src/contracts/deliveries.ts'
 import type { DISABLED_REASONS, IntegrationState } from '../../src/contracts/integrations.ts'
 import {
   bigint,
@@ -49,7 +49,7 @@ export const outbox = pgTable(
     /** Given by the database, after the producer's locks: what happened later to one subject has the greater one. */
     seq: bigint('seq', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
   },
-  (t) => [primaryKey({ columns: [t.orgId, t.id] }), index('outbox_in_order').on(t.seq)],
+  (t) => [primaryKey({ columns: [t.orgId, t.id] }), index('outbox_in_order').on(t.orgId, t.seq)],
 )
 
 export const events = pgTable(
@@ -60,16 +60,18 @@ export const events = pgTable(
     seq: bigint('seq', { mode: 'number' }).notNull(),
     recordedAt: instant('recorded_at').notNull(),
     fannedOutAt: instant('fanned_out_at'),
+    /** It could not be fanned out and is tried again then; until it is, newer ones of its subject wait for it. */
+    fanOutAgainAt: instant('fan_out_again_at'),
   },
   (t) => [
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('events_once').on(t.orgId, t.source, t.dedupKey),
     index('events_to_fan_out')
-      .on(t.seq)
+      .on(t.orgId, t.seq)
       .where(sql`${t.fannedOutAt} is null`),
-    index('events_of_subject_to_fan_out')
+    index('events_that_failed_to_fan_out')
       .on(t.orgId, t.subject, t.seq)
-      .where(sql`${t.fannedOutAt} is null`),
+      .where(sql`${t.fannedOutAt} is null and ${t.fanOutAgainAt} is not null`),
     index('events_by_type').on(t.orgId, t.type, t.occurredAt),
   ],
 )
@@ -113,6 +115,18 @@ export const integrations = pgTable(
     primaryKey({ columns: [t.orgId, t.id] }),
     index('integrations_by_digest').on(t.orgId, t.kind, t.digest),
   ],
+)
+
+/** What the ledger calls an integration that was removed: its name, and nothing that it was reached with. */
+export const removedIntegrations = pgTable(
+  'removed_integrations',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    name: text('name').notNull(),
+    removedAt: instant('removed_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.orgId, t.id] })],
 )
 
 export const subscriptions = pgTable(
@@ -285,6 +299,8 @@ export const messages = pgTable(
       .$type<'open' | 'pending' | 'claimed' | 'sending' | 'sent' | 'failed' | 'dropped'>()
       .notNull(),
     attempts: integer('attempts').notNull().default(0),
+    /** Refused together with others, it goes alone from then on: one that the receiver cannot take must not fail them all. */
+    goesAlone: boolean('goes_alone').notNull().default(false),
     nextAt: instant('next_at').notNull(),
     /** The target was busy and reserved this time for it, so that it need not ask again. */
     slotAt: instant('slot_at'),
@@ -301,7 +317,7 @@ export const messages = pgTable(
       .on(t.nextAt)
       .where(sql`${t.state} in ('open', 'pending')`),
     index('messages_due_by_organization')
-      .on(t.orgId, t.nextAt)
+      .on(t.orgId, t.channel, t.nextAt)
       .where(sql`${t.state} in ('open', 'pending')`),
     index('messages_leased')
       .on(t.leaseUntil)
@@ -312,13 +328,23 @@ export const messages = pgTable(
   ],
 )
 
-/** When the next message may go to a target, after the times that are reserved already. */
+/** What all workers know of a target: when the next message may go, how many are on their way, and whether it answers. */
 export const messageTargets = pgTable(
   'message_targets',
   {
     orgId: orgId(),
     target: text('target').notNull(),
+    /** After the times that are reserved already. */
     nextAllowedAt: instant('next_allowed_at').notNull(),
+    /** POSTs of messages in the state `sending`: changed in the statement that changes the state, so it is exact. */
+    inFlight: integer('in_flight').notNull().default(0),
+    /** Attempts in a row without any answer. From a few on the circuit is open: one probe at a time, and not before `probeAt`. */
+    unanswered: integer('unanswered').notNull().default(0),
+    probeAt: instant('probe_at'),
+    /** The receiver asked to be left alone until then (Retry-After). */
+    heldUntil: instant('held_until'),
+    /** False for good once it reset a kept connection under a message: from then on every message has its own. */
+    keepsSockets: boolean('keeps_sockets').notNull().default(true),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.target] })],
 )
@@ -336,8 +362,45 @@ export const attempts = pgTable(
     reason: text('reason').$type<DeliveryReason>(),
     httpStatus: integer('http_status'),
     durationMs: integer('duration_ms'),
+    /** The message in whose POST it went along; null: in its own. One POST holds one place at its target. */
+    carriedBy: text('carried_by'),
+    /** How the answer begins: masked, for admins, and for a few days only. */
+    response: text('response'),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.messageId, t.number] })],
+)
+
+/**
+ * Somebody asked to send again what an integration missed since a time. Worked off a little at a time: the next deliveries
+ * are queued when few of the last are still open, so what happens meanwhile does not wait behind thousands.
+ */
+export const recoveries = pgTable(
+  'recoveries',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    integrationId: text('integration_id').notNull(),
+    /** Deliveries created from then on, and before it was asked. */
+    since: instant('since').notNull(),
+    includesUnconfirmed: boolean('includes_unconfirmed').notNull(),
+    state: text('state').$type<RecoveryState>().notNull(),
+    /** The last delivery that was looked at: ids sort by time. */
+    cursor: text('cursor').notNull(),
+    queued: integer('queued').notNull().default(0),
+    nextAt: instant('next_at').notNull(),
+    createdAt: instant('created_at').notNull(),
+    createdBy: text('created_by'),
+    endedAt: instant('ended_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.id] }),
+    uniqueIndex('recoveries_one_at_a_time')
+      .on(t.orgId, t.integrationId)
+      .where(sql`${t.state} = 'running'`),
+    index('recoveries_due')
+      .on(t.nextAt)
+      .where(sql`${t.state} = 'running'`),
+  ],
 )
 
 /** Identity: addresses that a mail server rejected permanently, by keyed digest. */

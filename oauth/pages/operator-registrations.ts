@@ -1,63 +1,32 @@
 /** For the operator: the slots of dynamic registration, who takes them, and a way to free one. */
 import { html } from 'hono/html'
 import * as z from 'zod'
-import { notFound, ServiceError } from '../../src/contracts/errors.ts'
+import { notFound } from '../../src/contracts/errors.ts'
 import { evictRegistration as operation } from '../../src/contracts/grants.ts'
 import type { Output } from '../../src/contracts/operations.ts'
 import { PAGE_MAX } from '../../src/contracts/limits.ts'
 import { evictRegistration, listRegistrations } from '../../src/cores/grants/index.ts'
 import { operatorPrincipal } from '../../src/http/authenticate.ts'
 import type { HttpContext } from '../../src/http/context.ts'
-import { button, card, inputField, linkButton, problemNotice } from '../../src/pages/parts.ts'
+import { button, card, linkButton } from '../../src/pages/parts.ts'
 import { hiddenFields, readForm } from '../browser-session.ts'
 import { displayText } from '../connector/display-text.ts'
 import type { AuthDeps } from '../dependencies.ts'
-import { isOperator, startOperatorSession } from '../operator-session.ts'
-import { page } from './page.ts'
+import { isOperator } from '../operator-session.ts'
+import { OPERATOR_PAGES, operatorPage } from './operator.ts'
 
-const PATH = '/auth/operator/registrations'
+const PATH = OPERATOR_PAGES.registrations.path
 
-export async function showRegistrations(deps: AuthDeps, c: HttpContext) {
-  if (deps.operatorToken === undefined) throw notFound()
-  if (!isOperator(deps, c)) return tokenPage(deps, c)
+export const showRegistrations = operatorPage('registrations', async (deps, c) => {
   const cursor = c.req.query('cursor')
   const list = await listRegistrations(deps)(operatorPrincipal(c), { limit: PAGE_MAX, cursor })
-  return page(c, {
-    title: 'Client registrations',
+  return {
     lead: `${list.slots.used} of ${list.slots.total} slots are used. An origin has ${list.slots.per_origin}, an address ${list.slots.per_address}.`,
     body: html`${list.addresses.length > 0 && card('Slots by address', addressList(list))}
       ${list.registrations.map((one) => registrationCard(deps, c, one))}
       ${list.next_cursor && linkButton(`${PATH}?cursor=${list.next_cursor}`, 'Next page', 'quiet')}`,
-  })
-}
-
-const tokenPage = (deps: AuthDeps, c: HttpContext, problem?: ServiceError) =>
-  page(c, {
-    title: 'Operator',
-    lead: 'Enter the operator token of this installation (SVC_OPERATOR_TOKEN). It opens this page for 15 minutes.',
-    problem,
-    body: html`${problemNotice(problem)}
-      <form method="post" action="/auth/operator" class="card">
-        ${hiddenFields(deps, c)}
-        ${inputField({
-          name: 'token',
-          label: 'Operator token',
-          type: 'password',
-          autocomplete: 'off',
-          required: true,
-        })}
-        ${button('Continue')}
-      </form>`,
-  })
-
-export async function submitOperatorToken(deps: AuthDeps, c: HttpContext) {
-  if (deps.operatorToken === undefined) throw notFound()
-  const { token = '' } = await readForm(deps, c)
-  if (!(await startOperatorSession(deps, c, token))) {
-    return tokenPage(deps, c, new ServiceError('UNAUTHENTICATED', 'The operator token is wrong'))
   }
-  return c.redirect(PATH, 303)
-}
+})
 
 export async function submitEviction(deps: AuthDeps, c: HttpContext) {
   const fields = await readForm(deps, c)

@@ -49,7 +49,10 @@ export async function createChannelAdapters(config: Config): Promise<ChannelAdap
       }),
     },
     chatApp: await chatAppOf(config, chatPost),
-    close: async () => (await mail?.current())?.close(),
+    async close() {
+      ;(await mail?.current())?.close()
+      ;(await guarded.current())?.close()
+    },
   }
 }
 

@@ -196,6 +196,7 @@ async function build(
       chatApp: overrides.chatApp === undefined ? channelAdapters!.chatApp : overrides.chatApp,
       mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
       apiUrl: config.API_URL,
+      operatorToken: config.SVC_OPERATOR_TOKEN,
       version: VERSION,
       hosted,
     }),
@@ -292,6 +293,11 @@ async function build(
     }),
   }
 
+  if (runs.has('worker')) {
+    metrics?.observeQueue(async () =>
+      (await import('../cores/notifications/index.ts')).readMessageQueue(storage()),
+    )
+  }
   for (const [name, start] of starters) {
     const service = start(deps)
     running.set(name, service)

@@ -510,6 +510,27 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./commands/notifications.ts')).showDelivery,
   },
   {
+    path: 'notifications retry',
+    summary: 'Make the next attempt of a delivery in progress now (admin or higher)',
+    arguments: [DELIVERY],
+    listedBy: 'notifications deliveries',
+    examples: ['svc notifications retry dlv_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/notifications.ts')).retry,
+  },
+  {
+    path: 'notifications recover',
+    summary: 'Send again what an integration missed since a time (admin or higher)',
+    arguments: [INTEGRATION],
+    options: [
+      { long: 'since', value: 'time', summary: `Start time, ${TIME_EXAMPLE}` },
+      { long: 'skip-unconfirmed', summary: 'Leave out what may have arrived' },
+      YES,
+    ],
+    listedBy: 'notifications integrations',
+    examples: ['svc notifications recover int_0mwhkcyh5nlh1pqqssy5gj19q --since 2026-11-15 --yes'],
+    load: async () => (await import('./commands/notifications.ts')).recover,
+  },
+  {
     path: 'notifications replay',
     summary: 'Send a delivery again with a new ID; it may arrive twice (admin or higher)',
     arguments: [DELIVERY],

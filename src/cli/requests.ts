@@ -101,6 +101,9 @@ export const REQUESTS = {
   listDeliveries: ['GET', '/api/notifications/deliveries'],
   summarizeDeliveries: ['GET', '/api/notifications/deliveries/summary'],
   showDelivery: ['GET', '/api/notifications/deliveries/{delivery_id}'],
+  retryDelivery: ['POST', '/api/notifications/deliveries/{delivery_id}/retry'],
   replayDelivery: ['POST', '/api/notifications/deliveries/{delivery_id}/replay'],
   replayFailedDeliveries: ['POST', '/api/notifications/deliveries/replay'],
+  recoverDeliveries: ['POST', '/api/integrations/{integration_id}/recoveries'],
+  listRecoveries: ['GET', '/api/integrations/{integration_id}/recoveries'],
 } as const satisfies { readonly [Name in OperationName]?: readonly [method: string, path: string] }

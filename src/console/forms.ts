@@ -108,6 +108,13 @@ export function text(form: FormData, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** What `datetime-local` sends, read as UTC. */
+export function utcMoment(submitted: string): string | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(submitted)) return undefined
+  const time = new Date(`${submitted.slice(0, 16)}Z`)
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
+}
+
 export const texts = (form: FormData, name: string): string[] =>
   form.getAll(name).filter((value) => typeof value === 'string')
 

@@ -73,6 +73,8 @@ export const AUDIT_ACTIONS = {
   'chat.linked': 'linked a chat account',
   'chat.unlinked': 'unlinked a chat account',
   'delivery.replayed': 'replayed deliveries',
+  'delivery.retried': 'retried a delivery before its time',
+  'delivery.recovered': 'started recovering what an integration missed',
 } as const
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

@@ -3,6 +3,8 @@
  * channel is a row here, a driver (src/cores/notifications/channels), an adapter (src/adapters) and a migration, and the
  * compiler names every place that is missing one.
  */
+import { DIGEST_LINES, WEBHOOK_POST } from './limits.ts'
+
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
@@ -14,14 +16,18 @@ type ChannelRow = {
    * checked again right before every attempt.
    */
   readonly recipient: 'integration' | 'person'
-  /** To one destination. Null: as fast as it goes. */
-  readonly rate: { readonly perSecond: number; readonly burst: number } | null
+  /** To one destination. */
+  readonly rate: { readonly perSecond: number; readonly burst: number }
+  /** Whether every organization's messages go through one server: when it hangs, it must not take all slots. */
+  readonly sharedServer: boolean
   /** Seconds to wait after each refused attempt; after the last one the message is given up. */
   readonly retrySeconds: readonly number[]
   /** Whether a message whose answer was lost is sent again: only where the receiver recognizes a repetition by its id. */
   readonly repeatable: 'never' | 'always' | 'if_integration_allows'
   /** Whether several deliveries may share one message. */
   readonly digest: boolean
+  /** Deliveries that one message carries: a longer digest is split. */
+  readonly itemsMax: number
 }
 
 /** interface.md, "a handful" of retries. */
@@ -31,32 +37,40 @@ export const CHANNELS = {
   email: {
     label: 'Email',
     recipient: 'person',
-    rate: null,
+    // Nobody reads faster, and a mailbox that gets more takes it for an attack.
+    rate: { perSecond: 10, burst: 10 },
+    sharedServer: true,
     retrySeconds: [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 4 * HOUR],
     repeatable: 'never',
     digest: true,
+    itemsMax: DIGEST_LINES,
   },
   chat: {
     label: 'Chat channel',
     recipient: 'integration',
     // The chat services' own limit.
     rate: { perSecond: 1, burst: 1 },
+    sharedServer: false,
     retrySeconds: A_HANDFUL,
     repeatable: 'never',
     digest: true,
+    itemsMax: DIGEST_LINES,
   },
   direct_message: {
     label: 'Direct message',
     recipient: 'person',
     rate: { perSecond: 1, burst: 1 },
+    sharedServer: true,
     retrySeconds: A_HANDFUL,
     repeatable: 'never',
     digest: true,
+    itemsMax: DIGEST_LINES,
   },
   webhook: {
     label: 'Webhook',
     recipient: 'integration',
     rate: { perSecond: 10, burst: 10 },
+    sharedServer: false,
     // Standard Webhooks 1.0.
     retrySeconds: [
       5,
@@ -71,16 +85,19 @@ export const CHANNELS = {
     ],
     repeatable: 'if_integration_allows',
     digest: true,
+    itemsMax: WEBHOOK_POST.objects,
   },
   forum: {
     label: 'Forum',
     recipient: 'integration',
     rate: { perSecond: 1, burst: 1 },
+    sharedServer: false,
     retrySeconds: A_HANDFUL,
     // The forum takes one topic per message id, so a second attempt finds the first.
     repeatable: 'always',
     // A post is in somebody's name, and a digest would have several.
     digest: false,
+    itemsMax: 1,
   },
 } as const satisfies Record<string, ChannelRow>
 

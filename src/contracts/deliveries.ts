@@ -4,7 +4,7 @@ import { CHANNEL_NAMES, DELIVERY_STATES } from './channels.ts'
 import { EventPattern, TimingName } from './events.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { creating, reading } from './operation.ts'
+import { creating, reading, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 
 /** Every reason for not being sent, or not yet, in the words that people read. */
@@ -19,7 +19,7 @@ export const REASONS = {
   gave_up: 'Every attempt failed',
   endpoint_gone: 'The receiver answered 410: the address is gone',
   endpoint_dead: 'The receiver failed for days, so delivery was stopped',
-  integration_lost: 'The chat service no longer accepts messages for this integration',
+  integration_lost: 'The service no longer accepts messages for this integration',
   integration_off: 'The integration is turned off',
   subscription_off: 'The subscription was paused or deleted',
   no_mail_server: 'No mail server is configured',
@@ -81,6 +81,29 @@ const Attempt = z.object({
   reason: z.enum(DELIVERY_REASONS).nullable(),
   http_status: z.int().nullable(),
   duration_ms: z.int().nullable(),
+  carried_by: z
+    .string()
+    .nullable()
+    .describe('The message in whose POST it was sent along with others; null: it was sent by itself.'),
+  response: z
+    .string()
+    .nullable()
+    .describe('The first 1 KiB of the answer as plain text, without secrets. Kept for seven days.'),
+})
+
+/** `stopped`: the integration was turned off, lost or removed meanwhile. */
+export const RECOVERY_STATES = ['running', 'done', 'stopped'] as const
+export type RecoveryState = (typeof RECOVERY_STATES)[number]
+
+const Recovery = z.object({
+  id: z.string(),
+  integration_id: z.string(),
+  since: Time,
+  include_unconfirmed: z.boolean(),
+  state: z.enum(RECOVERY_STATES),
+  queued: z.int().describe('Deliveries that were queued again so far, each under a new id.'),
+  created_at: Time,
+  ended_at: Time.nullable(),
 })
 
 const ledger = {
@@ -155,6 +178,20 @@ export const replayDelivery = creating({
   http: { method: 'post', path: '/api/notifications/deliveries/{delivery_id}/replay', success: 201 },
 })
 
+export const retryDelivery = updating({
+  ...ledger,
+  name: 'retryDelivery',
+  summary:
+    'Make the next attempt of a delivery that is in progress now. What has been sent is replayed instead.',
+  input: z.object({ delivery_id: Id('dlv') }),
+  output: z.object({
+    id: z.string(),
+    next_attempt_at: Time.describe('Later than now only if the receiver asked us to wait (Retry-After).'),
+  }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/notifications/deliveries/{delivery_id}/retry' },
+})
+
 export const REPLAYS_MAX = 1_000
 
 export const replayFailedDeliveries = creating({
@@ -170,4 +207,33 @@ export const replayFailedDeliveries = creating({
   }),
   output: z.object({ replayed: z.int(), more: z.boolean() }),
   http: { method: 'post', path: '/api/notifications/deliveries/replay' },
+})
+
+const integrationId = { integration_id: Id('int') }
+
+export const recoverDeliveries = creating({
+  ...ledger,
+  takesIdempotencyKey: true,
+  name: 'recoverDeliveries',
+  summary: 'Send again what an integration missed since a time: failed, given up and unconfirmed deliveries.',
+  input: z.object({
+    ...integrationId,
+    since: z.iso.datetime(),
+    include_unconfirmed: z.boolean().default(true).describe('They may have arrived, and may arrive twice.'),
+  }),
+  output: Recovery,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/integrations/{integration_id}/recoveries', success: 201 },
+})
+
+export const RECOVERIES_SHOWN = 20
+
+export const listRecoveries = reading({
+  ...ledger,
+  name: 'listRecoveries',
+  summary: 'List the last recoveries of an integration, newest first, and how far each is.',
+  input: z.object(integrationId),
+  output: z.object({ recoveries: z.array(Recovery) }),
+  errors: ['NOT_FOUND'],
+  http: { method: 'get', path: '/api/integrations/{integration_id}/recoveries' },
 })

@@ -15,6 +15,7 @@ const proposal = { proposal_id: Code }
 const pipeline = { pipeline_id: Code, run_id: Code.optional() }
 const quota = { used_mib: Code, quota_mib: Code }
 const support = { support_session_id: Code }
+const integration = { integration_id: Code, channel: Code, reason: Code }
 
 type EventDefinition = {
   readonly when: string
@@ -204,6 +205,14 @@ export const EVENTS = {
     status: { is: 'elevated' },
     summary: 'a support session was elevated to write access',
     page: 'settings',
+  }),
+  'org.integration.stopped': event({
+    when: 'An integration stopped: its receiver is gone, no longer accepts messages, or failed for days',
+    category: null,
+    data: integration,
+    status: { from: 'reason' },
+    summary: 'an integration stopped',
+    page: 'integrations',
   }),
 } as const satisfies Record<string, EventDefinition>
 

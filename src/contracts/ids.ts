@@ -24,6 +24,7 @@ const PREFIXES = [
   'msg',
   'int',
   'sub',
+  'rcv',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

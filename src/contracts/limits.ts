@@ -102,13 +102,37 @@ export const INTEGRATIONS_MAX = 100
  * kill. Fewer cost more commits, more leave more doubt; `npm run bench notifications` shows 8, 16 and this.
  */
 export const IN_FLIGHT_MAX = 32
-/** Claimed at once, and of one organization while others wait too. A claim without an attempt is safe to repeat. */
-export const CLAIM = { rows: 128, perOrganization: 4, leaseSeconds: 60 }
+/**
+ * Claimed at once; and what a process holds of one organization by one channel, or for one server that all of them share,
+ * in flight or not yet. A claim without an attempt is safe to repeat.
+ */
+export const CLAIM = { rows: 128, perLane: 32, leaseSeconds: 60 }
+/** decisions, 11: in flight to one target, over all workers; and the share of a process's slots that one organization gets. */
+export const LANES = { perTarget: 2, share: 1 / 4 }
+/**
+ * decisions, 11: after so many attempts in a row without an answer a target is probed, one message at a time. The wait
+ * between two probes doubles from the first to the longest: each probe that hangs leaves a message unconfirmed.
+ */
+export const CIRCUIT = { unanswered: 3, probeSeconds: 10, probeMaxSeconds: 300 }
 /** Longer than any channel waits for an answer. After it the answer counts as lost. */
 export const ATTEMPT_LEASE_SECONDS = 120
-/** Deliveries of one event in one transaction, so that it stays short. */
+/**
+ * A recovery queues so many deliveries at a time, of so many it looks at, and goes on when fewer than `open` messages wait
+ * for the target: what happens meanwhile waits behind these and no more, and nobody else behind any.
+ */
+export const RECOVERY = { batch: 100, scanned: 5_000, open: 200, everySeconds: 1 }
+/** Events that are fanned out at once: a newcomer's waits for no more than these. */
+export const FAN_OUT_EVENTS = 50
+/** Deliveries in one transaction, so that it stays short. */
 export const FAN_OUT_PAGE = 10_000
 /** An endpoint that failed for so long without a success is stopped, and owners and admins are notified. */
 export const ENDPOINT_DEAD_DAYS = 5
-/** Lines of a digest; the rest is counted. */
+/** Lines of a digest in chat and mail: what the strictest chat service takes in one message. A longer one is split. */
 export const DIGEST_LINES = 20
+/**
+ * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
+ * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.
+ */
+export const WEBHOOK_POST = { objects: 100, waitedSeconds: 5 }
+/** decisions, 11: of an answer so much is kept, for so many days; read is a little more, because masking makes it shorter. */
+export const RESPONSE_EXCERPT = { bytes: 1024, readBytes: 4096, days: 7 }

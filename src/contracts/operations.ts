@@ -11,6 +11,7 @@ import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
 import * as integrations from './integrations.ts'
 import * as members from './members.ts'
+import * as messageQueue from './message-queue.ts'
 import type { Operation, OperationService, Principal } from './operation.ts'
 import * as organizations from './organizations.ts'
 import * as people from './people.ts'
@@ -129,8 +130,12 @@ export const OPERATIONS = [
   // Before the single one, because routes are mounted in this order: `summary` would be taken for an id.
   deliveries.summarizeDeliveries,
   deliveries.showDelivery,
+  deliveries.retryDelivery,
   deliveries.replayDelivery,
   deliveries.replayFailedDeliveries,
+  messageQueue.showMessageQueue,
+  deliveries.recoverDeliveries,
+  deliveries.listRecoveries,
 ] as const satisfies readonly Operation[]
 
 type Listed = (typeof OPERATIONS)[number]

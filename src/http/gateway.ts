@@ -31,6 +31,8 @@ export type GatewayDeps = Observation &
     readonly attached: databases.AttachedDatabases
     readonly deploy: Service
     readonly apiUrl: URL
+    /** Undefined: the operations of the operator are closed. */
+    readonly operatorToken: string | undefined
     readonly version: string
   }
 
@@ -85,15 +87,19 @@ const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   listDeliveries: notifications.listDeliveries,
   summarizeDeliveries: notifications.summarizeDeliveries,
   showDelivery: notifications.showDelivery,
+  retryDelivery: notifications.retryDelivery,
   replayDelivery: notifications.replayDelivery,
   replayFailedDeliveries: notifications.replayFailedDeliveries,
+  showMessageQueue: notifications.showMessageQueue,
+  recoverDeliveries: notifications.recoverDeliveries,
+  listRecoveries: notifications.listRecoveries,
 }
 
 export function createGateway(deps: GatewayDeps): ServiceApp {
   const app = createServiceApp('api-gateway', deps)
   // Bearer endpoints use no cookies, so any page may call them, without credentials.
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  const authentication = { validate: validateRemotely(deps), operatorToken: undefined }
+  const authentication = { validate: validateRemotely(deps), operatorToken: deps.operatorToken }
   mount(app, GATEWAY_VERBS, deps, { ...authentication, recordRefusal: activity.recordRefusal(deps) })
   const services = { 'auth-service': withTrace(deps, deps.auth), 'deploy-api': withTrace(deps, deps.deploy) }
   for (const op of OPERATIONS) {

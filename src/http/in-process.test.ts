@@ -63,6 +63,7 @@ function observed(verbs: Verbs, deadlineMs = 30_000) {
       observeRequest: ({ seconds: _varies, ...request }) => void seen.metrics.push(request),
       observeJob() {},
       observeAttempt() {},
+      observeQueue() {},
       expose: async () => ({ text: '', type: '' }),
     },
     tracing,

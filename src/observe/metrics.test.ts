@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createMetrics } from './metrics.ts'
 
 const linesOf = async (metrics: ReturnType<typeof createMetrics>): Promise<string[]> =>
@@ -48,4 +48,35 @@ test('what a scraper reads also tells how the process itself is doing', async ()
   expect(type).toMatch(/^text\/plain; version=0\.0\.4/)
   expect(text).toMatch(/^process_resident_memory_bytes \d/m)
   expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m)
+})
+
+describe('the queue', () => {
+  const queue = { due: 3, inFlight: 2, eventsWaiting: 1, circuitsOpen: 4 }
+  const oldest = (lines: readonly string[]) =>
+    lines.filter((line) => line.startsWith('svc_notification_oldest_waiting_seconds{'))
+
+  test('is read at every scrape, and forgets whoever waits no longer', async () => {
+    const metrics = createMetrics()
+    const waitingSince = new Date(Date.now() - 60_000)
+    const reads = [
+      { ...queue, organizations: [{ orgId: 'org_1', waitingSince }] },
+      { ...queue, due: 0, organizations: [{ orgId: 'org_1', waitingSince: null }] },
+    ]
+    metrics.observeQueue(async () => reads.shift()!)
+    const lines = await linesOf(metrics)
+    expect(lines).toContain('svc_notification_messages_due 3')
+    expect(oldest(lines)).toEqual([expect.stringMatching(/^\S+\{organization="org_1"\} 6\d(\.|$)/)])
+    const later = await linesOf(metrics)
+    expect(later).toContain('svc_notification_messages_due 0')
+    expect(oldest(later)).toEqual([])
+  })
+
+  test('that cannot be read is not a number, and takes nothing else along', async () => {
+    const metrics = createMetrics()
+    metrics.observeQueue(() => Promise.reject(new Error('planted')))
+    metrics.observeJob('sweep', 'done', 0.5)
+    const lines = await linesOf(metrics)
+    expect(lines).toContain('svc_notification_messages_due Nan')
+    expect(lines).toContain('svc_job_duration_seconds_count{job="sweep"} 1')
+  })
 })

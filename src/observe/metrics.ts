@@ -1,5 +1,6 @@
-/** Prometheus metrics of this process: its requests, jobs and sends, and those of Node itself. */
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
+/** Prometheus metrics of this process: its requests, jobs and sends, the queue of messages, and those of Node itself. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 export type ObservedRequest = {
   service: string
@@ -9,10 +10,21 @@ export type ObservedRequest = {
   seconds: number
 }
 
+/** Of the messages to send. */
+export type ObservedQueue = {
+  readonly due: number
+  readonly inFlight: number
+  readonly eventsWaiting: number
+  readonly circuitsOpen: number
+  readonly organizations: readonly { readonly orgId: string; readonly waitingSince: Date | null }[]
+}
+
 export type Metrics = {
   observeRequest(request: ObservedRequest): void
   observeJob(job: string, outcome: 'done' | 'failed', seconds: number): void
   observeAttempt(channel: string, outcome: string): void
+  /** Reads the queue when the metrics are asked for. It is the whole installation's, and the same in every process. */
+  observeQueue(read: () => Promise<ObservedQueue>): void
   /** The exposition text and its content type. */
   expose(): Promise<{ text: string; type: string }>
 }
@@ -46,7 +58,11 @@ export function createMetrics(): Metrics {
     labelNames: ['channel', 'outcome'],
     registers: [register],
   })
+  let exposeQueue = async (): Promise<void> => {}
   return {
+    observeQueue(read) {
+      exposeQueue = queueGauges(register, read)
+    },
     observeAttempt(channel, outcome) {
       attempts.inc({ channel, outcome })
     },
@@ -58,7 +74,46 @@ export function createMetrics(): Metrics {
       if (outcome === 'failed') failures.inc({ job })
     },
     async expose() {
+      await exposeQueue()
       return { text: await register.metrics(), type: register.contentType }
     },
+  }
+}
+
+/** A database that does not answer must not take the metrics of the process with it. */
+const QUEUE_READ_MS = 2_000
+
+function queueGauges(register: Registry, read: () => Promise<ObservedQueue>): () => Promise<void> {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [register] })
+  const due = gauge('svc_notification_messages_due', 'Messages whose time has come, not on their way yet.')
+  const inFlight = gauge('svc_notification_messages_in_flight', 'Messages whose attempt has no outcome yet.')
+  const events = gauge('svc_notification_events_waiting', 'Events whose deliveries are not made yet.')
+  const circuits = gauge(
+    'svc_notification_circuits_open',
+    'Targets that did not answer several times in a row.',
+  )
+  const oldest = new Gauge({
+    name: 'svc_notification_oldest_waiting_seconds',
+    help: 'How long the oldest due message or event of an organization waits, of the 100 that wait longest.',
+    labelNames: ['organization'],
+    registers: [register],
+  })
+  let reading: Promise<ObservedQueue | undefined> | undefined
+  const readOnce = () =>
+    (reading ??= read()
+      .catch(() => undefined)
+      .finally(() => (reading = undefined)))
+  return async () => {
+    const queue = await Promise.race([readOnce(), sleep(QUEUE_READ_MS, undefined, { ref: false })])
+    // Not a number rather than the last one: nobody knows.
+    due.set(queue?.due ?? NaN)
+    inFlight.set(queue?.inFlight ?? NaN)
+    events.set(queue?.eventsWaiting ?? NaN)
+    circuits.set(queue?.circuitsOpen ?? NaN)
+    oldest.reset()
+    for (const { orgId, waitingSince } of queue?.organizations ?? []) {
+      if (waitingSince)
+        oldest.set({ organization: orgId }, Math.max(0, Date.now() - waitingSince.getTime()) / 1000)
+    }
   }
 }

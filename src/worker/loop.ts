@@ -1,7 +1,10 @@
-/** One loop for all recurring jobs: take the lease in the database, run the job, set its next time. */
+/**
+ * One loop for all recurring jobs: take the lease in the database, run the job, set its next time. Whether a lease has ended
+ * the database's clock decides, which is the same for all processes.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { and, eq, isNull, lt, lte, or } from '../../db/drizzle.ts'
+import { and, eq, isNull, lt, lte, or, sql } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import type { Logger } from '../observe/log.ts'
@@ -64,12 +67,15 @@ async function takeLease({ db, clock }: Storage, job: Job): Promise<string | und
   await db.insert(jobs).values({ name: job.name, nextRunAt: now }).onConflictDoNothing()
   const [taken] = await db
     .update(jobs)
-    .set({ leaseToken, leaseUntil: new Date(now.getTime() + job.leaseSeconds * 1000) })
+    .set({
+      leaseToken,
+      leaseUntil: sql`now() + make_interval(secs => ${String(job.leaseSeconds)}::double precision)`,
+    })
     .where(
       and(
         eq(jobs.name, job.name),
         lte(jobs.nextRunAt, now),
-        or(isNull(jobs.leaseUntil), lt(jobs.leaseUntil, now)),
+        or(isNull(jobs.leaseUntil), lt(jobs.leaseUntil, sql`now()`)),
       ),
     )
     .returning({ name: jobs.name })

@@ -9,6 +9,7 @@ import { CLAIM } from '../contracts/limits.ts'
 import {
   createSender,
   expireLeases,
+  queueRecoveries,
   shipAndFanOut,
   type FanOutDeps,
   type Sender,
@@ -44,9 +45,11 @@ export function startNotifications(deps: NotificationDeps, options: Notification
   const stopping = new AbortController()
   const signals = {
     recorded: createSignal(),
-    queued: createSignal(),
-    capacity: createSignal(),
+    // Something was queued, or there is room for more of what was.
+    claim: createSignal(),
     ready: createSignal(),
+    failed: createSignal(),
+    recover: createSignal(),
     expire: createSignal(),
   }
   const sender = createSender(deps, { ...options, worker: randomUUID() })
@@ -54,18 +57,26 @@ export function startNotifications(deps: NotificationDeps, options: Notification
   const loops = [
     loop(deps, 'fan out', stopping.signal, async () => {
       if (!(await shipAndFanOut(deps))) return signals.recorded.wait(POLL_MS)
-      signals.queued.notify()
+      signals.claim.notify()
     }),
     // Beside the sending: while some are in flight, the next ones are prepared.
     loop(deps, 'claim', stopping.signal, async () => {
-      if (!sender.hasCapacity()) return signals.capacity.wait(POLL_MS)
+      if (!sender.hasCapacity()) return signals.claim.wait(POLL_MS)
       const { claimed, due } = await sender.claim()
       if (claimed.length > 0) signals.ready.notify()
       // A full claim: there are more, also where all of these had to be postponed.
-      else if (due < CLAIM.rows) await signals.queued.wait(due > 0 ? POSTPONED_POLL_MS : POLL_MS)
+      else if (due < CLAIM.rows) await signals.claim.wait(due > 0 ? POSTPONED_POLL_MS : POLL_MS)
     }),
     // Two, taking turns: while the outcomes of one half are written, the other half is in flight.
     ...[1, 2].map(() => loop(deps, 'send', stopping.signal, () => sendTurn(sender, signals))),
+    // Beside the sending as well: dropping all that is queued for a stopped integration takes a while.
+    loop(deps, 'follow up', stopping.signal, async () => {
+      if (!(await sender.followUp())) await signals.failed.wait(POLL_MS)
+    }),
+    loop(deps, 'recover', stopping.signal, async () => {
+      if (!(await queueRecoveries(deps))) return signals.recover.wait(POLL_MS)
+      signals.claim.notify()
+    }),
     loop(deps, 'expire leases', stopping.signal, async () => {
       await expireLeases(deps)
       await signals.expire.wait(options.expireLeasesMs ?? EXPIRE_LEASES_MS)
@@ -98,13 +109,17 @@ export function startNotifications(deps: NotificationDeps, options: Notification
   }
 }
 
-async function sendTurn(sender: Sender, signals: { ready: Signal; capacity: Signal }): Promise<void> {
+async function sendTurn(
+  sender: Sender,
+  signals: { ready: Signal; claim: Signal; failed: Signal },
+): Promise<void> {
   if (sender.hasInFlight() && !sender.shouldFlush()) {
     await signals.ready.wait(POLL_MS, sender.nextOutcome())
     if (!sender.shouldFlush()) await sleep(BATCH_WAIT_MS)
   }
-  if (await sender.flush()) signals.capacity.notify()
-  else await signals.ready.wait(POLL_MS, sender.nextOutcome())
+  if (!(await sender.flush())) return signals.ready.wait(POLL_MS, sender.nextOutcome())
+  signals.claim.notify()
+  signals.failed.notify()
 }
 
 /** Once through everything that can be done now: for tests, and for whoever wants to know that nothing is left. */
@@ -113,10 +128,12 @@ export async function drainNotifications(deps: NotificationDeps): Promise<void> 
   await expireLeases(deps)
   for (;;) {
     while (await shipAndFanOut(deps));
+    while (await queueRecoveries(deps));
     const { due } = await sender.claim()
     while ((await sender.flush()) || sender.hasInFlight()) {
       await (sender.hasInFlight() && sender.nextOutcome())
     }
+    await sender.followUp()
     if (due === 0) return
   }
 }
@@ -128,6 +145,7 @@ async function finish(deps: NotificationDeps, sender: Sender): Promise<void> {
       await sender.nextOutcome()
       await sender.flush()
     }
+    await sender.followUp()
     await sender.release()
   } catch (error) {
     deps.log.warn('notifications stopped with outcomes that could not be written', { error })

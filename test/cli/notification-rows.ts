@@ -135,6 +135,18 @@ export const NOTIFICATION_ROWS: Row[] = [
   ['notifications show {delivery}', 0, /state: +sent\n[^]*attempt 1: +20\S+ sent 200 \d+ ms\n/],
   [`notifications show ${NO('dlv')}`, 4, /svc notifications deliveries/],
   ['notifications show', 5, /requires <delivery_id>/],
+  ['notifications retry {delivery}', 6, /not in progress[^]*Replay it/],
+  [`notifications retry ${NO('dlv')}`, 4, /svc notifications deliveries/],
+  ['notifications retry', 5, /requires <delivery_id>/],
+  ['notifications recover {integration}', 5, /Missing option --since/],
+  ['notifications recover {integration} --since yesterday', 5, /Invalid value for --since: yesterday/],
+  ['notifications recover {integration} --since 2026-01-01', 5, /Add --yes/],
+  [
+    'notifications recover {integration} --since 2026-01-01 --skip-unconfirmed --yes',
+    0,
+    /id: +rcv_[^]*state: +running[^]*svc notifications deliveries --integration/,
+  ],
+  [`notifications recover ${NO('int')} --since 2026-01-01 --yes`, 4, /svc notifications integrations/],
   ['notifications replay {delivery}', 5, /Add --yes/],
   ['notifications replay {delivery}', 0, /replay_of: +\{delivery\}/, { terminal: true, stdin: 'y\n' }],
   [`notifications replay ${NO('dlv')} --yes`, 4, /svc notifications deliveries/],
@@ -166,6 +178,8 @@ export const NOTIFICATION_LINES = [
   'notifications preview deploy.*',
   'notifications deliveries',
   `notifications show ${NO('dlv')}`,
+  `notifications retry ${NO('dlv')}`,
+  `notifications recover ${NO('int')} --since 2026-01-01 --yes`,
   `notifications replay ${NO('dlv')} --yes`,
 ]
 
@@ -173,4 +187,12 @@ const NOT_WORKING = 'only a lost integration refuses: test/walks/integrations.te
 export const NOTIFICATION_UNTRIED: Record<string, { exits: number[]; because: string }> = {
   'notifications pause': { exits: [6], because: NOT_WORKING },
   'notifications resume': { exits: [6], because: NOT_WORKING },
+  'notifications retry': {
+    exits: [0],
+    because: 'its receiver answers: test/walks/retry-and-recover.test.ts',
+  },
+  'notifications recover': {
+    exits: [6],
+    because: 'only a running recovery refuses: test/walks/retry-and-recover.test.ts',
+  },
 }

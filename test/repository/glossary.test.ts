@@ -13,7 +13,12 @@ const PREFIXES = [
 ].map(([, prefix = '']) => prefix)
 
 /** Ids of things that people have no word for. */
-const WITHOUT_WORD = { idn: 'an identity at a provider', req: 'a request', rpl: 'a reply to a ticket' }
+const WITHOUT_WORD = {
+  idn: 'an identity at a provider',
+  rcv: 'deliveries being sent again',
+  req: 'a request',
+  rpl: 'a reply to a ticket',
+}
 /** Words of what is yet to come. */
 const NOT_BUILT = ['rev', 'dep', 'chk', 'pip', 'exe', 'fnd', 'pr']
 

@@ -7,6 +7,14 @@ import type { TestSystem } from './system.ts'
 export type DeliveryRow = Partial<typeof deliveries.$inferInsert>
 type AttemptRow = Partial<typeof attempts.$inferInsert>
 
+const MESSAGE_STATES = {
+  waiting: 'pending',
+  retrying: 'pending',
+  sent: 'sent',
+  failed: 'failed',
+  dropped: 'dropped',
+} as const
+
 /** A delivery by webhook with its event, its message and the attempts at it, a second after the one before. */
 export async function insertDelivery(
   { db, clock }: TestSystem,
@@ -57,7 +65,7 @@ export async function insertDelivery(
     integrationId,
     target: integrationId ?? 'nowhere',
     orderingKey: 'deployments/dep_1',
-    state: row.state === 'failed' ? 'failed' : 'sent',
+    state: MESSAGE_STATES[row.state ?? 'sent'],
     attempts: tries.length,
     nextAt: at,
     createdAt: at,

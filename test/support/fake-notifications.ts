@@ -17,6 +17,7 @@ type Follow = z.output<typeof subscriptions.listFollows.output>['follows'][numbe
 type Delivery = z.output<typeof deliveries.showDelivery.output>
 type Entry = z.output<typeof inbox.listNotifications.output>['notifications'][number]
 type ChatLink = z.output<typeof integrations.showChatLink.output>
+type Recovery = z.output<typeof deliveries.recoverDeliveries.output>
 type Summary = z.output<typeof deliveries.summarizeDeliveries.output>
 
 export type FakeNotifications = ReturnType<typeof fakeNotifications>
@@ -38,6 +39,8 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
     refusal: undefined as ServiceError | undefined,
     tested: [] as string[],
     replayed: [] as z.output<typeof deliveries.replayFailedDeliveries.input>[],
+    retried: [] as string[],
+    recoveries: [] as Recovery[],
     /** The organization named by each call of listDeliveries. */
     organizationsAsked: [] as (string | null)[],
   }
@@ -147,6 +150,8 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
           reason: null,
           http_status: 204,
           duration_ms: 84,
+          carried_by: null,
+          response: 'ok',
         },
       ],
       ...facts,
@@ -363,6 +368,35 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
     const again = addDelivery(old.type, 0, { ...old, id: id('dlv'), state: 'waiting', replay_of: old.id })
     return { id: again.id, replay_of: old.id }
   })
+  own(deliveries.retryDelivery, ({ delivery_id }) => {
+    const { id: retried, state } = found(data.deliveries, delivery_id)
+    if (state !== 'waiting' && state !== 'retrying') {
+      throw new ServiceError('CONFLICT', 'This delivery is not in progress')
+    }
+    data.retried.push(retried)
+    return { id: retried, next_attempt_at: daysAgo(0) }
+  })
+  own(deliveries.recoverDeliveries, ({ integration_id, since, include_unconfirmed }) => {
+    found(data.integrations, integration_id)
+    if (data.recoveries.some(({ state }) => state === 'running')) {
+      throw new ServiceError('CONFLICT', 'A recovery of this integration is running already')
+    }
+    const recovery: Recovery = {
+      id: id('rcv'),
+      integration_id,
+      since,
+      include_unconfirmed,
+      state: 'running',
+      queued: 0,
+      created_at: daysAgo(0),
+      ended_at: null,
+    }
+    data.recoveries.unshift(recovery)
+    return recovery
+  })
+  own(deliveries.listRecoveries, ({ integration_id }) => ({
+    recoveries: data.recoveries.filter((one) => one.integration_id === integration_id),
+  }))
   own(deliveries.replayFailedDeliveries, (asked) => {
     data.replayed.push(asked)
     return { replayed: 7, more: false }
@@ -393,6 +427,16 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
 export function seedNotifications(notifications: FakeNotifications): void {
   const { data, daysAgo, id, addIntegration, addSubscription, addDelivery, addInbox } = notifications
   const desk = addIntegration('webhook', 'Operations desk', { resend_on_unknown: true })
+  data.recoveries.push({
+    id: id('rcv'),
+    integration_id: desk.id,
+    since: daysAgo(3),
+    include_unconfirmed: true,
+    state: 'done',
+    queued: 1_204,
+    created_at: daysAgo(2),
+    ended_at: daysAgo(1.99),
+  })
   const tickets = addIntegration('chat', '#tickets', {
     address: 'https://hooks.chat.example/…Qx4L',
     workspace: 'Northwind',
@@ -500,6 +544,8 @@ function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
     reason: http_status === null ? ('not_reached' as const) : ('server_error' as const),
     http_status,
     duration_ms,
+    carried_by: null,
+    response: http_status === null ? null : '<h1>Service temporarily unavailable</h1>',
   })
   addDelivery('pipeline.run.failed', 0.2, {
     state: 'retrying',
@@ -530,6 +576,8 @@ function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
         reason: 'outcome_unknown',
         http_status: null,
         duration_ms: null,
+        carried_by: null,
+        response: null,
       },
     ],
   })

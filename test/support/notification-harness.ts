@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from '../../db/connect.ts'
-import { and, asc, eq } from '../../db/drizzle.ts'
+import { and, asc, eq, sql } from '../../db/drizzle.ts'
 import {
   apps,
   attempts,
@@ -21,7 +21,6 @@ import type { Role } from '../../src/contracts/roles.ts'
 import { recordEvent, type ChannelPorts, type Outcome } from '../../src/cores/notifications/index.ts'
 import type { NewEvent } from '../../src/cores/notifications/events/outbox.ts'
 import { sealIntegrationSecret } from '../../src/cores/notifications/integrations/integration-secret.ts'
-import type { Message } from '../../src/cores/dependencies.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { drainNotifications, type NotificationDeps } from '../../src/worker/notifications.ts'
@@ -43,7 +42,6 @@ export async function notificationHarness(
   // A millisecond a call: ids sort by time, and no test waits for a machine that is busy.
   const clock = () => new Date(nowMs++)
   const sent: SentMessage[] = []
-  const mails: Message[] = []
   const warnings: { event: string; fields: Record<string, unknown> | undefined }[] = []
   let answer: Answer = () => ({ kind: 'sent', httpStatus: 200 })
   const note = async (by: keyof ChannelPorts, to: string, what: string): Promise<Outcome> => {
@@ -71,7 +69,6 @@ export async function notificationHarness(
     dataKeys: keys,
     appUrl: new URL('https://app.example.test'),
     siteUrl: new URL('https://site.example.test'),
-    mail: async (message) => void mails.push(message),
     log: { warn: (event, fields) => void warnings.push({ event, fields }) },
   }
   const id = (prefix: Parameters<typeof makeId>[0]) => makeId(prefix, clock().getTime())
@@ -174,13 +171,19 @@ export async function notificationHarness(
     db,
     deps,
     sent,
-    mails,
     warnings,
     clock: {
       now: clock,
       advance: (seconds: number) => void (nowMs += seconds * 1000),
       /** To a moment, which then goes on. */
       set: (at: string) => void (nowMs = Date.parse(at)),
+    },
+    /** So much later, for leases too, which run by the database's clock. */
+    async later(seconds: number) {
+      nowMs += seconds * 1000
+      await db.execute(
+        sql`update messages set lease_until = lease_until - make_interval(secs => ${String(seconds)}::float8)`,
+      )
     },
     answer: (next: Answer) => void (answer = next),
     organization,

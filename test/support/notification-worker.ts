@@ -1,12 +1,13 @@
 /**
- * One worker of notifications as a process of its own, for tests that kill it. Its receiver is real; its leases are
- * short, so that a test sees them run out. On Postgres it is given an address, on PGlite a folder.
+ * One worker of notifications as a process of its own, for tests that kill it, with the shipped way out: connections are
+ * kept. Its receiver is real; its leases are short, so that a test sees them run out. On Postgres it is given an address, on PGlite a folder.
  */
-import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
-import type { ChannelPorts, Outcome } from '../../src/cores/notifications/index.ts'
+import { outbound } from '../../src/adapters/outbound/guarded-post.ts'
+import { sendWebhook } from '../../src/adapters/outbound/send-webhook.ts'
+import type { ChannelPorts } from '../../src/cores/notifications/index.ts'
 import { dataKeys } from '../../src/trust/data-key.ts'
 import { startNotifications } from '../../src/worker/notifications.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
@@ -18,26 +19,9 @@ export type WorkerSettings = {
   readonly attemptLeaseSeconds: number
 }
 
-/** A request of our own, so that what it says of an outcome is plain to see: nothing refused, or nobody knows. */
-const post = (url: string, headers: Record<string, string>, body: string): Promise<Outcome> =>
-  new Promise((resolve) => {
-    let isWritten = false
-    const outgoing = request(url, { method: 'POST', headers, agent: false }, (answer) => {
-      answer.resume()
-      const { statusCode: httpStatus = 0 } = answer
-      const refused = { kind: 'refused', reason: 'server_error', retry: true, httpStatus } as const
-      resolve(httpStatus < 300 ? { kind: 'sent', httpStatus } : refused)
-    })
-    outgoing.on('socket', (socket) => socket.once('connect', () => (isWritten = true)))
-    outgoing.on('error', () =>
-      resolve(isWritten ? { kind: 'unknown' } : { kind: 'refused', reason: 'not_reached', retry: true }),
-    )
-    outgoing.end(body)
-  })
-
 const never = () => Promise.reject(new Error('only webhooks here'))
 const channels: ChannelPorts = {
-  webhook: ({ url, headers, body }) => post(url, headers, body),
+  webhook: sendWebhook(outbound({ allowNets: ['127.0.0.0/8'] }).post, 'svc/test'),
   chat: never,
   direct_message: never,
   email: null,
@@ -56,12 +40,13 @@ const notifications = startNotifications(
     dataKeys: dataKeys(settings.dataKey),
     appUrl: new URL('https://app.example.test'),
     siteUrl: new URL('https://app.example.test'),
-    mail: null,
     log: { warn: (event, fields) => void process.stderr.write(`${event} ${String(fields?.['error'])}\n`) },
   },
   { claimLeaseSeconds, attemptLeaseSeconds, expireLeasesMs: 300 },
 )
+let isStopping = false
 process.on('SIGTERM', () => {
+  isStopping = true
   void notifications
     .stop()
     .then(close)
@@ -72,6 +57,7 @@ process.stdout.write('ready\n')
 /** Whoever started it cannot always look for itself: an embedded database belongs to one process. */
 for (;;) {
   await sleep(500)
+  if (isStopping) break
   const [row] = await db.execute<{ n: string }>(sql`
     select (select count(*) from outbox) + (select count(*) from events where fanned_out_at is null)
       + (select count(*) from messages where state in ('open', 'pending', 'claimed', 'sending')) as n`)

@@ -59,6 +59,8 @@ export const TABLE_ENDINGS = {
   platform_access_grants: { endsWith: 'its row' },
   platform_oauth_clients: MACHINERY,
   question_counts: ORGANIZATION,
+  recoveries: ORGANIZATION,
+  removed_integrations: ORGANIZATION,
   sessions: { noRight: 'opens only organizations that its person is a member of at that moment' },
   sign_in_attempts: PERSON,
   sign_in_codes: PERSON,

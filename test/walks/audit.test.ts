@@ -16,7 +16,7 @@ import {
   removeDatabase,
   showConnectionString,
 } from '../../src/contracts/databases.ts'
-import { replayDelivery } from '../../src/contracts/deliveries.ts'
+import { recoverDeliveries, replayDelivery, retryDelivery } from '../../src/contracts/deliveries.ts'
 import {
   blockOauthClient,
   narrowGrant,
@@ -527,6 +527,19 @@ const DEEDS: Record<AuditAction, Act> = {
     const { id } = await insertDelivery(system, org, { integrationId, subscriptionId })
     await as(admin)(replayDelivery, { delivery_id: id })
     return { by: admin, subject: id }
+  },
+  'delivery.retried': async (as) => {
+    const { integration_id: integrationId, subscription_id: subscriptionId } = await subscribed()
+    const waiting = { integrationId, subscriptionId, state: 'waiting' as const, settledAt: null }
+    const { id } = await insertDelivery(system, org, waiting, [])
+    await as(admin)(retryDelivery, { delivery_id: id })
+    return { by: admin, subject: id }
+  },
+  'delivery.recovered': async (as) => {
+    const { integration_id } = await subscribed()
+    const since = '2026-01-01T00:00:00Z'
+    await as(admin)(recoverDeliveries, { integration_id, since })
+    return { by: admin, subject: `Receiver since ${since}` }
   },
 }
 

@@ -80,7 +80,6 @@ async function mailsOfSupportSession({ system, orgId }: Installation): Promise<s
     dataKeys: dataKeys(config.DATA_KEY!),
     appUrl: config.APP_URL,
     siteUrl: config.SITE_URL,
-    mail: null,
     log,
   })
   return sent

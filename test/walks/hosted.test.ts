@@ -378,7 +378,6 @@ test('the audit trail is one: what happened here and what happened at the vendor
 describe('what is sent to people', () => {
   let answer: Outcome = { kind: 'sent', httpStatus: 200 }
   let mailed: string[] = []
-  let notices: string[] = []
   const never = async (): Promise<Outcome> => ({ kind: 'sent' })
   const channels: ChannelPorts = {
     webhook: async () => answer,
@@ -391,7 +390,7 @@ describe('what is sent to people', () => {
     },
   }
   async function deliver() {
-    ;[mailed, notices] = [[], []]
+    mailed = []
     const { gateway, config, log } = customer.system
     await drainNotifications({
       db: gateway!.db,
@@ -401,7 +400,6 @@ describe('what is sent to people', () => {
       dataKeys: gateway!.dataKeys,
       appUrl: config.APP_URL,
       siteUrl: config.SITE_URL,
-      mail: async ({ to }) => void notices.push(to),
       log,
     })
   }
@@ -466,10 +464,10 @@ describe('what is sent to people', () => {
     await here(viewer)(createTicket, { alias, title: 'It broke', body: 'Badly.' })
     answer = { kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 }
     await deliver()
-    expect(notices.toSorted()).toEqual([of.owner.email, admin.email].toSorted())
+    expect(mailed.toSorted()).toEqual([of.owner.email, admin.email].toSorted())
     const told = async ({ userId }: Person) =>
       (await customer.db.select().from(notifications).where(eq(notifications.userId, userId))).filter(
-        ({ type }) => type === 'svc.integration.stopped',
+        ({ type }) => type === 'org.integration.stopped',
       ).length
     expect(await Promise.all([of.owner, admin, away, viewer, elsewhere].map(told))).toEqual([1, 1, 1, 0, 0])
   })

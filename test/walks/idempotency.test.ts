@@ -38,6 +38,7 @@ test('operations that take a key are walked here, and none of them answers a sec
     'createSubscription',
     'replayDelivery',
     'replayFailedDeliveries',
+    'recoverDeliveries',
   ])
   for (const { output } of takers) {
     expect(Object.keys(output.shape).filter((name) => /token|secret|password|url/.test(name))).toEqual([])

@@ -27,14 +27,17 @@ afterAll(() => system.stop())
 
 const notify = (person: Person, where: Org = org, given: { eventId?: string; type?: string } = {}) =>
   withTransaction(system.db, (tx) =>
-    addNotifications(tx, () => system.clock.now(), [person.userId], {
-      orgId: where.id,
-      eventId: given.eventId ?? unique('evt'),
-      type: given.type ?? 'deploy.failed',
-      subject: 'app/shop',
-      summary: 'A deployment of shop failed',
-      url: 'https://app.example/console/apps/shop',
-    }),
+    addNotifications(tx, () => system.clock.now(), [
+      {
+        orgId: where.id,
+        userId: person.userId,
+        eventId: given.eventId ?? unique('evt'),
+        type: given.type ?? 'deploy.failed',
+        subject: 'app/shop',
+        summary: 'A deployment of shop failed',
+        url: 'https://app.example/console/apps/shop',
+      },
+    ]),
   )
 
 describe('the inbox', () => {

@@ -203,7 +203,7 @@ describe('sending again', () => {
     await expect(replay(sent.id)).rejects.toMatchObject(conflict)
     await admin.call(removeIntegration, { integration_id: integrationId })
     await expect(replay(sent.id)).rejects.toMatchObject(conflict)
-    expect(await ledger({ event_id: sent.eventId })).toMatchObject([{ id: sent.id, destination: null }])
+    expect(await ledger({ event_id: sent.eventId })).toMatchObject([{ id: sent.id, destination: 'Receiver' }])
   })
 
   test('of everything that failed leaves out what is unconfirmed, unless asked, and what was sent again', async () => {

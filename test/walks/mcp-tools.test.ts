@@ -291,14 +291,17 @@ describe('activity', () => {
 describe('the inbox', () => {
   const told = (person: Person, where: Org, summary: string) =>
     system.db.transaction((tx) =>
-      addNotifications(tx, () => system.clock.now(), [person.userId], {
-        orgId: where.id,
-        eventId: unique('event'),
-        type: 'deploy.failed',
-        subject: 'app_1',
-        summary,
-        url: null,
-      }),
+      addNotifications(tx, () => system.clock.now(), [
+        {
+          orgId: where.id,
+          userId: person.userId,
+          eventId: unique('event'),
+          type: 'deploy.failed',
+          subject: 'app_1',
+          summary,
+          url: null,
+        },
+      ]),
     )
   type Inbox = {
     notifications: { id: string; summary: string }[]

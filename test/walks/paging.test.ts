@@ -118,14 +118,17 @@ const LISTS: Record<string, List> = {
   listNotifications: {
     add: (org) =>
       withTransaction(system.db, (tx) =>
-        addNotifications(tx, () => system.clock.now(), [org.owner.userId], {
-          orgId: org.id,
-          eventId: unique('event'),
-          type: 'deploy.failed',
-          subject: 'app/shop',
-          summary: 'A deployment failed',
-          url: null,
-        }),
+        addNotifications(tx, () => system.clock.now(), [
+          {
+            orgId: org.id,
+            userId: org.owner.userId,
+            eventId: unique('event'),
+            type: 'deploy.failed',
+            subject: 'app/shop',
+            summary: 'A deployment failed',
+            url: null,
+          },
+        ]),
       ),
     page: async (org, at) => {
       const { notifications, next_cursor } = await org.owner.call(listNotifications, at)

@@ -71,7 +71,9 @@ const notServed: Rule = (op) => (isOpenToAccounts(op) ? OPEN : 'FORBIDDEN')
 const atTheVendor =
   (rule: Rule): Rule =>
   (op) =>
-    op.access === 'operator' || isOpenToAccounts(op) ? 'UNAUTHENTICATED' : rule(op)
+    (op.access === 'operator' && op.service === 'auth-service') || isOpenToAccounts(op)
+      ? 'UNAUTHENTICATED'
+      : rule(op)
 
 /** One of each kind of lie; bad-input.test.ts tells all there are. The first six are sent to both services. */
 const WHO: readonly [who: string, rule: Rule][] = [

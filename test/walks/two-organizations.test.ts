@@ -8,7 +8,12 @@ import { reportToolCall } from '../../src/contracts/activity.ts'
 import * as apps from '../../src/contracts/apps.ts'
 import * as sources from '../../src/contracts/data-sources.ts'
 import * as databases from '../../src/contracts/databases.ts'
-import { replayDelivery, replayFailedDeliveries } from '../../src/contracts/deliveries.ts'
+import {
+  recoverDeliveries,
+  replayDelivery,
+  replayFailedDeliveries,
+  retryDelivery,
+} from '../../src/contracts/deliveries.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
@@ -29,6 +34,7 @@ import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { configurationOf, insertSource, placeForDatabases } from '../support/data-sources.ts'
+import { insertDelivery } from '../support/deliveries.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import { furnishOrganization } from '../support/furnish-organization.ts'
 import {
@@ -271,6 +277,14 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     },
     setFollow: () => here.byMember(subscriptions.setFollow, { alias: ALIAS, categories: [] }),
     replayDelivery: () => here.byOwner(replayDelivery, { delivery_id: here.delivery_id }),
+    retryDelivery: async () => {
+      const to = { integrationId: here.integration_id, subscriptionId: here.subscription_id }
+      const waiting = { ...to, state: 'waiting', settledAt: null } as const
+      const { id } = await insertDelivery(system, here.org, waiting, [])
+      await here.byOwner(retryDelivery, { delivery_id: id })
+    },
+    recoverDeliveries: () =>
+      here.byOwner(recoverDeliveries, { integration_id: here.integration_id, since: '2000-01-01T00:00:00Z' }),
     replayFailedDeliveries: () => here.byOwner(replayFailedDeliveries, { from: '2000-01-01T00:00:00Z' }),
     testSubscription: () =>
       here.byOwner(subscriptions.testSubscription, { subscription_id: here.subscription_id }),

@@ -1,6 +1,6 @@
 /** The worker: recurring jobs run once at their time, on whichever process, and sweeping loses nothing that is alive. */
 import { randomUUID } from 'node:crypto'
-import { eq, inArray } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jobs, mailedLinks, sessions, signInAttempts, signInCodes, throttles } from '../../db/schema.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
@@ -23,6 +23,13 @@ const depsOf = ({ db, clock, system: { log } }: TestSystem) => ({
   metrics: undefined,
 })
 const never = new AbortController().signal
+/** Also for leases, which run by the database's clock. */
+async function later(seconds: number) {
+  system.clock.advance(seconds)
+  await system.db.execute(
+    sql`update jobs set lease_until = lease_until - make_interval(secs => ${String(seconds)}::float8)`,
+  )
+}
 
 function countingJob(fails = false): { job: Job; runs: () => number } {
   let runs = 0
@@ -73,18 +80,31 @@ describe('a recurring job', () => {
     expect(system.logLines.some((line) => line.includes(job.name) && line.includes('planted'))).toBe(true)
     expect(await runIfDue(depsOf(system), job, never)).toBe(false)
     expect(runs()).toBe(1)
-    system.clock.advance(31)
+    await later(31)
     await runIfDue(depsOf(system), job, never)
     expect(runs()).toBe(2)
   })
 
+  test('belongs to one process until its lease is over by the database’s clock, however wrong the others’ clocks are', async () => {
+    const { job, runs } = countingJob()
+    const deps = depsOf(system)
+    const ahead = { ...deps, clock: () => new Date(system.clock.now().getTime() + 86_400_000) }
+    const behind = { ...deps, clock: () => new Date(system.clock.now().getTime() - 86_400_000) }
+    let taken: boolean[] = []
+    const first: Job = { ...job, run: async () => void (taken = [await runIfDue(ahead, job, never)]) }
+    // Its own clock says that the lease it takes is long over.
+    await runIfDue(behind, first, never)
+    await runIfDue(deps, first, never)
+    expect([taken, runs()]).toEqual([[false], 0])
+  })
+
   test('whose lease ran out does not move the time of the process that took over', async () => {
     const { job } = countingJob()
-    const slow: Job = { ...job, run: async () => system.clock.advance(31) }
+    const slow: Job = { ...job, run: () => later(31) }
     const late: Job = {
       ...job,
       run: async () => {
-        system.clock.advance(31)
+        await later(31)
         await runIfDue(depsOf(system), slow, never)
       },
     }
@@ -92,6 +112,36 @@ describe('a recurring job', () => {
     const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
     expect(row?.leaseToken).toBeNull()
     expect(row!.nextRunAt.getTime()).toBeGreaterThan(system.clock.now().getTime() + 55_000)
+  })
+
+  test('whose lease ran out leaves the lease of the process that runs it now', async () => {
+    const { job } = countingJob()
+    const [successorRuns, firstEnded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let third = true
+    const successor: Job = {
+      ...job,
+      run: async () => {
+        successorRuns.resolve()
+        await firstEnded.promise
+        // It still has its lease: nobody else may start.
+        third = await runIfDue(depsOf(system), job, never)
+      },
+    }
+    let running: Promise<boolean> | undefined
+    const first: Job = {
+      ...job,
+      run: async () => {
+        await later(31)
+        running = runIfDue(depsOf(system), successor, never)
+        await successorRuns.promise
+      },
+    }
+    await runIfDue(depsOf(system), first, never)
+    const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
+    expect(row?.leaseToken).not.toBeNull()
+    firstEnded.resolve()
+    await running
+    expect(third).toBe(false)
   })
 })
 

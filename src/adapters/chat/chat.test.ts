@@ -62,7 +62,7 @@ describe('an incoming webhook', () => {
     [404, '<html>nothing here</html>', 'integration_lost', false],
     [410, '', 'integration_lost', false],
     [400, '{"id":"web.incoming_webhook.invalid.app_error","message":"x"}', 'integration_lost', false],
-    [501, '{"id":"web.incoming_webhook.disabled.app_error"}', 'integration_lost', false],
+    [403, '{"id":"web.incoming_webhook.disabled.app_error"}', 'integration_lost', false],
     [400, 'invalid_payload', 'refused', false],
     [400, 'no_text', 'refused', false],
     [400, 'too_many_attachments', 'refused', false],
@@ -72,11 +72,21 @@ describe('an incoming webhook', () => {
     [400, '{"id":"web.incoming_webhook.parse.app_error"}', 'refused', false],
     [401, '{broken', 'refused', false],
     [429, '', 'rate_limited', true],
-    [500, 'rollup_error', 'server_error', true],
-    [503, '', 'server_error', true],
   ])('%i %s is %s, tried again: %s', async (status, says, reason, retry) => {
     const outcome = await sendChatWebhook(async () => answered(status, says, 7))({ url: 'x', text: LINE })
     expect(outcome).toEqual({ kind: 'refused', reason, retry, httpStatus: status, retryAfterSeconds: 7 })
+  })
+
+  test.each([
+    [500, 'rollup_error'],
+    [500, 'no_service'],
+    [501, '{"id":"web.incoming_webhook.disabled.app_error"}'],
+    [502, ''],
+    [503, ''],
+    [504, ''],
+  ])('%i %s is not known: the line may stand there', async (status, says) => {
+    const outcome = await sendChatWebhook(async () => answered(status, says, 7))({ url: 'x', text: LINE })
+    expect(outcome).toEqual({ kind: 'unknown', httpStatus: status })
   })
 
   test.each(ANSWERLESS)('%j', async (posted, outcome) => {
@@ -241,6 +251,8 @@ describe('a message to a person', () => {
   test.each([
     [answered(429, '', 30), { ...WAIT, httpStatus: 429, retryAfterSeconds: 30 }],
     [answered(500, '<h1>Oops</h1>'), { ...UNKNOWN, httpStatus: 500 }],
+    [answered(503, '{"ok":false,"error":"token_revoked"}'), { ...UNKNOWN, httpStatus: 503 }],
+    [answered(502, '{"ok":true}'), { ...UNKNOWN, httpStatus: 502 }],
     [answered(200, '{"ok":'), { ...UNKNOWN, httpStatus: 200 }],
     [answered(302, ''), { ...UNKNOWN, httpStatus: 302 }],
     [answered(404, ''), { ...REFUSED, httpStatus: 404 }],

@@ -1,7 +1,7 @@
 /** A message to one person from the installed app. Not by the service's own library: it repeats what may have arrived. */
-import type { ChannelPort, Outcome } from '../../cores/notifications/channels/channel-ports.ts'
-import { withoutAnswer } from '../outbound/send-webhook.ts'
-import type { WebApi } from './web-api.ts'
+import type { ChannelPort } from '../../cores/notifications/channels/channel-ports.ts'
+import { outcomeOf, withoutAnswer, type Meaning } from '../outbound/answer-outcomes.ts'
+import type { Said, WebApi } from './web-api.ts'
 
 export const sendDirectMessage =
   (call: WebApi): ChannelPort<'direct_message'> =>
@@ -13,13 +13,7 @@ export const sendDirectMessage =
       json: { channel: chatUserId, text, unfurl_links: false, unfurl_media: false },
     })
     if (posted.kind !== 'answered') return withoutAnswer(posted)
-    const { status: httpStatus, retryAfterSeconds } = posted
-    if (said?.ok) return { kind: 'sent', httpStatus }
-    return {
-      ...outcomeOf(httpStatus, said?.error),
-      httpStatus,
-      ...(retryAfterSeconds && { retryAfterSeconds }),
-    }
+    return outcomeOf('direct_message', posted, said && meaningOfWords(posted.status, said))
   }
 
 /** Of the app as a whole; `account_inactive` speaks of the bot and not of the person. */
@@ -49,15 +43,14 @@ const PERSON = [
 /** Their documentation: "it's possible some aspect of the operation succeeded before the error was raised". */
 const MAYBE = ['fatal_error', 'internal_error', 'service_unavailable', 'request_timeout']
 
-function outcomeOf(status: number, error: string | undefined): Outcome {
-  const refused = { kind: 'refused', reason: 'refused', retry: false } as const
-  if (status === 429 || error === 'ratelimited' || error === 'rate_limited') {
-    return { ...refused, reason: 'rate_limited', retry: true }
-  }
-  // An error page in front of the service does not know what happened behind it, and half an answer says nothing.
-  if (error === undefined) return status >= 400 && status < 500 ? refused : { kind: 'unknown' }
-  if (MAYBE.includes(error)) return { kind: 'unknown' }
-  if (INSTALLATION.includes(error)) return { ...refused, reason: 'integration_lost' }
-  if (PERSON.includes(error)) return { ...refused, reason: 'chat_account_inactive' }
-  return refused
+/** Undefined: by its status. An error page in front of the service does not know what happened behind it. */
+function meaningOfWords(status: number, { ok, error }: Said): Meaning | undefined {
+  if (status === 429 || status >= 500) return undefined
+  if (ok) return 'sent'
+  if (error === undefined) return undefined
+  if (error === 'ratelimited' || error === 'rate_limited') return { reason: 'rate_limited', retry: true }
+  if (MAYBE.includes(error)) return 'unknown'
+  if (INSTALLATION.includes(error)) return { reason: 'integration_lost', retry: false }
+  if (PERSON.includes(error)) return { reason: 'chat_account_inactive', retry: false }
+  return { reason: 'refused', retry: false }
 }

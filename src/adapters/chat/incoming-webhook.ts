@@ -1,8 +1,7 @@
 /** A line into a chat channel by its incoming webhook: Slack's, and those of Mattermost and Rocket.Chat, which copy it. */
-import type { DeliveryReason } from '../../contracts/deliveries.ts'
 import type { ChannelPort } from '../../cores/notifications/channels/channel-ports.ts'
+import { outcomeOf, withoutAnswer, type Meaning } from '../outbound/answer-outcomes.ts'
 import type { GuardedPost } from '../outbound/guarded-post.ts'
-import { withoutAnswer } from '../outbound/send-webhook.ts'
 import { parseJson } from './web-api.ts'
 
 export const sendChatWebhook =
@@ -14,9 +13,7 @@ export const sendChatWebhook =
       body: JSON.stringify({ text }),
     })
     if (posted.kind !== 'answered') return withoutAnswer(posted)
-    const { status: httpStatus, retryAfterSeconds } = posted
-    if (httpStatus >= 200 && httpStatus < 300) return { kind: 'sent', httpStatus }
-    return { kind: 'refused', httpStatus, retryAfterSeconds, ...refusalOf(httpStatus, posted.text ?? '') }
+    return outcomeOf('chat', posted, meaningOfWords(posted.status, posted.text ?? ''))
   }
 
 /** The webhook, its channel or its workspace is gone: nothing will ever arrive there again. */
@@ -44,17 +41,16 @@ const REFUSED = [
   'posting_to_general_channel_denied',
 ]
 
-type Refusal = { readonly reason: DeliveryReason; readonly retry: boolean }
-
-/** By what it says first: the same words have come with several statuses over the years. */
-function refusalOf(status: number, said: string): Refusal {
+/**
+ * By what it says before its status: the same words have come with several over the years. Undefined: by its status. An
+ * error of the server stays unknown, whatever it says.
+ */
+function meaningOfWords(status: number, said: string): Meaning | undefined {
+  if (status < 300 || status >= 500) return undefined
   const word = wordOf(said)
   if (LOST.includes(word)) return { reason: 'integration_lost', retry: false }
   if (REFUSED.includes(word)) return { reason: 'refused', retry: false }
-  if (status === 404 || status === 410) return { reason: 'integration_lost', retry: false }
-  if (status === 429) return { reason: 'rate_limited', retry: true }
-  if (status >= 500) return { reason: 'server_error', retry: true }
-  return { reason: 'refused', retry: false }
+  return undefined
 }
 
 /** Slack says a bare word, Mattermost an object with an id. */

@@ -51,8 +51,30 @@ describe('a post', () => {
     forum.addPerson('eve', 'usr_eve')
     forum.suspend('eve')
     expect(await send(topic({ userId: 'usr_eve' }))).toMatchObject(NOBODY)
-    expect(await send(topic({ apiKey: 'revoked' }))).toMatchObject(NOBODY)
     expect(forum.topics.length).toBe(before)
+  })
+
+  test('with a key that is refused loses the integration, whoever it is for', async () => {
+    const before = forum.topics.length
+    for (const userId of ['usr_ada', 'usr_unknown']) {
+      expect(await send(topic({ apiKey: 'revoked', userId }))).toMatchObject({
+        kind: 'refused',
+        reason: 'integration_lost',
+        retry: false,
+        httpStatus: 403,
+      })
+    }
+    expect(forum.topics.length).toBe(before)
+  })
+
+  test('that is refused by a forum that then does not say whether the key works is tried again', async () => {
+    let asked = 0
+    const refusesOnce = postToForum(async () =>
+      asked++ === 0
+        ? { kind: 'answered', status: 403, retryAfterSeconds: undefined, text: '' }
+        : { kind: 'answered', status: 503, retryAfterSeconds: undefined, text: '' },
+    )
+    expect(await refusesOnce(topic())).toMatchObject({ kind: 'refused', reason: 'refused', retry: true })
   })
 
   test('that the forum finds wanting is not tried again', async () => {

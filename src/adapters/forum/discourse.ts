@@ -8,8 +8,8 @@ import type {
   IntegrationChecks,
   Outcome,
 } from '../../cores/notifications/channels/channel-ports.ts'
+import { outcomeOf, withoutAnswer } from '../outbound/answer-outcomes.ts'
 import type { GuardedPost, Posted } from '../outbound/guarded-post.ts'
-import { withoutAnswer } from '../outbound/send-webhook.ts'
 
 type Forum = { readonly url: string; readonly apiKey: string }
 /** In whose name a request is made; the header counts only if the key is one for all users. */
@@ -26,30 +26,40 @@ export const postToForum =
       { 'Api-User-External-Id': userId },
       { title, raw: body, category, external_id: topicId },
     )
-    return outcomeOf(posted, () => isThere(post, forum, topicId))
+    return outcomeOfTopic(posted, {
+      isThere: () => isThere(post, forum, topicId),
+      isKeyRefused: () => isKeyRefused(post, forum),
+    })
   }
 
-async function outcomeOf(posted: Posted, isThere: () => Promise<boolean | undefined>): Promise<Outcome> {
+type Looks = {
+  readonly isThere: () => Promise<boolean | undefined>
+  readonly isKeyRefused: () => Promise<boolean | undefined>
+}
+
+async function outcomeOfTopic(posted: Posted, { isThere, isKeyRefused }: Looks): Promise<Outcome> {
   if (posted.kind === 'not_sent') return withoutAnswer(posted)
-  const httpStatus = posted.kind === 'answered' ? posted.status : undefined
-  /** Unless the topic stands there after all. */
+  /** Unless the topic stands there after all: an error page may stand in front of one that was made. */
   async function unlessThere(refused: Outcome): Promise<Outcome> {
     const found = await isThere()
-    return found ? { kind: 'sent', httpStatus } : found === false ? refused : { kind: 'unknown', httpStatus }
+    if (found === false) return refused
+    const { httpStatus, response } = refused
+    return { kind: found ? 'sent' : 'unknown', httpStatus, ...(response !== undefined && { response }) }
   }
-  const refused = { kind: 'refused', reason: 'refused', retry: false, httpStatus } as const
-  if (posted.kind === 'unknown') return unlessThere({ ...refused, reason: 'not_reached', retry: true })
-  const { status, retryAfterSeconds } = posted
-  if (status >= 200 && status < 300) return { kind: 'sent', httpStatus }
-  // Nobody there has this id, or they are suspended: failed rather than posted in an admin's name.
-  if (status === 403) return { ...refused, reason: 'no_forum_account' }
-  // Also the word for an id that is taken, by an earlier attempt of this message; in the forum's own language.
-  if (status === 422) return unlessThere(refused)
-  if (status === 429) return { ...refused, reason: 'rate_limited', retry: true, retryAfterSeconds }
-  // An error page may stand in front of a topic that was made.
-  if (status >= 500)
-    return unlessThere({ ...refused, reason: 'server_error', retry: true, retryAfterSeconds })
-  return refused
+  if (posted.kind === 'unknown') {
+    return unlessThere({ kind: 'refused', reason: 'not_reached', retry: true })
+  }
+  const { status } = posted
+  if (status === 401 || status === 403) {
+    const isRefused = await isKeyRefused()
+    // Neither is known: the next attempt looks again.
+    if (isRefused === undefined) return outcomeOf('forum', posted, { reason: 'refused', retry: true })
+    // Nobody there has this id, or they are suspended: failed rather than posted in an admin's name.
+    return outcomeOf('forum', posted, isRefused ? undefined : { reason: 'no_forum_account', retry: false })
+  }
+  const outcome = outcomeOf('forum', posted)
+  // 422 is also the word for an id that is taken, by an earlier attempt of this message; in the forum's own language.
+  return status === 422 || status >= 500 ? unlessThere(outcome) : outcome
 }
 
 /** A redirect leads to the topic, 404 says that there is none; undefined: neither. */
@@ -75,19 +85,29 @@ async function isThere(
 export const checkForumKey =
   (post: GuardedPost): IntegrationChecks['forumKey'] =>
   async (forum) => {
-    const isLetIn = async (as: As): Promise<boolean | undefined> => {
-      const posted = await createTopic(post, forum, as, {})
-      if (posted.kind !== 'answered' || posted.status >= 500 || posted.status === 429) return undefined
-      return posted.status === 400 || posted.status === 422
-    }
     // A key of one user's ignores in whose name it is asked, and would post everything as that user, an admin.
-    const asNobody = await isLetIn({ 'Api-User-External-Id': `svc-nobody-${randomUUID()}` })
+    const asNobody = await isLetIn(post, forum, { 'Api-User-External-Id': `svc-nobody-${randomUUID()}` })
     if (asNobody === undefined) return 'not_reached'
     if (asNobody) return 'single_user'
-    const asSystem = await isLetIn({ 'Api-Username': 'system' })
+    const asSystem = await isLetIn(post, forum, { 'Api-Username': 'system' })
     if (asSystem === undefined) return 'not_reached'
     return asSystem ? 'all_users' : 'refused'
   }
+
+/** Undefined: it did not say. */
+async function isLetIn(post: GuardedPost, forum: Forum, as: As): Promise<boolean | undefined> {
+  const posted = await createTopic(post, forum, as, {})
+  if (posted.kind !== 'answered' || posted.status >= 500 || posted.status === 429) return undefined
+  return posted.status === 400 || posted.status === 422
+}
+
+/** Whether the key itself is refused, or only whom it was to speak for. Undefined: it did not say. */
+async function isKeyRefused(post: GuardedPost, forum: Forum): Promise<boolean | undefined> {
+  const posted = await createTopic(post, forum, { 'Api-Username': 'system' }, {})
+  if (posted.kind !== 'answered') return undefined
+  if (posted.status === 401 || posted.status === 403) return true
+  return posted.status === 400 || posted.status === 422 ? false : undefined
+}
 
 const createTopic = (post: GuardedPost, { url, apiKey }: Forum, as: As, topic: object): Promise<Posted> =>
   post({

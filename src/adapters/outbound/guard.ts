@@ -76,7 +76,7 @@ export async function askDns(hostname: string, signal: AbortSignal): Promise<rea
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
-/** What both ways of asking tell Node, over the addresses that were checked and no others. */
+/** What asking for a document tells Node: over the addresses that were checked and no others. */
 export function pinnedConnection(addresses: readonly string[], ca: string | undefined) {
   return {
     // Resolved once: a second resolution could answer with another address than the one that was checked.
@@ -89,7 +89,7 @@ export function pinnedConnection(addresses: readonly string[], ca: string | unde
   }
 }
 
-function pinnedTo(addresses: readonly string[]): LookupFunction {
+export function pinnedTo(addresses: readonly string[]): LookupFunction {
   const pinned = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, { all }, answer) =>
     // Later, as a real lookup would: a connection that fails at once would do so before anybody listens for its

@@ -210,6 +210,33 @@ describe('a receiver', () => {
     expect(got.at(-1)!.headers.referer).toBeUndefined()
   })
 
+  test('shows how its answer begins, unless only the operator’s own networks lead there', async () => {
+    const large = `begin ${'x'.repeat(100_000)}`
+    const urls = [ends(200), ends(500), serve((response) => response.writeHead(200).end(large))]
+    const isPublic = outbound({ ...settings, allowNets: [], isPublic: (address) => address === HERE })
+    const shown = await Promise.all(urls.map((url) => isPublic.post({ ...MESSAGE, url })))
+    expect(shown.map((one) => one.kind === 'answered' && one.response?.slice(0, 5))).toEqual([
+      'said',
+      'said',
+      'begin',
+    ])
+    // Also of what was too long to be read as a whole.
+    expect(shown.map((one) => one.kind === 'answered' && (one.response?.length ?? 0) <= 4096)).toEqual(
+      Array(3).fill(true),
+    )
+    for (const url of urls) {
+      const hidden = await post({ ...MESSAGE, url })
+      expect(hidden.kind === 'answered' && hidden.response).toBeUndefined()
+    }
+    // One private address among public ones is enough.
+    const both = { ...settings, resolve: async () => [HERE, '127.0.0.2'], allowNets: ['127.0.0.2'] }
+    const mixed = outbound({ ...both, isPublic: (address) => address === HERE })
+    expect(await mixed.post({ ...MESSAGE, url: ends(200) })).toMatchObject({
+      status: 200,
+      response: undefined,
+    })
+  })
+
   test('is resolved once for a hop: an answer that changes afterwards changes nothing', async () => {
     const url = ends(200)
     const told = [[HERE], ['169.254.169.254']]

@@ -3,16 +3,17 @@ import { lookup } from 'node:dns/promises'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
+import { RESPONSE_EXCERPT } from '../../contracts/limits.ts'
 import {
   allowedAddresses,
   askDns,
   beforeDeadline,
   FetchRefused,
   headersToSend,
-  pinnedConnection,
   readUrl,
   type Resolve,
 } from './guard.ts'
+import { keptConnections } from './kept-connections.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export type Posted =
@@ -23,11 +24,17 @@ export type Posted =
       readonly retryAfterSeconds: number | undefined
       /** At most 64 KiB of it, for telling one refusal from another; undefined where it broke off. */
       readonly text: string | undefined
+      /** How it begins, for people to read; none from an address that only the operator's networks allow. */
+      readonly response?: string | undefined
     }
   /** Not one byte of the message left: it may be sent again. */
   | { readonly kind: 'not_sent'; readonly because: 'address' | 'connection' }
   /** The connection stood and then something broke: the message may have arrived. */
-  | { readonly kind: 'unknown' }
+  | {
+      readonly kind: 'unknown'
+      /** The connection was kept from an earlier message, and the receiver ended it under this one. */
+      readonly brokeKeptSocket?: true
+    }
 
 export type Message = {
   readonly method?: 'POST' | 'GET'
@@ -36,6 +43,8 @@ export type Message = {
   readonly body?: string
   /** None for whoever sends a key along: another host must not get it. */
   readonly redirects?: number
+  /** Whose connections may be used again, and by nobody else; without it the message has its own. */
+  readonly keptFor?: string | null
 }
 
 export type GuardedPost = (message: Message) => Promise<Posted>
@@ -46,6 +55,7 @@ type Options = {
   readonly now?: () => number
   /** For tests, which serve on loopback under names of their own and cannot wait for long. */
   readonly resolve?: Resolve
+  readonly isPublic?: (address: string) => boolean
   readonly ca?: string
   readonly deadlineMs?: number
   readonly connectMs?: number
@@ -76,17 +86,20 @@ export type Outbound = {
   readonly post: GuardedPost
   /** Whether a message may be sent there now: how it is written, and where its name leads. */
   readonly isAllowed: (url: string) => Promise<boolean>
+  /** Ends the connections that are kept. */
+  close(): void
 }
 
 export function outbound(options: Options = {}): Outbound {
-  const { resolve = askDns, ca, now = Date.now } = options
+  const { resolve = askDns, isPublic = isPublicAddress, ca, now = Date.now } = options
   const { deadlineMs = DEADLINE_MS, connectMs = CONNECT_MS } = options
   const isOurs = within(options.allowNets ?? [])
+  const connections = keptConnections({ ca })
 
   async function addressesOf(url: URL, signal: AbortSignal): Promise<readonly string[]> {
     if (BAD_PORTS.has(url.port)) throw new FetchRefused('port')
     // In the clear only within what the operator called their own.
-    const allow = url.protocol === 'http:' ? isOurs : (ip: string) => isPublicAddress(ip) || isOurs(ip)
+    const allow = url.protocol === 'http:' ? isOurs : (ip: string) => isPublic(ip) || isOurs(ip)
     return beforeDeadline(allowedAddresses(url, { resolve, allow }, signal), signal)
   }
 
@@ -115,6 +128,7 @@ export function outbound(options: Options = {}): Outbound {
       status: got.status,
       retryAfterSeconds: retryAfter(got.headers['retry-after'], now()),
       text: got.text,
+      response: got.response,
     }
   }
 
@@ -126,19 +140,29 @@ export function outbound(options: Options = {}): Outbound {
       if (error instanceof FetchRefused) throw error
       throw new FetchRefused('the name cannot be resolved')
     }
-    if (signal.aborted) throw new FetchRefused('deadline')
+    const { keptFor } = message
+    const key = keptFor ? { owner: keptFor, origin: url.origin } : undefined
+    const body = message.body === undefined ? undefined : Buffer.from(message.body)
+    const headers = {
+      ...headersToSend(url, message.headers),
+      connection: key === undefined ? 'close' : 'keep-alive',
+      ...(body && { 'content-length': String(body.length) }),
+    }
+    const kept = key === undefined ? undefined : await connections.take(key, addresses)
+    if (signal.aborted) {
+      kept?.destroy()
+      throw new FetchRefused('deadline')
+    }
+    const socket = kept ?? connections.dial(url, addresses, key)
     return new Promise((settle) => {
-      let connected = false
+      let connected = kept !== undefined
       let answered = false
-      const body = message.body === undefined ? undefined : Buffer.from(message.body)
       const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
         method: message.method ?? 'POST',
-        headers: {
-          ...headersToSend(url, message.headers),
-          ...(body && { 'content-length': String(body.length) }),
-        },
+        headers,
         signal,
-        ...pinnedConnection(addresses, ca),
+        // No agent and no proxy, either of which would lead past the addresses that were checked.
+        createConnection: () => socket,
       })
       const impatience = setTimeout(() => connected || request.destroy(), connectMs)
       const end = (answer: Answer | NoAnswer) => {
@@ -146,17 +170,22 @@ export function outbound(options: Options = {}): Outbound {
         settle(answer)
       }
       // Before the handshake is over nothing of the message is on the wire; from then on it may be.
-      request.on('socket', (socket) => {
+      if (!kept)
         socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => (connected = true))
-      })
       request.on('response', (response) => {
         answered = true
-        void receive(response).then(end)
+        // Said by Node when both sides allow it and the whole answer was read.
+        if (key !== undefined) {
+          socket.once('free', () => connections.keep(key, socket, response.headers['keep-alive']?.toString()))
+        }
+        void receive(response, addresses.every(isPublic)).then(end)
       })
       const broken = () => {
         // The status line said it all.
         if (answered) return
-        end(connected ? { kind: 'unknown' } : { kind: 'not_sent', because: 'connection' })
+        if (!connected) return end({ kind: 'not_sent', because: 'connection' })
+        // Ours is the fault if it only took too long.
+        end({ kind: 'unknown', ...(kept && !signal.aborted && { brokeKeptSocket: true }) })
       }
       // An answer that switches protocols closes without an error.
       request.on('error', broken).on('close', broken)
@@ -166,6 +195,7 @@ export function outbound(options: Options = {}): Outbound {
 
   return {
     post,
+    close: () => connections.close(),
     async isAllowed(address) {
       const signal = AbortSignal.timeout(connectMs)
       try {
@@ -198,27 +228,37 @@ type Answer = {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly text: string | undefined
+  readonly response: string | undefined
 }
 
 /** The status line settles it; the rest is read as far as it comes, and to the limit. */
-async function receive(response: IncomingMessage): Promise<Answer> {
-  const { statusCode: status = 0, headers } = response
-  return { kind: 'answered', status, headers, text: await textOf(response) }
+async function receive(answer: IncomingMessage, mayBeShown: boolean): Promise<Answer> {
+  const { statusCode: status = 0, headers } = answer
+  const { body, isWhole } = await bodyOf(answer)
+  return {
+    kind: 'answered',
+    status,
+    headers,
+    text: isWhole ? body.toString('utf8') : undefined,
+    // Bytes that are no text, and a character that was cut, are replaced.
+    response: mayBeShown ? body.subarray(0, RESPONSE_EXCERPT.readBytes).toString('utf8') : undefined,
+  }
 }
 
 /** By events: an iterator would cost a tenth of the whole message. */
-function textOf(response: IncomingMessage): Promise<string | undefined> {
+function bodyOf(answer: IncomingMessage): Promise<{ readonly body: Buffer; readonly isWhole: boolean }> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = []
     let bytes = 0
-    response.on('data', (chunk: Uint8Array) => {
+    const end = (isWhole: boolean) => resolve({ body: Buffer.concat(chunks), isWhole })
+    answer.on('data', (chunk: Uint8Array) => {
       bytes += chunk.length
-      if (bytes > ANSWER_MAX_BYTES) response.destroy()
-      else chunks.push(chunk)
+      if (chunks.length === 0 || bytes <= ANSWER_MAX_BYTES) chunks.push(chunk)
+      if (bytes > ANSWER_MAX_BYTES) answer.destroy()
     })
-    response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    answer.on('end', () => end(bytes <= ANSWER_MAX_BYTES))
     // Broken off, by them or by us.
-    response.on('error', () => resolve(undefined)).on('close', () => resolve(undefined))
+    answer.on('error', () => end(false)).on('close', () => end(false))
   })
 }
 

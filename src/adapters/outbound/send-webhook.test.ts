@@ -2,7 +2,12 @@ import { expect, test } from 'vitest'
 import type { Message, Posted } from './guarded-post.ts'
 import { sendWebhook } from './send-webhook.ts'
 
-const MESSAGE = { url: 'https://hooks.example.com/x', headers: { 'X-Svc-Timestamp': '1' }, body: '[]' }
+const MESSAGE = {
+  url: 'https://hooks.example.com/x',
+  headers: { 'X-Svc-Timestamp': '1' },
+  body: '[]',
+  keptFor: 'org_1 int_1',
+}
 const after = (posted: Posted) => sendWebhook(async () => posted, 'svc/1')(MESSAGE)
 const answered = (status: number, retryAfterSeconds?: number): Posted => ({
   kind: 'answered',
@@ -22,6 +27,7 @@ test('what was signed travels as it is, with our name beside it', async () => {
       url: MESSAGE.url,
       body: '[]',
       headers: { 'content-type': 'application/json', 'user-agent': 'svc/1', 'X-Svc-Timestamp': '1' },
+      keptFor: 'org_1 int_1',
     },
   ])
 })
@@ -49,6 +55,13 @@ test.each([
     retryAfterSeconds: 30,
   })
 })
+
+test.each([501, 502, 504, 505, 507, 520, 522, 524, 599, 101, 0])(
+  '%i is not known: whatever answered may have passed it on',
+  async (status) => {
+    expect(await after(answered(status, 30))).toEqual({ kind: 'unknown', httpStatus: status })
+  },
+)
 
 test('what never left is tried again; what may have arrived is not', async () => {
   expect(await after({ kind: 'not_sent', because: 'address' })).toEqual({

@@ -180,6 +180,9 @@ export const showDelivery: Run = async (ctx, input) => {
   })
 }
 
+/** On one line; `--json` has all that is kept. */
+const RESPONSE_SHOWN = 80
+
 const formatAttempt = (attempt: Output<'showDelivery'>['attempts_made'][number]): string =>
   [
     attempt.started_at,
@@ -187,9 +190,28 @@ const formatAttempt = (attempt: Output<'showDelivery'>['attempts_made'][number])
     attempt.reason,
     attempt.http_status,
     attempt.duration_ms !== null && `${attempt.duration_ms} ms`,
+    attempt.response !== null && JSON.stringify(attempt.response.slice(0, RESPONSE_SHOWN)),
   ]
     .filter((part) => part !== null && part !== false)
     .join(' ')
+
+export const retry: Run = async (ctx, input) => {
+  const retried = await ctx.callOperation('retryDelivery', { delivery_id: argument(input, 'delivery_id') })
+  ctx.print(retried, { fields: { id: retried.id, next_attempt_at: retried.next_attempt_at } })
+}
+
+export const recover: Run = async (ctx, input) => {
+  const integration_id = argument(input, 'integration_id')
+  const since = timeOption(input, 'since')
+  if (since === undefined)
+    throw usageError('Missing option --since', `Add --since, such as --since 2026-11-15`)
+  const include_unconfirmed = !isSet(input, 'skip-unconfirmed')
+  const warning = include_unconfirmed ? '; what is unconfirmed may arrive twice' : ''
+  await confirm(ctx, input, `This sends again what ${integration_id} missed since ${since}${warning}.`)
+  const started = await ctx.callOperation('recoverDeliveries', { integration_id, since, include_unconfirmed })
+  ctx.print(started, { fields: { id: started.id, state: started.state, since: started.since } })
+  ctx.info(`Follow the deliveries with: svc notifications deliveries --integration ${integration_id}`)
+}
 
 export const replay: Run = async (ctx, input) => {
   const id = argument(input, 'delivery_id')

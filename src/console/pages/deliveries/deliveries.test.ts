@@ -181,6 +181,38 @@ describe('one delivery', () => {
     expect(await read(`${PATH}/${emptyList.id}`)).not.toContain('Replay')
   })
 
+  test('one in progress is retried at once; what waits for a digest and what is settled is not', async () => {
+    const { read, post, make, data } = await empty()
+    const open = make.addDelivery('deploy.failed', 0.1, { state: 'retrying', reason: 'server_error' })
+    const digest = make.addDelivery('deploy.failed', 0.1, { state: 'waiting', timing: 'hourly' })
+    const page = await read(`${PATH}/${open.id}`)
+    expect(textOf(page)).toContain('Retry now')
+    expect(page).not.toContain('Replay this delivery?')
+    await post(`${PATH}/${open.id}/retry`)
+    expect(await read(`${PATH}/${open.id}`)).toContain('The next attempt is made now.')
+    expect(data.retried).toEqual([open.id])
+    expect(await read(`${PATH}/${digest.id}`)).not.toContain('Retry now')
+    const sent = make.addDelivery('deploy.failed', 0.1)
+    expect(await read(`${PATH}/${sent.id}`)).not.toContain('Retry now')
+    await post(`${PATH}/${sent.id}/retry`)
+    expect(await read(`${PATH}/${sent.id}`)).toContain('This delivery is not in progress')
+  })
+
+  test('what the receiver answered is shown as text, and with which it was sent', async () => {
+    const { read, make } = await empty()
+    const one = make.addDelivery('deploy.failed', 0.1)
+    Object.assign(one.attempts_made[0]!, {
+      response: '<script>alert(1)</script> no',
+      carried_by: 'msg_0mwhkcyh5nlh1pqqssy5gj19q',
+    })
+    const page = await read(`${PATH}/${one.id}`)
+    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt; no')
+    expect(page).not.toContain('<script>alert')
+    expect(textOf(page)).toContain(
+      'was sent together with others, in the POST of msg_0mwhkcyh5nlh1pqqssy5gj19q',
+    )
+  })
+
   test('unknown ids and ids of another shape are not there', async () => {
     const { get, gateway } = await empty()
     expect((await get(`${PATH}/${gateway.id('dlv')}`)).status).toBe(404)

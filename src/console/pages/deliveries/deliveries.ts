@@ -9,7 +9,7 @@ import {
 } from '../../../contracts/deliveries.ts'
 import { listIntegrations } from '../../../contracts/integrations.ts'
 import { button, choice, inputField, linkButton } from '../../../pages/parts.ts'
-import { attempt, form, text } from '../../forms.ts'
+import { attempt, form, text, utcMoment } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { breakable, dialog, emptyState, filterSelect, time, listCard } from '../../components.ts'
@@ -115,7 +115,7 @@ const replayDialog = (c: PageContext, filters: Filters, integrations: readonly I
 
 async function replayMany(c: PageContext) {
   const fields = c.get('form')
-  const [from, to] = [momentOf(text(fields, 'from')), momentOf(text(fields, 'to'))]
+  const [from, to] = [utcMoment(text(fields, 'from')), utcMoment(text(fields, 'to'))]
   if (from === undefined) {
     setFlash(c, 'problem', 'Enter a start date and time in UTC.')
     return c.redirect(DELIVERIES_PATH, 303)
@@ -137,10 +137,3 @@ const replayedMessage = ({ replayed, more }: { replayed: number; more: boolean }
   replayed === 0
     ? 'No failed deliveries in this period.'
     : `${replayed === 1 ? '1 delivery' : `${replayed} deliveries`} queued again.${more ? ' There are more; replay again to continue.' : ''}`
-
-/** What `datetime-local` sends, read as UTC. */
-function momentOf(submitted: string): string | undefined {
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(submitted)) return undefined
-  const time = new Date(`${submitted.slice(0, 16)}Z`)
-  return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
-}

@@ -35,7 +35,7 @@ export const TIMING_LABELS: Record<Timing, string> = {
 
 const REMOVED_DESTINATION = { person: 'Former member', integration: 'Removed integration' } as const
 
-/** The name is deleted with its integration or user; the delivery stays. */
+/** A person's name is deleted with them; the delivery stays. */
 export const destinationOf = ({ channel, destination }: { channel: Channel; destination: string | null }) =>
   destination ?? REMOVED_DESTINATION[CHANNELS[channel].recipient]
 

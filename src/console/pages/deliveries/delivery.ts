@@ -1,12 +1,12 @@
 /** One delivery: its payload, its attempts, and its replay. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { REASONS, replayDelivery, showDelivery } from '../../../contracts/deliveries.ts'
+import { REASONS, replayDelivery, retryDelivery, showDelivery } from '../../../contracts/deliveries.ts'
 import { idPattern } from '../../../contracts/ids.ts'
 import { notFound } from '../../../contracts/errors.ts'
-import { card, notice } from '../../../pages/parts.ts'
-import { attempt, confirmDialog } from '../../forms.ts'
-import { redirectWithMessage, setFlash } from '../../flash.ts'
+import { button, card, notice } from '../../../pages/parts.ts'
+import { attempt, confirmDialog, form } from '../../forms.ts'
+import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { pair, badge, copyable, table, time } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
@@ -25,7 +25,10 @@ import { formatDuration } from '../../format.ts'
 type Delivery = z.output<typeof showDelivery.output>
 
 export const deliveryRoutes = () =>
-  createRoutes().get('/deliveries/:id', showOne).post('/deliveries/:id/replay', replay)
+  createRoutes()
+    .get('/deliveries/:id', showOne)
+    .post('/deliveries/:id/replay', replay)
+    .post('/deliveries/:id/retry', retry)
 
 /** An id of the wrong shape is not found, like an unknown one. */
 function idOf(c: PageContext): string {
@@ -40,7 +43,7 @@ async function showOne(c: PageContext) {
   return page(c, {
     title: one.type,
     lead: html`<a href="${DELIVERIES_PATH}">Deliveries</a>`,
-    actions: mayReplay(one) && replayDialog(c, one),
+    actions: mayReplay(one) ? replayDialog(c, one) : mayRetry(one) && retryButton(c, one),
     body: html`
       ${one.unconfirmed && unconfirmedNotice(one)} ${aboutCard(one)} ${attemptsCard(one)}
       ${card(
@@ -55,6 +58,13 @@ async function showOne(c: PageContext) {
 /** Only what had a recipient and is no longer in progress. */
 const mayReplay = ({ state, channel }: Delivery): boolean =>
   channel !== null && ['sent', 'failed', 'dropped'].includes(state)
+
+/** What waits for its digest is not waiting for an attempt. */
+const mayRetry = ({ state, timing }: Delivery): boolean =>
+  state === 'retrying' || (state === 'waiting' && (timing === null || timing === 'immediately'))
+
+const retryButton = (c: PageContext, { id }: Delivery) =>
+  form(c, `${DELIVERIES_PATH}/${id}/retry`, button('Retry now'))
 
 const unconfirmedNotice = ({ id, destination }: Delivery) =>
   notice(
@@ -107,8 +117,17 @@ const attemptsCard = (one: Delivery) =>
               : html`<span class="measure">${formatDuration(made.duration_ms)}</span>`,
             outcomeOf(made),
           ]),
-        )}`,
+        )}
+        ${one.attempts_made.map(responseOf)}`,
   )
+
+/** What the receiver wrote, as text: it is theirs, and nothing in it is a link. */
+const responseOf = ({ number, response, carried_by }: Delivery['attempts_made'][number]) =>
+  html`${carried_by !== null && html`<p class="note">Attempt #${number} was sent together with others, in the POST of <code>${carried_by}</code>.</p>`}
+  ${
+    response !== null &&
+    html`<details class="more"><summary>Response to attempt #${number}</summary>${copyable(`response-${number}`, response, `Response to attempt #${number}`)}</details>`
+  }`
 
 function outcomeOf({ outcome, reason }: Delivery['attempts_made'][number]) {
   if (reason === 'outcome_unknown') return badge('Unconfirmed', 'wait')
@@ -133,6 +152,11 @@ function replayWarning({ state, unconfirmed }: Delivery): string {
     ? 'It may already have arrived, so it may arrive twice.'
     : 'If an earlier attempt did arrive, it will arrive twice.'
 }
+
+const retry = (c: PageContext) =>
+  actAndReturn(c, `${DELIVERIES_PATH}/${idOf(c)}`, 'The next attempt is made now.', () =>
+    sessionOf(c).call(retryDelivery, { delivery_id: idOf(c) }),
+  )
 
 async function replay(c: PageContext) {
   const id = idOf(c)

@@ -1,19 +1,20 @@
-/** One integration: its status, name and URL, turning it off and on, and removing it. */
+/** One integration: its status, name and URL, recovering what it missed, turning it off and on, and removing it. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { notFound, type ServiceError } from '../../../contracts/errors.ts'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
+import { listRecoveries, recoverDeliveries } from '../../../contracts/deliveries.ts'
 import {
   configureForum,
   listIntegrations,
   removeIntegration,
   updateIntegration,
 } from '../../../contracts/integrations.ts'
-import { card, inputField, linkButton, notice, type Content } from '../../../pages/parts.ts'
-import { attempt, statusOf, text, confirmDialog, formCard } from '../../forms.ts'
+import { button, card, choice, inputField, linkButton, notice, type Content } from '../../../pages/parts.ts'
+import { attempt, statusOf, text, confirmDialog, form, formCard, utcMoment } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { pair, day, time } from '../../components.ts'
+import { badge, pair, day, table, time } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import {
@@ -37,15 +38,18 @@ export const integrationRoutes = () =>
     .post('/integrations/:id/category', setCategory)
     .post('/integrations/:id/switch', setEnabled)
     .post('/integrations/:id/resend', setResend)
+    .post('/integrations/:id/recover', recover)
     .post('/integrations/:id/remove', remove)
 
 const here = (c: PageContext): string => pathOf({ id: idOf(c) })
 
 async function showOne(c: PageContext, refused?: Refused) {
   organizationOf(c)
-  const { integrations, chat_install } = await sessionOf(c).call(listIntegrations, {})
+  const { call } = sessionOf(c)
+  const { integrations, chat_install } = await call(listIntegrations, {})
   const one = integrations.find(({ id }) => id === idOf(c))
   if (!one) throw notFound()
+  const { recoveries } = await call(listRecoveries, { integration_id: one.id })
   const advice = stateAdvice(one)
   return page(c, {
     title: one.name,
@@ -55,7 +59,7 @@ async function showOne(c: PageContext, refused?: Refused) {
     body: html`
       ${advice !== undefined && notice('info', html`<p>${advice}</p>`)}
       ${detailsCard(one)} ${KIND_CARDS[one.kind]({ c, one, canInstall: chat_install, refused })}
-      ${switchCard(c, one)} ${removeCard(c, one)}
+      ${recoverCard(c, one, recoveries)} ${switchCard(c, one)} ${removeCard(c, one)}
     `,
   })
 }
@@ -187,6 +191,46 @@ const resendCard = ({ c, one }: Shown) =>
     kind: 'quiet',
   })
 
+type Recovery = z.output<typeof listRecoveries.output>['recoveries'][number]
+
+const RECOVERY_BADGES = {
+  running: badge('Running', 'wait'),
+  done: badge('Done', 'on'),
+  stopped: badge('Stopped', 'off'),
+} as const
+
+/** Only where something can be sent; what was recovered before stays visible. */
+function recoverCard(c: PageContext, one: Integration, recoveries: readonly Recovery[]) {
+  if (one.state !== 'active' && recoveries.length === 0) return null
+  return card(
+    'Recover missed deliveries',
+    html`${
+      one.state === 'active' &&
+      form(
+        c,
+        `${pathOf(one)}/recover`,
+        html`${inputField({ name: 'since', label: 'Since (UTC)', type: 'datetime-local', required: true, value: '' })}
+        ${choice('checkbox', 'unconfirmed', 'yes', true, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
+        ${button('Recover', 'quiet')}`,
+      )
+    }
+    ${
+      recoveries.length > 0 &&
+      table(
+        'Recoveries, newest first',
+        ['Started', 'Since', 'Status', 'Queued'],
+        recoveries.map((recovery) => [
+          time(recovery.created_at),
+          time(recovery.since),
+          RECOVERY_BADGES[recovery.state],
+          html`<span class="measure">${recovery.queued}</span>`,
+        ]),
+      )
+    }`,
+    'Sends everything again that failed, was given up or is unconfirmed since a time, each delivery with a new ID. It runs in the background, and new events do not wait for it.',
+  )
+}
+
 function switchCard(c: PageContext, one: Integration) {
   const isOn = one.state === 'active'
   return formCard(c, {
@@ -259,6 +303,18 @@ async function setCategory(c: PageContext) {
   )
   if ('problem' in result) return showOne(c, { form: 'category', submitted, problem: result.problem })
   return redirectWithMessage(c, here(c), `Posts go to category ${result.done.category}.`)
+}
+
+async function recover(c: PageContext) {
+  const since = utcMoment(text(c.get('form'), 'since'))
+  if (since === undefined) {
+    setFlash(c, 'problem', 'Enter a start date and time in UTC.')
+    return c.redirect(here(c), 303)
+  }
+  const include_unconfirmed = text(c.get('form'), 'unconfirmed') === 'yes'
+  return actAndReturn(c, here(c), 'Recovery started.', () =>
+    sessionOf(c).call(recoverDeliveries, { integration_id: idOf(c), since, include_unconfirmed }),
+  )
 }
 
 async function remove(c: PageContext) {

@@ -157,6 +157,25 @@ describe('one integration', () => {
     expect(await read(PATH)).toContain('Integration removed')
   })
 
+  test('what it missed is recovered since a time, and the page says how far that is', async () => {
+    const { post, read, data, named } = await seeded()
+    data.recoveries.length = 0
+    const path = `${PATH}/${named('Operations desk').id}`
+    await post(`${path}/recover`, { since: 'yesterday' })
+    expect(await read(path)).toContain('Enter a start date and time')
+    await post(`${path}/recover`, { since: '2026-11-14T22:30', unconfirmed: 'yes' })
+    expect(data.recoveries).toMatchObject([
+      { since: '2026-11-14T22:30:00.000Z', include_unconfirmed: true, state: 'running' },
+    ])
+    const page = textOf(await read(path))
+    expect(page).toContain('Recovery started.')
+    expect(page).toMatch(/14 Nov 2026, 22:30 UTC +Running +0/)
+    await post(`${path}/recover`, { since: '2026-11-14T22:30' })
+    expect(await read(path)).toContain('is running already')
+    // One that is off has nothing to be recovered to.
+    expect(await read(`${PATH}/${named('Old pager').id}`)).not.toContain('Recover missed deliveries')
+  })
+
   test('a refused address keeps what was typed', async () => {
     const { post, named } = await seeded()
     const response = await post(`${PATH}/${named('Archive').id}/url`, { url: 'http://10.0.0.1/' })

@@ -23,6 +23,13 @@ export type OutboundMessage = {
   readonly orgId: string
   readonly id: string
   readonly channel: Channel
+  readonly target: string
+  /** Whether the target may be sent to over a connection that was kept from an earlier message. */
+  readonly keepsSockets: boolean
+  /** The target has not answered for a while: this message finds out whether it does now. */
+  readonly isProbe: boolean
+  /** Of the event: older ones of a subject go first. */
+  readonly seq: number
   readonly integrationId: string | null
   readonly integration: {
     readonly state: IntegrationState
@@ -50,7 +57,10 @@ export type OutboundDelivery = MessageItem & {
 export type Route = {
   /** Of a direct message: the integration whose app sends it. */
   readonly workspaceId: string | null
-  send(items: readonly MessageItem[]): Promise<Outcome>
+  /** What the receiver is reached with. */
+  readonly secrets: readonly string[]
+  /** `messageIds` are those of all messages whose items they are; more than one only of webhooks. */
+  send(items: readonly MessageItem[], messageIds: readonly string[]): Promise<Outcome>
 }
 
 /** Deliveries that must not go, each with its reason; the others take the route. */
@@ -68,9 +78,9 @@ export const refuseAll = ({ deliveries }: OutboundMessage, reason: DeliveryReaso
   route: null,
 })
 
-export const routeAll = (send: Route['send']): RecipientCheck => ({
+export const routeAll = (secrets: readonly string[], send: Route['send']): RecipientCheck => ({
   refused: new Map(),
-  route: { workspaceId: null, send },
+  route: { workspaceId: null, secrets, send },
 })
 
 /** What the integration is reached with, or why it is not sent to. */

@@ -6,7 +6,10 @@ import type { DeliveryReason } from '../../../contracts/deliveries.ts'
  * What is known after an attempt. `unknown` means that the answer was lost: the message may have arrived, so it is never
  * sent again by itself.
  */
-export type Outcome =
+export type Outcome = {
+  /** How the answer begins, as it came. */
+  readonly response?: string | undefined
+} & (
   | { readonly kind: 'sent'; readonly httpStatus?: number | undefined }
   | {
       /** The other side rejected it, or provably never got it. */
@@ -16,7 +19,13 @@ export type Outcome =
       readonly httpStatus?: number | undefined
       readonly retryAfterSeconds?: number | undefined
     }
-  | { readonly kind: 'unknown'; readonly httpStatus?: number | undefined }
+  | {
+      readonly kind: 'unknown'
+      readonly httpStatus?: number | undefined
+      /** The connection was kept from an earlier message, and the receiver ended it under this one. */
+      readonly brokeKeptSocket?: true | undefined
+    }
+)
 
 export type ChannelPayloads = {
   readonly email: {
@@ -42,6 +51,8 @@ export type ChannelPayloads = {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body: string
+    /** Whose connections may be used again, and by nobody else; null: each message has its own. */
+    readonly keptFor: string | null
   }
   readonly forum: {
     readonly messageId: string

@@ -6,6 +6,8 @@ export const chat: ChannelDriver = {
   checkRecipient(deps, message) {
     const secret = checkIntegration(deps, message)
     if (typeof secret === 'string') return refuseAll(message, secret)
-    return routeAll((items) => deps.channels.chat({ url: secret.url, text: chatText(items, deps.appUrl) }))
+    return routeAll([secret.url], (items) =>
+      deps.channels.chat({ url: secret.url, text: chatText(items, deps.appUrl) }),
+    )
   },
 }

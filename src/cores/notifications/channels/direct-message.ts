@@ -39,6 +39,7 @@ export const directMessage: ChannelDriver = {
       refused,
       route: {
         workspaceId,
+        secrets: [botToken],
         send: (items) =>
           deps.channels.direct_message({
             messageId: message.id,

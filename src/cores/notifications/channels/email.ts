@@ -35,6 +35,7 @@ export const email: ChannelDriver = {
       ),
       route: {
         workspaceId: null,
+        secrets: [],
         send: (items) =>
           send({
             messageId: message.id,

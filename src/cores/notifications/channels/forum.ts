@@ -11,7 +11,7 @@ export const forum: ChannelDriver = {
     if (userId === null) return refuseAll(message, 'no_acting_person')
     const category = message.integration?.config['category']
     if (apiKey === undefined || typeof category !== 'number') return refuseAll(message, 'integration_off')
-    return routeAll(([item]) =>
+    return routeAll([apiKey], ([item]) =>
       deps.channels.forum({
         messageId: message.id,
         url,

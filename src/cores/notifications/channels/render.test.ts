@@ -66,10 +66,9 @@ test('characters that a chat service interprets are escaped', () => {
   expect(chatText([item({ app: '<!channel>&' })], appUrl)).toMatch(/^&lt;!channel&gt;&amp;: /)
 })
 
-test('a digest shows twenty and counts the rest, by chat and by mail', () => {
+test('a digest has a line each by chat; by mail it shows twenty and counts the rest', () => {
   const many = Array.from({ length: 25 }, () => item())
-  expect(chatText(many, appUrl).split('\n')).toHaveLength(21)
-  expect(chatText(many, appUrl).split('\n').at(-1)).toBe('+5 more')
+  expect(chatText(many, appUrl).split('\n')).toHaveLength(25)
   const mail = mailText(many, { appUrl, unsubscribeUrl })
   expect(mail.subject).toBe('25 notifications')
   expect(mail.text).toContain('+5 more')

@@ -93,11 +93,8 @@ const chatLink = (item: MessageItem, appUrl: URL): string => `<${linkOf(item, ap
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-function lines(items: readonly MessageItem[], line: (item: MessageItem) => string): string {
-  const shown = items.slice(0, DIGEST_LINES).map(line)
-  const more = items.length - shown.length
-  return [...shown, ...(more > 0 ? [`+${more} more`] : [])].join('\n')
-}
+const lines = (items: readonly MessageItem[], line: (item: MessageItem) => string): string =>
+  items.map(line).join('\n')
 
 const SUBJECT_MAX = 120
 

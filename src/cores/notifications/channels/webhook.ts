@@ -8,15 +8,25 @@ export const webhook: ChannelDriver = {
     const secret = checkIntegration(deps, message)
     if (typeof secret === 'string') return refuseAll(message, secret)
     const { url } = secret
-    return routeAll((items) => {
+    return routeAll([url], (items, messageIds) => {
       const body = JSON.stringify(items.map(thinNotification))
       const headers = {
         'X-Svc-Event-Count': String(items.length),
-        ...signWebhook({ url, body, id: message.id, at: deps.clock() }),
+        ...signWebhook({ url, body, id: postId(messageIds), at: deps.clock() }),
       }
-      return deps.channels.webhook({ url, headers, body })
+      const keptFor = message.keepsSockets ? `${message.orgId} ${message.integrationId}` : null
+      return deps.channels.webhook({ url, headers, body, keptFor })
     })
   },
+}
+
+/** Of several the digest: the same only where it stands over the same messages. */
+function postId([first, ...others]: readonly string[]): string {
+  if (others.length === 0) return first!
+  return `msg_${createHash('sha256')
+    .update([first, ...others].join(' '))
+    .digest('hex')
+    .slice(0, 25)}`
 }
 
 type Signed = {
@@ -24,7 +34,7 @@ type Signed = {
   readonly url: string
   /** As it will travel, byte for byte. */
   readonly body: string
-  /** Of the message: the same on every attempt, so a receiver recognizes a repetition. */
+  /** Of the message or messages: the same on every attempt at the same, so a receiver recognizes a repetition. */
   readonly id: string
   /** Of this attempt: receivers refuse what is older than about five minutes. */
   readonly at: Date

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CHANNEL_NAMES, type Channel } from '../../../contracts/channels.ts'
+import type { Outcome } from '../channels/channel-ports.ts'
 import { attemptResult, secondsToNextAttempt, type Attempt } from './attempts.ts'
 
 const attemptsOf = (channel: Channel): number => {
@@ -36,12 +37,6 @@ test('a wait is within a fifth of the schedule, and grows from one attempt to th
   )
 })
 
-test('Retry-After makes a wait longer and never shorter, and no longer than a day', () => {
-  expect(secondsToNextAttempt('webhook', 1, 0.5, 60)).toBe(60)
-  expect(secondsToNextAttempt('webhook', 5, 0.5, 60)).toBe(5 * 60 * 60)
-  expect(secondsToNextAttempt('webhook', 1, 0.5, 10 ** 9)).toBe(24 * 60 * 60)
-})
-
 const attempt: Attempt = {
   orgId: 'org_1',
   id: 'msg_1',
@@ -49,8 +44,15 @@ const attempt: Attempt = {
   integrationId: 'int_1',
   number: 1,
   isRepeatable: false,
+  carriedBy: null,
 }
-const how = { now: new Date('2026-11-15T09:00:00Z'), durationMs: 12, jitter: 0.5 }
+const how = {
+  now: new Date('2026-11-15T09:00:00Z'),
+  durationMs: 12,
+  jitter: 0.5,
+  isShared: false,
+  response: null,
+}
 
 test('a lost answer is over at once, except where a second message is no second one', () => {
   expect(attemptResult(attempt, { kind: 'unknown' }, how)).toMatchObject({
@@ -85,4 +87,48 @@ test('a refusal that may be repeated is, until it is given up; one that may not 
     state: 'failed',
     deliveryReason: 'endpoint_gone',
   })
+})
+
+test('Retry-After of 429 and 503 holds the target for at most a day, and leaves the message its schedule', () => {
+  const refused = { kind: 'refused', reason: 'server_error', retry: true } as const
+  const after = (httpStatus: number, retryAfterSeconds?: number) =>
+    attemptResult(attempt, { ...refused, httpStatus, retryAfterSeconds }, how)
+  for (const status of [429, 503]) {
+    expect(after(status, 60)).toMatchObject({
+      heldUntil: '2026-11-15T09:01:00.000Z',
+      nextAt: '2026-11-15T09:00:05.000Z',
+    })
+    expect(after(status, 10 ** 9).heldUntil).toBe('2026-11-16T09:00:00.000Z')
+    expect(after(status).heldUntil).toBeNull()
+  }
+  expect(after(500, 60).heldUntil).toBeNull()
+})
+
+test('a target answered whatever status it said; without an answer or a connection it did not', () => {
+  const answered = (outcome: Outcome) => attemptResult(attempt, outcome, how).answered
+  const refused = { kind: 'refused', reason: 'server_error', retry: true } as const
+  expect(
+    [
+      { kind: 'sent' } as const,
+      { ...refused, httpStatus: 500 },
+      { kind: 'unknown', httpStatus: 502 } as const,
+    ].map(answered),
+  ).toEqual([true, true, true])
+  expect(
+    [{ kind: 'unknown' } as const, { ...refused, reason: 'not_reached' } as const].map(answered),
+  ).toEqual([false, false])
+  expect(answered({ ...refused, reason: 'address_refused' })).toBeNull()
+})
+
+test('goes alone after it was refused together with others, or its answer was lost', () => {
+  const alone = (outcome: Outcome, isShared: boolean) =>
+    attemptResult(attempt, outcome, { ...how, isShared }).goesAlone
+  const refused = (httpStatus?: number) =>
+    ({ kind: 'refused', reason: 'server_error', retry: true, httpStatus }) as const
+  expect([400, 413, 500].map((status) => alone(refused(status), true))).toEqual([true, true, true])
+  // Of the receiver, and not of what it was sent.
+  expect([429, 503, undefined].map((status) => alone(refused(status), true))).toEqual([false, false, false])
+  expect(alone(refused(500), false)).toBe(false)
+  expect([alone({ kind: 'unknown' }, true), alone({ kind: 'unknown' }, false)]).toEqual([true, true])
+  expect(alone({ kind: 'sent', httpStatus: 200 }, true)).toBe(false)
 })

@@ -1,103 +1,168 @@
 /**
- * Claims messages that are due: fairly between organizations, in order within a subject, within the rate of each target.
- * A claim is a lease. Nothing has left yet, so a claim that expires is simply made again.
+ * Claims messages that are due: fairly between organizations, in order within a subject, within what each target takes.
+ * Webhooks that wait for the same target share a POST. A claim is a lease, by the database's clock. Nothing has left yet,
+ * so a claim that expires is simply made again.
  */
+import { randomUUID } from 'node:crypto'
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
-import { CHANNELS } from '../../../contracts/channels.ts'
-import { CLAIM } from '../../../contracts/limits.ts'
+import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
+import { CIRCUIT, CLAIM, LANES, WEBHOOK_POST } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 
 export type MessageKey = { readonly orgId: string; readonly id: string }
 
-/** `afterOrgId` is where the round of the organizations goes on; losing it costs some fairness and nothing else. */
-export type Claimer = { readonly worker: string; readonly leaseSeconds: number; afterOrgId: string }
+/** How many more a process wants of an organization's channel. */
+export type ClaimCapacity = {
+  /** Organizations with a channel, and channels, of which it wants none now. */
+  readonly full: readonly string[]
+  /** False: no room. Counts it otherwise. */
+  take(orgId: string, channel: Channel): boolean
+}
+
+export type Claimer = {
+  readonly worker: string
+  readonly leaseSeconds: number
+  readonly room?: () => ClaimCapacity
+}
+
+export type ClaimedMessage = MessageKey & {
+  /** Those that have the same share one POST. */
+  readonly post: string
+  readonly isDigest: boolean
+}
 
 export type Claim = {
-  readonly claimed: readonly MessageKey[]
-  /** How many were due: those that could not go yet were postponed. */
+  readonly claimed: readonly ClaimedMessage[]
+  /** How many were due and wanted: those that could not go yet were postponed. */
   readonly due: number
 }
 
 export async function claimMessages({ db, clock }: Storage, claimer: Claimer): Promise<Claim> {
   const now = clock()
-  const due = await chooseDue(db, now, claimer)
+  const room = claimer.room?.()
+  const due = sharePosts(await chooseDue(db, now, room), room)
   if (due.length === 0) return { claimed: [], due: 0 }
-  return { claimed: await db.execute<MessageKey>(claimStatement(due, now, claimer)), due: due.length }
+  const claimed = await db.execute<ClaimedMessage>(claimStatement(due, now, claimer))
+  // The statement names a POST by the position of a row, which another row may have at the next claim.
+  const claim = randomUUID()
+  return { claimed: claimed.map((one) => ({ ...one, post: `${claim} ${one.post}` })), due: due.length }
 }
 
 const IS_WAITING = sql`state in ('open', 'pending')`
 
-type DueMessage = { readonly org_id: string; readonly id: string }
+type DueMessage = {
+  readonly org_id: string
+  readonly id: string
+  readonly channel: Channel
+  readonly target: string
+  readonly may_share: boolean
+}
+type DueInPost = { readonly org_id: string; readonly id: string; readonly post: number }
 
-/**
- * What is due, oldest first, as long as it fits into one claim. Where there is more, a few of each organization come
- * first, round robin: from one organization with something due to the next is one step in an index, so a hundred thousand
- * rows of one are skipped as quickly as one row. Where not all of those fit either, the next claim continues after the
- * last organization.
- */
-async function chooseDue(db: Handle, now: Date, claimer: Claimer): Promise<readonly DueMessage[]> {
-  const at = sql`${now.toISOString()}::timestamptz`
-  const rows = await db.execute<DueMessage & { fair: boolean }>(sql`
-    with recursive oldest as materialized (
-      select org_id, id from messages where ${IS_WAITING} and next_at <= ${at}
-      order by next_at limit ${sql.raw(String(CLAIM.rows + 1))}
-    ), organization(org_id) as (
-      (select org_id from messages
-        where ${IS_WAITING} and org_id > ${claimer.afterOrgId} and (select count(*) from oldest) > ${sql.raw(String(CLAIM.rows))}
-        order by org_id limit 1)
-      union all
-      select next.org_id from organization o cross join lateral (
-        select m.org_id from messages m where ${IS_WAITING} and m.org_id > o.org_id order by m.org_id limit 1
-      ) next
-    ), fair as (
-      select due.org_id, due.id from organization o cross join lateral (
-        select m.org_id, m.id from messages m
-        where ${IS_WAITING} and m.org_id = o.org_id and m.next_at <= ${at}
-        order by m.org_id, m.next_at limit ${sql.raw(String(CLAIM.perOrganization))}
-      ) due
-      limit ${sql.raw(String(CLAIM.rows))}
-    )
-    select org_id, id, true as fair from fair
-    union all
-    select org_id, id, false from oldest`)
-  const fair = rows.filter((row) => row.fair)
-  claimer.afterOrgId = fair.length < CLAIM.rows ? '' : fair.at(-1)!.org_id
-  const chosen = new Map(rows.map(({ org_id, id }) => [`${org_id} ${id}`, { org_id, id }]))
-  return [...chosen.values()].slice(0, CLAIM.rows)
+const ROWS = sql.raw(String(CLAIM.rows))
+/** Of each organization and channel, however many of them there are. */
+const SHARE_MIN = sql.raw('4')
+const WAITED = sql.raw(`interval '${WEBHOOK_POST.waitedSeconds} seconds'`)
+/** One delivery each, that has waited and whose attempts say nothing against it: a digest is as large as it may be already. */
+const mayShare = (at: SQL): SQL =>
+  sql`(channel = ${'webhook' satisfies Channel}::text and digest_key is null and not goes_alone
+    and created_at <= ${at} - ${WAITED}) as may_share`
+
+/** Webhooks to one target go together, as many as a POST carries; a POST counts as one message. */
+function sharePosts(due: readonly DueMessage[], room: ClaimCapacity | undefined): DueInPost[] {
+  let posts = 0
+  const filling = new Map<string, { readonly post: number; count: number }>()
+  return due.flatMap(({ org_id, id, channel, target, may_share }) => {
+    const lane = `${org_id} ${target}`
+    const shared = may_share ? filling.get(lane) : undefined
+    if (shared && shared.count < WEBHOOK_POST.objects) {
+      shared.count++
+      return { org_id, id, post: shared.post }
+    }
+    if (room && !room.take(org_id, channel)) return []
+    const post = posts++
+    if (may_share) filling.set(lane, { post, count: 1 })
+    return { org_id, id, post }
+  })
 }
 
-/** Null for channels without a limit. */
+/**
+ * What is due, oldest first, as long as it fits into one claim. Where there is more, as many of each organization and
+ * channel: from one with something waiting to the next is one step in an index, so a hundred thousand rows of one are
+ * skipped as quickly as one row, and mails that a dead mail server keeps waiting hide nobody's webhooks.
+ */
+async function chooseDue(db: Handle, now: Date, room?: ClaimCapacity): Promise<readonly DueMessage[]> {
+  const at = sql`${now.toISOString()}::timestamptz`
+  const full = JSON.stringify(room?.full ?? [])
+  return db.execute<DueMessage>(sql`
+    with recursive oldest as materialized (
+      select org_id, id, channel, target, ${mayShare(at)} from messages where ${IS_WAITING} and next_at <= ${at}
+      order by next_at limit ${ROWS} + 1
+    ), lane(org_id, channel) as (
+      (select org_id, channel from messages
+        where ${IS_WAITING} and (select count(*) from oldest) > ${ROWS}
+        order by org_id, channel limit 1)
+      union all
+      select next.org_id, next.channel from lane l cross join lateral (
+        select m.org_id, m.channel from messages m
+        where ${IS_WAITING} and (m.org_id, m.channel) > (l.org_id, l.channel)
+        order by m.org_id, m.channel limit 1
+      ) next
+    ), open_lane as materialized (
+      select * from lane where not (${full}::text::jsonb ?| array[org_id || ' ' || channel, channel])
+    ), share as (
+      select greatest(${SHARE_MIN}, ${ROWS} / greatest(count(*), 1)) as n from open_lane
+    ), fair as (
+      select due.* from open_lane l cross join lateral (
+        select *, row_number() over () as place from (
+          select m.org_id, m.id, m.channel, m.target, m.next_at, ${mayShare(at)} from messages m
+          where ${IS_WAITING} and m.org_id = l.org_id and m.channel = l.channel and m.next_at <= ${at}
+          order by m.org_id, m.channel, m.next_at limit (select n from share)
+        ) first
+      ) due
+      order by place, next_at limit ${ROWS}
+    )
+    select org_id, id, channel, target, may_share from fair
+    union all
+    select org_id, id, channel, target, may_share from oldest where (select count(*) from oldest) <= ${ROWS}`)
+}
+
 const byChannel = (intervalMs: (rate: { perSecond: number; burst: number }) => number) =>
   sql.raw(
     `case channel ${Object.entries(CHANNELS)
-      .flatMap(([channel, { rate }]) =>
-        rate === null ? [] : [`when '${channel}' then interval '${intervalMs(rate)} milliseconds'`],
-      )
+      .map(([channel, { rate }]) => `when '${channel}' then interval '${intervalMs(rate)} milliseconds'`)
       .join(' ')} end`,
   )
 /** Between two messages to one target. */
 const SPACING = byChannel(({ perSecond }) => 1000 / perSecond)
 /** How much earlier than evenly spaced the messages of a burst may go. */
 const BURST = byChannel(({ perSecond, burst }) => ((burst - 1) * 1000) / perSecond)
-/** When to look again at a message that waits for an older one of its subject. */
-const ORDER_WAIT = sql.raw(`interval '300 milliseconds'`)
+/** When to look again at a message that waits for an older one of its subject, or for one on its way to its target. */
+const SHORT_WAIT = sql.raw(`interval '300 milliseconds'`)
 /** A reserved slot that nobody used for so long (no worker ran) has to be reserved again. */
 const SLOT_KEPT = sql.raw(`interval '10 seconds'`)
+/** About as long as a probe may take. When it is answered, those that wait for it are due at once. */
+const PROBE_WAIT = sql.raw(`interval '10 seconds'`)
+const UNANSWERED_MAX = sql.raw(String(CIRCUIT.unanswered))
+const PER_TARGET = sql.raw(String(LANES.perTarget))
 
 /**
  * One statement decides about all of them. A row is claimed; or postponed because an older one of its subject is still
- * open; or gets a slot at its busy target. Rows that another worker has locked are skipped. Targets are locked in one
- * order, and whoever waits for one holds nothing that others wait for.
+ * open, or its target is held, probed or has enough on its way; or gets a slot at its busy target. Those of one POST are
+ * decided as one, by its first: an older one of a subject in the same POST is no reason to wait. A target that did not
+ * answer the last time gets one message at a time, so that few are unconfirmed if it does not again. Rows that another
+ * worker has locked are skipped. Targets are locked in one order, and whoever waits for one holds nothing that others wait
+ * for. What it reads of a target may be old by a moment: the start of the attempt looks again, under the target's lock.
  */
-function claimStatement(due: readonly DueMessage[], now: Date, { worker, leaseSeconds }: Claimer): SQL {
+function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSeconds }: Claimer): SQL {
   const at = sql`${now.toISOString()}::timestamptz`
   return sql`
     with locked as materialized (
-      select l.*, ${SPACING} as spacing, ${BURST} as burst,
+      select l.*, due.post, ${SPACING} as spacing, ${BURST} as burst,
         coalesce(l.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
-      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text)
+      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int)
       -- One by one by the key: the planner would read the whole table for a hundred of its rows.
       cross join lateral (
         select m.ctid as row_at, m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.slot_at
@@ -105,19 +170,44 @@ function claimStatement(due: readonly DueMessage[], now: Date, { worker, leaseSe
         where m.org_id = due.org_id and m.id = due.id and m.state in ('open', 'pending') and m.next_at <= ${at}
         limit 1 for update skip locked
       ) l
-    ), ordered as materialized (
-      select l.*, older.next_at as older_at
+    ), aimed as materialized (
+      select l.*, t.held_until, t.probe_at, coalesce(t.in_flight, 0) as in_flight,
+        coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open, coalesce(t.unanswered = 0, true) as shares,
+        case when coalesce(t.unanswered = 0, true)
+          then rank() over (partition by l.post, l.ordering_key order by l.seq) - 1 else 0 end as before
       from locked l left join lateral (
-        select o.next_at from messages o
-        where o.org_id = l.org_id and o.target = l.target and o.ordering_key = l.ordering_key and o.seq < l.seq
-          and o.state in ('pending', 'claimed', 'sending')
-        order by o.seq desc limit 1
-      ) older on true
+        select * from message_targets where org_id = l.org_id and target = l.target limit 1
+      ) t on true
+    ), ordered as materialized (
+      select a.*, older.n > a.before as waits, older.next_at as older_at
+      from aimed a cross join lateral (
+        -- More than those in the same POST: at least one is elsewhere.
+        select count(*) as n, max(next_at) as next_at from (
+          select o.next_at from messages o
+          where o.org_id = a.org_id and o.target = a.target and o.ordering_key = a.ordering_key and o.seq < a.seq
+            and o.state in ('pending', 'claimed', 'sending')
+          order by o.seq desc limit a.before + 1
+        ) o
+      ) older
+    ), free as materialized (
+      select o.*, row_number() over (partition by o.org_id, o.target order by o.next_at, o.seq) as rank,
+        case when shares then first_value(row_at) over (partition by o.post order by o.next_at, o.seq, o.id)
+          else row_at end as first_at
+      from ordered o where not o.waits
+    ), judged as materialized (
+      select f.*, case
+          when is_open then greatest(held_until, probe_at,
+            case when in_flight > 0 or rank > 1 then ${at} + ${PROBE_WAIT} end)
+          else held_until end as blocked_until,
+        case when in_flight >= ${PER_TARGET} then ${at} + ${SHORT_WAIT} else ${at} end as earliest
+      from free f where row_at = first_at
+    ), open as materialized (
+      select * from judged where blocked_until is null or blocked_until <= ${at}
     ), limited as materialized (
-      select row_at, org_id, target, spacing, burst,
+      select row_at, org_id, target, spacing, burst, earliest,
         row_number() over (partition by org_id, target order by next_at, seq) as place,
         count(*) over (partition by org_id, target) as places
-      from ordered where older_at is null and not has_slot and spacing is not null
+      from open where not has_slot
     ), slots as (
       insert into message_targets (org_id, target, next_allowed_at)
       select org_id, target, ${at} + places * spacing from limited where place = 1 order by org_id, target
@@ -125,38 +215,49 @@ function claimStatement(due: readonly DueMessage[], now: Date, { worker, leaseSe
         set next_allowed_at = greatest(message_targets.next_allowed_at, ${at}) + (excluded.next_allowed_at - ${at})
       returning org_id, target, next_allowed_at
     ), decided as materialized (
-      select row_at, null::timestamptz as slot_at, greatest(older_at, ${at} + ${ORDER_WAIT}) as postponed_to
-      from ordered where older_at is not null
+      select row_at, null::timestamptz as slot_at, greatest(older_at, ${at} + ${SHORT_WAIT}) as postponed_to
+      from ordered where waits
       union all
-      select row_at, null, null from ordered where older_at is null and (has_slot or spacing is null)
+      select row_at, null, blocked_until from judged where blocked_until > ${at}
+      union all
+      select row_at, earliest, case when earliest > ${at} then earliest end from open where has_slot
       union all
       select row_at, slot_at, case when slot_at > ${at} then slot_at end from (
-        select row_at, tail - (places - place + 1) * spacing - burst as slot_at from (
-          select row_at, spacing, burst, place, places, max(tail) over (partition by org_id, target) as tail
+        select row_at, greatest(tail - (places - place + 1) * spacing - burst, earliest) as slot_at from (
+          select row_at, spacing, burst, earliest, place, places, max(tail) over (partition by org_id, target) as tail
           -- Side by side and not joined: the planner expects one row of each, and would compare all with all.
           from (
-            select row_at, org_id, target, spacing, burst, place, places, null::timestamptz as tail from limited
+            select row_at, org_id, target, spacing, burst, earliest, place, places, null::timestamptz as tail from limited
             union all
-            select null, org_id, target, null, null, null, null, next_allowed_at from slots
+            select null, org_id, target, null, null, null, null, null, next_allowed_at from slots
           ) united
         ) with_tail
         where row_at is not null
       ) slot
+    ), decided_posts as materialized (
+      select d.*, d.row_at as first_at from decided d
+      union all
+      select f.row_at, null, d.postponed_to, f.first_at
+      from free f join decided d on d.row_at = f.first_at where f.row_at <> f.first_at
     ), taken as (
       update messages m set
         state = case when v.postponed_to is null then 'claimed' else m.state end,
         next_at = coalesce(v.postponed_to, m.next_at),
         slot_at = case when v.postponed_to is null then null else v.slot_at end,
         worker = case when v.postponed_to is null then ${worker} end,
-        lease_until = case when v.postponed_to is null
-          then ${at} + make_interval(secs => ${String(leaseSeconds)}::double precision) end
-      from decided v
+        lease_until = case when v.postponed_to is null then ${leaseFor(leaseSeconds)} end
+      from decided_posts v
       -- By the row's position: locked rows do not move.
       where m.ctid = v.row_at
-      returning m.org_id, m.id, m.state, m.next_at, m.seq
+      returning m.org_id, m.id, m.state, m.next_at, m.seq, m.digest_key, v.first_at
     )
-    select org_id as "orgId", id from taken where state = 'claimed' order by next_at, seq`
+    select org_id as "orgId", id, first_at::text as post, digest_key is not null as "isDigest"
+    from taken where state = 'claimed' order by next_at, seq`
 }
+
+/** The end of a lease. By the database's clock, as is whether it has ended: clocks of workers may differ. */
+export const leaseFor = (seconds: number): SQL =>
+  sql`clock_timestamp() + make_interval(secs => ${String(seconds)}::double precision)`
 
 /** A worker that stops gives back what it has not started. */
 export async function releaseClaims({ db }: Storage, worker: string): Promise<void> {

@@ -1,12 +1,20 @@
 /** Rows of the delivery ledger as admins read them: what became of every event, by which attempts. No addresses. */
 import type { Handle } from '../../../../db/connect.ts'
-import { and, eq } from '../../../../db/drizzle.ts'
-import { apps, attempts, deliveries, events, integrations, messages } from '../../../../db/schema.ts'
+import { and, eq, sql } from '../../../../db/drizzle.ts'
+import {
+  apps,
+  attempts,
+  deliveries,
+  events,
+  integrations,
+  messages,
+  removedIntegrations,
+} from '../../../../db/schema.ts'
 import type { DeliveryState } from '../../../contracts/channels.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 
-/** A message, an app or an integration may be gone by now. */
+/** A message or an app may be gone by now; of an integration its name is left. */
 export const selectDeliveries = (db: Handle) =>
   db
     .select({
@@ -14,7 +22,7 @@ export const selectDeliveries = (db: Handle) =>
       event: events,
       message: messages,
       alias: apps.alias,
-      integration: integrations.name,
+      integration: sql<string | null>`coalesce(${integrations.name}, ${removedIntegrations.name})`,
       durationMs: attempts.durationMs,
     })
     .from(deliveries)
@@ -24,6 +32,13 @@ export const selectDeliveries = (db: Handle) =>
     .leftJoin(
       integrations,
       and(eq(integrations.orgId, deliveries.orgId), eq(integrations.id, deliveries.integrationId)),
+    )
+    .leftJoin(
+      removedIntegrations,
+      and(
+        eq(removedIntegrations.orgId, deliveries.orgId),
+        eq(removedIntegrations.id, deliveries.integrationId),
+      ),
     )
     .leftJoin(
       attempts,

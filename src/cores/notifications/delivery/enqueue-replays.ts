@@ -1,7 +1,8 @@
 /** Sends deliveries again when somebody asks for it: each under a new id that names the first, because both may arrive. */
 import type { Transaction } from '../../../../db/connect.ts'
-import { and, eq } from '../../../../db/drizzle.ts'
+import { and, eq, inArray, or, sql } from '../../../../db/drizzle.ts'
 import { deliveries, integrations, messages, subscriptions } from '../../../../db/schema.ts'
+import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Clock } from '../../dependencies.ts'
 
@@ -28,6 +29,30 @@ export const selectReplayable = (tx: Transaction) =>
 
 export type ReplayableRow = Awaited<ReturnType<typeof selectReplayable>>[number]
 
+/** Dropped because of the receiver, which may work again by now; not because of what somebody chose. */
+const RECEIVER_FAILED: readonly DeliveryReason[] = ['endpoint_gone', 'endpoint_dead', 'integration_lost']
+
+/** What did not arrive, or may not have, can be sent again today, and was not sent again yet. */
+export const wasMissed = ({ includesUnconfirmed }: { readonly includesUnconfirmed: boolean }) =>
+  and(
+    or(
+      eq(deliveries.state, 'failed'),
+      and(eq(deliveries.state, 'dropped'), inArray(deliveries.reason, [...RECEIVER_FAILED])),
+    ),
+    includesUnconfirmed ? undefined : sql`${deliveries.reason} is distinct from 'outcome_unknown'`,
+    isDeliverable,
+    isNotReplayed,
+  )
+
+/** The same as `reasonAgainst` of replayDelivery, for many at once. */
+const isDeliverable = sql`${messages.id} is not null
+  and (${deliveries.integrationId} is null or ${integrations.state} = 'active')
+  and (${deliveries.subscriptionId} is null or ${subscriptions.enabled})`
+
+/** A delivery is replayed in bulk once; its replay may be replayed again. */
+const isNotReplayed = sql`not exists (select 1 from ${deliveries} again
+  where again.org_id = ${deliveries.orgId} and again.replay_of = ${deliveries.id})`
+
 /** Each as a message of its own, at once and in no order: newer ones about the same subject do not wait for an old one. */
 export async function enqueueReplays(
   tx: Transaction,
@@ -52,7 +77,8 @@ export async function enqueueReplays(
   await tx.insert(deliveries).values(replays.map(({ delivery }) => delivery))
   await tx.insert(messages).values(
     replays.map(({ delivery, message }) => {
-      const { orgId, channel, subscriptionId, integrationId, userId, target } = message
+      // With others in one POST, it stands where it stood.
+      const { orgId, channel, subscriptionId, integrationId, userId, target, seq } = message
       const id = delivery.messageId
       const state = 'pending' as const
       return {
@@ -63,6 +89,7 @@ export async function enqueueReplays(
         integrationId,
         userId,
         target,
+        seq,
         state,
         nextAt: now,
         createdAt: now,

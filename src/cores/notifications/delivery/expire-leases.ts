@@ -1,4 +1,7 @@
-/** Recovers what a killed or frozen worker left: claims are free again; an attempt without an answer is unconfirmed. */
+/**
+ * Recovers what a killed or frozen worker left: claims are free again; an attempt without an answer is unconfirmed. The
+ * database's clock decides, which is the same for all workers.
+ */
 import { sql } from '../../../../db/drizzle.ts'
 import type { Storage } from '../../dependencies.ts'
 import { attemptResult, finishAndStartAttempts, isRepeatable, type Attempt } from './attempts.ts'
@@ -9,24 +12,26 @@ const BATCH = 200
 export async function expireLeases(deps: Storage): Promise<void> {
   const { db, clock } = deps
   const now = clock()
-  const at = sql`${now.toISOString()}::timestamptz`
   await db.execute(sql`
     update messages set state = 'pending', worker = null, lease_until = null
-    where state = 'claimed' and lease_until < ${at}`)
+    where state = 'claimed' and lease_until < now()`)
   const started = await db.execute<
     Omit<Attempt, 'integrationId' | 'isRepeatable'> & { allows: boolean | null }
   >(sql`
-    select m.org_id as "orgId", m.id, m.channel, m.attempts as number, i.config ->> 'resend_on_unknown' = 'true' as allows
+    select m.org_id as "orgId", m.id, m.channel, m.attempts as number, i.config ->> 'resend_on_unknown' = 'true' as allows,
+      (select carried_by from attempts a
+        where a.org_id = m.org_id and a.message_id = m.id and a.number = m.attempts) as "carriedBy"
     from messages m left join integrations i on i.org_id = m.org_id and i.id = m.integration_id
-    where m.state = 'sending' and m.lease_until < ${at}
+    where m.state = 'sending' and m.lease_until < now()
     limit ${sql.raw(String(BATCH))}`)
-  const results = started.map((row) =>
-    attemptResult(
-      // A worker that died says nothing about the integration.
+  const results = started.map((row) => ({
+    ...attemptResult(
+      // A worker that died says nothing about the integration, nor about its target.
       { ...row, integrationId: null, isRepeatable: isRepeatable(row.channel, row.allows === true) },
       { kind: 'unknown' },
-      { now, durationMs: null, jitter: Math.random() },
+      { now, durationMs: null, jitter: Math.random(), isShared: row.carriedBy !== null, response: null },
     ),
-  )
+    answered: null,
+  }))
   await finishAndStartAttempts(deps, { worker: '', leaseSeconds: 0 }, results, [])
 }

@@ -1,25 +1,20 @@
 /** What a failed attempt means beyond its message: an integration is stopped, a chat account marked, an address suppressed. */
-import { and, eq, isNull, lte, sql } from '../../../../db/drizzle.ts'
+import { randomUUID } from 'node:crypto'
+import { and, eq, isNull, sql } from '../../../../db/drizzle.ts'
 import { chatLinks, emailSuppressions, integrations, subscriptions } from '../../../../db/schema.ts'
-import { CHANNELS } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
-import { makeId } from '../../../contracts/ids.ts'
 import { ENDPOINT_DEAD_DAYS } from '../../../contracts/limits.ts'
-import type { Mail } from '../../dependencies.ts'
-import type { Member } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import { emailDigest } from '../channels/email.ts'
+import { recordEvent } from '../events/outbox.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
-import { addNotifications } from '../inbox/add-notifications.ts'
 import type { AttemptResult } from './attempts.ts'
 import type { PreparedMessage } from './prepare-messages.ts'
 
-export type FailureDeps = DriverDeps & Mail
-
 /** After the results are written: rare, and nothing of it decides whether something is sent twice. */
 export async function handleFailedAttempts(
-  deps: FailureDeps,
+  deps: DriverDeps,
   failed: readonly { readonly message: PreparedMessage; readonly result: AttemptResult }[],
 ): Promise<void> {
   for (const { message, result } of failed) {
@@ -34,50 +29,50 @@ export async function handleFailedAttempts(
   const integrationsOf = failed.flatMap(({ message: { orgId, integrationId } }) =>
     integrationId === null ? [] : [[`${orgId} ${integrationId}`, { orgId, integrationId }] as const],
   )
-  for (const { orgId, integrationId } of new Map(integrationsOf).values()) {
-    if (await isDead(deps, orgId, integrationId)) {
-      await stopIntegration(deps, { orgId, integrationId, state: 'dead' })
-    }
+  const failing = [...new Map(integrationsOf).values()]
+  for (const dead of failing.length > 0 ? await findDead(deps, failing) : []) {
+    await stopIntegration(deps, { ...dead, state: 'dead' })
   }
 }
 
-/** The first failure was days ago, this one is now, and between them nothing arrived. */
-async function isDead({ db, clock }: FailureDeps, orgId: string, integrationId: string): Promise<boolean> {
+type IntegrationKey = { readonly orgId: string; readonly integrationId: string }
+
+/** The first failure was days ago, the last one is now, and between them nothing arrived. */
+async function findDead(
+  { db, clock }: DriverDeps,
+  failing: readonly IntegrationKey[],
+): Promise<readonly IntegrationKey[]> {
   const longAgo = new Date(clock().getTime() - ENDPOINT_DEAD_DAYS * 24 * 60 * 60 * 1000)
-  const [row] = await db
-    .select({ id: integrations.id })
-    .from(integrations)
-    .where(
-      and(
-        integrationKey({ orgId, id: integrationId }),
-        eq(integrations.state, 'active'),
-        lte(integrations.failingSince, longAgo),
-      ),
-    )
-  return row !== undefined
+  return db.execute<IntegrationKey>(sql`
+    select f."orgId", f."integrationId"
+    from json_to_recordset(${JSON.stringify(failing)}::text::json) as f("orgId" text, "integrationId" text)
+    cross join lateral (
+      select from integrations
+      where org_id = f."orgId" and id = f."integrationId" and state = 'active'
+        and failing_since <= ${longAgo.toISOString()}::timestamptz
+      limit 1
+    ) dead`)
 }
 
 const STOPPED = {
-  gone: { reason: 'endpoint_gone', because: 'the receiver answered that the address is gone' },
-  lost: { reason: 'integration_lost', because: 'the chat service no longer accepts messages for it' },
-  dead: { reason: 'endpoint_dead', because: `it failed for ${ENDPOINT_DEAD_DAYS} days` },
-} as const satisfies Record<string, { reason: DeliveryReason; because: string }>
+  gone: 'endpoint_gone',
+  lost: 'integration_lost',
+  dead: 'endpoint_dead',
+} as const satisfies Record<string, DeliveryReason>
 
-type Stop = {
-  readonly orgId: string
-  readonly integrationId: string
-  readonly state: keyof typeof STOPPED
-}
+type Stop = IntegrationKey & { readonly state: keyof typeof STOPPED }
 
-async function stopIntegration(deps: FailureDeps, { orgId, integrationId, state }: Stop): Promise<void> {
+/** Owners and admins learn of it as of everything else: by an event, which goes through the queue. */
+async function stopIntegration(deps: DriverDeps, { orgId, integrationId, state }: Stop): Promise<void> {
   const { db, clock } = deps
-  const notice = await withTransaction(db, async (tx) => {
+  const reason = STOPPED[state]
+  await withTransaction(db, async (tx) => {
     const [stopped] = await tx
       .update(integrations)
       .set({ state })
       .where(and(integrationKey({ orgId, id: integrationId }), eq(integrations.state, 'active')))
       .returning({ kind: integrations.kind })
-    if (!stopped) return undefined
+    if (!stopped) return
     // Only this reason is ever lifted by the platform, when the integration is connected again.
     if (state === 'lost') {
       await tx
@@ -91,23 +86,18 @@ async function stopIntegration(deps: FailureDeps, { orgId, integrationId, state 
           ),
         )
     }
-    const admins = await deps.directory.readAdmins(tx, orgId)
-    const summary = `${CHANNELS[stopped.kind].label} stopped: ${STOPPED[state].because}`
-    const url = new URL('/console/integrations', deps.appUrl).href
-    const ids = admins.map(({ userId }) => userId)
-    await addNotifications(tx, clock, ids, {
+    await recordEvent(tx, clock, {
       orgId,
-      // Not an event that can be subscribed to: owners and admins are notified, whatever they follow.
-      eventId: makeId('evt', clock().getTime()),
-      type: 'svc.integration.stopped',
+      type: 'org.integration.stopped',
       subject: `integrations/${integrationId}`,
-      summary,
-      url,
+      source: 'integrations',
+      // It can be connected again, and stop again.
+      dedupKey: `stopped:${integrationId}:${randomUUID()}`,
+      actorId: null,
+      data: { integration_id: integrationId, channel: stopped.kind, reason },
     })
-    return { admins, summary, url }
   })
-  await dropQueuedMessages(deps, { orgId, target: integrationId, reason: STOPPED[state].reason })
-  if (notice) await mailAdmins(deps, notice)
+  await dropQueuedMessages(deps, { orgId, target: integrationId, reason })
 }
 
 /** In one statement, so that its transaction stays short. */
@@ -115,7 +105,7 @@ const BATCH = 10_000
 
 /** Everything that is queued for a target that was stopped. */
 async function dropQueuedMessages(
-  { db, clock }: FailureDeps,
+  { db, clock }: DriverDeps,
   { orgId, target, reason }: { orgId: string; target: string; reason: DeliveryReason },
 ): Promise<void> {
   for (;;) {
@@ -136,22 +126,8 @@ async function dropQueuedMessages(
   }
 }
 
-/** Beside the inbox, where it stands already: a mail that fails is not sent again. */
-async function mailAdmins(
-  { mail, log }: FailureDeps,
-  { admins, summary, url }: { admins: readonly Member[]; summary: string; url: string },
-): Promise<void> {
-  if (mail === null) return
-  for (const { email, isCurrent } of admins) {
-    if (email === null || !isCurrent) continue
-    await mail({ to: email, subject: summary, text: `${summary}.\n\n${url}\n` }).catch((error: unknown) =>
-      log.warn('mail about a stopped integration failed', { error }),
-    )
-  }
-}
-
 /** What they follow is kept: linking again resumes it. */
-async function markInactive({ db, clock }: FailureDeps, { orgId, userId }: PreparedMessage): Promise<void> {
+async function markInactive({ db, clock }: DriverDeps, { orgId, userId }: PreparedMessage): Promise<void> {
   if (userId === null) return
   await db
     .update(chatLinks)
@@ -160,7 +136,7 @@ async function markInactive({ db, clock }: FailureDeps, { orgId, userId }: Prepa
 }
 
 /** By its digest: a list of addresses that do not work is still a list of addresses. */
-async function suppressAddress(deps: FailureDeps, { orgId, userId }: PreparedMessage): Promise<void> {
+async function suppressAddress(deps: DriverDeps, { orgId, userId }: PreparedMessage): Promise<void> {
   if (userId === null) return
   const email = (await deps.directory.readPeople(deps.db, [{ orgId, userId }])).get(userId)?.email
   if (email == null) return

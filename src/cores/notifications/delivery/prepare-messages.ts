@@ -6,6 +6,7 @@ import type { SQL } from 'drizzle-orm'
 import { sql } from '../../../../db/drizzle.ts'
 import type { Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
+import { CIRCUIT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { CHANNEL_DRIVERS } from '../channels/channel-drivers.ts'
@@ -16,17 +17,26 @@ import type {
   RecipientCheck,
 } from '../channels/channel-driver.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
+import type { MessageItem } from '../channels/render.ts'
 import { isRepeatable } from './attempts.ts'
 import type { MessageKey } from './claim-messages.ts'
 
 export type PreparedMessage = MessageKey & {
   readonly channel: Channel
+  readonly target: string
+  readonly isProbe: boolean
   readonly integrationId: string | null
   /** Of a direct message: the integration whose app sends it, and whose account it goes to. */
   readonly workspaceId: string | null
   readonly userId: string | null
   readonly isRepeatable: boolean
-  send(): Promise<Outcome>
+  /** Of the event: in one POST older ones come first. */
+  readonly seq: number
+  readonly items: readonly MessageItem[]
+  /** What its receiver is reached with: none of it is kept from an answer. */
+  readonly secrets: readonly string[]
+  /** With the others of its POST. */
+  send(others: readonly PreparedMessage[]): Promise<Outcome>
 }
 
 export async function prepareMessages(
@@ -38,7 +48,8 @@ export async function prepareMessages(
   const dropped: { orgId: string; id: string; reason: DeliveryReason }[] = []
   const unprepared: MessageKey[] = []
   for (const message of messages) {
-    const { orgId, id, channel, integrationId, userId, integration, deliveries } = message
+    const { orgId, id, channel, target, isProbe, integrationId, userId, integration, deliveries, seq } =
+      message
     const check = await checkRecipient(deps, message)
     if (!check) {
       unprepared.push({ orgId, id })
@@ -48,16 +59,28 @@ export async function prepareMessages(
     for (const [delivery, reason] of refused) dropped.push({ orgId, id: delivery.id, reason })
     const items = deliveries.filter((delivery) => !refused.has(delivery))
     if (!route || items.length === 0) continue
-    prepared.push({
+    const one: PreparedMessage = {
       orgId,
       id,
       channel,
+      target,
+      isProbe,
       integrationId,
       workspaceId: route.workspaceId,
       userId,
       isRepeatable: isRepeatable(channel, integration?.config['resend_on_unknown'] === true),
-      send: () => route.send(items),
-    })
+      seq,
+      items,
+      secrets: route.secrets,
+      send(others) {
+        const all = [one, ...others].toSorted((a, b) => a.seq - b.seq || (a.id < b.id ? -1 : 1))
+        return route.send(
+          all.flatMap((message) => message.items),
+          all.map((message) => message.id),
+        )
+      },
+    }
+    prepared.push(one)
   }
   await dropDeliveries(deps, dropped)
   // Nothing was tried, so nothing is counted.
@@ -68,6 +91,8 @@ export async function prepareMessages(
   await endClaims(deps, settled, sql`state = 'dropped'`)
   return prepared
 }
+
+const UNANSWERED_MAX = sql.raw(String(CIRCUIT.unanswered))
 
 type Row = Omit<OutboundMessage, 'id' | 'member' | 'deliveries'> &
   Omit<OutboundDelivery, 'occurredAt' | 'isAppMember'> & {
@@ -84,8 +109,10 @@ async function readMessages(
 ): Promise<readonly OutboundMessage[]> {
   // Looked up one after the other and not joined: ten tables in one join take longer to plan than to read.
   const rows = await db.execute<Row>(sql`
-    select m.org_id as "orgId", m.id as "messageId", m.channel, m.user_id as "userId",
-      m.subscription_id as "subscriptionId", m.integration_id as "integrationId", d.id, d.event_id as "eventId", e.type,
+    select m.org_id as "orgId", m.id as "messageId", m.channel, m.target, m.user_id as "userId",
+      coalesce(t.keeps_sockets, true) as "keepsSockets",
+      coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as "isProbe",
+      m.seq::float8 as seq, m.subscription_id as "subscriptionId", m.integration_id as "integrationId", d.id, d.event_id as "eventId", e.type,
       e.subject, e.data, e.occurred_at as "occurredAt", e.actor_id as "actorId",
       (select alias from apps where org_id = d.org_id and id = d.app_id) as app,
       (select membership_id from app_members
@@ -106,6 +133,9 @@ async function readMessages(
     cross join lateral (
       select * from events where org_id = d.org_id and id = d.event_id limit 1
     ) e
+    left join lateral (
+      select keeps_sockets, unanswered from message_targets where org_id = m.org_id and target = m.target limit 1
+    ) t on true
     order by m.seq, m.id, e.seq, d.id`)
   const people = rows.flatMap(({ orgId, userId }) => (userId === null ? [] : [{ orgId, userId }]))
   const members = await directory.readMembers(db, people)

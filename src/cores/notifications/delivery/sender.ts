@@ -1,16 +1,34 @@
 /**
- * Sends what is due. At any moment at most IN_FLIGHT_MAX messages of a process have an attempt without a written outcome:
- * so many a kill can leave unconfirmed. A slot is free again when the outcome is written, not when it is known.
+ * Sends what is due, by posts: one message, or webhooks to the same target together. At any moment at most IN_FLIGHT_MAX
+ * posts of a process have an attempt without a written outcome: so many a kill can leave unconfirmed. A slot is free again
+ * when the outcome is written, not when it is known.
  */
 import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
 import { ATTEMPT_LEASE_SECONDS, CLAIM, IN_FLIGHT_MAX } from '../../../contracts/limits.ts'
+import type { DriverDeps } from '../channels/channel-driver.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
-import { attemptResult, finishAndStartAttempts, type AttemptResult } from './attempts.ts'
-import { claimMessages, releaseClaims, type Claim, type MessageKey } from './claim-messages.ts'
-import { handleFailedAttempts, type FailureDeps } from './handle-failed-attempts.ts'
+import {
+  attemptResult,
+  finishAndStartAttempts,
+  wakeTargets,
+  type AttemptResult,
+  type RecoveredTarget,
+  type StartedAttempt,
+} from './attempts.ts'
+import {
+  claimMessages,
+  releaseClaims,
+  type Claim,
+  type ClaimedMessage,
+  type MessageKey,
+} from './claim-messages.ts'
+import { handleFailedAttempts } from './handle-failed-attempts.ts'
+import { createLanes, capacityToClaim } from './lanes.ts'
 import { prepareMessages, type PreparedMessage } from './prepare-messages.ts'
+import { responseExcerpt } from './response-excerpt.ts'
+import { splitDigests } from './split-digests.ts'
 
-export type SenderDeps = FailureDeps & {
+export type SenderDeps = DriverDeps & {
   /** Counts attempts by how they ended. */
   readonly observeAttempt?: ((channel: Channel, outcome: 'sent' | 'failed' | 'retrying') => void) | undefined
 }
@@ -28,6 +46,8 @@ export type Sender = {
   claim(): Promise<Claim>
   /** Writes the outcomes there are and starts what fits; false: there was nothing to do. */
   flush(): Promise<boolean>
+  /** Does what failed attempts mean beyond their messages; false: there was nothing to do. Nothing that is sent waits for it. */
+  followUp(): Promise<boolean>
   /** Resolves with the next outcome. */
   nextOutcome(): Promise<void>
   hasInFlight(): boolean
@@ -39,7 +59,13 @@ export type Sender = {
   release(): Promise<void>
 }
 
-type Ready = { readonly message: PreparedMessage; readonly checkedAt: number }
+/** Messages that leave together. The first has the lanes, and the place at the target. */
+type Post = readonly PreparedMessage[]
+type Started = StartedAttempt & { readonly message: PreparedMessage }
+type Failed = { readonly message: PreparedMessage; readonly result: AttemptResult }
+/** `entered` is the message as it was when it got its lanes: a later check may see it otherwise. */
+type Finished = { readonly entered: PreparedMessage; readonly results: readonly Failed[] }
+type Ready = { readonly post: Post; readonly checkedAt: number }
 
 /** What was checked longer ago is checked again before it leaves: who may have it may have changed. */
 const CHECK_VALID_MS = 1_000
@@ -53,44 +79,90 @@ export function createSender(
     attemptLeaseSeconds = ATTEMPT_LEASE_SECONDS,
   }: SenderOptions,
 ): Sender {
-  const claimer = { worker, leaseSeconds: claimLeaseSeconds, afterOrgId: '' }
-  const claimed: MessageKey[] = []
+  const claimed: ClaimedMessage[] = []
   const ready: Ready[] = []
-  const finished: { message: PreparedMessage; result: AttemptResult }[] = []
+  const onTheirWay = new Set<PreparedMessage>()
+  const finished: Finished[] = []
+  const failed: Failed[] = []
+  const lanes = createLanes(inFlightMax)
+  const room = () => capacityToClaim([...ready.map(({ post }) => post[0]!), ...onTheirWay])
+  const claimer = { worker, leaseSeconds: claimLeaseSeconds, room }
   let inFlight = 0
   let isClosed = false
   let outcomeSignal = Promise.withResolvers<void>()
 
-  async function attempt(message: PreparedMessage, number: number): Promise<void> {
+  async function attempt(started: readonly Started[], entered: PreparedMessage): Promise<void> {
+    const [first, ...others] = started.map(({ message }) => message)
+    const { channel, id, secrets } = first!
     const startedAt = deps.clock()
-    const outcome: Outcome = await message.send().catch((error: unknown) => {
+    const outcome: Outcome = await first!.send(others).catch((error: unknown) => {
       // How far it got is not known, so it may have arrived.
-      deps.log.warn('a channel failed', { channel: message.channel, message: message.id, error })
+      deps.log.warn('a channel failed', { channel, message: id, error })
       return { kind: 'unknown' }
     })
     const now = deps.clock()
-    const durationMs = now.getTime() - startedAt.getTime()
-    const result = attemptResult({ ...message, number }, outcome, { now, durationMs, jitter: Math.random() })
-    deps.observeAttempt?.(message.channel, result.state === 'pending' ? 'retrying' : result.state)
-    finished.push({ message, result })
+    const facts = {
+      now,
+      durationMs: now.getTime() - startedAt.getTime(),
+      // The same for all of them: what is tried again is due together again.
+      jitter: Math.random(),
+      isShared: others.length > 0,
+      response: responseExcerpt(outcome.response, secrets),
+    }
+    const results = started.map(({ message, number, carriedBy }) => {
+      const result = attemptResult({ ...message, number, carriedBy }, outcome, facts)
+      deps.observeAttempt?.(channel, result.state === 'pending' ? 'retrying' : result.state)
+      return { message, result }
+    })
+    finished.push({ entered, results })
     outcomeSignal.resolve()
     outcomeSignal = Promise.withResolvers<void>()
   }
 
-  async function prepare(keys: readonly MessageKey[]): Promise<void> {
+  async function prepare(messages: readonly ClaimedMessage[]): Promise<void> {
     const checkedAt = deps.clock().getTime()
-    const messages = await prepareMessages(deps, keys)
-    ready.push(...messages.map((message) => ({ message, checkedAt })))
+    const posts = new Map(messages.map((message) => [nameOf(message), message.post]))
+    const prepared = await prepareMessages(deps, messages.map(keyOf))
+    const byPost = Map.groupBy(prepared, (message) => `${message.orgId} ${posts.get(nameOf(message))}`)
+    for (const post of byPost.values()) ready.push({ post, checkedAt })
   }
 
   /** What goes to a person is always checked again: whether they still may have it is asked at every attempt. */
-  async function recheck(taken: readonly Ready[]): Promise<PreparedMessage[]> {
+  async function recheck(taken: readonly Ready[]): Promise<Post[]> {
     const since = deps.clock().getTime() - CHECK_VALID_MS
-    const isFresh = ({ message, checkedAt }: Ready) =>
-      checkedAt >= since && CHANNELS[message.channel].recipient !== 'person'
-    const fresh = taken.filter(isFresh).map(({ message }) => message)
-    const stale = taken.filter((one) => !isFresh(one)).map(({ message }) => keyOf(message))
-    return stale.length === 0 ? fresh : [...fresh, ...(await prepareMessages(deps, stale))]
+    const isFresh = ({ post, checkedAt }: Ready) =>
+      checkedAt >= since && CHANNELS[post[0]!.channel].recipient !== 'person'
+    const stale = taken.filter((one) => !isFresh(one)).flatMap(({ post }) => post.map(keyOf))
+    const checked = new Map(
+      (stale.length === 0 ? [] : await prepareMessages(deps, stale)).map((message) => [
+        nameOf(message),
+        message,
+      ]),
+    )
+    return taken.map((one) =>
+      isFresh(one) ? one.post : one.post.flatMap((message) => checked.get(nameOf(message)) ?? []),
+    )
+  }
+
+  /** Those that may start now, oldest first; they have their slots and lanes from here on: another flush may run beside. */
+  function takeReady(slots: number): Ready[] {
+    const taken: Ready[] = []
+    const left: Ready[] = []
+    for (const one of ready.splice(0)) {
+      const mayStart = taken.length < slots && lanes.enter(one.post[0]!)
+      ;(mayStart ? taken : left).push(one)
+    }
+    ready.push(...left)
+    for (const { post } of taken) onTheirWay.add(post[0]!)
+    inFlight += taken.length
+    return taken
+  }
+
+  /** Not started after all. */
+  function putBack({ post }: Ready): void {
+    inFlight--
+    lanes.leave(post[0]!)
+    onTheirWay.delete(post[0]!)
   }
 
   return {
@@ -98,42 +170,63 @@ export function createSender(
     async claim() {
       const claim = await claimMessages(deps, claimer)
       // Also those that could not be prepared the last time, because the database did not answer.
-      const keys = [...claimed.splice(0), ...claim.claimed]
+      const messages = [...claimed.splice(0), ...claim.claimed]
       try {
-        if (keys.length > 0) await prepare(keys)
+        await splitDigests(
+          deps,
+          worker,
+          messages.filter(({ isDigest }) => isDigest),
+        )
+        if (messages.length > 0) await prepare(messages)
       } catch (error) {
-        claimed.push(...keys)
+        claimed.push(...messages)
         throw error
       }
       return claim
     },
     async flush() {
       const done = finished.splice(0)
-      const taken = isClosed ? [] : ready.splice(0, inFlightMax - inFlight + done.length)
+      for (const { entered } of done) lanes.leave(entered)
+      const taken = isClosed ? [] : takeReady(inFlightMax - inFlight + done.length)
       if (done.length === 0 && taken.length === 0) return false
-      // Their slots are taken from here on: another flush may run beside this one.
-      inFlight += taken.length
+      const results = done.flatMap((one) => one.results)
+      let targets: readonly RecoveredTarget[]
       try {
         const next = await recheck(taken)
-        const started = await finishAndStartAttempts(
+        const { started, recovered } = await finishAndStartAttempts(
           deps,
           { worker, leaseSeconds: attemptLeaseSeconds },
-          done.map(({ result }) => result),
-          next.map(keyOf),
+          results.map(({ result }) => result),
+          next.map((post) => post.map(keyOf)),
         )
-        inFlight -= done.length + taken.length - started.length
-        const byKey = new Map(next.map((message) => [`${message.orgId} ${message.id}`, message]))
-        for (const { orgId, id, number } of started) void attempt(byKey.get(`${orgId} ${id}`)!, number)
+        targets = recovered
+        inFlight -= done.length
+        for (const { entered } of done) onTheirWay.delete(entered)
+        const startedByName = new Map(started.map((one) => [nameOf(one), one]))
+        for (const [at, one] of taken.entries()) {
+          const leaving = next[at]!.flatMap((message) => {
+            const attempted = startedByName.get(nameOf(message))
+            return attempted ? [{ ...attempted, message }] : []
+          })
+          if (leaving.length === 0) putBack(one)
+          else void attempt(leaving, one.post[0]!)
+        }
       } catch (error) {
         // Whether it was committed is not known and need not be: results count once, and only claims can be started.
-        inFlight -= taken.length
+        for (const one of taken) putBack(one)
+        for (const { entered } of done) lanes.occupy(entered)
         finished.unshift(...done)
-        claimed.push(...taken.map(({ message }) => keyOf(message)))
+        claimed.push(...taken.flatMap(claimedAgain))
         throw error
       }
-      const failed = done.filter(({ result }) => result.outcome === 'failed')
-      if (failed.length > 0) await handleFailedAttempts(deps, failed)
+      failed.push(...results.filter(({ result }) => result.outcome === 'failed'))
+      if (targets.length > 0) await wakeTargets(deps, targets)
       return true
+    },
+    async followUp() {
+      const handled = failed.splice(0)
+      if (handled.length > 0) await handleFailedAttempts(deps, handled)
+      return handled.length > 0
     },
     nextOutcome: () => (finished.length > 0 ? Promise.resolve() : outcomeSignal.promise),
     hasInFlight: () => inFlight > 0,
@@ -147,4 +240,9 @@ export function createSender(
   }
 }
 
+/** With those they were to leave with. */
+const claimedAgain = ({ post }: Ready): ClaimedMessage[] =>
+  post.map((message) => ({ ...keyOf(message), post: post[0]!.id, isDigest: false }))
+
+const nameOf = ({ orgId, id }: MessageKey): string => `${orgId} ${id}`
 const keyOf = ({ orgId, id }: MessageKey): MessageKey => ({ orgId, id })

@@ -2,6 +2,7 @@ import type { Handle } from '../../../../db/connect.ts'
 import { and, asc, eq } from '../../../../db/drizzle.ts'
 import { attempts, deliveries, subscriptions, type messages } from '../../../../db/schema.ts'
 import { notFound } from '../../../contracts/errors.ts'
+import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
@@ -9,10 +10,11 @@ import type { WithDirectory } from '../../directory/index.ts'
 import { thinNotification } from '../channels/render.ts'
 import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
+/** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
 export const showDelivery =
   (deps: Storage & WithDirectory): Handler<'showDelivery'> =>
   async (who, { delivery_id }) => {
-    const { db } = deps
+    const { db, clock } = deps
     const { orgId } = requireMember(who)
     const [row] = await selectDeliveries(db).where(
       and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
@@ -24,7 +26,7 @@ export const showDelivery =
       ...presented!,
       timing: await timingOf(db, delivery),
       notification: thinNotification({ ...event, id: delivery.id, eventId: event.id, app: alias }),
-      attempts_made: message ? await attemptsOf(db, message) : [],
+      attempts_made: message ? await attemptsOf(db, message, clock()) : [],
       digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
     }
   }
@@ -40,7 +42,11 @@ async function timingOf(db: Handle, { orgId, subscriptionId }: typeof deliveries
 
 type Message = typeof messages.$inferSelect
 
-async function attemptsOf(db: Handle, { orgId, id }: Message) {
+const DAY_MS = 24 * 60 * 60 * 1000
+
+async function attemptsOf(db: Handle, { orgId, id }: Message, now: Date) {
+  // Also what the daily sweep has not come to yet.
+  const since = now.getTime() - RESPONSE_EXCERPT.days * DAY_MS
   const rows = await db
     .select()
     .from(attempts)
@@ -54,6 +60,8 @@ async function attemptsOf(db: Handle, { orgId, id }: Message) {
     reason: row.reason,
     http_status: row.httpStatus,
     duration_ms: row.durationMs,
+    carried_by: row.carriedBy,
+    response: row.startedAt.getTime() >= since ? row.response : null,
   }))
 }
 

@@ -1,14 +1,18 @@
 /**
- * Deletes settled deliveries after so many days, then what only they held: messages, attempts, events. What is open stays,
- * however old. Once a day, because it reads whole tables: an index by time would cost every message a write.
+ * Deletes settled deliveries after so many days, then what only they held: messages, attempts, events, names of removed
+ * integrations; and what receivers answered after a few days already. What is open stays, however old. Once a day, because it reads whole tables: an index by time would cost every message a write.
  */
 import { sql } from '../../../../db/drizzle.ts'
+import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 
 export type SweepDeliveriesDeps = Storage & { readonly deliveryDays: number }
 
 export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveriesDeps): Promise<void> {
-  const before = new Date(clock().getTime() - deliveryDays * 24 * 60 * 60 * 1000).toISOString()
+  const before = daysBefore(clock(), deliveryDays)
+  await db.execute(sql`
+    update attempts set response = null
+    where response is not null and started_at < ${daysBefore(clock(), RESPONSE_EXCERPT.days)}::timestamptz`)
   await db.execute(sql`delete from deliveries where settled_at < ${before}::timestamptz`)
   await db.execute(sql`
     with gone as (
@@ -29,4 +33,12 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
     where t.next_allowed_at < ${before}::timestamptz
       and not exists (select from messages m where m.org_id = t.org_id and m.target = t.target
         and m.state in ('pending', 'claimed', 'sending'))`)
+  await db.execute(sql`delete from recoveries where ended_at < ${before}::timestamptz`)
+  await db.execute(sql`
+    delete from removed_integrations r
+    where r.removed_at < ${before}::timestamptz
+      and not exists (select from deliveries d where d.org_id = r.org_id and d.integration_id = r.id)`)
 }
+
+const daysBefore = (now: Date, days: number): string =>
+  new Date(now.getTime() - days * 24 * 60 * 60 * 1000).toISOString()

@@ -65,11 +65,14 @@ async function insertEvent(
 }
 
 /** In one transaction; the next batch follows at once. */
-const BATCH = 500
+const BATCH = sql.raw('100')
 /** An arbitrary number: one worker ships at a time, so that events arrive in their order. */
 const SHIP_LOCK = 7_382_001
 
-/** Moves what producers recorded to the events; one that was recorded twice becomes one. Returns how many were moved. */
+/**
+ * Moves what producers recorded to the events, as many of each organization, oldest first; one that was recorded twice
+ * becomes one. Returns how many were moved.
+ */
 export async function shipOutbox({ db, clock }: Storage): Promise<number> {
   const [waiting] = await db.execute(sql`select 1 from outbox limit 1`)
   if (!waiting) return 0
@@ -79,10 +82,21 @@ export async function shipOutbox({ db, clock }: Storage): Promise<number> {
     )
     if (!lock!.taken) return 0
     const [moved] = await tx.execute<{ n: number }>(sql`
-      with taken as (
-        delete from outbox o
-        using (select org_id, id from outbox order by seq limit ${sql.raw(String(BATCH))}) first
-        where o.org_id = first.org_id and o.id = first.id
+      with recursive organization(org_id) as (
+        (select org_id from outbox order by org_id limit 1)
+        union all
+        select next.org_id from organization o cross join lateral (
+          select org_id from outbox where org_id > o.org_id order by org_id limit 1
+        ) next
+      ), share as (
+        select greatest(1, ${BATCH} / greatest(count(*), 1)) as n from organization
+      ), first as materialized (
+        select f.org_id, f.id from organization o cross join lateral (
+          select org_id, id, seq from outbox where org_id = o.org_id order by org_id, seq limit (select n from share)
+        ) f
+        order by f.seq limit ${BATCH}
+      ), taken as (
+        delete from outbox o using first where o.org_id = first.org_id and o.id = first.id
         returning o.*
       ), shipped as (
         insert into events (

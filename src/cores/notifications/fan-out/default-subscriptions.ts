@@ -5,9 +5,10 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, asc, eq } from '../../../../db/drizzle.ts'
 import { defaultSubscriptions, integrations, subscriptions } from '../../../../db/schema.ts'
+import { matches } from '../../../contracts/events.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Clock, Storage } from '../../dependencies.ts'
-import type { Directory, MemberKey, WithDirectory } from '../../directory/index.ts'
+import { memberKey, type Directory, type MemberKey, type WithDirectory } from '../../directory/index.ts'
 
 type DefaultSubscription = {
   readonly orgId: string
@@ -25,35 +26,45 @@ type NewEvent = {
   readonly actorId: string | null
 }
 
-/** Those that come with the first event of their kind, and are notified of it already. */
+/**
+ * Those that come with the first event of their kind, and are notified of it already. Asked once for all events of a
+ * batch: a flood of one kind is one question.
+ */
 export async function createDefaultsFor(
   { clock, directory }: Pick<Storage, 'clock'> & WithDirectory,
   tx: Transaction,
-  event: NewEvent,
+  events: readonly NewEvent[],
 ): Promise<void> {
-  const { orgId, type, concernsId, actorId } = event
-  if (type === 'support.ticket.replied' && concernsId !== null && concernsId !== actorId) {
-    await createTicketReporterDefault(directory, tx, clock, { orgId, userId: concernsId })
+  const reporters = new Map<string, MemberKey>()
+  const [pipelines, admins] = [new Set<string>(), new Map<string, { orgId: string; pattern: string }>()]
+  for (const { orgId, type, concernsId, actorId } of events) {
+    if (type === 'support.ticket.replied' && concernsId !== null && concernsId !== actorId) {
+      const key = { orgId, userId: concernsId }
+      reporters.set(memberKey(key), key)
+    }
+    if (type.startsWith('pipeline.run.')) pipelines.add(orgId)
+    const pattern = FOR_ADMINS.find((one) => matches(one.pattern, type))?.pattern
+    if (pattern !== undefined) admins.set(`${orgId} ${pattern}`, { orgId, pattern })
   }
-  if (type.startsWith('pipeline.run.')) await createPipelineDefault(tx, clock, orgId)
-  for (const topic of ADMIN_TOPICS) {
-    if (type.startsWith(`org.${topic}.`)) await createAdminDefaults(directory, tx, clock, orgId, topic)
-  }
+  const members = await directory.readMembers(tx, [...reporters.values()])
+  const wanted = [
+    ...[...reporters]
+      .filter(([key]) => members.has(key))
+      .map(([, reporter]) => ticketReporterDefault(reporter)),
+    ...(await Promise.all([...pipelines].map((orgId) => pipelineDefault(tx, orgId)))).flat(),
+    ...(await Promise.all([...admins.values()].map((one) => adminDefaults(directory, tx, one)))).flat(),
+  ]
+  await createOnce(tx, clock, wanted)
 }
 
 /** interface.md, Events 3 (a): replies to one's own tickets, never for one's own replies. */
-async function createTicketReporterDefault(
-  directory: Directory,
-  tx: Transaction,
-  clock: Clock,
-  { orgId, userId }: MemberKey,
-): Promise<void> {
-  if ((await directory.readMembers(tx, [{ orgId, userId }])).size === 0) return
-  const defaultKey = `ticket_reporter:${userId}`
-  await createOnce(tx, clock, [
-    { orgId, userId, ownOnly: true, pattern: 'support.ticket.replied', defaultKey },
-  ])
-}
+const ticketReporterDefault = ({ orgId, userId }: MemberKey): DefaultSubscription => ({
+  orgId,
+  userId,
+  ownOnly: true,
+  pattern: 'support.ticket.replied',
+  defaultKey: `ticket_reporter:${userId}`,
+})
 
 /** (b): by the channel itself, so that connecting the same one again creates no second. */
 export const createChatTicketDefault = (
@@ -66,7 +77,7 @@ export const createChatTicketDefault = (
   ])
 
 /** (c): to the first chat channel that was connected and works; without one, the next event asks again. */
-async function createPipelineDefault(tx: Transaction, clock: Clock, orgId: string): Promise<void> {
+async function pipelineDefault(tx: Transaction, orgId: string): Promise<DefaultSubscription[]> {
   const [channel] = await tx
     .select({ id: integrations.id })
     .from(integrations)
@@ -75,31 +86,31 @@ async function createPipelineDefault(tx: Transaction, clock: Clock, orgId: strin
     )
     .orderBy(asc(integrations.id))
     .limit(1)
-  if (!channel) return
-  await createOnce(tx, clock, [
-    { orgId, integrationId: channel.id, pattern: 'pipeline.run.*', defaultKey: 'pipeline' },
-  ])
+  return channel
+    ? [{ orgId, integrationId: channel.id, pattern: 'pipeline.run.*', defaultKey: 'pipeline' }]
+    : []
 }
 
-/** Of which owners and admins are told unless they stop it. */
-const ADMIN_TOPICS = ['support_access', 'disk_quota'] as const
+/** (d), and decisions, 11: notices about the service itself. */
+const FOR_ADMINS = [
+  { pattern: 'org.support_access.*', key: 'support_access' },
+  { pattern: 'org.integration.*', key: 'integrations' },
+  { pattern: 'org.disk_quota.*', key: 'disk_quota' },
+] as const
 
-/** (d): one per owner and admin, so that each can stop their own. */
-async function createAdminDefaults(
+/** One per owner and admin, so that each can stop their own. */
+async function adminDefaults(
   directory: Directory,
   tx: Transaction,
-  clock: Clock,
-  orgId: string,
-  topic: (typeof ADMIN_TOPICS)[number],
-): Promise<void> {
-  const pattern = `org.${topic}.*`
-  const defaults = (await directory.readAdmins(tx, orgId)).map(({ userId }) => ({
+  { orgId, pattern }: { orgId: string; pattern: string },
+): Promise<DefaultSubscription[]> {
+  const { key } = FOR_ADMINS.find((one) => one.pattern === pattern)!
+  return (await directory.readAdmins(tx, orgId)).map(({ userId }) => ({
     orgId,
     userId,
     pattern,
-    defaultKey: `${topic}:${userId}`,
+    defaultKey: `${key}:${userId}`,
   }))
-  await createOnce(tx, clock, defaults)
 }
 
 async function createOnce(
@@ -112,7 +123,7 @@ async function createOnce(
   const rows = defaults
     .map((one) => ({ ...one, id: makeId('sub', createdAt.getTime()) }))
     // The same order everywhere: two transactions with the same defaults do not wait for each other.
-    .toSorted((a, b) => (a.defaultKey < b.defaultKey ? -1 : 1))
+    .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   const first = await tx
     .insert(defaultSubscriptions)
     .values(rows.map(({ orgId, defaultKey, id }) => ({ orgId, defaultKey, subscriptionId: id, createdAt })))
@@ -131,3 +142,5 @@ async function createOnce(
     }))
   if (values.length > 0) await tx.insert(subscriptions).values(values)
 }
+
+const nameOf = ({ orgId, defaultKey }: DefaultSubscription): string => `${orgId} ${defaultKey}`

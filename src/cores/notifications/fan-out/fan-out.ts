@@ -1,10 +1,10 @@
 /**
- * From one event to everybody it is for: deliveries with their messages or their place in a digest, inbox notifications,
- * and a row in the ledger also when it is for nobody. One event at a time per subject, in the order they happened.
+ * From events to everybody they are for: deliveries with their messages or their place in a digest, inbox notifications,
+ * and a row in the ledger also for an event that is for nobody. A batch goes round the organizations, oldest first within
+ * each, and one worker at a time has an organization: events of one subject keep their order.
  */
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
-import { FAN_OUT_PAGE } from '../../../contracts/limits.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import type { Log, Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
@@ -12,59 +12,66 @@ import { withTransaction } from '../../transaction.ts'
 import { linkOf, summaryLine } from '../channels/render.ts'
 import { shipOutbox } from '../events/outbox.ts'
 import { addNotifications } from '../inbox/add-notifications.ts'
+import { chooseEvents, chooseEvent, type ChooseEvents } from './choose-events.ts'
 import { createDefaultsFor } from './default-subscriptions.ts'
 import { windowsAfter, type DigestWindows } from './digest-windows.ts'
 import {
-  hasDigests,
   insertDeliveries,
   insertUnmatched,
+  organizationsWithDigests,
   type EventRow,
   type Recipient,
+  type Windows,
 } from './insert-deliveries.ts'
 
 export type FanOutDeps = Storage & WithDirectory & { readonly appUrl: URL }
 
-/** Whether anything moved. An event that cannot be fanned out holds up no other, except those of its own subject. */
+/** Whether anything moved. */
 export async function shipAndFanOut(deps: FanOutDeps & Log): Promise<boolean> {
   const shipped = await shipOutbox(deps)
+  return (await fanOut(deps)) || shipped > 0
+}
+
+async function fanOut(deps: FanOutDeps & Log): Promise<boolean> {
+  let batch: readonly EventRow[] = []
+  try {
+    return await fanOutBatch(deps, async (tx) => (batch = await chooseEvents(tx, deps.clock)))
+  } catch (error) {
+    if (batch.length === 0) throw error
+    return fanOutOneByOne(deps, batch)
+  }
+}
+
+/** One of them cannot be fanned out: it holds up no other, except those of its own subject. */
+async function fanOutOneByOne(deps: FanOutDeps & Log, batch: readonly EventRow[]): Promise<boolean> {
   let moved = false
-  for (const event of await eventsToFanOut(deps)) {
+  for (const { orgId, id } of batch) {
     try {
-      moved = (await fanOut(deps, event)) || moved
+      moved = (await fanOutBatch(deps, (tx) => chooseEvent(tx, deps.clock, { orgId, id }))) || moved
     } catch (error) {
-      deps.log.warn('an event cannot be fanned out', { event: event.id, error })
+      deps.log.warn('an event cannot be fanned out', { event: id, error })
+      await postpone(deps, { orgId, id })
     }
   }
-  return shipped > 0 || moved
+  return moved
 }
 
-type WaitingEvent = { readonly orgId: string; readonly id: string }
+const POSTPONED_BY = sql.raw(`interval '1 minute'`)
 
-/** How many are read at once; workers that read the same ones share them. */
-const BATCH = 50
-
-/** Those whose turn it is: no older one of the same subject still waits. */
-async function eventsToFanOut({ db }: Storage): Promise<readonly WaitingEvent[]> {
-  return db.execute<WaitingEvent>(sql`
-    select e.org_id as "orgId", e.id
-    from events e
-    where e.fanned_out_at is null
-      and not exists (
-        select from events older
-        where older.org_id = e.org_id and older.subject = e.subject and older.seq < e.seq
-          and older.fanned_out_at is null
-      )
-    order by e.seq
-    limit ${sql.raw(String(BATCH))}`)
+async function postpone({ db, clock }: Storage, { orgId, id }: { orgId: string; id: string }): Promise<void> {
+  await db.execute(sql`
+    update events set fan_out_again_at = ${clock().toISOString()}::timestamptz + ${POSTPONED_BY}
+    where org_id = ${orgId} and id = ${id} and fanned_out_at is null`)
 }
 
-/** False: another worker has it. A page at a time, so that its transactions stay short. */
-async function fanOut(deps: FanOutDeps, waiting: WaitingEvent): Promise<boolean> {
-  let windows: readonly DigestWindows[] = []
+/** False: there was none. A page at a time, so that its transactions stay short; the next call goes on. */
+async function fanOutBatch(deps: FanOutDeps, choose: ChooseEvents): Promise<boolean> {
+  const windows = new Map<string, readonly [DigestWindows, DigestWindows]>()
   for (;;) {
-    const page = await withTransaction(deps.db, (tx) => fanOutPage(deps, tx, waiting, windows))
-    if (page === 'done' || page === 'taken') return page === 'done'
-    if (page === 'has digests') windows = await nextWindows(deps, waiting.orgId)
+    const page = await withTransaction(deps.db, (tx) => fanOutPage(deps, tx, choose, windows))
+    if (typeof page === 'boolean') return page
+    // Outside the transaction, and only where needed: a time zone that is not known must not undo the whole.
+    for (const orgId of page.missingWindows) windows.set(orgId, await nextWindows(deps, orgId))
   }
 }
 
@@ -72,7 +79,7 @@ async function fanOut(deps: FanOutDeps, waiting: WaitingEvent): Promise<boolean>
 async function nextWindows(
   { db, clock, directory }: FanOutDeps,
   orgId: string,
-): Promise<readonly DigestWindows[]> {
+): Promise<readonly [DigestWindows, DigestWindows]> {
   const timezone = (await directory.readOrganization(db, orgId))?.timezone ?? 'UTC'
   const first = await windowsAfter(db, timezone, clock())
   const { hourly } = await windowsAfter(db, timezone, first.hourly)
@@ -83,52 +90,44 @@ async function nextWindows(
 async function fanOutPage(
   deps: FanOutDeps,
   tx: Transaction,
-  { orgId, id }: WaitingEvent,
-  windows: readonly DigestWindows[],
-): Promise<'done' | 'more' | 'taken' | 'has digests'> {
-  const { clock, appUrl } = deps
-  const event = await lockEvent(tx, orgId, id)
-  if (!event) return 'taken'
-  // Computed outside the transaction, and only where needed: a time zone that is not known must not undo the whole.
-  if (windows.length === 0 && (await hasDigests(tx, event))) return 'has digests'
-  await createDefaultsFor(deps, tx, event)
-  const { count, people } = await insertDeliveries(tx, clock, event, windows)
-  if (people.length > 0) await notifyPeople(deps, tx, event, people, linkOf(event, appUrl))
-  if (count >= FAN_OUT_PAGE) return 'more'
-  if (count === 0) await insertUnmatched(tx, clock, event)
+  choose: ChooseEvents,
+  windows: Windows,
+): Promise<boolean | { readonly missingWindows: readonly string[] }> {
+  const batch = await choose(tx)
+  if (batch.length === 0) return false
+  await createDefaultsFor(deps, tx, batch)
+  const missingWindows = (await organizationsWithDigests(tx, batch)).filter((orgId) => !windows.has(orgId))
+  if (missingWindows.length > 0) return { missingWindows }
+  const { isPageFull, people } = await insertDeliveries(tx, deps.clock, batch, windows)
+  if (people.length > 0) await notifyPeople(deps, tx, batch, people)
+  if (isPageFull) return true
+  await insertUnmatched(tx, deps.clock, batch)
+  const done = batch.map(({ orgId, id }) => ({ orgId, id }))
   await tx.execute(sql`
-    update events set fanned_out_at = ${clock().toISOString()}::timestamptz where org_id = ${orgId} and id = ${id}`)
-  return 'done'
-}
-
-async function lockEvent(tx: Transaction, orgId: string, id: string): Promise<EventRow | undefined> {
-  const [row] = await tx.execute<Omit<EventRow, 'seq'> & { seq: string }>(sql`
-    select e.org_id as "orgId", e.id, e.type, e.subject, e.actor_id as "actorId", e.concerns_id as "concernsId",
-      e.app_id as "appId", e.seq, e.data,
-      (select alias from apps a where a.org_id = e.org_id and a.id = e.app_id) as app
-    from events e
-    where e.org_id = ${orgId} and e.id = ${id} and e.fanned_out_at is null
-    for update of e skip locked`)
-  return row && { ...row, seq: Number(row.seq) }
+    update events e set fanned_out_at = ${deps.clock().toISOString()}::timestamptz
+    from json_to_recordset(${JSON.stringify(done)}::text::json) as d("orgId" text, id text)
+    where e.org_id = d."orgId" and e.id = d.id`)
+  return true
 }
 
 /** Whoever may know of the event now; whether they may have the message is asked again when it is sent. */
 async function notifyPeople(
-  { clock, directory }: FanOutDeps,
+  { clock, directory, appUrl }: FanOutDeps,
   tx: Transaction,
-  event: EventRow,
+  batch: readonly EventRow[],
   people: readonly Recipient[],
-  url: string,
 ): Promise<void> {
-  const { orgId, id: eventId, type, subject } = event
-  const keys = people.map(({ userId }) => ({ orgId, userId }))
-  const members = await directory.readMembers(tx, keys)
-  const permitted = people.filter(({ userId, anyMember, appMembershipId }) => {
-    const member = members.get(memberKey({ orgId, userId }))
+  const members = await directory.readMembers(tx, people)
+  const events = new Map(batch.map((event) => [`${event.orgId} ${event.id}`, event]))
+  const permitted = people.filter(({ anyMember, appMembershipId, ...person }) => {
+    const member = members.get(memberKey(person))
     if (!member) return false
     return anyMember || appMembershipId === member.membershipId || atLeast(member.role, 'admin')
   })
-  const userIds = [...new Set(permitted.map(({ userId }) => userId))]
-  const summary = summaryLine(event)
-  await addNotifications(tx, clock, userIds, { orgId, eventId, type, subject, summary, url })
+  const rows = permitted.map(({ orgId, eventId, userId }) => {
+    const event = events.get(`${orgId} ${eventId}`)!
+    const { type, subject } = event
+    return { orgId, userId, eventId, type, subject, summary: summaryLine(event), url: linkOf(event, appUrl) }
+  })
+  await addNotifications(tx, clock, rows)
 }

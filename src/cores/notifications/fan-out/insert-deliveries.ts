@@ -1,4 +1,4 @@
-/** Whom an event is for, and their deliveries with messages: one statement for ten thousand. */
+/** Whom events are for, and their deliveries with messages: one statement for a hundred events or ten thousand deliveries. */
 import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
@@ -21,45 +21,44 @@ export type EventRow = Pick<
  * the app was given to.
  */
 export type Recipient = {
+  readonly orgId: string
+  readonly eventId: string
   readonly userId: string
   readonly anyMember: boolean
   readonly appMembershipId: string | null
 }
 
-type Inserted = { readonly count: number; readonly people: readonly Recipient[] }
+/** By organization: the window that is open, and the one after it. */
+export type Windows = ReadonlyMap<string, readonly [DigestWindows, DigestWindows]>
 
-/** A page of them. Without windows only those that get it at once. */
+type Inserted = { readonly isPageFull: boolean; readonly people: readonly Recipient[] }
+
+/** A page of them. All organizations of the events that have digests must have windows. */
 export async function insertDeliveries(
   tx: Transaction,
   clock: Clock,
-  event: EventRow,
-  windows: readonly DigestWindows[],
+  batch: readonly EventRow[],
+  windows: Windows,
 ): Promise<Inserted> {
-  const inserted: Inserted[] = []
-  for (const { singles, digests } of matchRecipients(event)) {
-    inserted.push(await insertSingleDeliveries(tx, clock, event, singles))
-    if (digests && windows.length > 0) {
-      inserted.push(await insertDigestDeliveries(tx, clock, event, digests, windows))
-    }
-  }
+  const singles = await insertSingleDeliveries(tx, clock, batch)
+  const withDigests = batch.filter(({ orgId }) => windows.has(orgId))
+  if (withDigests.length === 0) return singles
+  const digests = await insertDigestDeliveries(tx, clock, withDigests, windows)
   return {
-    count: inserted.reduce((sum, { count }) => sum + count, 0),
-    people: inserted.flatMap(({ people }) => people),
+    isPageFull: singles.isPageFull || digests.isPageFull,
+    people: [...singles.people, ...digests.people],
   }
 }
 
-export async function hasDigests(tx: Transaction, event: EventRow): Promise<boolean> {
-  const found = matchRecipients(event).flatMap(({ digests }) => (digests ? [sql`exists (${digests})`] : []))
-  if (found.length === 0) return false
-  const [row] = await tx.execute<{ yes: boolean }>(sql`select ${sql.join(found, sql` or `)} as yes`)
-  return row!.yes
+export async function organizationsWithDigests(
+  tx: Transaction,
+  batch: readonly EventRow[],
+): Promise<readonly string[]> {
+  const rows = await tx.execute<{ org_id: string }>(
+    sql`select distinct org_id from (${matchRecipients(batch, 'digests')}) m`,
+  )
+  return rows.map(({ org_id }) => org_id)
 }
-
-const matchRecipients = (event: EventRow): Match[] =>
-  [matchSubscriptions(event), matchFollows(event)].filter((match) => match !== undefined)
-
-/** Both select subscription_id, integration_id, user_id, timing, digest_key, channel, target, any_member, app_membership_id. */
-type Match = { readonly singles: SQL; readonly digests: SQL | undefined }
 
 const EMAIL = sql`${'email' satisfies Channel}::text`
 const DIRECT_MESSAGE = sql`${'direct_message' satisfies Channel}::text`
@@ -68,87 +67,106 @@ const SINGLE_CHANNELS = sql.raw(
 )
 
 /**
- * Every pattern that matches the event is one string to look up. A test goes to the one subscription it names.
- * `c.channel is not null` only guards a column that must be set: an integration is removed in one transaction with its
- * subscriptions, and adding a subscription locks its integration, so none is left without.
+ * Whoever subscribes or follows, by event. Every pattern that matches an event is one string to look up. A test goes to the
+ * one subscription it names. Whether a follower still may is asked again when it is sent. `c.channel is not null` only
+ * guards a column that must be set: an integration is removed in one transaction with its subscriptions, and adding a
+ * subscription locks its integration, so none is left without.
  */
-function matchSubscriptions(event: EventRow): Match {
-  const isTest = event.type === TEST_EVENT
-  const matched = isTest
-    ? sql`s.id = ${event.data['subscription_id'] ?? ''}`
-    : sql`s.pattern in (${sql.join(
-        patternsOf(event.type).map((pattern) => sql`${pattern}`),
-        sql`, `,
-      )})`
-  const rows = (which: SQL) => sql`
-    select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
-      c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, ${!isForAdmins(event.type)}::boolean as any_member,
-      null::text as app_membership_id
-    from subscriptions s
-    left join integrations i on i.org_id = s.org_id and i.id = s.integration_id
+function matchRecipients(
+  batch: readonly EventRow[],
+  which: 'singles' | 'digests',
+  round = 0,
+  windows?: Windows,
+): SQL {
+  const given = batch.map(({ orgId, id, type, subject, appId, seq, actorId, concernsId, data }) => {
+    const isTest = type === TEST_EVENT
+    const window = windows?.get(orgId)?.[round]
+    return {
+      org_id: orgId,
+      event_id: id,
+      type,
+      subject,
+      app_id: appId,
+      seq,
+      actor_id: actorId,
+      concerns_id: concernsId,
+      patterns: isTest ? [] : patternsOf(type),
+      test_of: isTest ? (data['subscription_id'] ?? null) : null,
+      category: type in EVENTS ? EVENTS[type as EventType].category : null,
+      for_admins: isForAdmins(type),
+      hourly: window?.hourly.toISOString() ?? null,
+      daily: window?.daily.toISOString() ?? null,
+    }
+  })
+  const isSingle = sql`(s.timing = 'immediately' or c.channel = any(${SINGLE_CHANNELS}) or e.test_of is not null)`
+  return sql`
+    select e.org_id, e.event_id, e.type, e.subject, e.app_id, e.seq, r.*,
+      case r.timing when 'hourly' then e.hourly else e.daily end as window_end
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as e(
+      org_id text, event_id text, type text, subject text, app_id text, seq bigint, actor_id text, concerns_id text,
+      patterns text[], test_of text, category text, for_admins boolean, hourly timestamptz, daily timestamptz)
     cross join lateral (
-      select case when s.integration_id is null then ${EMAIL} else i.kind end as channel
-    ) c
-    where s.org_id = ${event.orgId} and s.enabled and ${matched} and c.channel is not null and ${which}
-      and (not s.own_only or (
-        s.user_id = ${event.concernsId}::text and s.user_id is distinct from ${event.actorId}::text))
-      and not exists (
-        select from deliveries d
-        where d.org_id = s.org_id and d.event_id = ${event.id} and d.subscription_id = s.id
-          and d.replay_of is null and d.subscription_id is not null
-      )
-    order by s.id
+      select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
+        c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, not e.for_admins as any_member,
+        null::text as app_membership_id
+      from (
+        select * from subscriptions where org_id = e.org_id and enabled and pattern = any(e.patterns)
+        union all
+        select * from subscriptions where org_id = e.org_id and enabled and id = e.test_of
+      ) s
+      left join integrations i on i.org_id = s.org_id and i.id = s.integration_id
+      cross join lateral (
+        select case when s.integration_id is null then ${EMAIL} else i.kind end as channel
+      ) c
+      where c.channel is not null and ${which === 'singles' ? isSingle : sql`not ${isSingle}`}
+        and (not s.own_only or (s.user_id = e.concerns_id and s.user_id is distinct from e.actor_id))
+        and not exists (
+          select from deliveries d
+          where d.org_id = e.org_id and d.event_id = e.event_id and d.subscription_id = s.id
+            and d.replay_of is null and d.subscription_id is not null
+        )
+      union all
+      select null, null, f.user_id, f.frequency, 'follow:' || f.user_id, ${DIRECT_MESSAGE}, 'dm:' || f.user_id, false,
+        (select a.membership_id from app_members a
+          where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id)
+      from follows f
+      where f.org_id = e.org_id and f.app_id = e.app_id and e.category = any(f.categories)
+        and f.frequency ${which === 'singles' ? sql`=` : sql`<>`} 'immediately'
+        and not exists (
+          select from deliveries d
+          where d.org_id = e.org_id and d.event_id = e.event_id and d.user_id = f.user_id
+            and d.replay_of is null and d.subscription_id is null and d.user_id is not null
+        )
+    ) r
+    order by e.seq, r.subscription_id, r.user_id
     limit ${sql.raw(String(FAN_OUT_PAGE))}`
-  const isSingle = sql`(s.timing = 'immediately' or c.channel = any(${SINGLE_CHANNELS}))`
-  return isTest
-    ? { singles: rows(sql`true`), digests: undefined }
-    : { singles: rows(isSingle), digests: rows(sql`not ${isSingle}`) }
-}
-
-/** People who follow the category of the app. Whether they still may is asked again when it is sent. */
-function matchFollows(event: EventRow): Match | undefined {
-  const category = event.type in EVENTS ? EVENTS[event.type as EventType].category : null
-  if (category === null || event.appId === null) return undefined
-  const rows = (which: SQL) => sql`
-    select null::text as subscription_id, null::text as integration_id, f.user_id, f.frequency as timing,
-      'follow:' || f.user_id as digest_key, ${DIRECT_MESSAGE} as channel, 'dm:' || f.user_id as target,
-      false as any_member, (select a.membership_id from app_members a
-        where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id) as app_membership_id
-    from follows f
-    where f.org_id = ${event.orgId} and f.app_id = ${event.appId} and ${category} = any(f.categories)
-      and f.frequency ${which} 'immediately'
-      and not exists (
-        select from deliveries d
-        where d.org_id = f.org_id and d.event_id = ${event.id} and d.user_id = f.user_id
-          and d.replay_of is null and d.subscription_id is null and d.user_id is not null
-      )
-    order by f.user_id
-    limit ${sql.raw(String(FAN_OUT_PAGE))}`
-  return { singles: rows(sql`=`), digests: rows(sql`<>`) }
 }
 
 const PEOPLE = sql.raw(
-  `json_agg(json_build_object('userId', user_id, 'anyMember', any_member, 'appMembershipId', app_membership_id))
+  `json_agg(json_build_object('orgId', org_id, 'eventId', event_id, 'userId', user_id, 'anyMember', any_member,
+      'appMembershipId', app_membership_id))
     filter (where user_id is not null)`,
 )
+
+type Row = { readonly wanted: number; readonly n: number; readonly people: Recipient[] | null }
 
 /** A delivery and its message each; where the delivery is there already, neither. */
 async function insertSingleDeliveries(
   tx: Transaction,
   clock: Clock,
-  event: EventRow,
-  matched: SQL,
+  batch: readonly EventRow[],
 ): Promise<Inserted> {
   const now = timeOf(clock)
-  const [row] = await tx.execute<{ n: number; people: Recipient[] | null }>(sql`
+  const [row] = await tx.execute<Row>(sql`
     with matched as materialized (
-      select m.*, ${newId('dlv', clock)} as id, ${newId('msg', clock)} as message_id from (${matched}) m
+      select m.*, ${newId('dlv', clock)} as id, ${newId('msg', clock)} as message_id
+      from (${matchRecipients(batch, 'singles')}) m
     ), inserted as (
       insert into deliveries (
         org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, state, created_at
       )
-      select ${event.orgId}, id, ${event.id}, ${event.type}, ${event.appId}, subscription_id, integration_id, user_id,
-        channel, message_id, 'waiting', ${now}
+      select org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, 'waiting',
+        ${now}
       from matched
       on conflict do nothing
       returning id
@@ -156,12 +174,13 @@ async function insertSingleDeliveries(
       insert into messages (
         org_id, id, channel, subscription_id, integration_id, user_id, target, ordering_key, seq, state, next_at, created_at
       )
-      select ${event.orgId}, message_id, channel, subscription_id, integration_id, user_id, target, ${event.subject},
-        ${event.seq}::bigint, 'pending', ${now}, ${now}
+      select org_id, message_id, channel, subscription_id, integration_id, user_id, target, subject, seq, 'pending',
+        ${now}, ${now}
       from matched join inserted using (id)
     )
-    select count(*)::int as n, ${PEOPLE} as people from matched join inserted using (id)`)
-  return { count: row!.n, people: row!.people ?? [] }
+    select (select count(*) from matched)::int as wanted, count(*)::int as n, ${PEOPLE} as people
+    from matched join inserted using (id)`)
+  return { isPageFull: row!.wanted >= FAN_OUT_PAGE, people: row!.people ?? [] }
 }
 
 /**
@@ -171,63 +190,64 @@ async function insertSingleDeliveries(
 async function insertDigestDeliveries(
   tx: Transaction,
   clock: Clock,
-  event: EventRow,
-  matched: SQL,
-  windows: readonly DigestWindows[],
+  batch: readonly EventRow[],
+  windows: Windows,
 ): Promise<Inserted> {
   const now = timeOf(clock)
-  let count = 0
   const people: Recipient[] = []
-  for (const { hourly, daily } of windows) {
-    const [row] = await tx.execute<{ wanted: number; n: number; people: Recipient[] | null }>(sql`
+  for (const round of [0, 1]) {
+    const [row] = await tx.execute<Row>(sql`
       with matched as materialized (
-        select m.*, case m.timing when 'hourly' then ${hourly.toISOString()}::timestamptz
-          else ${daily.toISOString()}::timestamptz end as window_end
-        from (${matched}) m
+        ${matchRecipients(batch, 'digests', round, windows)}
       ), windows as (
         insert into messages (
           org_id, id, channel, subscription_id, integration_id, user_id, target, digest_key, window_end, state, next_at,
           created_at
         )
-        select ${event.orgId}, ${newId('msg', clock)}, channel, subscription_id, integration_id, user_id, target,
-          digest_key, window_end, 'open', window_end, ${now}
-        from matched
-        order by digest_key
+        select org_id, ${newId('msg', clock)}, channel, subscription_id, integration_id, user_id, target, digest_key,
+          window_end, 'open', window_end, ${now}
+        from (select distinct on (org_id, digest_key, window_end) * from matched order by org_id, digest_key, window_end) m
         on conflict (org_id, digest_key, window_end) where digest_key is not null
         do update set window_end = excluded.window_end where messages.state = 'open'
-        returning id, digest_key
+        returning org_id, id, digest_key, window_end
       ), inserted as (
         insert into deliveries (
           org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, state, created_at
         )
-        select ${event.orgId}, ${newId('dlv', clock)}, ${event.id}, ${event.type}, ${event.appId}, m.subscription_id,
-          m.integration_id, m.user_id, m.channel, w.id, 'waiting', ${now}
-        from matched m join windows w using (digest_key)
+        select org_id, ${newId('dlv', clock)}, m.event_id, m.type, m.app_id, m.subscription_id, m.integration_id, m.user_id,
+          m.channel, w.id, 'waiting', ${now}
+        from matched m join windows w using (org_id, digest_key, window_end)
         on conflict do nothing
         returning id
       )
       select (select count(*) from matched)::int as wanted, (select count(*) from inserted)::int as n,
-        (select ${PEOPLE} from matched join windows using (digest_key)) as people`)
-    count += row!.n
+        (select ${PEOPLE} from matched join windows using (org_id, digest_key, window_end)) as people`)
     people.push(...(row!.people ?? []))
-    if (row!.n === row!.wanted) return { count, people }
+    if (row!.n === row!.wanted) return { isPageFull: row!.wanted >= FAN_OUT_PAGE, people }
   }
   throw new Error('both windows of a digest are closed: the clocks of the workers differ by an hour')
 }
 
+type EventKey = Pick<EventRow, 'orgId' | 'id' | 'type' | 'appId'>
+
 /** decisions, 11: "The ledger has a row for every event, also one that matched nobody." */
-export async function insertUnmatched(tx: Transaction, clock: Clock, event: EventRow): Promise<void> {
+export async function insertUnmatched(
+  tx: Transaction,
+  clock: Clock,
+  batch: readonly EventKey[],
+): Promise<void> {
   const now = timeOf(clock)
+  const given = batch.map(({ orgId, id, type, appId }) => ({ orgId, id, type, appId }))
   await tx.execute(sql`
     insert into deliveries (org_id, id, event_id, type, app_id, state, reason, created_at, settled_at)
-    select ${event.orgId}, ${makeId('dlv', clock().getTime())}, ${event.id}, ${event.type}, ${event.appId}, 'dropped',
-      'matched_nobody', ${now}, ${now}
+    select e."orgId", ${newId('dlv', clock)}, e.id, e.type, e."appId", 'dropped', 'matched_nobody', ${now}, ${now}
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as e("orgId" text, id text, type text, "appId" text)
     where not exists (
         select from deliveries
-        where org_id = ${event.orgId} and event_id = ${event.id} and replay_of is null and subscription_id is not null)
+        where org_id = e."orgId" and event_id = e.id and replay_of is null and subscription_id is not null)
       and not exists (
         select from deliveries
-        where org_id = ${event.orgId} and event_id = ${event.id} and replay_of is null and subscription_id is null
+        where org_id = e."orgId" and event_id = e.id and replay_of is null and subscription_id is null
           and user_id is not null)`)
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from '../../dependencies.ts'
 
 export type NewNotification = {
   readonly orgId: string
+  readonly userId: string
   readonly eventId: string
   readonly type: string
   readonly subject: string
@@ -13,20 +14,20 @@ export type NewNotification = {
   readonly url: string | null
 }
 
-/** One statement, however many people there are. */
+/** One statement, however many there are. */
 export async function addNotifications(
   tx: Transaction,
   clock: Clock,
-  userIds: readonly string[],
-  { orgId, eventId, type, subject, summary, url }: NewNotification,
+  added: readonly NewNotification[],
 ): Promise<void> {
-  if (userIds.length === 0) return
+  if (added.length === 0) return
   const at = clock()
-  const people = JSON.stringify(userIds.map((userId) => ({ userId, id: makeId('ntf', at.getTime()) })))
+  const rows = JSON.stringify(added.map((one) => ({ ...one, id: makeId('ntf', at.getTime()) })))
   await tx.execute(sql`
     insert into notifications (org_id, user_id, id, event_id, type, subject, summary, url, at)
-    select ${orgId}, p."userId", p.id, ${eventId}, ${type}, ${subject}, ${summary}, ${url},
+    select n."orgId", n."userId", n.id, n."eventId", n.type, n.subject, n.summary, n.url,
       ${at.toISOString()}::timestamptz
-    from json_to_recordset(${people}::text::json) as p("userId" text, id text)
+    from json_to_recordset(${rows}::text::json) as n(
+      "orgId" text, "userId" text, id text, "eventId" text, type text, subject text, summary text, url text)
     on conflict (org_id, user_id, event_id) do nothing`)
 }

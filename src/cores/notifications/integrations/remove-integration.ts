@@ -1,5 +1,5 @@
 import { and, eq } from '../../../../db/drizzle.ts'
-import { integrations, subscriptions } from '../../../../db/schema.ts'
+import { integrations, removedIntegrations, subscriptions } from '../../../../db/schema.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { requireMember } from '../../principal.ts'
@@ -18,6 +18,9 @@ export const removeIntegration =
         .delete(subscriptions)
         .where(and(eq(subscriptions.orgId, orgId), eq(subscriptions.integrationId, row.id)))
       await tx.delete(integrations).where(integrationKey(row))
+      // The ledger goes on naming it.
+      const removed = { orgId, id: row.id, name: row.name, removedAt: clock() }
+      await tx.insert(removedIntegrations).values(removed)
       await recordAudit(tx, clock, who, { orgId, action: 'integration.removed', subject: row.name })
       return {}
     })

@@ -5,6 +5,7 @@ import type { Handler } from '../../../contracts/operations.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { requireMember } from '../../principal.ts'
 import { withTransaction } from '../../transaction.ts'
+import { resetTarget } from '../delivery/reset-target.ts'
 import { alreadyConnected } from './connect-by-address.ts'
 import { digestOf, maskAddress, sealIntegrationSecret } from './integration-secret.ts'
 import {
@@ -43,6 +44,9 @@ export const updateIntegration =
       const config = { ...row.config, ...next.config, ...resend }
       const changed = await updateIntegrationRow(tx, row, { ...next, config })
       if (row.state !== 'active' && changed.state === 'active') await resumeSubscriptions(tx, row)
+      if (asked.url !== undefined || (row.state !== 'active' && changed.state === 'active')) {
+        await resetTarget(tx, deps.clock, { orgId, target: row.id })
+      }
       const subject = changed.name
       await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.changed', subject })
       return presentWithCount(tx, changed)

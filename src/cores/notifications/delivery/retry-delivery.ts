@@ -1,0 +1,75 @@
+import type { Transaction } from '../../../../db/connect.ts'
+import { and, eq, sql } from '../../../../db/drizzle.ts'
+import { deliveries, messages } from '../../../../db/schema.ts'
+import { notFound, ServiceError } from '../../../contracts/errors.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { recordAudit } from '../../audit/index.ts'
+import type { Storage } from '../../dependencies.ts'
+import { requireMember } from '../../principal.ts'
+import { withTransaction } from '../../transaction.ts'
+import { isOpen } from './delivery-rows.ts'
+
+/**
+ * The attempt that is planned is made now, under the same id: nothing is sent that would not have been. What is settled, or
+ * may have arrived, is never taken up again here; somebody replays it.
+ */
+export const retryDelivery =
+  ({ db, clock }: Storage): Handler<'retryDelivery'> =>
+  (who, { delivery_id }) =>
+    withTransaction(db, async (tx) => {
+      const { orgId } = requireMember(who)
+      const [row] = await tx
+        .select({ delivery: deliveries, message: messages })
+        .from(deliveries)
+        .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
+        .where(and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)))
+      if (!row) throw notFound()
+      const { delivery, message } = row
+      if (!isOpen(delivery.state) || !message) {
+        throw new ServiceError('CONFLICT', 'This delivery is not in progress', {
+          hint: 'Replay it to send it again.',
+        })
+      }
+      if (message.state === 'open') {
+        throw new ServiceError('CONFLICT', 'This delivery waits for its digest', {
+          hint: 'It is sent at the end of the hour or of the day.',
+        })
+      }
+      const now = clock()
+      if (!(await advance(tx, message, now)))
+        throw new ServiceError('CONFLICT', 'This delivery is being sent')
+      const heldUntil = await probeNow(tx, message, now)
+      await recordAudit(tx, clock, who, { orgId, action: 'delivery.retried', subject: delivery_id })
+      const next = heldUntil !== null && heldUntil > now ? heldUntil : now
+      return { id: delivery_id, next_attempt_at: next.toISOString() }
+    })
+
+type Message = typeof messages.$inferSelect
+
+/** With the older ones of its subject, which it waits for. False: it is on its way already. */
+async function advance(
+  tx: Transaction,
+  { orgId, id, target, orderingKey, seq }: Message,
+  now: Date,
+): Promise<boolean> {
+  const at = sql`${now.toISOString()}::timestamptz`
+  const advanced = await tx.execute<{ id: string }>(sql`
+    update messages set next_at = least(next_at, ${at})
+    where org_id = ${orgId} and target = ${target} and state = 'pending'
+      and (id = ${id} or (ordering_key = ${orderingKey} and seq < ${seq}))
+    returning id`)
+  return advanced.some((one) => one.id === id)
+}
+
+/**
+ * Where the target does not answer, this is the probe that would have come later. What the receiver itself asked for
+ * (Retry-After) stays. Returns until when.
+ */
+async function probeNow(tx: Transaction, { orgId, target }: Message, now: Date): Promise<Date | null> {
+  const at = sql`${now.toISOString()}::timestamptz`
+  const [row] = await tx.execute<{ held: string | null }>(sql`
+    update message_targets set probe_at = least(probe_at, ${at})
+    where org_id = ${orgId} and target = ${target}
+    returning held_until as held`)
+  return row?.held ? new Date(row.held) : null
+}

@@ -1,0 +1,47 @@
+import { sql } from '../../../../db/drizzle.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import type { Storage } from '../../dependencies.ts'
+import type { WithDirectory } from '../../directory/index.ts'
+import { OPEN_CIRCUITS, QUEUE_ROWS_MAX, readMessageQueue, type MessageQueue } from './read-message-queue.ts'
+
+export const showMessageQueue =
+  (deps: Storage & WithDirectory): Handler<'showMessageQueue'> =>
+  async () => {
+    const { organizations, ...all } = await readMessageQueue(deps)
+    return {
+      ...present(all),
+      organizations: await Promise.all(
+        organizations.map(async ({ orgId, ...size }) => ({
+          id: orgId,
+          name: (await deps.directory.readOrganization(deps.db, orgId))?.name ?? null,
+          ...present(size),
+        })),
+      ),
+      circuits: await openCircuits(deps),
+    }
+  }
+
+const present = (size: Omit<MessageQueue, 'organizations'>) => ({
+  due: size.due,
+  in_flight: size.inFlight,
+  events_waiting: size.eventsWaiting,
+  circuits_open: size.circuitsOpen,
+  waiting_since: size.waitingSince?.toISOString() ?? null,
+})
+
+type Circuit = {
+  readonly organization_id: string
+  readonly target: string
+  readonly unanswered: number
+  readonly next_probe_at: string | null
+}
+
+async function openCircuits({ db }: Storage): Promise<Circuit[]> {
+  const rows = await db.execute<Circuit>(sql`
+    select org_id as organization_id, target, unanswered, probe_at as next_probe_at from (${OPEN_CIRCUITS}) circuits
+    order by unanswered desc, org_id, target limit ${sql.raw(String(QUEUE_ROWS_MAX))}`)
+  return rows.map((row) => ({
+    ...row,
+    next_probe_at: row.next_probe_at && new Date(row.next_probe_at).toISOString(),
+  }))
+}

@@ -1,0 +1,179 @@
+/**
+ * decisions, 11, "No organization feels another": while one has hung endpoints, a flood of events or mails that a dead mail
+ * server keeps waiting, the message of another takes at most twice its quiet time. Whole loops, real sockets, Postgres.
+ */
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { messages } from '../../db/schema.ts'
+import { IN_FLIGHT_MAX, LANES } from '../../src/contracts/limits.ts'
+import { notificationMail } from '../../src/adapters/mail/notification-mail.ts'
+import { outbound } from '../../src/adapters/outbound/guarded-post.ts'
+import { sendWebhook } from '../../src/adapters/outbound/send-webhook.ts'
+import { startNotifications, type Notifications } from '../../src/worker/notifications.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  notificationHarness,
+  type HarnessOrg,
+  type NotificationHarness,
+} from '../support/notification-harness.ts'
+
+/** Of which the median counts: a machine that does something else for a moment changes nothing. */
+const MESSAGES = 40
+const EVERY_MS = 250
+/**
+ * An event wakes the loops 20 and 200 ms after it was recorded, and each of the four steps to its receiver is a commit. A
+ * quiet time below this is noise of the machine; without lanes a message waits for seconds.
+ */
+const QUIET_MIN_MS = 300
+
+/** What one organization gets of the slots of a process. */
+const SHARE = IN_FLIGHT_MAX * LANES.share
+
+let database: TestDatabase
+let harness: NotificationHarness
+let busy: HarnessOrg
+let quiet: HarnessOrg
+let running: Notifications
+const servers: Server[] = []
+/** By the subject of the event. */
+const receivedAt = new Map<string, number>()
+const out = outbound({ allowNets: ['127.0.0.0/8'] })
+
+async function serve(server: Server): Promise<number> {
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+beforeAll(async () => {
+  database = await newDatabase()
+  harness = await notificationHarness(database, undefined, Date.now())
+  ;[busy, quiet] = [await harness.organization(), await harness.organization()]
+  const port = await serve(
+    createHttpServer((request, response) => {
+      let body = ''
+      request.setEncoding('utf8').on('data', (text: string) => (body += text))
+      request.once('end', () => {
+        for (const { subject } of JSON.parse(body) as { subject: string }[]) {
+          receivedAt.set(subject, performance.now())
+        }
+        response.end('ok')
+      })
+    }),
+  )
+  // Both accept and say nothing, to the end of the test.
+  const [silentHttp, silentMail] = [await serve(createServer(() => {})), await serve(createServer(() => {}))]
+  const webhook = async (org: HarnessOrg, url: string, pattern: string) => {
+    const { integrationId } = await harness.integration(org, 'webhook', { url })
+    await harness.subscription(org, integrationId, pattern)
+  }
+  await webhook(quiet, `http://127.0.0.1:${port}/quiet`, 'deploy.*')
+  for (let n = 0; n < 40; n++)
+    await webhook(busy, `http://127.0.0.1:${silentHttp}/${n}`, 'application.check.*')
+  await webhook(busy, `http://127.0.0.1:${port}/flood`, 'pipeline.*')
+  const mail = notificationMail({ url: `smtp://127.0.0.1:${silentMail}`, from: 'svc@example.test' })
+  running = startNotifications({
+    ...harness.deps,
+    clock: () => new Date(),
+    channels: { ...harness.deps.channels, webhook: sendWebhook(out.post, 'svc/test'), email: mail.send },
+  })
+})
+afterAll(async () => {
+  for (const server of servers) server.close()
+  // What is in flight to the silent ones is waited for.
+  await running?.stop()
+  out.close()
+  await database?.close()
+})
+
+/**
+ * From the event to the receiver, the median of some. One every so often, whether or not those before it have arrived: one
+ * at a time, a single message would wait through all of a jam, and the others would not notice it.
+ */
+async function measure(): Promise<number> {
+  const times = await Promise.all(
+    Array.from({ length: MESSAGES }, async (_, n) => {
+      await sleep(n * EVERY_MS)
+      const subject = `things/${randomUUID()}`
+      const start = performance.now()
+      await harness.record(quiet, { type: 'deploy.failed', subject })
+      await until(async () => receivedAt.has(subject))
+      return receivedAt.get(subject)! - start
+    }),
+  )
+  return times.toSorted((a, b) => a - b)[Math.floor(MESSAGES / 2)]!
+}
+
+const stateOf = async (org: HarnessOrg, state: string, channel?: string) =>
+  (await harness.db.select().from(messages).where(eq(messages.orgId, org.id))).filter(
+    (row) => row.state === state && (channel === undefined || row.channel === channel),
+  ).length
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const start = performance.now()
+  while (!(await isSo())) {
+    if (performance.now() - start > 120_000) throw new Error('it did not happen within two minutes')
+    await sleep(5)
+  }
+}
+
+const waitingOf = async (org: HarnessOrg) =>
+  (await harness.db.select().from(messages).where(eq(messages.orgId, org.id))).filter(({ state }) =>
+    ['pending', 'claimed', 'sending'].includes(state),
+  ).length
+
+describe('the message of an organization takes at most twice its quiet time', () => {
+  let quietMs: number
+  const compare = async (what: string) => {
+    const ms = await measure()
+    console.log(`${what}: ${ms.toFixed(0)} ms, quiet ${quietMs.toFixed(0)} ms`)
+    return ms / Math.max(quietMs, QUIET_MIN_MS)
+  }
+  beforeAll(async () => {
+    await measure()
+    quietMs = await measure()
+  })
+
+  test('while another has forty hung endpoints', async () => {
+    for (let n = 0; n < 10; n++) await harness.record(busy, { type: 'application.check.failed' })
+    // All slots that it gets are taken by then.
+    await until(async () => (await stateOf(busy, 'sending')) >= SHARE)
+    expect(await compare('40 hung endpoints')).toBeLessThanOrEqual(2)
+    expect(await waitingOf(busy)).toBeGreaterThan(100)
+  })
+
+  test('while another has six thousand events waiting', async () => {
+    await database.sql.query(`
+      insert into outbox (org_id, id, source, dedup_key, type, subject, data, occurred_at)
+      select '${busy.id}', 'evt_flood' || n, 'test', 'flood-' || n, 'pipeline.run.failed', 'things/' || n,
+        '{"pipeline_id":"pl_1"}', now()
+      from generate_series(1, 6000) n`)
+    expect(await compare('6,000 waiting events')).toBeLessThanOrEqual(2)
+    expect(await waitingOf(busy)).toBeGreaterThan(1_000)
+  })
+
+  test('while the mail server hangs, for both of them', async () => {
+    // Each by itself: what is left of the others is over.
+    await database.sql.query(
+      `update messages set state = 'dropped' where state = 'pending' and org_id = '${busy.id}'`,
+    )
+    for (const org of [busy, quiet]) {
+      for (let n = 0; n < 50; n++) {
+        const { userId } = await harness.person(org, 'viewer')
+        const about = { concernsId: userId, actorId: org.owner.userId }
+        await harness.record(org, { type: 'support.ticket.replied', ...about })
+      }
+    }
+    await until(
+      async () =>
+        (await stateOf(busy, 'sending', 'email')) + (await stateOf(quiet, 'sending', 'email')) >= SHARE / 2,
+    )
+    expect(await compare('a hung mail server')).toBeLessThanOrEqual(2)
+    expect(await stateOf(quiet, 'pending', 'email')).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,435 @@
+/** decisions, 11, "No organization feels another": lanes, circuits, held targets, and fan-out round the organizations. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import { deliveries, events, messageTargets } from '../../db/schema.ts'
+import {
+  createSender,
+  expireLeases,
+  shipAndFanOut,
+  type Outcome,
+} from '../../src/cores/notifications/index.ts'
+import { resetTarget } from '../../src/cores/notifications/delivery/reset-target.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import type { NotificationDeps } from '../../src/worker/notifications.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  notificationHarness,
+  type HarnessOrg,
+  type NotificationHarness,
+} from '../support/notification-harness.ts'
+
+let database: TestDatabase
+let harness: NotificationHarness
+let org: HarnessOrg
+let other: HarnessOrg
+
+beforeAll(async () => {
+  database = await newDatabase()
+})
+afterAll(() => database?.close())
+beforeEach(async () => {
+  // Nothing that an earlier test left waiting takes part in the next.
+  await database.sql.query(`delete from messages`)
+  harness = await notificationHarness(database)
+  ;[org, other] = [await harness.organization(), await harness.organization()]
+})
+
+const fanOut = async () => {
+  while (await shipAndFanOut(harness.deps));
+}
+const worker = (options: { inFlightMax?: number } = {}, deps: NotificationDeps = harness.deps) =>
+  createSender(deps, { worker: randomUUID(), ...options })
+
+async function hook(where: HarnessOrg, pattern = 'deploy.*') {
+  const { integrationId, url } = await harness.integration(where, 'webhook')
+  await harness.subscription(where, integrationId, pattern)
+  return { integrationId, url }
+}
+
+async function record(where: HarnessOrg, count: number) {
+  for (let n = 0; n < count; n++) await harness.record(where, { type: 'deploy.failed' })
+}
+
+const targetOf = async (where: HarnessOrg, target: string) =>
+  (
+    await harness.db
+      .select()
+      .from(messageTargets)
+      .where(and(eq(messageTargets.orgId, where.id), eq(messageTargets.target, target)))
+  )[0]!
+
+const sentTo = (url: string) => harness.sent.filter(({ to }) => to === url).length
+const turn = () => new Promise((resolve) => setTimeout(resolve, 5))
+
+/** Answers nothing until it is told what to say, to all that wait. */
+function hangs(which: (url: string) => boolean) {
+  const waiting: ((outcome: Outcome) => void)[] = []
+  harness.answer(({ to }) =>
+    which(to) ? new Promise<Outcome>((resolve) => waiting.push(resolve)) : { kind: 'sent', httpStatus: 200 },
+  )
+  return (outcome: Outcome) => {
+    for (const resolve of waiting.splice(0)) resolve(outcome)
+  }
+}
+
+/** Claims and starts what there is; what answers at once is written too. */
+async function runOnce(sender: ReturnType<typeof worker>) {
+  await sender.claim()
+  await sender.flush()
+  for (let n = 0; n < 5; n++) {
+    await turn()
+    await sender.flush()
+  }
+}
+
+describe('lanes', () => {
+  test('a target has two messages on their way and no third, however many workers there are', async () => {
+    const { url, integrationId } = await hook(org)
+    await record(org, 9)
+    await fanOut()
+    const answer = hangs(() => true)
+    const workers = [worker(), worker(), worker()]
+    await Promise.all(workers.map(runOnce))
+    expect(sentTo(url)).toBe(2)
+    expect(await targetOf(org, integrationId)).toMatchObject({ inFlight: 2 })
+    for (let round = 0; round < 12; round++) {
+      answer({ kind: 'sent', httpStatus: 200 })
+      await turn()
+      harness.clock.advance(1)
+      await Promise.all(workers.map(runOnce))
+      expect((await targetOf(org, integrationId)).inFlight).toBeLessThanOrEqual(2)
+    }
+    expect(new Set(harness.received(url).map(({ id }) => id)).size).toBe(9)
+    expect([sentTo(url), (await targetOf(org, integrationId)).inFlight]).toEqual([9, 0])
+  })
+
+  test('what was claimed before others were on their way is given back, and goes when they have arrived', async () => {
+    const { url, integrationId } = await hook(org)
+    await record(org, 4)
+    await fanOut()
+    const answer = hangs(() => true)
+    const [late, quick] = [worker(), worker()]
+    // As if both had claimed at the same moment, before either of them started.
+    await late.claim()
+    await harness.db
+      .update(messageTargets)
+      .set({ inFlight: 2 })
+      .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
+    await late.flush()
+    await turn()
+    expect([sentTo(url), (await targetOf(org, integrationId)).inFlight]).toEqual([0, 2])
+    await harness.db
+      .update(messageTargets)
+      .set({ inFlight: 0 })
+      .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
+    harness.clock.advance(1)
+    await runOnce(quick)
+    expect(sentTo(url)).toBe(2)
+    answer({ kind: 'sent', httpStatus: 200 })
+    await turn()
+    await runOnce(quick)
+  })
+
+  test('an organization whose receivers hang has a quarter of the slots, and another one the rest', async () => {
+    const hung = await Promise.all(Array.from({ length: 20 }, () => hook(org)))
+    const quiet = await hook(other)
+    await record(org, 3)
+    await fanOut()
+    hangs((url) => url !== quiet.url)
+    const sender = worker({ inFlightMax: 8 })
+    await runOnce(sender)
+    await runOnce(sender)
+    expect(hung.reduce((sum, { url }) => sum + sentTo(url), 0)).toBe(2)
+    await record(other, 1)
+    await fanOut()
+    await runOnce(sender)
+    expect(sentTo(quiet.url)).toBe(1)
+    // What a process holds of one organization is bounded as well, so that it can claim the others'.
+    expect(
+      (await harness.messagesOf(org)).filter(({ state }) => state === 'claimed').length,
+    ).toBeLessThanOrEqual(32)
+    await sender.release()
+  })
+
+  test('mails to a server that hangs take a quarter of the slots, whosever they are, and hide no webhook', async () => {
+    const quiet = await hook(other, 'support.ticket.created')
+    // Of one there are many more than the other: they fill all there is for mail.
+    for (const [where, count] of [
+      [org, 5],
+      [other, 70],
+    ] as const) {
+      for (let n = 0; n < count; n++) {
+        const { userId } = await harness.person(where, 'viewer')
+        const about = { concernsId: userId, actorId: where.owner.userId }
+        await harness.record(where, { type: 'support.ticket.replied', ...about })
+      }
+    }
+    await fanOut()
+    hangs((to) => to.includes('@'))
+    const sender = worker({ inFlightMax: 8 })
+    await runOnce(sender)
+    await harness.record(other, { type: 'support.ticket.created' })
+    await fanOut()
+    await runOnce(sender)
+    await runOnce(sender)
+    expect(harness.sent.filter(({ by }) => by === 'email')).toHaveLength(2)
+    expect(sentTo(quiet.url)).toBe(1)
+    await sender.release()
+  })
+})
+
+describe('circuits', () => {
+  const UNKNOWN: Outcome = { kind: 'unknown' }
+
+  test('a target that does not answer three times in a row is probed by one message at a time until it does', async () => {
+    const { url, integrationId } = await hook(org)
+    const neighbor = await hook(other)
+    await record(org, 12)
+    let says: Outcome = UNKNOWN
+    harness.answer(({ to }) => (to === url ? says : { kind: 'sent', httpStatus: 200 }))
+    await harness.drain()
+    // Two were on their way when the third failure came.
+    const first = sentTo(url)
+    expect(first).toBeGreaterThanOrEqual(3)
+    expect(first).toBeLessThanOrEqual(4)
+    const seen: number[] = []
+    for (const seconds of [5, 6, 10, 11, 11, 30]) {
+      harness.clock.advance(seconds)
+      await Promise.all([harness.drain(), harness.drain()])
+      seen.push(sentTo(url) - first)
+    }
+    // After ten seconds or twenty, depending on whether there were three or four, and each time after twice as long.
+    const probes = seen.at(-1)!
+    expect(probes).toBeGreaterThanOrEqual(2)
+    expect(probes).toBeLessThanOrEqual(3)
+    expect(Math.max(...seen.map((n, at) => n - (seen[at - 1] ?? 0)))).toBe(1)
+    // The other organization has its own circuits.
+    await record(other, 5)
+    await harness.drain()
+    expect(sentTo(neighbor.url)).toBe(5)
+    // Mended: the next probe finds it out, and what waited for it goes.
+    says = { kind: 'sent', httpStatus: 200 }
+    harness.clock.advance(300)
+    for (let round = 0; round < 4; round++) {
+      await harness.drain()
+      harness.clock.advance(1)
+    }
+    expect(new Set(harness.received(url).map(({ id }) => id)).size).toBe(12)
+    expect(harness.received(url)).toHaveLength(12)
+    expect(await targetOf(org, integrationId)).toMatchObject({ unanswered: 0, probeAt: null, inFlight: 0 })
+  })
+
+  test('a probe that is on its way keeps every other worker from sending a second one', async () => {
+    const { url } = await hook(org)
+    await record(org, 8)
+    harness.answer(() => UNKNOWN)
+    await harness.drain()
+    const before = sentTo(url)
+    harness.clock.advance(60)
+    const answer = hangs(() => true)
+    const workers = [worker(), worker()]
+    await Promise.all(workers.map(runOnce))
+    harness.clock.advance(20)
+    await Promise.all(workers.map(runOnce))
+    expect(sentTo(url)).toBe(before + 1)
+    answer({ kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 })
+    await turn()
+    harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
+    for (let round = 0; round < 4; round++) {
+      await Promise.all(workers.map(runOnce))
+      harness.clock.advance(10)
+    }
+    // An error is an answer as well: it closed the circuit.
+    expect(new Set(harness.received(url).map(({ id }) => id)).size).toBe(8)
+  })
+
+  test('what was claimed before the circuit opened waits for the probe like all others', async () => {
+    const { url, integrationId } = await hook(org)
+    await record(org, 6)
+    await fanOut()
+    hangs(() => true)
+    const sender = worker()
+    await sender.claim()
+    await harness.db
+      .update(messageTargets)
+      .set({ unanswered: 3, probeAt: harness.clock.now() })
+      .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
+    await sender.flush()
+    await turn()
+    expect(sentTo(url)).toBe(1)
+    expect((await targetOf(org, integrationId)).inFlight).toBe(1)
+  })
+
+  test('an answer in between starts the count anew, and a worker that died says nothing of the target', async () => {
+    const { url, integrationId } = await hook(org)
+    harness.answer(() =>
+      sentTo(url) % 3 === 0 ? { kind: 'refused', reason: 'refused', retry: false, httpStatus: 404 } : UNKNOWN,
+    )
+    for (let n = 0; n < 7; n++) {
+      await record(org, 1)
+      await harness.drain()
+      harness.clock.advance(1)
+    }
+    expect(sentTo(url)).toBe(7)
+    hangs(() => true)
+    for (let n = 0; n < 4; n++) {
+      await record(org, 1)
+      await fanOut()
+      await runOnce(worker())
+      await harness.later(10 * 60)
+      await expireLeases(harness.deps)
+    }
+    expect(sentTo(url)).toBe(11)
+    expect(await targetOf(org, integrationId)).toMatchObject({ unanswered: 1, inFlight: 0 })
+  })
+})
+
+describe('Retry-After', () => {
+  test('that came after a message was claimed holds that one too', async () => {
+    const { url, integrationId } = await hook(org)
+    await record(org, 1)
+    await fanOut()
+    const sender = worker()
+    await sender.claim()
+    await harness.db
+      .update(messageTargets)
+      .set({ heldUntil: new Date(harness.clock.now().getTime() + 60_000) })
+      .where(and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId)))
+    await sender.flush()
+    await turn()
+    expect(sentTo(url)).toBe(0)
+    harness.clock.advance(61)
+    await harness.drain()
+    expect(sentTo(url)).toBe(1)
+  })
+
+  test('holds everything for the target and nothing else', async () => {
+    const [asked, same, theirs] = [await hook(org), await hook(org), await hook(other)]
+    harness.answer(({ to }) =>
+      to === asked.url && sentTo(asked.url) === 1
+        ? { kind: 'refused', reason: 'rate_limited', retry: true, httpStatus: 429, retryAfterSeconds: 120 }
+        : { kind: 'sent', httpStatus: 200 },
+    )
+    await record(org, 1)
+    await harness.drain()
+    await record(org, 4)
+    await record(other, 1)
+    for (const seconds of [0, 10, 60]) {
+      harness.clock.advance(seconds)
+      await harness.drain()
+    }
+    expect([asked, same, theirs].map(({ url }) => sentTo(url))).toEqual([1, 5, 1])
+    harness.clock.advance(51)
+    await harness.drain()
+    expect(harness.received(asked.url)).toHaveLength(6)
+    expect((await harness.deliveriesOf(org)).every(({ state }) => state === 'sent')).toBe(true)
+  })
+})
+
+test('a target that broke a kept connection under a message has none from then on; others keep theirs', async () => {
+  const [breaking, fine] = [await hook(org), await hook(org)]
+  const keptFor: Record<string, (string | null)[]> = { [breaking.url]: [], [fine.url]: [] }
+  const deps: NotificationDeps = {
+    ...harness.deps,
+    channels: {
+      ...harness.deps.channels,
+      webhook: async (message) => {
+        keptFor[message.url]!.push(message.keptFor)
+        return message.url === breaking.url && keptFor[message.url]!.length === 2
+          ? { kind: 'unknown', brokeKeptSocket: true }
+          : { kind: 'sent', httpStatus: 200 }
+      },
+    },
+  }
+  for (let n = 0; n < 4; n++) {
+    await record(org, 1)
+    await fanOut()
+    await runOnce(worker({}, deps))
+    harness.clock.advance(1)
+  }
+  const own = (integrationId: string) => `${org.id} ${integrationId}`
+  expect(keptFor[breaking.url]).toEqual([
+    own(breaking.integrationId),
+    own(breaking.integrationId),
+    null,
+    null,
+  ])
+  expect(keptFor[fine.url]).toEqual(Array(4).fill(own(fine.integrationId)))
+  // Until somebody says that it is another one.
+  await withTransaction(harness.db, (tx) =>
+    resetTarget(tx, harness.clock.now, { orgId: org.id, target: breaking.integrationId }),
+  )
+  await record(org, 1)
+  await fanOut()
+  await runOnce(worker({}, deps))
+  expect(keptFor[breaking.url]!.at(-1)).toBe(own(breaking.integrationId))
+})
+
+describe('fan-out', () => {
+  test('goes round the organizations: a flood of one holds up the single event of another by one batch', async () => {
+    await hook(org)
+    const { url } = await hook(other)
+    await record(org, 130)
+    await record(other, 1)
+    // Both at once: from the outbox to the events, and from those to the messages.
+    await shipAndFanOut(harness.deps)
+    const [theirs] = await harness.deliveriesOf(other)
+    expect(theirs).toMatchObject({ state: 'waiting' })
+    const flood = await harness.deliveriesOf(org)
+    expect(flood.length).toBeGreaterThan(10)
+    expect(flood.length).toBeLessThanOrEqual(50)
+    await harness.drain()
+    expect(sentTo(url)).toBe(1)
+    expect(await harness.deliveriesOf(org)).toHaveLength(130)
+  })
+
+  test('an event that cannot be fanned out holds up those of its own subject, and no other', async () => {
+    const { integrationId } = await harness.integration(org, 'webhook')
+    const daily = await harness.subscription(org, integrationId, 'application.check.failed', 'hourly')
+    const fine = await hook(org, 'application.check.*')
+    // Both windows it could go into are taken already: the clocks of the workers differ by hours.
+    const windows = [1, 2].map(
+      (hours) => Math.floor(harness.clock.now().getTime() / 3_600_000 + hours) * 3_600,
+    )
+    for (const seconds of windows) {
+      await database.sql.query(`
+        insert into messages (org_id, id, channel, subscription_id, integration_id, target, digest_key, window_end, state,
+          next_at, lease_until, created_at)
+        values ('${org.id}', 'msg_${seconds}', 'webhook', '${daily}', '${integrationId}', '${integrationId}', 'sub:${daily}',
+          to_timestamp(${seconds}), 'claimed', to_timestamp(${seconds}), to_timestamp(${seconds}) + interval '1 day', now())`)
+    }
+    const subject = 'checks/chk_1'
+    await harness.record(org, { type: 'application.check.recovered', subject: 'checks/chk_0' })
+    await harness.record(org, { type: 'application.check.failed', subject })
+    await harness.record(org, { type: 'application.check.recovered', subject })
+    await harness.record(org, { type: 'application.check.recovered', subject: 'checks/chk_2' })
+    await harness.drain()
+    const subjects = () =>
+      harness.received(fine.url).map(({ type, subject: of }) => `${of} ${type.split('.').at(-1)}`)
+    expect(subjects().toSorted()).toEqual(['checks/chk_0 recovered', 'checks/chk_2 recovered'])
+    expect(harness.warnings.map(({ event }) => event)).toEqual(['an event cannot be fanned out'])
+    await database.sql.query(`delete from messages where digest_key = 'sub:${daily}'`)
+    harness.clock.advance(61)
+    await harness.drain()
+    harness.clock.advance(1)
+    await harness.drain()
+    expect(subjects().slice(2)).toEqual(['checks/chk_1 failed', 'checks/chk_1 recovered'])
+    const left = await harness.db.select().from(events).where(eq(events.orgId, org.id))
+    expect(left.filter(({ fannedOutAt }) => fannedOutAt === null)).toEqual([])
+  })
+
+  test('by several workers at once every event has its deliveries once, in order within a subject', async () => {
+    const { integrationId } = await hook(org)
+    const daily = await harness.subscription(other, (await hook(other)).integrationId, 'deploy.*', 'daily')
+    await Promise.all([record(org, 60), record(other, 60)])
+    const all = () => harness.db.select().from(deliveries).where(eq(deliveries.integrationId, integrationId))
+    await Promise.all([fanOut(), fanOut(), fanOut()])
+    await fanOut()
+    expect(await all()).toHaveLength(60)
+    const theirs = await harness.deliveriesOf(other)
+    expect(theirs).toHaveLength(120)
+    const digest = theirs.filter(({ subscriptionId }) => subscriptionId === daily)
+    expect([digest.length, new Set(digest.map(({ messageId }) => messageId)).size]).toEqual([60, 1])
+  })
+})

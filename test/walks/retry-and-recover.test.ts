@@ -1,0 +1,337 @@
+/** decisions, 11: "retry now" and "recover since" exist for people: for admins, of their own organization, within limits. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { and, eq } from '../../db/drizzle.ts'
+import {
+  attempts,
+  deliveries,
+  integrations,
+  messages,
+  messageTargets,
+  recoveries,
+  subscriptions,
+} from '../../db/schema.ts'
+import {
+  listDeliveries,
+  listRecoveries,
+  recoverDeliveries,
+  retryDelivery,
+  showDelivery,
+} from '../../src/contracts/deliveries.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { connectWebhook, removeIntegration } from '../../src/contracts/integrations.ts'
+import { RECOVERY } from '../../src/contracts/limits.ts'
+import { createSubscription } from '../../src/contracts/subscriptions.ts'
+import { queueRecoveries, sweepDeliveries } from '../../src/cores/notifications/index.ts'
+import { TOOLS } from '../../mcp/tools.ts'
+import { insertDelivery, type DeliveryRow } from '../support/deliveries.ts'
+import { fakeChecks } from '../support/fake-integrations.ts'
+import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+let org: Org
+let admin: Person
+let integrationId: string
+let subscriptionId: string
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' }, { checks: fakeChecks })
+})
+afterAll(() => system.stop())
+
+beforeEach(async () => {
+  org = await makeOrganization(system)
+  admin = org.owner
+  ;({ integrationId, subscriptionId } = await connected(admin))
+})
+
+async function connected(by: Person) {
+  const { id } = await by.call(connectWebhook, {
+    name: 'Receiver',
+    url: `https://hooks.test/${unique('secret')}`,
+  })
+  const subscription = await by.call(createSubscription, { integration_id: id, pattern: 'deploy.failed' })
+  return { integrationId: id, subscriptionId: subscription.id }
+}
+
+const delivered = (row: DeliveryRow = {}, tries?: Parameters<typeof insertDelivery>[3], where = org) =>
+  insertDelivery(system, where, { subscriptionId, integrationId, ...row }, tries)
+const REFUSED = [{ outcome: 'failed', reason: 'server_error', httpStatus: 500 } as const]
+
+/** One that waits for its next attempt, in an hour. */
+async function retrying(row: Partial<typeof messages.$inferInsert> = {}) {
+  const one = await delivered({ state: 'retrying', reason: 'server_error', settledAt: null }, REFUSED)
+  const nextAt = new Date(system.clock.now().getTime() + 3_600_000)
+  await system.db
+    .update(messages)
+    .set({ state: 'pending', nextAt, orderingKey: one.id, ...row })
+    .where(eq(messages.id, one.messageId))
+  return one
+}
+
+const messageOf = async (id: string) =>
+  (await system.db.select().from(messages).where(eq(messages.id, id)))[0]!
+const now = () => system.clock.now().getTime()
+const deps = () => ({ db: system.db, clock: () => system.clock.now() })
+
+describe('retry now', () => {
+  const retry = (delivery_id: string, by = admin) => by.call(retryDelivery, { delivery_id })
+
+  test('makes the next attempt due, under the same id', async () => {
+    const { id, messageId } = await retrying()
+    const { next_attempt_at } = await retry(id)
+    expect(Date.parse(next_attempt_at)).toBeLessThanOrEqual(now())
+    expect((await messageOf(messageId)).nextAt.getTime()).toBeLessThanOrEqual(now())
+    expect(await messageOf(messageId)).toMatchObject({ state: 'pending', attempts: 1 })
+    const rows = (await admin.call(listDeliveries, {})).deliveries
+    expect(rows.map(({ id: listed, state }) => [listed, state])).toEqual([[id, 'retrying']])
+    // Pressed twice it is the same attempt.
+    await retry(id)
+  })
+
+  test('takes along the older ones of its subject, which it waits for, and no other', async () => {
+    const older = await retrying({ orderingKey: 'things/1', seq: 1 })
+    const chosen = await retrying({ orderingKey: 'things/1', seq: 2 })
+    const newer = await retrying({ orderingKey: 'things/1', seq: 3 })
+    const others = await retrying({ orderingKey: 'things/2', seq: 1 })
+    await retry(chosen.id)
+    const isDue = async ({ messageId }: { messageId: string }) =>
+      (await messageOf(messageId)).nextAt.getTime() <= now()
+    expect(await Promise.all([older, chosen, newer, others].map(isDue))).toEqual([true, true, false, false])
+  })
+
+  test('probes a target that does not answer, and does not break a wait the receiver asked for', async () => {
+    const { id } = await retrying()
+    const later = new Date(now() + 600_000)
+    const where = and(eq(messageTargets.orgId, org.id), eq(messageTargets.target, integrationId))
+    const target = { orgId: org.id, target: integrationId, nextAllowedAt: system.clock.now() }
+    await system.db.insert(messageTargets).values({ ...target, unanswered: 5, probeAt: later })
+    await retry(id)
+    const [probed] = await system.db.select().from(messageTargets).where(where)
+    expect(probed!.probeAt!.getTime()).toBeLessThanOrEqual(now())
+    // It stays a probe: one message, and not everything that waits.
+    expect(probed!.unanswered).toBe(5)
+    await system.db.update(messageTargets).set({ heldUntil: later }).where(where)
+    expect((await retry(id)).next_attempt_at).toBe(later.toISOString())
+  })
+
+  /** A lost answer is not a refusal: only a person who replays it may send it a second time. */
+  test.each([
+    ['unconfirmed', { state: 'failed', reason: 'outcome_unknown' } as const],
+    ['sent', { state: 'sent' } as const],
+    ['given up', { state: 'failed', reason: 'gave_up' } as const],
+    ['dropped', { state: 'dropped', reason: 'subscription_off' } as const],
+  ])('of what is %s is refused', async (_, row) => {
+    const { id, messageId } = await delivered(row)
+    const before = await messageOf(messageId)
+    await expect(retry(id)).rejects.toMatchObject({ code: 'CONFLICT', hint: 'Replay it to send it again.' })
+    expect(await messageOf(messageId)).toEqual(before)
+  })
+
+  test.each(['sending', 'claimed', 'open'] as const)('of what is %s is refused', async (state) => {
+    const { id, messageId } = await retrying({ state })
+    const before = await messageOf(messageId)
+    await expect(retry(id)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await messageOf(messageId)).toEqual(before)
+  })
+
+  test('is the admins’ own', async () => {
+    const { id, messageId } = await retrying()
+    const before = await messageOf(messageId)
+    const { owner: outsider } = await makeOrganization(system)
+    await expect(retry(id, outsider)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(retry(makeId('dlv', now()))).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    for (const role of ['viewer', 'member', 'developer'] as const) {
+      const person = await makeMember(system, org, role)
+      await expect(retry(id, person)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+    expect(await messageOf(messageId)).toEqual(before)
+    await retry(id, await makeMember(system, org, 'admin'))
+  })
+})
+
+describe('recover since', () => {
+  const since = () => new Date(now() - 60_000).toISOString()
+  const recover = (input: object = {}, by = admin) =>
+    by.call(recoverDeliveries, { integration_id: integrationId, since: since(), ...input })
+  const failed = (row: DeliveryRow = {}, where = org) =>
+    delivered({ state: 'failed', reason: 'gave_up', ...row }, REFUSED, where)
+  const replayed = async (where = org) =>
+    (await system.db.select().from(deliveries).where(eq(deliveries.orgId, where.id))).flatMap(
+      ({ replayOf }) => (replayOf === null ? [] : [replayOf]),
+    )
+  async function workOff(rounds = 6) {
+    for (let n = 0; n < rounds; n++) {
+      while (await queueRecoveries(deps()));
+      system.clock.advance(RECOVERY.everySeconds)
+    }
+  }
+  const shown = async (by = admin, id = integrationId) =>
+    (await by.call(listRecoveries, { integration_id: id })).recoveries
+
+  test('queues what this integration missed since then, each once and under a new id', async () => {
+    const old = await failed()
+    system.clock.advance(3_600)
+    const from = system.clock.now().toISOString()
+    const missed = [
+      await failed(),
+      await failed({ reason: 'outcome_unknown' }),
+      await delivered({ state: 'dropped', reason: 'endpoint_dead' }),
+    ]
+    await delivered()
+    await delivered({ state: 'dropped', reason: 'subscription_off' })
+    const other = await connected(admin)
+    await failed(other)
+    const started = await recover({ since: from })
+    expect(started).toMatchObject({ state: 'running', queued: 0, since: from, include_unconfirmed: true })
+    // What fails from now on is not part of it.
+    await failed()
+    await workOff()
+    expect((await replayed()).toSorted()).toEqual(missed.map(({ id }) => id).toSorted())
+    expect(await replayed()).not.toContain(old.id)
+    expect(await shown()).toMatchObject([{ id: started.id, state: 'done', queued: 3 }])
+    // Asked again, what was queued is not queued a second time.
+    await recover({ since: from })
+    await workOff()
+    expect(await replayed()).toHaveLength(4)
+  })
+
+  test('leaves out what may have arrived, if that is asked', async () => {
+    const [missed] = [await failed(), await failed({ reason: 'outcome_unknown' })]
+    await recover({ include_unconfirmed: false })
+    await workOff()
+    expect(await replayed()).toEqual([missed.id])
+  })
+
+  test('queues a batch at a time, and waits while enough of it are open', async () => {
+    const rows = 2 * RECOVERY.batch + RECOVERY.open
+    await failed()
+    await system.db.execute(`
+      insert into deliveries (org_id, id, event_id, type, subscription_id, integration_id, channel, message_id, state,
+        reason, replay_of, created_at, settled_at)
+      select org_id, id || n, event_id || n, type, subscription_id, integration_id, channel, message_id, state,
+        reason, null, created_at, settled_at
+      from deliveries, generate_series(2, ${rows}) n where org_id = '${org.id}'`)
+    await recover()
+    const open = () =>
+      system.db.$count(messages, and(eq(messages.orgId, org.id), eq(messages.state, 'pending')))
+    while (await queueRecoveries(deps()));
+    expect(await open()).toBe(RECOVERY.batch)
+    await workOff(5)
+    expect(await open()).toBe(RECOVERY.open)
+    expect(await shown()).toMatchObject([{ state: 'running', queued: RECOVERY.open }])
+    await system.db.update(messages).set({ state: 'sent' }).where(eq(messages.orgId, org.id))
+    await workOff(5)
+    await system.db.update(messages).set({ state: 'sent' }).where(eq(messages.orgId, org.id))
+    await workOff(3)
+    expect(await shown()).toMatchObject([{ state: 'done', queued: rows }])
+    expect(new Set(await replayed()).size).toBe(rows)
+  })
+
+  test('of one organization takes no turn from another’s, by several workers at once nothing is queued twice', async () => {
+    const theirs = await makeOrganization(system)
+    const their = await connected(theirs.owner)
+    const mine = [await failed(), await failed(), await failed()]
+    const missed = await failed(their, theirs)
+    const many = [
+      integrationId,
+      (await connected(admin)).integrationId,
+      (await connected(admin)).integrationId,
+    ]
+    for (const id of many) await recover({ integration_id: id })
+    await recover({ integration_id: their.integrationId }, theirs.owner)
+    await Promise.all(Array.from({ length: 4 }, () => queueRecoveries(deps())))
+    await workOff(2)
+    expect(await replayed(theirs)).toEqual([missed.id])
+    expect((await replayed()).toSorted()).toEqual(mine.map(({ id }) => id).toSorted())
+  })
+
+  test('is the admins’ own, of their own organization', async () => {
+    await failed()
+    const { owner: outsider } = await makeOrganization(system)
+    await expect(recover({}, outsider)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(shown(outsider)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(recover({ integration_id: makeId('int', now()) })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    for (const role of ['viewer', 'member', 'developer'] as const) {
+      const person = await makeMember(system, org, role)
+      await expect(recover({}, person)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+      await expect(shown(person)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    }
+    expect(await shown()).toEqual([])
+    await workOff(2)
+    expect(await replayed()).toEqual([])
+    await recover({}, await makeMember(system, org, 'admin'))
+  })
+
+  test('runs once at a time for an integration, and only while that is active', async () => {
+    await failed()
+    const both = await Promise.allSettled([recover(), recover()])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await expect(recover()).rejects.toMatchObject({ code: 'CONFLICT' })
+    await system.db.update(integrations).set({ state: 'off' }).where(eq(integrations.id, integrationId))
+    await workOff(2)
+    expect(await shown()).toMatchObject([{ state: 'stopped', queued: 0 }])
+    await expect(recover()).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await replayed()).toEqual([])
+  })
+
+  test('ends with its integration', async () => {
+    await failed()
+    const { id } = await recover()
+    await admin.call(removeIntegration, { integration_id: integrationId })
+    await workOff(2)
+    const [row] = await system.db.select().from(recoveries).where(eq(recoveries.id, id))
+    expect(row).toMatchObject({ state: 'stopped' })
+    await expect(shown()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('leaves out what somebody chose not to have', async () => {
+    await failed()
+    await system.db.update(subscriptions).set({ enabled: false }).where(eq(subscriptions.id, subscriptionId))
+    await recover()
+    await workOff(2)
+    expect(await replayed()).toEqual([])
+  })
+})
+
+test('the ledger names an integration that was removed, in its own organization', async () => {
+  const { id } = await delivered()
+  await admin.call(removeIntegration, { integration_id: integrationId })
+  expect((await admin.call(listDeliveries, {})).deliveries).toMatchObject([{ id, destination: 'Receiver' }])
+  expect(await admin.call(showDelivery, { delivery_id: id })).toMatchObject({ destination: 'Receiver' })
+  // The same id in another organization is another integration.
+  const theirs = await makeOrganization(system)
+  await delivered({ subscriptionId: null }, [], theirs)
+  expect((await theirs.owner.call(listDeliveries, {})).deliveries).toMatchObject([{ destination: null }])
+})
+
+test('what a receiver answered is shown to admins for seven days', async () => {
+  const daysAgo = (days: number) => new Date(now() - days * 24 * 60 * 60 * 1000)
+  const { id, messageId } = await delivered({}, [
+    { response: 'too long ago', startedAt: daysAgo(7.1) },
+    { response: 'thank you', startedAt: daysAgo(6.9) },
+  ])
+  const shown = await admin.call(showDelivery, { delivery_id: id })
+  expect(shown.attempts_made.map(({ response }) => response)).toEqual([null, 'thank you'])
+  const developer = await makeMember(system, org, 'developer')
+  await expect(developer.call(showDelivery, { delivery_id: id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  // The rest of the attempt stays as long as its delivery.
+  await sweepDeliveries({ ...deps(), deliveryDays: 90 })
+  const kept = await system.db.select().from(attempts).where(eq(attempts.messageId, messageId))
+  expect(
+    kept
+      .toSorted((a, b) => a.number - b.number)
+      .map(({ number, httpStatus, response }) => [number, httpStatus, response]),
+  ).toEqual([
+    [1, 200, null],
+    [2, 200, 'thank you'],
+  ])
+})
+
+test('no agent reads what a receiver answered: no tool calls the operation, and no scope opens it', () => {
+  expect(showDelivery.scope).toBeNull()
+  const called = TOOLS.flatMap(({ operations }) => operations.map(({ name }) => name))
+  expect(called).not.toContain('showDelivery')
+})
