@@ -41,6 +41,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/end-access-since.test.ts': ENDINGS,
   'test/walks/ended-causes.test.ts': ENDINGS,
   'test/walks/endings.test.ts': ENDINGS,
+  'test/walks/failure-notices.test.ts': ENGINE,
   'test/walks/first-owner.test.ts': 'the first owner is made where the auth service runs',
   'test/walks/forged-forms.test.ts': PAGES,
   'test/walks/form-tokens.test.ts': PAGES,
@@ -62,6 +63,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/sign-in-password.test.ts': PAGES,
   'test/walks/sign-in-provider.test.ts': PAGES,
   'test/walks/sign-in-socket.test.ts': PAGES,
+  'test/walks/who-is-told.test.ts': ENGINE,
 }
 
 /** Single tests and groups, by their titles as the file has them. */
@@ -84,6 +86,7 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'a forged bearer of any kind is refused in the same words, at both services and by the validation':
       ASSERTIONS,
   },
+  'test/walks/email-integrations.test.ts': { 'a member who is removed': ENDINGS },
   'test/walks/exposure.test.ts': { 'an agent with chosen sources': CONNECTOR },
   'test/walks/invitations.test.ts': { 'once it is %s, and answers like one that never was': NONE_SERVED },
   'test/walks/members.test.ts': {

@@ -105,6 +105,10 @@ export const integrations = pgTable(
     /** Keyed digest of the address: the same address is found again without unsealing any. */
     digest: text('digest').notNull(),
     teamId: text('team_id'),
+    /** Of an email address: when somebody there confirmed it; and the newest link by which they can, as a digest. */
+    verifiedAt: instant('verified_at'),
+    verificationHash: text('verification_hash'),
+    verificationExpiresAt: instant('verification_expires_at'),
     /** Since when every attempt failed; null after a success. */
     failingSince: instant('failing_since'),
     lastSuccessAt: instant('last_success_at'),

@@ -141,7 +141,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
   site: {
     at: (config) => [config.SITE_URL],
     // On the host of the console, the console is asked for `/` first.
-    owns: /^\/($|\.well-known\/agent-skills(\/|$)|unsubscribe\/)/,
+    owns: /^\/($|\.well-known\/agent-skills(\/|$)|(unsubscribe|verify-address)\/)/,
     usesDatabase: false,
     async load() {
       const [{ createSite }, { createServiceApp }] = await Promise.all([

@@ -194,6 +194,8 @@ async function build(
           : unavailable,
       checks: overrides.checks ?? channelAdapters!.checks,
       chatApp: overrides.chatApp === undefined ? channelAdapters!.chatApp : overrides.chatApp,
+      mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
+      siteUrl: config.SITE_URL,
       mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
       apiUrl: config.API_URL,
       operatorToken: config.SVC_OPERATOR_TOKEN,

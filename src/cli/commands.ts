@@ -396,20 +396,26 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     path: 'notifications integrations',
-    summary: 'List integrations: chat channels, webhooks and forums (admin or higher)',
+    summary: 'List integrations: email addresses, chat channels, webhooks and forums (admin or higher)',
     examples: ['svc notifications integrations'],
     load: async () => (await import('./commands/notifications.ts')).listIntegrations,
   },
   {
     path: 'notifications connect',
-    summary: 'Connect a webhook or a chat channel (admin or higher)',
+    summary: 'Connect an email address, a webhook or a chat channel (admin or higher)',
     arguments: [{ name: 'name', summary: 'Display name of the integration' }],
     options: [
       { long: 'url', value: 'url', summary: 'Webhook URL, or - to read it from stdin; treat it as a secret' },
+      {
+        long: 'email',
+        value: 'address',
+        summary: 'Email address; gets a link, and nothing before it is confirmed',
+      },
       { long: 'chat', summary: 'The URL is the incoming webhook of a chat channel' },
     ],
     examples: [
       'svc notifications connect Receiver --url - < url.txt',
+      'svc notifications connect "On call" --email oncall@example.com',
       'svc notifications connect "Team channel" --chat --url - < url.txt',
     ],
     load: async () => (await import('./commands/notifications.ts')).connect,

@@ -62,6 +62,7 @@ export const AUDIT_ACTIONS = {
   'support.switched_on': 'turned support access on',
   'support.switched_off': 'turned support access off',
   'integration.connected': 'connected an integration',
+  'integration.verified': 'confirmed an email address by its link',
   'integration.changed': 'changed an integration',
   'integration.removed': 'removed an integration',
   'subscription.created': 'created a subscription',

@@ -15,7 +15,9 @@ type ChannelRow = {
    * `integration`: a destination that the organization connected. `person`: a member, whose right to the message is
    * checked again right before every attempt.
    */
-  readonly recipient: 'integration' | 'person'
+  readonly recipients: readonly ('integration' | 'person')[]
+  /** Whether the address of an integration must be proven by whoever reads there, before anything is sent to it. */
+  readonly verifiesAddress: boolean
   /** To one destination. */
   readonly rate: { readonly perSecond: number; readonly burst: number }
   /** Whether every organization's messages go through one server: when it hangs, it must not take all slots. */
@@ -36,7 +38,8 @@ const A_HANDFUL = [10, MINUTE, 5 * MINUTE, 30 * MINUTE]
 export const CHANNELS = {
   email: {
     label: 'Email',
-    recipient: 'person',
+    recipients: ['person', 'integration'],
+    verifiesAddress: true,
     // Nobody reads faster, and a mailbox that gets more takes it for an attack.
     rate: { perSecond: 10, burst: 10 },
     sharedServer: true,
@@ -47,7 +50,8 @@ export const CHANNELS = {
   },
   chat: {
     label: 'Chat channel',
-    recipient: 'integration',
+    recipients: ['integration'],
+    verifiesAddress: false,
     // The chat services' own limit.
     rate: { perSecond: 1, burst: 1 },
     sharedServer: false,
@@ -58,7 +62,8 @@ export const CHANNELS = {
   },
   direct_message: {
     label: 'Direct message',
-    recipient: 'person',
+    recipients: ['person'],
+    verifiesAddress: false,
     rate: { perSecond: 1, burst: 1 },
     sharedServer: true,
     retrySeconds: A_HANDFUL,
@@ -68,7 +73,8 @@ export const CHANNELS = {
   },
   webhook: {
     label: 'Webhook',
-    recipient: 'integration',
+    recipients: ['integration'],
+    verifiesAddress: false,
     rate: { perSecond: 10, burst: 10 },
     sharedServer: false,
     // Standard Webhooks 1.0.
@@ -89,7 +95,8 @@ export const CHANNELS = {
   },
   forum: {
     label: 'Forum',
-    recipient: 'integration',
+    recipients: ['integration'],
+    verifiesAddress: false,
     rate: { perSecond: 1, burst: 1 },
     sharedServer: false,
     retrySeconds: A_HANDFUL,
@@ -106,10 +113,10 @@ export const CHANNEL_NAMES = Object.keys(CHANNELS) as [Channel, ...Channel[]]
 
 /** An integration has the kind of the channel that leads to it. */
 export type IntegrationKind = {
-  [C in Channel]: (typeof CHANNELS)[C]['recipient'] extends 'integration' ? C : never
+  [C in Channel]: 'integration' extends (typeof CHANNELS)[C]['recipients'][number] ? C : never
 }[Channel]
-export const INTEGRATION_KINDS = CHANNEL_NAMES.filter(
-  (name): name is IntegrationKind => CHANNELS[name].recipient === 'integration',
+export const INTEGRATION_KINDS = CHANNEL_NAMES.filter((name): name is IntegrationKind =>
+  (CHANNELS[name].recipients as ChannelRow['recipients']).includes('integration'),
 ) as [IntegrationKind, ...IntegrationKind[]]
 
 /** `waiting` (no attempt yet, or in an open digest) and `retrying` are open; the others are settled. */
@@ -118,6 +125,9 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
 export const TIMINGS = ['immediately', 'hourly', 'daily'] as const
 export type Timing = (typeof TIMINGS)[number]
+/** decisions, 11: a forum takes `immediately` only. */
+export const takesTiming = (channel: Channel, timing: Timing): boolean =>
+  CHANNELS[channel].digest || timing === 'immediately'
 
 /** What people follow of an app. */
 export const CATEGORIES = ['Checks', 'Maintenance', 'Failed deploys', 'Tickets'] as const

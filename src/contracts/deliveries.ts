@@ -10,6 +10,7 @@ import { countedPageInput, countedPageOutput } from './paging.ts'
 /** Every reason for not being sent, or not yet, in the words that people read. */
 export const REASONS = {
   matched_nobody: 'No subscription matched and nobody follows it',
+  own_action: 'The person did it themselves',
   outcome_unknown: 'It may have arrived: no answer was received, so it is not sent again automatically',
   refused: 'The receiver rejected it',
   server_error: 'The receiver returned an error',
@@ -24,6 +25,7 @@ export const REASONS = {
   subscription_off: 'The subscription was paused or deleted',
   no_mail_server: 'No mail server is configured',
   no_address: 'The person has no verified email address',
+  address_unverified: 'Nobody has confirmed the email address',
   address_suppressed: 'The mail server permanently rejected this address',
   no_chat_workspace: 'No chat workspace is connected',
   no_chat_account: 'No chat account is linked',

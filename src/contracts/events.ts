@@ -16,12 +16,15 @@ const pipeline = { pipeline_id: Code, run_id: Code.optional() }
 const quota = { used_mib: Code, quota_mib: Code }
 const support = { support_session_id: Code }
 const integration = { integration_id: Code, channel: Code, reason: Code }
+const failure = { integration_id: Code.optional(), channel: Code, reason: Code }
 
 type EventDefinition = {
   readonly when: string
   /** Null: not followed by people, only subscribed to by the organization. */
   readonly category: Category | null
   readonly data: z.ZodObject
+  /** False: something that a person does (a reply, a decision), of which they are not told themselves. True: an outcome. */
+  readonly toldToActor: boolean
   /** The short code of a personal message: fixed, or the field that holds it. */
   readonly status: { readonly is: string } | { readonly from: string }
   /** What happened, after the name of the app. */
@@ -42,6 +45,8 @@ export const EVENTS = {
     when: 'A ticket is filed on an app',
     category: 'Tickets',
     data: ticket,
+    // Not among what decisions, 11 leaves out: to whoever filed it, it says that the ticket is there.
+    toldToActor: true,
     status: { is: 'filed' },
     summary: 'a ticket was filed',
     page: 'apps/{app}/tickets/{ticket_id}',
@@ -50,6 +55,7 @@ export const EVENTS = {
     when: 'A public reply lands; internal notes never notify',
     category: 'Tickets',
     data: { ...ticket, reply_id: Code },
+    toldToActor: false,
     status: { is: 'replied' },
     summary: 'a ticket has a reply',
     page: 'apps/{app}/tickets/{ticket_id}',
@@ -58,6 +64,7 @@ export const EVENTS = {
     when: 'A ticket moves between open, in progress and done',
     category: 'Tickets',
     data: { ...ticket, from: Code, to: Code },
+    toldToActor: false,
     status: { from: 'to' },
     summary: 'a ticket moved',
     page: 'apps/{app}/tickets/{ticket_id}',
@@ -66,6 +73,7 @@ export const EVENTS = {
     when: 'A deployment fails, including background rollouts',
     category: 'Failed deploys',
     data: { deployment_id: Code, code: Code },
+    toldToActor: true,
     status: { from: 'code' },
     summary: 'a deployment failed',
     page: 'apps/{app}',
@@ -74,6 +82,7 @@ export const EVENTS = {
     when: 'A check fails as often as its threshold allows',
     category: 'Checks',
     data: check,
+    toldToActor: true,
     status: { is: 'failed' },
     summary: 'a check failed',
     page: 'apps/{app}',
@@ -82,6 +91,7 @@ export const EVENTS = {
     when: 'A check could not be run because of an error',
     category: 'Checks',
     data: check,
+    toldToActor: true,
     status: { is: 'error' },
     summary: 'a check could not be run',
     page: 'apps/{app}',
@@ -90,6 +100,7 @@ export const EVENTS = {
     when: 'A check ran into a limit of evidence or budget and has no verdict',
     category: 'Checks',
     data: check,
+    toldToActor: true,
     status: { is: 'indeterminate' },
     summary: 'a check ended without a verdict',
     page: 'apps/{app}',
@@ -98,6 +109,7 @@ export const EVENTS = {
     when: 'A failed check passes again',
     category: 'Checks',
     data: check,
+    toldToActor: true,
     status: { is: 'recovered' },
     summary: 'a check passes again',
     page: 'apps/{app}',
@@ -106,6 +118,7 @@ export const EVENTS = {
     when: 'A maintenance run ends without error: nothing found, a finding, a proposal, or out of budget',
     category: 'Maintenance',
     data: run,
+    toldToActor: true,
     status: { from: 'outcome' },
     summary: 'a maintenance run ended',
     page: 'apps/{app}',
@@ -114,6 +127,7 @@ export const EVENTS = {
     when: 'The maintenance agent could not finish',
     category: 'Maintenance',
     data: run,
+    toldToActor: true,
     status: { is: 'agent_error' },
     summary: 'a maintenance run could not finish',
     page: 'apps/{app}',
@@ -122,6 +136,7 @@ export const EVENTS = {
     when: 'The maintenance agent opened a proposal that needs a reviewer',
     category: 'Maintenance',
     data: proposal,
+    toldToActor: true,
     status: { is: 'proposal' },
     summary: 'a proposal needs review',
     page: 'apps/{app}',
@@ -130,6 +145,7 @@ export const EVENTS = {
     when: 'An eligible owner or admin approved a proposal',
     category: 'Maintenance',
     data: proposal,
+    toldToActor: false,
     status: { is: 'approved' },
     summary: 'a proposal was approved',
     page: 'apps/{app}',
@@ -138,6 +154,7 @@ export const EVENTS = {
     when: 'An eligible owner or admin denied a proposal',
     category: 'Maintenance',
     data: proposal,
+    toldToActor: false,
     status: { is: 'denied' },
     summary: 'a proposal was denied',
     page: 'apps/{app}',
@@ -146,6 +163,7 @@ export const EVENTS = {
     when: 'A pipeline starts failing; reported once, not every night',
     category: null,
     data: pipeline,
+    toldToActor: true,
     status: { is: 'failed' },
     summary: 'a pipeline failed',
     page: 'apps/{app}',
@@ -154,6 +172,7 @@ export const EVENTS = {
     when: 'A failing or missed pipeline completes a run',
     category: null,
     data: pipeline,
+    toldToActor: true,
     status: { is: 'recovered' },
     summary: 'a pipeline recovered',
     page: 'apps/{app}',
@@ -162,6 +181,7 @@ export const EVENTS = {
     when: 'No worker was connected at the scheduled time',
     category: null,
     data: pipeline,
+    toldToActor: true,
     status: { is: 'host_offline' },
     summary: 'a pipeline had no worker',
     page: 'apps/{app}',
@@ -170,6 +190,7 @@ export const EVENTS = {
     when: 'A scheduled run did not happen for another reason',
     category: null,
     data: pipeline,
+    toldToActor: true,
     status: { is: 'missed' },
     summary: 'a scheduled run was missed',
     page: 'apps/{app}',
@@ -178,6 +199,7 @@ export const EVENTS = {
     when: 'The managed databases are over their disk quota; their own logins may not connect, questions go on',
     category: null,
     data: quota,
+    toldToActor: true,
     status: { is: 'exceeded' },
     summary: 'the managed databases are over their disk quota',
     page: 'data-sources',
@@ -186,6 +208,7 @@ export const EVENTS = {
     when: 'The managed databases are below their disk quota again, and their logins may connect',
     category: null,
     data: quota,
+    toldToActor: true,
     status: { is: 'recovered' },
     summary: 'the managed databases are below their disk quota again',
     page: 'data-sources',
@@ -194,6 +217,8 @@ export const EVENTS = {
     when: 'Support staff started a support session in the organization',
     category: null,
     data: support,
+    // interface.md, Events 3 (d): each owner and admin, so that an account in wrong hands does not go unnoticed.
+    toldToActor: true,
     status: { is: 'started' },
     summary: 'support staff started a support session',
     page: 'settings',
@@ -202,6 +227,7 @@ export const EVENTS = {
     when: 'A support session was elevated from reading to writing',
     category: null,
     data: support,
+    toldToActor: true,
     status: { is: 'elevated' },
     summary: 'a support session was elevated to write access',
     page: 'settings',
@@ -210,9 +236,37 @@ export const EVENTS = {
     when: 'An integration stopped: its receiver is gone, no longer accepts messages, or failed for days',
     category: null,
     data: integration,
+    toldToActor: true,
     status: { from: 'reason' },
     summary: 'an integration stopped',
     page: 'integrations',
+  }),
+  'org.delivery.gave_up': event({
+    when: 'Every attempt at a delivery failed; once a day for each destination',
+    category: null,
+    data: failure,
+    toldToActor: true,
+    status: { from: 'reason' },
+    summary: 'deliveries to a destination were given up',
+    page: 'deliveries?state=failed',
+  }),
+  'org.delivery.unconfirmed': event({
+    when: 'A delivery had no answer and may have arrived; once a day for each destination',
+    category: null,
+    data: failure,
+    toldToActor: true,
+    status: { is: 'unconfirmed' },
+    summary: 'deliveries to a destination are unconfirmed',
+    page: 'deliveries?state=failed',
+  }),
+  'org.member.removed': event({
+    when: 'A member was removed from the organization, or left it',
+    category: null,
+    data: { user_id: Code },
+    toldToActor: false,
+    status: { is: 'removed' },
+    summary: 'a member left or was removed',
+    page: 'members',
   }),
 } as const satisfies Record<string, EventDefinition>
 

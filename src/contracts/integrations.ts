@@ -1,12 +1,15 @@
-/** Integrations: connected chat channels, webhooks and a forum. Addresses and keys go in and are never returned. */
+/** Integrations: connected email addresses, chat channels, webhooks and a forum. Addresses and keys go in and are never returned. */
 import * as z from 'zod'
 import { INTEGRATION_KINDS } from './channels.ts'
-import { DisplayName, Nothing, Time } from './fields.ts'
+import { DisplayName, Email, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 
-/** `lost`: unknown to the chat service; `gone`: the receiver answered 410; `dead`: failed for days; `off`: by an admin. */
-export const INTEGRATION_STATES = ['active', 'lost', 'gone', 'dead', 'off'] as const
+/**
+ * `unverified`: nobody has confirmed the email address yet, or it was rejected since; `lost`: unknown to the chat service;
+ * `gone`: the receiver answered 410; `dead`: failed for days; `off`: by an admin, or because a member left.
+ */
+export const INTEGRATION_STATES = ['active', 'unverified', 'lost', 'gone', 'dead', 'off'] as const
 export type IntegrationState = (typeof INTEGRATION_STATES)[number]
 
 /** Only `integration_lost` is ever lifted by the platform, when that integration is connected again. */
@@ -50,6 +53,48 @@ export const listIntegrations = reading({
     chat_install: z.boolean().describe('Whether the operator has configured a chat app.'),
   }),
   http: { method: 'get', path: '/api/integrations' },
+})
+
+export const connectEmail = creating({
+  ...integrations,
+  name: 'connectEmail',
+  closedToSupport: true,
+  summary:
+    'Connect an email address. Nothing is sent to it before somebody there confirms it; connecting it again sends the link again.',
+  input: z.object({
+    address: Email,
+    name: DisplayName.optional().describe('By default the masked address.'),
+  }),
+  output: Integration,
+  errors: ['CONFLICT', 'RATE_LIMITED'],
+  http: { method: 'post', path: '/api/integrations/email', success: 201 },
+})
+
+const verificationToken = { token: z.string().min(1).max(300) }
+
+export const showAddressVerification = reading({
+  service: 'api-gateway',
+  name: 'showAddressVerification',
+  summary: 'Show what a verification link would confirm; changes nothing.',
+  input: z.object(verificationToken),
+  output: z.object({
+    organization: z.string().nullable().describe('Null: the link is not valid, or no longer.'),
+    address: z.string().nullable().describe('Masked.'),
+    verified: z.boolean(),
+  }),
+  access: 'anyone',
+  http: { method: 'get', path: '/api/integrations/email/verification' },
+})
+
+export const verifyAddress = updating({
+  service: 'api-gateway',
+  name: 'verifyAddress',
+  summary: 'Confirm the address of an email integration by the link that was mailed to it.',
+  input: z.object(verificationToken),
+  output: Nothing,
+  errors: ['NOT_FOUND'],
+  access: 'anyone',
+  http: { method: 'post', path: '/api/integrations/email/verification', success: 204 },
 })
 
 export const connectWebhook = creating({
@@ -125,17 +170,30 @@ export const updateIntegration = updating({
   ...integrations,
   name: 'updateIntegration',
   closedToSupport: true,
-  summary: 'Rename an integration, change its address (which rotates the signing key), or turn it off or on.',
+  summary:
+    'Rename an integration, change its address (which rotates the signing key, or has the email address confirmed anew), or turn it off or on.',
   input: z.object({
     ...integrationId,
     name: DisplayName.optional(),
     url: Address.optional().describe('Chat and webhook.'),
+    address: Email.optional().describe('Email.'),
     enabled: z.boolean().optional(),
     resend_on_unknown: z.boolean().optional(),
   }),
   output: Integration,
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   http: { method: 'patch', path: '/api/integrations/{integration_id}' },
+})
+
+export const sendAddressVerification = creating({
+  ...integrations,
+  name: 'sendAddressVerification',
+  closedToSupport: true,
+  summary: 'Mail the verification link of an email integration again; the earlier link ends.',
+  input: z.object(integrationId),
+  output: Nothing,
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  http: { method: 'post', path: '/api/integrations/{integration_id}/verification', success: 204 },
 })
 
 export const removeIntegration = removing({

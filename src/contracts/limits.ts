@@ -66,6 +66,9 @@ export const OPERATOR_LINK_SECONDS = 30 * 60
  * invitations that somebody else sends must not use up the resets of a person.
  */
 export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
+/** Verification mails to addresses that an organization connects, whatever addresses those are; and how long a link works. */
+export const ADDRESS_VERIFICATIONS_PER_ORGANIZATION = { count: 20, seconds: 60 * 60 }
+export const ADDRESS_VERIFICATION_SECONDS = 24 * 60 * 60
 /** Verification mails of one account, to whatever addresses it names. */
 export const VERIFICATIONS_PER_PERSON = { count: 10, seconds: 60 * 60 }
 /** decisions: invitations are limited per person and per organization; larger teams join by their email domain. */

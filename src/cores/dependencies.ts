@@ -1,6 +1,7 @@
 /** Dependencies that several verbs share. `src/boot/system.ts` builds each of them once. */
 import type { Handle } from '../../db/connect.ts'
 import type { KeyPurpose } from '../trust/derive-key.ts'
+import type { ComposedMail } from './mail-template.ts'
 
 export type Clock = () => Date
 
@@ -8,7 +9,7 @@ export type Storage = { readonly db: Handle; readonly clock: Clock }
 
 export type Keys = { readonly keyFor: (purpose: KeyPurpose) => Uint8Array }
 
-export type Message = { readonly to: string; readonly subject: string; readonly text: string }
+export type Message = ComposedMail & { readonly to: string }
 
 /** Null when no mail server is configured: links are then returned to whoever asked for them. */
 export type Mail = { readonly mail: ((message: Message) => Promise<void>) | null }

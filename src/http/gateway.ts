@@ -26,6 +26,7 @@ export type GatewayDeps = Observation &
   databases.DatabaseDeps &
   search.SearchDeps &
   notifications.IntegrationDeps &
+  notifications.VerificationDeps &
   notifications.ChatDeps &
   notifications.ListIntegrationsDeps & {
     readonly attached: databases.AttachedDatabases
@@ -60,6 +61,10 @@ const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   listNotifications: notifications.listNotifications,
   acknowledgeNotification: notifications.acknowledgeNotification,
   listIntegrations: notifications.listIntegrations,
+  connectEmail: notifications.connectEmail,
+  showAddressVerification: notifications.showAddressVerification,
+  verifyAddress: notifications.verifyAddress,
+  sendAddressVerification: notifications.sendAddressVerification,
   connectWebhook: notifications.connectWebhook,
   connectChatWebhook: notifications.connectChatWebhook,
   beginChatInstall: notifications.beginChatInstall,

@@ -1,10 +1,12 @@
-/** The public site: skills, by the Agent Skills Discovery draft 0.2.0, and unsubscribe pages. No token is needed. */
+/** The public site: skills, by the Agent Skills Discovery draft 0.2.0, and the pages of mailed links. No token is needed. */
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { cors } from 'hono/cors'
 import { notFound } from '../contracts/errors.ts'
 import type { PublishedBundle, PublishedSkill } from '../skills/bundle.ts'
-import { unsubscribePages, type SiteEnv, type UnsubscribeDeps } from './unsubscribe.ts'
+import type { SiteEnv } from './link-page.ts'
+import { unsubscribePages, type UnsubscribeDeps } from './unsubscribe.ts'
+import { verifyAddressPages } from './verify-address.ts'
 
 export type SiteDeps = UnsubscribeDeps & {
   readonly skills: PublishedBundle
@@ -42,7 +44,7 @@ export function createSite(deps: SiteDeps): Hono<SiteEnv> {
     if (!READ_METHODS.includes(c.req.method)) return c.text('Only GET and HEAD are supported.\n', 405, ALLOW)
     return answer(c, found)
   })
-  return app.route('/', unsubscribePages(deps))
+  return app.route('/', unsubscribePages(deps)).route('/', verifyAddressPages(deps))
 }
 
 function answer(c: Context, { bytes, type, etag }: Published): Response {

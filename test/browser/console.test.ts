@@ -33,6 +33,7 @@ const PAGES = [
   '/console/audit',
   '/console/integrations',
   '/console/integrations?search=nobody',
+  '/console/integrations/new/email',
   '/console/integrations/new/webhook',
   '/console/integrations/new/chat',
   '/console/integrations/new/forum',
@@ -300,7 +301,9 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
 /** An integration of every kind, and deliveries in different states. */
 function pagesOfOne({ notifications }: FakeGateway): string[] {
   const { integrations, deliveries } = notifications.data
-  const kinds = ['chat', 'webhook', 'forum'].map((kind) => integrations.find((one) => one.kind === kind))
+  const kinds = ['email', 'chat', 'webhook', 'forum'].map((kind) =>
+    integrations.find((one) => one.kind === kind),
+  )
   const states = ['retrying', 'failed', 'waiting'].map((state) =>
     deliveries.find((one) => one.state === state),
   )

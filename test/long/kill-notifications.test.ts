@@ -128,7 +128,8 @@ async function weigh({ db }: Pick<Connection, 'db'>, orgId: string, received: re
   const rows = await db
     .select()
     .from(deliveries)
-    .where(eq(deliveries.orgId, orgId))
+    // Not the notices to the owner about those that are unconfirmed.
+    .where(and(eq(deliveries.orgId, orgId), eq(deliveries.type, 'deploy.failed')))
     .orderBy(asc(deliveries.id))
   const open = await db.select().from(messages).where(eq(messages.orgId, orgId))
   const unknown = await db

@@ -38,6 +38,8 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
     /** What completing an install or a link is refused with. */
     refusal: undefined as ServiceError | undefined,
     tested: [] as string[],
+    /** Integrations whose link was sent again. */
+    verifications: [] as string[],
     replayed: [] as z.output<typeof deliveries.replayFailedDeliveries.input>[],
     retried: [] as string[],
     recoveries: [] as Recovery[],
@@ -199,6 +201,17 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
       ...facts,
     })
   }
+  own(integrations.connectEmail, ({ address, name }) => {
+    if (address.endsWith('@full.example')) throw new ServiceError('RATE_LIMITED')
+    return addIntegration('email', name ?? address.replace(/^(.).*@/, '$1…@'), {
+      state: 'unverified',
+      address: address.replace(/^(.).*@/, '$1…@'),
+    })
+  })
+  own(integrations.sendAddressVerification, ({ integration_id }) => {
+    data.verifications.push(found(data.integrations, integration_id).id)
+    return {}
+  })
   own(integrations.connectWebhook, ({ name, url, resend_on_unknown }) =>
     connect('webhook', name, url, { resend_on_unknown }),
   )
@@ -221,7 +234,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
     if (!forum) throw new ServiceError('CONFLICT', 'Connect the forum first')
     return Object.assign(forum, { category: config.category })
   })
-  own(integrations.updateIntegration, ({ integration_id, url, enabled, ...change }) => {
+  own(integrations.updateIntegration, ({ integration_id, url, address, enabled, ...change }) => {
     const integration = found(data.integrations, integration_id)
     if (url === 'http://10.0.0.1/') {
       throw new ServiceError('INVALID_REQUEST', undefined, {
@@ -231,6 +244,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
     return Object.assign(
       integration,
       given(change),
+      address !== undefined && { state: 'unverified', address: address.replace(/^(.).*@/, '$1…@') },
       enabled !== undefined && { state: enabled ? 'active' : 'off' },
       url !== undefined && { state: 'active', address: `${new URL(url).origin}/…${url.slice(-4)}` },
     )
@@ -447,6 +461,11 @@ export function seedNotifications(notifications: FakeNotifications): void {
   addIntegration('chat', '#deploys', { state: 'lost', address: 'https://chat.example/…9fK2' })
   addIntegration('webhook', 'Archive', { state: 'off', last_success_at: null })
   addIntegration('webhook', 'Test bench', { state: 'dead', failing_since: daysAgo(9) })
+  addIntegration('email', 'On call', {
+    state: 'unverified',
+    address: 'o…@northwind.example',
+    last_success_at: null,
+  })
   const forum = addIntegration('forum', 'Forum', { address: 'https://forum.example.com/…', category: 7 })
   addSubscription('support.ticket.created', tickets, { is_default: true, created_by: null })
   addSubscription('pipeline.run.*', tickets, { is_default: true, created_by: null, timing: 'hourly' })

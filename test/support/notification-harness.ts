@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from '../../db/connect.ts'
-import { and, asc, eq, sql } from '../../db/drizzle.ts'
+import { and, asc, eq, like, not, sql } from '../../db/drizzle.ts'
 import {
   apps,
   attempts,
@@ -193,8 +193,19 @@ export async function notificationHarness(
     subscription,
     record,
     drain: () => drainNotifications(deps),
+    /** Without the notices to admins about those that failed. */
     deliveriesOf: (org: { id: string }) =>
-      db.select().from(deliveries).where(eq(deliveries.orgId, org.id)).orderBy(asc(deliveries.id)),
+      db
+        .select()
+        .from(deliveries)
+        .where(and(eq(deliveries.orgId, org.id), not(like(deliveries.type, NOTICES))))
+        .orderBy(asc(deliveries.id)),
+    noticesOf: (org: { id: string }) =>
+      db
+        .select()
+        .from(deliveries)
+        .where(and(eq(deliveries.orgId, org.id), like(deliveries.type, NOTICES)))
+        .orderBy(asc(deliveries.id)),
     messagesOf: (org: { id: string }) =>
       db
         .select()
@@ -214,6 +225,8 @@ export async function notificationHarness(
         .flatMap(({ what }) => JSON.parse(what) as { id: string; type: string; subject: string }[]),
   }
 }
+
+const NOTICES = 'org.delivery.%'
 
 /** The smallest honest data of each type that the tests record. */
 const DATA: Partial<Record<EventType, Record<string, string>>> = {

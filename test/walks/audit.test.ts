@@ -28,10 +28,12 @@ import {
   beginChatLink,
   completeChatInstall,
   completeChatLink,
+  connectEmail,
   connectWebhook,
   removeChatLink,
   removeIntegration,
   updateIntegration,
+  verifyAddress,
 } from '../../src/contracts/integrations.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import {
@@ -82,7 +84,7 @@ import {
   startWithDatabases,
 } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
-import { invitation, resetLink } from '../support/links.ts'
+import { invitation, linkIn, resetLink } from '../support/links.ts'
 import {
   makeApiToken,
   makeMember,
@@ -135,7 +137,7 @@ const read = async (
  * the pages and endpoints of the authorization server name their requests themselves.
  */
 type Deed = {
-  by: Person | 'operator' | 'an agent' | 'an unsubscribe link' | 'svc'
+  by: Person | 'operator' | 'an agent' | 'an unsubscribe link' | 'a verification link' | 'svc'
   subject?: string | null
   in?: Org
   namesItself?: boolean
@@ -470,6 +472,14 @@ const DEEDS: Record<AuditAction, Act> = {
   'integration.connected': async (as) => {
     await as(admin)(connectWebhook, { name: 'Receiver', url: 'https://hooks.test/in' })
     return { by: admin, subject: 'Receiver' }
+  },
+  'integration.verified': async (as) => {
+    const address = `${unique('desk')}@people.test`
+    const { name } = await admin.call(connectEmail, { address })
+    const mail = system.mails.findLast(({ to }) => to === address)!
+    const token = linkIn(mail.text).split('/').at(-1)!
+    await as({ token: '' })(verifyAddress, { token })
+    return { by: 'a verification link', subject: name }
   },
   'integration.changed': async (as) => {
     const { integration_id } = await subscribed()

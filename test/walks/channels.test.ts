@@ -24,6 +24,7 @@ import {
 } from '../../src/contracts/integrations.ts'
 import { createSubscription, listMySubscriptions, setFollow } from '../../src/contracts/subscriptions.ts'
 import { createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
+import { nameInMail } from '../../src/cores/mail-text.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import { startFakeChat, type FakeChat } from '../support/fake-chat.ts'
@@ -50,6 +51,8 @@ async function startReceiver() {
 
 /** Planted in what people write and are called; none of it may leave. */
 const CANARY = 'canary-7f3a'
+/** Of a ticket: only a mail to somebody who may read it says so. */
+const TITLE = 'canary title 9b1c'
 
 let database: TestDatabase
 let system: TestSystem
@@ -184,7 +187,7 @@ describe('connecting', () => {
 
 describe('a ticket is filed', () => {
   beforeAll(async () => {
-    const filed = await reporter.call(createTicket, { alias: 'shop', title: CANARY, body: CANARY })
+    const filed = await reporter.call(createTicket, { alias: 'shop', title: TITLE, body: CANARY })
     ticketId = filed.id
     await elsewhere.owner.call(createTicket, { alias: 'shop', title: 'x', body: 'y' })
     await deliver()
@@ -248,7 +251,7 @@ describe('somebody replies', () => {
     expect(mail.arrived.map(({ to }) => to)).toEqual([[reporter.email]])
     expect(mail.arrived[0]!.mail).toMatchObject({
       from: { address: 'notify@acme.test' },
-      subject: 'shop: a ticket has a reply',
+      subject: `[${nameInMail(org.name)}] shop: a ticket has a reply: ${TITLE}`,
     })
     expect(headerOf('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click')
     expect(headerOf('dkim-signature')).toContain('d=acme.test')
@@ -340,10 +343,11 @@ test('nothing that people wrote or are called has left, and no address or token 
     ...chat.lines.map(({ text }) => text),
     ...chat.messages.map(({ text }) => text),
     ...forum.topics.flatMap(({ title, raw }) => [title, raw]),
-    ...mail.arrived.map(({ raw }) => raw.toString()),
-  ].join('\n')
+  ]
+  expect(left.filter((text) => text.includes(TITLE))).toEqual([])
+  const mails = mail.arrived.map(({ raw }) => raw.toString())
   // A mail names whom it is for, and nobody else: an admin gets one about an integration that stopped.
-  const said = left.replaceAll(/^To: .*$/gm, '')
+  const said = [...left, ...mails].join('\n').replaceAll(/^To: .*$/gm, '')
   for (const secret of [CANARY, reporter.name, maintainer.name, admin.email])
     expect(said).not.toContain(secret)
   const log = system.logLines.join('\n')

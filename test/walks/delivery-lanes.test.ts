@@ -421,7 +421,9 @@ describe('fan-out', () => {
 
   test('by several workers at once every event has its deliveries once, in order within a subject', async () => {
     const { integrationId } = await hook(org)
-    const daily = await harness.subscription(other, (await hook(other)).integrationId, 'deploy.*', 'daily')
+    await hook(other)
+    const digests = await harness.integration(other, 'webhook')
+    const daily = await harness.subscription(other, digests.integrationId, 'deploy.*', 'daily')
     await Promise.all([record(org, 60), record(other, 60)])
     const all = () => harness.db.select().from(deliveries).where(eq(deliveries.integrationId, integrationId))
     await Promise.all([fanOut(), fanOut(), fanOut()])

@@ -204,7 +204,8 @@ describe('an answer', () => {
       await harness.drain()
       harness.clock.advance(24 * 60 * 60)
     }
-    expect(harness.sent.map(({ by }) => by)).toEqual(['direct_message'])
+    // And one mail, to the owner, which says so.
+    expect(harness.sent.map(({ by }) => by)).toEqual(['direct_message', 'email'])
     expect(await settledOf()).toEqual(['outcome_unknown'])
   })
 

@@ -12,7 +12,7 @@ import { inviteMember } from '../../src/contracts/members.ts'
 import { createOrganization, createOrganizationAsOperator } from '../../src/contracts/organizations.ts'
 import { sendEmailVerification, showProfile, updateProfile } from '../../src/contracts/people.ts'
 import type { Overrides } from '../../src/boot/system.ts'
-import { nameInMail } from '../../src/cores/organizations/invitation-mail.ts'
+import { nameInMail } from '../../src/cores/mail-text.ts'
 import { requestPasswordReset, linkIn, PATIENCE } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem } from '../support/system.ts'
@@ -79,7 +79,8 @@ describe('a mail that arrives', () => {
       to: [{ address: email }],
       subject: `Join “${nameInMail(org.name)}” on svc`,
     })
-    expect([mail.cc, mail.bcc, mail.html, mail.attachments]).toEqual([undefined, undefined, undefined, []])
+    expect([mail.cc, mail.bcc, mail.attachments]).toEqual([undefined, undefined, []])
+    expect(mail.html).toContain(`href="${linkIn(mail.text ?? '')}"`)
     const walker = newWalker(system)
     const page = await walker.open(linkIn(mail.text ?? ''))
     await walker.submit(page, 'Create account and join', { name: 'Guest', password: PASSWORD })
@@ -254,7 +255,6 @@ describe('header injection', () => {
     const [{ to, mail }] = arrived as [Arrived]
     expect([to, mail.bcc, mail.to]).toEqual([[email], undefined, [{ name: '', address: email }]])
     expect(mail.headers.map(({ key }) => key).toSorted()).toEqual([
-      'content-transfer-encoding',
       'content-type',
       'date',
       'from',
@@ -273,7 +273,7 @@ describe('header injection', () => {
     'a@people.test\r\nRCPT TO:<b@evil.test>',
   ])('an address reaches one mailbox or none: %j', async (to) => {
     const { arrived, url } = await startMailServer()
-    await smtpMail({ url, from: FROM })({ to, subject: 'x', text: 'y' }).catch(() => {})
+    await smtpMail({ url, from: FROM })({ to, subject: 'x', text: 'y', html: 'y' }).catch(() => {})
     expect(
       arrived
         .flatMap((one) => one.to)

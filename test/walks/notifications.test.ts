@@ -460,7 +460,10 @@ describe('endpoints', () => {
     await harness.record(org, { type: 'deploy.failed' })
     await harness.drain()
     expect((await harness.deliveriesOf(org)).some(({ reason }) => reason === 'endpoint_dead')).toBe(true)
-    expect(harness.sent.filter(({ by }) => by === 'email')).toHaveLength(1)
+    const mails = harness.sent.filter(
+      ({ by, what }) => by === 'email' && what.includes('An integration stopped'),
+    )
+    expect(mails).toHaveLength(1)
   })
 
   test('a chat channel that the service forgot is lost, and its subscriptions are off for that reason alone', async () => {

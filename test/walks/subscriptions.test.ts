@@ -13,9 +13,16 @@ import {
   follows,
   subscriptions,
 } from '../../db/schema.ts'
+import type { Timing } from '../../src/contracts/channels.ts'
 import { TEST_EVENT } from '../../src/contracts/events.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { connectChatWebhook, connectWebhook, updateIntegration } from '../../src/contracts/integrations.ts'
+import {
+  configureForum,
+  connectChatWebhook,
+  connectForum,
+  connectWebhook,
+  updateIntegration,
+} from '../../src/contracts/integrations.ts'
 import {
   createSubscription,
   deleteSubscription,
@@ -76,7 +83,8 @@ describe('a subscription of the organization', () => {
       notes: [],
     })
     expect((await make('deploy.exploded')).notes).toEqual([expect.stringContaining('No event of this type')])
-    expect((await make('deploy.*')).notes).toEqual([expect.stringContaining('twice')])
+    // An integration gets an event once, however many patterns match.
+    expect((await make('deploy.*')).notes).toEqual([])
     await expect(make('deploy.failed')).rejects.toMatchObject({ code: 'CONFLICT' })
     for (const bad of ['*', 'Deploy.failed', 'deploy.*.x', 'a..b', '.*', "x'; drop"]) {
       await expect(make(bad)).rejects.toMatchObject({ code: 'INVALID_REQUEST' })
@@ -123,6 +131,28 @@ describe('a subscription of the organization', () => {
     expect(await found({ pattern: '%' })).toEqual([])
     expect(await found({ integration_id: one, enabled: 'true' })).toEqual(['pipeline.run.*'])
     expect(await found({ enabled: 'false' })).toEqual(['deploy.failed'])
+  })
+
+  test('to a forum is immediate; any other timing is refused, also later', async () => {
+    for (const { owner } of [await makeOrganization(system), await makeOrganization(system)]) {
+      const { id: integration_id } = await owner.call(connectForum, {
+        url: 'https://forum.test',
+        api_key: 'all',
+      })
+      await owner.call(configureForum, { config: { url: 'https://forum.test', category: 4 } })
+      const make = (timing: Timing) =>
+        owner.call(createSubscription, { integration_id, pattern: 'deploy.failed', timing })
+      const refusal = {
+        code: 'INVALID_REQUEST',
+        problems: ['timing: forum integrations take immediately only'],
+      }
+      for (const timing of ['hourly', 'daily'] as const) {
+        await expect(make(timing)).rejects.toMatchObject(refusal)
+      }
+      const { id: subscription_id } = await make('immediately')
+      const change = owner.call(updateSubscription, { subscription_id, timing: 'daily' })
+      await expect(change).rejects.toMatchObject(refusal)
+    }
   })
 
   test('changes its pattern and timing, and not into one that is there', async () => {

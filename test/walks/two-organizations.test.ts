@@ -47,6 +47,7 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
+import { linkIn } from '../support/links.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const [CLIENT, BLOCKED] = [unique('client'), unique('client')]
@@ -66,7 +67,7 @@ let rowsBefore: string
 
 const operator = () => system.as({ token: OPERATOR_TOKEN })
 const secretOf = (invited: { invitation_url?: string | undefined }) =>
-  invited.invitation_url!.split('/').at(-1)!
+  (invited.invitation_url ?? linkIn(system.mails.at(-1)!.text)).split('/').at(-1)!
 
 /** The same things under the same names in either of the two. */
 const furnish = (org: Org) =>
@@ -98,7 +99,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
   beforeAll(async () => {
     place = await placeForDatabases('embedded')
     const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...place.settings }
-    system = await startSystem(env, { checks: fakeChecks, chatApp: fakeChatApp })
+    system = await startSystem(env, { withMail: true, checks: fakeChecks, chatApp: fakeChatApp })
     ;[owner, colleague, member] = [
       await makePerson(system),
       await makePerson(system),
@@ -234,6 +235,16 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     createTicket: () => here.byMember(createTicket, { alias: ALIAS, title: 'Again', body: 'Broken again.' }),
     replyToTicket: () => here.byOwner(replyToTicket, { ...here.ticket, body: 'Looking.' }),
     changeTicketStatus: () => here.byOwner(changeTicketStatus, { ...here.ticket, status: 'done' }),
+    connectEmail: () => here.byOwner(integrations.connectEmail, { address: 'desk@people.test' }),
+    sendAddressVerification: async () => {
+      const listed = await here.byOwner(integrations.listIntegrations, {})
+      const { id } = listed.integrations.find(({ kind }) => kind === 'email')!
+      await here.byOwner(integrations.sendAddressVerification, { integration_id: id })
+    },
+    verifyAddress: () => {
+      const mail = system.mails.findLast(({ to }) => to === 'desk@people.test')!
+      return system.as()(integrations.verifyAddress, { token: linkIn(mail.text).split('/').at(-1)! })
+    },
     connectWebhook: () =>
       here.byOwner(integrations.connectWebhook, {
         name: 'Second',

@@ -5,7 +5,7 @@ const TIMEOUT_MS = 10_000
 
 export function smtpMail(options: { url: string; from: string }): (message: Message) => Promise<void> {
   let transport: Promise<import('nodemailer').Transporter> | undefined
-  return async ({ to, subject, text }) => {
+  return async ({ to, subject, text, html }) => {
     transport ??= import('nodemailer').then(({ createTransport }) =>
       createTransport(withDefaults(options.url, TIMEOUTS), { from: options.from }),
     )
@@ -14,6 +14,7 @@ export function smtpMail(options: { url: string; from: string }): (message: Mess
       to: { name: '', address: to },
       subject,
       text,
+      html,
       disableFileAccess: true,
       disableUrlAccess: true,
     })

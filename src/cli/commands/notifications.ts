@@ -226,8 +226,15 @@ export const listIntegrations: Run = async (ctx) => {
 }
 
 export const connect: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  const address = textOption(input, 'email')
+  if (address !== undefined) {
+    const email = await ctx.callOperation('connectEmail', { name, address })
+    ctx.print(email, integrationTable([email]))
+    return ctx.info('A link was sent to the address. Nothing else is before it is confirmed.')
+  }
   const url = await secretOption(ctx, input, 'url', 'Webhook URL')
-  const integration = { name: argument(input, 'name'), url }
+  const integration = { name, url }
   const created = isSet(input, 'chat')
     ? await ctx.callOperation('connectChatWebhook', integration)
     : await ctx.callOperation('connectWebhook', integration)

@@ -26,6 +26,8 @@ export type Member = {
  */
 export type Membership = { readonly role: Role; readonly appMembershipId: string | null }
 
+export type AddressHolder = 'member' | 'former' | 'not_current' | 'nobody'
+
 export type Directory = {
   /** What the principal acts with; null: it is nobody's membership, as for support staff. */
   readMembership(db: Handle, principal: MemberPrincipal): Promise<Membership | null>
@@ -43,6 +45,13 @@ export type Directory = {
     db: Handle,
     keys: readonly MemberKey[],
   ): Promise<ReadonlyMap<string, { readonly name: string; readonly email: string | null }>>
+  /** Who verified this address: a member, somebody who left after `since`, somebody of whom it is not known, or nobody. */
+  readAddressHolder(
+    db: Handle,
+    at: { readonly orgId: string; readonly email: string; readonly since: Date },
+  ): Promise<AddressHolder>
+  /** The verified addresses that somebody had when their membership ended; none of a member. */
+  readFormerEmails(db: Handle, key: MemberKey): Promise<readonly string[]>
   readOrganization(
     db: Handle,
     orgId: string,

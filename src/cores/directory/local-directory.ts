@@ -1,6 +1,6 @@
 /** Members as the auth service of this installation stores them. */
 import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
-import { memberships, organizations, users } from '../../../db/schema.ts'
+import { formerMembers, memberships, organizations, users } from '../../../db/schema.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import {
   ADMIN_ROLES,
@@ -70,6 +70,33 @@ export const localDirectory: Directory = {
       .from(users)
       .where(inArray(users.id, [...new Set(keys.map(({ userId }) => userId))]))
     return new Map(rows.map(({ id, ...person }) => [id, person]))
+  },
+
+  /** Their own address, or one that an identity provider answers for, as when a membership ends. */
+  async readAddressHolder(db, { orgId, email, since }) {
+    const [held] = await db.execute<{ member: boolean; former: boolean }>(sql`
+      select exists (
+          select from memberships m join users u on u.id = m.user_id
+          where m.org_id = ${orgId} and (
+            (u.email = ${email} and u.email_verified_at is not null)
+            or exists (
+              select from identities i where i.user_id = u.id and i.email_verified and lower(i.email) = ${email}
+            )
+          )
+        ) as member,
+        exists (
+          select from former_members
+          where org_id = ${orgId} and ${email} = any(emails) and since >= ${since.toISOString()}::timestamptz
+        ) as former`)
+    return held!.member ? 'member' : held!.former ? 'former' : 'nobody'
+  },
+
+  async readFormerEmails(db, { orgId, userId }) {
+    const [row] = await db
+      .select({ emails: formerMembers.emails })
+      .from(formerMembers)
+      .where(and(eq(formerMembers.orgId, orgId), eq(formerMembers.userId, userId)))
+    return row?.emails ?? []
   },
 
   async readOrganization(db, orgId) {

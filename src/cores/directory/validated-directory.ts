@@ -59,6 +59,16 @@ export function validatedDirectory(clock: Clock): Directory {
       return rows.map(presentMember)
     },
     readPeople: async (db, keys) => new Map((await readRows(db, keys)).map((row) => [row.userId, row])),
+    /** That somebody left is not told here; that nobody has seen them for a day is known. */
+    async readAddressHolder(db, { orgId, email }) {
+      const rows = await db
+        .select()
+        .from(validatedMembers)
+        .where(and(eq(validatedMembers.orgId, orgId), eq(validatedMembers.email, email)))
+      if (rows.length === 0) return 'nobody'
+      return rows.some((row) => presentMember(row).isCurrent) ? 'member' : 'not_current'
+    },
+    readFormerEmails: async () => [],
     /** As the newest validation told it. */
     async readOrganization(db, orgId) {
       const [row] = await db

@@ -4,6 +4,7 @@ import { passwords } from '../../../db/schema.ts'
 import { receivesMail } from '../../contracts/fields.ts'
 import { MAILS_PER_ADDRESS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
+import { composeMail } from '../mail-template.ts'
 import { networkOf, throttle } from '../throttle.ts'
 import { createMailedLink, type LinkDeps } from './mailed-links.ts'
 
@@ -28,6 +29,15 @@ async function mailReset(deps: LinkDeps, mail: NonNullable<LinkDeps['mail']>, em
   if (!known || !receivesMail(email)) return
   await throttle(deps, `reset-mail:${email}`, MAILS_PER_ADDRESS)
   const link = await createMailedLink(deps, 'reset-password', known.userId, email)
-  const text = `Open this link within an hour to choose a new password:\n\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.`
-  await mail({ to: email, subject: 'Choose a new password', text })
+  const subject = 'Choose a new password'
+  const content = composeMail({
+    subject,
+    heading: subject,
+    parts: [
+      { text: 'Open this link within an hour to choose a new password:' },
+      { button: subject, url: link },
+    ],
+    footer: 'If you did not ask for it, do nothing: your password stays as it is.',
+  })
+  await mail({ to: email, ...content })
 }

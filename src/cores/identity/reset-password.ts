@@ -5,6 +5,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { receivesMail } from '../../contracts/fields.ts'
 import type { Log, Mail } from '../dependencies.ts'
 import { proveEmail } from '../email-addresses/index.ts'
+import { composeMail } from '../mail-template.ts'
 import { withTransaction } from '../transaction.ts'
 import { currentMembership } from './current-membership.ts'
 import { endCredentials } from './end-credentials.ts'
@@ -48,8 +49,18 @@ export async function resetPassword(
 /** After the answer: a person must learn of a password that somebody else may have chosen. */
 function mailNotice({ mail, log }: Mail & Log, email: string): void {
   if (!mail || !receivesMail(email)) return
-  const text = `Your password was changed by a link that the operator of this installation created, and all your sessions were ended.\n\nIf that was not you, tell the operator.`
-  mail({ to: email, subject: 'Your password was changed', text }).catch((error: unknown) => {
+  const subject = 'Your password was changed'
+  const content = composeMail({
+    subject,
+    heading: subject,
+    parts: [
+      {
+        text: 'Your password was changed by a link that the operator of this installation created, and all your sessions were ended.',
+      },
+    ],
+    footer: 'If that was not you, tell the operator.',
+  })
+  mail({ to: email, ...content }).catch((error: unknown) => {
     log.warn('notice of a changed password could not be mailed', { error })
   })
 }

@@ -4,6 +4,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { receivesMail } from '../../contracts/fields.ts'
 import { MAILS_PER_ADDRESS, VERIFICATIONS_PER_PERSON } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import { composeMail } from '../mail-template.ts'
 import { requireSession, requireUserId } from '../principal.ts'
 import { throttle } from '../throttle.ts'
 import { type LinkDeps, createMailedLink } from './mailed-links.ts'
@@ -29,9 +30,18 @@ export const sendEmailVerification =
     await throttle(deps, `verifications-by:${user.id}`, VERIFICATIONS_PER_PERSON)
     await throttle(deps, `verification-mail:${user.id}:${to}`, MAILS_PER_ADDRESS)
     const link = await createMailedLink(deps, 'verify-email', user.id, to)
-    const text = `Open this link within an hour to confirm that this address is yours:\n\n${link}\n\nIf you did not ask for it, do nothing.`
+    const subject = 'Confirm your email address'
+    const content = composeMail({
+      subject,
+      heading: subject,
+      parts: [
+        { text: 'Open this link within an hour to confirm that this address is yours:' },
+        { button: 'Confirm email address', url: link },
+      ],
+      footer: 'If you did not ask for it, do nothing.',
+    })
     try {
-      await deps.mail({ to, subject: 'Confirm your email address', text })
+      await deps.mail({ to, ...content })
     } catch (error) {
       deps.log.warn('verification mail could not be sent', { error })
       throw new ServiceError('CONFLICT', 'The mail could not be sent', {

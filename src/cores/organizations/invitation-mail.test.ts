@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { invitationMail, nameInMail } from './invitation-mail.ts'
+import { nameInMail } from '../mail-text.ts'
+import { invitationMail } from './invitation-mail.ts'
 
 test.each([
   ['Acme Inc.', 'Acme Inc'],
@@ -33,7 +34,7 @@ test('whatever two names say, the mail has one link and the words are ours', () 
   fc.assert(
     fc.property(name, name, (organization, inviter) => {
       const link = 'https://svc.test/auth/invitation/secret'
-      const { subject, text } = invitationMail({
+      const { subject, text, html } = invitationMail({
         to: 'a@b.test',
         organization,
         inviter,
@@ -45,6 +46,7 @@ test('whatever two names say, the mail has one link and the words are ours', () 
       const foreign = ours.reduce((left, word) => left.replaceAll(word, ''), rest)
       expect(foreign).not.toMatch(/[.:/@\\]|\d{7}/)
       expect(subject.length).toBeLessThan(200)
+      expect([...html.matchAll(/href="([^"]*)"/g)].map(([, url]) => url)).toEqual([link])
     }),
     { numRuns: 40 },
   )

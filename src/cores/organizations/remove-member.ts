@@ -1,7 +1,9 @@
 /** Removes a member, or leaves. It acts on the very next call of every token and session. */
+import { randomUUID } from 'node:crypto'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
 import { lockAuthor } from '../lock-author.ts'
+import { recordEvent } from '../notifications/index.ts'
 import { requireMember, requireRole, requireSession } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
@@ -24,6 +26,16 @@ export const removeMember =
       }
       if (target.role === 'owner') await requireAnotherOwner(tx, orgId, user_id)
       await endAccess(tx, clock, { orgId, userId: user_id }, null)
+      await recordEvent(tx, clock, {
+        orgId,
+        type: 'org.member.removed',
+        subject: `members/${user_id}`,
+        source: 'members',
+        // They can come back, and leave again.
+        dedupKey: `removed:${user_id}:${randomUUID()}`,
+        actorId: userId,
+        data: { user_id },
+      })
       const action = leaving ? 'member.left' : 'member.removed'
       await recordAudit(tx, clock, member, { orgId, action, subject: target.email })
       return {}

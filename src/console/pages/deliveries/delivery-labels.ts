@@ -37,7 +37,7 @@ const REMOVED_DESTINATION = { person: 'Former member', integration: 'Removed int
 
 /** A person's name is deleted with them; the delivery stays. */
 export const destinationOf = ({ channel, destination }: { channel: Channel; destination: string | null }) =>
-  destination ?? REMOVED_DESTINATION[CHANNELS[channel].recipient]
+  destination ?? REMOVED_DESTINATION[CHANNELS[channel].recipients[0]]
 
 /** Unconfirmed is a separate kind of failure: the message may have arrived. */
 export const outcomeBadge = (one: { state: DeliveryState; unconfirmed: boolean }) =>

@@ -1,4 +1,4 @@
-/** Connecting a webhook, a chat channel by incoming webhook or by installing the app, or a forum. */
+/** Connecting an email address, a webhook, a chat channel by incoming webhook or by installing the app, or a forum. */
 import { html } from 'hono/html'
 import type { ServiceError } from '../../../contracts/errors.ts'
 import { INTEGRATION_KINDS, type IntegrationKind } from '../../../contracts/channels.ts'
@@ -6,6 +6,7 @@ import {
   beginChatInstall,
   completeChatInstall,
   connectChatWebhook,
+  connectEmail,
   connectForum,
   connectWebhook,
   listIntegrations,
@@ -28,6 +29,7 @@ const PAGES: Record<IntegrationKind, { show: Handler; create: Handler }> = {
   chat: { show: (c) => showChat(c), create: createChat },
   webhook: { show: (c) => showWebhook(c), create: createWebhook },
   forum: { show: (c) => showForum(c), create: createForum },
+  email: { show: (c) => showEmail(c), create: createEmail },
 }
 
 export function connectIntegrationRoutes() {
@@ -107,6 +109,44 @@ async function createWebhook(c: PageContext) {
     }),
   )
   return 'problem' in result ? showWebhook(c, submitted, result.problem) : connected(c, result.done)
+}
+
+function showEmail(c: PageContext, address = '', problem?: ServiceError) {
+  organizationOf(c)
+  return page(c, {
+    title: 'Connect an email address',
+    lead: 'A link is sent to the address. Nothing else is, until somebody there has confirmed it.',
+    status: statusOf(problem),
+    body: formCard(c, {
+      action: `${INTEGRATIONS_PATH}/new/email`,
+      problem,
+      shown: ['address'],
+      fields: inputField({
+        name: 'address',
+        label: 'Email address',
+        type: 'email',
+        value: address,
+        required: true,
+        maxlength: 254,
+        autocomplete: 'off',
+        hint: 'Stored encrypted and shown masked.',
+        problem,
+      }),
+      submit: 'Send the link',
+      cancel: INTEGRATIONS_PATH,
+    }),
+  })
+}
+
+async function createEmail(c: PageContext) {
+  const address = text(c.get('form'), 'address')
+  const result = await attempt(() => sessionOf(c).call(connectEmail, { address }))
+  if ('problem' in result) return showEmail(c, address, result.problem)
+  return redirectWithMessage(
+    c,
+    pathOf(result.done),
+    'A link was sent to the address. Add a subscription to choose what it receives once it is confirmed.',
+  )
 }
 
 async function showChat(c: PageContext, submitted = EMPTY_FORM, problem?: ServiceError) {

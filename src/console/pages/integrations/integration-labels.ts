@@ -15,6 +15,7 @@ export const KIND_LABELS: Record<IntegrationKind, string> = {
   chat: 'Chat channel',
   webhook: 'Webhook',
   forum: 'Forum',
+  email: 'Email address',
 }
 
 export const integrationOptions = (integrations: readonly Integration[]) =>
@@ -27,10 +28,12 @@ const IS_INCOMPLETE: Record<IntegrationKind, (integration: Integration) => boole
   chat: () => false,
   webhook: () => false,
   forum: ({ category }) => category === null,
+  email: () => false,
 }
 
 const STOPPED: Record<Exclude<IntegrationState, 'active'>, Content> = {
   off: badge('Off', 'off'),
+  unverified: badge('Not confirmed', 'wait'),
   lost: badge('Stopped: access lost', 'bad'),
   gone: badge('Stopped: receiver returned 410', 'bad'),
   dead: badge('Stopped: failed for days', 'bad'),
@@ -48,6 +51,7 @@ const LOST_BECAUSE: Record<IntegrationKind, string> = {
   chat: 'The chat service no longer accepts messages: the app was removed, or the channel was archived.',
   webhook: 'The receiver no longer accepts messages.',
   forum: 'The forum no longer accepts the API key.',
+  email: 'The mail server no longer accepts messages.',
 }
 
 /** What the state means and how to fix it; nothing where there is nothing to do. */
@@ -56,6 +60,8 @@ export function stateAdvice(integration: Integration): string | undefined {
   switch (state) {
     case 'off':
       return undefined
+    case 'unverified':
+      return 'Nobody has confirmed this address yet. Open the link that was sent there, and press the button. Nothing is sent before.'
     case 'lost':
       return `${LOST_BECAUSE[kind]} Subscriptions are paused until you reconnect it, or turn it on because it works again.`
     case 'gone':

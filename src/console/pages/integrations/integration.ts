@@ -1,4 +1,4 @@
-/** One integration: its status, name and URL, recovering what it missed, turning it off and on, and removing it. */
+/** One integration: its status, name and address, recovering what it missed, turning it off and on, and removing it. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { notFound, type ServiceError } from '../../../contracts/errors.ts'
@@ -8,6 +8,7 @@ import {
   configureForum,
   listIntegrations,
   removeIntegration,
+  sendAddressVerification,
   updateIntegration,
 } from '../../../contracts/integrations.ts'
 import { button, card, choice, inputField, linkButton, notice, type Content } from '../../../pages/parts.ts'
@@ -28,13 +29,15 @@ import {
 } from './integration-labels.ts'
 import { signatureCard } from './webhook-signature.ts'
 
-type Refused = { form: 'name' | 'url' | 'category'; submitted: string; problem: ServiceError }
+type Refused = { form: 'name' | 'url' | 'category' | 'address'; submitted: string; problem: ServiceError }
 
 export const integrationRoutes = () =>
   createRoutes()
     .get('/integrations/:id', (c) => showOne(c))
     .post('/integrations/:id/name', rename)
     .post('/integrations/:id/url', setUrl)
+    .post('/integrations/:id/address', setAddress)
+    .post('/integrations/:id/verification', sendLink)
     .post('/integrations/:id/category', setCategory)
     .post('/integrations/:id/switch', setEnabled)
     .post('/integrations/:id/resend', setResend)
@@ -84,12 +87,49 @@ const KIND_CARDS: Record<IntegrationKind, (shown: Shown) => Content> = {
     resendCard(shown),
     signatureCard(),
   ],
+  email: (shown) => [
+    shown.one.state === 'unverified' && verificationCard(shown),
+    nameCard(shown),
+    addressCard(shown),
+  ],
   forum: (shown) => [
     categoryCard(shown),
     nameCard(shown),
     reconnectCard('forum', 'Use a new API key or a new URL. Subscriptions are kept.'),
   ],
 }
+
+function addressCard(shown: Shown) {
+  const { c, one } = shown
+  const refused = refusedAt('address', shown)
+  return formCard(c, {
+    title: 'Change address',
+    lead: 'The new address is sent a link, and gets nothing else before it is confirmed.',
+    action: `${pathOf(one)}/address`,
+    problem: refused?.problem,
+    shown: ['address'],
+    fields: inputField({
+      name: 'address',
+      label: 'New email address',
+      type: 'email',
+      value: refused?.submitted ?? '',
+      required: true,
+      maxlength: 254,
+      autocomplete: 'off',
+      problem: refused?.problem,
+    }),
+    submit: 'Save address',
+    kind: 'quiet',
+  })
+}
+
+const verificationCard = ({ c, one }: Shown) =>
+  formCard(c, {
+    title: 'Confirm the address',
+    action: `${pathOf(one)}/verification`,
+    fields: html`<p>The link works for a day. Another one ends the earlier one.</p>`,
+    submit: 'Send the link again',
+  })
 
 const refusedAt = (name: Refused['form'], { refused }: Shown) =>
   refused?.form === name ? refused : undefined
@@ -99,7 +139,7 @@ const detailsCard = (one: Integration) =>
     'Details',
     html`<dl class="pairs">
       ${pair('Status', stateBadge(one))} ${pair('Kind', KIND_LABELS[one.kind])}
-      ${pair('URL', html`<code>${one.address}</code>`)}
+      ${pair(one.kind === 'email' ? 'Address' : 'URL', html`<code>${one.address}</code>`)}
       ${one.workspace !== null && pair('Workspace', one.workspace)}
       ${one.channel !== null && pair('Channel', one.channel)}
       ${pair('Subscriptions', html`<a href="/console/subscriptions?integration=${one.id}">${plural(one.subscriptions, 'subscription')}</a>`)}
@@ -232,7 +272,7 @@ function recoverCard(c: PageContext, one: Integration, recoveries: readonly Reco
 }
 
 function switchCard(c: PageContext, one: Integration) {
-  const isOn = one.state === 'active'
+  const isOn = one.state === 'active' || one.state === 'unverified'
   return formCard(c, {
     title: isOn ? 'Turn off' : 'Turn on',
     action: `${pathOf(one)}/switch`,
@@ -277,6 +317,19 @@ const setUrl = (c: PageContext) => {
   const url = text(c.get('form'), 'url')
   return change(c, { url }, 'URL saved.', { form: 'url', submitted: url })
 }
+
+const setAddress = (c: PageContext) => {
+  const address = text(c.get('form'), 'address')
+  return change(c, { address }, 'Address saved. A link was sent to it.', {
+    form: 'address',
+    submitted: address,
+  })
+}
+
+const sendLink = (c: PageContext) =>
+  actAndReturn(c, here(c), 'A link was sent to the address.', () =>
+    sessionOf(c).call(sendAddressVerification, { integration_id: idOf(c) }),
+  )
 
 const setEnabled = (c: PageContext) => {
   const enabled = text(c.get('form'), 'on') === 'yes'

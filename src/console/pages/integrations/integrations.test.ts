@@ -29,6 +29,7 @@ describe('the integrations', () => {
     expect(page).toContain('Stopped: access lost')
     expect(page).toContain('Stopped: failed for days')
     expect(page).toContain('Archive Webhook https://hooks.example.com/…c123 Off')
+    expect(page).toContain('On call Email address o…@northwind.example Not confirmed')
   })
 
   test('are filtered by name and kind', async () => {
@@ -66,6 +67,25 @@ describe('connecting', () => {
     expect(page).toContain('Bridge connected')
     expect(page).toContain('https://hooks.example.org/…9876')
     expect(page).not.toContain('s3cr3t')
+  })
+
+  test('an email address, which is sent a link', async () => {
+    const { post, read, data } = await seeded()
+    const made = await post(`${PATH}/new/email`, { address: 'ops@northwind.example' })
+    const one = data.integrations.at(-1)!
+    expect(made.headers.get('location')).toBe(`${PATH}/${one.id}`)
+    const page = textOf(await read(`${PATH}/${one.id}`))
+    expect(page).toContain('Nobody has confirmed this address yet')
+    expect(page).toContain('Address o…@northwind.example')
+    expect(page).not.toContain('ops@northwind.example')
+    expect(await (await post(`${PATH}/new/email`, { address: 'nobody' })).text()).toContain('value="nobody"')
+  })
+
+  test('no email address where no mail can be sent', async () => {
+    const client = await seeded()
+    expect(await client.read(PATH)).toContain(`${PATH}/new/email`)
+    client.data.email = { ready: false, from: null }
+    expect(await client.read(PATH)).not.toContain(`${PATH}/new/email`)
   })
 
   test('a refused address is said at its field, with what was typed', async () => {
@@ -174,6 +194,18 @@ describe('one integration', () => {
     expect(await read(path)).toContain('is running already')
     // One that is off has nothing to be recovered to.
     expect(await read(`${PATH}/${named('Old pager').id}`)).not.toContain('Recover missed deliveries')
+  })
+
+  test('an email address gets its link again, and another address another one', async () => {
+    const { post, read, data, named } = await seeded()
+    const at = `${PATH}/${named('On call').id}`
+    await post(`${at}/verification`, {})
+    expect(data.verifications).toEqual([named('On call').id])
+    await post(`${at}/address`, { address: 'second@northwind.example' })
+    expect(named('On call').address).toBe('s…@northwind.example')
+    expect(await (await post(`${at}/address`, { address: 'nobody' })).text()).toContain('value="nobody"')
+    Object.assign(named('On call'), { state: 'active' })
+    expect(await read(at)).not.toContain('Send the link again')
   })
 
   test('a refused address keeps what was typed', async () => {

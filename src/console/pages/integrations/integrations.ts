@@ -86,6 +86,8 @@ const CONNECT: Record<IntegrationKind, (listed: Listed) => string | null> = {
     chat_install
       ? 'Install the app in your workspace, or use an incoming webhook.'
       : 'Use an incoming webhook.',
+  email: ({ email }) =>
+    email.ready ? 'Sends email to an address, once somebody there has confirmed it.' : null,
   webhook: () => 'Sends signed POST requests to your endpoint.',
   forum: ({ integrations }) =>
     integrations.some(({ kind }) => kind === 'forum')
@@ -99,5 +101,5 @@ const emailCard = ({ ready, from }: Listed['email']) =>
     ready
       ? html`<p class="switch-state">${badge('Ready', 'on')} <span>Sent by this service${from && html` from <span class="long">${from}</span>`}. Every email has an unsubscribe link.</span></p>`
       : html`<p class="switch-state">${badge('No mail server', 'wait')} <span>The operator of this service has not set one up, so emails are not sent.</span></p>`,
-    'For members: replies to their tickets, and support sessions.',
+    'For members: replies to their tickets, support sessions, and what is wrong with deliveries.',
   )

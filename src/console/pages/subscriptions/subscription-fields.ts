@@ -1,7 +1,7 @@
 /** The fields of a subscription: the pattern with a preview of what it matches, and the timing. */
 import { html } from 'hono/html'
 import { previewEventPattern } from '../../../contracts/subscriptions.ts'
-import { TIMINGS, type Timing } from '../../../contracts/channels.ts'
+import { CHANNELS, TIMINGS, takesTiming, type Channel, type Timing } from '../../../contracts/channels.ts'
 import { TimingName } from '../../../contracts/events.ts'
 import { icon } from '../../../pages/icons.ts'
 import { inputField, selectField } from '../../../pages/parts.ts'
@@ -56,14 +56,20 @@ export async function previewOf(c: PageContext, submitted: string) {
     </ul>`
 }
 
-export const timingField = (value: Timing, id = 'timing') =>
+export const timingField = (value: Timing, id = 'timing', channel?: Channel) =>
   selectField({
     id,
     name: 'timing',
     label: 'Timing',
     value,
-    options: labelOptions(TIMINGS, TIMING_LABELS),
-    hint: 'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message.',
+    options: labelOptions(
+      TIMINGS.filter((timing) => channel === undefined || takesTiming(channel, timing)),
+      TIMING_LABELS,
+    ),
+    hint:
+      channel !== undefined && !CHANNELS[channel].digest
+        ? `${CHANNELS[channel].label} integrations take one message for each event.`
+        : 'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message. A forum takes Immediately only.',
   })
 
 export const timingOf = (fields: FormData): Timing =>

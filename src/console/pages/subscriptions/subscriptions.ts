@@ -154,7 +154,7 @@ const manage = (c: PageContext, one: Subscription) =>
           c,
           `${SUBSCRIPTIONS_PATH}/${one.id}/change`,
           html`${backField(c)} ${patternField({ id: `pattern-${one.id}`, value: one.pattern })}
-          ${previewRegion(`pattern-${one.id}`, '')} ${timingField(one.timing, `timing-${one.id}`)}
+          ${previewRegion(`pattern-${one.id}`, '')} ${timingField(one.timing, `timing-${one.id}`, one.channel)}
           ${button('Save')}`,
         )}
         ${dangerForm(c, `${SUBSCRIPTIONS_PATH}/${one.id}/switch`, {

@@ -35,6 +35,7 @@ export type OutboundMessage = {
     readonly state: IntegrationState
     readonly config: Readonly<Record<string, string | number | boolean>>
     readonly sealed: string
+    readonly verified_at: string | null
   } | null
   readonly subscriptionId: string | null
   readonly subscription: {
@@ -96,6 +97,7 @@ export function checkIntegration(
 /** What became of an integration is the reason for everything that was still queued for it. */
 const STOPPED: Record<IntegrationState, DeliveryReason | null> = {
   active: null,
+  unverified: 'address_unverified',
   off: 'integration_off',
   lost: 'integration_lost',
   gone: 'endpoint_gone',

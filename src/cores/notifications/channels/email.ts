@@ -1,38 +1,49 @@
-/** A mail to one member: subscribed, with a verified address that no mail server rejected, and the right to read it. */
-import { eq } from '../../../../db/drizzle.ts'
-import { emailSuppressions } from '../../../../db/schema.ts'
+/**
+ * A mail to one member, who is subscribed and has a verified address, or to an address that the organization connected and
+ * somebody there confirmed. None to a mailbox that the mail server rejected.
+ */
+import { and, eq, inArray } from '../../../../db/drizzle.ts'
+import { emailSuppressions, integrations, tickets } from '../../../../db/schema.ts'
+import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { atLeast } from '../../../contracts/roles.ts'
-import { digestOf } from '../integrations/integration-secret.ts'
-import { isForAdmins } from '../people.ts'
+import { memberKey, type AddressHolder, type Member } from '../../directory/index.ts'
+import { emailDigest, emailOf } from '../integrations/integration-secret.ts'
+import { isForAdmins, isToldToActor } from '../people.ts'
 import { unsubscribeToken } from '../subscriptions/unsubscribe-token.ts'
-import { checkSubscription, refuseAll, type ChannelDriver, type DriverDeps } from './channel-driver.ts'
-import { mailText } from './render.ts'
+import {
+  checkIntegration,
+  checkSubscription,
+  refuseAll,
+  type ChannelDriver,
+  type DriverDeps,
+  type OutboundDelivery,
+  type OutboundMessage,
+} from './channel-driver.ts'
+import { notificationMail } from './render-mail.ts'
+
+type Recipient = { readonly to: string; readonly refused: ReadonlyMap<OutboundDelivery, DeliveryReason> }
 
 export const email: ChannelDriver = {
   async checkRecipient(deps, message) {
-    const { orgId, member, subscriptionId, subscription, deliveries } = message
-    const { db, dataKeys, appUrl, siteUrl } = deps
-    const reason = checkSubscription(subscription)
-    if (reason !== null) return refuseAll(message, reason)
-    if (member === null) return refuseAll(message, 'not_a_member')
-    if (!member.isCurrent) return refuseAll(message, 'not_validated')
-    const { email: to, role } = member
-    if (to === null) return refuseAll(message, 'no_address')
+    const { orgId, integrationId, subscriptionId } = message
+    const { db, directory, dataKeys, appUrl, siteUrl } = deps
+    const recipient = await (integrationId === null ? checkMember(message) : checkAddress(deps, message))
+    if (typeof recipient === 'string') return refuseAll(message, recipient)
     const { email: send } = deps.channels
     if (send === null) return refuseAll(message, 'no_mail_server')
+    const { to, refused } = recipient
     const [suppressed] = await db
       .select({ reason: emailSuppressions.reason })
       .from(emailSuppressions)
-      .where(eq(emailSuppressions.emailDigest, emailDigest(deps, to)))
+      .where(eq(emailSuppressions.emailDigest, emailDigest(dataKeys, to)))
     if (suppressed) return refuseAll(message, 'address_suppressed')
     const token = unsubscribeToken(dataKeys.keyFor('unsubscribe'), { orgId, subscriptionId: subscriptionId! })
     const unsubscribeUrl = new URL(`/unsubscribe/${token}`, siteUrl).href
+    const organization = (await directory.readOrganization(db, orgId))?.name ?? ''
+    const titles = await readTitles(deps, message)
+    const context = { appUrl, unsubscribeUrl, organization, titles, isIntegration: integrationId !== null }
     return {
-      refused: new Map(
-        deliveries
-          .filter(({ type }) => isForAdmins(type) && !atLeast(role, 'admin'))
-          .map((delivery) => [delivery, 'no_longer_permitted'] as const),
-      ),
+      refused,
       route: {
         workspaceId: null,
         secrets: [],
@@ -40,7 +51,7 @@ export const email: ChannelDriver = {
           send({
             messageId: message.id,
             to,
-            ...mailText(items, { appUrl, unsubscribeUrl }),
+            ...notificationMail(items, context),
             threadKey: items.length === 1 ? items[0]!.subject : null,
             listId: `${items[0]!.type.split('.').slice(0, -1).join('-')}.${orgId}`,
             unsubscribeUrl,
@@ -50,5 +61,102 @@ export const email: ChannelDriver = {
   },
 }
 
-export const emailDigest = ({ dataKeys }: Pick<DriverDeps, 'dataKeys'>, address: string): string =>
-  digestOf(dataKeys, address.toLowerCase())
+function checkMember({ member, subscription, deliveries }: OutboundMessage): Recipient | DeliveryReason {
+  const reason = checkSubscription(subscription)
+  if (reason !== null) return reason
+  if (member === null) return 'not_a_member'
+  if (!member.isCurrent) return 'not_validated'
+  if (member.email === null) return 'no_address'
+  return {
+    to: member.email,
+    refused: new Map(
+      deliveries
+        .filter(({ type }) => isForAdmins(type) && !atLeast(member.role, 'admin'))
+        .map((delivery) => [delivery, 'no_longer_permitted'] as const),
+    ),
+  }
+}
+
+const HOLDER_REFUSALS: Record<AddressHolder, DeliveryReason | null> = {
+  member: null,
+  nobody: null,
+  former: 'not_a_member',
+  not_current: 'not_validated',
+}
+
+/** Whoever left since they confirmed it gets nothing from that moment on, also before the integration is turned off. */
+async function checkAddress(deps: DriverDeps, message: OutboundMessage): Promise<Recipient | DeliveryReason> {
+  const secret = checkIntegration(deps, message)
+  if (typeof secret === 'string') return secret
+  const verifiedAt = message.integration?.verified_at
+  if (verifiedAt == null) return 'address_unverified'
+  const to = emailOf(secret.url)
+  const at = { orgId: message.orgId, email: to, since: new Date(verifiedAt) }
+  const reason = HOLDER_REFUSALS[await deps.directory.readAddressHolder(deps.db, at)]
+  return reason ?? { to, refused: await ownActions(deps, message, to) }
+}
+
+/** What the reader of this address did themselves. */
+async function ownActions(
+  { db, directory }: DriverDeps,
+  { orgId, deliveries }: OutboundMessage,
+  address: string,
+): Promise<ReadonlyMap<OutboundDelivery, DeliveryReason>> {
+  const acted = deliveries.flatMap((delivery) =>
+    delivery.actorId === null || isToldToActor(delivery.type)
+      ? []
+      : [{ delivery, key: { orgId, userId: delivery.actorId } }],
+  )
+  const members = await directory.readMembers(
+    db,
+    acted.map(({ key }) => key),
+  )
+  const own = acted.filter(({ key }) => members.get(memberKey(key))?.email === address)
+  return new Map(own.map(({ delivery }) => [delivery, 'own_action']))
+}
+
+/** What the recipient may know the things by that it is about: titles of tickets, and for admins names of integrations. */
+async function readTitles(deps: DriverDeps, message: OutboundMessage): Promise<ReadonlyMap<string, string>> {
+  const { member } = message
+  if (member === null) return new Map()
+  const names = atLeast(member.role, 'admin') ? await readIntegrationNames(deps, message) : []
+  return new Map([...(await readTicketTitles(deps, message, member)), ...names])
+}
+
+type Titles = Iterable<readonly [id: string, title: string]>
+
+async function readIntegrationNames(
+  { db }: DriverDeps,
+  { orgId, deliveries }: OutboundMessage,
+): Promise<Titles> {
+  const ids = deliveries.flatMap(({ data }) => data['integration_id'] ?? [])
+  if (ids.length === 0) return []
+  const rows = await db
+    .select({ id: integrations.id, name: integrations.name })
+    .from(integrations)
+    .where(and(eq(integrations.orgId, orgId), inArray(integrations.id, ids)))
+  return rows.map(({ id, name }) => [id, name])
+}
+
+/** Everybody on the app and owners and admins read all of them, the reporter their own. */
+async function readTicketTitles(
+  { db }: DriverDeps,
+  { orgId, userId, deliveries }: OutboundMessage,
+  member: Member,
+): Promise<Titles> {
+  const visible = new Map(
+    deliveries.flatMap(({ data, isAppMember }) =>
+      data['ticket_id'] === undefined
+        ? []
+        : [[data['ticket_id'], isAppMember || atLeast(member.role, 'admin')] as const],
+    ),
+  )
+  if (visible.size === 0) return []
+  const rows = await db
+    .select({ id: tickets.id, title: tickets.title, reporterId: tickets.reporterId })
+    .from(tickets)
+    .where(and(eq(tickets.orgId, orgId), inArray(tickets.id, [...visible.keys()])))
+  return rows
+    .filter(({ id, reporterId }) => visible.get(id) === true || reporterId === userId)
+    .map(({ id, title }) => [id, title])
+}

@@ -4,15 +4,22 @@ import {
   chatText,
   forumPost,
   linkOf,
-  mailText,
   personalText,
   summaryLine,
   thinNotification,
   type MessageItem,
 } from './render.ts'
+import { notificationMail, type MailContext } from './render-mail.ts'
 
 const appUrl = new URL('https://app.example.test')
 const unsubscribeUrl = 'https://app.example.test/unsubscribe/n1.org_1.sub_1.abc'
+const context: MailContext = {
+  appUrl,
+  unsubscribeUrl,
+  organization: 'Acme Inc.',
+  titles: new Map(),
+  isIntegration: false,
+}
 
 const item = (given: Partial<MessageItem> = {}): MessageItem => ({
   id: 'dlv_1',
@@ -69,17 +76,51 @@ test('characters that a chat service interprets are escaped', () => {
 test('a digest has a line each by chat; by mail it shows twenty and counts the rest', () => {
   const many = Array.from({ length: 25 }, () => item())
   expect(chatText(many, appUrl).split('\n')).toHaveLength(25)
-  const mail = mailText(many, { appUrl, unsubscribeUrl })
-  expect(mail.subject).toBe('25 notifications')
+  const mail = notificationMail(many, context)
+  expect(mail.subject).toBe('[Acme Inc] 25 notifications')
   expect(mail.text).toContain('+5 more')
+  expect(mail.html).toContain('+5 more')
 })
 
 test('a mail shows the way out of it in both of its forms, and its subject is one short line', () => {
-  const mail = mailText([item({ app: 'a'.repeat(200) })], { appUrl, unsubscribeUrl })
-  expect(mail.subject).toHaveLength(120)
+  const mail = notificationMail([item({ app: 'a'.repeat(200) })], context)
+  expect(mail.subject).toHaveLength(160)
   expect(mail.subject).not.toMatch(/[\r\n]/)
   expect(mail.text).toContain(`Unsubscribe: ${unsubscribeUrl}`)
-  expect(mail.html).toContain(`<a href="${unsubscribeUrl}">Unsubscribe</a>`)
+  expect(mail.html).toMatch(new RegExp(`<a [^>]*href="${unsubscribeUrl}"[^>]*>Unsubscribe</a>`))
+})
+
+test('a mail says which ticket and which organization; without the right to the title, by its id', () => {
+  const titled = notificationMail([item()], { ...context, titles: new Map([['tkt_9', 'Checkout fails']]) })
+  expect(titled.subject).toBe('[Acme Inc] billing: a ticket has a reply: Checkout fails')
+  const plain = notificationMail([item()], context)
+  expect(plain.subject).toBe('[Acme Inc] billing: a ticket has a reply: tkt_9')
+  for (const text of [titled.text, titled.html, plain.text, plain.html]) {
+    expect(text).toContain('Acme Inc · tkt_9 · replied · 2026-11-15 03:00 UTC')
+  }
+  for (const text of [titled.text, titled.html]) expect(text).toContain('Checkout fails')
+  for (const text of [plain.text, plain.html]) expect(text).not.toContain('Checkout')
+  const two = [item(), item({ data: { ticket_id: 'tkt_8' }, subject: 'tickets/tkt_8' })]
+  const digest = notificationMail(two, { ...context, titles: new Map([['tkt_9', 'Checkout fails']]) })
+  for (const text of [digest.text, digest.html]) {
+    expect(text).toContain('Checkout fails')
+    expect(text).toContain('tkt_8 · replied')
+    expect(text).toContain('Acme Inc')
+  }
+})
+
+test('a hostile title or name adds no link, no line and no element', () => {
+  const hostile = '</p><a href="https://evil.test">x</a> https://evil.test evil.test me@evil.test\r\nBcc: x'
+  const mail = notificationMail([item()], {
+    ...context,
+    organization: hostile,
+    titles: new Map([['tkt_9', hostile]]),
+  })
+  const links = [...mail.html.matchAll(/href="([^"]*)"/g)].map(([, url]) => url)
+  expect(new Set(links)).toEqual(new Set([linkOf(item(), appUrl), unsubscribeUrl]))
+  expect(mail.subject).not.toMatch(/[\r\n]/)
+  expect(mail.text.match(/https?:\/\/\S+/g)).toEqual([linkOf(item(), appUrl), unsubscribeUrl])
+  for (const text of [mail.subject, mail.text, mail.html]) expect(text).not.toMatch(/evil\.test/)
 })
 
 /** What each type would carry: every field of its data, as an id. */

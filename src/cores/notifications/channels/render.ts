@@ -1,10 +1,9 @@
 /**
  * The texts of messages: pure, and made of identifiers, codes and our own words. Nothing that a person wrote (a title, a
- * text, a name, an address) can get in, because none of it is passed in.
+ * text, a name, an address) can get in, because none of it is passed in. Mails, which may say more, are in render-mail.ts.
  */
 import { ThinNotification } from '../../../contracts/deliveries.ts'
 import { EVENTS, TEST_EVENT, type EventType } from '../../../contracts/events.ts'
-import { DIGEST_LINES } from '../../../contracts/limits.ts'
 
 /** What a message says about one delivery. */
 export type MessageItem = {
@@ -82,7 +81,7 @@ export const personalText = (items: readonly MessageItem[], appUrl: URL): string
       .join(' · '),
   )
 
-function statusOf({ type, data }: MessageItem): string {
+export function statusOf({ type, data }: MessageItem): string {
   const { status } = definitionOf(type)
   return 'is' in status ? status.is : (data[status.from] ?? type.split('.').at(-1)!)
 }
@@ -95,40 +94,6 @@ const escaped = (text: string): string =>
 
 const lines = (items: readonly MessageItem[], line: (item: MessageItem) => string): string =>
   items.map(line).join('\n')
-
-const SUBJECT_MAX = 120
-
-export type MailText = { readonly subject: string; readonly text: string; readonly html: string }
-
-export function mailText(
-  items: readonly MessageItem[],
-  { appUrl, unsubscribeUrl }: { appUrl: URL; unsubscribeUrl: string },
-): MailText {
-  const [first] = items
-  const subject = items.length === 1 ? summaryLine(first!) : `${items.length} notifications`
-  const more = items.length - DIGEST_LINES
-  const shown = items.slice(0, DIGEST_LINES)
-  const rest = more > 0 ? `+${more} more` : undefined
-  const why = 'You received this email because you are subscribed to it.'
-  return {
-    subject: subject.slice(0, SUBJECT_MAX),
-    text: [
-      ...shown.map((item) => `${summaryLine(item)}\n${linkOf(item, appUrl)}`),
-      ...(rest === undefined ? [] : [rest]),
-      `${why}\nUnsubscribe: ${unsubscribeUrl}`,
-    ].join('\n\n'),
-    html: [
-      '<!doctype html><html lang="en"><body>',
-      ...shown.map(
-        (item) => `<p>${asHtml(summaryLine(item))}<br><a href="${asHtml(linkOf(item, appUrl))}">Open</a></p>`,
-      ),
-      ...(rest === undefined ? [] : [`<p>${rest}</p>`]),
-      `<p>${why} <a href="${asHtml(unsubscribeUrl)}">Unsubscribe</a></p></body></html>`,
-    ].join('\n'),
-  }
-}
-
-const asHtml = (text: string): string => escaped(text).replaceAll('"', '&quot;')
 
 /** Discourse wants at least 15 characters of title and 20 of text. */
 export function forumPost(item: MessageItem, appUrl: URL): { readonly title: string; readonly body: string } {

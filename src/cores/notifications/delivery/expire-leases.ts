@@ -5,6 +5,7 @@
 import { sql } from '../../../../db/drizzle.ts'
 import type { Storage } from '../../dependencies.ts'
 import { attemptResult, finishAndStartAttempts, isRepeatable, type Attempt } from './attempts.ts'
+import { recordFailureNotices } from './record-failure-notices.ts'
 
 const BATCH = 200
 
@@ -34,4 +35,5 @@ export async function expireLeases(deps: Storage): Promise<void> {
     answered: null,
   }))
   await finishAndStartAttempts(deps, { worker: '', leaseSeconds: 0 }, results, [])
+  await recordFailureNotices(deps, results)
 }

@@ -1,16 +1,17 @@
 /** What a failed attempt means beyond its message: an integration is stopped, a chat account marked, an address suppressed. */
-import { randomUUID } from 'node:crypto'
 import { and, eq, isNull, sql } from '../../../../db/drizzle.ts'
 import { chatLinks, emailSuppressions, integrations, subscriptions } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { ENDPOINT_DEAD_DAYS } from '../../../contracts/limits.ts'
 import { withTransaction } from '../../transaction.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
-import { emailDigest } from '../channels/email.ts'
-import { recordEvent } from '../events/outbox.ts'
+import { UNVERIFIED } from '../integrations/address-verification.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
+import { emailDigest } from '../integrations/integration-secret.ts'
+import { recordStopped } from '../integrations/record-stopped.ts'
 import type { AttemptResult } from './attempts.ts'
 import type { PreparedMessage } from './prepare-messages.ts'
+import { recordFailureNotices } from './record-failure-notices.ts'
 
 /** After the results are written: rare, and nothing of it decides whether something is sent twice. */
 export async function handleFailedAttempts(
@@ -20,14 +21,17 @@ export async function handleFailedAttempts(
   for (const { message, result } of failed) {
     const { orgId } = message
     const integrationId = message.integrationId ?? message.workspaceId
-    const state =
-      result.reason === 'endpoint_gone' ? 'gone' : result.reason === 'integration_lost' ? 'lost' : undefined
+    const state = STATES.find((one) => STOPPED[one] === result.reason)
     if (state && integrationId !== null) await stopIntegration(deps, { orgId, integrationId, state })
     if (result.reason === 'chat_account_inactive') await markInactive(deps, message)
     if (result.reason === 'address_suppressed') await suppressAddress(deps, message)
   }
   const integrationsOf = failed.flatMap(({ message: { orgId, integrationId } }) =>
     integrationId === null ? [] : [[`${orgId} ${integrationId}`, { orgId, integrationId }] as const],
+  )
+  await recordFailureNotices(
+    deps,
+    failed.map(({ result }) => result),
   )
   const failing = [...new Map(integrationsOf).values()]
   for (const dead of failing.length > 0 ? await findDead(deps, failing) : []) {
@@ -58,7 +62,10 @@ const STOPPED = {
   gone: 'endpoint_gone',
   lost: 'integration_lost',
   dead: 'endpoint_dead',
+  // The mailbox does not exist any more: whoever has it next must confirm it anew.
+  unverified: 'address_suppressed',
 } as const satisfies Record<string, DeliveryReason>
+const STATES = Object.keys(STOPPED) as (keyof typeof STOPPED)[]
 
 type Stop = IntegrationKey & { readonly state: keyof typeof STOPPED }
 
@@ -69,7 +76,7 @@ async function stopIntegration(deps: DriverDeps, { orgId, integrationId, state }
   await withTransaction(db, async (tx) => {
     const [stopped] = await tx
       .update(integrations)
-      .set({ state })
+      .set({ state, ...(state === 'unverified' && UNVERIFIED) })
       .where(and(integrationKey({ orgId, id: integrationId }), eq(integrations.state, 'active')))
       .returning({ kind: integrations.kind })
     if (!stopped) return
@@ -86,16 +93,7 @@ async function stopIntegration(deps: DriverDeps, { orgId, integrationId, state }
           ),
         )
     }
-    await recordEvent(tx, clock, {
-      orgId,
-      type: 'org.integration.stopped',
-      subject: `integrations/${integrationId}`,
-      source: 'integrations',
-      // It can be connected again, and stop again.
-      dedupKey: `stopped:${integrationId}:${randomUUID()}`,
-      actorId: null,
-      data: { integration_id: integrationId, channel: stopped.kind, reason },
-    })
+    await recordStopped(tx, clock, { orgId, id: integrationId, kind: stopped.kind, reason })
   })
   await dropQueuedMessages(deps, { orgId, target: integrationId, reason })
 }
@@ -142,6 +140,6 @@ async function suppressAddress(deps: DriverDeps, { orgId, userId }: PreparedMess
   if (email == null) return
   await deps.db
     .insert(emailSuppressions)
-    .values({ emailDigest: emailDigest(deps, email), reason: 'bounce', createdAt: deps.clock() })
+    .values({ emailDigest: emailDigest(deps.dataKeys, email), reason: 'bounce', createdAt: deps.clock() })
     .onConflictDoNothing()
 }

@@ -119,7 +119,7 @@ async function readMessages(
         where org_id = d.org_id and app_id = d.app_id and user_id = m.user_id) as "appMembershipId",
       (select categories from follows
         where org_id = d.org_id and user_id = m.user_id and app_id = d.app_id) as followed,
-      (select to_json(i) from (select state, config, sealed from integrations
+      (select to_json(i) from (select state, config, sealed, verified_at from integrations
         where org_id = m.org_id and id = m.integration_id) i) as integration,
       (select to_json(s) from (select enabled, disabled_reason from subscriptions
         where org_id = m.org_id and id = m.subscription_id) s) as subscription

@@ -3,7 +3,7 @@
  * posts of a process have an attempt without a written outcome: so many a kill can leave unconfirmed. A slot is free again
  * when the outcome is written, not when it is known.
  */
-import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
+import type { Channel } from '../../../contracts/channels.ts'
 import { ATTEMPT_LEASE_SECONDS, CLAIM, IN_FLIGHT_MAX } from '../../../contracts/limits.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
@@ -130,8 +130,7 @@ export function createSender(
   /** What goes to a person is always checked again: whether they still may have it is asked at every attempt. */
   async function recheck(taken: readonly Ready[]): Promise<Post[]> {
     const since = deps.clock().getTime() - CHECK_VALID_MS
-    const isFresh = ({ post, checkedAt }: Ready) =>
-      checkedAt >= since && CHANNELS[post[0]!.channel].recipient !== 'person'
+    const isFresh = ({ post, checkedAt }: Ready) => checkedAt >= since && post[0]!.userId === null
     const stale = taken.filter((one) => !isFresh(one)).flatMap(({ post }) => post.map(keyOf))
     const checked = new Map(
       (stale.length === 0 ? [] : await prepareMessages(deps, stale)).map((message) => [

@@ -96,6 +96,7 @@ const FOR_ADMINS = [
   { pattern: 'org.support_access.*', key: 'support_access' },
   { pattern: 'org.integration.*', key: 'integrations' },
   { pattern: 'org.disk_quota.*', key: 'disk_quota' },
+  { pattern: 'org.delivery.*', key: 'deliveries' },
 ] as const
 
 /** One per owner and admin, so that each can stop their own. */

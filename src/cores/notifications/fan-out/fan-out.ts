@@ -6,6 +6,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import { atLeast } from '../../../contracts/roles.ts'
+import type { DataKeys } from '../../../trust/data-key.ts'
 import type { Log, Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
@@ -14,6 +15,7 @@ import { shipOutbox } from '../events/outbox.ts'
 import { addNotifications } from '../inbox/add-notifications.ts'
 import { chooseEvents, chooseEvent, type ChooseEvents } from './choose-events.ts'
 import { createDefaultsFor } from './default-subscriptions.ts'
+import { stopFormerAddresses } from './stop-former-addresses.ts'
 import { windowsAfter, type DigestWindows } from './digest-windows.ts'
 import {
   insertDeliveries,
@@ -24,7 +26,7 @@ import {
   type Windows,
 } from './insert-deliveries.ts'
 
-export type FanOutDeps = Storage & WithDirectory & { readonly appUrl: URL }
+export type FanOutDeps = Storage & WithDirectory & { readonly appUrl: URL; readonly dataKeys: DataKeys }
 
 /** Whether anything moved. */
 export async function shipAndFanOut(deps: FanOutDeps & Log): Promise<boolean> {
@@ -95,6 +97,7 @@ async function fanOutPage(
 ): Promise<boolean | { readonly missingWindows: readonly string[] }> {
   const batch = await choose(tx)
   if (batch.length === 0) return false
+  await stopFormerAddresses(deps, tx, batch)
   await createDefaultsFor(deps, tx, batch)
   const missingWindows = (await organizationsWithDigests(tx, batch)).filter((orgId) => !windows.has(orgId))
   if (missingWindows.length > 0) return { missingWindows }

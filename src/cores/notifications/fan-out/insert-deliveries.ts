@@ -3,12 +3,13 @@ import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
 import type { events } from '../../../../db/schema.ts'
-import { CHANNEL_NAMES, CHANNELS, type Channel } from '../../../contracts/channels.ts'
+import { CHANNEL_NAMES, CHANNELS, TIMINGS, type Channel } from '../../../contracts/channels.ts'
+import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { EVENTS, patternsOf, TEST_EVENT, type EventType } from '../../../contracts/events.ts'
 import { makeId, type IdPrefix } from '../../../contracts/ids.ts'
 import { FAN_OUT_PAGE } from '../../../contracts/limits.ts'
 import type { Clock } from '../../dependencies.ts'
-import { isForAdmins } from '../people.ts'
+import { isForAdmins, isToldToActor } from '../people.ts'
 import type { DigestWindows } from './digest-windows.ts'
 
 export type EventRow = Pick<
@@ -61,16 +62,20 @@ export async function organizationsWithDigests(
 }
 
 const EMAIL = sql`${'email' satisfies Channel}::text`
+const OWN_ACTION = sql`${'own_action' satisfies DeliveryReason}::text`
 const DIRECT_MESSAGE = sql`${'direct_message' satisfies Channel}::text`
+const SOONEST = sql.raw(`array_position('{${TIMINGS.join(',')}}'::text[], timing)`)
 const SINGLE_CHANNELS = sql.raw(
   `'{${CHANNEL_NAMES.filter((name) => !CHANNELS[name].digest).join(',')}}'::text[]`,
 )
 
 /**
  * Whoever subscribes or follows, by event. Every pattern that matches an event is one string to look up. A test goes to the
- * one subscription it names. Whether a follower still may is asked again when it is sent. `c.channel is not null` only
- * guards a column that must be set: an integration is removed in one transaction with its subscriptions, and adding a
- * subscription locks its integration, so none is left without.
+ * one subscription it names. An integration gets an event once, by the subscription that is soonest and then narrowest;
+ * one worker at a time has an organization, so no other delivers it by another one meanwhile. Whether a follower still may
+ * is asked again when it is sent. `c.channel is not null` only guards a column that must be set: an integration is removed
+ * in one transaction with its subscriptions, and adding a subscription locks its integration, so none is left without.
+ * What somebody did themselves (`is_own`) is written down at once, and never waits in a digest.
  */
 function matchRecipients(
   batch: readonly EventRow[],
@@ -88,50 +93,61 @@ function matchRecipients(
       subject,
       app_id: appId,
       seq,
-      actor_id: actorId,
       concerns_id: concernsId,
       patterns: isTest ? [] : patternsOf(type),
       test_of: isTest ? (data['subscription_id'] ?? null) : null,
       category: type in EVENTS ? EVENTS[type as EventType].category : null,
       for_admins: isForAdmins(type),
+      skipped_id: isToldToActor(type) ? null : actorId,
       hourly: window?.hourly.toISOString() ?? null,
       daily: window?.daily.toISOString() ?? null,
     }
   })
-  const isSingle = sql`(s.timing = 'immediately' or c.channel = any(${SINGLE_CHANNELS}) or e.test_of is not null)`
+  const isOwn = (userId: SQL) => sql`coalesce(${userId} = e.skipped_id, false)`
+  const isSingle = sql`(s.timing = 'immediately' or c.channel = any(${SINGLE_CHANNELS}) or e.test_of is not null
+    or ${isOwn(sql`s.user_id`)})`
+  const isSingleFollow = sql`(f.frequency = 'immediately' or ${isOwn(sql`f.user_id`)})`
   return sql`
     select e.org_id, e.event_id, e.type, e.subject, e.app_id, e.seq, r.*,
       case r.timing when 'hourly' then e.hourly else e.daily end as window_end
     from json_to_recordset(${JSON.stringify(given)}::text::json) as e(
-      org_id text, event_id text, type text, subject text, app_id text, seq bigint, actor_id text, concerns_id text,
-      patterns text[], test_of text, category text, for_admins boolean, hourly timestamptz, daily timestamptz)
+      org_id text, event_id text, type text, subject text, app_id text, seq bigint, concerns_id text, patterns text[],
+      test_of text, category text, for_admins boolean, skipped_id text, hourly timestamptz, daily timestamptz)
     cross join lateral (
       select s.id as subscription_id, s.integration_id, s.user_id, s.timing, 'sub:' || s.id as digest_key,
         c.channel, coalesce(s.integration_id, 'email:' || s.user_id) as target, not e.for_admins as any_member,
-        null::text as app_membership_id
+        null::text as app_membership_id, ${isOwn(sql`s.user_id`)} as is_own
       from (
-        select * from subscriptions where org_id = e.org_id and enabled and pattern = any(e.patterns)
-        union all
-        select * from subscriptions where org_id = e.org_id and enabled and id = e.test_of
+        select distinct on (coalesce(integration_id, id)) * from (
+          select * from subscriptions where org_id = e.org_id and enabled and pattern = any(e.patterns)
+          union all
+          select * from subscriptions where org_id = e.org_id and enabled and id = e.test_of
+        ) matching
+        order by coalesce(integration_id, id), ${SOONEST}, length(pattern) desc, id
       ) s
       left join integrations i on i.org_id = s.org_id and i.id = s.integration_id
       cross join lateral (
         select case when s.integration_id is null then ${EMAIL} else i.kind end as channel
       ) c
       where c.channel is not null and ${which === 'singles' ? isSingle : sql`not ${isSingle}`}
-        and (not s.own_only or (s.user_id = e.concerns_id and s.user_id is distinct from e.actor_id))
+        and (not s.own_only or s.user_id = e.concerns_id)
         and not exists (
           select from deliveries d
           where d.org_id = e.org_id and d.event_id = e.event_id and d.subscription_id = s.id
             and d.replay_of is null and d.subscription_id is not null
         )
+        and (s.integration_id is null or not exists (
+          select from deliveries d
+          where d.org_id = e.org_id and d.event_id = e.event_id and d.integration_id = s.integration_id
+            and d.replay_of is null and d.subscription_id is not null
+        ))
       union all
       select null, null, f.user_id, f.frequency, 'follow:' || f.user_id, ${DIRECT_MESSAGE}, 'dm:' || f.user_id, false,
         (select a.membership_id from app_members a
-          where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id)
+          where a.org_id = f.org_id and a.app_id = f.app_id and a.user_id = f.user_id), ${isOwn(sql`f.user_id`)}
       from follows f
       where f.org_id = e.org_id and f.app_id = e.app_id and e.category = any(f.categories)
-        and f.frequency ${which === 'singles' ? sql`=` : sql`<>`} 'immediately'
+        and ${which === 'singles' ? isSingleFollow : sql`not ${isSingleFollow}`}
         and not exists (
           select from deliveries d
           where d.org_id = e.org_id and d.event_id = e.event_id and d.user_id = f.user_id
@@ -145,7 +161,7 @@ function matchRecipients(
 const PEOPLE = sql.raw(
   `json_agg(json_build_object('orgId', org_id, 'eventId', event_id, 'userId', user_id, 'anyMember', any_member,
       'appMembershipId', app_membership_id))
-    filter (where user_id is not null)`,
+    filter (where user_id is not null and not is_own)`,
 )
 
 type Row = { readonly wanted: number; readonly n: number; readonly people: Recipient[] | null }
@@ -163,10 +179,12 @@ async function insertSingleDeliveries(
       from (${matchRecipients(batch, 'singles')}) m
     ), inserted as (
       insert into deliveries (
-        org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, state, created_at
+        org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, state, reason,
+        created_at, settled_at
       )
-      select org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel, message_id, 'waiting',
-        ${now}
+      select org_id, id, event_id, type, app_id, subscription_id, integration_id, user_id, channel,
+        case when not is_own then message_id end, case when is_own then 'dropped' else 'waiting' end,
+        case when is_own then ${OWN_ACTION} end, ${now}, case when is_own then ${now} end
       from matched
       on conflict do nothing
       returning id
@@ -177,6 +195,7 @@ async function insertSingleDeliveries(
       select org_id, message_id, channel, subscription_id, integration_id, user_id, target, subject, seq, 'pending',
         ${now}, ${now}
       from matched join inserted using (id)
+      where not is_own
     )
     select (select count(*) from matched)::int as wanted, count(*)::int as n, ${PEOPLE} as people
     from matched join inserted using (id)`)

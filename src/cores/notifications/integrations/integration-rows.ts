@@ -3,7 +3,8 @@ import type { Handle, Transaction } from '../../../../db/connect.ts'
 import { and, count, eq, sql } from '../../../../db/drizzle.ts'
 import { integrations, subscriptions } from '../../../../db/schema.ts'
 import { notFound, ServiceError } from '../../../contracts/errors.ts'
-import type { IntegrationKind } from '../../../contracts/channels.ts'
+import { CHANNELS, type IntegrationKind } from '../../../contracts/channels.ts'
+import type { IntegrationState } from '../../../contracts/integrations.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import { INTEGRATIONS_MAX } from '../../../contracts/limits.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
@@ -92,7 +93,7 @@ export async function insertIntegration(
   await requireBelowLimit(tx, orgId)
   const createdAt = clock()
   const id = makeId('int', createdAt.getTime())
-  const columns = connectedColumns(dataKeys, { orgId, id }, secret, config)
+  const columns = connectedColumns(dataKeys, { orgId, id, kind: row.kind }, secret, config)
   const [inserted] = await tx
     .insert(integrations)
     .values({ ...row, ...columns, orgId, id, createdAt, createdBy: userId })
@@ -118,13 +119,21 @@ export async function reconnectIntegration(
   return updateIntegrationRow(tx, row, connectedColumns(dataKeys, row, secret, config))
 }
 
+/** An address that must be confirmed begins, and begins again, unverified. */
+export const isVerified = ({ kind, verifiedAt }: Pick<IntegrationRow, 'kind' | 'verifiedAt'>): boolean =>
+  !CHANNELS[kind].verifiesAddress || verifiedAt !== null
+
+/** What it is when nobody has turned it off and nothing is wrong with it. */
+export const workingState = (row: Pick<IntegrationRow, 'kind' | 'verifiedAt'>): IntegrationState =>
+  isVerified(row) ? 'active' : 'unverified'
+
 const connectedColumns = (
   dataKeys: DataKeys,
-  key: { readonly orgId: string; readonly id: string },
+  key: { readonly orgId: string; readonly id: string; readonly kind: IntegrationKind },
   secret: IntegrationSecret,
   config: IntegrationRow['config'] = {},
 ) => ({
-  state: 'active' as const,
+  state: workingState({ ...key, verifiedAt: null }),
   config: { ...config, address: maskAddress(secret.url) },
   sealed: sealIntegrationSecret(dataKeys, key, secret),
   digest: digestOf(dataKeys, secret.url),

@@ -28,12 +28,21 @@ export const openIntegrationSecret = (
 export const digestOf = (dataKeys: DataKeys, url: string): string =>
   keyedHash(dataKeys.keyFor('address-digest'), url)
 
+/** Of a mailbox, for the list of those that a mail server rejected. */
+export const emailDigest = (dataKeys: DataKeys, address: string): string =>
+  digestOf(dataKeys, address.toLowerCase())
+
 /** The last characters tell two addresses apart; of so many they help nobody to guess the rest. */
 const SHOWN_CHARACTERS = 4
 const SECRET_CHARACTERS_MIN = 16
 
+/** RFC 6068: an email address as a URL, so that every integration has one. */
+export const mailtoUrl = (email: string): string => `mailto:${email}`
+export const emailOf = (url: string): string => url.slice(mailtoUrl('').length)
+
 export function maskAddress(url: string): string {
-  const { origin, pathname, search, hash } = new URL(url)
+  const { origin, pathname, search, hash, protocol } = new URL(url)
+  if (protocol === 'mailto:') return emailOf(url).replace(/^(.).*(?=@)/, '$1…')
   const secret = `${pathname}${search}${hash}`
   const end = secret.length >= SECRET_CHARACTERS_MIN ? secret.slice(-SHOWN_CHARACTERS) : ''
   return `${origin}/…${end}`

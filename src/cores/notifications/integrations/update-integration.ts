@@ -7,7 +7,14 @@ import { requireMember } from '../../principal.ts'
 import { withTransaction } from '../../transaction.ts'
 import { resetTarget } from '../delivery/reset-target.ts'
 import { alreadyConnected } from './connect-by-address.ts'
-import { digestOf, maskAddress, sealIntegrationSecret } from './integration-secret.ts'
+import {
+  mailVerification,
+  renewVerification,
+  requireMailTo,
+  UNVERIFIED,
+  type VerificationDeps,
+} from './address-verification.ts'
+import { digestOf, mailtoUrl, maskAddress, sealIntegrationSecret } from './integration-secret.ts'
 import {
   resumeSubscriptions,
   updateIntegrationRow,
@@ -16,31 +23,45 @@ import {
   lockIntegration,
   presentWithCount,
   requireAllowed,
+  workingState,
   type IntegrationRow,
   type IntegrationDeps,
 } from './integration-rows.ts'
 
 /** A forum's address belongs to its key. */
-const ADDRESS_CAN_CHANGE: Record<IntegrationKind, boolean> = { chat: true, webhook: true, forum: false }
+const URL_CAN_CHANGE: Record<IntegrationKind, boolean> = {
+  chat: true,
+  webhook: true,
+  forum: false,
+  email: false,
+}
 
 type Change = {
   readonly name?: string | undefined
   readonly url?: string | undefined
+  readonly address?: string | undefined
   readonly enabled?: boolean | undefined
   readonly resend_on_unknown?: boolean | undefined
 }
 
 export const updateIntegration =
-  (deps: IntegrationDeps): Handler<'updateIntegration'> =>
+  (deps: VerificationDeps): Handler<'updateIntegration'> =>
   async (who, { integration_id, ...asked }) => {
     const { orgId } = requireMember(who)
     if (asked.url !== undefined) await requireAllowed(deps.checks, asked.url)
-    return withTransaction(deps.db, async (tx) => {
+    if (asked.address !== undefined) requireMailTo(deps, asked.address)
+    const { updated, pending } = await withTransaction(deps.db, async (tx) => {
       await lockIntegrations(tx, orgId)
       const row = await lockIntegration(tx, orgId, integration_id)
-      const next = { ...(await addressChange(tx, deps, row, asked.url)), ...stateChange(row, asked) }
+      const moved = {
+        ...(await urlChange(tx, deps, row, asked.url)),
+        ...(await emailChange(tx, deps, row, asked.address)),
+      }
+      const next = { ...moved, ...stateChange({ ...row, ...moved }, asked) }
       const resend = resendChange(row, asked)
-      if (Object.keys({ ...next, ...resend }).length === 0) return presentWithCount(tx, row)
+      if (Object.keys({ ...next, ...resend }).length === 0) {
+        return { updated: await presentWithCount(tx, row), pending: null }
+      }
       const config = { ...row.config, ...next.config, ...resend }
       const changed = await updateIntegrationRow(tx, row, { ...next, config })
       if (row.state !== 'active' && changed.state === 'active') await resumeSubscriptions(tx, row)
@@ -49,19 +70,24 @@ export const updateIntegration =
       }
       const subject = changed.name
       await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.changed', subject })
-      return presentWithCount(tx, changed)
+      return {
+        updated: await presentWithCount(tx, changed),
+        pending: moved.verificationHash === null ? await renewVerification(tx, deps, changed) : null,
+      }
     })
+    if (pending) await mailVerification(deps, pending)
+    return updated
   }
 
 /** A new address is a new key, and ends whatever was wrong with the old one; an integration that is off stays off. */
-async function addressChange(
+async function urlChange(
   tx: Transaction,
   { dataKeys }: IntegrationDeps,
   row: IntegrationRow,
   url: string | undefined,
 ): Promise<Partial<IntegrationRow>> {
   if (url === undefined) return {}
-  if (!ADDRESS_CAN_CHANGE[row.kind] || row.teamId !== null) {
+  if (!URL_CAN_CHANGE[row.kind] || row.teamId !== null) {
     throw new ServiceError('CONFLICT', 'The address of this integration comes from connecting it', {
       hint: 'Connect it again.',
     })
@@ -78,10 +104,40 @@ async function addressChange(
   }
 }
 
+/** Another mailbox, which has confirmed nothing: what was proven of the old one ends with it. */
+async function emailChange(
+  tx: Transaction,
+  { dataKeys }: IntegrationDeps,
+  row: IntegrationRow,
+  address: string | undefined,
+): Promise<Partial<IntegrationRow>> {
+  if (address === undefined) return {}
+  if (row.kind !== 'email') {
+    throw new ServiceError('INVALID_REQUEST', 'address applies only to email', {
+      problems: ['address: only for email'],
+    })
+  }
+  const url = mailtoUrl(address)
+  const digest = digestOf(dataKeys, url)
+  if (digest === row.digest) return {}
+  if (await findByDigest(tx, { orgId: row.orgId, kind: row.kind, digest })) throw alreadyConnected()
+  return {
+    digest,
+    sealed: sealIntegrationSecret(dataKeys, row, { url }),
+    config: { address: maskAddress(url) },
+    // One that nobody named is called by its address.
+    ...(row.name === row.config['address'] && { name: maskAddress(url) }),
+    failingSince: null,
+    ...UNVERIFIED,
+    state: row.state === 'off' ? 'off' : 'unverified',
+  }
+}
+
 /** Turned on again by an admin, what was lost, gone or dead is tried again. */
 const stateChange = (row: IntegrationRow, { name, enabled }: Change): Partial<IntegrationRow> => ({
   ...(name !== undefined && name !== row.name && { name }),
-  ...(enabled === true && row.state !== 'active' && { state: 'active' as const, failingSince: null }),
+  ...(enabled === true &&
+    row.state !== workingState(row) && { state: workingState(row), failingSince: null }),
   ...(enabled === false && row.state !== 'off' && { state: 'off' as const }),
 })
 

@@ -1,6 +1,6 @@
 import { subscriptions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import { EVENT_TYPES, matches, patternsOf } from '../../../contracts/events.ts'
+import { EVENT_TYPES, matches } from '../../../contracts/events.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { recordAudit } from '../../audit/index.ts'
@@ -8,7 +8,12 @@ import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
 import { categoryOf, lockIntegration, type IntegrationRow } from '../integrations/integration-rows.ts'
-import { patternsOfIntegration, presentSubscription, requireNewPattern } from './subscription-rows.ts'
+import {
+  patternsOfIntegration,
+  presentSubscription,
+  requireNewPattern,
+  requireTiming,
+} from './subscription-rows.ts'
 
 export const createSubscription =
   ({ db, clock }: Storage): Handler<'createSubscription'> =>
@@ -17,8 +22,8 @@ export const createSubscription =
       const { orgId, userId } = requireMember(who)
       const integration = await lockIntegration(tx, orgId, integration_id)
       requireReady(integration)
-      const others = await patternsOfIntegration(tx, integration)
-      requireNewPattern(others, pattern)
+      requireTiming(integration, timing)
+      requireNewPattern(await patternsOfIntegration(tx, integration), pattern)
       const now = clock()
       const [subscription] = await tx
         .insert(subscriptions)
@@ -37,29 +42,15 @@ export const createSubscription =
       await recordAudit(tx, clock, who, { orgId, action: 'subscription.created', subject })
       return {
         ...presentSubscription({ subscription: subscription!, integration }, null),
-        notes: warningsAbout(pattern, others),
+        notes: warningsAbout(pattern),
       }
     })
 
 /** decisions, 11: event types are free text, so a typo is possible, and so is a type that is defined later. */
-function warningsAbout(pattern: string, others: readonly string[]): string[] {
-  const twice = others.find((other) => overlaps(other, pattern))
-  return [
-    ...(isKnown(pattern) ? [] : ['No event of this type is defined, so nothing will be delivered yet.']),
-    ...(twice === undefined
-      ? []
-      : [`Events that also match ${twice} are delivered to this integration twice.`]),
-  ]
-}
+const warningsAbout = (pattern: string): string[] =>
+  isKnown(pattern) ? [] : ['No event of this type is defined, so nothing will be delivered yet.']
 
 const isKnown = (pattern: string): boolean => EVENT_TYPES.some((type) => matches(pattern, type))
-
-/** One of two patterns contains the other, or they have nothing in common. */
-function overlaps(a: string, b: string): boolean {
-  const covers = (wide: string, narrow: string) =>
-    wide.endsWith('.*') && patternsOf(narrow.replace(/\.\*$/, '.x')).includes(wide)
-  return covers(a, b) || covers(b, a)
-}
 
 /** Forum posts go into a category. */
 function requireReady(integration: IntegrationRow): void {

@@ -1,6 +1,6 @@
 /** What a person follows of an app, and the outcome of the last delivery about it. */
 import type { Handle } from '../../../../db/connect.ts'
-import { and, eq, inArray, isNull, ne, sql } from '../../../../db/drizzle.ts'
+import { and, eq, inArray, isNull, ne, or, sql } from '../../../../db/drizzle.ts'
 import { deliveries, messages, type follows } from '../../../../db/schema.ts'
 import type { App } from '../../apps/index.ts'
 import type { MemberPrincipal } from '../../principal.ts'
@@ -37,6 +37,8 @@ export async function lastDeliveries(
         isNull(deliveries.subscriptionId),
         inArray(deliveries.appId, [...appIds]),
         ne(deliveries.state, 'waiting'),
+        // Of their own doing they are not told, which says nothing about what is.
+        or(isNull(deliveries.reason), ne(deliveries.reason, 'own_action')),
       ),
     )
     .orderBy(deliveries.appId, sql`${deliveries.id} desc`)

@@ -2,6 +2,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq, isNull, ne, sql } from '../../../../db/drizzle.ts'
 import { deliveries, subscriptions } from '../../../../db/schema.ts'
+import { CHANNELS, takesTiming, type Timing } from '../../../contracts/channels.ts'
 import { notFound, ServiceError } from '../../../contracts/errors.ts'
 import type { MemberPrincipal } from '../../principal.ts'
 import { lockIntegration, type IntegrationRow } from '../integrations/integration-rows.ts'
@@ -76,6 +77,13 @@ export function requireActive({ state }: IntegrationRow): void {
   if (state === 'active') return
   throw new ServiceError('CONFLICT', 'The integration of this subscription is not active', {
     hint: 'Connect it again or turn it on first.',
+  })
+}
+
+export function requireTiming({ kind }: IntegrationRow, timing: Timing): void {
+  if (takesTiming(kind, timing)) return
+  throw new ServiceError('INVALID_REQUEST', 'This integration takes no digests', {
+    problems: [`timing: ${CHANNELS[kind].label.toLowerCase()} integrations take immediately only`],
   })
 }
 

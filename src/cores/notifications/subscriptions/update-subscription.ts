@@ -1,4 +1,5 @@
 import { subscriptions } from '../../../../db/schema.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { requireMember } from '../../principal.ts'
@@ -11,6 +12,7 @@ import {
   presentSubscription,
   requireActive,
   requireNewPattern,
+  requireTiming,
   subscriptionKey,
   type SubscriptionRow,
 } from './subscription-rows.ts'
@@ -23,7 +25,11 @@ export const updateSubscription =
       const { subscription: row, integration } = await lockSubscription(tx, orgId, subscription_id)
       const next = changesTo(row, asked)
       if (Object.keys(next).length > 0) {
-        if (next.enabled === true) requireActive(integration)
+        if (next.enabled === true) {
+          requireActive(integration)
+          requireNotUnsubscribed(row)
+        }
+        if (next.timing !== undefined) requireTiming(integration, next.timing)
         if (next.pattern !== undefined) {
           requireNewPattern(await patternsOfIntegration(tx, integration, row.id), next.pattern)
         }
@@ -37,6 +43,14 @@ export const updateSubscription =
         .where(subscriptionKey(row))
       return presentSubscription({ subscription: { ...row, ...next }, integration }, found?.last ?? null)
     })
+
+/** Whoever reads there has said no. An admin who subscribes the address anew says so openly. */
+function requireNotUnsubscribed({ disabledReason }: SubscriptionRow): void {
+  if (disabledReason !== 'unsubscribed') return
+  throw new ServiceError('CONFLICT', 'The recipient unsubscribed', {
+    hint: 'Delete this subscription. Create another one only if the recipient wants it.',
+  })
+}
 
 type Change = {
   readonly pattern?: string | undefined
