@@ -1,6 +1,7 @@
 /** The message of a request, before the SDK sees it. */
 import { readRequestBody } from '@modelcontextprotocol/server'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
+import { isKnownToFit } from '../src/contracts/known-to-fit.ts'
 
 export type Message = {
   readonly text: string
@@ -10,16 +11,12 @@ export type Message = {
 }
 
 export async function readMessage(request: Request): Promise<Message> {
-  const body = isKnownToFit(request)
+  const body = isKnownToFit(request, BODY_MAX_BYTES)
     ? { tooLarge: false as const, text: await request.text() }
     : await readRequestBody(request, BODY_MAX_BYTES)
   if (body.tooLarge) return { text: '', json: undefined, isTooLarge: true }
   return { text: body.text, json: parse(body.text), isTooLarge: false }
 }
-
-/** Node's parser ends a body at its Content-Length, so this one need not be counted while it is read. */
-const isKnownToFit = ({ headers }: Request): boolean =>
-  Number(headers.get('content-length') ?? Infinity) <= BODY_MAX_BYTES && !headers.has('transfer-encoding')
 
 function parse(text: string): unknown {
   try {

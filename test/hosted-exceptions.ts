@@ -47,10 +47,12 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/form-tokens.test.ts': PAGES,
   'test/walks/hosted-auth.test.ts': ALONE,
   'test/walks/hosted.test.ts': ALONE,
+  'test/walks/in-process-calls.test.ts': CONNECTOR,
   'test/walks/invitation-limits.test.ts': 'invitations and their mails are the vendor’s',
   'test/walks/invitation-pages.test.ts': PAGES,
   'test/walks/mail-over-smtp.test.ts': PAGES,
   'test/walks/mailed-links.test.ts': PAGES,
+  'test/walks/mcp-interleaved.test.ts': CONNECTOR,
   'test/walks/mcp-limits.test.ts': CONNECTOR,
   'test/walks/mcp-tools.test.ts': CONNECTOR,
   'test/walks/notifications.test.ts': ENGINE,
@@ -161,6 +163,8 @@ export const FAILURES: typeof TESTS = {
   },
   'test/walks/failing-sources.test.ts': {
     'that answers with a COPY costs its own question, and is not dialed without end': 'a hostile database',
+    'that answers in another form than it was asked for has failed, and its health says so':
+      'a database that fails',
     'whose address is no longer allowed is not dialed at all': 'a database that may not be dialed',
     'a search over many survives each of them, and says why it is missing': 'a database that fails',
   },

@@ -1,4 +1,4 @@
-/** What `npm test` runs. All walks run on a real Postgres server, some of them on the embedded database too. */
+/** What `npm test` runs. Nearly all walks run on a real Postgres server, some of them on the embedded database too. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
@@ -22,11 +22,14 @@ const project = (name: string, test: Project): TestProjectInlineConfiguration =>
   test: { name, ...test },
 })
 
-/** They start, stop and kill embedded databases for most of a minute: `npm run test:long` runs them. */
-export const EMBEDDED_ENGINES = matching(
+/** They start, stop and kill databases and models for a minute and a half: `npm run test:long` runs them. */
+export const ENGINES = matching(
   'db/backup.test.ts',
   'db/embedded.test.ts',
   'db/managed/embedded-databases.test.ts',
+  'db/migrate.test.ts',
+  'db/safe-transactions.test.ts',
+  'src/adapters/embeddings/built-in.test.ts',
 )
 
 const UNITS = matching(...['src', 'mcp', 'oauth', 'db', 'bin'].map((folder) => `${folder}/**/*.test.ts`))
@@ -38,13 +41,14 @@ export const WALKS = matching(...walks('**/*'))
 /** What these prove lies in the managed databases: without a server for those, a run on Postgres would be the embedded one again. */
 const ABOUT_VECTORS = matching(...walks('ask-a-source', 'search-configuration'))
 /**
- * Walks that run on both engines here, because they show where the two differ: locks and transactions, paging, starts
- * and stops, backups. The others run here on Postgres, and embedded among the long tests.
+ * Walks that run on both engines here, because they show where the two differ: transactions, paging, vectors. The others
+ * run here on Postgres, and embedded among the long tests.
  */
-export const ON_EMBEDDED = [
-  ...matching(...walks('apps', 'idempotency', 'members', 'notifications', 'process', 'sessions')),
-  ...ABOUT_VECTORS,
-]
+export const ON_EMBEDDED = [...matching(...walks('apps', 'idempotency')), ...ABOUT_VECTORS]
+/** Seconds for each test, because they start programs and servers or wait for mail: on both engines among the long tests. */
+export const SLOW_WALKS = matching(
+  ...walks('email-integrations', 'managed-postgres', 'process', 'source-health', 'tenant-limits'),
+)
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')
 export const onEngine = (engine: 'pglite' | 'postgres', files: Project): Project => ({
@@ -82,7 +86,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
-      project('unit', { include: UNITS, exclude: EMBEDDED_ENGINES }),
+      project('unit', { include: UNITS, exclude: ENGINES }),
       project('repository', { include: matching('test/repository/*.test.ts'), exclude: NEEDS_DATABASE }),
       project(
         'pglite',
@@ -92,7 +96,7 @@ export default defineConfig({
         'postgres',
         onEngine('postgres', {
           include: [...WALKS, ...NEEDS_DATABASE],
-          exclude: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS,
+          exclude: [...SLOW_WALKS, ...(process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS)],
         }),
       ),
       ...(chromium ? [browser(chromium)] : []),

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
 import { matching } from './matching.ts'
-import { EMBEDDED_ENGINES, ON_EMBEDDED, onEngine, WALKS } from './vitest.config.ts'
+import { ENGINES, ON_EMBEDDED, onEngine, SLOW_WALKS, WALKS } from './vitest.config.ts'
 
 /** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
 const IN_PARALLEL = matching(
@@ -17,7 +17,7 @@ const IN_PARALLEL = matching(
   'test/long/packed-client.test.ts',
   'test/long/sample.test.ts',
   'test/long/split.test.ts',
-  ...EMBEDDED_ENGINES,
+  ...ENGINES,
 )
 
 const shared = {
@@ -39,6 +39,17 @@ export default defineConfig({
           name: 'embedded',
           include: WALKS,
           exclude: ON_EMBEDDED,
+          isolate: false,
+          maxWorkers: 2,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 0 },
+        }),
+      },
+      {
+        test: onEngine('postgres', {
+          name: 'postgres',
+          include: SLOW_WALKS,
           isolate: false,
           maxWorkers: 2,
           testTimeout: 60_000,

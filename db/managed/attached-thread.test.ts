@@ -55,7 +55,7 @@ test('an address that the operator does not allow is not dialed, whatever was ch
   expect(hostile.dials()).toBe(before)
 })
 
-/** Announces a row of 15 MiB, and leaves it at that. */
+/** Announces a row of 7.5 MiB, and leaves it at that. */
 async function hoardingServer(): Promise<{ port: number; close: () => void }> {
   const open = new Set<Socket>()
   const server = createServer((socket) => {
@@ -77,7 +77,7 @@ const SETTINGS_SHOWN = Buffer.concat([
   message('C', Buffer.from('SELECT 1\0')),
   message('Z', Buffer.from('I')),
 ])
-const ANSWER_BEGUN = Buffer.concat([Buffer.from('D'), int32(15 * 1024 * 1024)])
+const ANSWER_BEGUN = Buffer.concat([Buffer.from('D'), int32(7.5 * 1024 * 1024)])
 
 test('servers of one organization that hold all the memory lose their own responses, and nobody else’s', async () => {
   const { open } = pools([LOOPBACK])
@@ -92,7 +92,7 @@ test('servers of one organization that hold all the memory lose their own respon
   const hoarding = Array.from({ length: 12 }, async () => {
     if (ends.push(await ask('hoarder', server.port)) === 4) resolve()
   })
-  // 128 MiB are eight of them.
+  // 64 MiB are eight of them.
   await fourEnded
   expect(ends).toEqual(Array(4).fill('RESPONSE_TOO_LARGE'))
   expect(await ask('honest', hostile.port, 'nothing')).toBe('answered')
@@ -115,3 +115,30 @@ test.each(['throw', 'reject', 'exit', 'spin'])(
     expect(await one.query('again')).toEqual([{ text: 'again' }])
   },
 )
+
+test('a server that keeps ending the thread is left alone, also by a pool that is opened anew; others are not', async () => {
+  const { open } = pools([], FAILING)
+  for (let time = 0; time < 3; time += 1) {
+    const pool = open(loginAt(1), SETTINGS)
+    // Asked twice at a time: that is one failure.
+    const asked = [pool.query('wait'), pool.query('exit')].map((one) => one.catch(codeOf))
+    expect(await Promise.all(asked)).toEqual(['CONNECTION_ENDED', 'CONNECTION_ENDED'])
+  }
+  expect(await open(loginAt(1), SETTINGS).query('again').catch(codeOf)).toBe('CONNECTION_ENDED')
+  expect(await open(loginAt(2), SETTINGS).query('again')).toEqual([{ text: 'again' }])
+})
+
+test('the heap of the thread is limited', async () => {
+  const [limits] = await pools([], FAILING).open(loginAt(1), SETTINGS).query('limits')
+  expect(limits).toMatchObject({ maxOldGenerationSizeMb: 512 })
+})
+
+test('a pool that was closed is not opened again by a late question', async () => {
+  const { open } = pools([LOOPBACK])
+  const pool = open(loginAt(hostile.port, 'nothing'), SETTINGS)
+  expect(await pool.query('select 1')).toHaveLength(1)
+  await pool.end()
+  const before = hostile.dials()
+  expect(await pool.query('select 1').catch(codeOf)).toBe('CONNECTION_ENDED')
+  expect(hostile.dials()).toBe(before)
+})

@@ -58,6 +58,12 @@ test('an answer without end is refused, many answers are not', () => {
   for (let time = 0; time < 40; time += 1) many(Buffer.concat([row, READY]))
 })
 
+test.each(['N', 'S', '1', '2', '3', 'n'])('empty messages without end (%s) are refused', (type) => {
+  const read = readBackendMessages(() => {}, UNCOUNTED)
+  const many = Buffer.concat(Array.from({ length: 60_000 }, () => message(type)))
+  expect(() => read(many)).toThrow(ProtocolViolation)
+})
+
 const column = (name: string, type: number) =>
   Buffer.concat([cString(name), Buffer.alloc(6), int32(type), Buffer.alloc(8)])
 const value = (text: string) => Buffer.concat([int32(Buffer.byteLength(text)), Buffer.from(text)])
@@ -83,7 +89,8 @@ test('rows are read by the types of their columns', () => {
   expect(readDataRow(row, columns)).toEqual({
     yes: true,
     n: 0.5,
-    json: { a: [1] },
+    // However it is written: parsed, it could take hundreds of times its size.
+    json: '{"a":[1]}',
     big: '9007199254740993',
     none: null,
   })
@@ -102,9 +109,6 @@ test('descriptions and rows that say one thing and hold another are refused', ()
   ]) {
     expect(() => readDataRow(Buffer.from(bad, 'latin1'), one), JSON.stringify(bad)).toThrow(ProtocolViolation)
   }
-  expect(() =>
-    readDataRow(Buffer.concat([Buffer.from([0, 1]), value('{')]), [{ name: 'a', type: 114 }]),
-  ).toThrow(ProtocolViolation)
   for (const bad of ['', '\0\x01', '\0\x01abc', '\0\x01a\0', `\0\x01a\0${'\0'.repeat(17)}`, `\0\0x`]) {
     expect(() => readRowDescription(Buffer.from(bad, 'latin1')), JSON.stringify(bad)).toThrow(
       ProtocolViolation,

@@ -4,16 +4,16 @@
  */
 import type { HeldResponse } from './response-memory.ts'
 
-/** Between two ReadyForQuery. Values are cut in SQL and answers to people to 16 KiB, so this is far off. */
-const RESPONSE_MAX_BYTES = 16 * 1024 * 1024
+/** Between two ReadyForQuery. Hybrid search reads 100 rows, each value cut to 16 Ki characters in SQL. */
+const RESPONSE_MAX_BYTES = 8 * 1024 * 1024
+/** Also between two ReadyForQuery: they may be empty, and each takes time. */
+const MESSAGES_MAX = 50_000
 /** Of a message that is no row: the largest describes 1,664 columns with names of at most 63 bytes. */
 const MESSAGE_MAX_BYTES = 256 * 1024
 
 /** Authentication, key data, parameter status, notices, errors and ReadyForQuery; answers of the extended protocol. */
 const ALLOWED = new Set('RKSNEZ123TnDCI')
 const HEADER_BYTES = 5
-/** In memory, JSON takes many times the memory of its text. */
-const JSON_MAX_CHARACTERS = 1024 * 1024
 
 export class ProtocolViolation extends Error {
   override readonly name = 'ProtocolViolation'
@@ -33,6 +33,7 @@ export function readBackendMessages(
   let have = 0
   let need = HEADER_BYTES
   let responseBytes = 0
+  let messages = 0
   let isBroken = false
 
   function take(bytes: Buffer): void {
@@ -42,6 +43,7 @@ export function readBackendMessages(
     ;[parts, have, need] = [[], 0, HEADER_BYTES]
     if (type === 'Z') {
       responseBytes = 0
+      messages = 0
       held.release()
     }
     receive(type, bytes.subarray(HEADER_BYTES))
@@ -49,16 +51,18 @@ export function readBackendMessages(
 
   function sizeOf(type: string, header: Buffer): number {
     const bytes = header.readUInt32BE(1) - 4
-    responseBytes += bytes
+    messages += 1
+    responseBytes += HEADER_BYTES + bytes
     if (
       !ALLOWED.has(type) ||
       bytes < 0 ||
       responseBytes > RESPONSE_MAX_BYTES ||
+      messages > MESSAGES_MAX ||
       (type !== 'D' && bytes > MESSAGE_MAX_BYTES)
     ) {
       throw new ProtocolViolation()
     }
-    held.add(bytes)
+    held.add(HEADER_BYTES + bytes)
     return HEADER_BYTES + bytes
   }
 
@@ -111,7 +115,7 @@ export function readDataRow(body: Buffer, columns: readonly Column[]): Record<st
   return Object.fromEntries(values) as Record<string, unknown>
 }
 
-/** By the type's OID. All others, 64 bit integers too, stay text. */
+/** By the type's OID. All others, 64 bit integers too, stay text; and JSON, which takes many times its text in memory. */
 function readValue(type: number, text: string): unknown {
   switch (type) {
     case 16:
@@ -122,20 +126,8 @@ function readValue(type: number, text: string): unknown {
     case 700:
     case 701:
       return Number(text)
-    case 114:
-    case 3802:
-      return readJson(text)
     default:
       return text
-  }
-}
-
-function readJson(text: string): unknown {
-  if (text.length > JSON_MAX_CHARACTERS) throw new ProtocolViolation()
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new ProtocolViolation()
   }
 }
 

@@ -1,4 +1,5 @@
 /** Managed databases in PGlite, served by this process or by another one that shares the data folder. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as z from 'zod'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import type { Database } from '../connect.ts'
@@ -21,6 +22,11 @@ const REMOVAL_FACT = 'remove database '
 const REMOVE_MS = 10_000
 /** People's own programs reach the databases again so long after their process died, also when nobody asks a question. */
 const TAKE_OVER_MS = 5_000
+/** From the lock to the announcement it opens the databases and a port. Within the deadline of a request. */
+const ANNOUNCED_MS = 15_000
+const ANNOUNCED_POLL_MS = 100
+/** Seconds, or most of a minute where others use the machine as well. */
+const CREATION_MS = 60_000
 
 export type EmbeddedProvisionerOptions = {
   readonly dataFolder: string
@@ -147,13 +153,22 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
     return fact
   }
 
+  /** On the first start of several processes, the one that has the lock may not have announced where it listens. */
+  async function announcedAddress(): Promise<z.output<typeof AddressFact>> {
+    for (let triesLeft = ANNOUNCED_MS / ANNOUNCED_POLL_MS; ; triesLeft -= 1) {
+      const announced = AddressFact.safeParse((await factNamed(ADDRESS_FACT))?.value)
+      if (announced.success) return announced.data
+      if (triesLeft <= 0) return unreachable(announced.error)
+      await sleep(ANNOUNCED_POLL_MS)
+    }
+  }
+
   return {
     kind: 'embedded',
     async address() {
       const own = await acquireOrTimeout()
       if (own) return { host: own.host, port: own.port, ssl: 'disable' }
-      const announced = AddressFact.safeParse((await factNamed(ADDRESS_FACT))?.value)
-      return announced.success ? { ...announced.data, ssl: 'disable' } : unreachable(announced.error)
+      return { ...(await announcedAddress()), ssl: 'disable' }
     },
     async create(name, _verifier, login) {
       const own = await acquireOrTimeout()
@@ -166,6 +181,7 @@ export function embeddedProvisioner(options: EmbeddedProvisionerOptions): Databa
       // The owner creates it when somebody who may log in connects to it.
       const pool = openPool(await login(), {
         statementTimeoutMs: 30_000,
+        loginMs: CREATION_MS,
         max: 1,
         idleSeconds: 1,
         parameters: {},

@@ -6,20 +6,28 @@ import { ProtocolViolation } from './backend-messages.ts'
 
 type Credentials = { readonly user: string; readonly password: string }
 
-/** The answer to an authentication request, or nothing where none is due. */
-export type Authenticator = (body: Buffer) => Promise<Buffer | undefined>
+/** The answer to an authentication request, or nothing where none is due. A promise only where a password is hashed. */
+export type Authenticator = (body: Buffer) => Buffer | undefined | Promise<Buffer>
 
 /** Postgres uses 4,096 by default (scram_iterations); this many take about 50 ms, on another thread. */
 const MAX_ITERATIONS = 100_000
 const MECHANISM = 'SCRAM-SHA-256'
+/** For a password in one way or another. A server chooses one way, and asks once. */
+const FIRST_REQUESTS = new Set([3, 5, 10])
 
 export function authenticator({ user, password }: Credentials): Authenticator {
   let scram: Scram | undefined
   let isAccepted = false
-  return async (body) => {
+  let isAsked = false
+  return (body) => {
     if (isAccepted || body.length < 4) throw new ProtocolViolation()
     const rest = body.subarray(4)
-    switch (body.readUInt32BE(0)) {
+    const code = body.readUInt32BE(0)
+    if (FIRST_REQUESTS.has(code)) {
+      if (isAsked) throw new ProtocolViolation()
+      isAsked = true
+    }
+    switch (code) {
       case 0:
         // A server that has begun SCRAM must have shown that it knows the password, too.
         if (scram && !scram.isVerified) throw new ProtocolViolation()
@@ -31,14 +39,14 @@ export function authenticator({ user, password }: Credentials): Authenticator {
         if (rest.length !== 4) throw new ProtocolViolation()
         return passwordMessage(cString(`md5${md5(Buffer.from(md5(password + user)), rest)}`))
       case 10: {
-        if (scram || !rest.toString('latin1').split('\0').includes(MECHANISM)) throw new ProtocolViolation()
+        if (!rest.toString('latin1').split('\0').includes(MECHANISM)) throw new ProtocolViolation()
         scram = beginScram(password)
         const first = Buffer.from(scram.first)
         return passwordMessage(cString(MECHANISM), int32(first.length), first)
       }
       case 11:
         if (!scram) throw new ProtocolViolation()
-        return passwordMessage(Buffer.from(await scram.respond(rest.toString('latin1'))))
+        return scram.respond(rest.toString('latin1')).then((text) => passwordMessage(Buffer.from(text)))
       case 12:
         if (!scram) throw new ProtocolViolation()
         scram.verify(rest.toString('latin1'))
@@ -60,6 +68,7 @@ function beginScram(password: string): Scram {
   const nonce = randomBytes(18).toString('base64')
   const bare = `n=,r=${nonce}`
   let expected: Buffer | undefined
+  let isChallenged = false
   let isVerified = false
   return {
     first: `n,,${bare}`,
@@ -67,10 +76,11 @@ function beginScram(password: string): Scram {
       // Section 7: server-first-message without extensions.
       const [, whole, salt, iterations] =
         /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9]\d{0,8})$/.exec(challenge) ?? []
-      if (expected || !whole || !salt || !whole.startsWith(nonce) || whole === nonce) {
+      if (isChallenged || !whole || !salt || !whole.startsWith(nonce) || whole === nonce) {
         throw new ProtocolViolation()
       }
       if (Number(iterations) > MAX_ITERATIONS) throw new ProtocolViolation()
+      isChallenged = true
       const salted = await derive(password.normalize('NFKC'), salt, Number(iterations))
       const clientKey = hmac(salted, 'Client Key')
       const withoutProof = `c=${Buffer.from('n,,').toString('base64')},r=${whole}`

@@ -2,8 +2,10 @@
 import type postgres from 'postgres'
 import { retryOnConflict } from './retry-on-conflict.ts'
 import { ManagedServerError } from './managed-server-error.ts'
+import { grantRoleToSelf } from './grant-role-to-self.ts'
 import { LOGIN_ROLE_COMMENT } from './login-role-comment.ts'
-import { dropQuestionRole } from './question-role.ts'
+import { dropRole } from './drop-role.ts'
+import { dropQuestionRole, questionRoleOf } from './question-role.ts'
 import { quoteIdentifier } from './quote-identifier.ts'
 
 const PHYSICAL_NAME = /^[a-z][a-z0-9_]{0,62}$/
@@ -83,18 +85,21 @@ async function createDatabase(
   await retryOnConflict(() => sql.unsafe(`grant connect on database ${quoted} to ${quoted}`))
 }
 
-/** Safe to repeat. The database is dropped first: while it exists, the comment on its role marks it as ours. */
-export async function dropManagedDatabase({ sql }: Admin, name: string): Promise<void> {
+/**
+ * Safe to repeat. The database is dropped first: while it exists, the comment on its role marks it as ours. Returns the
+ * roles that had to stay, without a login (drop-role.ts).
+ */
+export async function dropManagedDatabase({ sql }: Admin, name: string): Promise<readonly string[]> {
   const quoted = checkedName(name)
   const existing = await findExisting(sql, name)
   refuseForeign(existing)
-  if (existing.role === 'none') return
+  if (existing.role === 'none') return []
   // No new connections, so that those which WITH (FORCE) ends do not come back.
   await retryOnConflict(() => sql.unsafe(`alter role ${quoted} nologin`))
   if (!existing.superuser) await grantRoleToSelf(sql, quoted)
   await retryOnConflict(() => sql.unsafe(`drop database if exists ${quoted} with (force)`))
-  await dropQuestionRole(sql, name)
-  await retryOnConflict(() => sql.unsafe(`drop role if exists ${quoted}`))
+  const kept = (await dropQuestionRole(sql, name)) ? [] : [questionRoleOf(name)]
+  return (await dropRole(sql, name)) ? kept : [...kept, name]
 }
 
 function checkedName(name: string): string {
@@ -143,18 +148,6 @@ async function createRole(sql: postgres.Sql, quoted: string, verifier: string): 
       await tx.unsafe(`comment on role ${quoted} is '${LOGIN_ROLE_COMMENT}'`)
     }),
   )
-}
-
-/**
- * A login that is not a superuser must be able to SET ROLE to give a role a schema, and inherit its rights to end its
- * connections. From Postgres 16 on, creating a role grants neither.
- */
-async function grantRoleToSelf(sql: postgres.Sql, quoted: string): Promise<void> {
-  const [server] = await sql.unsafe<{ modern: boolean }[]>(
-    `select current_setting('server_version_num')::int >= 160000 as modern`,
-  )
-  const how = server?.modern ? 'with inherit true, set true' : ''
-  await retryOnConflict(() => sql.unsafe(`grant ${quoted} to current_user ${how}`))
 }
 
 /** In one transaction: a schema `public` that belongs to the role shows that the extension was created before. */

@@ -175,6 +175,40 @@ test('an answer of more rows than any question has is hung up on', async () => {
   await expect(poolAt(flood.port).query('select 1')).rejects.toMatchObject({ code: 'PROTOCOL_VIOLATION' })
 })
 
+test('a server that goes on while a password is hashed is hung up on, whatever it sends', async () => {
+  const server = await hostile((socket) => {
+    let pieces = 0
+    socket.on('data', (data: Buffer) => {
+      pieces += 1
+      if (pieces === 1) return void socket.write(message('R', int32(10), Buffer.from('SCRAM-SHA-256\0\0')))
+      const nonce = /,r=(.+)$/.exec(data.toString('latin1'))?.[1]
+      const challenge = message('R', int32(11), Buffer.from(`r=${nonce}x,s=c2FsdA==,i=100000`))
+      const more = Array.from({ length: 100_000 }, () => message('R', int32(3)))
+      if (pieces === 2) socket.write(Buffer.concat([challenge, ...more]))
+    })
+    return true
+  })
+  const began = performance.now()
+  await expect(poolAt(server.port).query('select 1')).rejects.toMatchObject({ code: 'PROTOCOL_VIOLATION' })
+  expect(performance.now() - began).toBeLessThan(3_000)
+})
+
+test('a server that goes on saying something while it is asked nothing is hung up on', async () => {
+  let isClosed = false
+  const server = await hostile((socket) => {
+    socket.on('close', () => (isClosed = true))
+    socket.on('data', (data: Buffer) => {
+      const count = [50, 200].find((n) => data.includes(`select ${n}`)) ?? 0
+      const notices = Array.from({ length: count }, () => message('N'))
+      if (count > 0) setTimeout(() => socket.write(Buffer.concat(notices)), 5)
+    })
+  })
+  const pool = poolAt(server.port, { user: 'nothing' })
+  for (const question of ['select 50', 'select 200']) expect(await pool.query(question)).toHaveLength(1)
+  expect(server.dials()).toBe(1)
+  await expect.poll(() => isClosed).toBe(true)
+})
+
 test('a server that accepts and closes is dialed a few times, and then left alone', async () => {
   const server = await hostile((socket) => {
     socket.destroy()

@@ -1,5 +1,6 @@
 /** A small pool to one managed database, for questions: an answer or an error, in bounded time. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { failurePause } from './failure-pause.ts'
 import type { Target } from './open-socket.ts'
 import {
   connectPostgres,
@@ -113,30 +114,17 @@ function limitPlaces(max: number, waitMs: number) {
   }
 }
 
-/** So many failures in a row, and the server is left alone: first for seconds, at last for a minute. */
-const FAILURES_MAX = 3
-const FIRST_PAUSE_MS = 5_000
-const PAUSE_MAX_MS = 60_000
-
 /** Meanwhile the last failure is the answer. One that dialed nobody does not count. */
 function failingSlowly<T>(connect: () => Promise<T>): () => Promise<T> {
-  let failures = 0
-  let last: unknown
-  let pausedUntil = 0
+  const pause = failurePause()
   return async () => {
-    if (performance.now() < pausedUntil) throw last
+    pause.check()
     try {
       const connection = await connect()
-      failures = 0
+      pause.succeeded()
       return connection
     } catch (error) {
-      if ((error as { code?: unknown }).code === 'ADDRESS_NOT_ALLOWED') throw error
-      failures += 1
-      last = error
-      if (failures >= FAILURES_MAX) {
-        const pause = FIRST_PAUSE_MS * 2 ** (failures - FAILURES_MAX)
-        pausedUntil = performance.now() + Math.min(pause, PAUSE_MAX_MS)
-      }
+      if ((error as { code?: unknown }).code !== 'ADDRESS_NOT_ALLOWED') pause.failed(error)
       throw error
     }
   }

@@ -26,6 +26,8 @@ export type ConnectionSettings = {
   readonly readOnly: boolean
   /** How long after statement_timeout a server may still answer. */
   readonly graceMs?: number
+  /** An embedded database is opened by its first login, or even made. */
+  readonly loginMs?: number
 }
 
 export type PostgresConnection = {
@@ -40,6 +42,8 @@ export const GRACE_MS = 5_000
 const LOGIN_MS = 5_000
 const CANCEL_MS = 2_000
 const STATEMENTS_MAX = 100
+/** While nothing is asked. A server that reads its configuration anew says at most what has changed. */
+const IDLE_MESSAGES_MAX = 100
 /** Of one answer. Small values take many times their size on the wire. */
 const ROWS_MAX = 10_000
 const VALUES_MAX = 100_000
@@ -48,7 +52,18 @@ const BEGIN = 'begin read only'
 const LIMIT_TIME = `select pg_catalog.set_config('statement_timeout', $1, true)`
 const ROLL_BACK = 'rollback'
 
-type Step = { readonly text: string; readonly parameters?: readonly (string | null)[]; readonly rows?: true }
+type Step = {
+  readonly text: string
+  readonly parameters?: readonly (string | null)[]
+  readonly rows?: true
+  /**
+   * Kept under a name, for the next time. SQL can replace what is behind a name (DEALLOCATE, PREPARE) and a rollback does
+   * not undo that, so nothing that guards a question is kept.
+   */
+  readonly isKept?: true
+  /** The only tag that its CommandComplete may have. */
+  readonly tag?: string
+}
 type Outcome = {
   readonly rows: readonly Record<string, unknown>[][]
   readonly failure: DatabaseError | undefined
@@ -63,8 +78,15 @@ export async function connectPostgres(
   const { statementTimeoutMs, graceMs = GRACE_MS } = settings
   const prepared = preparedStatements()
   const showSettings = settingsStatement(settings)
-  const limit: Step = { text: LIMIT_TIME, parameters: [String(statementTimeoutMs)], rows: true }
-  const leave: Step[] = [{ text: ROLL_BACK }, { text: showSettings, rows: true }]
+  const begin: Step = { text: BEGIN, tag: 'BEGIN' }
+  const limit: Step = {
+    text: LIMIT_TIME,
+    parameters: [String(statementTimeoutMs)],
+    rows: true,
+    tag: 'SELECT 1',
+  }
+  const show: Step = { text: showSettings, rows: true, tag: 'SELECT 1' }
+  const leave: Step[] = [{ text: ROLL_BACK, tag: 'ROLLBACK' }, show]
   let known: string | undefined
 
   async function run(steps: readonly Step[]): Promise<Outcome> {
@@ -81,7 +103,7 @@ export async function connectPostgres(
   }
 
   async function question(step: Step): Promise<Outcome> {
-    const outcome = await run([{ text: BEGIN }, limit, step, ...leave])
+    const outcome = await run([begin, limit, step, ...leave])
     if (!outcome.failure) {
       checkSettings(outcome.rows[4])
       return { ...outcome, rows: [outcome.rows[2]!] }
@@ -102,8 +124,8 @@ export async function connectPostgres(
 
   if (settings.readOnly) {
     // Before the first question could have changed them.
-    const shown = run([{ text: showSettings, rows: true }])
-    const { rows, failure } = await orDestroy(wire, LOGIN_MS, shown)
+    const shown = run([show])
+    const { rows, failure } = await orDestroy(wire, settings.loginMs ?? LOGIN_MS, shown)
     if (failure) {
       wire.destroy(failure)
       throw failure
@@ -113,7 +135,7 @@ export async function connectPostgres(
 
   return {
     async query(text, parameters) {
-      const asked = ask({ text, parameters, rows: true })
+      const asked = ask({ text, parameters, rows: true, isKept: true })
       return orDestroy(wire, statementTimeoutMs + graceMs, asked, () => void cancel(target, wire.key))
     },
     get isOpen() {
@@ -142,7 +164,7 @@ const settingsStatement = ({ parameters }: ConnectionSettings): string =>
     .map((name, at) => `pg_catalog.current_setting('${name.replaceAll("'", "''")}', true) as s${at}`)
     .join(', ')}`
 
-/** Statements are prepared under names that are never used twice; those given up are closed with the next batch. */
+/** Statements that are kept are prepared under names that are never used twice; those given up are closed with the next batch. */
 function preparedStatements() {
   const names = new Map<string, string>()
   let counter = 0
@@ -156,13 +178,13 @@ function preparedStatements() {
       const parts = dropped.map((name) => message('C', Buffer.from('S'), cString(name)))
       dropped = []
       const fresh: string[] = []
-      for (const { text, parameters = [], rows } of steps) {
-        let name = names.get(text)
-        if (name === undefined) {
-          name = `q${(counter += 1)}`
+      for (const { text, parameters = [], rows, isKept } of steps) {
+        const known = isKept ? names.get(text) : undefined
+        const name = known ?? (isKept ? `q${(counter += 1)}` : '')
+        if (known === undefined) parts.push(message('P', cString(name), cString(text), int16(0)))
+        if (known === undefined && isKept) {
           names.set(text, name)
           fresh.push(text)
-          parts.push(message('P', cString(name), cString(text), int16(0)))
         }
         parts.push(bind(name, parameters))
         if (rows) parts.push(message('D', Buffer.from('P'), cString('')))
@@ -201,7 +223,7 @@ async function logIn(target: Target, settings: ConnectionSettings): Promise<Wire
   const socket = await openSocket(target)
   const wire = wireOn(socket, target)
   socket.write(startupPacket(target, settings))
-  await orDestroy(wire, LOGIN_MS, wire.loggedIn)
+  await orDestroy(wire, settings.loginMs ?? LOGIN_MS, wire.loggedIn)
   return wire
 }
 
@@ -214,8 +236,9 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
   let pending:
     | { answer: Answer; resolve: (outcome: Outcome) => void; reject: (error: Error) => void }
     | undefined
-  /** Messages that came while a password is hashed. */
-  let waiting: [type: string, body: Buffer][] | undefined
+  /** Meanwhile a server waits for the answer, and has nothing to say. */
+  let isHashing = false
+  let idleMessages = 0
 
   const destroy = (reason: Error): void => end(reason, () => socket.destroy())
   const held = responses.hold(target.owner ?? target.host, destroy)
@@ -234,16 +257,19 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
 
   function receive(type: string, body: Buffer): void {
     if (phase === 'closed') return
-    if (waiting) return void waiting.push([type, body])
+    if (isHashing) throw new ProtocolViolation()
     // Notices and settings that changed come at any time.
-    if (type === 'N' || type === 'S') return
+    if (type === 'N' || type === 'S') {
+      if (phase === 'idle' && (idleMessages += 1) > IDLE_MESSAGES_MAX) throw new ProtocolViolation()
+      return
+    }
     if (phase === 'login') return receiveLogin(type, body)
     if (phase === 'answer') return receiveAnswer(type, body)
     throw type === 'E' ? readErrorResponse(body) : new ProtocolViolation()
   }
 
   function receiveLogin(type: string, body: Buffer): void {
-    if (type === 'R') return void hold(body)
+    if (type === 'R') return logInStep(body)
     if (type === 'E') throw readErrorResponse(body)
     if (type === 'K' && body.length === 8) return void (key = Buffer.from(body))
     if (type !== 'Z') throw new ProtocolViolation()
@@ -251,14 +277,18 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
     login.resolve()
   }
 
-  async function hold(body: Buffer): Promise<void> {
-    waiting = []
+  function logInStep(body: Buffer): void {
+    const response = authenticate(body)
+    if (response instanceof Promise) void answerHashed(response)
+    else if (response) socket.write(response)
+  }
+
+  async function answerHashed(response: Promise<Buffer>): Promise<void> {
+    isHashing = true
     try {
-      const response = await authenticate(body)
-      if (response && phase === 'login') socket.write(response)
-      const messages: [string, Buffer][] = waiting
-      waiting = undefined
-      for (const [type, content] of messages) receive(type, content)
+      const bytes = await response
+      isHashing = false
+      if (phase === 'login') socket.write(bytes)
     } catch (error) {
       destroy(error as Error)
     }
@@ -306,6 +336,7 @@ function wireOn(socket: Socket, target: Target): Wire & { readonly loggedIn: Pro
       return new Promise((resolve, reject) => {
         if (closedBy) return reject(closedBy)
         phase = 'answer'
+        idleMessages = 0
         pending = { answer: answerTo(steps), resolve, reject }
         socket.write(bytes)
       })
@@ -344,11 +375,14 @@ function answerTo(steps: readonly Step[]): Answer {
           rows[at]!.push(readDataRow(body, columns))
           return undefined
         case 'C':
-        case 'I':
+        case 'I': {
+          const tag = steps[at]?.tag
           at += 1
           columns = undefined
           if (failure || at > steps.length) throw new ProtocolViolation()
+          if (tag !== undefined && body.toString('latin1') !== `${tag}\0`) throw new ProtocolViolation()
           return undefined
+        }
         case 'E':
           failure ??= readErrorResponse(body)
           return undefined

@@ -18,8 +18,8 @@ export { ManagedServerError } from './managed-server-error.ts'
 export type ManagedServer = {
   /** Role, database and extension. Throws ManagedServerError where it cannot isolate them; safe to repeat after a kill. */
   create(physicalName: string, verifier: string): Promise<void>
-  /** Ends its connections first; safe to repeat. */
-  remove(physicalName: string): Promise<void>
+  /** Ends its connections first; safe to repeat. Returns the roles that had to stay, without a login (drop-role.ts). */
+  remove(physicalName: string): Promise<readonly string[]>
   /** Returns the databases that PUBLIC may still connect to, because our login may not alter them. Every new database is open until this runs. */
   revokePublicConnect(): Promise<readonly string[]>
   /** The login of our questions (question-role.ts); safe to repeat. */

@@ -5,7 +5,7 @@
 import { problem } from './problem.ts'
 
 /** Eight of the largest responses there can be. */
-const TOTAL_MAX_BYTES = 128 * 1024 * 1024
+const TOTAL_MAX_BYTES = 64 * 1024 * 1024
 
 export type HeldResponse = {
   /** As soon as it is announced, so that nobody can promise more than there is. */

@@ -8,12 +8,23 @@ import { questionRoleOf } from './question-role.ts'
 import { scramVerifier } from '../wire/scram.ts'
 
 /** The passwords of our own logins are derived from the key, so that no row has to hold them. */
-export function serverProvisioner(server: ManagedServer, questionKey: Uint8Array): DatabaseProvisioner {
+export function serverProvisioner(
+  server: ManagedServer,
+  questionKey: Uint8Array,
+  warn: (event: string, fields: Record<string, unknown>) => void,
+): DatabaseProvisioner {
   return {
     kind: 'postgres',
     address: async () => ({ host: server.host, port: server.port, ssl: server.ssl }),
     create: (name, verifier) => server.create(name, verifier).catch(toServiceError),
-    remove: (name) => server.remove(name).catch(toServiceError),
+    async remove(name) {
+      const roles = await server.remove(name).catch(toServiceError)
+      if (roles.length > 0) {
+        warn('roles of a removed database stay without a login: another database grants them rights', {
+          roles,
+        })
+      }
+    },
     async questionLogin(name) {
       const password = createHmac('sha256', questionKey).update(name).digest('base64url')
       await server.createQuestionRole(name, scramVerifier(password)).catch(toServiceError)

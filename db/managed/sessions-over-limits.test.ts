@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sessionsOverLimits, type TenantSession } from './sessions-over-limits.ts'
+import { questionSessionsOverLimits, sessionsOverLimits, type TenantSession } from './sessions-over-limits.ts'
 
 const TENANTS = [
   { orgId: 'one', physicalName: 'a' },
@@ -22,6 +22,8 @@ const session = (login: string, more: Partial<TenantSession> = {}): TenantSessio
   state: 'idle',
   runningSeconds: 5,
   idleSeconds: 5,
+  transactionSeconds: null,
+  isWriting: false,
   temporaryFileBytes: 0,
   ...more,
 })
@@ -82,4 +84,18 @@ test('a session over several limits is ended once, and one of no tenant never', 
     session('postgres', { state: 'active', runningSeconds: 9999, temporaryFileBytes: 9999 }),
   )
   expect(ended(...foreign)).toEqual([])
+})
+
+test.each([
+  ['that runs', { state: 'active', transactionSeconds: 30 }, undefined],
+  ['that runs for too long', { state: 'active', transactionSeconds: 31 }, 'statement'],
+  ['in a transaction too long', { state: 'idle in transaction', transactionSeconds: 31 }, 'statement'],
+  ['that writes', { state: 'active', transactionSeconds: 1, isWriting: true }, 'disk'],
+  ['that is idle', { idleSeconds: 300 }, undefined],
+  ['that is idle for too long', { idleSeconds: 301 }, 'connections'],
+  ['that we may not see', { state: null, idleSeconds: null }, undefined],
+] as const)('a session of our questions %s', (_what, more, expected) => {
+  const one = session('a_q', more)
+  const endings = questionSessionsOverLimits([one], { transactionSeconds: 30, idleSeconds: 300 })
+  expect(endings).toEqual(expected ? [{ session: one, limit: expected, how: 'terminate' }] : [])
 })

@@ -6,13 +6,16 @@ export type Tenant = { readonly orgId: string; readonly physicalName: string }
 /** Of pg_stat_activity; null is what our login may not see. */
 export type TenantSession = {
   readonly pid: number
-  /** The role, which is also the database. */
+  /** The role. That of a tenant is also the database. */
   readonly login: string
   readonly backendStart: string
   readonly queryStart: string | null
   readonly state: string | null
   readonly runningSeconds: number | null
   readonly idleSeconds: number | null
+  /** Of its transaction. */
+  readonly transactionSeconds: number | null
+  readonly isWriting: boolean
   readonly temporaryFileBytes: number
 }
 
@@ -22,6 +25,9 @@ export type Ending = {
   /** `cancel` ends the statement, `terminate` the session. */
   readonly how: 'cancel' | 'terminate'
 }
+
+/** What sessions of our own questions may take. */
+export type QuestionLimits = { readonly transactionSeconds: number; readonly idleSeconds: number }
 
 /** A statement that catches its cancellation and goes on has so long. */
 export const CANCEL_GRACE_SECONDS = 30
@@ -79,3 +85,23 @@ const overConnections = (own: readonly TenantSession[], limits: TenantLimits): E
     .toSorted((a, b) => (a.backendStart < b.backendStart ? -1 : 1))
     .slice(limits.connections)
     .map((session) => ({ session, limit: 'connections', how: 'terminate' }))
+
+/**
+ * Of the logins of our questions. We end each question in time, close what is idle, and never write: a session that
+ * does otherwise is somebody else's, or stuck.
+ */
+export const questionSessionsOverLimits = (
+  sessions: readonly TenantSession[],
+  limits: QuestionLimits,
+): readonly Ending[] =>
+  sessions.flatMap((session): Ending[] => {
+    const limit = questionLimitOf(session, limits)
+    return limit ? [{ session, limit, how: 'terminate' }] : []
+  })
+
+function questionLimitOf(session: TenantSession, limits: QuestionLimits): TenantLimit | undefined {
+  if (session.isWriting) return 'disk'
+  if ((session.transactionSeconds ?? 0) > limits.transactionSeconds) return 'statement'
+  const isIdle = session.state === 'idle' && (session.idleSeconds ?? 0) > limits.idleSeconds
+  return isIdle ? 'connections' : undefined
+}

@@ -45,7 +45,7 @@ export function sourceConnections(attached: AttachedPools) {
       }
       if (pools.size >= KEPT_POOLS) void end(pools.keys().next().value!)
       const pool = lazyPool(() => openSourcePool(attached, kind, owner, login), {
-        moves: kind === 'embedded',
+        reopensOn: REOPENS_ON[kind],
       })
       pools.set(key, pool)
       return pool.queries
@@ -61,15 +61,26 @@ type Lazy = Pick<Pool, 'query'>
 
 /** Error codes of the driver and of Node when nothing listens at the address any more. */
 const GONE = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'CONNECTION_CLOSED', 'CONNECTION_ENDED'])
+/** The password of our own login expired, or was changed by what runs with its rights (question-role.ts). */
+const LOGIN_REFUSED = new Set(['28P01'])
 
 /**
- * The login is read at the first question, and again after that failed. If the database `moves`, it is read again when
- * the connection is refused, too: the process that served it may be dead, and another one has taken over. Asking twice
+ * The process that served an embedded database may be dead, and another one has taken over. Reading our login on the
+ * server sets it again.
+ */
+const REOPENS_ON: Record<SourceKind, ReadonlySet<string>> = {
+  postgres: LOGIN_REFUSED,
+  attached: new Set(),
+  embedded: GONE,
+}
+
+/**
+ * The login is read at the first question, and again after that failed, or ended with one of the codes. Asking twice
  * does no harm, since these connections are read-only.
  */
 function lazyPool(
   open: () => Promise<Pool>,
-  { moves }: { moves: boolean },
+  { reopensOn }: { reopensOn: ReadonlySet<string> },
 ): { queries: Lazy; end: () => Promise<void> } {
   let opened: Promise<Pool> | undefined
   const pool = () => {
@@ -92,7 +103,7 @@ function lazyPool(
         try {
           return await reached.query(text, parameters)
         } catch (error) {
-          if (!moves || !GONE.has((error as { code?: string }).code ?? '')) throw error
+          if (!reopensOn.has((error as { code?: string }).code ?? '')) throw error
           void leave(first).catch(() => {})
           return (await pool()).query(text, parameters)
         }
@@ -101,6 +112,9 @@ function lazyPool(
     end: async () => (await opened?.catch(() => undefined))?.end(),
   }
 }
+
+/** An embedded database that was closed, on a machine that others use as well; within the deadline of a request. */
+const OPENING_MS = 15_000
 
 async function openSourcePool(
   attached: AttachedPools,
@@ -114,6 +128,7 @@ async function openSourcePool(
     idleSeconds: IDLE_SECONDS,
     parameters: SESSION,
     readOnly: true,
+    ...(kind === 'embedded' && { loginMs: OPENING_MS }),
   }
   const target = { ...(await login()), owner }
   return kind === 'attached' ? attached.open(target, settings) : openPool(target, settings)

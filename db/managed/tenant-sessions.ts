@@ -3,28 +3,55 @@ import type postgres from 'postgres'
 import type { TenantLimit, TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { arrayLiteral, quoteIdentifier } from './quote-identifier.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
-import { sessionsOverLimits, type Ending, type Tenant, type TenantSession } from './sessions-over-limits.ts'
+import { QUESTION_STATEMENT_MS } from '../../src/contracts/limits.ts'
+import { QUESTION_CONNECTIONS, questionRoleOf } from './question-role.ts'
+import {
+  questionSessionsOverLimits,
+  sessionsOverLimits,
+  type Ending,
+  type QuestionLimits,
+  type Tenant,
+  type TenantSession,
+} from './sessions-over-limits.ts'
 
 export type EndedSession = { readonly physicalName: string; readonly limit: TenantLimit }
+
+/** Well beyond what we ourselves keep to (source-connections.ts). */
+const QUESTION_LIMITS: QuestionLimits = {
+  transactionSeconds: (3 * QUESTION_STATEMENT_MS) / 1_000,
+  idleSeconds: 5 * 60,
+}
 
 /** Safe to repeat, and in several processes at once: a session that is gone is not ended again. */
 export async function endSessionsOverLimits(
   sql: postgres.Sql,
   tenants: readonly Tenant[],
   limits: TenantLimits,
+  questionLimits = QUESTION_LIMITS,
 ): Promise<readonly EndedSession[]> {
   const names = tenants.map(({ physicalName }) => physicalName)
+  const ofQuestions = new Map(names.map((name) => [questionRoleOf(name), name]))
   await setRoleLimits(sql, names, limits)
+  await setRoleLimits(sql, [...ofQuestions.keys()], { ...limits, connections: QUESTION_CONNECTIONS })
+  const sessions = await readSessions(sql, [...names, ...ofQuestions.keys()])
+  const endings = [
+    ...sessionsOverLimits(sessions, tenants, limits),
+    ...questionSessionsOverLimits(
+      sessions.filter(({ login }) => ofQuestions.has(login)),
+      questionLimits,
+    ),
+  ]
   const ended: EndedSession[] = []
-  for (const ending of sessionsOverLimits(await readSessions(sql, names), tenants, limits)) {
+  for (const ending of endings) {
+    const { login } = ending.session
     if (await endSession(sql, ending)) {
-      ended.push({ physicalName: ending.session.login, limit: ending.limit })
+      ended.push({ physicalName: ofQuestions.get(login) ?? login, limit: ending.limit })
     }
   }
   return ended
 }
 
-/** The files of parallel workers are those of their leader. */
+/** The files of parallel workers are those of their leader. What they share is in folders, which are not listed. */
 const TEMPORARY_FILES = `
   select coalesce(w.leader_pid, w.pid) as pid, sum(f.size)::float8 as bytes
   from pg_ls_tmpdir() f join pg_stat_activity w on w.pid = substring(f.name from '^pgsql_tmp(\\d+)\\.')::int
@@ -41,6 +68,8 @@ async function readSessions(sql: postgres.Sql, names: readonly string[]): Promis
       to_char(a.query_start at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as "queryStart",
       extract(epoch from clock_timestamp() - a.query_start)::float8 as "runningSeconds",
       extract(epoch from clock_timestamp() - a.state_change)::float8 as "idleSeconds",
+      extract(epoch from clock_timestamp() - a.xact_start)::float8 as "transactionSeconds",
+      a.backend_xid is not null as "isWriting",
       coalesce(t.bytes, 0)::float8 as "temporaryFileBytes"
     from pg_stat_activity a left join (${may?.list ? TEMPORARY_FILES : NO_FILES}) t on t.pid = a.pid
     where a.usename = any ($1::text[]) and a.backend_type = 'client backend'`,

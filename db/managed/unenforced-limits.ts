@@ -7,7 +7,6 @@ type Rights = {
   /** Of pg_stat_activity, for every one of the logins. */
   readonly seesSessions: boolean
   readonly endsSessions: boolean
-  readonly seesFiles: boolean
   readonly limitsFiles: boolean
   readonly ownsDatabases: boolean
 }
@@ -20,7 +19,6 @@ export async function unenforcedLimits(
     `select
       pg_has_role('pg_read_all_stats', 'usage') or t.member as "seesSessions",
       pg_has_role('pg_signal_backend', 'usage') or t.member as "endsSessions",
-      has_function_privilege('pg_ls_tmpdir()', 'execute') as "seesFiles",
       has_parameter_privilege('temp_file_limit', 'SET') as "limitsFiles",
       (select coalesce(bool_and(pg_has_role(datdba, 'usage')), true) from pg_database
         where datname = any ($1::text[])) as "ownsDatabases"
@@ -32,7 +30,8 @@ export async function unenforcedLimits(
   const watches = rights.seesSessions && rights.endsSessions
   return [
     ...(watches ? [] : (['statement', 'idle_transaction', 'connections'] as const)),
-    ...(rights.limitsFiles || (watches && rights.seesFiles) ? [] : (['temporary_files'] as const)),
+    // Watching is not enough: pg_ls_tmpdir() does not list what a parallel hash join writes into folders of its own.
+    ...(rights.limitsFiles ? [] : (['temporary_files'] as const)),
     ...(rights.ownsDatabases && rights.endsSessions ? [] : (['disk'] as const)),
   ]
 }

@@ -50,6 +50,7 @@ export function createManaged(deps: {
       : serverProvisioner(
           openManagedServer(url, { keepConnect: loginsOf(config.DATABASE_URL) }),
           dataKeys.keyFor('question-login'),
+          (event, fields) => log.warn(event, fields),
         )
   const pools = attachedPools(config.ATTACH_ALLOWED)
   const connections = sourceConnections(pools)

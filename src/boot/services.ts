@@ -159,17 +159,18 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
     owns: /^\b$/,
     usesDatabase: true,
     async load() {
-      const [{ startLoop }, { jobTable, watchTable }, { startNotifications }] = await Promise.all([
-        import('../worker/loop.ts'),
-        import('../worker/jobs.ts'),
-        import('../worker/notifications.ts'),
-      ])
+      const [{ startLoop, startLoopForEach }, { jobTable, watchTable }, { startNotifications }] =
+        await Promise.all([
+          import('../worker/loop.ts'),
+          import('../worker/jobs.ts'),
+          import('../worker/notifications.ts'),
+        ])
       return (deps) => {
         const own = deps.worker()
         const startJobs = () => {
           const loops = [
             startLoop(own, jobTable(own)),
-            startLoop(own, watchTable(own)),
+            startLoopForEach(own, watchTable(own)),
             startNotifications(own),
           ]
           return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }

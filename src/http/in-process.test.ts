@@ -275,6 +275,15 @@ test('a caller that has gone does not wait, and the call is logged when it ends'
   await expect(httpClient(direct, { ...AS, signal: gone.signal })(showQuota, {})).rejects.toThrow('gone')
 })
 
+test('a call of a caller that has gone before it is not begun', async () => {
+  const begun = vi.fn<() => Promise<typeof QUOTA>>(async () => QUOTA)
+  const { direct, seen } = observed({ showQuota: begun })
+  const signal = AbortSignal.abort(new Error('gone'))
+  await expect(httpClient(direct, { ...AS, signal })(showQuota, {})).rejects.toThrow('gone')
+  expect(begun).not.toHaveBeenCalled()
+  expect(seen.lines).toEqual([])
+})
+
 test('an operation that a service does not do is asked for by a request', async () => {
   const { direct, seen } = observed({})
   await expect(httpClient(direct, AS)(showQuota, {})).rejects.toMatchObject({ code: 'NOT_FOUND' })

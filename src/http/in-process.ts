@@ -62,6 +62,7 @@ export function inProcessCalls(service: string, observation: Observation): InPro
     },
     call(op, input, options) {
       const handler = handlers.get(op.name)
+      if (handler && options.signal?.aborted) return Promise.reject(options.signal.reason as Error)
       return handler && untilAborted(run(op, handler, input, options), options.signal)
     },
   }
@@ -97,8 +98,7 @@ function untilAborted(answer: Promise<unknown>, signal: AbortSignal | undefined)
   if (!signal) return answer
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason as Error)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    signal.addEventListener('abort', abort, { once: true })
     answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }

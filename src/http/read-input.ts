@@ -5,6 +5,7 @@ import { BODY_MAX_BYTES } from '../contracts/limits.ts'
 import { MISSING } from '../contracts/problems.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { HttpContext } from './context.ts'
+import { isKnownToFit } from '../contracts/known-to-fit.ts'
 
 export type InputReader<I extends z.ZodObject> = (c: HttpContext) => Promise<z.output<I>>
 
@@ -115,8 +116,9 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
 const tooLarge = (limit: number) =>
   new ServiceError('INVALID_REQUEST', `The body is larger than ${limit / 1024} KiB`)
 
-/** Counts while reading: a Content-Length may be missing or wrong. */
+/** Without a stream where the length is known, which is most of the time; otherwise counted while it is read. */
 export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promise<Uint8Array> {
+  if (isKnownToFit(request, limit)) return new Uint8Array(await request.arrayBuffer())
   if (!request.body) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0

@@ -140,6 +140,7 @@ async function fill(login: Parameters<typeof openPool>[0]): Promise<void> {
     JSON.stringify(rows.map((row) => ({ ...row, embedding: JSON.stringify(row.embedding) })))
   const pool = openPool(login, {
     statementTimeoutMs: 30_000,
+    loginMs: 30_000,
     max: 1,
     idleSeconds: 5,
     parameters: {},

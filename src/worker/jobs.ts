@@ -34,7 +34,7 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
   },
 ]
 
-/** Apart from the others, which may take an hour: these are to be in time. */
+/** Each in a loop of its own: these are to be in time, however long sweeping or measuring the disk takes. */
 export const watchTable = (deps: TenantDeps): readonly Job[] => [
   {
     name: 'enforce tenant limits',

@@ -34,6 +34,12 @@ export function startLoop(deps: LoopDeps, table: readonly Job[]): { stop(): Prom
   }
 }
 
+/** A loop for each job: none waits for another. */
+export function startLoopForEach(deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } {
+  const loops = table.map((job) => startLoop(deps, [job]))
+  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
+}
+
 async function run(deps: LoopDeps, table: readonly Job[], stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     for (const job of table) {
@@ -43,15 +49,20 @@ async function run(deps: LoopDeps, table: readonly Job[], stopping: AbortSignal)
   }
 }
 
-/** A job that fails runs again when its lease is over; the loop itself goes on. */
+/** A job that fails runs again at its next time, or after its lease if that is sooner; the loop itself goes on. */
 export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal): Promise<boolean> {
   const started = performance.now()
   const seconds = () => (performance.now() - started) / 1000
   try {
     const lease = await takeLease(deps, job)
     if (!lease) return false
-    await job.run(stopping)
-    await releaseLease(deps, job, lease)
+    try {
+      await job.run(stopping)
+    } catch (error) {
+      await releaseLease(deps, job, lease, Math.min(job.everySeconds, job.leaseSeconds)).catch(() => {})
+      throw error
+    }
+    await releaseLease(deps, job, lease, job.everySeconds)
     deps.metrics?.observeJob(job.name, 'done', seconds())
     return true
   } catch (error) {
@@ -83,13 +94,18 @@ async function takeLease({ db, clock }: Storage, job: Job): Promise<string | und
 }
 
 /** Only its holder sets the next time: a lease that ran out may belong to another process by now. */
-async function releaseLease({ db, clock }: Storage, job: Job, leaseToken: string): Promise<void> {
+async function releaseLease(
+  { db, clock }: Storage,
+  job: Job,
+  leaseToken: string,
+  afterSeconds: number,
+): Promise<void> {
   await db
     .update(jobs)
     .set({
       leaseToken: null,
       leaseUntil: null,
-      nextRunAt: new Date(clock().getTime() + job.everySeconds * 1000),
+      nextRunAt: new Date(clock().getTime() + afterSeconds * 1000),
     })
     .where(and(eq(jobs.name, job.name), eq(jobs.leaseToken, leaseToken)))
 }

@@ -145,8 +145,9 @@ async function finish(deps: NotificationDeps, sender: Sender): Promise<void> {
       await sender.nextOutcome()
       await sender.flush()
     }
-    await sender.followUp()
     await sender.release()
+    // Nobody else learns of these attempts: once more, where the database did not answer.
+    await sender.followUp().catch(() => sender.followUp())
   } catch (error) {
     deps.log.warn('notifications stopped with outcomes that could not be written', { error })
   }

@@ -40,12 +40,13 @@ async function openReceiver() {
     let body = ''
     incoming.setEncoding('utf8').on('data', (text: string) => (body += text))
     incoming.on('end', () => {
-      const [{ id }] = JSON.parse(body) as [{ id: string }]
-      if (Math.random() < 0.05 && !refused.has(id)) {
-        refused.add(id)
+      // Those that waited share a POST.
+      const taken = (JSON.parse(body) as { id: string }[]).map(({ id }) => id)
+      if (Math.random() < 0.05 && !refused.has(taken[0]!)) {
+        refused.add(taken[0]!)
         return void outgoing.writeHead(503).end()
       }
-      ids.push(id)
+      ids.push(...taken)
       setTimeout(() => outgoing.writeHead(200).end(), Math.random() * 20)
     })
   })

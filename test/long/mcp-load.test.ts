@@ -37,13 +37,16 @@ const QUIET_PAUSE_MS = 100
  * The median of the quiet agent beside 600 open calls, as a multiple of what it is alone: of the others' calls two run at
  * a time. Without that, the 16 that may be open would all be before it.
  */
-const SLOWER_MAX = 8
+const SLOWER_MAX = 5
 /** Calls of the other agent that end while one of the quiet agent's is open, at the median: a count, whatever the machine does. */
 const OVERTAKEN_MAX = 6
 /** How long a person may wait for a revocation under full load. */
 const REVOKED_WITHIN_MS = 5_000
-/** What one call may leave behind after a collection. A leak of one small object per call is more. */
-const BYTES_PER_CALL_MAX = 256
+/**
+ * What one call may leave behind after a collection. Clean runs moved by at most 190 bytes, up or down; a kilobyte that
+ * was kept for each answered call showed as 690.
+ */
+const BYTES_PER_CALL_MAX = 512
 
 const own = processes()
 let connection: Connection
@@ -65,6 +68,8 @@ beforeAll(async () => {
     SVC_SERVICES: 'api-gateway,auth-service,mcp-server',
     TRUSTED_PROXIES: '127.0.0.1',
     ARGON2_MEMORY_KIB: '64',
+    // However fast the machine: what is refused here is refused because too many are open, not too many a minute.
+    MCP_CALLS_PER_MINUTE: '100000',
     LOG_LEVEL: 'info',
     ...freshSecrets(),
   }

@@ -29,7 +29,7 @@ const EVERY_MS = 250
  * An event wakes the loops 20 and 200 ms after it was recorded, and each of the four steps to its receiver is a commit. A
  * quiet time below this is noise of the machine; without lanes a message waits for seconds.
  */
-const QUIET_MIN_MS = 300
+const QUIET_MIN_MS = 75
 
 /** What one organization gets of the slots of a process. */
 const SHARE = IN_FLIGHT_MAX * LANES.share

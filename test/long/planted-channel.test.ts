@@ -20,7 +20,7 @@ test.each(['integration', 'person'] as const)(
       writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify(product))
       const file = join(copy, 'src/contracts/channels.ts')
       const row = `export const CHANNELS = {
-  sms: { label: 'SMS', recipients: ['${recipient}'], verifiesAddress: false, rate: { perSecond: 1, burst: 1 }, sharedServer: false, retrySeconds: [], repeatable: 'never', digest: false },`
+  sms: { label: 'SMS', recipients: ['${recipient}'], verifiesAddress: false, rate: { perSecond: 1, burst: 1 }, sharedServer: false, retrySeconds: [], repeatable: 'never', digest: false, itemsMax: 1 },`
       writeFileSync(file, readFileSync(file, 'utf8').replace('export const CHANNELS = {', row))
       const places = placesWithErrors(copy)
       expect(places).not.toContain('src/contracts/channels.ts')

@@ -15,11 +15,17 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type Violation = { id: string; help: string; nodes: { target: unknown; failureSummary?: string }[] }
 
+/** Contrast is judged of what is there at the end of an appearance; what never ends is shown still. */
+const END_ANIMATIONS = `for (const one of document.getAnimations()) {
+  try { one.finish() } catch { one.cancel() }
+}`
+
 /** What axe finds wrong, one line each. It enters through the debugger, past the page's own CSP. */
 export async function axeFindings(page: Page): Promise<string[]> {
   const debug = await page.context().newCDPSession(page)
   try {
     await debug.send('Runtime.evaluate', { expression: AXE })
+    await debug.send('Runtime.evaluate', { expression: END_ANIMATIONS })
     const { result, exceptionDetails } = await debug.send('Runtime.evaluate', {
       expression:
         'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations))',

@@ -1,5 +1,5 @@
 /** In place of the thread of attached databases: does what the text of a query names. */
-import { parentPort } from 'node:worker_threads'
+import { parentPort, resourceLimits } from 'node:worker_threads'
 import type { FromAttached, ToAttached } from '../../db/managed/attached-worker.ts'
 
 parentPort!.on('message', (message: ToAttached) => {
@@ -15,6 +15,8 @@ parentPort!.on('message', (message: ToAttached) => {
       for (;;);
     case 'wait':
       return
+    case 'limits':
+      return parentPort!.postMessage({ number: message.query, rows: [resourceLimits] } satisfies FromAttached)
     default:
       parentPort!.postMessage({
         number: message.query,

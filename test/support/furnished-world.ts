@@ -58,6 +58,7 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     'updateMySubscription.subscription_id': [things.mySubscription],
     delivery_id: [things.delivery_id],
     email: [names.address, member.email],
+    address: [names.address, member.email],
     staff_email: [(await makePerson(system)).email],
     admin_email: [member.email, `${unique('absent')}@people.test`],
     password: [PASSWORD],

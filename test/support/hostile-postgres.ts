@@ -166,14 +166,17 @@ function answer(
   // Our own connection asks for its settings first; that is not the question yet.
   const isQuestion = !data.includes('current_setting') || data.includes('begin')
   const moment = isQuestion ? chosen : undefined
-  const done = message('C', cString('SELECT 1'))
+  let parsed = ''
   const before: Buffer[] = []
   const after: Buffer[] = []
   let isDescribed = false
   let isSpoiled = moment === 'answer'
   const say = (...parts: Buffer[]) => void (isSpoiled ? after : before).push(...parts)
-  for (const type of typesIn(data)) {
-    if (type === 'P') say(message('1'))
+  for (const [type, body] of messagesIn(data)) {
+    if (type === 'P') {
+      parsed = body
+      say(message('1'))
+    }
     if (type === 'B') say(message('2'))
     if (type === 'C') say(message('3'))
     if (type === 'S') say(READY)
@@ -187,7 +190,8 @@ function answer(
       // At this moment nothing is wrong but the settings of the session, after each question.
       if (isDescribed || type === 'Q') say(row(moment === 'settings' ? '2' : '1'))
       isDescribed = false
-      say(done)
+      say(message('C', cString(tagOf(parsed))))
+      parsed = ''
     }
     if (type === 'Q') say(READY)
   }
@@ -196,10 +200,16 @@ function answer(
   if (moment === 'afterward') setTimeout(() => misbehave(), 5)
 }
 
-function typesIn(data: Buffer): string[] {
-  const types: string[] = []
+/** Of a Parse, which has an empty name where it begins or ends a transaction. */
+const tagOf = (parse: string): string => /^\0(begin|rollback)/.exec(parse)?.[1]?.toUpperCase() ?? 'SELECT 1'
+
+function messagesIn(data: Buffer): [type: string, body: string][] {
+  const found: [string, string][] = []
   for (let at = 0; at + 5 <= data.length; at += 1 + data.readUInt32BE(at + 1)) {
-    types.push(String.fromCharCode(data[at]!))
+    found.push([
+      String.fromCharCode(data[at]!),
+      data.toString('latin1', at + 5, at + 1 + data.readUInt32BE(at + 1)),
+    ])
   }
-  return types
+  return found
 }

@@ -1,6 +1,8 @@
 /** The audit trail: every action of the closed list leaves its row, for the eyes of the organization's admins alone. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
+import { eq } from '../../db/drizzle.ts'
+import { integrations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
@@ -69,7 +71,7 @@ import {
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
-import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
+import { mailboxOf, unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import {
   newAssistant,
   startListeningSystem,
@@ -512,9 +514,11 @@ const DEEDS: Record<AuditAction, Act> = {
     return { by: admin, subject: 'deploy.failed to Receiver' }
   },
   'subscription.unsubscribed': async (as) => {
-    const { subscription_id: subscriptionId } = await subscribed()
+    const { subscription_id: subscriptionId, integration_id } = await subscribed()
     const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
-    const token = unsubscribeToken(key, { orgId: org.id, subscriptionId })
+    const [row] = await system.db.select().from(integrations).where(eq(integrations.id, integration_id))
+    const mailbox = mailboxOf(row!.digest)
+    const token = unsubscribeToken(key, { orgId: org.id, subscriptionId, mailbox })
     await as({ token: '' })(unsubscribe, { token })
     return { by: 'an unsubscribe link', subject: 'deploy.failed' }
   },

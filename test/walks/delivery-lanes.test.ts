@@ -244,6 +244,57 @@ describe('circuits', () => {
     expect(new Set(harness.received(url).map(({ id }) => id)).size).toBe(8)
   })
 
+  /** So many messages, each to a target of its own that does not answer. */
+  async function openCircuits(where: HarnessOrg, count: number, perTarget = 1) {
+    await hook(where)
+    await database.sql.query(`
+      insert into outbox (org_id, id, source, dedup_key, type, subject, data, occurred_at)
+      select '${where.id}', 'evt_' || gen_random_uuid(), 'test', gen_random_uuid()::text, 'deploy.failed',
+        'things/' || n, json_build_object('deployment_id', n::text, 'code', 'BUILD_FAILED'), now()
+      from generate_series(1, ${count * perTarget}) n`)
+    await fanOut()
+    await database.sql.query(`
+      update messages m set target = 'hung_' || (n.n % ${count})
+      from (select id, row_number() over () as n from messages where org_id = '${where.id}') n where m.id = n.id`)
+    await database.sql.query(`
+      insert into message_targets (org_id, target, next_allowed_at, unanswered)
+      select distinct org_id, target, timestamptz '2000-01-01', 3 from messages where org_id = '${where.id}'`)
+  }
+  const heldOf = async (where: HarnessOrg) =>
+    (await harness.messagesOf(where)).filter(({ state }) => ['claimed', 'sending'].includes(state))
+
+  test('probes of many organizations are claimed no more than may be in flight, so that others are claimed', async () => {
+    const hung = await Promise.all(Array.from({ length: 5 }, () => harness.organization()))
+    for (const one of hung) await openCircuits(one, 40)
+    const { url } = await hook(other)
+    hangs((to) => to !== url)
+    const sender = worker()
+    for (let n = 0; n < 8 && sender.hasCapacity(); n++) {
+      await sender.claim()
+      await sender.flush()
+      harness.clock.advance(11)
+    }
+    expect((await Promise.all(hung.map(heldOf))).flat()).toHaveLength(8)
+    await record(other, 1)
+    await fanOut()
+    expect(sender.hasCapacity()).toBe(true)
+    await runOnce(sender)
+    expect(sentTo(url)).toBe(1)
+    await sender.release()
+  })
+
+  test('a process holds one message of a target that does not answer, also before it is started', async () => {
+    await openCircuits(org, 3, 5)
+    const sender = worker()
+    for (let n = 0; n < 3; n++) {
+      await sender.claim()
+      harness.clock.advance(11)
+    }
+    const targets = (await heldOf(org)).map(({ target }) => target)
+    expect(targets.toSorted()).toEqual(['hung_0', 'hung_1', 'hung_2'])
+    await sender.release()
+  })
+
   test('what was claimed before the circuit opened waits for the probe like all others', async () => {
     const { url, integrationId } = await hook(org)
     await record(org, 6)
@@ -364,6 +415,27 @@ test('a target that broke a kept connection under a message has none from then o
   await fanOut()
   await runOnce(worker({}, deps))
   expect(keptFor[breaking.url]!.at(-1)).toBe(own(breaking.integrationId))
+})
+
+test('a target that is reset, or answers again, gets no more a second than before', async () => {
+  const { url, integrationId } = await hook(org)
+  await record(org, 40)
+  await harness.drain()
+  const first = sentTo(url)
+  const reset = () =>
+    withTransaction(harness.db, (tx) =>
+      resetTarget(tx, harness.clock.now, { orgId: org.id, target: integrationId }),
+    )
+  await reset()
+  await harness.drain()
+  // A few milliseconds have passed, by the clock that counts calls.
+  expect(sentTo(url) - first).toBeLessThanOrEqual(3)
+  // What waits for nothing but the target is due.
+  await database.sql.query(`update messages set slot_at = null where state = 'pending'`)
+  await reset()
+  const waiting = (await harness.messagesOf(org)).filter(({ state }) => state === 'pending')
+  expect(waiting.length).toBeGreaterThan(10)
+  expect(waiting.every(({ nextAt }) => nextAt <= harness.clock.now())).toBe(true)
 })
 
 describe('fan-out', () => {

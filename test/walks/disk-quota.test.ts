@@ -4,7 +4,7 @@ import { eq, inArray } from '../../db/drizzle.ts'
 import { openManagedServer, type ManagedServer } from '../../db/managed/postgres-server.ts'
 import { dataSourceHealth, dataSources, diskUse, events } from '../../db/schema.ts'
 import { queryDataSource, showDataSource } from '../../src/contracts/data-sources.ts'
-import { removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
+import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import type { TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantServer } from '../../src/cores/databases/index.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
@@ -255,8 +255,17 @@ describe.skipIf(!hasServer)('a disk quota on a server with pgvector (TEST_PGVECT
     await expect(connects(other)).resolves.toBeDefined()
     expect(await open`select pg_backend_pid() as pid`, 'its session was not touched').toEqual([pid])
 
+    const more = { name: 'more' }
+    await expect(org.owner.call(createDatabase, more)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('disk quota'),
+    })
+    await expect(other.owner.call(createDatabase, more)).resolves.toBeDefined()
+    await other.owner.call(removeDatabase, { ...more, confirm: 'more' })
+
     await org.owner.call(removeDatabase, { name: 'spare', confirm: 'spare' })
     await check(quota)
+    await expect(org.owner.call(createDatabase, more)).resolves.toBeDefined()
     await expect(connects(org)).resolves.toBeDefined()
     expect(await problemsOf(org)).not.toContain('over_disk_quota')
     await open.end()

@@ -340,9 +340,36 @@ describe('what is sent', () => {
     await fileTicket(admin)
     await deliver()
     expect(arrivedAt(address)).toHaveLength(2)
-    await expect(admin.call(updateSubscription, { subscription_id, enabled: true })).rejects.toMatchObject({
-      code: 'CONFLICT',
-    })
+    const resume = () => admin.call(updateSubscription, { subscription_id, enabled: true })
+    await expect(resume()).rejects.toMatchObject({ code: 'CONFLICT' })
+    // Nor by pausing it first.
+    const paused = await admin.call(updateSubscription, { subscription_id, enabled: false })
+    expect(paused).toMatchObject({ enabled: false, disabled_reason: 'unsubscribed' })
+    await expect(resume()).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('is ended by links that were mailed to this address, and not by those of an earlier one', async () => {
+    const { id, address, subscription_id } = await connected(admin)
+    const unsubscribeLink = (at: string) =>
+      /Unsubscribe: (\S+)/.exec(arrivedAt(at).at(-1)!.mail.text ?? '')![1]!
+    await fileTicket(admin)
+    await deliver()
+    const old = unsubscribeLink(address)
+    expect(await (await visit(old)).text()).toContain(org.name)
+    const next = newAddress()
+    await admin.call(updateIntegration, { integration_id: id, address: next })
+    await admin.call(verifyAddress, { token: tokenIn(newestLink(next)) })
+    expect(await (await visit(old)).text()).not.toContain(org.name)
+    await visit(old, { 'List-Unsubscribe': 'One-Click' })
+    const reason = async () =>
+      (await admin.call(listSubscriptions, { integration_id: id })).subscriptions.find(
+        (one) => one.id === subscription_id,
+      )?.disabled_reason
+    expect(await reason()).toBeNull()
+    await fileTicket(admin)
+    await deliver()
+    await visit(unsubscribeLink(next), { 'List-Unsubscribe': 'One-Click' })
+    expect(await reason()).toBe('unsubscribed')
   })
 
   test('is not what the reader of the address did themselves', async () => {
@@ -391,6 +418,42 @@ describe('a member who is removed', () => {
     await deliver()
     expect(arrivedAt(leaving.email)).toHaveLength(5)
   })
+
+  test.each([true, false])(
+    'confirms nothing with a link from before, also where it was off; the worker was there: %s',
+    async (wasWorkedOff) => {
+      const leaving = await makeMember(system, org, 'developer')
+      const { id } = await admin.call(connectEmail, { address: leaving.email })
+      const token = tokenIn(newestLink(leaving.email))
+      await admin.call(updateIntegration, { integration_id: id, enabled: false })
+      system.clock.advance(1)
+      await admin.call(removeMember, { org_id: org.id, user_id: leaving.userId })
+      if (wasWorkedOff) await deliver()
+      await expect(admin.call(verifyAddress, { token })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      expect((await admin.call(showAddressVerification, { token })).organization).toBeNull()
+      const turnedOn = await admin.call(updateIntegration, { integration_id: id, enabled: true })
+      expect(turnedOn.state).toBe('unverified')
+      // Told only where it was on as the worker came.
+      await deliver()
+      const { deliveries } = await admin.call(listDeliveries, { type: 'org.integration.stopped' })
+      expect(deliveries).toHaveLength(wasWorkedOff ? 0 : 1)
+    },
+  )
+
+  test.each([true, false])(
+    'is not sent to again by turning on what was off; the worker was there: %s',
+    async (wasWorkedOff) => {
+      const leaving = await makeMember(system, org, 'developer')
+      const { id } = await connected(admin, leaving.email)
+      await admin.call(updateIntegration, { integration_id: id, enabled: false })
+      system.clock.advance(1)
+      await admin.call(removeMember, { org_id: org.id, user_id: leaving.userId })
+      if (wasWorkedOff) await deliver()
+      const turnedOn = await admin.call(updateIntegration, { integration_id: id, enabled: true })
+      expect(turnedOn.state).toBe('unverified')
+      expect(arrivedAt(leaving.email)).toHaveLength(1)
+    },
+  )
 
   /** The worker may be slow: what is on its way is held back by the membership itself. */
   test('gets nothing from the moment of the removal on', async () => {

@@ -8,6 +8,7 @@ import {
   saveSearchConfiguration,
   SearchConfiguration,
   searchDataSources,
+  showDataSource,
   showQuota,
 } from '../../src/contracts/data-sources.ts'
 import { showConnectionString } from '../../src/contracts/databases.ts'
@@ -314,6 +315,17 @@ describe('an attached server', () => {
       await expect(ask({}, `db_${copy.replace('-', '_')}`, other)).rejects.toMatchObject({ code: 'TIMEOUT' })
     }
     expect(hostile.dials() - before).toBeLessThan(15)
+  })
+
+  test('that answers in another form than it was asked for has failed, and its health says so', async () => {
+    const other = await makeOrganization(system)
+    await attach(other, 'odd', hostileLogin('nothing'))
+    await expect(ask({}, 'db_odd', other)).rejects.toMatchObject({ code: 'SOURCE_FAILED' })
+    const { health } = await other.owner.call(showDataSource, { source_id: 'db_odd' })
+    expect(health?.last_error).toMatchObject({
+      kind: 'failed',
+      cause: 'Its server answered in another form than it was asked for.',
+    })
   })
 
   test('whose address is no longer allowed is not dialed at all', async () => {

@@ -1,8 +1,17 @@
 /** decisions, 11: notices about the service itself go through the same queue, ledger and unsubscribe as everything else. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
-import { notifications, subscriptions } from '../../db/schema.ts'
-import { createSender, expireLeases, shipAndFanOut } from '../../src/cores/notifications/index.ts'
+import { emailSuppressions, integrations, notifications, subscriptions, users } from '../../db/schema.ts'
+import {
+  createSender,
+  expireLeases,
+  shipAndFanOut,
+  type Outcome,
+} from '../../src/cores/notifications/index.ts'
+import {
+  emailDigest,
+  sealIntegrationSecret,
+} from '../../src/cores/notifications/integrations/integration-secret.ts'
 import { newDatabase, type TestDatabase } from '../support/database.ts'
 import {
   notificationHarness,
@@ -99,11 +108,144 @@ test('what a worker left behind when it died is told too', async () => {
   while (await shipAndFanOut(harness.deps));
   await sender.claim()
   await sender.flush()
-  harness.clock.advance(60)
+  await harness.later(60)
   await expireLeases(harness.deps)
   await harness.drain()
   expect(await noticesOf(org)).toMatchObject([{ type: 'org.delivery.unconfirmed', state: 'sent' }])
 })
+
+test('an answer that comes while its lease is being ended is no unconfirmed one', async () => {
+  await subscribed(org)
+  await recordOne()
+  const [sender, answer] = await startedAndHanging()
+  await harness.later(60)
+  const db = harness.deps.db
+  // Between the two statements of whoever ends leases: the worker was slow, and not dead.
+  let statements = 0
+  const slow = new Proxy(db, {
+    get: (of, name: keyof typeof db) =>
+      name === 'execute'
+        ? async (statement: Parameters<typeof db.execute>[0]) => {
+            if (++statements === 3) {
+              answer({ kind: 'sent', httpStatus: 200 })
+              await sender.nextOutcome()
+              await sender.flush()
+            }
+            return db.execute(statement)
+          }
+        : of[name],
+  })
+  await expireLeases({ ...harness.deps, db: slow })
+  await harness.drain()
+  expect(statements).toBeGreaterThanOrEqual(3)
+  expect(await harness.deliveriesOf(org)).toMatchObject([{ state: 'sent' }])
+  expect(await noticesOf(org)).toEqual([])
+})
+
+test('what failed is told also where the database did not answer the first time', async () => {
+  await subscribed(org)
+  await recordOne()
+  const db = harness.deps.db
+  let isDown = false
+  const flaky = new Proxy(db, {
+    get: (of, name: keyof typeof db) => {
+      if (isDown) throw new Error('the database does not answer')
+      return of[name]
+    },
+  })
+  const [sender, answer] = await startedAndHanging({ ...harness.deps, db: flaky })
+  answer({ kind: 'refused', reason: 'refused', retry: false, httpStatus: 404 })
+  await sender.nextOutcome()
+  await sender.flush()
+  isDown = true
+  await expect(sender.followUp()).rejects.toThrow('does not answer')
+  isDown = false
+  expect(await sender.followUp()).toBe(true)
+  await harness.drain()
+  expect(await noticesOf(org)).toMatchObject([{ type: 'org.delivery.gave_up', state: 'sent' }])
+})
+
+test('an answer of the address before stops nothing of the one that was entered meanwhile, and drops nothing', async () => {
+  const { integrationId } = await subscribed(org)
+  await recordOne()
+  const [sender, answer] = await startedAndHanging()
+  const url = 'https://webhook.test/entered-meanwhile'
+  await harness.db
+    .update(integrations)
+    .set({
+      sealed: sealIntegrationSecret(harness.deps.dataKeys, { orgId: org.id, id: integrationId }, { url }),
+    })
+    .where(eq(integrations.id, integrationId))
+  await recordOne()
+  while (await shipAndFanOut(harness.deps));
+  answer({ kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 })
+  await sender.nextOutcome()
+  await sender.flush()
+  await sender.followUp()
+  expect((await harness.deliveriesOf(org)).map(({ state }) => state)).toEqual(['failed', 'waiting'])
+  harness.answer(() => ({ kind: 'sent', httpStatus: 200 }))
+  await harness.drain()
+  expect(harness.received(url)).toHaveLength(1)
+})
+
+test('an integration is stopped once, however many messages its answer was for', async () => {
+  const { integrationId } = await subscribed(org)
+  for (let n = 0; n < 5; n++) await recordOne()
+  while (await shipAndFanOut(harness.deps));
+  harness.clock.advance(10)
+  const db = harness.deps.db
+  let transactions = 0
+  const counting = new Proxy(db, {
+    get: (of, name: keyof typeof db) => {
+      if (name === 'transaction') transactions++
+      return of[name]
+    },
+  })
+  const [sender, answer] = await startedAndHanging({ ...harness.deps, db: counting })
+  answer({ kind: 'refused', reason: 'endpoint_gone', retry: false, httpStatus: 410 })
+  await sender.nextOutcome()
+  await sender.flush()
+  transactions = 0
+  await sender.followUp()
+  expect((await harness.deliveriesOf(org)).map(({ reason }) => reason)).toEqual(
+    Array(5).fill('endpoint_gone'),
+  )
+  expect(transactions).toBe(1)
+  const [row] = await harness.db.select().from(integrations).where(eq(integrations.id, integrationId))
+  expect(row!.state).toBe('gone')
+})
+
+test('the mailbox that rejected a mail is suppressed, and not the one that its reader has by now', async () => {
+  const { userId, email } = await harness.person(org, 'viewer')
+  const moved = `moved-${email}`
+  harness.answer(async ({ to }) => {
+    if (to !== email) return { kind: 'sent' }
+    await harness.db.update(users).set({ email: moved }).where(eq(users.id, userId))
+    return { kind: 'refused', reason: 'address_suppressed', retry: false }
+  })
+  await harness.record(org, {
+    type: 'support.ticket.replied',
+    concernsId: userId,
+    actorId: org.owner.userId,
+  })
+  await harness.drain()
+  const digests = (await harness.db.select().from(emailSuppressions)).map((row) => row.emailDigest)
+  const isSuppressed = (address: string) => digests.includes(emailDigest(harness.deps.dataKeys, address))
+  expect([email, moved].map(isSuppressed)).toEqual([true, false])
+})
+
+const recordOne = () => harness.record(org, { type: 'deploy.failed' })
+
+/** A worker with one message on its way, and how to answer it. */
+async function startedAndHanging(deps = harness.deps) {
+  const { promise, resolve } = Promise.withResolvers<Outcome>()
+  harness.answer(({ by }) => (by === 'webhook' ? promise : { kind: 'sent' }))
+  const sender = createSender(deps, { worker: 'w1', attemptLeaseSeconds: 5 })
+  while (await shipAndFanOut(harness.deps));
+  await sender.claim()
+  await sender.flush()
+  return [sender, resolve] as const
+}
 
 /** Channels that never answer. */
 const never = () =>

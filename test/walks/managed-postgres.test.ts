@@ -45,6 +45,26 @@ async function cleanUp(url: string): Promise<void> {
   }
 }
 
+/** First the beginning of a transaction, so that the next one has none; then its end and every look at the settings. */
+const REPLACE_PREPARED = `
+create function replace_prepared() returns boolean language plpgsql as $$
+declare
+  one record;
+  has_begin boolean := exists (select from pg_prepared_statements where statement like 'begin%');
+begin
+  for one in select name, statement, array_to_string(parameter_types, ', ') as types from pg_prepared_statements
+    where not has_begin or statement like 'begin%' loop
+    execute format('deallocate %I', one.name);
+    execute format('prepare %I%s as select %s', one.name, '(' || nullif(one.types, '') || ')',
+      case when one.statement like '%current_setting%' then $x$'5s' as s0, 'on' as s1$x$ else 'where false' end);
+  end loop;
+  perform set_config('default_transaction_read_only', 'off', false);
+  begin
+    update counter set n = n + 1;
+  exception when others then null; end;
+  return true;
+end $$`
+
 type Client = Pool & { readonly target: Target }
 
 function clientOf(
@@ -484,6 +504,34 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
         })
         await expect(pool.query('select pg_sleep(20)')).rejects.toMatchObject({ code: '57014' })
         expect(await writer.query('select count(*)::int as n from t')).toEqual([{ n: 0 }])
+      } finally {
+        await writer.end()
+        await pool.end()
+      }
+    })
+
+    test('is guarded by nothing that a question could replace: prepared statements are the session’s own', async () => {
+      const { name, password } = await made()
+      const { target } = clientOf(url, name, password)
+      const settings = { max: 1, idleSeconds: 5, parameters: {}, statementTimeoutMs: 5_000 }
+      const writer = openPool(target, { ...settings, readOnly: false })
+      const pool = openPool(target, { ...settings, readOnly: true })
+      try {
+        await writer.query('create table counter (n int)')
+        await writer.query('insert into counter values (0)')
+        await writer.query(REPLACE_PREPARED)
+        const session = `select pg_backend_pid() as pid, current_setting('default_transaction_read_only') as writes,
+          current_setting('transaction_read_only') as now, current_setting('statement_timeout') as ms`
+        const before = await pool.query(session)
+        for (let time = 0; time < 6; time += 1) {
+          // Each in other words, since it replaces itself, too.
+          expect(await pool.query(`select replace_prepared() as done, ${time} as time`)).toEqual([
+            { done: true, time },
+          ])
+        }
+        expect(await pool.query(`${session} where true`)).toEqual(before)
+        expect(before).toMatchObject([{ writes: 'on', now: 'on', ms: '5s' }])
+        expect(await writer.query('select n from counter')).toEqual([{ n: 0 }])
       } finally {
         await writer.end()
         await pool.end()

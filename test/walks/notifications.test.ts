@@ -1,6 +1,6 @@
 /** From an event to a message: matched, in order, in digests, retried, stopped, and never twice. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { and, eq } from '../../db/drizzle.ts'
+import { and, eq, inArray } from '../../db/drizzle.ts'
 import {
   appMembers,
   chatLinks,
@@ -162,6 +162,37 @@ describe('matching', () => {
     ])
     expect((await harness.messagesOf(org)).map(({ state }) => state)).toEqual(['dropped', 'dropped'])
   })
+})
+
+test('what a subscription that was switched off would have brought comes by another of the integration', async () => {
+  const off = await subscribed('pipeline.*', 'hourly')
+  await harness.subscription(org, off.integrationId, 'pipeline.run.failed', 'daily')
+  // Of the same pattern, and of another integration.
+  const none = await subscribed('pipeline.*', 'hourly')
+  await harness.record(org, { type: 'pipeline.run.failed' })
+  await harness.record(org, { type: 'pipeline.run.recovered' })
+  await harness.drain()
+  const both = inArray(subscriptions.id, [off.subscriptionId, none.subscriptionId])
+  await harness.db
+    .update(subscriptions)
+    .set({ enabled: false, disabledReason: 'paused' })
+    .where(and(eq(subscriptions.orgId, org.id), both))
+  harness.clock.advance(60 * 60)
+  await harness.drain()
+  expect(harness.received(off.url)).toMatchObject([{ type: 'pipeline.run.failed' }])
+  const rows = await harness.deliveriesOf(org)
+  expect(
+    new Map(
+      rows.map(({ integrationId, type, state, reason }) => [`${integrationId} ${type}`, [state, reason]]),
+    ),
+  ).toEqual(
+    new Map([
+      [`${off.integrationId} pipeline.run.failed`, ['sent', null]],
+      [`${off.integrationId} pipeline.run.recovered`, ['dropped', 'subscription_off']],
+      [`${none.integrationId} pipeline.run.failed`, ['dropped', 'subscription_off']],
+      [`${none.integrationId} pipeline.run.recovered`, ['dropped', 'subscription_off']],
+    ]),
+  )
 })
 
 describe('digests', () => {
@@ -670,6 +701,11 @@ describe('defaults', () => {
       [...Array(8)].flatMap(() => [reply(reporter.userId, org.owner.userId), startSupportSession()]),
     )
     await Promise.all([harness.drain(), harness.drain(), harness.drain()])
+    // Of an organization only so many mails are held at once: those over the cap are tried again a moment later.
+    for (let round = 0; round < 3; round++) {
+      harness.clock.advance(1)
+      await harness.drain()
+    }
     expect((await defaults()).map(({ defaultKey }) => String(defaultKey)).toSorted()).toEqual(
       [`support_access:${org.owner.userId}`, `ticket_reporter:${reporter.userId}`].toSorted(),
     )

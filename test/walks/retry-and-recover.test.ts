@@ -14,6 +14,7 @@ import {
   listDeliveries,
   listRecoveries,
   recoverDeliveries,
+  replayFailedDeliveries,
   retryDelivery,
   showDelivery,
 } from '../../src/contracts/deliveries.ts'
@@ -87,6 +88,13 @@ describe('retry now', () => {
     expect(rows.map(({ id: listed, state }) => [listed, state])).toEqual([[id, 'retrying']])
     // Pressed twice it is the same attempt.
     await retry(id)
+  })
+
+  test('leaves the slot that a busy target has reserved for it, and says when that is', async () => {
+    const slotAt = new Date(now() + 4_000)
+    const { id, messageId } = await retrying({ nextAt: slotAt, slotAt })
+    expect((await retry(id)).next_attempt_at).toBe(slotAt.toISOString())
+    expect(await messageOf(messageId)).toMatchObject({ nextAt: slotAt, slotAt })
   })
 
   test('takes along the older ones of its subject, which it waits for, and no other', async () => {
@@ -177,6 +185,9 @@ describe('recover since', () => {
       await failed(),
       await failed({ reason: 'outcome_unknown' }),
       await delivered({ state: 'dropped', reason: 'endpoint_dead' }),
+      // Of an email integration that was confirmed again.
+      await delivered({ state: 'dropped', reason: 'address_suppressed' }),
+      await delivered({ state: 'dropped', reason: 'address_unverified' }),
     ]
     await delivered()
     await delivered({ state: 'dropped', reason: 'subscription_off' })
@@ -189,11 +200,11 @@ describe('recover since', () => {
     await workOff()
     expect((await replayed()).toSorted()).toEqual(missed.map(({ id }) => id).toSorted())
     expect(await replayed()).not.toContain(old.id)
-    expect(await shown()).toMatchObject([{ id: started.id, state: 'done', queued: 3 }])
+    expect(await shown()).toMatchObject([{ id: started.id, state: 'done', queued: missed.length }])
     // Asked again, what was queued is not queued a second time.
     await recover({ since: from })
     await workOff()
-    expect(await replayed()).toHaveLength(4)
+    expect(await replayed()).toHaveLength(missed.length + 1)
   })
 
   test('leaves out what may have arrived, if that is asked', async () => {
@@ -203,8 +214,7 @@ describe('recover since', () => {
     expect(await replayed()).toEqual([missed.id])
   })
 
-  test('queues a batch at a time, and waits while enough of it are open', async () => {
-    const rows = 2 * RECOVERY.batch + RECOVERY.open
+  async function failedMany(rows: number) {
     await failed()
     await system.db.execute(`
       insert into deliveries (org_id, id, event_id, type, subscription_id, integration_id, channel, message_id, state,
@@ -212,6 +222,11 @@ describe('recover since', () => {
       select org_id, id || n, event_id || n, type, subscription_id, integration_id, channel, message_id, state,
         reason, null, created_at, settled_at
       from deliveries, generate_series(2, ${rows}) n where org_id = '${org.id}'`)
+  }
+
+  test('queues a batch at a time, and waits while enough of it are open', async () => {
+    const rows = 2 * RECOVERY.batch + RECOVERY.open
+    await failedMany(rows)
     await recover()
     const open = () =>
       system.db.$count(messages, and(eq(messages.orgId, org.id), eq(messages.state, 'pending')))
@@ -244,6 +259,19 @@ describe('recover since', () => {
     await workOff(2)
     expect(await replayed(theirs)).toEqual([missed.id])
     expect((await replayed()).toSorted()).toEqual(mine.map(({ id }) => id).toSorted())
+  })
+
+  test('beside replays in bulk queues nothing twice', async () => {
+    // So many that they overlap.
+    await failedMany(400)
+    await recover()
+    const from = since()
+    await Promise.all([
+      ...[1, 2, 3].map(() => admin.call(replayFailedDeliveries, { from })),
+      queueRecoveries(deps()),
+    ])
+    const queued = await replayed()
+    expect([queued.length, new Set(queued).size]).toEqual([400, 400])
   })
 
   test('is the admins’ own, of their own organization', async () => {

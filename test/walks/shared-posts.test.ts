@@ -144,7 +144,7 @@ test('one that the receiver cannot take fails alone: those refused with it go by
   const { url } = await hook(org)
   await happen(org, 12)
   wait()
-  const refused: Outcome = { kind: 'refused', reason: 'server_error', retry: true, httpStatus: 500 }
+  const refused: Outcome = { kind: 'refused', reason: 'server_error', retry: true, httpStatus: 422 }
   harness.answer(({ what }) => (what.includes('"deployment_id":"7"') ? refused : SENT))
   await harness.drain()
   expect(postsTo(url)).toHaveLength(1)

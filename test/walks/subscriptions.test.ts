@@ -275,12 +275,12 @@ describe('a mail to a person', () => {
     const ada = await makeMember(system, org, 'viewer')
     const [subscriptionId, other] = [await mailed(ada), await mailed(ada, 'support.ticket.replied')]
     const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
-    const token = unsubscribeToken(key, { orgId: org.id, subscriptionId })
+    const token = unsubscribeToken(key, { orgId: org.id, subscriptionId, mailbox: null })
     const anybody = system.as()
     const unchanged = { pattern: 'org.support_access.*', organization: org.name, enabled: true }
     expect(await anybody(showUnsubscribe, { token })).toEqual(unchanged)
     const forged = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
-    const gone = unsubscribeToken(key, { orgId: org.id, subscriptionId: makeId('sub', 0) })
+    const gone = unsubscribeToken(key, { orgId: org.id, subscriptionId: makeId('sub', 0), mailbox: null })
     for (const bad of [forged, gone, 'nonsense', token.replace('n1.', 'n2.')]) {
       expect(await anybody(showUnsubscribe, { token: bad })).toEqual({
         pattern: null,

@@ -4,9 +4,12 @@ import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createManagedDatabase, dropManagedDatabase, type Admin } from '../../db/managed/managed-database.ts'
 import { openManagedServer, type ManagedServer } from '../../db/managed/postgres-server.ts'
-import { questionRoleOf } from '../../db/managed/question-role.ts'
+import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
+import { QUESTION_CONNECTIONS, questionRoleOf } from '../../db/managed/question-role.ts'
 import { CANCEL_GRACE_SECONDS } from '../../db/managed/sessions-over-limits.ts'
-import { endSession } from '../../db/managed/tenant-sessions.ts'
+import { attachedPools } from '../../db/managed/attached-thread.ts'
+import { sourceConnections } from '../../db/managed/source-connections.ts'
+import { endSession, endSessionsOverLimits } from '../../db/managed/tenant-sessions.ts'
 import { scramVerifier } from '../../db/wire/scram.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 
@@ -139,6 +142,8 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
       state: 'active',
       runningSeconds: 1e6,
       idleSeconds: 1e6,
+      transactionSeconds: null,
+      isWriting: false,
       temporaryFileBytes: 0,
     }
     const [now] = await admin.sql<{ start: string; login: string }[]>`
@@ -246,8 +251,60 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     for (const database of [neighbor, second, 'postgres', 'template1']) {
       await expect(session(questionRoleOf(first), database)).rejects.toMatchObject({ code: '42501' })
     }
-    await expect(server.createQuestionRole(first, scramVerifier('x'))).resolves.toBeUndefined()
-    await expect(question(first), 'keeps its password').resolves.toBeDefined()
+  })
+
+  test('what the login of our questions changed of itself is ours again at the next question', async () => {
+    const role = questionRoleOf(first)
+    const ours = await question(first)
+    await ours.sql.unsafe(`alter role ${role} password 'stolen'`)
+    await ours.sql.unsafe(`alter role ${role} set search_path = pg_temp`)
+    await ours.sql.unsafe(`alter role ${role} in database ${first} set work_mem = '1GB'`)
+    await server.createQuestionRole(first, scramVerifier(PASSWORD))
+    const stolen = open(addressOf(role, first, 'stolen'))
+    await expect(stolen`select 1`).rejects.toMatchObject({ code: '28P01' })
+    await expect(question(first)).resolves.toBeDefined()
+    const [now] = await admin.sql`
+      select rolconnlimit as connections, rolvaliduntil < now() + interval '25 hours' as expires,
+        (select count(*)::int from pg_db_role_setting s cross join unnest(s.setconfig) one
+          where s.setrole = r.oid and not starts_with(one, 'temp_file_limit=')) as settings
+      from pg_roles r where rolname = ${role}`
+    expect(now).toEqual({ connections: QUESTION_CONNECTIONS, expires: true, settings: 0 })
+  })
+
+  test('a question is answered although its login was changed while the pool was open', async () => {
+    const role = questionRoleOf(first)
+    const { hostname, port } = new URL(url)
+    const login = async () => {
+      await server.createQuestionRole(first, scramVerifier(PASSWORD))
+      const address = { host: hostname, port: Number(port), ssl: 'disable' as const }
+      return { ...address, user: role, database: first, password: PASSWORD }
+    }
+    const connections = sourceConnections(attachedPools([]))
+    const queries = connections.open('key', 'postgres', 'org_a', login)
+    try {
+      expect(await queries.query('select 1 as one')).toHaveLength(1)
+      const pids = await admin.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where usename = ${role}`
+      expect(pids).toHaveLength(1)
+      await admin.sql.unsafe(`alter role ${role} password 'stolen'`)
+      await expect.poll(() => queries.query('select 1 as one').catch(() => [])).toHaveLength(1)
+    } finally {
+      await connections.close()
+    }
+  })
+
+  test('sessions of our questions that last, idle or write are ended, and no others', async () => {
+    const [long, idle, others] = [await question(first), await question(second), await session(neighbor)]
+    await long.sql.unsafe('begin')
+    const ended = () =>
+      endSessionsOverLimits(admin.sql, TENANTS, NO_LIMITS, { transactionSeconds: 0, idleSeconds: 1e6 })
+    await expect.poll(ended).toEqual([{ physicalName: first, limit: 'statement' }])
+    expect(await isAlive(idle.pid)).toBe(true)
+    const writing = await question(first)
+    await writing.sql.unsafe('begin; create table stolen (n int)')
+    expect(await enforce({})).toEqual([{ physicalName: first, limit: 'disk' }])
+    await expect.poll(() => isAlive(writing.pid)).toBe(false)
+    for (const { pid } of [idle, others]) expect(await isAlive(pid)).toBe(true)
   })
 
   test('a removed database takes the login of our questions with it', async () => {
@@ -259,6 +316,31 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     expect(await rolesOf()).toHaveLength(2)
     await dropManagedDatabase(admin, name)
     expect(await rolesOf()).toEqual([])
+  })
+
+  test('a database is removed although a neighbor grants rights to its logins, which stay without a login', async () => {
+    const name = `${PREFIX}_granted`
+    const logins = [questionRoleOf(name), name]
+    await createManagedDatabase(admin, name, scramVerifier(PASSWORD), { withVector: false })
+    await server.createQuestionRole(name, scramVerifier(PASSWORD))
+    const others = await session(neighbor)
+    for (const login of logins) await others.sql.unsafe(`grant usage on schema public to ${login}`)
+    const warnings: unknown[] = []
+    const provisioner = serverProvisioner(server, new Uint8Array(32), (_event, fields) =>
+      warnings.push(fields),
+    )
+    await provisioner.remove(name)
+    expect(warnings).toEqual([{ roles: logins }])
+    const leftBehind = await admin.sql`
+      select rolname as name, rolcanlogin as login, rolconnlimit as connections, rolpassword as password
+      from pg_authid where starts_with(rolname, ${name}) order by rolname`
+    expect(leftBehind.map((row) => ({ ...row }))).toEqual(
+      logins.toSorted().map((login) => ({ name: login, login: false, connections: 0, password: null })),
+    )
+    for (const login of logins) await others.sql.unsafe(`revoke usage on schema public from ${login}`)
+    await provisioner.remove(name)
+    expect(warnings, 'without the rights nothing stays').toHaveLength(1)
+    expect(await admin.sql`select from pg_roles where starts_with(rolname, ${name})`).toHaveLength(0)
   })
 
   test('a login that is no superuser enforces what it may, and says what it may not', async () => {
@@ -282,6 +364,13 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
           }),
         )
         .toEqual([{ physicalName: own, limit: 'idle_transaction' }])
+      await Promise.all([1, 2].map(() => restricted.createQuestionRole(own, scramVerifier(PASSWORD))))
+      const ours = await question(own)
+      await ours.sql.unsafe('begin; create table stolen (n int)')
+      expect(
+        await restricted.endSessionsOverLimits([{ orgId: 'org_m', physicalName: own }], NO_LIMITS),
+        'also of the login of our questions',
+      ).toEqual([{ physicalName: own, limit: 'disk' }])
       await restricted.setConnectRights({ allowed: [], refused: [own] })
       await expect(session(own)).rejects.toMatchObject({ code: '42501' })
       expect(await restricted.unenforcedLimits([own, first])).toEqual([
@@ -296,6 +385,9 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
       await expect(session(own)).resolves.toBeDefined()
       await expect(session(first)).resolves.toBeDefined()
       await onServer(url, `grant pg_monitor to ${manager}`)
+      // It sees temporary files now, but not those in the folders of a parallel hash join.
+      expect(await restricted.unenforcedLimits([own])).toEqual(['temporary_files'])
+      await onServer(url, `grant set on parameter temp_file_limit to ${manager}`)
       expect(await restricted.unenforcedLimits([own])).toEqual([])
     } finally {
       await dropManagedDatabase(its, own)

@@ -283,7 +283,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       }),
     unsubscribe: () => {
       const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
-      const named = { orgId: here.org.id, subscriptionId: here.mySubscription }
+      const named = { orgId: here.org.id, subscriptionId: here.mySubscription, mailbox: null }
       return system.as()(subscriptions.unsubscribe, { token: unsubscribeToken(key, named) })
     },
     setFollow: () => here.byMember(subscriptions.setFollow, { alias: ALIAS, categories: [] }),

@@ -4,7 +4,7 @@ import { eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jobs, mailedLinks, sessions, signInAttempts, signInCodes, throttles } from '../../db/schema.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
-import { runIfDue, type Job } from '../../src/worker/loop.ts'
+import { runIfDue, startLoopForEach, type Job } from '../../src/worker/loop.ts'
 import { sweep } from '../../src/worker/jobs.ts'
 import { makeOrganization } from '../support/make.ts'
 import { newDatabase } from '../support/database.ts'
@@ -58,6 +58,19 @@ test('a worker sweeps, and watches tenants beside that', async () => {
   }
 })
 
+test('jobs that are to be in time do not wait for each other', async () => {
+  const { promise: hangs, resolve } = Promise.withResolvers<void>()
+  const slow: Job = { ...countingJob().job, run: () => hangs }
+  const { job, runs } = countingJob()
+  const loops = startLoopForEach(depsOf(system), [slow, job])
+  try {
+    await expect.poll(runs).toBe(1)
+  } finally {
+    resolve()
+    await loops.stop()
+  }
+})
+
 describe('a recurring job', () => {
   test('runs when due, then not again before its time', async () => {
     const { job, runs } = countingJob()
@@ -82,6 +95,17 @@ describe('a recurring job', () => {
     expect(runs()).toBe(1)
     await later(31)
     await runIfDue(depsOf(system), job, never)
+    expect(runs()).toBe(2)
+  })
+
+  test('that fails does not wait out a lease that is longer than its interval', async () => {
+    const { job, runs } = countingJob(true)
+    const often: Job = { ...job, everySeconds: 10, leaseSeconds: 600 }
+    await runIfDue(depsOf(system), often, never)
+    await runIfDue(depsOf(system), often, never)
+    expect(runs(), 'not at once').toBe(1)
+    system.clock.advance(11)
+    await runIfDue(depsOf(system), often, never)
     expect(runs()).toBe(2)
   })
 

@@ -1,6 +1,7 @@
 /** A worker thread of the built-in model: the engine is synchronous, 30 ms to 0.4 s per text. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { parentPort } from 'node:worker_threads'
@@ -41,8 +42,8 @@ function answer(texts: readonly string[]): FromModelThread {
  * with the weights in each, when it is given many.
  */
 function loadEngine({ weightsPath, tokenizerPath, configPath, maxTokens }: ModelManifest): Engine {
-  const require = createRequire(import.meta.resolve('@lat.md/embed'))
-  const { Embedder } = require('./engine.cjs') as EngineModule
+  const { href } = new URL('engine.cjs', import.meta.resolve('@lat.md/embed'))
+  const { Embedder } = createRequire(import.meta.url)(fileURLToPath(href)) as EngineModule
   const read = (path: string) => new Uint8Array(readFileSync(path))
   return new Embedder(read(weightsPath), read(tokenizerPath), read(configPath), maxTokens)
 }

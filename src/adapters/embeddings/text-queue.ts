@@ -1,7 +1,7 @@
 /**
  * The texts that wait for the built-in model. Organizations take turns, one text each (start-time fair queuing), so that
- * whoever asks little waits for the text under way and at most one of each other organization, however many they have. A question, for which somebody waits, goes before texts in
- * bulk, which are still not left waiting for ever.
+ * whoever asks little waits for the text under way and at most one of each other organization, however many they have.
+ * A question, for which somebody waits, goes before texts in bulk, which are still not left waiting for ever.
  */
 export type TextKind = 'question' | 'bulk'
 export type WaitingText = { readonly owner: string; readonly kind: TextKind }
@@ -10,7 +10,7 @@ export type WaitingText = { readonly owner: string; readonly kind: TextKind }
 export type Share = { readonly perOwner: number; readonly all: number }
 export type QueueLimits = Readonly<Record<TextKind, Share>>
 
-export const QUEUE_LIMITS: QueueLimits = {
+const QUEUE_LIMITS: QueueLimits = {
   // 16 of the longest take one thread 5 s, about as long as anybody waits.
   question: { perOwner: 16, all: 128 },
   // One call of the embeddings endpoint has up to 256.

@@ -5,9 +5,10 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { selfSigned } from '../../../test/support/self-signed.ts'
 import { outbound, type Outbound, type Posted } from './guarded-post.ts'
+import { keptConnections } from './kept-connections.ts'
 
 const HERE = '127.0.0.1'
 const SENT = { kind: 'answered', status: 200 }
@@ -226,6 +227,27 @@ test('a new connection of the same owner resumes the TLS session; another owner 
   ]).toEqual([false, true, false, false])
   secure.off('secureConnection', note)
   by.close()
+})
+
+test('a session that is resumed again and again is over five minutes after its certificate was verified', async () => {
+  const startedAt = performance.now()
+  let minutes = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => startedAt + minutes * 60_000)
+  const kept = keptConnections({ ca: certificate.cert })
+  const key = { owner: 'org_1 int_1', origin: urlOf('https') }
+  const reused: boolean[] = []
+  for (minutes of [0, 2, 4, 6, 8]) {
+    const socket = kept.dial(new URL(urlOf('https')), [HERE], key).resume() as TLSSocket
+    await once(socket, 'secureConnect')
+    await settle()
+    reused.push(socket.isSessionReused())
+    // As from a receiver that sends a ticket also when a session is resumed; Node's own does not.
+    socket.emit('session', socket.getSession()!)
+    socket.destroy()
+  }
+  clock.mockRestore()
+  expect(reused).toEqual([false, true, true, false, true])
+  kept.close()
 })
 
 test('one that was idle for two seconds is ended; a receiver that closes after one second leaves nothing unknown', async () => {

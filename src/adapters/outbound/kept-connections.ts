@@ -86,7 +86,12 @@ export function keptConnections({ ca }: { ca?: string | undefined } = {}): KeptC
         ...(ca !== undefined && { ca }),
         ...(session && { session }),
       })
-      if (key) socket.on('session', (next) => socket.authorized && sessions.set(nameOf(key), next))
+      if (key) {
+        socket.on('session', (next) => {
+          // With the next ticket of a resumed session it would be resumed for ever, and its certificate verified once.
+          if (socket.authorized && !socket.isSessionReused()) sessions.set(nameOf(key), next)
+        })
+      }
       return socket.on('error', () => {})
     },
     keep(key, socket, keepAlive) {

@@ -1,6 +1,6 @@
 /**
  * Measures what an organization's managed databases take on the server. Over the quota their own logins may not connect
- * until it is well below again; questions go on, by a login of ours. The state of an organization is written first, in
+ * until it is well below again; questions still work, by a login of ours. The state of an organization is written first, in
  * one transaction with its event, and the rights on the server follow from it: whatever is killed in between, the
  * next look completes it.
  */
@@ -105,7 +105,7 @@ async function recordServerProblems(
 
 const quotaProblem = (bytes: number): SourceProblem => ({
   kind: 'over_disk_quota',
-  text: `The databases of the organization are over their disk quota of ${wholeMib(bytes)} MiB, so their own logins may not connect. Questions go on.`,
+  text: `The databases of the organization are over their disk quota of ${wholeMib(bytes)} MiB, so their own logins may not connect. Questions still work.`,
 })
 
 const notEnforcedProblem = (limit: TenantLimit): SourceProblem => ({

@@ -7,7 +7,8 @@ import { matchOf } from './filter-columns.ts'
 import { EXACT_UNFILTERED, OPERATOR_CLASSES } from './nearest-rows.ts'
 import { parseColumnList, quoteTable } from './quote.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
-import type { ColumnInfo, TableInfo } from './table-info.ts'
+import type { ColumnInfo } from './read-rows.ts'
+import type { TableInfo } from './table-info.ts'
 
 export type Checked = {
   readonly problems: readonly SourceProblem[]

@@ -7,6 +7,7 @@ import { openSource, type Queries, type SourceRow } from '../databases/index.ts'
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 import { parseTableName, quoteTable } from './quote.ts'
+import { countIn } from './read-rows.ts'
 import { failureOf, failureProblem, isHealthOf, recordFailure } from './source-health.ts'
 import type { TableInfo } from './table-info.ts'
 import { wordsProblem } from './words-problem.ts'
@@ -107,7 +108,7 @@ async function countVectors(
     `select count(*)::int as rows, (count(*) - count(v))::int as without ` +
       `from (select ${quoteIdentifier(vector!)} as v from ${quoteTable(table)} limit ${COUNTED_MAX + 1}) counted`,
   )
-  const { rows, without } = counted!
+  const [rows, without] = [countIn(counted, 'rows'), countIn(counted, 'without')]
   if (rows <= COUNTED_MAX) return { rows, without, isEstimated: false }
   const name = parseTableName(table)
   const [known] = await queries.query<{ share: number }>(

@@ -17,6 +17,7 @@ export function databaseFailureOf(error: unknown): DatabaseFailure | undefined {
   const code = codeOf(error)
   if (code === undefined) return undefined
   if (code === '57014') return { code, kind: 'too_slow' }
+  if (code === 'MALFORMED_ANSWER') return { code, kind: 'failed' }
   if (!SQLSTATE.test(code) || SYSTEM.test(code) || UNREACHABLE.test(code))
     return { code, kind: 'unreachable' }
   return { code, kind: CHANGED.test(code) ? 'changed' : 'failed' }
@@ -39,7 +40,8 @@ const CAUSES: Readonly<Record<string, string>> = {
   '53300': 'its server has no connection left for us',
   '54000': 'a row has more text than full text search can hold (1 MB)',
   ADDRESS_NOT_ALLOWED: 'the operator no longer allows its address (ATTACH_ALLOWED)',
-  PROTOCOL_VIOLATION: 'its server sent what no question needs, or more than an answer may have',
+  MALFORMED_ANSWER: 'its server answered in another form than it was asked for',
+  PROTOCOL_VIOLATION: 'its server broke the Postgres protocol or sent too large an answer',
   RESPONSE_TOO_LARGE: 'its server sends answers that take too much memory',
   SEALED: 'its login was sealed under another DATA_KEY',
   TLS_UNAVAILABLE: 'its server does not offer TLS',

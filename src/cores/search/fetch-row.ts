@@ -10,7 +10,7 @@ import { requireEntries, withDatabaseCheck, type SearchDeps } from './search-ent
 import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { truncateHit } from './truncate-answer.ts'
 import { verifyHandle, type HandleTarget } from './row-handle.ts'
-import { hitOf, rawColumns, textColumns, type FoundRow } from './nearest-rows.ts'
+import { hitsOf, rawColumns, textColumns, type FoundRow } from './nearest-rows.ts'
 import { parseColumnList, quoteTable } from './quote.ts'
 import { countQuestion } from './question-limits.ts'
 import { recordingActivity, type Trace } from '../activity/index.ts'
@@ -53,15 +53,18 @@ async function readRow(
   // Found under an earlier configuration.
   if (!entry) throw notFound()
   const first = quoteIdentifier(parseColumnList(entry.content_columns)[0]!)
-  const [row] = await withDatabaseCheck(deps, source, () =>
-    openSource(deps, source).query<FoundRow>(
+  const [hit] = await withDatabaseCheck(deps, source, async () => {
+    const rows = await openSource(deps, source).query<FoundRow>(
       `select ${textColumns(entry)} from (select ${rawColumns(entry)} from ${quoteTable(entry.table)} ` +
         `where ${first}::text = $1 limit 1) found`,
       [id],
-    ),
-  )
-  if (!row) throw notFound()
-  const hit = hitOf(entry, { ...row, distance: 0 })
+    )
+    return hitsOf(
+      { entry, limit: 1 },
+      rows.map((row) => ({ ...row, distance: 0 })),
+    )
+  })
+  if (!hit) throw notFound()
   const { _score, ...metadata } = hit.metadata
   return { ...hit, metadata }
 }

@@ -2,7 +2,7 @@
 import { arrayLiteral, quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { FilterType } from '../../contracts/data-sources.ts'
 import type { ReadFilter } from './read-filters.ts'
-import type { ColumnInfo } from './table-info.ts'
+import type { ColumnInfo } from './read-rows.ts'
 
 type Match = {
   /** The array type of the parameter. */

@@ -92,7 +92,7 @@ export async function fullTextRows(
     `where weighed.together <= ${CANDIDATES} or weighed.together = weighed.found)${filters} offset 0) candidates ` +
     `order by worth desc limit ${limit}) found order by worth desc, c0::text collate "C"`
   const parameters = [vectorLiteral(search.vector), question, ...conditions.map(({ parameter }) => parameter)]
-  return hitsOf(entry, await queries.query<FoundRow>(statement, parameters))
+  return hitsOf(search, await queries.query<FoundRow>(statement, parameters))
 }
 
 /** Words that no column keeps are built once for all words of the question. */

@@ -9,6 +9,7 @@ import type { Queries } from '../databases/index.ts'
 import { conditionFor, type Condition } from './filter-columns.ts'
 import { parseColumnList, quoteTable, vectorLiteral } from './quote.ts'
 import type { ReadFilter } from './read-filters.ts'
+import { checkRows, estimateIn, jsonIn } from './read-rows.ts'
 import type { TableInfo } from './table-info.ts'
 
 export type VectorSearch = {
@@ -53,7 +54,7 @@ export async function nearestRows(queries: Queries, search: VectorSearch): Promi
   const strategy = await strategyFor(queries, search, conditions)
   const text = strategy === 'exact' ? exactStatement(search, conditions) : indexStatement(search, conditions)
   const parameters = [vectorLiteral(search.vector), ...conditions.map(({ parameter }) => parameter)]
-  return hitsOf(search.entry, await queries.query<FoundRow>(text, parameters))
+  return hitsOf(search, await queries.query<FoundRow>(text, parameters))
 }
 
 export async function strategyFor(
@@ -77,14 +78,12 @@ export async function strategyFor(
 /** The planner's own guess, from its statistics: 0.3 ms, where counting would read them all. */
 async function estimatedRows(queries: Queries, search: VectorSearch): Promise<number> {
   const conditions = filterConditions(search, 1) ?? []
-  const [row] = await queries.query<ExplainRow>(
+  const [row] = await queries.query<{ 'QUERY PLAN': string }>(
     `explain (format json) select 1 from ${quoteTable(search.entry.table)} where ${conditions.map(({ text }) => text).join(' and ')}`,
     conditions.map(({ parameter }) => parameter),
   )
-  return row?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? Number.POSITIVE_INFINITY
+  return estimateIn(row?.['QUERY PLAN'])
 }
-
-type ExplainRow = { 'QUERY PLAN': { Plan: { 'Plan Rows': number } }[] }
 
 export const distanceOf = (
   { entry, tableInfo }: VectorSearch,
@@ -130,17 +129,29 @@ export const indexStatement = (search: VectorSearch, conditions: readonly Condit
 
 export type FoundRow = { readonly distance: number } & Readonly<Record<string, string | number | null>>
 
-export const hitsOf = (entry: SearchEntry, rows: readonly FoundRow[]): Hit[] =>
+export function hitsOf(
+  { entry, limit }: Pick<VectorSearch, 'entry' | 'limit'>,
+  rows: readonly FoundRow[],
+): Hit[] {
+  const texts = parseColumnList(entry.content_columns).map((_name, at) => `c${at}`)
+  checkRows(rows, { max: limit, texts, numbers: ['distance'] })
+  const budget = { characters: PARSED_MAX_CHARACTERS }
   // A cosine to a zero vector is no number. Such rows are last in every order, so nothing is lost by leaving them out.
-  rows.filter(({ distance }) => Number.isFinite(distance)).map((row) => hitOf(entry, row))
+  return rows.filter(({ distance }) => Number.isFinite(distance)).map((row) => hitOf(entry, row, budget))
+}
 
-export function hitOf(entry: SearchEntry, row: FoundRow): Hit {
+/** Of all lists and objects in one answer, which take many times their text in memory. Those beyond it stay JSON. */
+const PARSED_MAX_CHARACTERS = 1024 * 1024
+
+type Budget = { characters: number }
+
+function hitOf(entry: SearchEntry, row: FoundRow, budget: Budget): Hit {
   const [, , ...others] = parseColumnList(entry.content_columns)
   return {
     id: text(row['c0']) ?? '',
     title: text(row['c1']),
     metadata: {
-      ...Object.fromEntries(others.map((name, at) => [name, readJson(text(row[`c${at + 2}`]))])),
+      ...Object.fromEntries(others.map((name, at) => [name, readJson(text(row[`c${at + 2}`]), budget)])),
       _score: SCORES[entry.distance_metric](row.distance),
       _target: entry.label,
     },
@@ -158,11 +169,15 @@ const text = (value: string | number | null | undefined): string | null =>
   value === null || value === undefined ? null : String(value)
 
 /** Whole numbers that a double cannot hold stay text: a wrong last digit is a wrong answer. */
-function readJson(json: string | null): unknown {
+function readJson(json: string | null, budget: Budget): unknown {
   if (json === null) return null
   // Postgres counts a character outside the basic plane once, so a cut text may be longer here.
   if (json.length >= CUT) return readCutJson(json)
-  return JSON.parse(json, keepBigIntegers as Parameters<typeof JSON.parse>[1])
+  if (/^\s*[[{]/.test(json)) {
+    budget.characters -= json.length
+    if (budget.characters < 0) return json
+  }
+  return jsonIn(json, keepBigIntegers)
 }
 
 /** More than the longest escape, \u and four digits, has. */
@@ -186,6 +201,5 @@ function parsedText(json: string): string | undefined {
   }
 }
 
-/** The text of the source is a newer part of JSON.parse than its types. */
 const keepBigIntegers = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
   typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? source : value

@@ -1,25 +1,7 @@
 /** What the database knows about a table: columns with their types, indexes, an estimate of its rows. */
 import type { Queries } from '../databases/index.ts'
 import { parseTableName } from './quote.ts'
-
-export type ColumnInfo = {
-  readonly name: string
-  readonly type: string
-  /** b base, e enum, d domain … */
-  readonly kind: string
-  /** Of a vector its dimensions, or -1. */
-  readonly modifier: number
-  /** Where the type lives: pgvector may be installed in any schema. */
-  readonly schema: string
-  /** Generated, and computed whenever it is read. */
-  readonly virtual: boolean
-}
-
-export type IndexInfo = {
-  readonly column: string | null
-  readonly method: string
-  readonly operators: string
-}
+import { checkRows, columnsIn, indexesIn, type ColumnInfo, type IndexInfo } from './read-rows.ts'
 
 export type TableInfo = {
   /** r table, p partitioned, v view, m materialized view, f foreign table. */
@@ -46,17 +28,20 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f')
   and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')`
 
-type Row = { rows: number; kind: string; columns: ColumnInfo[]; indexes: IndexInfo[] }
+/** JSON stays text on its way. */
+type Row = { rows: number; kind: string; columns: string; indexes: string }
 
 export async function readTableInfo(queries: Queries, name: string): Promise<TableInfo | undefined> {
   const { schema, table } = parseTableName(name)
-  const [row] = await queries.query<Row>(TABLE_INFO, [schema, table])
+  const rows = await queries.query<Row>(TABLE_INFO, [schema, table])
+  checkRows(rows, { max: 1, texts: ['kind'], numbers: ['rows'] })
+  const [row] = rows
   if (!row) return undefined
   return {
     rows: row.rows,
     kind: row.kind,
-    columns: new Map(row.columns.map((column) => [column.name, column])),
-    indexes: row.indexes,
+    columns: new Map(columnsIn(row.columns).map((column) => [column.name, column])),
+    indexes: indexesIn(row.indexes),
   }
 }
 

@@ -14,15 +14,13 @@ export const healthCard = (health: SourceHealth) =>
   card(
     'Health',
     html`<p class="switch-state">${healthBadge(health)} ${
-      health.checked_at === null
-        ? 'Its database was not looked at yet.'
-        : html`Checked ${time(health.checked_at)}.`
+      health.checked_at === null ? 'Not checked yet.' : html`Checked ${time(health.checked_at)}.`
     }</p>
       ${
         health.problems.length > 0 &&
         html`<ul class="lines">${health.problems.map(
           ({ text, statement }, at) =>
-            html`<li>${statement === undefined ? text : withoutStatement(text, statement)}${statement !== undefined && copyable(`health-${at}`, statement, 'Statement that mends it')}</li>`,
+            html`<li>${statement === undefined ? text : withoutStatement(text, statement)}${statement !== undefined && copyable(`health-${at}`, statement, 'Statement to fix it')}</li>`,
         )}</ul>`
       }
       ${health.last_error && html`<p class="note">Last error ${time(health.last_error.at)}: ${health.last_error.cause}</p>`}`,

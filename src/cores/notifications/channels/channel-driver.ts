@@ -58,6 +58,10 @@ export type OutboundDelivery = MessageItem & {
 export type Route = {
   /** Of a direct message: the integration whose app sends it. */
   readonly workspaceId: string | null
+  /** What that integration is reached with; without it, the message's own is. */
+  readonly sealed?: string
+  /** Of a mail: whom it goes to. */
+  readonly emailDigest?: string
   /** What the receiver is reached with. */
   readonly secrets: readonly string[]
   /** `messageIds` are those of all messages whose items they are; more than one only of webhooks. */

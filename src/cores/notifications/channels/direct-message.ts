@@ -34,11 +34,12 @@ export const directMessage: ChannelDriver = {
         route: null,
       }
     }
-    const { workspaceId, botToken, chatUserId } = account
+    const { workspaceId, sealed, botToken, chatUserId } = account
     return {
       refused,
       route: {
         workspaceId,
+        sealed,
         secrets: [botToken],
         send: (items) =>
           deps.channels.direct_message({
@@ -62,7 +63,12 @@ function checkFollower(
   return category !== null && followed?.includes(category) ? null : 'subscription_off'
 }
 
-type ChatAccount = { readonly workspaceId: string; readonly botToken: string; readonly chatUserId: string }
+type ChatAccount = {
+  readonly workspaceId: string
+  readonly sealed: string
+  readonly botToken: string
+  readonly chatUserId: string
+}
 
 async function findChatAccount(
   { db, dataKeys }: DriverDeps,
@@ -85,7 +91,13 @@ async function findChatAccount(
   if (link.inactiveAt !== null) return 'chat_account_inactive'
   for (const workspace of installed.filter(({ teamId }) => teamId === link.teamId)) {
     const { botToken } = openIntegrationSecret(dataKeys, workspace)
-    if (botToken !== undefined) return { workspaceId: workspace.id, botToken, chatUserId: link.chatUserId }
+    if (botToken === undefined) continue
+    return {
+      workspaceId: workspace.id,
+      sealed: workspace.sealed,
+      botToken,
+      chatUserId: link.chatUserId,
+    }
   }
   return 'no_chat_workspace'
 }

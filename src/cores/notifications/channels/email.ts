@@ -7,9 +7,9 @@ import { emailSuppressions, integrations, tickets } from '../../../../db/schema.
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import { memberKey, type AddressHolder, type Member } from '../../directory/index.ts'
-import { emailDigest, emailOf } from '../integrations/integration-secret.ts'
+import { digestOf, emailDigest, emailOf, mailtoUrl } from '../integrations/integration-secret.ts'
 import { isForAdmins, isToldToActor } from '../people.ts'
-import { unsubscribeToken } from '../subscriptions/unsubscribe-token.ts'
+import { mailboxOf, unsubscribeToken } from '../subscriptions/unsubscribe-token.ts'
 import {
   checkIntegration,
   checkSubscription,
@@ -32,12 +32,17 @@ export const email: ChannelDriver = {
     const { email: send } = deps.channels
     if (send === null) return refuseAll(message, 'no_mail_server')
     const { to, refused } = recipient
+    const digest = emailDigest(dataKeys, to)
     const [suppressed] = await db
       .select({ reason: emailSuppressions.reason })
       .from(emailSuppressions)
-      .where(eq(emailSuppressions.emailDigest, emailDigest(dataKeys, to)))
+      .where(eq(emailSuppressions.emailDigest, digest))
     if (suppressed) return refuseAll(message, 'address_suppressed')
-    const token = unsubscribeToken(dataKeys.keyFor('unsubscribe'), { orgId, subscriptionId: subscriptionId! })
+    const token = unsubscribeToken(dataKeys.keyFor('unsubscribe'), {
+      orgId,
+      subscriptionId: subscriptionId!,
+      mailbox: integrationId === null ? null : mailboxOf(digestOf(dataKeys, mailtoUrl(to))),
+    })
     const unsubscribeUrl = new URL(`/unsubscribe/${token}`, siteUrl).href
     const organization = (await directory.readOrganization(db, orgId))?.name ?? ''
     const titles = await readTitles(deps, message)
@@ -46,6 +51,7 @@ export const email: ChannelDriver = {
       refused,
       route: {
         workspaceId: null,
+        emailDigest: digest,
         secrets: [],
         send: (items) =>
           send({

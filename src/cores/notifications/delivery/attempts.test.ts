@@ -120,15 +120,18 @@ test('a target answered whatever status it said; without an answer or a connecti
   expect(answered({ ...refused, reason: 'address_refused' })).toBeNull()
 })
 
-test('goes alone after it was refused together with others, or its answer was lost', () => {
-  const alone = (outcome: Outcome, isShared: boolean) =>
-    attemptResult(attempt, outcome, { ...how, isShared }).goesAlone
+test('goes alone after it was refused together with others for its content, or its answer was lost', () => {
+  const alone = (outcome: Outcome, isShared: boolean, number = 1) =>
+    attemptResult({ ...attempt, number }, outcome, { ...how, isShared }).goesAlone
   const refused = (httpStatus?: number) =>
     ({ kind: 'refused', reason: 'server_error', retry: true, httpStatus }) as const
-  expect([400, 413, 500].map((status) => alone(refused(status), true))).toEqual([true, true, true])
-  // Of the receiver, and not of what it was sent.
-  expect([429, 503, undefined].map((status) => alone(refused(status), true))).toEqual([false, false, false])
-  expect(alone(refused(500), false)).toBe(false)
+  expect([400, 413, 422].map((status) => alone(refused(status), true))).toEqual([true, true, true])
+  // Of the receiver, and not of what it was sent: an hour of errors must not leave the backlog to go one by one.
+  for (const status of [429, 500, 502, 503, 504, undefined]) expect(alone(refused(status), true)).toBe(false)
+  expect(alone(refused(400), false)).toBe(false)
+  // Unless it goes on for hours: one of them may be the reason.
+  expect([alone(refused(500), true, 4), alone(refused(500), true, 5)]).toEqual([false, true])
+  expect([429, 503].map((status) => alone(refused(status), true, 9))).toEqual([false, false])
   expect([alone({ kind: 'unknown' }, true), alone({ kind: 'unknown' }, false)]).toEqual([true, true])
   expect(alone({ kind: 'sent', httpStatus: 200 }, true)).toBe(false)
 })

@@ -70,7 +70,7 @@ export function attemptResult(
     heldUntil: heldUntil(outcome, now),
     brokeKeptSocket: outcome.kind === 'unknown' && outcome.brokeKeptSocket === true,
     carriedBy,
-    goesAlone: goesAlone(outcome, isShared),
+    goesAlone: goesAlone(outcome, isShared, number),
     response,
   }
   if (outcome.kind === 'sent') {
@@ -98,14 +98,21 @@ function wasAnswered(outcome: Outcome): boolean | null {
 }
 
 /**
- * Whether its next attempt is its own. One of those that were refused together may be what the receiver cannot take; and
+ * Whether its next attempts are its own. Where the answer speaks of the content, one of those that were refused together
+ * may be what the receiver cannot take; one that fails whatever it is sent takes them together when it works again. And
  * where an answer was lost, a receiver recognizes the repetition only by the same id over the same content.
  */
-function goesAlone(outcome: Outcome, isShared: boolean): boolean {
+function goesAlone(outcome: Outcome, isShared: boolean, number: number): boolean {
   if (outcome.kind === 'unknown') return true
   if (outcome.kind === 'sent' || outcome.httpStatus === undefined) return false
-  return isShared && !HOLDING.includes(outcome.httpStatus)
+  if (!isShared || HOLDING.includes(outcome.httpStatus)) return false
+  return OF_CONTENT.includes(outcome.httpStatus) || number >= SHARED_ATTEMPTS_MAX
 }
+
+/** RFC 9110, 15.5.1, 15.5.14 and 15.5.21: it cannot be read, is too large, or is not what is expected. */
+const OF_CONTENT = [400, 413, 422]
+/** Hours later it may be one of them after all, which must not take the others with it. */
+const SHARED_ATTEMPTS_MAX = 5
 
 const RETRY_AFTER_MAX_SECONDS = 24 * 60 * 60
 /** RFC 9110, 10.2.3 and RFC 6585, 4: the answers whose Retry-After speaks of the receiver, and not of one message. */
@@ -140,6 +147,12 @@ const SUCCESS_WRITE_INTERVAL = sql.raw(`interval '1 minute'`)
 export type StartedAttempt = MessageKey & { readonly number: number; readonly carriedBy: string | null }
 /** A target that answers again after a while of probes. */
 export type RecoveredTarget = { readonly orgId: string; readonly target: string }
+type FinishedAndStarted = {
+  /** Those of the results that counted. */
+  readonly ended: readonly AttemptResult[]
+  readonly started: readonly StartedAttempt[]
+  readonly recovered: readonly RecoveredTarget[]
+}
 
 const UNANSWERED_MAX = sql.raw(String(CIRCUIT.unanswered))
 const PER_TARGET = sql.raw(String(LANES.perTarget))
@@ -161,13 +174,15 @@ export async function finishAndStartAttempts(
   how: { readonly worker: string; readonly leaseSeconds: number },
   results: readonly AttemptResult[],
   starting: readonly (readonly MessageKey[])[],
-): Promise<{ readonly started: readonly StartedAttempt[]; readonly recovered: readonly RecoveredTarget[] }> {
-  if (results.length === 0 && starting.length === 0) return { started: [], recovered: [] }
+): Promise<FinishedAndStarted> {
+  if (results.length === 0 && starting.length === 0) return { ended: [], started: [], recovered: [] }
   const at = sql`${clock().toISOString()}::timestamptz`
   const wanted = starting.flatMap((post, place) =>
     post.map(({ orgId, id }, nth) => ({ orgId, id, place, nth })),
   )
-  const rows = await db.execute<StartedAttempt & { target: string | null }>(sql`
+  const rows = await db.execute<
+    StartedAttempt & { what: 'ended' | 'started' | 'recovered'; target: string | null }
+  >(sql`
     with done as materialized (
       select * from json_to_recordset(${JSON.stringify(results)}::text::json) as d(
         "orgId" text, id text, number int, outcome text, state text, reason text, "deliveryReason" text,
@@ -265,16 +280,30 @@ export async function finishAndStartAttempts(
       select org_id, id, attempts, ${at}, nullif(first_value(id) over (partition by place order by nth), id) from started
       returning org_id, message_id, number, carried_by
     )
-    select org_id as "orgId", message_id as id, number, carried_by as "carriedBy", null as target from logged
+    select 'started' as what, org_id as "orgId", message_id as id, number, carried_by as "carriedBy", null as target
+    from logged
     union all
-    select org_id, '', 0, null, target from lanes
+    select 'ended', "orgId", id, number, null, null from ended
+    union all
+    select 'recovered', org_id, '', 0, null, target from lanes
     where unanswered_before >= ${UNANSWERED_MAX} and unanswered_now < ${UNANSWERED_MAX}`)
-  const started = rows.filter(({ target }) => target === null)
-  const recovered = rows.flatMap(({ orgId, target }) => (target === null ? [] : [{ orgId, target }]))
-  return { started, recovered }
+  const counted = new Set(rows.flatMap(({ what, orgId, id }) => (what === 'ended' ? [`${orgId} ${id}`] : [])))
+  return {
+    ended: results.filter(({ orgId, id }) => counted.has(`${orgId} ${id}`)),
+    started: rows.filter(({ what }) => what === 'started'),
+    recovered: rows.flatMap(({ what, orgId, target }) =>
+      what === 'recovered' ? [{ orgId, target: target! }] : [],
+    ),
+  }
 }
 
-/** What waited for a target that answers again is due now; by how it is paced it does not all go at once. */
+/** In one statement, so that its locks are short. */
+const WAKE_BATCH = 1_000
+
+/**
+ * What waited for a target that answers again is due now; by how it is paced it does not all go at once. What has a slot
+ * already keeps it: due before it, it would go beside those of all others.
+ */
 export async function wakeTargets(
   { db, clock }: Storage,
   targets: readonly RecoveredTarget[],
@@ -282,9 +311,18 @@ export async function wakeTargets(
   const at = sql`${clock().toISOString()}::timestamptz`
   const longest = sql.raw(`interval '${CIRCUIT.probeMaxSeconds} seconds'`)
   for (const { orgId, target } of targets) {
-    await db.execute(sql`
-      update messages set next_at = ${at}
-      where org_id = ${orgId} and target = ${target} and state = 'pending' and next_at > ${at}
-        and next_at <= ${at} + ${longest}`)
+    for (;;) {
+      const [woken] = await db.execute<{ n: number }>(sql`
+        with waiting as materialized (
+          select id from messages
+          where org_id = ${orgId} and target = ${target} and state = 'pending' and next_at > ${at}
+            and next_at <= ${at} + ${longest} and (slot_at is null or slot_at <= ${at})
+          order by ordering_key, seq limit ${sql.raw(String(WAKE_BATCH))} for update
+        ), woken as (
+          update messages m set next_at = ${at} from waiting w where m.org_id = ${orgId} and m.id = w.id returning m.id
+        )
+        select count(*)::int as n from woken`)
+      if (woken!.n < WAKE_BATCH) break
+    }
   }
 }

@@ -19,6 +19,8 @@ export type ClaimCapacity = {
   readonly full: readonly string[]
   /** False: no room. Counts it otherwise. */
   take(orgId: string, channel: Channel): boolean
+  /** The same of a target that does not answer: also false while one of its messages is held. */
+  takeProbe(orgId: string, channel: Channel, target: string): boolean
 }
 
 export type Claimer = {
@@ -58,8 +60,18 @@ type DueMessage = {
   readonly channel: Channel
   readonly target: string
   readonly may_share: boolean
+  /** Whether the target's circuit is open: one message at a time goes to it. */
+  readonly is_open: boolean
+  /** Whether that one may go now. */
+  readonly probe_due: boolean
 }
-type DueInPost = { readonly org_id: string; readonly id: string; readonly post: number }
+type DueInPost = {
+  readonly org_id: string
+  readonly id: string
+  readonly post: number
+  /** False: the target may not be probed now, if that is what the message would be. */
+  readonly may_probe: boolean
+}
 
 const ROWS = sql.raw(String(CLAIM.rows))
 /** Of each organization and channel, however many of them there are. */
@@ -70,21 +82,31 @@ const mayShare = (at: SQL): SQL =>
   sql`(channel = ${'webhook' satisfies Channel}::text and digest_key is null and not goes_alone
     and created_at <= ${at} - ${WAITED}) as may_share`
 
-/** Webhooks to one target go together, as many as a POST carries; a POST counts as one message. */
+/**
+ * Webhooks to one target go together, as many as a POST carries; a POST counts as one message. To a target that does not
+ * answer goes one probe, if there is room for it; the others are decided about as well, so that they are postponed and hide
+ * nothing that could go.
+ */
 function sharePosts(due: readonly DueMessage[], room: ClaimCapacity | undefined): DueInPost[] {
   let posts = 0
   const filling = new Map<string, { readonly post: number; count: number }>()
-  return due.flatMap(({ org_id, id, channel, target, may_share }) => {
+  const probes = new Map<string, boolean>()
+  return due.flatMap(({ org_id, id, channel, target, may_share, is_open, probe_due }) => {
     const lane = `${org_id} ${target}`
+    if (is_open) {
+      const may_probe = probes.get(lane) ?? (probe_due && (!room || room.takeProbe(org_id, channel, target)))
+      probes.set(lane, may_probe)
+      return { org_id, id, post: posts++, may_probe }
+    }
     const shared = may_share ? filling.get(lane) : undefined
     if (shared && shared.count < WEBHOOK_POST.objects) {
       shared.count++
-      return { org_id, id, post: shared.post }
+      return { org_id, id, post: shared.post, may_probe: false }
     }
     if (room && !room.take(org_id, channel)) return []
     const post = posts++
     if (may_share) filling.set(lane, { post, count: 1 })
-    return { org_id, id, post }
+    return { org_id, id, post, may_probe: false }
   })
 }
 
@@ -124,9 +146,15 @@ async function chooseDue(db: Handle, now: Date, room?: ClaimCapacity): Promise<r
       ) due
       order by place, next_at limit ${ROWS}
     )
-    select org_id, id, channel, target, may_share from fair
-    union all
-    select org_id, id, channel, target, may_share from oldest where (select count(*) from oldest) <= ${ROWS}`)
+    select due.*, coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open,
+      coalesce(t.in_flight = 0 and coalesce(greatest(t.probe_at, t.held_until) <= ${at}, true), true) as probe_due
+    from (
+      select org_id, id, channel, target, may_share from fair
+      union all
+      select org_id, id, channel, target, may_share from oldest where (select count(*) from oldest) <= ${ROWS}
+    ) due left join lateral (
+      select * from message_targets where org_id = due.org_id and target = due.target limit 1
+    ) t on true`)
 }
 
 const byChannel = (intervalMs: (rate: { perSecond: number; burst: number }) => number) =>
@@ -160,9 +188,9 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
   const at = sql`${now.toISOString()}::timestamptz`
   return sql`
     with locked as materialized (
-      select l.*, due.post, ${SPACING} as spacing, ${BURST} as burst,
+      select l.*, due.post, due.may_probe, ${SPACING} as spacing, ${BURST} as burst,
         coalesce(l.slot_at > ${at} - ${SLOT_KEPT}, false) as has_slot
-      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int)
+      from json_to_recordset(${JSON.stringify(due)}::text::json) as due(org_id text, id text, post int, may_probe boolean)
       -- One by one by the key: the planner would read the whole table for a hundred of its rows.
       cross join lateral (
         select m.ctid as row_at, m.org_id, m.id, m.channel, m.target, m.ordering_key, m.seq, m.next_at, m.slot_at
@@ -197,7 +225,7 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
     ), judged as materialized (
       select f.*, case
           when is_open then greatest(held_until, probe_at,
-            case when in_flight > 0 or rank > 1 then ${at} + ${PROBE_WAIT} end)
+            case when in_flight > 0 or rank > 1 or not may_probe then ${at} + ${PROBE_WAIT} end)
           else held_until end as blocked_until,
         case when in_flight >= ${PER_TARGET} then ${at} + ${SHORT_WAIT} else ${at} end as earliest
       from free f where row_at = first_at

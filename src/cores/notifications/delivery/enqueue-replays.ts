@@ -1,10 +1,18 @@
 /** Sends deliveries again when somebody asks for it: each under a new id that names the first, because both may arrive. */
 import type { Transaction } from '../../../../db/connect.ts'
-import { and, eq, inArray, or, sql } from '../../../../db/drizzle.ts'
+import { and, eq, inArray, isNotNull, or, sql } from '../../../../db/drizzle.ts'
 import { deliveries, integrations, messages, subscriptions } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Clock } from '../../dependencies.ts'
+
+/**
+ * Until the transaction ends, in front of `selectReplayable`: that nothing replays a delivery yet is asked without a lock,
+ * so a recovery beside a replay in bulk, or two of those, would each queue it.
+ */
+export async function lockReplays(tx: Transaction, orgId: string): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`replays of ${orgId}`}, 0))`)
+}
 
 /** Deliveries with their message, and where they would go today. */
 export const selectReplayable = (tx: Transaction) =>
@@ -32,12 +40,20 @@ export type ReplayableRow = Awaited<ReturnType<typeof selectReplayable>>[number]
 /** Dropped because of the receiver, which may work again by now; not because of what somebody chose. */
 const RECEIVER_FAILED: readonly DeliveryReason[] = ['endpoint_gone', 'endpoint_dead', 'integration_lost']
 
+/** Of an email integration: what waited as its mailbox rejected a mail, and what came before it was confirmed again. */
+const MAILBOX_FAILED: readonly DeliveryReason[] = ['address_suppressed', 'address_unverified']
+
 /** What did not arrive, or may not have, can be sent again today, and was not sent again yet. */
 export const wasMissed = ({ includesUnconfirmed }: { readonly includesUnconfirmed: boolean }) =>
   and(
     or(
       eq(deliveries.state, 'failed'),
       and(eq(deliveries.state, 'dropped'), inArray(deliveries.reason, [...RECEIVER_FAILED])),
+      and(
+        eq(deliveries.state, 'dropped'),
+        isNotNull(deliveries.integrationId),
+        inArray(deliveries.reason, [...MAILBOX_FAILED]),
+      ),
     ),
     includesUnconfirmed ? undefined : sql`${deliveries.reason} is distinct from 'outcome_unknown'`,
     isDeliverable,

@@ -34,6 +34,7 @@ export async function expireLeases(deps: Storage): Promise<void> {
     ),
     answered: null,
   }))
-  await finishAndStartAttempts(deps, { worker: '', leaseSeconds: 0 }, results, [])
-  await recordFailureNotices(deps, results)
+  // Not those whose answer came after all, a moment before.
+  const { ended } = await finishAndStartAttempts(deps, { worker: '', leaseSeconds: 0 }, results, [])
+  await recordFailureNotices(deps, ended)
 }

@@ -7,22 +7,22 @@ import { withTransaction } from '../../transaction.ts'
 import type { DriverDeps } from '../channels/channel-driver.ts'
 import { UNVERIFIED } from '../integrations/address-verification.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
-import { emailDigest } from '../integrations/integration-secret.ts'
 import { recordStopped } from '../integrations/record-stopped.ts'
 import type { AttemptResult } from './attempts.ts'
 import type { PreparedMessage } from './prepare-messages.ts'
 import { recordFailureNotices } from './record-failure-notices.ts'
 
+type Failed = { readonly message: PreparedMessage; readonly result: AttemptResult }
+
 /** After the results are written: rare, and nothing of it decides whether something is sent twice. */
-export async function handleFailedAttempts(
-  deps: DriverDeps,
-  failed: readonly { readonly message: PreparedMessage; readonly result: AttemptResult }[],
-): Promise<void> {
+export async function handleFailedAttempts(deps: DriverDeps, failed: readonly Failed[]): Promise<void> {
+  // Once for each, however many messages were in the POST.
+  for (const stop of new Map(
+    failed.flatMap(stopFor).map((one) => [Object.values(one).join(' '), one]),
+  ).values()) {
+    await stopIntegration(deps, stop)
+  }
   for (const { message, result } of failed) {
-    const { orgId } = message
-    const integrationId = message.integrationId ?? message.workspaceId
-    const state = STATES.find((one) => STOPPED[one] === result.reason)
-    if (state && integrationId !== null) await stopIntegration(deps, { orgId, integrationId, state })
     if (result.reason === 'chat_account_inactive') await markInactive(deps, message)
     if (result.reason === 'address_suppressed') await suppressAddress(deps, message)
   }
@@ -45,13 +45,13 @@ type IntegrationKey = { readonly orgId: string; readonly integrationId: string }
 async function findDead(
   { db, clock }: DriverDeps,
   failing: readonly IntegrationKey[],
-): Promise<readonly IntegrationKey[]> {
+): Promise<readonly Omit<Stop, 'state'>[]> {
   const longAgo = new Date(clock().getTime() - ENDPOINT_DEAD_DAYS * 24 * 60 * 60 * 1000)
-  return db.execute<IntegrationKey>(sql`
-    select f."orgId", f."integrationId"
+  return db.execute<Omit<Stop, 'state'>>(sql`
+    select f."orgId", f."integrationId", dead.sealed
     from json_to_recordset(${JSON.stringify(failing)}::text::json) as f("orgId" text, "integrationId" text)
     cross join lateral (
-      select from integrations
+      select sealed from integrations
       where org_id = f."orgId" and id = f."integrationId" and state = 'active'
         and failing_since <= ${longAgo.toISOString()}::timestamptz
       limit 1
@@ -67,19 +67,42 @@ const STOPPED = {
 } as const satisfies Record<string, DeliveryReason>
 const STATES = Object.keys(STOPPED) as (keyof typeof STOPPED)[]
 
-type Stop = IntegrationKey & { readonly state: keyof typeof STOPPED }
+type Stop = IntegrationKey & {
+  readonly state: keyof typeof STOPPED
+  /** What it was reached with when it failed. */
+  readonly sealed: string
+}
 
-/** Owners and admins learn of it as of everything else: by an event, which goes through the queue. */
-async function stopIntegration(deps: DriverDeps, { orgId, integrationId, state }: Stop): Promise<void> {
+function stopFor({ message, result }: Failed): Stop[] {
+  const { orgId, sealed } = message
+  const integrationId = message.integrationId ?? message.workspaceId
+  const state = STATES.find((one) => STOPPED[one] === result.reason)
+  return state && integrationId !== null && sealed !== null ? [{ orgId, integrationId, state, sealed }] : []
+}
+
+/**
+ * Unless it is reached with something else by now. Owners and admins learn of it as of everything else: by an event, which
+ * goes through the queue.
+ */
+async function stopIntegration(
+  deps: DriverDeps,
+  { orgId, integrationId, state, sealed }: Stop,
+): Promise<void> {
   const { db, clock } = deps
   const reason = STOPPED[state]
-  await withTransaction(db, async (tx) => {
+  const isStopped = await withTransaction(db, async (tx) => {
     const [stopped] = await tx
       .update(integrations)
       .set({ state, ...(state === 'unverified' && UNVERIFIED) })
-      .where(and(integrationKey({ orgId, id: integrationId }), eq(integrations.state, 'active')))
+      .where(
+        and(
+          integrationKey({ orgId, id: integrationId }),
+          eq(integrations.state, 'active'),
+          eq(integrations.sealed, sealed),
+        ),
+      )
       .returning({ kind: integrations.kind })
-    if (!stopped) return
+    if (!stopped) return false
     // Only this reason is ever lifted by the platform, when the integration is connected again.
     if (state === 'lost') {
       await tx
@@ -94,8 +117,10 @@ async function stopIntegration(deps: DriverDeps, { orgId, integrationId, state }
         )
     }
     await recordStopped(tx, clock, { orgId, id: integrationId, kind: stopped.kind, reason })
+    return true
   })
-  await dropQueuedMessages(deps, { orgId, target: integrationId, reason })
+  // Where it was stopped before, each of them is dropped when it is its turn.
+  if (isStopped) await dropQueuedMessages(deps, { orgId, target: integrationId, reason })
 }
 
 /** In one statement, so that its transaction stays short. */
@@ -134,12 +159,13 @@ async function markInactive({ db, clock }: DriverDeps, { orgId, userId }: Prepar
 }
 
 /** By its digest: a list of addresses that do not work is still a list of addresses. */
-async function suppressAddress(deps: DriverDeps, { orgId, userId }: PreparedMessage): Promise<void> {
-  if (userId === null) return
-  const email = (await deps.directory.readPeople(deps.db, [{ orgId, userId }])).get(userId)?.email
-  if (email == null) return
-  await deps.db
+async function suppressAddress(
+  { db, clock }: DriverDeps,
+  { userId, emailDigest }: PreparedMessage,
+): Promise<void> {
+  if (userId === null || emailDigest === null) return
+  await db
     .insert(emailSuppressions)
-    .values({ emailDigest: emailDigest(deps.dataKeys, email), reason: 'bounce', createdAt: deps.clock() })
+    .values({ emailDigest, reason: 'bounce', createdAt: clock() })
     .onConflictDoNothing()
 }

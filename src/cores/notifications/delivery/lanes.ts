@@ -19,7 +19,7 @@ export type Lanes = {
 }
 
 export function createLanes(inFlightMax: number): Lanes {
-  const share = Math.max(1, Math.floor(inFlightMax * LANES.share))
+  const share = shareOf(inFlightMax)
   const counts = new Map<string, number>()
   const lanesOf = ({ orgId, target, channel, isProbe }: Laned): (readonly [lane: string, max: number])[] => [
     [`organization ${orgId}`, share],
@@ -53,25 +53,56 @@ export function createLanes(inFlightMax: number): Lanes {
   }
 }
 
-/** What a process may still claim, by what it holds already: so many of an organization's channel, and of a shared server. */
-export function capacityToClaim(held: Iterable<Pick<Laned, 'orgId' | 'channel'>>): ClaimCapacity {
+/**
+ * What a process may still claim, by what it holds already: so many of an organization's channel, of a shared server, and
+ * of probes. Of those no more than may be in flight: whatever waits here for its lane keeps the others from being claimed.
+ */
+export function capacityToClaim(
+  held: Iterable<Pick<Laned, 'orgId' | 'channel' | 'target' | 'isProbe'>>,
+  inFlightMax: number,
+): ClaimCapacity {
   const counts = new Map<string, number>()
-  const lanesOf = (orgId: string, channel: Channel): string[] => [
-    `${orgId} ${channel}`,
-    ...(CHANNELS[channel].sharedServer ? [channel] : []),
-  ]
-  const add = (lanes: readonly string[]): void => {
-    for (const lane of lanes) counts.set(lane, (counts.get(lane) ?? 0) + 1)
+  const targets = new Set<string>()
+  const probesMax = shareOf(inFlightMax)
+  let probes = 0
+  const add = (lanes: readonly ClaimLane[]): void => {
+    for (const [lane] of lanes) counts.set(lane, (counts.get(lane) ?? 0) + 1)
   }
-  for (const { orgId, channel } of held) add(lanesOf(orgId, channel))
-  const isFull = (lane: string): boolean => (counts.get(lane) ?? 0) >= CLAIM.perLane
+  const isFull = ([lane, max]: ClaimLane): boolean => (counts.get(lane) ?? 0) >= max
+  const full = new Set<string>()
+  for (const { orgId, channel, target, isProbe } of held) {
+    const lanes = claimLanesOf(orgId, channel)
+    add(lanes)
+    for (const lane of lanes) if (isFull(lane)) full.add(lane[0])
+    targets.add(`${orgId} ${target}`)
+    if (isProbe) probes++
+  }
+  const take = (orgId: string, channel: Channel): boolean => {
+    const lanes = claimLanesOf(orgId, channel)
+    if (lanes.some(isFull)) return false
+    add(lanes)
+    return true
+  }
   return {
-    full: [...counts.keys()].filter(isFull),
-    take(orgId, channel) {
-      const lanes = lanesOf(orgId, channel)
-      if (lanes.some(isFull)) return false
-      add(lanes)
+    full: [...full],
+    take,
+    takeProbe(orgId, channel, target) {
+      if (probes >= probesMax || targets.has(`${orgId} ${target}`) || !take(orgId, channel)) return false
+      probes++
       return true
     },
   }
 }
+
+type ClaimLane = readonly [lane: string, max: number]
+
+/** Of a server that all share an organization has a share: with thousands of one there is still room for the others'. */
+const claimLanesOf = (orgId: string, channel: Channel): ClaimLane[] =>
+  CHANNELS[channel].sharedServer
+    ? [
+        [`${orgId} ${channel}`, CLAIM.perLane * LANES.share],
+        [channel, CLAIM.perLane],
+      ]
+    : [[`${orgId} ${channel}`, CLAIM.perLane]]
+
+const shareOf = (inFlightMax: number): number => Math.max(1, Math.floor(inFlightMax * LANES.share))

@@ -20,6 +20,7 @@ import type { Outcome } from '../channels/channel-ports.ts'
 import type { MessageItem } from '../channels/render.ts'
 import { isRepeatable } from './attempts.ts'
 import type { MessageKey } from './claim-messages.ts'
+import { takeOtherSubscriptions } from './other-subscriptions.ts'
 
 export type PreparedMessage = MessageKey & {
   readonly channel: Channel
@@ -28,6 +29,10 @@ export type PreparedMessage = MessageKey & {
   readonly integrationId: string | null
   /** Of a direct message: the integration whose app sends it, and whose account it goes to. */
   readonly workspaceId: string | null
+  /** What the integration was reached with: an answer speaks of that, and not of what somebody enters meanwhile. */
+  readonly sealed: string | null
+  /** Of a mail: whom it went to, whatever address they have by now. */
+  readonly emailDigest: string | null
   readonly userId: string | null
   readonly isRepeatable: boolean
   /** Of the event: in one POST older ones come first. */
@@ -43,7 +48,7 @@ export async function prepareMessages(
   deps: DriverDeps,
   keys: readonly MessageKey[],
 ): Promise<PreparedMessage[]> {
-  const messages = await readMessages(deps, keys)
+  const messages = await takeOtherSubscriptions(deps.db, await readMessages(deps, keys))
   const prepared: PreparedMessage[] = []
   const dropped: { orgId: string; id: string; reason: DeliveryReason }[] = []
   const unprepared: MessageKey[] = []
@@ -67,6 +72,8 @@ export async function prepareMessages(
       isProbe,
       integrationId,
       workspaceId: route.workspaceId,
+      sealed: route.sealed ?? integration?.sealed ?? null,
+      emailDigest: route.emailDigest ?? null,
       userId,
       isRepeatable: isRepeatable(channel, integration?.config['resend_on_unknown'] === true),
       seq,

@@ -10,7 +10,7 @@ import { RECOVERY } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
-import { enqueueReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
+import { enqueueReplays, lockReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
 
 /** False: none was due. Every worker may do it at any time: each recovery is with one of them. */
 export async function queueRecoveries({ db, clock }: Storage): Promise<boolean> {
@@ -50,6 +50,7 @@ async function nextStep(
     .where(integrationKey({ orgId, id: integrationId }))
   if (integration?.state !== 'active') return { state: 'stopped', endedAt: now }
   if (await hasEnoughOpen(tx, due)) return { nextAt }
+  await lockReplays(tx, orgId)
   const last = await lastScanned(tx, due)
   const found = await selectReplayable(tx)
     .where(

@@ -7,13 +7,14 @@ import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
 import { isOpen } from './delivery-rows.ts'
-import { enqueueReplays, selectReplayable, type ReplayableRow } from './enqueue-replays.ts'
+import { enqueueReplays, lockReplays, selectReplayable, type ReplayableRow } from './enqueue-replays.ts'
 
 export const replayDelivery =
   ({ db, clock }: Storage): Handler<'replayDelivery'> =>
   (who, { delivery_id }) =>
     withTransaction(db, async (tx) => {
       const { orgId } = requireMember(who)
+      await lockReplays(tx, orgId)
       const [row] = await selectReplayable(tx).where(
         and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
       )

@@ -6,13 +6,14 @@ import { recordAudit } from '../../audit/index.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
-import { enqueueReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
+import { enqueueReplays, lockReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
 
 export const replayFailedDeliveries =
   ({ db, clock }: Storage): Handler<'replayFailedDeliveries'> =>
   (who, { from, to, integration_id, include_unconfirmed }) =>
     withTransaction(db, async (tx) => {
       const { orgId } = requireMember(who)
+      await lockReplays(tx, orgId)
       const found = await selectReplayable(tx)
         .where(
           and(

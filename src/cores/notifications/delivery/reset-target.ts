@@ -10,9 +10,10 @@ export async function resetTarget(
   clock: Clock,
   { orgId, target }: RecoveredTarget,
 ): Promise<void> {
+  // Messages before their target, as whoever claims locks them.
+  await wakeTargets({ db: tx, clock }, [{ orgId, target }])
   await tx
     .update(messageTargets)
     .set({ unanswered: 0, probeAt: null, heldUntil: null, keepsSockets: true })
     .where(and(eq(messageTargets.orgId, orgId), eq(messageTargets.target, target)))
-  await wakeTargets({ db: tx, clock }, [{ orgId, target }])
 }

@@ -36,29 +36,33 @@ export const retryDelivery =
         })
       }
       const now = clock()
-      if (!(await advance(tx, message, now)))
-        throw new ServiceError('CONFLICT', 'This delivery is being sent')
+      const due = await advance(tx, message, now)
+      if (due === undefined) throw new ServiceError('CONFLICT', 'This delivery is being sent')
       const heldUntil = await probeNow(tx, message, now)
       await recordAudit(tx, clock, who, { orgId, action: 'delivery.retried', subject: delivery_id })
-      const next = heldUntil !== null && heldUntil > now ? heldUntil : now
+      const next = new Date(Math.max(now.getTime(), due.getTime(), heldUntil?.getTime() ?? 0))
       return { id: delivery_id, next_attempt_at: next.toISOString() }
     })
 
 type Message = typeof messages.$inferSelect
 
-/** With the older ones of its subject, which it waits for. False: it is on its way already. */
+/**
+ * With the older ones of its subject, which it waits for. What has a slot at its busy target keeps it. Returns when it is
+ * due; undefined: it is on its way already.
+ */
 async function advance(
   tx: Transaction,
   { orgId, id, target, orderingKey, seq }: Message,
   now: Date,
-): Promise<boolean> {
+): Promise<Date | undefined> {
   const at = sql`${now.toISOString()}::timestamptz`
-  const advanced = await tx.execute<{ id: string }>(sql`
-    update messages set next_at = least(next_at, ${at})
+  const advanced = await tx.execute<{ id: string; due: string }>(sql`
+    update messages set next_at = case when slot_at > ${at} then next_at else least(next_at, ${at}) end
     where org_id = ${orgId} and target = ${target} and state = 'pending'
       and (id = ${id} or (ordering_key = ${orderingKey} and seq < ${seq}))
-    returning id`)
-  return advanced.some((one) => one.id === id)
+    returning id, next_at as due`)
+  const own = advanced.find((one) => one.id === id)
+  return own && new Date(own.due)
 }
 
 /**

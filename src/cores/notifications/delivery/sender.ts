@@ -85,7 +85,7 @@ export function createSender(
   const finished: Finished[] = []
   const failed: Failed[] = []
   const lanes = createLanes(inFlightMax)
-  const room = () => capacityToClaim([...ready.map(({ post }) => post[0]!), ...onTheirWay])
+  const room = () => capacityToClaim([...ready.map(({ post }) => post[0]!), ...onTheirWay], inFlightMax)
   const claimer = { worker, leaseSeconds: claimLeaseSeconds, room }
   let inFlight = 0
   let isClosed = false
@@ -224,7 +224,13 @@ export function createSender(
     },
     async followUp() {
       const handled = failed.splice(0)
-      if (handled.length > 0) await handleFailedAttempts(deps, handled)
+      try {
+        if (handled.length > 0) await handleFailedAttempts(deps, handled)
+      } catch (error) {
+        // All of it counts once, so it may be done again.
+        failed.unshift(...handled)
+        throw error
+      }
       return handled.length > 0
     },
     nextOutcome: () => (finished.length > 0 ? Promise.resolve() : outcomeSignal.promise),

@@ -97,6 +97,8 @@ async function fanOutPage(
 ): Promise<boolean | { readonly missingWindows: readonly string[] }> {
   const batch = await choose(tx)
   if (batch.length === 0) return false
+  // A plan that was kept from when the tables were small reads all deliveries of an organization for each event.
+  await tx.execute(sql`set local plan_cache_mode = force_custom_plan`)
   await stopFormerAddresses(deps, tx, batch)
   await createDefaultsFor(deps, tx, batch)
   const missingWindows = (await organizationsWithDigests(tx, batch)).filter((orgId) => !windows.has(orgId))

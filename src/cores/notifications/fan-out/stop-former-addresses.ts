@@ -27,18 +27,18 @@ export async function stopFormerAddresses(
     const emails = await directory.readFormerEmails(tx, { orgId, userId })
     if (emails.length === 0) continue
     const digests = emails.map((email) => digestOf(dataKeys, mailtoUrl(email)))
+    const theirs = and(
+      eq(integrations.orgId, orgId),
+      eq(integrations.kind, 'email'),
+      inArray(integrations.digest, digests),
+    )
     const stopped = await tx
       .update(integrations)
-      .set({ state: 'off', ...UNVERIFIED })
-      .where(
-        and(
-          eq(integrations.orgId, orgId),
-          eq(integrations.kind, 'email'),
-          inArray(integrations.digest, digests),
-          ne(integrations.state, 'off'),
-        ),
-      )
+      .set({ state: 'off' })
+      .where(and(theirs, ne(integrations.state, 'off')))
       .returning({ orgId: integrations.orgId, id: integrations.id, kind: integrations.kind })
+    // Also of one that is off already: turned on, it would send to whoever left, and so would a link they still have.
+    await tx.update(integrations).set(UNVERIFIED).where(theirs)
     for (const one of stopped) await recordStopped(tx, clock, { ...one, reason: 'not_a_member' })
   }
 }

@@ -12,6 +12,7 @@ import {
   ADDRESS_VERIFICATIONS_PER_ORGANIZATION,
   MAILS_PER_ADDRESS,
 } from '../../../contracts/limits.ts'
+import type { DataKeys } from '../../../trust/data-key.ts'
 import { randomSecret, sameSecret, sha256 } from '../../../trust/keyed-hash.ts'
 import type { Log, Mail, Message, Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
@@ -85,7 +86,7 @@ export async function mailVerification(
 }
 
 /** To somebody who may not know us: nothing in it is free text. */
-export function verificationMail(organizationName: string, url: string): Omit<Message, 'to'> {
+function verificationMail(organizationName: string, url: string): Omit<Message, 'to'> {
   const organization = nameInMail(organizationName)
   const subject = 'Confirm notifications to this address'
   return composeMail({
@@ -100,9 +101,14 @@ export function verificationMail(organizationName: string, url: string): Omit<Me
   })
 }
 
-/** Null for anything that is not, or no longer, the newest link of an integration. */
+export type FindDeps = Storage & WithDirectory & { readonly dataKeys: DataKeys }
+
+/**
+ * Null for anything that is not, or no longer, the newest link of an integration, and for a link that somebody got before
+ * they left: only an admin who sends another one afterwards wants them to confirm it.
+ */
 export async function findByVerification(
-  { db, clock }: Storage,
+  { db, clock, directory, dataKeys }: FindDeps,
   token: string,
 ): Promise<IntegrationRow | null> {
   const [, orgId, id, secret] = /^v1\.(org_\w{1,60})\.(int_\w{1,60})\.([\w-]{43})$/.exec(token) ?? []
@@ -114,7 +120,19 @@ export async function findByVerification(
     .for('update')
   if (!row || row.verificationHash === null || row.verificationExpiresAt === null) return null
   if (row.verificationExpiresAt <= clock()) return null
-  return sameSecret(row.verificationHash, sha256(secret)) ? row : null
+  if (!sameSecret(row.verificationHash, sha256(secret))) return null
+  const mailedAt = new Date(row.verificationExpiresAt.getTime() - ADDRESS_VERIFICATION_SECONDS * 1000)
+  return (await hasHolderLeft({ db, directory, dataKeys }, row, mailedAt)) ? null : row
+}
+
+/** Whether the member whose address it is was removed, or left, since then. */
+export async function hasHolderLeft(
+  { db, directory, dataKeys }: Omit<FindDeps, 'clock'>,
+  row: IntegrationRow,
+  since: Date,
+): Promise<boolean> {
+  const email = emailOf(openIntegrationSecret(dataKeys, row).url)
+  return (await directory.readAddressHolder(db, { orgId: row.orgId, email, since })) === 'former'
 }
 
 /** Whatever was proven of the address, and every link to it, ends. */

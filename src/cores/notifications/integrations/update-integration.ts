@@ -8,6 +8,7 @@ import { withTransaction } from '../../transaction.ts'
 import { resetTarget } from '../delivery/reset-target.ts'
 import { alreadyConnected } from './connect-by-address.ts'
 import {
+  hasHolderLeft,
   mailVerification,
   renewVerification,
   requireMailTo,
@@ -49,15 +50,16 @@ export const updateIntegration =
   async (who, { integration_id, ...asked }) => {
     const { orgId } = requireMember(who)
     if (asked.url !== undefined) await requireAllowed(deps.checks, asked.url)
-    if (asked.address !== undefined) requireMailTo(deps, asked.address)
     const { updated, pending } = await withTransaction(deps.db, async (tx) => {
       await lockIntegrations(tx, orgId)
       const row = await lockIntegration(tx, orgId, integration_id)
+      if (asked.address !== undefined) requireMailTo(deps, asked.address)
       const moved = {
         ...(await urlChange(tx, deps, row, asked.url)),
         ...(await emailChange(tx, deps, row, asked.address)),
       }
-      const next = { ...moved, ...stateChange({ ...row, ...moved }, asked) }
+      const left = asked.enabled === true ? await holderChange(tx, deps, { ...row, ...moved }) : {}
+      const next = { ...moved, ...left, ...stateChange({ ...row, ...moved, ...left }, asked) }
       const resend = resendChange(row, asked)
       if (Object.keys({ ...next, ...resend }).length === 0) {
         return { updated: await presentWithCount(tx, row), pending: null }
@@ -132,6 +134,16 @@ async function emailChange(
     state: row.state === 'off' ? 'off' : 'unverified',
   }
 }
+
+/** Turned on, an address whose holder left since it was confirmed is to be confirmed anew; nothing is mailed there unasked. */
+const holderChange = async (
+  tx: Transaction,
+  deps: VerificationDeps,
+  row: IntegrationRow,
+): Promise<Partial<IntegrationRow>> =>
+  row.kind === 'email' && row.verifiedAt && (await hasHolderLeft({ ...deps, db: tx }, row, row.verifiedAt))
+    ? UNVERIFIED
+    : {}
 
 /** Turned on again by an admin, what was lost, gone or dead is tried again. */
 const stateChange = (row: IntegrationRow, { name, enabled }: Change): Partial<IntegrationRow> => ({

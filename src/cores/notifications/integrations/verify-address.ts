@@ -5,17 +5,17 @@ import type { Handler } from '../../../contracts/operations.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { withTransaction } from '../../transaction.ts'
 import { resetTarget } from '../delivery/reset-target.ts'
-import { findByVerification } from './address-verification.ts'
+import { findByVerification, type FindDeps } from './address-verification.ts'
 import { emailDigest, emailOf, openIntegrationSecret } from './integration-secret.ts'
-import { isVerified, updateIntegrationRow, workingState, type IntegrationDeps } from './integration-rows.ts'
+import { isVerified, updateIntegrationRow, workingState } from './integration-rows.ts'
 
 /** A second press of the button changes nothing. One that an admin turned off meanwhile is confirmed, and stays off. */
 export const verifyAddress =
-  (deps: IntegrationDeps): Handler<'verifyAddress'> =>
+  (deps: FindDeps): Handler<'verifyAddress'> =>
   (nobody, { token }) =>
     withTransaction(deps.db, async (tx) => {
       const { clock, dataKeys } = deps
-      const row = await findByVerification({ db: tx, clock }, token)
+      const row = await findByVerification({ ...deps, db: tx }, token)
       if (!row) throw new ServiceError('NOT_FOUND', 'This link is no longer valid')
       if (isVerified(row)) return {}
       const verified = { kind: row.kind, verifiedAt: clock() }

@@ -5,25 +5,43 @@
 import { createHmac } from 'node:crypto'
 import { sameSecret } from '../../../trust/keyed-hash.ts'
 
-/** Both ids, because a subscription is found by both. */
-type SubscriptionKey = { readonly orgId: string; readonly subscriptionId: string }
+/**
+ * Both ids, because a subscription is found by both. Of an integration also the mailbox that it was mailed to: whoever read
+ * there has no say in the next one.
+ */
+type MailedSubscription = {
+  readonly orgId: string
+  readonly subscriptionId: string
+  /** Null: to a person, wherever they read. */
+  readonly mailbox: string | null
+}
 
 /** Of 43 characters: 132 bits are not guessed, and the link fits into one line of a mail. */
 const MAC_CHARACTERS = 22
 
-export const unsubscribeToken = (key: Uint8Array, named: SubscriptionKey): string =>
-  `n1.${named.orgId}.${named.subscriptionId}.${macOf(key, named)}`
+/** By the digest of its address: 64 bits tell it from the few that the integration ever had. */
+export const mailboxOf = (digest: string): string => digest.slice(0, 16)
+
+export const unsubscribeToken = (key: Uint8Array, named: MailedSubscription): string =>
+  ['n1', ...partsOf(named), macOf(key, named)].join('.')
 
 /** Undefined for anything that is not ours, without asking the database. */
-export function readUnsubscribeToken(key: Uint8Array, token: string): SubscriptionKey | undefined {
-  const [, orgId, subscriptionId, mac] = /^n1\.(org_\w{1,60})\.(sub_\w{1,60})\.([\w-]{22})$/.exec(token) ?? []
+export function readUnsubscribeToken(key: Uint8Array, token: string): MailedSubscription | undefined {
+  const [, orgId, subscriptionId, mailbox = null, mac] =
+    /^n1\.(org_\w{1,60})\.(sub_\w{1,60})(?:\.([0-9a-f]{16}))?\.([\w-]{22})$/.exec(token) ?? []
   if (orgId === undefined || subscriptionId === undefined || mac === undefined) return undefined
-  const named = { orgId, subscriptionId }
+  const named = { orgId, subscriptionId, mailbox }
   return sameSecret(macOf(key, named), mac) ? named : undefined
 }
 
-const macOf = (key: Uint8Array, { orgId, subscriptionId }: SubscriptionKey): string =>
+const partsOf = ({ orgId, subscriptionId, mailbox }: MailedSubscription): string[] => [
+  orgId,
+  subscriptionId,
+  ...(mailbox === null ? [] : [mailbox]),
+]
+
+const macOf = (key: Uint8Array, named: MailedSubscription): string =>
   createHmac('sha256', key)
-    .update(`unsubscribe\0${orgId}\0${subscriptionId}`)
+    .update(['unsubscribe', ...partsOf(named)].join('\0'))
     .digest('base64url')
     .slice(0, MAC_CHARACTERS)

@@ -1,22 +1,39 @@
 /** The unsubscribe link of a mail: it needs no sign-in, turns off one subscription, and tells a forger nothing. */
+import type { Handle } from '../../../../db/connect.ts'
 import { and, eq } from '../../../../db/drizzle.ts'
-import { subscriptions } from '../../../../db/schema.ts'
+import { integrations, subscriptions } from '../../../../db/schema.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
 import { recordAudit } from '../../audit/index.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
-import { readUnsubscribeToken } from './unsubscribe-token.ts'
+import { integrationKey } from '../integrations/integration-rows.ts'
+import type { SubscriptionRow } from './subscription-rows.ts'
+import { mailboxOf, readUnsubscribeToken } from './unsubscribe-token.ts'
 
 export type UnsubscribeDeps = Storage & { readonly dataKeys: DataKeys }
 
 export const readToken = ({ dataKeys }: UnsubscribeDeps, token: string) =>
   readUnsubscribeToken(dataKeys.keyFor('unsubscribe'), token)
 
-type SubscriptionKey = NonNullable<ReturnType<typeof readUnsubscribeToken>>
+type MailedSubscription = NonNullable<ReturnType<typeof readUnsubscribeToken>>
 
-export const subscriptionBy = ({ orgId, subscriptionId }: SubscriptionKey) =>
+export const subscriptionBy = ({ orgId, subscriptionId }: MailedSubscription) =>
   and(eq(subscriptions.orgId, orgId), eq(subscriptions.id, subscriptionId))
+
+/** Whether its mails still go where this link was mailed to. */
+export async function isCurrentMailbox(
+  db: Handle,
+  { mailbox }: MailedSubscription,
+  { orgId, integrationId }: Pick<SubscriptionRow, 'orgId' | 'integrationId'>,
+): Promise<boolean> {
+  if (integrationId === null) return mailbox === null
+  const [row] = await db
+    .select({ digest: integrations.digest })
+    .from(integrations)
+    .where(integrationKey({ orgId, id: integrationId }))
+  return row !== undefined && mailboxOf(row.digest) === mailbox
+}
 
 /** Only the person can turn it on again. */
 export const unsubscribe =
@@ -27,6 +44,7 @@ export const unsubscribe =
     await withTransaction(deps.db, async (tx) => {
       const [row] = await tx.select().from(subscriptions).where(subscriptionBy(named)).for('update')
       if (!row || row.disabledReason === 'unsubscribed') return
+      if (!(await isCurrentMailbox(tx, named, row))) return
       await tx
         .update(subscriptions)
         .set({ enabled: false, disabledReason: 'unsubscribed' })

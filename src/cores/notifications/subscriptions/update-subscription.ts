@@ -58,11 +58,15 @@ type Change = {
   readonly enabled?: boolean | undefined
 }
 
-/** Paused by a person stays paused: connecting a lost integration again does not undo it. */
+/**
+ * Paused by a person stays paused: connecting a lost integration again does not undo it. That the recipient unsubscribed is
+ * said of it for good: paused on top of that, it could be resumed.
+ */
 const changesTo = (row: SubscriptionRow, { pattern, timing, enabled }: Change): Partial<SubscriptionRow> => ({
   ...(pattern !== undefined && pattern !== row.pattern && { pattern }),
   ...(timing !== undefined && timing !== row.timing && { timing }),
   ...(enabled === true && !row.enabled && { enabled: true, disabledReason: null }),
   ...(enabled === false &&
-    row.disabledReason !== 'paused' && { enabled: false, disabledReason: 'paused' as const }),
+    row.disabledReason !== 'paused' &&
+    row.disabledReason !== 'unsubscribed' && { enabled: false, disabledReason: 'paused' as const }),
 })
