@@ -89,8 +89,6 @@ CREATE TABLE attempts (
   reason text,
   http_status integer,
   duration_ms integer,
-  carried_by text,
-  response text,
   CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
 );
 
@@ -138,20 +136,6 @@ CREATE TABLE chat_links (
   inactive_at timestamp with time zone,
   linked_at timestamp with time zone NOT NULL,
   CONSTRAINT chat_links_org_id_user_id_pk PRIMARY KEY (org_id, user_id)
-);
-
-CREATE TABLE data_source_health (
-  org_id text NOT NULL,
-  source_id text NOT NULL,
-  check_began timestamp with time zone,
-  checked_at timestamp with time zone,
-  problems jsonb NOT NULL DEFAULT '[]'::jsonb,
-  server_problems jsonb NOT NULL DEFAULT '[]'::jsonb,
-  error_at timestamp with time zone,
-  error_kind text,
-  error_code text,
-  CONSTRAINT data_source_health_org_id_source_id_data_sources_org_id_id_fk FOREIGN KEY (org_id, source_id) REFERENCES data_sources(org_id, id) ON DELETE CASCADE,
-  CONSTRAINT data_source_health_org_id_source_id_pk PRIMARY KEY (org_id, source_id)
 );
 
 CREATE TABLE data_sources (
@@ -210,14 +194,6 @@ CREATE INDEX deliveries_by_user ON public.deliveries USING btree (org_id, user_i
 CREATE UNIQUE INDEX deliveries_once_per_follower ON public.deliveries USING btree (org_id, event_id, user_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NULL) AND (user_id IS NOT NULL));
 CREATE UNIQUE INDEX deliveries_once_per_subscription ON public.deliveries USING btree (org_id, event_id, subscription_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NOT NULL));
 
-CREATE TABLE disk_use (
-  org_id text NOT NULL,
-  bytes bigint NOT NULL,
-  measured_at timestamp with time zone NOT NULL,
-  over_since timestamp with time zone,
-  CONSTRAINT disk_use_pkey PRIMARY KEY (org_id)
-);
-
 CREATE TABLE email_suppressions (
   email_digest text NOT NULL,
   reason text NOT NULL,
@@ -240,13 +216,12 @@ CREATE TABLE events (
   seq bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   fanned_out_at timestamp with time zone,
-  fan_out_again_at timestamp with time zone,
   CONSTRAINT events_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX events_by_type ON public.events USING btree (org_id, type, occurred_at);
+CREATE INDEX events_of_subject_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE (fanned_out_at IS NULL);
 CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, dedup_key);
-CREATE INDEX events_that_failed_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE ((fanned_out_at IS NULL) AND (fan_out_again_at IS NOT NULL));
-CREATE INDEX events_to_fan_out ON public.events USING btree (org_id, seq) WHERE (fanned_out_at IS NULL);
+CREATE INDEX events_to_fan_out ON public.events USING btree (seq) WHERE (fanned_out_at IS NULL);
 
 CREATE TABLE follows (
   org_id text NOT NULL,
@@ -310,9 +285,6 @@ CREATE TABLE integrations (
   sealed text NOT NULL,
   digest text NOT NULL,
   team_id text,
-  verified_at timestamp with time zone,
-  verification_hash text,
-  verification_expires_at timestamp with time zone,
   failing_since timestamp with time zone,
   last_success_at timestamp with time zone,
   created_at timestamp with time zone NOT NULL,
@@ -382,11 +354,6 @@ CREATE TABLE message_targets (
   org_id text NOT NULL,
   target text NOT NULL,
   next_allowed_at timestamp with time zone NOT NULL,
-  in_flight integer NOT NULL DEFAULT 0,
-  unanswered integer NOT NULL DEFAULT 0,
-  probe_at timestamp with time zone,
-  held_until timestamp with time zone,
-  keeps_sockets boolean NOT NULL DEFAULT true,
   CONSTRAINT message_targets_org_id_target_pk PRIMARY KEY (org_id, target)
 );
 
@@ -404,7 +371,6 @@ CREATE TABLE messages (
   window_end timestamp with time zone,
   state text NOT NULL,
   attempts integer NOT NULL DEFAULT 0,
-  goes_alone boolean NOT NULL DEFAULT false,
   next_at timestamp with time zone NOT NULL,
   slot_at timestamp with time zone,
   lease_until timestamp with time zone,
@@ -413,7 +379,7 @@ CREATE TABLE messages (
   CONSTRAINT messages_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX messages_due ON public.messages USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, channel, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
 CREATE INDEX messages_in_order ON public.messages USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
 CREATE INDEX messages_leased ON public.messages USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
 CREATE UNIQUE INDEX messages_one_digest_per_window ON public.messages USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
@@ -505,7 +471,7 @@ CREATE TABLE outbox (
   seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   CONSTRAINT outbox_org_id_id_pk PRIMARY KEY (org_id, id)
 );
-CREATE INDEX outbox_in_order ON public.outbox USING btree (org_id, seq);
+CREATE INDEX outbox_in_order ON public.outbox USING btree (seq);
 
 CREATE TABLE passwords (
   user_id text NOT NULL,
@@ -567,32 +533,6 @@ CREATE TABLE question_counts (
   day timestamp with time zone NOT NULL,
   in_day integer NOT NULL,
   CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
-);
-
-CREATE TABLE recoveries (
-  org_id text NOT NULL,
-  id text NOT NULL,
-  integration_id text NOT NULL,
-  since timestamp with time zone NOT NULL,
-  includes_unconfirmed boolean NOT NULL,
-  state text NOT NULL,
-  cursor text NOT NULL,
-  queued integer NOT NULL DEFAULT 0,
-  next_at timestamp with time zone NOT NULL,
-  created_at timestamp with time zone NOT NULL,
-  created_by text,
-  ended_at timestamp with time zone,
-  CONSTRAINT recoveries_org_id_id_pk PRIMARY KEY (org_id, id)
-);
-CREATE INDEX recoveries_due ON public.recoveries USING btree (next_at) WHERE (state = 'running'::text);
-CREATE UNIQUE INDEX recoveries_one_at_a_time ON public.recoveries USING btree (org_id, integration_id) WHERE (state = 'running'::text);
-
-CREATE TABLE removed_integrations (
-  org_id text NOT NULL,
-  id text NOT NULL,
-  name text NOT NULL,
-  removed_at timestamp with time zone NOT NULL,
-  CONSTRAINT removed_integrations_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 
 CREATE TABLE sessions (
@@ -712,6 +652,33 @@ CREATE TABLE tickets (
 );
 CREATE INDEX tickets_by_app ON public.tickets USING btree (org_id, app_id, id);
 CREATE INDEX tickets_by_reporter ON public.tickets USING btree (org_id, reporter_id, id);
+
+CREATE TABLE token_pools (
+  org_id text NOT NULL,
+  day date NOT NULL,
+  allowance bigint NOT NULL,
+  reserved bigint NOT NULL DEFAULT 0,
+  spent bigint NOT NULL DEFAULT 0,
+  overage bigint NOT NULL DEFAULT 0,
+  CONSTRAINT token_pools_not_negative CHECK (((spent >= 0) AND (reserved >= 0) AND (overage >= 0))),
+  CONSTRAINT token_pools_org_id_day_pk PRIMARY KEY (org_id, day),
+  CONSTRAINT token_pools_within_allowance CHECK (((spent + reserved) <= allowance))
+);
+
+CREATE TABLE token_reservations (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  day date NOT NULL,
+  purpose text NOT NULL,
+  amount bigint NOT NULL,
+  state text NOT NULL,
+  actual bigint,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT token_reservations_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT token_reservations_positive CHECK ((amount > 0))
+);
+CREATE INDEX token_reservations_by_purpose ON public.token_reservations USING btree (org_id, purpose);
+CREATE INDEX token_reservations_open ON public.token_reservations USING btree (expires_at) WHERE (state = ANY (ARRAY['held'::text, 'sent'::text]));
 
 CREATE TABLE users (
   id text NOT NULL,

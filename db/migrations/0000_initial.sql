@@ -140,19 +140,6 @@ CREATE TABLE "activity" (
 	CONSTRAINT "activity_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
-CREATE TABLE "data_source_health" (
-	"org_id" text NOT NULL,
-	"source_id" text NOT NULL,
-	"check_began" timestamp with time zone,
-	"checked_at" timestamp with time zone,
-	"problems" jsonb DEFAULT '[]'::jsonb NOT NULL,
-	"server_problems" jsonb DEFAULT '[]'::jsonb NOT NULL,
-	"error_at" timestamp with time zone,
-	"error_kind" text,
-	"error_code" text,
-	CONSTRAINT "data_source_health_org_id_source_id_pk" PRIMARY KEY("org_id","source_id")
-);
---> statement-breakpoint
 CREATE TABLE "data_sources" (
 	"org_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -172,13 +159,6 @@ CREATE TABLE "data_sources" (
 	"created_at" timestamp with time zone NOT NULL,
 	"created_by" text,
 	CONSTRAINT "data_sources_org_id_id_pk" PRIMARY KEY("org_id","id")
-);
---> statement-breakpoint
-CREATE TABLE "disk_use" (
-	"org_id" text PRIMARY KEY NOT NULL,
-	"bytes" bigint NOT NULL,
-	"measured_at" timestamp with time zone NOT NULL,
-	"over_since" timestamp with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "question_counts" (
@@ -272,8 +252,6 @@ CREATE TABLE "attempts" (
 	"reason" text,
 	"http_status" integer,
 	"duration_ms" integer,
-	"carried_by" text,
-	"response" text,
 	CONSTRAINT "attempts_org_id_message_id_number_pk" PRIMARY KEY("org_id","message_id","number")
 );
 --> statement-breakpoint
@@ -354,7 +332,6 @@ CREATE TABLE "events" (
 	"seq" bigint NOT NULL,
 	"recorded_at" timestamp with time zone NOT NULL,
 	"fanned_out_at" timestamp with time zone,
-	"fan_out_again_at" timestamp with time zone,
 	CONSTRAINT "events_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
@@ -378,9 +355,6 @@ CREATE TABLE "integrations" (
 	"sealed" text NOT NULL,
 	"digest" text NOT NULL,
 	"team_id" text,
-	"verified_at" timestamp with time zone,
-	"verification_hash" text,
-	"verification_expires_at" timestamp with time zone,
 	"failing_since" timestamp with time zone,
 	"last_success_at" timestamp with time zone,
 	"created_at" timestamp with time zone NOT NULL,
@@ -392,11 +366,6 @@ CREATE TABLE "message_targets" (
 	"org_id" text NOT NULL,
 	"target" text NOT NULL,
 	"next_allowed_at" timestamp with time zone NOT NULL,
-	"in_flight" integer DEFAULT 0 NOT NULL,
-	"unanswered" integer DEFAULT 0 NOT NULL,
-	"probe_at" timestamp with time zone,
-	"held_until" timestamp with time zone,
-	"keeps_sockets" boolean DEFAULT true NOT NULL,
 	CONSTRAINT "message_targets_org_id_target_pk" PRIMARY KEY("org_id","target")
 );
 --> statement-breakpoint
@@ -414,7 +383,6 @@ CREATE TABLE "messages" (
 	"window_end" timestamp with time zone,
 	"state" text NOT NULL,
 	"attempts" integer DEFAULT 0 NOT NULL,
-	"goes_alone" boolean DEFAULT false NOT NULL,
 	"next_at" timestamp with time zone NOT NULL,
 	"slot_at" timestamp with time zone,
 	"lease_until" timestamp with time zone,
@@ -451,30 +419,6 @@ CREATE TABLE "outbox" (
 	"occurred_at" timestamp with time zone NOT NULL,
 	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "outbox_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	CONSTRAINT "outbox_org_id_id_pk" PRIMARY KEY("org_id","id")
-);
---> statement-breakpoint
-CREATE TABLE "recoveries" (
-	"org_id" text NOT NULL,
-	"id" text NOT NULL,
-	"integration_id" text NOT NULL,
-	"since" timestamp with time zone NOT NULL,
-	"includes_unconfirmed" boolean NOT NULL,
-	"state" text NOT NULL,
-	"cursor" text NOT NULL,
-	"queued" integer DEFAULT 0 NOT NULL,
-	"next_at" timestamp with time zone NOT NULL,
-	"created_at" timestamp with time zone NOT NULL,
-	"created_by" text,
-	"ended_at" timestamp with time zone,
-	CONSTRAINT "recoveries_org_id_id_pk" PRIMARY KEY("org_id","id")
-);
---> statement-breakpoint
-CREATE TABLE "removed_integrations" (
-	"org_id" text NOT NULL,
-	"id" text NOT NULL,
-	"name" text NOT NULL,
-	"removed_at" timestamp with time zone NOT NULL,
-	CONSTRAINT "removed_integrations_org_id_id_pk" PRIMARY KEY("org_id","id")
 );
 --> statement-breakpoint
 CREATE TABLE "subscriptions" (
@@ -627,10 +571,34 @@ CREATE TABLE "throttles" (
 	"full_until" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "token_pools" (
+	"org_id" text NOT NULL,
+	"day" date NOT NULL,
+	"allowance" bigint NOT NULL,
+	"reserved" bigint DEFAULT 0 NOT NULL,
+	"spent" bigint DEFAULT 0 NOT NULL,
+	"overage" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "token_pools_org_id_day_pk" PRIMARY KEY("org_id","day"),
+	CONSTRAINT "token_pools_within_allowance" CHECK ("token_pools"."spent" + "token_pools"."reserved" <= "token_pools"."allowance"),
+	CONSTRAINT "token_pools_not_negative" CHECK ("token_pools"."spent" >= 0 and "token_pools"."reserved" >= 0 and "token_pools"."overage" >= 0)
+);
+--> statement-breakpoint
+CREATE TABLE "token_reservations" (
+	"org_id" text NOT NULL,
+	"id" text NOT NULL,
+	"day" date NOT NULL,
+	"purpose" text NOT NULL,
+	"amount" bigint NOT NULL,
+	"state" text NOT NULL,
+	"actual" bigint,
+	"expires_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "token_reservations_org_id_id_pk" PRIMARY KEY("org_id","id"),
+	CONSTRAINT "token_reservations_positive" CHECK ("token_reservations"."amount" > 0)
+);
+--> statement-breakpoint
 ALTER TABLE "organization_client_blocks" ADD CONSTRAINT "organization_client_blocks_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform_access_grants" ADD CONSTRAINT "platform_access_grants_org_id_organizations_id_fk" FOREIGN KEY ("org_id") REFERENCES "public"."organizations"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "platform_access_grants" ADD CONSTRAINT "platform_access_grants_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "data_source_health" ADD CONSTRAINT "data_source_health_org_id_source_id_data_sources_org_id_id_fk" FOREIGN KEY ("org_id","source_id") REFERENCES "public"."data_sources"("org_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_tokens" ADD CONSTRAINT "api_tokens_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "identities" ADD CONSTRAINT "identities_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "passwords" ADD CONSTRAINT "passwords_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -681,21 +649,19 @@ CREATE INDEX "deliveries_by_user" ON "deliveries" USING btree ("org_id","user_id
 CREATE INDEX "deliveries_by_subscription" ON "deliveries" USING btree ("org_id","subscription_id","id");--> statement-breakpoint
 CREATE INDEX "deliveries_by_replay" ON "deliveries" USING btree ("org_id","replay_of") WHERE "deliveries"."replay_of" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "events_once" ON "events" USING btree ("org_id","source","dedup_key");--> statement-breakpoint
-CREATE INDEX "events_to_fan_out" ON "events" USING btree ("org_id","seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
-CREATE INDEX "events_that_failed_to_fan_out" ON "events" USING btree ("org_id","subject","seq") WHERE "events"."fanned_out_at" is null and "events"."fan_out_again_at" is not null;--> statement-breakpoint
+CREATE INDEX "events_to_fan_out" ON "events" USING btree ("seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
+CREATE INDEX "events_of_subject_to_fan_out" ON "events" USING btree ("org_id","subject","seq") WHERE "events"."fanned_out_at" is null;--> statement-breakpoint
 CREATE INDEX "events_by_type" ON "events" USING btree ("org_id","type","occurred_at");--> statement-breakpoint
 CREATE INDEX "follows_by_app" ON "follows" USING btree ("org_id","app_id");--> statement-breakpoint
 CREATE INDEX "integrations_by_digest" ON "integrations" USING btree ("org_id","kind","digest");--> statement-breakpoint
 CREATE UNIQUE INDEX "messages_one_digest_per_window" ON "messages" USING btree ("org_id","digest_key","window_end") WHERE "messages"."digest_key" is not null;--> statement-breakpoint
 CREATE INDEX "messages_due" ON "messages" USING btree ("next_at") WHERE "messages"."state" in ('open', 'pending');--> statement-breakpoint
-CREATE INDEX "messages_due_by_organization" ON "messages" USING btree ("org_id","channel","next_at") WHERE "messages"."state" in ('open', 'pending');--> statement-breakpoint
+CREATE INDEX "messages_due_by_organization" ON "messages" USING btree ("org_id","next_at") WHERE "messages"."state" in ('open', 'pending');--> statement-breakpoint
 CREATE INDEX "messages_leased" ON "messages" USING btree ("lease_until") WHERE "messages"."state" in ('claimed', 'sending');--> statement-breakpoint
 CREATE INDEX "messages_in_order" ON "messages" USING btree ("org_id","target","ordering_key","seq") WHERE "messages"."state" in ('pending', 'claimed', 'sending');--> statement-breakpoint
 CREATE UNIQUE INDEX "notifications_by_event" ON "notifications" USING btree ("org_id","user_id","event_id");--> statement-breakpoint
 CREATE INDEX "notifications_unread" ON "notifications" USING btree ("org_id","user_id","read_at");--> statement-breakpoint
-CREATE INDEX "outbox_in_order" ON "outbox" USING btree ("org_id","seq");--> statement-breakpoint
-CREATE UNIQUE INDEX "recoveries_one_at_a_time" ON "recoveries" USING btree ("org_id","integration_id") WHERE "recoveries"."state" = 'running';--> statement-breakpoint
-CREATE INDEX "recoveries_due" ON "recoveries" USING btree ("next_at") WHERE "recoveries"."state" = 'running';--> statement-breakpoint
+CREATE INDEX "outbox_in_order" ON "outbox" USING btree ("seq");--> statement-breakpoint
 CREATE INDEX "subscriptions_by_pattern" ON "subscriptions" USING btree ("org_id","pattern") WHERE "subscriptions"."enabled";--> statement-breakpoint
 CREATE INDEX "subscriptions_by_user" ON "subscriptions" USING btree ("org_id","user_id");--> statement-breakpoint
 CREATE INDEX "subscriptions_by_integration" ON "subscriptions" USING btree ("org_id","integration_id");--> statement-breakpoint
@@ -712,4 +678,6 @@ CREATE INDEX "validated_members_by_time" ON "validated_members" USING btree ("or
 CREATE INDEX "mailed_links_by_expiry" ON "mailed_links" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sign_in_attempts_by_expiry" ON "sign_in_attempts" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sign_in_codes_by_expiry" ON "sign_in_codes" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "throttles_by_end" ON "throttles" USING btree ("full_until");
+CREATE INDEX "throttles_by_end" ON "throttles" USING btree ("full_until");--> statement-breakpoint
+CREATE INDEX "token_reservations_open" ON "token_reservations" USING btree ("expires_at") WHERE state in ('held', 'sent');--> statement-breakpoint
+CREATE INDEX "token_reservations_by_purpose" ON "token_reservations" USING btree ("org_id","purpose");

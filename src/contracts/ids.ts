@@ -24,7 +24,7 @@ const PREFIXES = [
   'msg',
   'int',
   'sub',
-  'rcv',
+  'tkr',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

@@ -9,8 +9,6 @@ export const BEARER_MAX = 8192
 /** Rows in a page of a list. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
-/** Rows of a list that are counted at most: nobody pages further, and counting millions would cost more than reading them. */
-export const COUNT_MAX = 10_000
 
 /** decisions: "a single-use 60-second code" is what a person returns with after sign-in. */
 export const SIGN_IN_CODE_SECONDS = 60
@@ -66,9 +64,6 @@ export const OPERATOR_LINK_SECONDS = 30 * 60
  * invitations that somebody else sends must not use up the resets of a person.
  */
 export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
-/** Verification mails to addresses that an organization connects, whatever addresses those are; and how long a link works. */
-export const ADDRESS_VERIFICATIONS_PER_ORGANIZATION = { count: 20, seconds: 60 * 60 }
-export const ADDRESS_VERIFICATION_SECONDS = 24 * 60 * 60
 /** Verification mails of one account, to whatever addresses it names. */
 export const VERIFICATIONS_PER_PERSON = { count: 10, seconds: 60 * 60 }
 /** decisions: invitations are limited per person and per organization; larger teams join by their email domain. */
@@ -105,37 +100,20 @@ export const INTEGRATIONS_MAX = 100
  * kill. Fewer cost more commits, more leave more doubt; `npm run bench notifications` shows 8, 16 and this.
  */
 export const IN_FLIGHT_MAX = 32
-/**
- * Claimed at once; and what a process holds of one organization by one channel, or for one server that all of them share,
- * in flight or not yet. A claim without an attempt is safe to repeat.
- */
-export const CLAIM = { rows: 128, perLane: 32, leaseSeconds: 60 }
-/** decisions, 11: in flight to one target, over all workers; and the share of a process's slots that one organization gets. */
-export const LANES = { perTarget: 2, share: 1 / 4 }
-/**
- * decisions, 11: after so many attempts in a row without an answer a target is probed, one message at a time. The wait
- * between two probes doubles from the first to the longest: each probe that hangs leaves a message unconfirmed.
- */
-export const CIRCUIT = { unanswered: 3, probeSeconds: 10, probeMaxSeconds: 300 }
+/** Claimed at once, and of one organization while others wait too. A claim without an attempt is safe to repeat. */
+export const CLAIM = { rows: 128, perOrganization: 4, leaseSeconds: 60 }
 /** Longer than any channel waits for an answer. After it the answer counts as lost. */
 export const ATTEMPT_LEASE_SECONDS = 120
-/**
- * A recovery queues so many deliveries at a time, of so many it looks at, and goes on when fewer than `open` messages wait
- * for the target: what happens meanwhile waits behind these and no more, and nobody else behind any.
- */
-export const RECOVERY = { batch: 100, scanned: 5_000, open: 200, everySeconds: 1 }
-/** Events that are fanned out at once: a newcomer's waits for no more than these. */
-export const FAN_OUT_EVENTS = 50
-/** Deliveries in one transaction, so that it stays short. */
+/** Deliveries of one event in one transaction, so that it stays short. */
 export const FAN_OUT_PAGE = 10_000
 /** An endpoint that failed for so long without a success is stopped, and owners and admins are notified. */
 export const ENDPOINT_DEAD_DAYS = 5
-/** Lines of a digest in chat and mail: what the strictest chat service takes in one message. A longer one is split. */
+/** Lines of a digest; the rest is counted. */
 export const DIGEST_LINES = 20
-/**
- * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
- * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.
- */
-export const WEBHOOK_POST = { objects: 100, waitedSeconds: 5 }
-/** decisions, 11: of an answer so much is kept, for so many days; read is a little more, because masking makes it shorter. */
-export const RESPONSE_EXCERPT = { bytes: 1024, readBytes: 4096, days: 7 }
+
+/** decisions, 13: a revision of an app's source. */
+export const SOURCE_MAX_BYTES = 50 * 1024 * 1024
+export const SOURCE_FILE_MAX_BYTES = 1024 * 1024
+/** Far more than a source tree has, and few enough to be listed and compared in memory. */
+export const SOURCE_FILES_MAX = 10_000
+export const SOURCE_PATH_MAX_BYTES = 1_000

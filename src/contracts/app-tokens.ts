@@ -1,0 +1,48 @@
+/** Tokens of an app: for its logs and workers, or for its runner. They stay when whoever made them leaves. */
+import * as z from 'zod'
+import { appAlias } from './apps.ts'
+import { DisplayName, Nothing, Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { creating, reading, removing } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+import { APP_SCOPES } from './scopes.ts'
+
+const AppToken = z.object({
+  id: z.string(),
+  name: z.string(),
+  scope: z.enum(APP_SCOPES),
+  starts_with: z.string().describe('The first characters, to tell tokens apart.'),
+  created_by: z.string().describe('Name of whoever made it.'),
+  created_at: Time,
+  last_used_at: Time.nullable(),
+})
+
+const appTokens = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'], closedToSupport: true } as const
+
+export const createAppToken = creating({
+  ...appTokens,
+  name: 'createAppToken',
+  summary: 'Create a token of an app. Its value is returned once.',
+  input: z.object({ ...appAlias, name: DisplayName, scope: z.enum(APP_SCOPES) }),
+  output: AppToken.extend({ token: z.string().describe('Store it now: it is not returned again.') }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/tokens', success: 201 },
+})
+
+export const listAppTokens = reading({
+  ...appTokens,
+  name: 'listAppTokens',
+  summary: 'List the tokens of an app.',
+  input: z.object({ ...appAlias, ...pageInput }),
+  output: z.object({ tokens: z.array(AppToken), ...pageOutput }),
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/tokens' },
+})
+
+export const revokeAppToken = removing({
+  ...appTokens,
+  name: 'revokeAppToken',
+  summary: 'Revoke a token of an app.',
+  input: z.object({ ...appAlias, token_id: Id('apt') }),
+  output: Nothing,
+  http: { method: 'delete', path: '/api/deploy/apps/{alias}/tokens/{token_id}', success: 204 },
+})

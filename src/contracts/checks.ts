@@ -1,0 +1,172 @@
+/** Checks of an app: what is looked at, how often, and when people are told. */
+import * as z from 'zod'
+import { appAlias } from './apps.ts'
+import { CONDITION_MAX, parseCondition } from './conditions.ts'
+import { DisplayName, Nothing, Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { LOG_LEVELS } from './log-levels.ts'
+import { creating, reading, removing, updating } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+
+export const CHECK_KINDS = ['http', 'logs', 'judge'] as const
+export type CheckKind = (typeof CHECK_KINDS)[number]
+
+/** `error`: the instrument itself failed. `indeterminate`: it ran into a limit of evidence or budget. */
+export const CHECK_RESULTS = ['pass', 'fail', 'error', 'indeterminate'] as const
+export type CheckResult = (typeof CHECK_RESULTS)[number]
+
+const Condition = z
+  .string()
+  .trim()
+  .max(CONDITION_MAX)
+  .refine((text) => parseCondition(text) !== undefined, 'must be a condition such as [STATUS] == 200')
+
+const HeaderName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be the name of a header')
+
+const HttpCheck = z.strictObject({
+  kind: z.literal('http'),
+  url: z.url({ protocol: /^https?$/ }).max(2000),
+  method: z.enum(['GET', 'HEAD', 'POST']).default('GET'),
+  headers: z
+    .record(HeaderName, z.string().max(1000).regex(/^[\x20-\x7e]*$/))
+    .default({})
+    .describe('Values are secrets: they are not returned.'),
+  body: z.string().max(4000).optional(),
+  timeout_ms: z.int().min(100).max(30_000).default(10_000),
+  conditions: z.array(Condition).min(1).max(20).default(['[STATUS] < 400']),
+})
+
+const LogsCheck = z.strictObject({
+  kind: z.literal('logs'),
+  pattern: z.string().min(1).max(500).describe('Text, or a regular expression between slashes.'),
+  level: z.enum(LOG_LEVELS).default('trace').describe('This level and more severe ones.'),
+  window_minutes: z.int().min(1).max(24 * 60).default(10),
+  max_count: z.int().min(0).max(1_000_000).default(0).describe('More lines than this fail.'),
+})
+
+const JudgeCheck = z.strictObject({
+  kind: z.literal('judge'),
+  question: z.string().trim().min(1).max(2000).describe('Answered by the organization’s maintenance model.'),
+  window_minutes: z.int().min(1).max(24 * 60).default(60),
+  max_tokens: z.int().min(500).max(50_000).default(5_000),
+})
+
+export const CheckDefinition = z.discriminatedUnion('kind', [HttpCheck, LogsCheck, JudgeCheck])
+export type CheckDefinition = z.output<typeof CheckDefinition>
+
+const MaintenanceWindow = z.strictObject({
+  from: z.iso.datetime({ offset: true }),
+  until: z.iso.datetime({ offset: true }),
+})
+
+const settings = {
+  name: DisplayName,
+  definition: CheckDefinition,
+  interval_seconds: z.int().min(30).max(24 * 60 * 60).default(60),
+  failure_threshold: z.int().min(1).max(20).default(3).describe('So many in a row, and it has failed.'),
+  success_threshold: z.int().min(1).max(20).default(1).describe('So many in a row, and it passes again.'),
+  enabled: z.boolean().default(true),
+  maintenance_windows: z
+    .array(MaintenanceWindow)
+    .max(20)
+    .default([])
+    .describe('Meanwhile it is not run, and nobody is told.'),
+}
+
+const Check = z.object({
+  id: z.string(),
+  ...settings,
+  state: z.enum(CHECK_RESULTS).nullable().describe('null: not run yet.'),
+  state_since: Time.nullable(),
+  paused: z.string().nullable().describe('Why it is not run, if it is not.'),
+  last_run_at: Time.nullable(),
+  next_run_at: Time.nullable(),
+  recent: z.array(z.enum(CHECK_RESULTS)).describe('The last results, newest last.'),
+})
+
+const CheckRun = z.object({
+  id: z.string(),
+  at: Time,
+  result: z.enum(CHECK_RESULTS),
+  ms: z.int(),
+  status: z.int().nullable().describe('HTTP status.'),
+  reason: z.string().describe('Which condition, or which limit.'),
+})
+
+const checks = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
+const checkId = { ...appAlias, check_id: Id('chk') }
+
+export const createCheck = creating({
+  ...checks,
+  name: 'createCheck',
+  summary: 'Create a check.',
+  takesIdempotencyKey: true,
+  input: z.object({ ...appAlias, ...settings }),
+  output: Check,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/checks', success: 201 },
+})
+
+export const listChecks = reading({
+  ...checks,
+  name: 'listChecks',
+  summary: 'List the checks of an app.',
+  input: z.object({ ...appAlias, ...pageInput }),
+  output: z.object({ checks: z.array(Check), ...pageOutput }),
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/checks' },
+})
+
+export const showCheck = reading({
+  ...checks,
+  name: 'showCheck',
+  summary: 'Retrieve a check.',
+  input: z.object(checkId),
+  output: Check,
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/checks/{check_id}' },
+})
+
+export const updateCheck = updating({
+  ...checks,
+  name: 'updateCheck',
+  summary: 'Change a check. What is left out stays as it is.',
+  input: z.object({
+    ...checkId,
+    name: settings.name.optional(),
+    definition: CheckDefinition.optional(),
+    interval_seconds: settings.interval_seconds.unwrap().optional(),
+    failure_threshold: settings.failure_threshold.unwrap().optional(),
+    success_threshold: settings.success_threshold.unwrap().optional(),
+    enabled: z.boolean().optional(),
+    maintenance_windows: settings.maintenance_windows.unwrap().optional(),
+  }),
+  output: Check,
+  http: { method: 'patch', path: '/api/deploy/apps/{alias}/checks/{check_id}' },
+})
+
+export const removeCheck = removing({
+  ...checks,
+  name: 'removeCheck',
+  summary: 'Remove a check and its history.',
+  input: z.object(checkId),
+  output: Nothing,
+  http: { method: 'delete', path: '/api/deploy/apps/{alias}/checks/{check_id}', success: 204 },
+})
+
+export const runCheck = creating({
+  ...checks,
+  name: 'runCheck',
+  summary: 'Run a check now. Its result counts like any other.',
+  input: z.object(checkId),
+  output: Check,
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/checks/{check_id}/run' },
+})
+
+export const listCheckRuns = reading({
+  ...checks,
+  name: 'listCheckRuns',
+  summary: 'List the runs of a check, newest first.',
+  input: z.object({ ...checkId, result: z.enum(CHECK_RESULTS).optional(), ...pageInput }),
+  output: z.object({ runs: z.array(CheckRun), ...pageOutput }),
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/checks/{check_id}/runs' },
+})

@@ -1,0 +1,173 @@
+/** Deployments: a revision that is handed to the owner's own command, by a runner of theirs. */
+import * as z from 'zod'
+import { appAlias } from './apps.ts'
+import { DisplayName, Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { creating, reading, updating } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+
+export const DEPLOYMENT_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
+export type DeploymentState = (typeof DEPLOYMENT_STATES)[number]
+
+/** Why a deployment failed. The short code of the notification, too. */
+export const DEPLOYMENT_CODES = {
+  BUILD_FAILED: 'The deploy command ended with an error',
+  TIMED_OUT: 'The deploy command took too long',
+  NO_RUNNER: 'No runner claimed it within 24 hours',
+  RUNNER_LOST: 'The runner was not heard from any more; its command may still be running',
+  RUNNER_FAILED: 'The runner could not start the command',
+  ROLLOUT_FAILED: 'It was reported as broken after it had succeeded',
+} as const
+export type DeploymentCode = keyof typeof DEPLOYMENT_CODES
+const Code = z.enum(Object.keys(DEPLOYMENT_CODES) as [DeploymentCode, ...DeploymentCode[]])
+
+const Deployment = z.object({
+  id: z.string(),
+  revision_id: z.string(),
+  state: z.enum(DEPLOYMENT_STATES),
+  code: Code.nullable().describe('Why it failed.'),
+  exit_code: z.int().nullable(),
+  runner: z.string().nullable(),
+  requested_by: z.string(),
+  requested_at: Time,
+  started_at: Time.nullable(),
+  ended_at: Time.nullable(),
+})
+
+const deploymentId = { ...appAlias, deployment_id: Id('dep') }
+const deployments = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
+/** What a runner proves with every report: that it still holds the deployment. */
+const fence = { fence: z.int().min(1) }
+
+export const createDeployment = creating({
+  ...deployments,
+  name: 'createDeployment',
+  summary: 'Deploy a revision. It waits for a runner, and for deployments before it.',
+  takesIdempotencyKey: true,
+  input: z.object({ ...appAlias, revision_id: Id('rev') }),
+  output: Deployment,
+  closedToSupport: true,
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments', success: 201 },
+})
+
+export const rollBackDeployment = creating({
+  ...deployments,
+  name: 'rollBackDeployment',
+  summary: 'Deploy the revision that succeeded before the one that runs now.',
+  takesIdempotencyKey: true,
+  input: z.object(appAlias),
+  output: Deployment,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/roll-back', success: 201 },
+})
+
+export const listDeployments = reading({
+  ...deployments,
+  name: 'listDeployments',
+  summary: 'List the deployments of an app, newest first.',
+  input: z.object({ ...appAlias, state: z.enum(DEPLOYMENT_STATES).optional(), ...pageInput }),
+  output: z.object({ deployments: z.array(Deployment), ...pageOutput }),
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/deployments' },
+})
+
+export const showDeployment = reading({
+  ...deployments,
+  name: 'showDeployment',
+  summary: 'Retrieve a deployment.',
+  input: z.object(deploymentId),
+  output: Deployment,
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}' },
+})
+
+export const readDeploymentOutput = reading({
+  ...deployments,
+  name: 'readDeploymentOutput',
+  summary: 'Read what the deploy command wrote, from a position on.',
+  input: z.object({ ...deploymentId, after: z.coerce.number().int().min(0).default(0) }),
+  output: z.object({
+    text: z.string(),
+    next: z.int().describe('Pass it as `after` for what comes next.'),
+    ended: z.boolean(),
+    dropped_bytes: z.int().describe('Left out because the output is larger than what is kept.'),
+  }),
+  closedToSupport: true,
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/output' },
+})
+
+export const cancelDeployment = updating({
+  ...deployments,
+  name: 'cancelDeployment',
+  summary: 'Cancel a deployment. A running one is asked to stop.',
+  input: z.object(deploymentId),
+  output: Deployment,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/cancel' },
+})
+
+export const reportBrokenRollout = creating({
+  ...deployments,
+  name: 'reportBrokenRollout',
+  summary: 'Report that a deployment broke after it had succeeded, within a day.',
+  input: z.object(deploymentId),
+  output: Deployment,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  scope: 'apps:run',
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/broken' },
+})
+
+export const claimDeployment = creating({
+  ...deployments,
+  name: 'claimDeployment',
+  summary: 'Claim the next deployment, as a runner.',
+  input: z.object({
+    ...appAlias,
+    runner: DisplayName,
+    wait_seconds: z.int().min(0).max(25).default(0).describe('How long to wait for one.'),
+  }),
+  output: z.object({
+    deployment: Deployment.nullable().describe('null: there is none.'),
+    fence: z.int().nullable(),
+    lease_seconds: z.int().describe('Report within this time, or it is taken for lost.'),
+  }),
+  scope: 'apps:run',
+  closedToSupport: true,
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/claim' },
+})
+
+export const reportDeploymentOutput = creating({
+  ...deployments,
+  name: 'reportDeploymentOutput',
+  summary: 'Append output of the deploy command, and keep the claim alive.',
+  input: z.object({
+    ...deploymentId,
+    ...fence,
+    text: z.string().max(64 * 1024).default(''),
+    position: z.int().min(0).describe('Where the text begins; what is there already is not written twice.'),
+  }),
+  output: z.object({
+    position: z.int(),
+    cancelled: z.boolean().describe('Stop the command.'),
+  }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  scope: 'apps:run',
+  closedToSupport: true,
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/output' },
+})
+
+export const finishDeployment = updating({
+  ...deployments,
+  name: 'finishDeployment',
+  summary: 'Report how the deploy command ended.',
+  input: z.object({
+    ...deploymentId,
+    ...fence,
+    exit_code: z.int().min(0).max(255).nullable().describe('null: it was ended by a signal, or never began.'),
+    code: z.enum(['TIMED_OUT', 'RUNNER_FAILED']).optional(),
+  }),
+  output: Deployment,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  scope: 'apps:run',
+  closedToSupport: true,
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/finish' },
+})

@@ -1,0 +1,102 @@
+/** Logs of apps. */
+import * as z from 'zod'
+import { appAlias } from './apps.ts'
+import { Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { LOGS_MAX_BYTES } from './limits.ts'
+import { LOG_LEVELS } from './log-levels.ts'
+import { creating, reading } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+
+const Level = z.enum(LOG_LEVELS)
+
+/** Logs are readable from developer, or by whoever builds or maintains the app; reading has no scope. */
+const logs = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
+
+const LogLine = z.object({
+  id: z.string(),
+  at: Time,
+  level: Level,
+  text: z.string(),
+  service: z.string().nullable(),
+  trace_id: z.string().nullable(),
+  group_id: z.string(),
+})
+
+const LogGroup = z.object({
+  id: z.string(),
+  template: z.string().describe('What its lines share; `<n>`, `<id>` and the like stand for what differs.'),
+  level: Level,
+  count: z.int(),
+  first_at: Time,
+  last_at: Time,
+  sample_id: z.string().describe('A line of it.'),
+})
+
+const window = {
+  since: z.iso.datetime({ offset: true }).optional().describe('Default: one hour ago.'),
+  until: z.iso.datetime({ offset: true }).optional(),
+  level: Level.optional().describe('This level and more severe ones.'),
+}
+
+export const pushLogs = creating({
+  ...logs,
+  name: 'pushLogs',
+  summary: 'Send log lines as NDJSON: one JSON object or one plain line each.',
+  input: z.object({ ...appAlias, body: z.instanceof(Uint8Array) }),
+  output: z.object({
+    accepted: z.int(),
+    rejected: z.int().describe('Lines that could not be read.'),
+    dropped: z.int().describe('Lines beyond the app’s limits of size or rate.'),
+  }),
+  errors: ['NOT_FOUND', 'RATE_LIMITED'],
+  scope: 'apps:report',
+  closedToSupport: true,
+  http: {
+    method: 'post',
+    path: '/api/deploy/apps/{alias}/logs',
+    takes: { type: 'application/x-ndjson', maxBytes: LOGS_MAX_BYTES },
+  },
+})
+
+export const listLogs = reading({
+  ...logs,
+  name: 'listLogs',
+  summary: 'List log lines, newest first, or oldest first with `after`.',
+  input: z.object({
+    ...appAlias,
+    ...window,
+    text: z.string().max(200).optional().describe('Part of the line, ignoring case.'),
+    group_id: Id('lgr').optional(),
+    after: z.string().max(100).optional().describe('Id of a line: those that came after it, oldest first.'),
+    ...pageInput,
+  }),
+  output: z.object({ lines: z.array(LogLine), ...pageOutput }),
+  closedToSupport: true,
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/logs' },
+})
+
+export const listLogGroups = reading({
+  ...logs,
+  name: 'listLogGroups',
+  summary: 'List groups of similar log lines, the most frequent first.',
+  input: z.object({ ...appAlias, ...window, ...pageInput }),
+  output: z.object({ groups: z.array(LogGroup), ...pageOutput }),
+  closedToSupport: true,
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/logs/groups' },
+})
+
+export const summarizeLogs = reading({
+  ...logs,
+  name: 'summarizeLogs',
+  summary: 'Count log lines by level and time, and what was dropped.',
+  input: z.object({ ...appAlias, since: window.since, until: window.until }),
+  output: z.object({
+    step_seconds: z.int(),
+    buckets: z.array(z.object({ at: Time, counts: z.partialRecord(Level, z.int()) })),
+    stored_bytes: z.int(),
+    dropped_today: z.int(),
+  }),
+  closedToSupport: true,
+  http: { method: 'get', path: '/api/deploy/apps/{alias}/logs/summary' },
+})

@@ -1,0 +1,111 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { diffTrees, type TreeFile } from './diff-trees.ts'
+
+type Tree = Record<string, string | { text: string; isExecutable: boolean }>
+
+const contents = new Map<string, Buffer>()
+const treeOf = (tree: Tree): TreeFile[] =>
+  Object.entries(tree).map(([path, file]) => {
+    const { text, isExecutable } = typeof file === 'string' ? { text: file, isExecutable: false } : file
+    const content = Buffer.from(text, 'latin1')
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    contents.set(sha256, content)
+    return { path, sha256, isExecutable }
+  })
+const compare = (base: Tree, head: Tree) =>
+  diffTrees(treeOf(base), treeOf(head), async ({ sha256 }) => contents.get(sha256)!)
+
+/** What git makes of the base with our diff. */
+function applied(base: Tree, diff: string): Tree {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-diff-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const { path, sha256, isExecutable } of treeOf(base)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), contents.get(sha256)!)
+    if (isExecutable) chmodSync(join(folder, path), 0o755)
+  }
+  execFileSync('git', ['apply', '--whitespace=nowarn', '-'], { cwd: folder, input: diff, stdio: 'pipe' })
+  const paths = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+  return Object.fromEntries(
+    paths.map((path) => [
+      path.slice(folder.length + 1),
+      { text: readFileSync(path, 'latin1'), isExecutable: (statSync(path).mode & 0o100) !== 0 },
+    ]),
+  )
+}
+
+const plain = (tree: Tree): Tree =>
+  Object.fromEntries(
+    Object.entries(tree).map(([path, file]) => [
+      path,
+      typeof file === 'string' ? { text: file, isExecutable: false } : file,
+    ]),
+  )
+
+const BASE: Tree = { 'a.txt': 'one\ntwo\nthree\n', 'src/b.js': 'let x = 1\n' }
+
+test.each<[string, Tree, Tree]>([
+  ['a changed line', BASE, { ...BASE, 'a.txt': 'one\n2\nthree\n' }],
+  ['a new file', BASE, { ...BASE, 'src/new.js': 'x\n' }],
+  ['a removed file', BASE, { 'a.txt': BASE['a.txt']! }],
+  ['an empty file', BASE, { ...BASE, empty: '' }],
+  ['an empty file that goes', { ...BASE, empty: '' }, BASE],
+  ['no line break at the end', BASE, { ...BASE, 'a.txt': 'one\ntwo' }],
+  ['line breaks of Windows', { a: 'x\r\ny\r\n' }, { a: 'x\r\nz\r\n' }],
+  ['a mode', BASE, { ...BASE, 'a.txt': { text: 'one\ntwo\nthree\n', isExecutable: true } }],
+  ['a new executable', BASE, { ...BASE, run: { text: '#!/bin/sh\n', isExecutable: true } }],
+  ['blanks and quotes in a name', { 'a "b" c': '1\n' }, { 'a "b" c': '2\n' }],
+  ['a name beyond ASCII', { 'größe/é': '1\n' }, { 'größe/é': '2\n' }],
+  ['lines that look like a header', { a: '-- x\n++ y\n' }, { a: '-- x\n++ z\n--- w\n' }],
+])('%s is read by git apply', async (_what, base, head) => {
+  const { diff, omitted } = await compare(base, head)
+  expect(omitted).toEqual([])
+  expect(applied(base, diff)).toEqual(plain(head))
+})
+
+test('says what changed and how much, in order of the paths', async () => {
+  const head = { 'src/b.js': 'let x = 2\nlet y\n', z: '1\n' }
+  expect((await compare(BASE, head)).files).toEqual([
+    { path: 'a.txt', change: 'removed', addedLines: 0, removedLines: 3 },
+    { path: 'src/b.js', change: 'changed', addedLines: 2, removedLines: 1 },
+    { path: 'z', change: 'added', addedLines: 1, removedLines: 0 },
+  ])
+})
+
+test('nothing changed is nothing', async () => {
+  expect(await compare(BASE, BASE)).toEqual({ diff: '', files: [], omitted: [] })
+})
+
+test('what is not text is named and not shown', async () => {
+  const { diff, omitted, files } = await compare(
+    { logo: '\x89PNG\0\x01' },
+    { logo: '\x89PNG\0\x02', b: '\xff\xfe' },
+  )
+  expect(omitted).toEqual(['b', 'logo'])
+  expect(files.map(({ change }) => change)).toEqual(['added', 'changed'])
+  expect(diff).not.toContain('PNG')
+  expect(diff).toContain('Contents are not shown')
+})
+
+test('files that share nothing are given up on, not waited for', async () => {
+  const lines = (seed: number) =>
+    Array.from({ length: 40_000 }, (_, i) => `${(i * seed) % 99_991} ${i}`).join('\n')
+  const { omitted, files } = await compare({ big: lines(7) }, { big: lines(13) })
+  expect([omitted, files.length]).toEqual([['big'], 1])
+})

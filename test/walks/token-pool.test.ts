@@ -1,0 +1,135 @@
+/** The tokens of a day: reserved before a request, settled after it, never more than allowed. */
+import { and, eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { tokenPools, tokenReservations } from '../../db/schema.ts'
+import {
+  closeReservations,
+  expireReservations,
+  markSent,
+  readTokenPool,
+  reserveTokens,
+  settleTokens,
+} from '../../src/cores/token-pool/index.ts'
+import { makeOrganization, unique } from '../support/make.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service' })
+})
+afterAll(() => system.stop())
+
+const ALLOWANCE = 1000
+
+async function pool() {
+  const { id: orgId } = await makeOrganization(system)
+  const purpose = unique('run')
+  const now = system.clock.now()
+  const expiresAt = new Date(now.getTime() + 60_000)
+  const reserve = (amount: number, allowance = ALLOWANCE) =>
+    reserveTokens(system.db, { orgId, amount, allowance, purpose, now, expiresAt })
+  const read = (allowance = ALLOWANCE) => readTokenPool(system.db, { orgId, now, allowance })
+  return { orgId, purpose, reserve, read }
+}
+
+test('what is reserved and spent never exceeds the allowance, however many reserve at once', async () => {
+  const { reserve, read } = await pool()
+  const taken = (await Promise.all(Array.from({ length: 60 }, () => reserve(30)))).filter(Boolean)
+  expect(taken).toHaveLength(33)
+  expect(await read()).toMatchObject({ reserved: 990, spent: 0 })
+})
+
+test('another organization has its own', async () => {
+  const [one, other] = [await pool(), await pool()]
+  await one.reserve(ALLOWANCE)
+  expect(await one.reserve(1)).toBeUndefined()
+  expect(await other.reserve(ALLOWANCE)).toBeDefined()
+})
+
+test('an answer frees what it did not use, and is booked once', async () => {
+  const { reserve, read } = await pool()
+  const reservation = (await reserve(300))!
+  expect(await markSent(system.db, reservation)).toBe(true)
+  expect(await settleTokens(system.db, reservation, 120)).toBe(true)
+  expect(await settleTokens(system.db, reservation, 120)).toBe(false)
+  expect(await read()).toMatchObject({ reserved: 0, spent: 120, overage: 0 })
+})
+
+test('usage that nobody told counts in full, and more than reserved is booked apart', async () => {
+  const { reserve, read } = await pool()
+  await settleTokens(system.db, (await reserve(300))!, null)
+  await settleTokens(system.db, (await reserve(700))!, 900)
+  expect(await read()).toMatchObject({ reserved: 0, spent: 1000, overage: 200 })
+  expect(await reserve(1)).toBeUndefined()
+})
+
+test('what was never sent is free again when its run ends, what was sent counts in full', async () => {
+  const { orgId, purpose, reserve, read } = await pool()
+  const [held, sent] = [(await reserve(200))!, (await reserve(300))!]
+  await markSent(system.db, sent)
+  const own = and(eq(tokenReservations.orgId, orgId), eq(tokenReservations.purpose, purpose))
+  expect(await system.db.transaction((tx) => closeReservations(tx, own))).toBe(2)
+  expect(await read()).toMatchObject({ reserved: 0, spent: 300 })
+  expect(await markSent(system.db, held)).toBe(false)
+  expect(await settleTokens(system.db, sent, 10)).toBe(false)
+})
+
+test('reservations of the dead are closed when they expire, and not before', async () => {
+  const { reserve, read } = await pool()
+  const other = await pool()
+  await markSent(system.db, (await reserve(400))!)
+  await reserve(100)
+  const storage = { db: system.db, clock: () => system.clock.now() }
+  await expireReservations(storage)
+  expect(await read()).toMatchObject({ reserved: 500, spent: 0 })
+  const live = await other.reserve(50)
+  await system.db
+    .update(tokenReservations)
+    .set({ expiresAt: new Date(system.clock.now().getTime() + 3_600_000) })
+    .where(eq(tokenReservations.id, live!.id))
+  system.clock.advance(61)
+  await expireReservations(storage)
+  system.clock.advance(-61)
+  expect(await read()).toMatchObject({ reserved: 0, spent: 400 })
+  expect(await other.read()).toMatchObject({ reserved: 50 })
+})
+
+test('a lowered allowance counts at once, a raised one too', async () => {
+  const { reserve } = await pool()
+  await settleTokens(system.db, (await reserve(600))!, 600)
+  expect(await reserve(100, 650)).toBeUndefined()
+  expect(await reserve(50, 650)).toBeDefined()
+  expect(await reserve(100, 2000)).toBeDefined()
+})
+
+/** Whatever a verb forgets. */
+test('the database itself refuses to exceed it', async () => {
+  const { orgId, reserve } = await pool()
+  await reserve(ALLOWANCE)
+  await expect(
+    system.db
+      .update(tokenPools)
+      .set({ reserved: sql`${tokenPools.reserved} + 1` })
+      .where(eq(tokenPools.orgId, orgId)),
+  ).rejects.toMatchObject({ cause: { code: '23514' } })
+})
+
+test.skipIf(inject('engine') === 'pglite')(
+  'answers and endings that race close each reservation once',
+  async () => {
+    const { orgId, purpose, reserve, read } = await pool()
+    const reservations = []
+    for (let i = 0; i < 20; i++) {
+      const reservation = (await reserve(50))!
+      await markSent(system.db, reservation)
+      reservations.push(reservation)
+    }
+    const own = and(eq(tokenReservations.orgId, orgId), eq(tokenReservations.purpose, purpose))
+    const results = await Promise.all([
+      ...reservations.map(async (reservation) => Number(await settleTokens(system.db, reservation, 50))),
+      system.db.transaction((tx) => closeReservations(tx, own)),
+    ])
+    expect(results.reduce((sum, closed) => sum + closed, 0)).toBe(20)
+    expect(await read()).toMatchObject({ reserved: 0, spent: 1000 })
+  },
+)
