@@ -1,4 +1,5 @@
 /** `npm run bench [name …]`: every claim about speed is a ratio, measured side by side in one run on one machine. */
+import { apps } from './apps.ts'
 import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
 import { connector, mcpCall } from './connector.ts'
@@ -24,6 +25,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   recall,
   scifact,
   notifications,
+  apps,
 }
 
 const asked = process.argv.slice(2)

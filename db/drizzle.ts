@@ -36,14 +36,20 @@ export const {
   bigint,
   boolean,
   check,
+  customType,
   date,
+  foreignKey,
   index,
   integer,
   jsonb,
   pgTable,
   primaryKey,
+  smallint,
   text,
   timestamp,
   uniqueIndex,
 } = require('drizzle-orm/pg-core') as typeof import('drizzle-orm/pg-core')
 export const { drizzle } = require('drizzle-orm/postgres-js') as typeof import('drizzle-orm/postgres-js')
+
+/** Bytes, as the driver reads and writes them. */
+export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })

@@ -57,6 +57,25 @@ CREATE INDEX api_tokens_by_parent ON public.api_tokens USING btree (org_id, pare
 CREATE UNIQUE INDEX api_tokens_by_secret ON public.api_tokens USING btree (secret_hash);
 CREATE INDEX api_tokens_by_user ON public.api_tokens USING btree (org_id, user_id);
 
+CREATE TABLE app_blobs (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  sha256 text NOT NULL,
+  bytes integer NOT NULL,
+  unnamed_since timestamp with time zone,
+  CONSTRAINT app_blobs_org_id_app_id_sha256_pk PRIMARY KEY (org_id, app_id, sha256)
+);
+CREATE INDEX app_blobs_by_content ON public.app_blobs USING btree (org_id, sha256);
+CREATE INDEX app_blobs_unnamed ON public.app_blobs USING btree (unnamed_since) WHERE (unnamed_since IS NOT NULL);
+
+CREATE TABLE app_heads (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  revision_id text NOT NULL,
+  set_at timestamp with time zone NOT NULL,
+  CONSTRAINT app_heads_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
+);
+
 CREATE TABLE app_members (
   org_id text NOT NULL,
   app_id text NOT NULL,
@@ -67,6 +86,25 @@ CREATE TABLE app_members (
   CONSTRAINT app_members_org_id_app_id_user_id_pk PRIMARY KEY (org_id, app_id, user_id)
 );
 CREATE INDEX app_members_by_user ON public.app_members USING btree (org_id, user_id);
+
+CREATE TABLE app_tokens (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  name text NOT NULL,
+  scope text NOT NULL,
+  secret_hash text NOT NULL,
+  starts_with text NOT NULL,
+  created_by text NOT NULL,
+  created_by_name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  full_until timestamp with time zone NOT NULL,
+  revoked_at timestamp with time zone,
+  CONSTRAINT app_tokens_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX app_tokens_by_app ON public.app_tokens USING btree (org_id, app_id, id);
+CREATE UNIQUE INDEX app_tokens_by_secret ON public.app_tokens USING btree (org_id, secret_hash);
 
 CREATE TABLE apps (
   org_id text NOT NULL,
@@ -89,6 +127,8 @@ CREATE TABLE attempts (
   reason text,
   http_status integer,
   duration_ms integer,
+  carried_by text,
+  response text,
   CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
 );
 
@@ -136,6 +176,69 @@ CREATE TABLE chat_links (
   inactive_at timestamp with time zone,
   linked_at timestamp with time zone NOT NULL,
   CONSTRAINT chat_links_org_id_user_id_pk PRIMARY KEY (org_id, user_id)
+);
+
+CREATE TABLE check_runs (
+  org_id text NOT NULL,
+  check_id text NOT NULL,
+  slot integer NOT NULL,
+  id text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  result text NOT NULL,
+  ms integer,
+  status integer,
+  reason text,
+  detail text,
+  CONSTRAINT check_runs_org_id_check_id_slot_pk PRIMARY KEY (org_id, check_id, slot)
+);
+CREATE INDEX check_runs_in_order ON public.check_runs USING btree (org_id, check_id, id);
+
+CREATE TABLE checks (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  name text NOT NULL,
+  definition jsonb NOT NULL,
+  sealed_headers text,
+  interval_seconds integer NOT NULL,
+  failure_threshold integer NOT NULL,
+  success_threshold integer NOT NULL,
+  enabled boolean NOT NULL,
+  maintenance_windows jsonb NOT NULL,
+  state text,
+  state_since timestamp with time zone,
+  passes integer NOT NULL DEFAULT 0,
+  failures integer NOT NULL DEFAULT 0,
+  reported_failed boolean NOT NULL DEFAULT false,
+  reported_error boolean NOT NULL DEFAULT false,
+  reported_indeterminate boolean NOT NULL DEFAULT false,
+  run_count bigint NOT NULL DEFAULT 0,
+  recent text NOT NULL DEFAULT ''::text,
+  last_run_at timestamp with time zone,
+  next_run_at timestamp with time zone,
+  requested_at timestamp with time zone,
+  claim text,
+  lease_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT checks_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE UNIQUE INDEX checks_by_name ON public.checks USING btree (org_id, app_id, name);
+CREATE INDEX checks_claimed ON public.checks USING btree (lease_until) WHERE (claim IS NOT NULL);
+CREATE INDEX checks_due ON public.checks USING btree (next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
+CREATE INDEX checks_due_by_organization ON public.checks USING btree (org_id, next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
+
+CREATE TABLE data_source_health (
+  org_id text NOT NULL,
+  source_id text NOT NULL,
+  check_began timestamp with time zone,
+  checked_at timestamp with time zone,
+  problems jsonb NOT NULL DEFAULT '[]'::jsonb,
+  server_problems jsonb NOT NULL DEFAULT '[]'::jsonb,
+  error_at timestamp with time zone,
+  error_kind text,
+  error_code text,
+  CONSTRAINT data_source_health_org_id_source_id_data_sources_org_id_id_fk FOREIGN KEY (org_id, source_id) REFERENCES data_sources(org_id, id) ON DELETE CASCADE,
+  CONSTRAINT data_source_health_org_id_source_id_pk PRIMARY KEY (org_id, source_id)
 );
 
 CREATE TABLE data_sources (
@@ -194,6 +297,54 @@ CREATE INDEX deliveries_by_user ON public.deliveries USING btree (org_id, user_i
 CREATE UNIQUE INDEX deliveries_once_per_follower ON public.deliveries USING btree (org_id, event_id, user_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NULL) AND (user_id IS NOT NULL));
 CREATE UNIQUE INDEX deliveries_once_per_subscription ON public.deliveries USING btree (org_id, event_id, subscription_id) WHERE ((replay_of IS NULL) AND (subscription_id IS NOT NULL));
 
+CREATE TABLE deployment_output (
+  org_id text NOT NULL,
+  deployment_id text NOT NULL,
+  "position" bigint NOT NULL,
+  until bigint NOT NULL,
+  text text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT deployment_output_org_id_deployment_id_position_pk PRIMARY KEY (org_id, deployment_id, "position")
+);
+CREATE INDEX deployment_output_by_time ON public.deployment_output USING btree (at);
+
+CREATE TABLE deployments (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  revision_id text NOT NULL,
+  fence integer NOT NULL,
+  state text NOT NULL,
+  code text,
+  exit_code integer,
+  runner text,
+  claim_id text,
+  requested_by_id text,
+  requested_by text NOT NULL,
+  requested_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  lease_until timestamp with time zone,
+  cancel_requested_at timestamp with time zone,
+  released_at timestamp with time zone,
+  output_bytes bigint NOT NULL DEFAULT 0,
+  dropped_bytes bigint NOT NULL DEFAULT 0,
+  CONSTRAINT deployments_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE UNIQUE INDEX deployments_by_fence ON public.deployments USING btree (org_id, app_id, fence);
+CREATE INDEX deployments_by_revision ON public.deployments USING btree (org_id, app_id, revision_id);
+CREATE UNIQUE INDEX deployments_one_at_a_time ON public.deployments USING btree (org_id, app_id) WHERE ((started_at IS NOT NULL) AND (released_at IS NULL));
+CREATE INDEX deployments_queued ON public.deployments USING btree (requested_at) WHERE (state = 'queued'::text);
+CREATE INDEX deployments_running ON public.deployments USING btree (lease_until) WHERE (state = 'running'::text);
+
+CREATE TABLE disk_use (
+  org_id text NOT NULL,
+  bytes bigint NOT NULL,
+  measured_at timestamp with time zone NOT NULL,
+  over_since timestamp with time zone,
+  CONSTRAINT disk_use_pkey PRIMARY KEY (org_id)
+);
+
 CREATE TABLE email_suppressions (
   email_digest text NOT NULL,
   reason text NOT NULL,
@@ -216,12 +367,13 @@ CREATE TABLE events (
   seq bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   fanned_out_at timestamp with time zone,
+  fan_out_again_at timestamp with time zone,
   CONSTRAINT events_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX events_by_type ON public.events USING btree (org_id, type, occurred_at);
-CREATE INDEX events_of_subject_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE (fanned_out_at IS NULL);
 CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, dedup_key);
-CREATE INDEX events_to_fan_out ON public.events USING btree (seq) WHERE (fanned_out_at IS NULL);
+CREATE INDEX events_that_failed_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE ((fanned_out_at IS NULL) AND (fan_out_again_at IS NOT NULL));
+CREATE INDEX events_to_fan_out ON public.events USING btree (org_id, seq) WHERE (fanned_out_at IS NULL);
 
 CREATE TABLE follows (
   org_id text NOT NULL,
@@ -285,6 +437,9 @@ CREATE TABLE integrations (
   sealed text NOT NULL,
   digest text NOT NULL,
   team_id text,
+  verified_at timestamp with time zone,
+  verification_hash text,
+  verification_expires_at timestamp with time zone,
   failing_since timestamp with time zone,
   last_success_at timestamp with time zone,
   created_at timestamp with time zone NOT NULL,
@@ -326,6 +481,56 @@ CREATE TABLE jobs (
   CONSTRAINT jobs_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE log_groups (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  key bigint NOT NULL,
+  level smallint NOT NULL,
+  template text NOT NULL,
+  last_day date NOT NULL,
+  CONSTRAINT log_groups_org_id_app_id_key_pk PRIMARY KEY (org_id, app_id, key)
+);
+CREATE INDEX log_groups_by_last_day ON public.log_groups USING btree (last_day);
+
+CREATE TABLE log_lines (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  number bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  level smallint NOT NULL,
+  group_key bigint NOT NULL,
+  text text NOT NULL,
+  service text,
+  trace_id text,
+  CONSTRAINT log_lines_org_id_app_id_number_at_pk PRIMARY KEY (org_id, app_id, number, at)
+) PARTITION BY RANGE (at);
+CREATE INDEX log_lines_by_time ON ONLY public.log_lines USING btree (org_id, app_id, at, number);
+
+CREATE TABLE log_lines_rest PARTITION OF log_lines DEFAULT;
+
+CREATE TABLE log_usage (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  last_number bigint NOT NULL,
+  stored_bytes bigint NOT NULL,
+  full_until timestamp with time zone NOT NULL,
+  day date NOT NULL,
+  dropped bigint NOT NULL,
+  refused bigint NOT NULL,
+  CONSTRAINT log_usage_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
+);
+
+CREATE TABLE log_volumes (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  level smallint NOT NULL,
+  lines bigint NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT log_volumes_org_id_app_id_at_level_pk PRIMARY KEY (org_id, app_id, at, level)
+);
+CREATE INDEX log_volumes_by_time ON public.log_volumes USING btree (at);
+
 CREATE TABLE mailed_links (
   secret_hash text NOT NULL,
   purpose text NOT NULL,
@@ -354,6 +559,11 @@ CREATE TABLE message_targets (
   org_id text NOT NULL,
   target text NOT NULL,
   next_allowed_at timestamp with time zone NOT NULL,
+  in_flight integer NOT NULL DEFAULT 0,
+  unanswered integer NOT NULL DEFAULT 0,
+  probe_at timestamp with time zone,
+  held_until timestamp with time zone,
+  keeps_sockets boolean NOT NULL DEFAULT true,
   CONSTRAINT message_targets_org_id_target_pk PRIMARY KEY (org_id, target)
 );
 
@@ -371,6 +581,7 @@ CREATE TABLE messages (
   window_end timestamp with time zone,
   state text NOT NULL,
   attempts integer NOT NULL DEFAULT 0,
+  goes_alone boolean NOT NULL DEFAULT false,
   next_at timestamp with time zone NOT NULL,
   slot_at timestamp with time zone,
   lease_until timestamp with time zone,
@@ -379,7 +590,7 @@ CREATE TABLE messages (
   CONSTRAINT messages_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX messages_due ON public.messages USING btree (next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
-CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
+CREATE INDEX messages_due_by_organization ON public.messages USING btree (org_id, channel, next_at) WHERE (state = ANY (ARRAY['open'::text, 'pending'::text]));
 CREATE INDEX messages_in_order ON public.messages USING btree (org_id, target, ordering_key, seq) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text, 'sending'::text]));
 CREATE INDEX messages_leased ON public.messages USING btree (lease_until) WHERE (state = ANY (ARRAY['claimed'::text, 'sending'::text]));
 CREATE UNIQUE INDEX messages_one_digest_per_window ON public.messages USING btree (org_id, digest_key, window_end) WHERE (digest_key IS NOT NULL);
@@ -471,7 +682,7 @@ CREATE TABLE outbox (
   seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   CONSTRAINT outbox_org_id_id_pk PRIMARY KEY (org_id, id)
 );
-CREATE INDEX outbox_in_order ON public.outbox USING btree (seq);
+CREATE INDEX outbox_in_order ON public.outbox USING btree (org_id, seq);
 
 CREATE TABLE passwords (
   user_id text NOT NULL,
@@ -482,6 +693,62 @@ CREATE TABLE passwords (
   CONSTRAINT passwords_pkey PRIMARY KEY (user_id),
   CONSTRAINT passwords_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
+
+CREATE TABLE pipeline_runs (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  pipeline_id text NOT NULL,
+  state text NOT NULL,
+  code text,
+  due_at timestamp with time zone NOT NULL,
+  is_scheduled boolean NOT NULL,
+  claimable_until timestamp with time zone,
+  started_at timestamp with time zone,
+  times_out_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  worker text,
+  fence integer,
+  lease_until timestamp with time zone,
+  message text,
+  CONSTRAINT pipeline_runs_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX pipeline_runs_by_pipeline ON public.pipeline_runs USING btree (org_id, pipeline_id, id);
+CREATE UNIQUE INDEX pipeline_runs_by_slot ON public.pipeline_runs USING btree (org_id, pipeline_id, due_at) WHERE is_scheduled;
+CREATE INDEX pipeline_runs_claimable ON public.pipeline_runs USING btree (org_id, app_id) WHERE (claimable_until IS NOT NULL);
+CREATE INDEX pipeline_runs_running ON public.pipeline_runs USING btree (org_id, pipeline_id) WHERE (state = 'running'::text);
+CREATE INDEX pipeline_runs_unclaimed ON public.pipeline_runs USING btree (claimable_until) WHERE (claimable_until IS NOT NULL);
+
+CREATE TABLE pipeline_workers (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  name text NOT NULL,
+  pipelines jsonb NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  CONSTRAINT pipeline_workers_org_id_app_id_name_pk PRIMARY KEY (org_id, app_id, name)
+);
+
+CREATE TABLE pipelines (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  name text NOT NULL,
+  cron text,
+  timezone text NOT NULL,
+  grace_minutes integer NOT NULL,
+  timeout_minutes integer NOT NULL,
+  concurrency text NOT NULL,
+  enabled boolean NOT NULL,
+  next_due_at timestamp with time zone,
+  trouble text,
+  told jsonb NOT NULL,
+  event_seq integer NOT NULL DEFAULT 0,
+  fence integer NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT pipelines_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE UNIQUE INDEX pipelines_by_name ON public.pipelines USING btree (org_id, app_id, name);
+CREATE INDEX pipelines_due ON public.pipelines USING btree (next_due_at) WHERE (next_due_at IS NOT NULL);
 
 CREATE TABLE platform_access_grants (
   id text NOT NULL,
@@ -535,6 +802,51 @@ CREATE TABLE question_counts (
   CONSTRAINT question_counts_pkey PRIMARY KEY (org_id)
 );
 
+CREATE TABLE recoveries (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  integration_id text NOT NULL,
+  since timestamp with time zone NOT NULL,
+  includes_unconfirmed boolean NOT NULL,
+  state text NOT NULL,
+  cursor text NOT NULL,
+  queued integer NOT NULL DEFAULT 0,
+  next_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  created_by text,
+  ended_at timestamp with time zone,
+  CONSTRAINT recoveries_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX recoveries_due ON public.recoveries USING btree (next_at) WHERE (state = 'running'::text);
+CREATE UNIQUE INDEX recoveries_one_at_a_time ON public.recoveries USING btree (org_id, integration_id) WHERE (state = 'running'::text);
+
+CREATE TABLE removed_integrations (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  removed_at timestamp with time zone NOT NULL,
+  CONSTRAINT removed_integrations_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+
+CREATE TABLE revisions (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  tree_sha256 text NOT NULL,
+  manifest jsonb NOT NULL,
+  files integer NOT NULL,
+  bytes bigint NOT NULL,
+  manifest_bytes integer NOT NULL,
+  pushed_by_id text,
+  pushed_by_name text NOT NULL,
+  pushed_at timestamp with time zone NOT NULL,
+  CONSTRAINT revisions_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX revisions_by_app ON public.revisions USING btree (org_id, app_id, id);
+CREATE UNIQUE INDEX revisions_by_tree ON public.revisions USING btree (org_id, app_id, tree_sha256);
+CREATE TRIGGER revisions_are_not_truncated BEFORE TRUNCATE ON public.revisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_source();
+CREATE TRIGGER revisions_do_not_change BEFORE DELETE OR UPDATE ON public.revisions FOR EACH ROW EXECUTE FUNCTION refuse_change_of_source();
+
 CREATE TABLE sessions (
   id text NOT NULL,
   user_id text NOT NULL,
@@ -576,6 +888,23 @@ CREATE TABLE sign_in_codes (
   CONSTRAINT sign_in_codes_session_id_sessions_id_fk FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
 );
 CREATE INDEX sign_in_codes_by_expiry ON public.sign_in_codes USING btree (expires_at);
+
+CREATE TABLE source_blobs (
+  org_id text NOT NULL,
+  sha256 text NOT NULL,
+  content bytea NOT NULL,
+  CONSTRAINT source_blobs_by_content CHECK ((sha256 = encode(sha256(content), 'hex'::text))),
+  CONSTRAINT source_blobs_org_id_sha256_pk PRIMARY KEY (org_id, sha256)
+);
+CREATE TRIGGER source_blobs_are_not_truncated BEFORE TRUNCATE ON public.source_blobs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_source();
+CREATE TRIGGER source_blobs_do_not_change BEFORE DELETE OR UPDATE ON public.source_blobs FOR EACH ROW EXECUTE FUNCTION refuse_change_of_source();
+
+CREATE TABLE source_storage (
+  org_id text NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT source_storage_not_negative CHECK ((bytes >= 0)),
+  CONSTRAINT source_storage_org_id_pk PRIMARY KEY (org_id)
+);
 
 CREATE TABLE subscriptions (
   org_id text NOT NULL,
@@ -704,3 +1033,16 @@ CREATE TABLE validated_members (
   CONSTRAINT validated_members_org_id_user_id_pk PRIMARY KEY (org_id, user_id)
 );
 CREATE INDEX validated_members_by_time ON public.validated_members USING btree (org_id, validated_at);
+
+CREATE OR REPLACE FUNCTION public.refuse_change_of_source()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'DELETE' AND current_setting('svc.retention', true) = 'on' THEN
+    RETURN OLD;
+  END IF;
+  RAISE EXCEPTION '% of % is refused: source does not change', TG_OP, TG_TABLE_NAME
+    USING ERRCODE = 'restrict_violation';
+END
+$function$;

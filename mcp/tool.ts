@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { Call } from '../src/client/http-client.ts'
 import type { Operation } from '../src/contracts/operation.ts'
 import { atLeast, RoleName, type Role } from '../src/contracts/roles.ts'
-import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import { SCOPE_NAMES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import type { McpPrincipal } from './authenticate.ts'
 
 /** A tool of the endpoint that the principal does not see, as `whoami` reports it. */
@@ -84,9 +84,9 @@ export function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input
   }
 }
 
-const scopesOf = (operations: readonly Operation[]): Scope[] => [
-  ...new Set(operations.flatMap(({ scope }) => (scope === null || scope === 'any' ? [] : [scope]))),
-]
+/** Without the scopes of app tokens, which no assistant has. */
+const scopesOf = (operations: readonly Operation[]): Scope[] =>
+  SCOPE_NAMES.filter((name) => operations.some(({ scope }) => scope === name))
 
 const highestRoleOf = (operations: readonly Operation[]): Role =>
   operations

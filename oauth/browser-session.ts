@@ -11,7 +11,7 @@ import {
   type SignedIn,
 } from '../src/cores/identity/index.ts'
 import type { HttpContext } from '../src/http/context.ts'
-import { readBytes } from '../src/http/read-input.ts'
+import { readBytes } from '../src/http/read-body.ts'
 import { keyedHash, randomSecret, sameSecret } from '../src/trust/keyed-hash.ts'
 import type { AuthDeps } from './dependencies.ts'
 

@@ -1,8 +1,9 @@
 /** Apps in their smallest form, who builds and maintains them, the tickets filed on them, and support sessions. */
 import type { APP_ROLES } from '../../src/contracts/apps.ts'
+import type { AppScope } from '../../src/contracts/scopes.ts'
 import type { TICKET_STATUSES } from '../../src/contracts/tickets.ts'
 import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
-import { instant, orgId } from './columns.ts'
+import { instant, orgId, secretHash } from './columns.ts'
 
 export const apps = pgTable(
   'apps',
@@ -31,6 +32,33 @@ export const appMembers = pgTable(
   (t) => [
     primaryKey({ columns: [t.orgId, t.appId, t.userId] }),
     index('app_members_by_user').on(t.orgId, t.userId),
+  ],
+)
+
+/** They belong to the app: whoever made one may leave, and its logs go on. */
+export const appTokens = pgTable(
+  'app_tokens',
+  {
+    orgId: orgId(),
+    id: text('id').notNull(),
+    appId: text('app_id').notNull(),
+    name: text('name').notNull(),
+    scope: text('scope').$type<AppScope>().notNull(),
+    secretHash: secretHash('secret_hash').notNull(),
+    startsWith: text('starts_with').notNull(),
+    createdBy: text('created_by').notNull(),
+    /** As it was then: a person may be gone when somebody reads this. */
+    createdByName: text('created_by_name').notNull(),
+    createdAt: instant('created_at').notNull(),
+    lastUsedAt: instant('last_used_at'),
+    /** A leaky bucket of calls, as in `throttles`: counted by the statement that finds the token. */
+    fullUntil: instant('full_until').notNull(),
+    revokedAt: instant('revoked_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.orgId, t.id] }),
+    uniqueIndex('app_tokens_by_secret').on(t.orgId, t.secretHash),
+    index('app_tokens_by_app').on(t.orgId, t.appId, t.id),
   ],
 )
 

@@ -10,7 +10,9 @@ export const auditLog = pgTable(
     id: text('id').notNull(),
     at: instant('at').notNull(),
     action: text('action').$type<AuditAction>().notNull(),
-    actorKind: text('actor_kind').$type<'user' | 'api_token' | 'actor' | 'operator' | 'system'>().notNull(),
+    actorKind: text('actor_kind')
+      .$type<'user' | 'api_token' | 'app_token' | 'actor' | 'operator' | 'system'>()
+      .notNull(),
     actorId: text('actor_id'),
     /** As it was then: a person may be gone when somebody reads this. */
     actorName: text('actor_name').notNull(),

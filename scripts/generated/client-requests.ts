@@ -1,4 +1,6 @@
 /** src/cli/requests.ts: the method and path of each operation, so that the client calls it without loading zod. */
+import { typesOf } from '../../src/contracts/media-types.ts'
+import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 
 export const clientRequests = (): string =>
@@ -7,9 +9,21 @@ export const clientRequests = (): string =>
     "import type { OperationName } from '../contracts/operations.ts'",
     '',
     'export const REQUESTS = {',
-    ...OPERATIONS.filter(({ access }) => access !== 'operator').map(
-      ({ name, http }) => `  ${name}: ['${http.method.toUpperCase()}', '${http.path}'],`,
-    ),
-    '} as const satisfies { readonly [Name in OperationName]?: readonly [method: string, path: string] }',
+    ...(OPERATIONS as readonly Operation[])
+      .filter(({ access }) => access !== 'operator')
+      .map((op) => `  ${op.name}: ['${op.http.method.toUpperCase()}', '${op.http.path}'${bytesOf(op)}],`),
+    '} as const satisfies { readonly [Name in OperationName]?: Request }',
+    '',
+    '/** `takes`: the type of a body that is not JSON. `gives`: the answer is not. */',
+    'export type Request = readonly [',
+    '  method: string,',
+    '  path: string,',
+    '  bytes?: { readonly takes?: string; readonly gives?: true },',
+    ']',
     '',
   ].join('\n')
+
+function bytesOf({ http: { takes, gives } }: Operation): string {
+  const parts = [...(takes ? [`takes: '${typesOf(takes.type)[0]}'`] : []), ...(gives ? ['gives: true'] : [])]
+  return parts.length === 0 ? '' : `, { ${parts.join(', ')} }`
+}

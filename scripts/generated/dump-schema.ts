@@ -10,26 +10,36 @@ type Column = {
   identity: string
   generated: string
 }
+/** `by` of a table with partitions, `of` and `bound` of a partition. */
+type Partition = { table: string; by: string | null; of: string | null; bound: string | null }
 type Definition = { table: string; name: string; definition: string }
 
 export async function dumpSchema(sql: Sql): Promise<string> {
   const columns = await sql.query<Column>(COLUMNS)
   const constraints = inOrder(await sql.query<Definition>(CONSTRAINTS))
+  const partitions = new Map(
+    (await sql.query<Partition>(PARTITIONS)).map((partition) => [partition.table, partition]),
+  )
   const indexes = inOrder(await sql.query<Definition>(INDEXES))
+  const triggers = inOrder(await sql.query<Definition>(TRIGGERS))
+  const functions = inOrder(await sql.query<Definition>(FUNCTIONS))
   const tables = [...Map.groupBy(columns, ({ table }) => table)].toSorted(([a], [b]) => compare(a, b))
-  return tables
-    .map(([table, columns]) => {
-      const lines = [
-        ...columns.map(columnLine),
-        ...constraints.filter((c) => c.table === table).map((c) => `CONSTRAINT ${c.name} ${c.definition}`),
-      ]
-      const statements = [
-        `CREATE TABLE ${table} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n);\n`,
-        ...indexes.filter((index) => index.table === table).map((index) => `${index.definition};\n`),
-      ]
-      return statements.join('')
-    })
-    .join('\n')
+  const texts = tables.map(([table, columns]) => {
+    const { by, of, bound } = partitions.get(table) ?? {}
+    // It has what its table has.
+    if (of) return `CREATE TABLE ${table} PARTITION OF ${of} ${bound};\n`
+    const lines = [
+      ...columns.map(columnLine),
+      ...constraints.filter((c) => c.table === table).map((c) => `CONSTRAINT ${c.name} ${c.definition}`),
+    ]
+    const statements = [
+      `CREATE TABLE ${table} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${by ? ` PARTITION BY ${by}` : ''};\n`,
+      ...indexes.filter((index) => index.table === table).map((index) => `${index.definition};\n`),
+      ...triggers.filter((trigger) => trigger.table === table).map(({ definition }) => `${definition};\n`),
+    ]
+    return statements.join('')
+  })
+  return [...texts, ...functions.map(({ definition }) => `${definition.trimEnd()};\n`)].join('\n')
 }
 
 function columnLine({ column, type, required, default: value, identity, generated }: Column): string {
@@ -56,6 +66,12 @@ left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
 order by c.oid, a.attnum`
 
+const PARTITIONS = `
+select quote_ident(c.relname) as table, pg_get_partkeydef(c.oid) as by, i.inhparent::regclass::text as of,
+  pg_get_expr(c.relpartbound, c.oid) as bound
+from pg_class c left join pg_inherits i on i.inhrelid = c.oid
+where c.relnamespace = 'public'::regnamespace and (c.relkind = 'p' or c.relispartition and c.relkind = 'r')`
+
 /** Only these kinds: from Postgres 18 on every NOT NULL is a constraint too. */
 const CONSTRAINTS = `
 select quote_ident(c.relname) as table, quote_ident(k.conname) as name, pg_get_constraintdef(k.oid) as definition
@@ -71,3 +87,17 @@ join pg_class i on i.oid = x.indexrelid
 join pg_class c on c.oid = x.indrelid
 where c.relnamespace = 'public'::regnamespace
   and not exists (select from pg_constraint k where k.conindid = i.oid and k.contype in ('p', 'u', 'x'))`
+
+/** Those of foreign keys are the database's own. */
+const TRIGGERS = `
+select quote_ident(c.relname) as table, t.tgname as name, pg_get_triggerdef(t.oid) as definition
+from pg_trigger t
+join pg_class c on c.oid = t.tgrelid
+where c.relnamespace = 'public'::regnamespace and not t.tgisinternal`
+
+/** Those of an extension come with it. */
+const FUNCTIONS = `
+select '' as table, p.proname as name, pg_get_functiondef(p.oid) as definition
+from pg_proc p
+where p.pronamespace = 'public'::regnamespace
+  and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`

@@ -106,8 +106,11 @@ const VALUES: Table = {
     bad: ['x', '[]', '{"e5":{}}', '{"minilm-l6-v2":{"url":"https://m.example","dimensions":384}}'],
   },
   EMBEDDING_THREADS: { good: ['1', '8'], bad: ['0', '65', ...NO_NUMBERS] },
+  LOG_LINES_PER_MINUTE: { good: ['1', '60000'], bad: ['0', ...NO_NUMBERS] },
+  LOG_MIB_PER_APP: { good: ['1', '1024'], bad: ['0', ...NO_NUMBERS] },
   QUESTIONS_PER_MINUTE: { good: ['1', '600'], bad: ['0', ...NO_NUMBERS] },
   QUESTIONS_PER_DAY: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
+  SOURCE_STORAGE_MIB: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
   ACTIVITY_DAYS: { good: ['1', '3650'], bad: ['0', ...NO_NUMBERS] },
   DELIVERY_DAYS: { good: ['1', '3650'], bad: ['0', ...NO_NUMBERS] },
   BASE_DOMAIN: {
@@ -194,6 +197,15 @@ const VALUES: Table = {
   CHAT_CLIENT_ID: ANY_TEXT,
   CHAT_CLIENT_SECRET: ANY_TEXT,
   CHAT_URL: PUBLIC,
+  CHECKS_ALLOW_NETS: {
+    good: ['', `org_${'0'.repeat(25)}=10.0.0.0/8, org_${'0'.repeat(25)}=::1`],
+    bad: [
+      '10.0.0.0/8',
+      'acme=10.0.0.0/8',
+      `org_${'0'.repeat(25)}=10.0.0.0/33`,
+      `org_${'0'.repeat(25)}=app.internal`,
+    ],
+  },
   NOTIFY_ALLOW_NETS: { good: ['10.0.0.0/8, ::1', '127.0.0.1'], bad: ['10.0.0.0/33', 'hooks.internal'] },
   LOG_LEVEL: { good: ['debug', 'info', 'warn', 'error', 'silent'], bad: ['trace', 'INFO'] },
   LOG_FORMAT: { good: ['json', 'text'], bad: ['pretty'] },

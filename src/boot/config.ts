@@ -171,10 +171,26 @@ export const SETTINGS = {
     description: 'Questions an organization may ask its data sources per minute.',
     default: '60',
   },
+  LOG_LINES_PER_MINUTE: {
+    schema: whole(1, 100_000_000).default(60_000),
+    description: 'Log lines an app may send per minute. Senders of more are told when to come again.',
+    default: '60000',
+  },
+  LOG_MIB_PER_APP: {
+    schema: whole(1, 1_000_000).default(1_024),
+    description:
+      'MiB of log lines kept of one app, for seven days. More are not stored, and counted as dropped.',
+    default: '1024',
+  },
   QUESTIONS_PER_DAY: {
     schema: whole(1, 100_000_000).default(5_000),
     description: 'Questions an organization may ask its data sources per day (UTC).',
     default: '5000',
+  },
+  SOURCE_STORAGE_MIB: {
+    schema: whole(1, 1_000_000).default(1024),
+    description: 'Mebibytes of app source that an organization may store.',
+    default: '1024',
   },
   ACTIVITY_DAYS: {
     schema: whole(1, 36_500).default(365),
@@ -471,6 +487,12 @@ export const SETTINGS = {
       'Private networks that notifications may be sent to, over http too, as addresses or CIDR ranges. Anyone who can connect a webhook can make the server send requests there.',
     default: 'none: public https addresses only',
   },
+  CHECKS_ALLOW_NETS: {
+    schema: z.string().transform(readOrganizationNets).default(new Map<string, readonly string[]>()),
+    description:
+      'Private networks that http checks of an organization may reach, as `org_…=10.0.0.0/8` separated by commas. Whoever works on an app of it can make the server send requests there; of the answers only pass or fail and the status are kept. Link-local addresses are never reached.',
+    default: 'none: public addresses only',
+  },
   LOG_LEVEL: {
     schema: z.enum(LOG_LEVELS).default('info'),
     description: `Lowest level to log: ${LOG_LEVELS.join(', ')}.`,
@@ -671,6 +693,24 @@ const isSafelyPublic = (url: URL): boolean => url.protocol === 'https:' || isLoo
 
 export const isLoopback = (hostname: string): boolean =>
   ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+
+/** `org_…=10.0.0.0/8`, separated by commas; an organization with several networks is named several times. */
+function readOrganizationNets(text: string, context: z.RefinementCtx): Map<string, readonly string[]> {
+  const nets = new Map<string, string[]>()
+  for (const entry of text.split(',').map((one) => one.trim())) {
+    if (entry === '') continue
+    const [, orgId, net] = /^([^=]+)=([^=]+)$/.exec(entry) ?? []
+    if (orgId !== undefined && net !== undefined && idPattern('org').test(orgId) && isCidr(net)) {
+      nets.set(orgId, [...(nets.get(orgId) ?? []), net])
+    } else {
+      context.addIssue({
+        code: 'custom',
+        message: `${entry} must be an organization and a range such as org_…=10.0.0.0/8`,
+      })
+    }
+  }
+  return nets
+}
 
 function isCidr(range: string): boolean {
   const [ip, bits, ...rest] = range.split('/')

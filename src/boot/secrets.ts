@@ -17,7 +17,9 @@ const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   // It verifies agents' tokens (first secret) and signs assertions (third); it can create neither sessions nor API tokens.
   'mcp-server': (config) =>
     config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : ['JWT_SECRET', 'ACTOR_ASSERTION_SECRET'],
-  'deploy-api': (config) => (config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET'] : []),
+  // It seals the headers of checks.
+  'deploy-api': (config) =>
+    config.AUTH_MODE === 'hosted' ? ['ACTOR_ASSERTION_SECRET', 'DATA_KEY'] : ['DATA_KEY'],
   console: () => [],
   site: () => [],
   // It opens sealed addresses and keys of integrations.

@@ -13,6 +13,7 @@ import type { InProcessCalls } from '../http/in-process.ts'
 import type { Observation } from '../http/service-app.ts'
 import type { SiteDeps } from '../site/app.ts'
 import type { LoopDeps } from '../worker/loop.ts'
+import type { CheckRunnerDeps } from '../cores/checks/index.ts'
 import type { JobDeps } from '../worker/jobs.ts'
 import type { NotificationDeps } from '../worker/notifications.ts'
 
@@ -32,7 +33,7 @@ export type Deps = {
   readonly 'mcp-server': () => McpDeps & Observation
   readonly console: () => ConsoleDeps & Observation
   readonly site: () => SiteDeps & Observation
-  readonly worker: () => LoopDeps & JobDeps & TenantDeps & NotificationDeps
+  readonly worker: () => LoopDeps & JobDeps & TenantDeps & NotificationDeps & CheckRunnerDeps
 }
 
 type ServiceEntry = {
@@ -77,7 +78,8 @@ export const isEmbedded = (config: Config): boolean =>
 export const SERVICES: Record<ServiceName, ServiceEntry> = {
   'api-gateway': {
     at: (config) => [config.API_URL],
-    owns: /^\/api(\/|$)/,
+    // `/v1`: paths that a standard names, such as that of OTLP.
+    owns: /^\/(api|v1)(\/|$)/,
     usesDatabase: true,
     async load() {
       const { createGateway } = await import('../http/gateway.ts')
@@ -100,7 +102,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
   'deploy-api': {
     // Where the gateway runs too, it is offered the path first and relays; alone, this answers at the same address.
     at: (config) => [config.API_URL],
-    owns: /^\/api\/deploy(\/|$)/,
+    owns: /^\/(api\/deploy|v1)(\/|$)/,
     usesDatabase: true,
     async load() {
       const { createDeployApi } = await import('../http/deploy-api.ts')
@@ -159,12 +161,19 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
     owns: /^\b$/,
     usesDatabase: true,
     async load() {
-      const [{ startLoop, startLoopForEach }, { jobTable, watchTable }, { startNotifications }] =
-        await Promise.all([
-          import('../worker/loop.ts'),
-          import('../worker/jobs.ts'),
-          import('../worker/notifications.ts'),
-        ])
+      const [
+        { startLoop, startLoopForEach },
+        { jobTable, watchTable },
+        { startNotifications },
+        { startChecks },
+        { startPipelines },
+      ] = await Promise.all([
+        import('../worker/loop.ts'),
+        import('../worker/jobs.ts'),
+        import('../worker/notifications.ts'),
+        import('../worker/checks.ts'),
+        import('../worker/pipelines.ts'),
+      ])
       return (deps) => {
         const own = deps.worker()
         const startJobs = () => {
@@ -172,6 +181,8 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
             startLoop(own, jobTable(own)),
             startLoopForEach(own, watchTable(own)),
             startNotifications(own),
+            startChecks(own),
+            startPipelines(own),
           ]
           return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
         }

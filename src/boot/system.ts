@@ -6,8 +6,10 @@ import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { isMigrated, migrate, readMigrations } from '../../db/migrate.ts'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
+import { httpProbes } from '../adapters/outbound/http-probe.ts'
 import { proxiedFetch } from '../adapters/outbound/proxied-fetch.ts'
 import { outboundProxy } from '../adapters/outbound/proxy.ts'
+import { createSourceThread } from '../adapters/source-thread/index.ts'
 import { smtpMail } from '../adapters/mail/smtp.ts'
 import { argon2Passwords } from '../adapters/passwords/argon2.ts'
 import { createSignInProviders } from '../adapters/sign-in/providers.ts'
@@ -16,8 +18,10 @@ import { overNetwork, type CallInProcess, type Service } from '../client/service
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
+import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
+import { createLogReads } from '../cores/logs/index.ts'
 import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
 import type { Readiness } from '../http/health.ts'
 import {
@@ -76,6 +80,8 @@ export type Overrides = {
   readonly checks?: IntegrationChecks
   readonly chatApp?: ChatApp | null
   readonly channels?: ChannelPorts
+  readonly probeHttp?: HttpProbe
+  readonly judge?: JudgePort
   /** Calls a service of another process. */
   readonly network?: (base: URL) => Service
 }
@@ -156,9 +162,20 @@ async function build(
   const tenantServer = runs.has('worker') ? openTenantServer(config) : undefined
   if (tenantServer) closers.push(() => tenantServer.close())
 
+  const sourceThread = runs.has('deploy-api') ? createSourceThread() : undefined
+  if (sourceThread) closers.push(() => sourceThread.close())
+
   const channelAdapters =
     runs.has('api-gateway') || runs.has('worker') ? await createChannelAdapters(config) : undefined
   if (channelAdapters) closers.push(() => channelAdapters.close())
+
+  const httpProbe =
+    runs.has('worker') && !overrides.probeHttp
+      ? httpProbes({ allowNets: config.CHECKS_ALLOW_NETS, userAgent: `svc/${VERSION}` })
+      : undefined
+  if (httpProbe) closers.push(() => httpProbe.close())
+  // Organizations have no maintenance models, so judge checks are paused.
+  const judge = overrides.judge ?? null
 
   const network = overrides.network ?? overNetwork
   const running = new Map<ServiceName, Running>()
@@ -205,8 +222,17 @@ async function build(
     'deploy-api': () => ({
       ...observation,
       ...storage(),
+      dataKeys: keysForData!,
+      judge,
       auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       hosted,
+      sourceThread: sourceThread!,
+      sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
+      logReads: createLogReads(),
+      logLimits: {
+        linesPerMinute: config.LOG_LINES_PER_MINUTE,
+        bytesPerApp: config.LOG_MIB_PER_APP * 1024 * 1024,
+      },
     }),
     'auth-service': () => ({
       ...observation,
@@ -283,12 +309,15 @@ async function build(
       metrics,
       channels: overrides.channels ?? channelAdapters!.channels,
       dataKeys: keysForData!,
+      probeHttp: overrides.probeHttp ?? httpProbe!.probe,
+      judge,
       appUrl: config.APP_URL,
       siteUrl: config.SITE_URL,
       mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
       observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
       activityDays: config.ACTIVITY_DAYS,
       deliveryDays: config.DELIVERY_DAYS,
+      partitionsLogs: connection!.kind === 'postgres',
       revokePublicConnect: publicConnectRevoker(config, connection!.db, log),
       tenantServer,
       tenantLimits: tenantLimitsOf(config),

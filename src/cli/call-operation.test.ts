@@ -7,7 +7,7 @@ import type { ServiceError } from '../contracts/errors.ts'
 import { httpClient } from './call-operation.ts'
 import { exitCodeOf, formatError } from './format-error.ts'
 
-type Answer = { status: number; body?: string; headers?: Record<string, string> }
+type Answer = { status: number; body?: string | Buffer; headers?: Record<string, string> }
 
 let server: HttpServer
 let answer: Answer | 'hang' | 'reset' | 'half' = { status: 200, body: '{}' }
@@ -61,6 +61,26 @@ test('an operation is called as its contract says, with the token and the entry 
     url: '/api/wf/databases/%252E%252E?confirm=a%26b',
     body: '',
   })
+})
+
+test('bytes are sent and received as they are', async () => {
+  answer = { status: 200, body: '{"accepted":1,"rejected":0,"dropped":0}' }
+  const body = new Uint8Array([104, 105, 10])
+  expect(await callOperation()('pushLogs', { alias: 'shop', body })).toMatchObject({ accepted: 1 })
+  expect(seen.at(-1)).toMatchObject({
+    method: 'POST',
+    url: '/api/deploy/apps/shop/logs',
+    headers: { 'content-type': 'application/x-ndjson', 'content-length': '3' },
+    body: 'hi\n',
+  })
+  answer = { status: 200, body: Buffer.from([0, 255, 31, 139]) }
+  const archive = { alias: 'shop', revision_id: 'rev_1' }
+  const given = await callOperation()('downloadRevision', archive)
+  expect([...given.body]).toEqual([0, 255, 31, 139])
+  answer = { status: 404, body: '{"error":{"code":"NOT_FOUND","message":"Not found"}}' }
+  expect((await failureOf(callOperation()('downloadRevision', archive))).code).toBe('NOT_FOUND')
+  answer = { status: 413, body: '<html>too large for this proxy</html>' }
+  expect((await failureOf(callOperation()('pushLogs', { alias: 'shop', body }))).code).toBe('TOO_LARGE')
 })
 
 describe('what is not an answer', () => {

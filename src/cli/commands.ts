@@ -1,8 +1,12 @@
 /** The command tree of `svc` as a table. */
 import { CATEGORIES, CHANNEL_NAMES, DELIVERY_STATES, TIMINGS } from '../contracts/channels.ts'
+import { CHECK_METHODS, CHECK_RESULTS } from '../contracts/check-results.ts'
+import { DEPLOYMENT_STATES } from '../contracts/deployment-states.ts'
 import { HITS_DEFAULT, HITS_MAX, PAGE_DEFAULT, PAGE_MAX } from '../contracts/limits.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES, INBOX_STATES } from '../contracts/list-filters.ts'
-import { SCOPE_NAMES } from '../contracts/scopes.ts'
+import { LOG_LEVELS } from '../contracts/log-levels.ts'
+import { CONCURRENCY_POLICIES, PIPELINE_RUN_STATES } from '../contracts/pipeline-states.ts'
+import { APP_SCOPES, SCOPE_NAMES } from '../contracts/scopes.ts'
 import type { Command, Option } from './command.ts'
 
 /** First words that have commands below them. */
@@ -50,8 +54,53 @@ const TITLE_AND_DESCRIPTION: readonly Option[] = [
 const DATABASE = { name: 'name', summary: 'Lowercase letter, then up to 40 of a-z, 0-9 and _' }
 const CONTEXT = { name: 'name', summary: 'From `svc context list`' }
 const SKILL = { name: 'id', summary: 'From `svc skills list`' }
+const REVISION = { name: 'revision_id', summary: 'rev_…, from `svc apps revisions`' }
+const DEPLOYMENT = { name: 'deployment_id', summary: 'dep_…, from `svc apps deployments`' }
 const GRANT = { name: 'grant_id', summary: 'grt_…, from `svc agents list`' }
 const CLIENT = { name: 'client_id', summary: 'From `svc agents clients`' }
+const APP = { name: 'app', summary: 'Alias, from `svc apps list`' }
+const CHECK = { name: 'check', summary: 'Name or chk_…, from `svc apps checks`' }
+const CHECK_OPTIONS: readonly Option[] = [
+  { long: 'url', value: 'url', summary: 'Address to ask (http or https)' },
+  { long: 'method', value: 'method', summary: 'Default GET', choices: CHECK_METHODS },
+  {
+    long: 'header',
+    value: 'line',
+    summary: 'Header as "Name: value"; a value of - is read from stdin. Values are not returned',
+    repeatable: true,
+  },
+  { long: 'body', value: 'text', summary: 'Body of a POST' },
+  { long: 'condition', value: 'text', summary: 'Such as "[STATUS] < 400" (the default)', repeatable: true },
+  { long: 'check-timeout', value: 'ms', summary: 'How long the address may take (default 10000)' },
+  {
+    long: 'pattern',
+    value: 'text',
+    summary: 'Log lines to count: text, or a regular expression between slashes',
+  },
+  {
+    long: 'level',
+    value: 'level',
+    summary: 'This level and more severe ones (default trace)',
+    choices: LOG_LEVELS,
+  },
+  { long: 'max-count', value: 'n', summary: 'More lines than this fail (default 0)' },
+  { long: 'question', value: 'text', summary: 'Question about the logs to the maintenance model' },
+  { long: 'max-tokens', value: 'n', summary: 'Tokens that one answer may use (default 5000)' },
+  {
+    long: 'window',
+    value: 'minutes',
+    summary: 'Log lines of so many minutes (default 10, for a question 60)',
+  },
+  { long: 'interval', value: 'seconds', summary: 'Between two runs, from 30 (default 60)' },
+  { long: 'failures', value: 'n', summary: 'In a row until it has failed (default 3)' },
+  { long: 'successes', value: 'n', summary: 'In a row until it passes again (default 1)' },
+  {
+    long: 'maintenance',
+    value: 'from/until',
+    summary: 'Window in which it is not run, as two times with a slash between',
+    repeatable: true,
+  },
+]
 const INTEGRATION = { name: 'integration_id', summary: 'int_…, from `svc notifications integrations`' }
 const SUBSCRIPTION = { name: 'subscription_id', summary: 'sub_…, from `svc notifications subscriptions`' }
 const DELIVERY = { name: 'delivery_id', summary: 'dlv_…, from `svc notifications deliveries`' }
@@ -62,6 +111,19 @@ const TIME_EXAMPLE = 'such as 2026-11-15 or 2026-11-15T08:00:00Z'
 const FROM_TO: readonly Option[] = [
   { long: 'from', value: 'time', summary: `Start time, ${TIME_EXAMPLE}` },
   { long: 'to', value: 'time', summary: 'End time' },
+]
+const PIPELINE = { name: 'pipeline', summary: 'Name or ppl_…, from `svc apps pipelines`' }
+const PIPELINE_SETTINGS: readonly Option[] = [
+  { long: 'cron', value: 'schedule', summary: 'Five parts, such as "0 3 * * *"; "" for none' },
+  { long: 'timezone', value: 'zone', summary: 'Such as Europe/Berlin (default UTC)' },
+  { long: 'grace', value: 'minutes', summary: 'How late a run may start (default 10)' },
+  { long: 'timeout-minutes', value: 'minutes', summary: 'How long a run may take (default 60)' },
+  {
+    long: 'concurrency',
+    value: 'policy',
+    summary: 'While the run before is not done (default skip)',
+    choices: CONCURRENCY_POLICIES,
+  },
 ]
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const
 
@@ -344,6 +406,314 @@ export const COMMANDS: readonly Command[] = [
     options: [{ long: 'name', value: 'text', summary: 'Display name (default: the alias)' }],
     examples: ['svc apps create billing --name "Billing"'],
     load: async () => (await import('./commands/apps.ts')).createApp,
+  },
+  {
+    path: 'apps push',
+    summary: 'Push a folder as a revision of an app; unchanged files are not sent, .gitignore is honored',
+    arguments: [APP, { name: 'folder', summary: 'Default: the current folder', optional: true }],
+    options: [{ long: 'deploy', summary: 'Deploy it, too' }],
+    listedBy: 'apps list',
+    examples: ['svc apps push shop', 'svc apps push shop ./site --deploy'],
+    load: async () => (await import('./commands/source.ts')).pushFolder,
+  },
+  {
+    path: 'apps revisions',
+    summary: 'List the revisions of an app, newest first',
+    arguments: [APP],
+    options: PAGING,
+    listedBy: 'apps list',
+    examples: ['svc apps revisions shop', 'svc apps revisions shop --all --json'],
+    load: async () => (await import('./commands/source.ts')).listRevisions,
+  },
+  {
+    path: 'apps diff',
+    summary: 'Compare a revision with the one before it',
+    arguments: [APP, { ...REVISION, summary: 'rev_… (default: the head)', optional: true }],
+    options: [
+      { long: 'base', value: 'revision_id', summary: 'Compare with this one instead' },
+      { long: 'patch', summary: 'Print the exact text, for git apply' },
+    ],
+    listedBy: 'apps revisions',
+    examples: [
+      'svc apps diff shop',
+      'svc apps diff shop rev_0mjexample000000000000000 --base rev_0mhexample000000000000000 --patch',
+    ],
+    load: async () => (await import('./commands/source.ts')).diffRevisions,
+  },
+  {
+    path: 'apps logs',
+    summary: 'Show the newest log lines of an app, the last one at the bottom',
+    arguments: [APP],
+    options: [
+      { long: 'since', value: 'time', summary: `15m, 2h, 1d, or a time ${TIME_EXAMPLE}` },
+      { long: 'level', value: 'level', summary: 'This level and more severe ones', choices: LOG_LEVELS },
+      { long: 'grep', value: 'text', summary: 'Lines that contain this text, ignoring case' },
+      { long: 'follow', short: 'f', summary: 'Wait for further lines until interrupted' },
+      ...PAGING,
+    ],
+    listedBy: 'apps list',
+    examples: [
+      'svc apps logs billing --since 1h --level error',
+      'svc apps logs billing --grep "card declined" --follow',
+    ],
+    load: async () => (await import('./commands/logs.ts')).listLogs,
+  },
+  {
+    path: 'apps logs push',
+    summary: 'Send log lines from stdin: JSON objects or plain text, one a line',
+    arguments: [APP],
+    listedBy: 'apps list',
+    examples: ['my-program 2>&1 | svc apps logs push billing'],
+    load: async () => (await import('./commands/logs.ts')).pushLogs,
+  },
+  {
+    path: 'apps deploy',
+    summary: 'Deploy a revision of an app; it waits for a runner',
+    arguments: [APP, REVISION],
+    listedBy: 'apps revisions',
+    examples: ['svc apps deploy shop rev_0mjexample000000000000000'],
+    load: async () => (await import('./commands/deployments.ts')).createDeployment,
+  },
+  {
+    path: 'apps deployments',
+    summary: 'List the deployments of an app, newest first',
+    arguments: [APP],
+    options: [
+      { long: 'state', value: 'state', summary: 'Filter by state', choices: DEPLOYMENT_STATES },
+      ...PAGING,
+    ],
+    listedBy: 'apps list',
+    examples: ['svc apps deployments shop', 'svc apps deployments shop --state failed --json'],
+    load: async () => (await import('./commands/deployments.ts')).listDeployments,
+  },
+  {
+    path: 'apps rollback',
+    summary: 'Deploy the revision that succeeded before the last deployment',
+    arguments: [APP],
+    options: [YES],
+    listedBy: 'apps list',
+    examples: ['svc apps rollback shop --yes'],
+    load: async () => (await import('./commands/deployments.ts')).rollBackDeployment,
+  },
+  {
+    path: 'apps cancel',
+    summary: 'Cancel a deployment; a running one is asked to stop',
+    arguments: [APP, DEPLOYMENT],
+    listedBy: 'apps deployments',
+    examples: ['svc apps cancel shop dep_0mjexample000000000000000'],
+    load: async () => (await import('./commands/deployments.ts')).cancelDeployment,
+  },
+  {
+    path: 'apps deployments confirm-ended',
+    summary: 'Confirm that the command of a lost runner has ended, so that the next deployment begins',
+    arguments: [APP, DEPLOYMENT],
+    options: [YES],
+    listedBy: 'apps deployments',
+    examples: ['svc apps deployments confirm-ended shop dep_0mjexample000000000000000 --yes'],
+    load: async () => (await import('./commands/deployments.ts')).confirmDeploymentEnded,
+  },
+  {
+    path: 'apps deployments output',
+    summary: 'Print what the command of a deployment wrote',
+    arguments: [APP, DEPLOYMENT],
+    options: [{ long: 'follow', short: 'f', summary: 'Continue until it has ended; exits 1 if it failed' }],
+    listedBy: 'apps deployments',
+    examples: ['svc apps deployments output shop dep_0mjexample000000000000000 --follow'],
+    load: async () => (await import('./commands/deployments.ts')).readDeploymentOutput,
+  },
+  {
+    path: 'apps runner',
+    summary: 'Wait for deployments of an app, and run a command for each',
+    arguments: [APP],
+    options: [
+      {
+        long: 'exec',
+        value: 'command',
+        summary:
+          'Run by the shell in a folder with the revision; gets SVC_APP, SVC_DEPLOYMENT, SVC_REVISION, SVC_FENCE',
+      },
+      {
+        long: 'command-timeout',
+        value: 'seconds',
+        summary: 'Stop the command after this time (default 3600)',
+      },
+      { long: 'name', value: 'text', summary: 'Name of this runner (default: the host name)' },
+      { long: 'once', summary: 'End after one deployment; exits 1 if it did not succeed' },
+    ],
+    listedBy: 'apps list',
+    examples: ['svc apps runner shop --exec ./deploy.sh', 'svc apps runner shop --exec "make deploy" --once'],
+    load: async () => (await import('./commands/runner.ts')).runDeployments,
+  },
+  {
+    path: 'apps tokens',
+    summary: 'List the tokens of an app',
+    arguments: [APP],
+    options: [...PAGING],
+    listedBy: 'apps list',
+    examples: ['svc apps tokens billing'],
+    load: async () => (await import('./commands/app-tokens.ts')).listAppTokens,
+  },
+  {
+    path: 'apps tokens create',
+    summary: 'Create a token for programs of an app; it stays when you leave',
+    arguments: [APP],
+    options: [
+      {
+        long: 'scope',
+        value: 'scope',
+        summary: 'apps:report for logs and workers, apps:run for a runner',
+        choices: APP_SCOPES,
+      },
+      { long: 'name', value: 'text', summary: 'Display name' },
+    ],
+    listedBy: 'apps list',
+    examples: ['svc apps tokens create billing --scope apps:report --name collector'],
+    load: async () => (await import('./commands/app-tokens.ts')).createAppToken,
+  },
+  {
+    path: 'apps tokens revoke',
+    summary: 'Revoke a token of an app',
+    arguments: [APP, { name: 'token_id', summary: 'apt_…, from `svc apps tokens`' }],
+    options: [YES],
+    listedBy: 'apps tokens',
+    examples: ['svc apps tokens revoke billing apt_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/app-tokens.ts')).revokeAppToken,
+  },
+  {
+    path: 'apps pipelines',
+    summary: 'List the scheduled jobs of an app',
+    arguments: [APP],
+    options: [...PAGING],
+    listedBy: 'apps list',
+    examples: ['svc apps pipelines billing'],
+    load: async () => (await import('./commands/pipelines.ts')).listPipelines,
+  },
+  {
+    path: 'apps pipelines add',
+    summary: 'Add a scheduled job; a worker of yours runs it',
+    arguments: [APP, { name: 'pipeline', summary: 'Lowercase letter, then up to 59 of a-z, 0-9 and -' }],
+    options: PIPELINE_SETTINGS,
+    listedBy: 'apps list',
+    examples: [
+      'svc apps pipelines add billing nightly --cron "0 3 * * *" --timezone Europe/Berlin',
+      'svc apps pipelines add billing import --concurrency queue',
+    ],
+    load: async () => (await import('./commands/pipelines.ts')).createPipeline,
+  },
+  {
+    path: 'apps pipelines edit',
+    summary: 'Change a scheduled job, or turn it on or off',
+    arguments: [APP, PIPELINE],
+    options: [
+      ...PIPELINE_SETTINGS,
+      { long: 'enable', summary: 'Run it by its schedule' },
+      { long: 'disable', summary: 'Stop running it by its schedule' },
+    ],
+    listedBy: 'apps pipelines',
+    examples: [
+      'svc apps pipelines edit billing nightly --cron "30 4 * * *"',
+      'svc apps pipelines edit billing nightly --disable',
+    ],
+    load: async () => (await import('./commands/pipelines.ts')).updatePipeline,
+  },
+  {
+    path: 'apps pipelines run',
+    summary: 'Start a run now',
+    arguments: [APP, PIPELINE],
+    listedBy: 'apps pipelines',
+    examples: ['svc apps pipelines run billing nightly'],
+    load: async () => (await import('./commands/pipelines.ts')).startPipelineRun,
+  },
+  {
+    path: 'apps pipelines runs',
+    summary: 'List the runs of a scheduled job, newest first',
+    arguments: [APP, PIPELINE],
+    options: [
+      { long: 'state', value: 'state', summary: 'Filter by state', choices: PIPELINE_RUN_STATES },
+      ...PAGING,
+    ],
+    listedBy: 'apps pipelines',
+    examples: ['svc apps pipelines runs billing nightly --state failed'],
+    load: async () => (await import('./commands/pipelines.ts')).listPipelineRuns,
+  },
+  {
+    path: 'apps pipelines remove',
+    summary: 'Remove a scheduled job and its runs',
+    arguments: [APP, PIPELINE],
+    options: [YES],
+    listedBy: 'apps pipelines',
+    examples: ['svc apps pipelines remove billing nightly --yes'],
+    load: async () => (await import('./commands/pipelines.ts')).removePipeline,
+  },
+  {
+    path: 'apps checks',
+    summary: 'List the checks of an app, with their last results',
+    arguments: [APP],
+    options: [...PAGING],
+    listedBy: 'apps list',
+    examples: ['svc apps checks billing'],
+    load: async () => (await import('./commands/checks.ts')).listChecks,
+  },
+  {
+    path: 'apps checks add',
+    summary: 'Add a check: of an address, of log lines, or a question to the maintenance model',
+    arguments: [APP, { name: 'name', summary: 'Display name, unique in the app' }],
+    options: [...CHECK_OPTIONS, { long: 'off', summary: 'Do not run it yet' }],
+    listedBy: 'apps list',
+    examples: [
+      'svc apps checks add billing Health --url https://billing.example.com/health',
+      'svc apps checks add billing Health --url https://billing.example.com/health --header "Authorization: -" --condition "[STATUS] == 200" --condition "[BODY].status == UP" < token.txt',
+      'svc apps checks add billing Panics --pattern panic --level error --window 10 --max-count 3',
+    ],
+    load: async () => (await import('./commands/checks.ts')).createCheck,
+  },
+  {
+    path: 'apps checks edit',
+    summary: 'Change a check; what is not given stays as it is',
+    arguments: [APP, CHECK],
+    options: [
+      { long: 'name', value: 'text', summary: 'New display name' },
+      ...CHECK_OPTIONS,
+      { long: 'no-headers', summary: 'Remove the headers' },
+      { long: 'no-maintenance', summary: 'Remove the maintenance windows' },
+      { long: 'on', summary: 'Turn it on' },
+      { long: 'off', summary: 'Turn it off' },
+    ],
+    listedBy: 'apps checks',
+    examples: [
+      'svc apps checks edit billing Health --interval 300 --failures 2',
+      'svc apps checks edit billing Health --maintenance 2026-11-20T22:00:00Z/2026-11-20T23:00:00Z',
+    ],
+    load: async () => (await import('./commands/checks.ts')).updateCheck,
+  },
+  {
+    path: 'apps checks run',
+    summary: 'Run a check now and print its result; exit code 1 unless it passes',
+    arguments: [APP, CHECK],
+    listedBy: 'apps checks',
+    examples: ['svc apps checks run billing Health'],
+    load: async () => (await import('./commands/checks.ts')).runCheck,
+  },
+  {
+    path: 'apps checks history',
+    summary: 'List the runs of a check, newest first',
+    arguments: [APP, CHECK],
+    options: [
+      { long: 'result', value: 'result', summary: 'Filter by result', choices: CHECK_RESULTS },
+      ...PAGING,
+    ],
+    listedBy: 'apps checks',
+    examples: ['svc apps checks history billing Health --result fail'],
+    load: async () => (await import('./commands/checks.ts')).listCheckRuns,
+  },
+  {
+    path: 'apps checks remove',
+    summary: 'Remove a check and its history',
+    arguments: [APP, CHECK],
+    options: [YES],
+    listedBy: 'apps checks',
+    examples: ['svc apps checks remove billing Health'],
+    load: async () => (await import('./commands/checks.ts')).removeCheck,
   },
   {
     path: 'notifications list',

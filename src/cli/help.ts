@@ -17,9 +17,10 @@ export function rootHelp(version: string): string {
   ])
 }
 
+/** Of one word, or of two: `svc apps checks --help`. */
 export const groupHelp = (group: string): string =>
   sections([
-    ['', [`${GROUPS[group]}.`]],
+    ['', [`${GROUPS[group] ?? `Commands of svc ${group}`}.`]],
     ['Usage', [`svc ${group} <command> [options]`]],
     ['Commands', aligned(listed(group))],
     ['', [`Run svc ${group} <command> --help for details.`]],
@@ -32,6 +33,7 @@ export const commandHelp = (command: Command): string =>
     ['Examples', command.examples],
     ['Arguments', aligned((command.arguments ?? []).map(argumentLine))],
     ['Options', aligned((command.options ?? []).map(optionLine))],
+    ['Commands', aligned(listed(command.path))],
     ['Global options', aligned(GLOBAL_OPTIONS.map(optionLine))],
   ])
 

@@ -5,12 +5,16 @@ import { ServiceError } from '../contracts/errors.ts'
 export type HttpRequest = {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
   readonly timeoutMs: number
+  /** Ends the request at once. */
+  readonly signal?: AbortSignal | undefined
 }
 export type HttpResponse = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
+  readonly bytes: Uint8Array
+  /** The same as text. */
   readonly body: string
 }
 
@@ -34,7 +38,7 @@ const wasRefused = (error: unknown): boolean =>
   error instanceof Error && (error.cause as { code?: string } | undefined)?.code === 'ECONNREFUSED'
 
 function sendTo(address: string | undefined, url: URL, request: HttpRequest): Promise<HttpResponse> {
-  const { method, headers, body, timeoutMs } = request
+  const { method, headers, body, timeoutMs, signal } = request
   // Not `import`: on Node 22 and 24 its namespace alone costs more than the request, and on Node 20 `fetch` does.
   const { request: open } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
   return new Promise((resolve, reject) => {
@@ -44,6 +48,7 @@ function sendTo(address: string | undefined, url: URL, request: HttpRequest): Pr
       headers: { ...headers, ...length, host: url.host },
       // Without an agent the connection closes after the response, and the process can end.
       agent: false,
+      ...(signal && { signal }),
       ...(address !== undefined && { hostname: address, servername: url.hostname }),
     })
     const fail = (error: Error) => {
@@ -64,10 +69,14 @@ function sendTo(address: string | undefined, url: URL, request: HttpRequest): Pr
       response.on('error', (error) => fail(unreachable(url, error)))
       response.on('end', () => {
         clearTimeout(timer)
+        const bytes = Buffer.concat(chunks)
         resolve({
           status: response.statusCode ?? 0,
           headers: response.headers,
-          body: Buffer.concat(chunks).toString('utf8'),
+          bytes,
+          get body() {
+            return bytes.toString('utf8')
+          },
         })
       })
     })

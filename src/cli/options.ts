@@ -36,5 +36,14 @@ export function timeOption(input: CommandInput, long: string): string | undefine
   return time.toISOString()
 }
 
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A time, or how long ago it was: `15m`, `2h`, `1d`. */
+export function sinceOption(input: CommandInput, long: string): string | undefined {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(textOption(input, long) ?? '') ?? []
+  if (count === undefined) return timeOption(input, long)
+  return new Date(Date.now() - Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]).toISOString()
+}
+
 /** The parser has checked that required arguments are there. */
 export const argument = ({ args }: CommandInput, name: string): string => args[name] ?? ''

@@ -46,6 +46,20 @@ describe('a command line', () => {
     expect(parse(['datasource', 'query', 'db_x', '--', '--why?']).input.args['question']).toBe('--why?')
   })
 
+  test('a third word is part of the command, unless it is told that it is not', () => {
+    const parsed = (line: string) => {
+      const { command, input } = parse(words(line))
+      return [command.path, input.args['app']]
+    }
+    expect(parsed('apps tokens billing')).toEqual(['apps tokens', 'billing'])
+    expect(parsed('--json apps tokens create billing --scope apps:run')).toEqual([
+      'apps tokens create',
+      'billing',
+    ])
+    expect(parsed('apps tokens --json billing')).toEqual(['apps tokens', 'billing'])
+    expect(parsed('apps tokens -- create')).toEqual(['apps tokens', 'create'])
+  })
+
   test('- stands for stdin', () => {
     expect(parse(words('login --api-key - --api-url http://localhost')).input.options['api-key']).toBe('-')
   })
@@ -56,6 +70,12 @@ describe('a command line', () => {
     ['toString', 'Unknown command: toString | Run: svc --help'],
     ['db', 'Missing subcommand: svc db <command> | Available: svc db list, svc db show, svc db create'],
     ['db destroy', 'Unknown command: db destroy | Available: svc db list'],
+    ['db creat', 'Unknown command: db creat | Did you mean svc db create? Available: svc db list'],
+    ['apps tokens create', 'svc apps tokens create requires <app>: Alias'],
+    [
+      'apps tokens creat billing',
+      'Unexpected argument for svc apps tokens: billing | Did you mean svc apps tokens create? Quote text',
+    ],
     [
       'db create',
       'svc db create requires <name>: Lowercase letter, then up to 40 of a-z, 0-9 and _ | Example:',
@@ -102,8 +122,8 @@ describe('a command line', () => {
 })
 
 describe('the table of commands', () => {
-  test('every path is a word, or a group and a word', () => {
-    for (const { path } of COMMANDS) expect(path).toMatch(/^[a-z]+( [a-z]+)?$/)
+  test('every path is a word, or a group and one word or two', () => {
+    for (const { path } of COMMANDS) expect(path).toMatch(/^[a-z]+( [a-z]+(-[a-z]+)*){0,2}$/)
     const groups = new Set(COMMANDS.flatMap(({ path }) => (path.includes(' ') ? [path.split(' ')[0]] : [])))
     expect([...groups]).toEqual(expect.arrayContaining(Object.keys(GROUPS)))
     expect(groups.size).toBe(Object.keys(GROUPS).length)

@@ -4,7 +4,7 @@ import type { ServiceError } from '../contracts/errors.ts'
 import type { Argument, Command, CommandInput, Option } from './command.ts'
 import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { findCommand } from './find-command.ts'
+import { findCommand, nextWords } from './find-command.ts'
 import { usageError } from './usage-error.ts'
 
 export type Parsed = { readonly command: Command; readonly input: CommandInput }
@@ -19,17 +19,26 @@ export function parse(argv: readonly string[]): Parsed {
 }
 
 function unknownCommand(words: readonly string[]): ServiceError {
-  const [group = '', word] = words
+  const [group = ''] = words
   if (!Object.hasOwn(GROUPS, group)) {
-    const known = [...Object.keys(GROUPS), ...COMMANDS.map(({ path }) => path.split(' ')[0]!)]
+    const known = nextWords([]).map(([word]) => word)
     return usageError(`Unknown command: ${group}`, `${didYouMean(group, known, 'svc ')}Run: svc --help`)
   }
-  const below = COMMANDS.filter(({ path }) => path.startsWith(`${group} `)).map(({ path }) => path)
-  const list = below.map((path) => `svc ${path}`).join(', ')
-  return word === undefined
-    ? usageError(`Missing subcommand: svc ${group} <command>`, `Available: ${list}`)
-    : usageError(`Unknown command: ${group} ${word}`, `Available: ${list}`)
+  const known = words.length > 1 ? words.slice(0, -1) : words
+  const isMissing = nextWords(words).length > 0
+  const prefix = `${(isMissing ? words : known).join(' ')} `
+  const below = COMMANDS.filter(({ path }) => path.startsWith(prefix))
+  const available = `Available: ${below.map(({ path }) => `svc ${path}`).join(', ')}`
+  if (isMissing) return usageError(`Missing subcommand: svc ${prefix}<command>`, available)
+  return usageError(`Unknown command: ${words.join(' ')}`, `${meant(known, words.at(-1))}${available}`)
 }
+
+const meant = (before: readonly string[], word = ''): string =>
+  didYouMean(
+    word,
+    nextWords(before).map(([next]) => next),
+    `svc ${before.join(' ')} `,
+  )
 
 function parseOptions(command: Command, options: readonly Option[], rest: readonly string[]) {
   try {
@@ -82,7 +91,7 @@ function namedArguments(command: Command, given: readonly string[]): CommandInpu
     const extra = given.slice(wanted.length).join(' ')
     throw usageError(
       `Unexpected argument for svc ${command.path}: ${extra}`,
-      `${wanted.length > 0 ? 'Quote text that contains spaces. ' : ''}${example(command)}`,
+      `${meant(command.path.split(' '), given[0])}${wanted.length > 0 ? 'Quote text that contains spaces. ' : ''}${example(command)}`,
     )
   }
   for (const [index, { name, choices }] of wanted.entries()) {

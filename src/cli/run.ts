@@ -1,8 +1,7 @@
 /** Runs `svc` once: from the command line to the exit code. */
 import { VERSION } from './client-version.ts'
-import { GROUPS } from './commands.ts'
 import type { Environment } from './environment.ts'
-import { findCommand } from './find-command.ts'
+import { findCommand, nextWords } from './find-command.ts'
 
 export async function run(argv: readonly string[], environment: Environment): Promise<number> {
   const text = await textWithoutCommand(argv)
@@ -24,8 +23,7 @@ async function textWithoutCommand(argv: readonly string[]): Promise<string | und
   const { command, words } = findCommand(first === 'help' ? own.slice(1) : own)
   const help = await import('./help.ts')
   if (command) return help.commandHelp(command)
-  const [group] = words
-  if (group === undefined) return help.rootHelp(VERSION)
+  if (words.length === 0) return help.rootHelp(VERSION)
   // Unknown commands go on to the parser, which reports them.
-  return Object.hasOwn(GROUPS, group) && words.length === 1 ? help.groupHelp(group) : undefined
+  return nextWords(words).length > 0 ? help.groupHelp(words.join(' ')) : undefined
 }

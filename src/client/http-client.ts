@@ -1,6 +1,7 @@
 /** The one typed way to call an operation, in this process or across the network. */
 import type * as z from 'zod'
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
+import { mediaType, typesOf } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { CallOptions } from './call-options.ts'
 import { ADDRESS_HEADER, INTERNAL_ORIGIN, type Service } from './service.ts'
@@ -19,10 +20,18 @@ export const httpClient =
     if (answer !== undefined) return (await answer) as Awaited<ReturnType<typeof operation.output.parse>>
     const response = await service(requestFor(operation, input, options))
     if (response.status === 204) return operation.output.parse({})
+    if (response.ok && operation.http.gives)
+      return operation.output.parse(await readGiven(operation, response))
     const body: unknown = await response.json().catch(() => undefined)
     if (response.ok) return operation.output.parse(body)
     throw errorFrom(response, body)
   }
+
+async function readGiven({ output }: Operation, response: Response): Promise<Record<string, unknown>> {
+  const body = new Uint8Array(await response.arrayBuffer())
+  if (!('content_type' in output.shape)) return { body }
+  return { body, content_type: mediaType(response.headers.get('content-type')) }
+}
 
 function requestFor(operation: Operation, input: Record<string, unknown>, options: CallOptions): Request {
   const rest = { ...input }
@@ -42,20 +51,27 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
   set('x-request-id', options.requestId)
   set('traceparent', options.traceparent)
   set('user-agent', options.userAgent)
+  const method = operation.http.method.toUpperCase()
+  const { takes } = operation.http
+  if (takes) {
+    const { body, content_type: type, ...inQuery } = rest
+    setQuery(url, inQuery)
+    headers.set('content-type', typeof type === 'string' ? type : typesOf(takes.type)[0])
+    return new Request(url, { method, headers, body: body as Uint8Array<ArrayBuffer>, signal })
+  }
   if (operation.http.method === 'get' || operation.http.method === 'delete') {
-    for (const [key, value] of Object.entries(rest)) {
-      if (value !== undefined)
-        url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
-    }
-    return new Request(url, { method: operation.http.method.toUpperCase(), headers, signal })
+    setQuery(url, rest)
+    return new Request(url, { method, headers, signal })
   }
   headers.set('content-type', 'application/json')
-  return new Request(url, {
-    method: operation.http.method.toUpperCase(),
-    headers,
-    body: JSON.stringify(rest),
-    signal,
-  })
+  return new Request(url, { method, headers, body: JSON.stringify(rest), signal })
+}
+
+function setQuery(url: URL, input: Record<string, unknown>): void {
+  for (const [key, value] of Object.entries(input)) {
+    if (value !== undefined)
+      url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
+  }
 }
 
 function errorFrom(response: Response, body: unknown): ServiceError {

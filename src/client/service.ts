@@ -24,8 +24,8 @@ export const INTERNAL_ORIGIN = 'http://svc.internal'
  */
 export const ADDRESS_HEADER = 'x-svc-address'
 
-/** Below the time-outs of our own clients. */
-const NETWORK_TIMEOUT_MS = 20_000
+/** Below the time-outs of our own clients, and above the 25 seconds that a runner or worker may wait for work. */
+const NETWORK_TIMEOUT_MS = 28_000
 
 export const overNetwork =
   (base: URL): Service =>

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { openConsole, signedIn } from '../../test/support/console-client.ts'
+import { SEEDED_PIPELINE } from '../../test/support/fake-app-overview.ts'
 import { SEEDED_TICKET } from '../../test/support/fake-apps.ts'
 import { seed } from '../../test/support/fake-gateway.ts'
 import type { FakeNotifications } from '../../test/support/fake-notifications.ts'
@@ -16,6 +17,17 @@ const PAGES = [
   '/console/activity',
   '/console/apps',
   '/console/apps/shop',
+  '/console/apps/shop/source',
+  '/console/apps/shop/deployments',
+  '/console/apps/shop/logs',
+  '/console/apps/shop/checks',
+  '/console/apps/shop/pipelines',
+  '/console/apps/shop/pipelines/new',
+  `/console/apps/shop/pipelines/${SEEDED_PIPELINE}`,
+  `/console/apps/shop/pipelines/${SEEDED_PIPELINE}/edit`,
+  '/console/apps/shop/tickets',
+  '/console/apps/shop/people',
+  '/console/apps/shop/tokens/new',
   '/console/apps/shop/tickets/new',
   `/console/apps/shop/tickets/${SEEDED_TICKET}`,
   '/console/connect',
@@ -102,6 +114,14 @@ describe('every page', () => {
       for (const reply of ticket.replies) Object.assign(reply, { body: hostile })
     }
     for (const session of sessions) Object.assign(session, { reason: hostile })
+    const overview = client.gateway.appOverview.data
+    for (const one of [...overview.checks, ...overview.pipelines, ...overview.tokens])
+      Object.assign(one, { name: hostile, created_by: hostile })
+    for (const one of client.gateway.appSource.data.deployments)
+      Object.assign(one, { requested_by: hostile, runner: hostile })
+    const { runs, workers } = client.gateway.pipelines.data
+    for (const one of runs) Object.assign(one, { worker: hostile, message: hostile })
+    for (const one of workers) Object.assign(one, { name: hostile, pipelines: [hostile] })
     const response = await client.get(`${path}?search=${encodeURIComponent(hostile)}`)
     expect(response.status).toBe(200)
     const page = await response.text()

@@ -11,6 +11,15 @@ import { activityRoutes } from './pages/activity/activity.ts'
 import { agentClientRoutes } from './pages/agents/agent-clients.ts'
 import { agentRoutes } from './pages/agents/agents.ts'
 import { appRoutes } from './pages/apps/app.ts'
+import { appChecksRoutes } from './pages/apps/app-checks.ts'
+import { appDeploymentsRoutes } from './pages/apps/app-deployments.ts'
+import { deploymentRoutes } from './pages/apps/deployment.ts'
+import { appLogsRoutes } from './pages/apps/app-logs.ts'
+import { appPeopleRoutes } from './pages/apps/app-people.ts'
+import { appPipelinesRoutes } from './pages/apps/app-pipelines.ts'
+import { appSourceRoutes } from './pages/apps/app-source.ts'
+import { appTicketRoutes } from './pages/apps/app-tickets.ts'
+import { appTokenRoutes } from './pages/apps/app-tokens.ts'
 import { appListRoutes } from './pages/apps/apps.ts'
 import { auditRoutes } from './pages/audit/audit.ts'
 import { chatAccountRoutes } from './pages/profile/chat-account.ts'
@@ -62,6 +71,15 @@ const ROUTES = [
   activityRoutes,
   appListRoutes,
   appRoutes,
+  appSourceRoutes,
+  appDeploymentsRoutes,
+  deploymentRoutes,
+  appLogsRoutes,
+  appChecksRoutes,
+  appPipelinesRoutes,
+  appTicketRoutes,
+  appPeopleRoutes,
+  appTokenRoutes,
   ticketRoutes,
   connectRoutes,
   agentRoutes,

@@ -15,9 +15,9 @@ export const emptyState = (title: string, body: Content, action?: Content) =>
 
 export type Tab = { href: string; label: string; isCurrent: boolean; count?: number }
 
-/** Pages that share one place. Links, not ARIA tabs: each is a page of its own, with an address. */
-export const tabBar = (tabs: readonly Tab[]) =>
-  html`<nav class="tabs" aria-label="Tabs">
+/** Pages that share one place. Links, not ARIA tabs: each is a page of its own, with an address. Two bars on a page need two labels. */
+export const tabBar = (tabs: readonly Tab[], label = 'Tabs') =>
+  html`<nav class="tabs" aria-label="${label}">
     ${tabs.map(({ href, label, isCurrent, count }) => html`<a href="${href}" ${isCurrent && html`aria-current="page"`}>${label}${count !== undefined && html` <span class="tab-count">${count}</span>`}</a>`)}
   </nav>`
 

@@ -12,7 +12,7 @@ import { sessionOf, type PageContext } from './context.ts'
 import { personalForm } from './forms.ts'
 
 export const CONSOLE_ASSETS = assetsUnder('/console/assets')
-type Page = {
+export type Page = {
   title: string
   lead?: Content
   /** Buttons beside the title. */
@@ -31,10 +31,13 @@ export function page(c: PageContext, { title, lead, actions, tabs, parents = [],
   const place = navigationFor(session, c.req.path)
   const name = session.organization?.name ?? 'svc'
   const shownTabs = tabs ?? place.tabs
+  // The pages of one thing share its heading, and are told apart in the browser's list of tabs.
+  const tab = tabs?.find(({ isCurrent }) => isCurrent)
+  const documentTitle = tab === undefined ? title : `${tab.label} · ${title}`
   return c.html(
     skeleton(
       {
-        title: title === name ? `${title} · svc` : `${title} · ${name}`,
+        title: title === name ? `${documentTitle} · svc` : `${documentTitle} · ${name}`,
         assets: CONSOLE_ASSETS,
         script: true,
       },

@@ -17,7 +17,12 @@ const AppToken = z.object({
   last_used_at: Time.nullable(),
 })
 
-const appTokens = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'], closedToSupport: true } as const
+const appTokens = {
+  service: 'deploy-api',
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
+  closedToSupport: true,
+} as const
 
 export const createAppToken = creating({
   ...appTokens,

@@ -1,19 +1,28 @@
 /** Checks of an app: what is looked at, how often, and when people are told. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import {
+  CHECK_METHODS,
+  CHECK_PAUSES,
+  CHECK_REASONS,
+  CHECK_RESULTS,
+  KEPT_HEADER,
+  type CheckPause,
+  type CheckReason,
+} from './check-results.ts'
 import { CONDITION_MAX, parseCondition } from './conditions.ts'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { creating, reading, removing, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
-export const CHECK_KINDS = ['http', 'logs', 'judge'] as const
-export type CheckKind = (typeof CHECK_KINDS)[number]
+const CheckReasonName = z.enum(Object.keys(CHECK_REASONS) as [CheckReason, ...CheckReason[]])
 
-/** `error`: the instrument itself failed. `indeterminate`: it ran into a limit of evidence or budget. */
-export const CHECK_RESULTS = ['pass', 'fail', 'error', 'indeterminate'] as const
-export type CheckResult = (typeof CHECK_RESULTS)[number]
+const CheckPauseName = z.enum(Object.keys(CHECK_PAUSES) as [CheckPause, ...CheckPause[]])
+
+export const CHECKS_PER_APP = 50
+const HEADERS_MAX = 20
 
 const Condition = z
   .string()
@@ -23,15 +32,39 @@ const Condition = z
 
 const HeaderName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be the name of a header')
 
+const lowerCase = (text: string): string => text.toLowerCase()
+
+/** Those that say how a message is framed, or to whom it goes. */
+const OUR_HEADERS =
+  /^(?:host|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|expect|accept-encoding|proxy-.*)$/i
+
 const HttpCheck = z.strictObject({
   kind: z.literal('http'),
-  url: z.url({ protocol: /^https?$/ }).max(2000),
-  method: z.enum(['GET', 'HEAD', 'POST']).default('GET'),
+  url: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .max(2000)
+    .regex(/^https?:\/\/[^/?#@\\\s]+(?:[/?#]|$)/i, 'must have a host, and no user name or password'),
+  method: z.enum(CHECK_METHODS).default('GET'),
   headers: z
-    .record(HeaderName, z.string().max(1000).regex(/^[\x20-\x7e]*$/))
+    .record(
+      HeaderName,
+      z
+        .string()
+        .max(1000)
+        .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII'),
+    )
+    .refine((headers) => Object.keys(headers).length <= HEADERS_MAX, `must be at most ${HEADERS_MAX}`)
+    .refine((headers) => !Object.keys(headers).some((name) => OUR_HEADERS.test(name)), {
+      error: 'must not name how the message is framed (Host, Connection, Content-Length and the like)',
+    })
+    .refine((headers) => new Set(Object.keys(headers).map(lowerCase)).size === Object.keys(headers).length, {
+      error: 'must name each header once',
+    })
     .default({})
-    .describe('Values are secrets: they are not returned.'),
-  body: z.string().max(4000).optional(),
+    .describe(
+      `Values are secrets: \`${KEPT_HEADER}\` is returned instead, and keeps the value if sent back.`,
+    ),
+  body: z.string().max(4000).optional().describe('Of a POST.'),
   timeout_ms: z.int().min(100).max(30_000).default(10_000),
   conditions: z.array(Condition).min(1).max(20).default(['[STATUS] < 400']),
 })
@@ -40,29 +73,41 @@ const LogsCheck = z.strictObject({
   kind: z.literal('logs'),
   pattern: z.string().min(1).max(500).describe('Text, or a regular expression between slashes.'),
   level: z.enum(LOG_LEVELS).default('trace').describe('This level and more severe ones.'),
-  window_minutes: z.int().min(1).max(24 * 60).default(10),
+  window_minutes: z
+    .int()
+    .min(1)
+    .max(24 * 60)
+    .default(10),
   max_count: z.int().min(0).max(1_000_000).default(0).describe('More lines than this fail.'),
 })
 
 const JudgeCheck = z.strictObject({
   kind: z.literal('judge'),
   question: z.string().trim().min(1).max(2000).describe('Answered by the organization’s maintenance model.'),
-  window_minutes: z.int().min(1).max(24 * 60).default(60),
+  window_minutes: z
+    .int()
+    .min(1)
+    .max(24 * 60)
+    .default(60),
   max_tokens: z.int().min(500).max(50_000).default(5_000),
 })
 
 export const CheckDefinition = z.discriminatedUnion('kind', [HttpCheck, LogsCheck, JudgeCheck])
 export type CheckDefinition = z.output<typeof CheckDefinition>
 
-const MaintenanceWindow = z.strictObject({
-  from: z.iso.datetime({ offset: true }),
-  until: z.iso.datetime({ offset: true }),
-})
+const MaintenanceWindow = z
+  .strictObject({ from: z.iso.datetime({ offset: true }), until: z.iso.datetime({ offset: true }) })
+  .refine(({ from, until }) => Date.parse(until) > Date.parse(from), 'must end after it begins')
+export type MaintenanceWindow = z.output<typeof MaintenanceWindow>
 
 const settings = {
   name: DisplayName,
   definition: CheckDefinition,
-  interval_seconds: z.int().min(30).max(24 * 60 * 60).default(60),
+  interval_seconds: z
+    .int()
+    .min(30)
+    .max(24 * 60 * 60)
+    .default(60),
   failure_threshold: z.int().min(1).max(20).default(3).describe('So many in a row, and it has failed.'),
   success_threshold: z.int().min(1).max(20).default(1).describe('So many in a row, and it passes again.'),
   enabled: z.boolean().default(true),
@@ -76,9 +121,12 @@ const settings = {
 const Check = z.object({
   id: z.string(),
   ...settings,
-  state: z.enum(CHECK_RESULTS).nullable().describe('null: not run yet.'),
+  state: z
+    .enum(CHECK_RESULTS)
+    .nullable()
+    .describe('What people were told last. null: nothing is known yet, or too few failures in a row.'),
   state_since: Time.nullable(),
-  paused: z.string().nullable().describe('Why it is not run, if it is not.'),
+  paused: CheckPauseName.nullable().describe('Why it is not run, if it is not.'),
   last_run_at: Time.nullable(),
   next_run_at: Time.nullable(),
   recent: z.array(z.enum(CHECK_RESULTS)).describe('The last results, newest last.'),
@@ -88,9 +136,10 @@ const CheckRun = z.object({
   id: z.string(),
   at: Time,
   result: z.enum(CHECK_RESULTS),
-  ms: z.int(),
+  ms: z.int().nullable().describe('null: in a private network, from which it is not kept.'),
   status: z.int().nullable().describe('HTTP status.'),
-  reason: z.string().describe('Which condition, or which limit.'),
+  reason: CheckReasonName.nullable(),
+  detail: z.string().nullable().describe('The condition that does not hold, or how many lines there were.'),
 })
 
 const checks = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
@@ -101,6 +150,8 @@ export const createCheck = creating({
   name: 'createCheck',
   summary: 'Create a check.',
   takesIdempotencyKey: true,
+  // It would outlast the session, and counts log lines, which support staff may not read.
+  closedToSupport: true,
   input: z.object({ ...appAlias, ...settings }),
   output: Check,
   errors: ['NOT_FOUND', 'CONFLICT'],
@@ -111,8 +162,8 @@ export const listChecks = reading({
   ...checks,
   name: 'listChecks',
   summary: 'List the checks of an app.',
-  input: z.object({ ...appAlias, ...pageInput }),
-  output: z.object({ checks: z.array(Check), ...pageOutput }),
+  input: z.object({ ...appAlias, ...countedPageInput }),
+  output: z.object({ checks: z.array(Check), ...countedPageOutput }),
   http: { method: 'get', path: '/api/deploy/apps/{alias}/checks' },
 })
 
@@ -129,6 +180,8 @@ export const updateCheck = updating({
   ...checks,
   name: 'updateCheck',
   summary: 'Change a check. What is left out stays as it is.',
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
   input: z.object({
     ...checkId,
     name: settings.name.optional(),
@@ -166,7 +219,7 @@ export const listCheckRuns = reading({
   ...checks,
   name: 'listCheckRuns',
   summary: 'List the runs of a check, newest first.',
-  input: z.object({ ...checkId, result: z.enum(CHECK_RESULTS).optional(), ...pageInput }),
-  output: z.object({ runs: z.array(CheckRun), ...pageOutput }),
+  input: z.object({ ...checkId, result: z.enum(CHECK_RESULTS).optional(), ...countedPageInput }),
+  output: z.object({ runs: z.array(CheckRun), ...countedPageOutput }),
   http: { method: 'get', path: '/api/deploy/apps/{alias}/checks/{check_id}/runs' },
 })

@@ -1,24 +1,13 @@
 /** Deployments: a revision that is handed to the owner's own command, by a runner of theirs. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { DEPLOYMENT_CODES, DEPLOYMENT_STATES, type DeploymentCode } from './deployment-states.ts'
 import { DisplayName, Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { DEPLOYMENT_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
-import { pageInput, pageOutput } from './paging.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
 
-export const DEPLOYMENT_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
-export type DeploymentState = (typeof DEPLOYMENT_STATES)[number]
-
-/** Why a deployment failed. The short code of the notification, too. */
-export const DEPLOYMENT_CODES = {
-  BUILD_FAILED: 'The deploy command ended with an error',
-  TIMED_OUT: 'The deploy command took too long',
-  NO_RUNNER: 'No runner claimed it within 24 hours',
-  RUNNER_LOST: 'The runner was not heard from any more; its command may still be running',
-  RUNNER_FAILED: 'The runner could not start the command',
-  ROLLOUT_FAILED: 'It was reported as broken after it had succeeded',
-} as const
-export type DeploymentCode = keyof typeof DEPLOYMENT_CODES
 const Code = z.enum(Object.keys(DEPLOYMENT_CODES) as [DeploymentCode, ...DeploymentCode[]])
 
 const Deployment = z.object({
@@ -32,6 +21,10 @@ const Deployment = z.object({
   requested_at: Time,
   started_at: Time.nullable(),
   ended_at: Time.nullable(),
+  cancel_requested: z.boolean().describe('Its runner was asked to stop the command, or will be.'),
+  blocks_next: z
+    .boolean()
+    .describe('Its runner was lost: the next one waits until somebody confirms that its command has ended.'),
 })
 
 const deploymentId = { ...appAlias, deployment_id: Id('dep') }
@@ -46,6 +39,7 @@ export const createDeployment = creating({
   takesIdempotencyKey: true,
   input: z.object({ ...appAlias, revision_id: Id('rev') }),
   output: Deployment,
+  errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments', success: 201 },
 })
@@ -53,7 +47,7 @@ export const createDeployment = creating({
 export const rollBackDeployment = creating({
   ...deployments,
   name: 'rollBackDeployment',
-  summary: 'Deploy the revision that succeeded before the one that runs now.',
+  summary: 'Deploy the revision that succeeded before the last deployment.',
   takesIdempotencyKey: true,
   input: z.object(appAlias),
   output: Deployment,
@@ -66,8 +60,8 @@ export const listDeployments = reading({
   ...deployments,
   name: 'listDeployments',
   summary: 'List the deployments of an app, newest first.',
-  input: z.object({ ...appAlias, state: z.enum(DEPLOYMENT_STATES).optional(), ...pageInput }),
-  output: z.object({ deployments: z.array(Deployment), ...pageOutput }),
+  input: z.object({ ...appAlias, state: z.enum(DEPLOYMENT_STATES).optional(), ...countedPageInput }),
+  output: z.object({ deployments: z.array(Deployment), ...countedPageOutput }),
   http: { method: 'get', path: '/api/deploy/apps/{alias}/deployments' },
 })
 
@@ -105,6 +99,17 @@ export const cancelDeployment = updating({
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/cancel' },
 })
 
+export const confirmDeploymentEnded = updating({
+  ...deployments,
+  name: 'confirmDeploymentEnded',
+  summary: 'Confirm that the command of a lost runner has ended, so that the next deployment may begin.',
+  input: z.object(deploymentId),
+  output: Deployment,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/confirm-ended' },
+})
+
 export const reportBrokenRollout = creating({
   ...deployments,
   name: 'reportBrokenRollout',
@@ -119,17 +124,28 @@ export const reportBrokenRollout = creating({
 export const claimDeployment = creating({
   ...deployments,
   name: 'claimDeployment',
-  summary: 'Claim the next deployment, as a runner.',
+  summary: 'Claim the next deployment, as a runner; or wait for one, and claim it with the next call.',
   input: z.object({
     ...appAlias,
     runner: DisplayName,
-    wait_seconds: z.int().min(0).max(25).default(0).describe('How long to wait for one.'),
+    claim_id: z
+      .string()
+      .regex(/^[\w-]{8,64}$/, 'must be 8 to 64 letters, digits, _ and -')
+      .optional()
+      .describe('A random value of your own: repeating a claim whose answer was lost gives the same one.'),
+    wait_seconds: z
+      .int()
+      .min(0)
+      .max(DEPLOYMENT_WAIT_MAX_SECONDS)
+      .default(0)
+      .describe('If there is none, answer only when there is one to claim, or after so long.'),
   }),
   output: z.object({
-    deployment: Deployment.nullable().describe('null: there is none.'),
+    deployment: Deployment.nullable().describe('null: there was none. Claim again.'),
     fence: z.int().nullable(),
     lease_seconds: z.int().describe('Report within this time, or it is taken for lost.'),
   }),
+  errors: ['NOT_FOUND', 'RATE_LIMITED'],
   scope: 'apps:run',
   closedToSupport: true,
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/claim' },
@@ -142,11 +158,22 @@ export const reportDeploymentOutput = creating({
   input: z.object({
     ...deploymentId,
     ...fence,
-    text: z.string().max(64 * 1024).default(''),
-    position: z.int().min(0).describe('Where the text begins; what is there already is not written twice.'),
+    text: z
+      .string()
+      .max(64 * 1024)
+      .default(''),
+    position: z
+      .int()
+      .min(0)
+      .describe(
+        'Bytes of output before this text. What is there already is not written twice; a gap counts as dropped.',
+      ),
+    last: z.boolean().default(false).describe('Nothing follows, so that an unfinished line is taken too.'),
   }),
   output: z.object({
-    position: z.int(),
+    position: z
+      .int()
+      .describe('Bytes taken so far. Send what is behind it again: a secret may have begun there.'),
     cancelled: z.boolean().describe('Stop the command.'),
   }),
   errors: ['NOT_FOUND', 'CONFLICT'],

@@ -56,6 +56,13 @@ export const ERRORS = {
     user: 'Ask a developer or admin of the organization to save a search configuration for it.',
     operator: 'Nothing to do.',
   },
+  TOO_LARGE: {
+    status: 413,
+    exit: 5,
+    message: 'The request is too large',
+    user: 'Send less at once; the message says how much is allowed.',
+    operator: 'Nothing to do.',
+  },
   CONFLICT: {
     status: 409,
     exit: 6,

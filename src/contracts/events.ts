@@ -76,7 +76,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { from: 'code' },
     summary: 'a deployment failed',
-    page: 'apps/{app}',
+    page: 'apps/{app}/deployments/{deployment_id}',
   }),
   'application.check.failed': event({
     when: 'A check fails as often as its threshold allows',
@@ -85,7 +85,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'failed' },
     summary: 'a check failed',
-    page: 'apps/{app}',
+    page: 'apps/{app}/checks/{check_id}',
   }),
   'application.check.error': event({
     when: 'A check could not be run because of an error',
@@ -94,7 +94,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'error' },
     summary: 'a check could not be run',
-    page: 'apps/{app}',
+    page: 'apps/{app}/checks/{check_id}',
   }),
   'application.check.indeterminate': event({
     when: 'A check ran into a limit of evidence or budget and has no verdict',
@@ -103,7 +103,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'indeterminate' },
     summary: 'a check ended without a verdict',
-    page: 'apps/{app}',
+    page: 'apps/{app}/checks/{check_id}',
   }),
   'application.check.recovered': event({
     when: 'A failed check passes again',
@@ -112,7 +112,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'recovered' },
     summary: 'a check passes again',
-    page: 'apps/{app}',
+    page: 'apps/{app}/checks/{check_id}',
   }),
   'application.maintenance.run.completed': event({
     when: 'A maintenance run ends without error: nothing found, a finding, a proposal, or out of budget',
@@ -166,7 +166,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'failed' },
     summary: 'a pipeline failed',
-    page: 'apps/{app}',
+    page: 'apps/{app}/pipelines/{pipeline_id}',
   }),
   'pipeline.run.recovered': event({
     when: 'A failing or missed pipeline completes a run',
@@ -175,7 +175,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'recovered' },
     summary: 'a pipeline recovered',
-    page: 'apps/{app}',
+    page: 'apps/{app}/pipelines/{pipeline_id}',
   }),
   'pipeline.run.host_offline': event({
     when: 'No worker was connected at the scheduled time',
@@ -184,7 +184,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'host_offline' },
     summary: 'a pipeline had no worker',
-    page: 'apps/{app}',
+    page: 'apps/{app}/pipelines/{pipeline_id}',
   }),
   'pipeline.run.missed': event({
     when: 'A scheduled run did not happen for another reason',
@@ -193,7 +193,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'missed' },
     summary: 'a scheduled run was missed',
-    page: 'apps/{app}',
+    page: 'apps/{app}/pipelines/{pipeline_id}',
   }),
   'org.disk_quota.exceeded': event({
     when: 'The managed databases are over their disk quota; their own logins may not connect, questions go on',

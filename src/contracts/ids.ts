@@ -25,6 +25,16 @@ const PREFIXES = [
   'int',
   'sub',
   'tkr',
+  'rcv',
+  'rev',
+  'dep',
+  'chk',
+  'chr',
+  'lgl',
+  'lgr',
+  'ppl',
+  'prn',
+  'apt',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

@@ -9,6 +9,8 @@ export const BEARER_MAX = 8192
 /** Rows in a page of a list. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
+/** Rows of a list that are counted at most: nobody pages further, and counting millions would cost more than reading them. */
+export const COUNT_MAX = 10_000
 
 /** decisions: "a single-use 60-second code" is what a person returns with after sign-in. */
 export const SIGN_IN_CODE_SECONDS = 60
@@ -64,6 +66,9 @@ export const OPERATOR_LINK_SECONDS = 30 * 60
  * invitations that somebody else sends must not use up the resets of a person.
  */
 export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
+/** Verification mails to addresses that an organization connects, whatever addresses those are; and how long a link works. */
+export const ADDRESS_VERIFICATIONS_PER_ORGANIZATION = { count: 20, seconds: 60 * 60 }
+export const ADDRESS_VERIFICATION_SECONDS = 24 * 60 * 60
 /** Verification mails of one account, to whatever addresses it names. */
 export const VERIFICATIONS_PER_PERSON = { count: 10, seconds: 60 * 60 }
 /** decisions: invitations are limited per person and per organization; larger teams join by their email domain. */
@@ -100,16 +105,38 @@ export const INTEGRATIONS_MAX = 100
  * kill. Fewer cost more commits, more leave more doubt; `npm run bench notifications` shows 8, 16 and this.
  */
 export const IN_FLIGHT_MAX = 32
-/** Claimed at once, and of one organization while others wait too. A claim without an attempt is safe to repeat. */
-export const CLAIM = { rows: 128, perOrganization: 4, leaseSeconds: 60 }
+/**
+ * Claimed at once; and what a process holds of one organization by one channel, or for one server that all of them share,
+ * in flight or not yet. A claim without an attempt is safe to repeat.
+ */
+export const CLAIM = { rows: 128, perLane: 32, leaseSeconds: 60 }
+/** decisions, 11: in flight to one target, over all workers; and the share of a process's slots that one organization gets. */
+export const LANES = { perTarget: 2, share: 1 / 4 }
+/**
+ * decisions, 11: after so many attempts in a row without an answer a target is probed, one message at a time. The wait
+ * between two probes doubles from the first to the longest: each probe that hangs leaves a message unconfirmed.
+ */
+export const CIRCUIT = { unanswered: 3, probeSeconds: 10, probeMaxSeconds: 300 }
 /** Longer than any channel waits for an answer. After it the answer counts as lost. */
 export const ATTEMPT_LEASE_SECONDS = 120
-/** Deliveries of one event in one transaction, so that it stays short. */
+/**
+ * A recovery queues so many deliveries at a time, of so many it looks at, and goes on when fewer than `open` messages wait
+ * for the target: what happens meanwhile waits behind these and no more, and nobody else behind any.
+ */
+export const RECOVERY = { batch: 100, scanned: 5_000, open: 200, everySeconds: 1 }
+/** Events that are fanned out at once: a newcomer's waits for no more than these. */
+export const FAN_OUT_EVENTS = 50
+/** Deliveries in one transaction, so that it stays short. */
 export const FAN_OUT_PAGE = 10_000
 /** An endpoint that failed for so long without a success is stopped, and owners and admins are notified. */
 export const ENDPOINT_DEAD_DAYS = 5
-/** Lines of a digest; the rest is counted. */
+/** Lines of a digest in chat and mail: what the strictest chat service takes in one message. A longer one is split. */
 export const DIGEST_LINES = 20
+
+/** More than an app has programs that report. */
+export const TOKENS_PER_APP = 50
+/** Exporters send every few seconds; a hundred processes may share one token. */
+export const APP_TOKEN_CALLS = { count: 3_000, seconds: 60 }
 
 /** decisions, 13: a revision of an app's source. */
 export const SOURCE_MAX_BYTES = 50 * 1024 * 1024
@@ -117,3 +144,57 @@ export const SOURCE_FILE_MAX_BYTES = 1024 * 1024
 /** Far more than a source tree has, and few enough to be listed and compared in memory. */
 export const SOURCE_FILES_MAX = 10_000
 export const SOURCE_PATH_MAX_BYTES = 1_000
+/** A runner that is not heard from for so long is lost; it reports several times in between. */
+export const DEPLOYMENT_LEASE_SECONDS = 60
+/** decisions, 13: a deployment that no runner claims fails after so long, and a rollout may be reported as broken for so long. */
+export const DEPLOYMENT_UNCLAIMED_SECONDS = 24 * 60 * 60
+export const ROLLOUT_REPORT_SECONDS = 24 * 60 * 60
+/** Shorter than services wait for each other. */
+export const DEPLOYMENT_WAIT_MAX_SECONDS = 15
+/** Calls of one organization that wait in one process. */
+export const DEPLOYMENT_WAITS_MAX = 50
+/** Of one app: more of them are a mistake of whoever makes them. */
+export const DEPLOYMENTS_QUEUED_MAX = 50
+/** Of the output of one deployment its beginning and its end are kept: how it began, and what went wrong. */
+export const DEPLOYMENT_OUTPUT = { headBytes: 256 * 1024, tailBytes: 768 * 1024, days: 90 }
+/** Deeper than people nest folders, and few enough that ten thousand paths are compared at once. */
+export const SOURCE_FOLDERS_MAX = 40
+/**
+ * What is kept of an app's source: the newest revisions, and every older one that is the head or that something names.
+ * Files that no revision has named for so long are deleted; after the first half they count as missing already, so that
+ * whoever asks has the other half to push.
+ */
+export const SOURCE_RETENTION = { revisions: 100, unnamedHours: 24 }
+/** Of a comparison: what is longer is cut, and says so. */
+export const DIFF_MAX_BYTES = 1024 * 1024
+/** decisions, 13: one request of logs, after inflation. */
+export const LOGS_MAX_BYTES = 20 * 1024 * 1024
+/** Exporters send 512 records at once, collectors 8,192. */
+export const LOG_LINES_PER_REQUEST = 50_000
+/** Of one line, in characters: the longest stack traces are shorter. What is longer is cut. */
+export const LOG_LINE_MAX = 16 * 1024
+/** decisions, 13. */
+export const LOG_DAYS = 7
+/** Of one app. Lines of further groups are counted together. */
+export const LOG_GROUPS_MAX = 5_000
+/** How long a request may wait for lines, below every deadline; and how many of one organization may, in one process. */
+export const LOG_WAIT = { seconds: 20, perOrganization: 20 }
+/** Searches of one organization that one process runs at once: each may read millions of lines. */
+export const LOG_SEARCHES_PER_ORGANIZATION = 4
+/**
+ * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
+ * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.
+ */
+export const WEBHOOK_POST = { objects: 100, waitedSeconds: 5 }
+/** decisions, 11: of an answer so much is kept, for so many days; read is a little more, because masking makes it shorter. */
+export const RESPONSE_EXCERPT = { bytes: 1024, readBytes: 4096, days: 7 }
+/** Pipelines of one app, workers of one app that are remembered, and runs of one pipeline that wait or are kept. */
+export const PIPELINES_PER_APP = 100
+export const PIPELINE_WORKERS_PER_APP = 100
+export const PIPELINE_RUNS = { waiting: 10, kept: 1_000 }
+/** A worker calls within this time, or its run is taken for lost. */
+export const PIPELINE_LEASE_SECONDS = 60
+/** A worker that was heard from within this time is connected: longer than a claim waits, and than a restart takes. */
+export const PIPELINE_PRESENCE_SECONDS = 60
+/** Claims of one organization that wait in one process. Each is an open request and nothing else. */
+export const WAITING_CLAIMS_PER_ORGANIZATION = 50

@@ -3,10 +3,13 @@ import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { LOGS_MAX_BYTES } from './limits.ts'
+import { LOG_WAIT, LOGS_MAX_BYTES } from './limits.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { creating, reading } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
+
+/** OTLP 1.x, 2.2: the answer has the type of the request. */
+const OTLP_TYPES = ['application/x-protobuf', 'application/json'] as const
 
 const Level = z.enum(LOG_LEVELS)
 
@@ -34,7 +37,10 @@ const LogGroup = z.object({
 })
 
 const window = {
-  since: z.iso.datetime({ offset: true }).optional().describe('Default: one hour ago.'),
+  since: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe('Default: everything that is kept, seven days.'),
   until: z.iso.datetime({ offset: true }).optional(),
   level: Level.optional().describe('This level and more severe ones.'),
 }
@@ -59,19 +65,52 @@ export const pushLogs = creating({
   },
 })
 
+export const exportLogs = creating({
+  ...logs,
+  name: 'exportLogs',
+  summary: 'Send log records as OpenTelemetry exporters do (OTLP over HTTP), with the token of an app.',
+  input: z.object({ content_type: z.string(), body: z.instanceof(Uint8Array) }),
+  output: z.object({ content_type: z.string(), body: z.instanceof(Uint8Array) }),
+  errors: ['NOT_FOUND', 'RATE_LIMITED'],
+  scope: 'apps:report',
+  closedToSupport: true,
+  http: {
+    method: 'post',
+    path: '/v1/logs',
+    takes: { type: OTLP_TYPES, maxBytes: LOGS_MAX_BYTES },
+    gives: OTLP_TYPES,
+  },
+})
+
 export const listLogs = reading({
   ...logs,
   name: 'listLogs',
-  summary: 'List log lines, newest first, or oldest first with `after`.',
+  summary: 'List log lines, newest first; or follow them with `after`.',
   input: z.object({
     ...appAlias,
     ...window,
     text: z.string().max(200).optional().describe('Part of the line, ignoring case.'),
     group_id: Id('lgr').optional(),
-    after: z.string().max(100).optional().describe('Id of a line: those that came after it, oldest first.'),
+    after: Id('lgl')
+      .optional()
+      .describe(
+        '`after` of an earlier answer: what arrived since, in the order of arrival. For following a log.',
+      ),
+    wait_seconds: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(LOG_WAIT.seconds)
+      .default(0)
+      .describe('With `after`: how long to wait for lines if there are none yet.'),
     ...pageInput,
   }),
-  output: z.object({ lines: z.array(LogLine), ...pageOutput }),
+  output: z.object({
+    lines: z.array(LogLine),
+    after: z.string().describe('Pass it as `after` to read what arrives from now on.'),
+    ...pageOutput,
+  }),
+  errors: ['NOT_FOUND', 'RATE_LIMITED'],
   closedToSupport: true,
   http: { method: 'get', path: '/api/deploy/apps/{alias}/logs' },
 })
@@ -95,7 +134,11 @@ export const summarizeLogs = reading({
     step_seconds: z.int(),
     buckets: z.array(z.object({ at: Time, counts: z.partialRecord(Level, z.int()) })),
     stored_bytes: z.int(),
-    dropped_today: z.int(),
+    max_bytes: z.int().describe('More is not stored.'),
+    dropped_today: z.int().describe('Lines that were not stored because the logs of the app are full.'),
+    refused_today: z
+      .int()
+      .describe('Requests that came faster than the app may send, and were told when to come again.'),
   }),
   closedToSupport: true,
   http: { method: 'get', path: '/api/deploy/apps/{alias}/logs/summary' },

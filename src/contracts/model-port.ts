@@ -48,3 +48,11 @@ export type ModelTurn = {
 
 export const MODEL_WIRES = ['anthropic', 'openai-responses', 'openai-chat'] as const
 export type ModelWire = (typeof MODEL_WIRES)[number]
+
+/** Why there is no turn. `isSent`: the provider may have worked on it, and its tokens count. */
+export type ModelFailureReason = 'refused' | 'rate_limited' | 'unavailable' | 'timeout' | 'invalid_answer'
+
+/** As it can be handed on between processes. */
+export type ModelAnswer =
+  | { readonly kind: 'turn'; readonly turn: ModelTurn }
+  | { readonly kind: 'failed'; readonly reason: ModelFailureReason; readonly isSent: boolean }

@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Role } from './roles.ts'
-import type { Audience, Scope } from './scopes.ts'
+import type { AppScope, Audience, Scope } from './scopes.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -16,6 +16,9 @@ export type Access = 'anyone' | 'person' | 'session' | Role | 'operator'
 
 /** The services that do operations. */
 export type OperationService = 'auth-service' | 'api-gateway' | 'deploy-api'
+
+/** One, or the first of several for a client that names none. */
+export type MediaTypes = string | readonly [string, ...string[]]
 
 type Declaration<
   I extends z.ZodObject,
@@ -32,7 +35,7 @@ type Declaration<
   readonly output: O
   readonly access: Access
   /** The scope that opens it to scoped tokens and assertions; `any` opens it to all of them, left out it is closed. */
-  readonly scope?: Scope | 'any'
+  readonly scope?: Scope | AppScope | 'any'
   /** Takes `Idempotency-Key`: a repeated key replays the first answer. Never where the answer holds a secret. */
   readonly takesIdempotencyKey?: boolean
   /** Its core writes a row of activity for every call, refused ones too. */
@@ -46,10 +49,22 @@ type Declaration<
   readonly errors?: readonly ErrorCode[]
   readonly http: {
     readonly method: Method
-    readonly path: `/api/${string}`
+    /** `/v1/…`: where a standard names the path, as OTLP does. */
+    readonly path: `/api/${string}` | `/v1/${string}`
     readonly success?: 200 | 201 | 204
     /** The format of the answer when the client names none; JSON unless the contract says otherwise. */
     readonly answers?: 'json' | 'yaml'
+    /** Of a JSON body that may be larger than BODY_MAX_BYTES. */
+    readonly maxBytes?: number
+    /**
+     * The body is not JSON: it is handed on as bytes, in the input's `body`, inflated if it came as gzip. Of several types
+     * the input's `content_type` says which one came. What else the input has is in the path and the query.
+     */
+    readonly takes?: { readonly type: MediaTypes; readonly maxBytes: number }
+    /** The answer is not JSON: the output's `body`, of this type; of several the one that its `content_type` names. */
+    readonly gives?: MediaTypes
+    /** What a browser saves the answer as; names in braces are those of the path. */
+    readonly filename?: string
   }
 }
 
@@ -61,7 +76,7 @@ export type Operation<
   Name extends string = string,
   Service extends OperationService = OperationService,
 > = Omit<Declaration<I, O, Name, Service>, 'scope' | 'errors'> &
-  Effect & { readonly scope: Scope | 'any' | null; readonly errors: readonly ErrorCode[] }
+  Effect & { readonly scope: Scope | AppScope | 'any' | null; readonly errors: readonly ErrorCode[] }
 
 const withEffect =
   (effect: Effect) =>
@@ -79,6 +94,7 @@ const withEffect =
     errors: [
       'INVALID_REQUEST',
       ...(declared.access === 'anyone' ? [] : (['UNAUTHENTICATED', 'FORBIDDEN'] as const)),
+      ...(['get', 'delete'].includes(declared.http.method) ? [] : (['TOO_LARGE'] as const)),
       ...(declared.errors ?? []),
     ],
   })
@@ -97,7 +113,7 @@ export type EntryPoint = 'console' | 'cli' | 'api' | 'mcp'
 
 /** Who calls, as validated for this call. */
 export type Principal = {
-  readonly kind: 'user' | 'api_token' | 'actor' | 'operator' | 'anonymous'
+  readonly kind: 'user' | 'api_token' | 'app_token' | 'actor' | 'operator' | 'anonymous'
   readonly userId: string | null
   /** As the audit trail names them. */
   readonly userName: string
@@ -108,6 +124,8 @@ export type Principal = {
   readonly role: Role | null
   /** null: not limited by scopes. */
   readonly scopes: readonly Scope[] | null
+  /** Of an app token: it opens the operations of its scope on this app, and nothing else. */
+  readonly app?: { readonly id: string; readonly scope: AppScope } | undefined
   readonly audiences: readonly Audience[]
   readonly expiresAt: Date | null
   readonly tokenId?: string | undefined
@@ -124,4 +142,6 @@ export type Principal = {
   /** Network address as TRUSTED_PROXIES lets us see it; throttles count by it. */
   readonly address: string
   readonly requestId: string
+  /** Aborted when whoever calls does not wait for the answer any more: calls that wait themselves end with it. */
+  readonly signal?: AbortSignal | undefined
 }

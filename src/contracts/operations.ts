@@ -2,19 +2,25 @@
 import type * as z from 'zod'
 import * as access from './access.ts'
 import * as activity from './activity.ts'
+import * as appTokens from './app-tokens.ts'
 import * as apps from './apps.ts'
 import * as audit from './audit.ts'
+import * as checks from './checks.ts'
 import * as dataSources from './data-sources.ts'
 import * as databases from './databases.ts'
 import * as deliveries from './deliveries.ts'
+import * as deployments from './deployments.ts'
 import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
 import * as integrations from './integrations.ts'
+import * as logs from './logs.ts'
 import * as members from './members.ts'
 import * as messageQueue from './message-queue.ts'
 import type { Operation, OperationService, Principal } from './operation.ts'
 import * as organizations from './organizations.ts'
 import * as people from './people.ts'
+import * as revisions from './revisions.ts'
+import * as pipelines from './pipelines.ts'
 import * as sessions from './sessions.ts'
 import * as subscriptions from './subscriptions.ts'
 import * as support from './support.ts'
@@ -90,12 +96,57 @@ export const OPERATIONS = [
   apps.renameApp,
   apps.setAppMember,
   apps.removeAppMember,
+  deployments.createDeployment,
+  deployments.rollBackDeployment,
+  deployments.listDeployments,
+  deployments.claimDeployment,
+  deployments.showDeployment,
+  deployments.readDeploymentOutput,
+  deployments.cancelDeployment,
+  deployments.confirmDeploymentEnded,
+  deployments.reportBrokenRollout,
+  deployments.reportDeploymentOutput,
+  deployments.finishDeployment,
+  revisions.pushRevision,
+  revisions.findMissingFiles,
+  revisions.uploadFiles,
+  revisions.createRevision,
+  revisions.listRevisions,
+  revisions.showRevision,
+  revisions.readSourceFile,
+  revisions.downloadRevision,
+  revisions.diffRevisions,
+  appTokens.createAppToken,
+  appTokens.listAppTokens,
+  appTokens.revokeAppToken,
+  logs.exportLogs,
+  logs.pushLogs,
+  logs.listLogs,
+  logs.listLogGroups,
+  logs.summarizeLogs,
   tickets.createTicket,
   tickets.listTickets,
   tickets.searchTickets,
   tickets.showTicket,
   tickets.replyToTicket,
   tickets.changeTicketStatus,
+  checks.createCheck,
+  checks.listChecks,
+  checks.showCheck,
+  checks.updateCheck,
+  checks.removeCheck,
+  checks.runCheck,
+  checks.listCheckRuns,
+  pipelines.createPipeline,
+  pipelines.listPipelines,
+  pipelines.showPipeline,
+  pipelines.updatePipeline,
+  pipelines.removePipeline,
+  pipelines.startPipelineRun,
+  pipelines.listPipelineRuns,
+  pipelines.claimPipelineRun,
+  pipelines.keepPipelineRun,
+  pipelines.finishPipelineRun,
   support.startSupportSession,
   support.elevateSupportSession,
   support.listSupportSessions,

@@ -5,20 +5,15 @@ import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
+import {
+  CONCURRENCY_POLICIES,
+  PIPELINE_RUN_CODES,
+  PIPELINE_RUN_STATES,
+  PIPELINE_TROUBLES,
+  type PipelineRunCode,
+} from './pipeline-states.ts'
 
-export const CONCURRENCY_POLICIES = ['allow', 'skip', 'queue'] as const
-export type ConcurrencyPolicy = (typeof CONCURRENCY_POLICIES)[number]
-
-export const PIPELINE_RUN_STATES = [
-  'queued',
-  'running',
-  'succeeded',
-  'failed',
-  'skipped',
-  'missed',
-  'host_offline',
-] as const
-export type PipelineRunState = (typeof PIPELINE_RUN_STATES)[number]
+const RunCode = z.enum(Object.keys(PIPELINE_RUN_CODES) as [PipelineRunCode, ...PipelineRunCode[]])
 
 /** Kebab case, as workers name them in code. */
 const PipelineName = z
@@ -28,33 +23,55 @@ const PipelineName = z
 const settings = {
   cron: z.string().trim().max(100).nullable().default(null).describe('Five parts; null: no schedule.'),
   timezone: z.string().max(60).default('UTC'),
-  grace_minutes: z.int().min(1).max(24 * 60).default(10).describe('How late a run may start.'),
-  timeout_minutes: z.int().min(1).max(24 * 60).default(60),
+  grace_minutes: z
+    .int()
+    .min(1)
+    .max(24 * 60)
+    .default(10)
+    .describe('How late a run may start.'),
+  timeout_minutes: z
+    .int()
+    .min(1)
+    .max(24 * 60)
+    .default(60),
   concurrency: z.enum(CONCURRENCY_POLICIES).default('skip').describe('While the run before is not done.'),
   enabled: z.boolean().default(true),
 }
+
+const RunMark = z.object({ id: z.string(), state: z.enum(PIPELINE_RUN_STATES), at: Time })
 
 const Pipeline = z.object({
   id: z.string(),
   name: z.string(),
   ...settings,
-  trouble: z.enum(['failed', 'missed', 'host_offline']).nullable().describe('Told once, until a run succeeds.'),
+  trouble: z.enum(PIPELINE_TROUBLES).nullable().describe('Told once, until a run succeeds.'),
   next_due_at: Time.nullable(),
-  last_run: z.object({ id: z.string(), state: z.enum(PIPELINE_RUN_STATES), at: Time }).nullable(),
+  last_run: RunMark.nullable(),
+  recent_runs: z.array(RunMark).describe('The last ones, newest first.'),
 })
 
 const PipelineRun = z.object({
   id: z.string(),
   pipeline: z.string(),
   state: z.enum(PIPELINE_RUN_STATES),
+  code: RunCode.nullable().describe('Why it failed or was missed.'),
+  scheduled: z.boolean().describe('False: somebody started it by hand.'),
   due_at: Time,
   started_at: Time.nullable(),
   ended_at: Time.nullable(),
   worker: z.string().nullable(),
-  message: z.string().nullable().describe('In the worker’s words.'),
+  message: z
+    .string()
+    .nullable()
+    .describe('In the worker’s words; null if you may not read the logs of the app.'),
 })
 
-const Worker = z.object({ name: z.string(), connected: z.boolean(), last_seen_at: Time, pipelines: z.array(z.string()) })
+const Worker = z.object({
+  name: z.string(),
+  connected: z.boolean(),
+  last_seen_at: Time,
+  pipelines: z.array(z.string()),
+})
 
 const pipelines = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
 const pipelineId = { ...appAlias, pipeline_id: Id('ppl') }
@@ -151,9 +168,10 @@ export const claimPipelineRun = creating({
   }),
   output: z.object({
     run: PipelineRun.nullable().describe('null: nothing is due.'),
-    fence: z.int().nullable(),
-    lease_seconds: z.int(),
+    fence: z.int().nullable().describe('Grows with every claim of the pipeline; pass it to the job.'),
+    lease_seconds: z.int().describe('Keep or finish the run within this time, or it is taken for lost.'),
   }),
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/deploy/apps/{alias}/pipeline-runs/claim' },
 })
 

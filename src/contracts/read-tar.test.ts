@@ -29,7 +29,9 @@ test('what was written is read back, whatever the names', () => {
     fc.property(path, fc.uint8Array({ maxLength: 2000 }), fc.boolean(), (name, content, isExecutable) => {
       const { files, problems } = readTar(writeTar([{ path: name, content, isExecutable }]))
       if (problems.length > 0) return
-      expect(files).toEqual([{ path: name, content: Buffer.from(content), isExecutable }])
+      // Archives are made in a folder, and say so.
+      const path = name.replace(/^(?:\.\/)+/, '')
+      expect(files).toEqual([{ path, content: Buffer.from(content), isExecutable }])
     }),
   )
 })
@@ -45,7 +47,11 @@ test('the archive of GNU tar is read, long names and modes included', () => {
     const tar = execFileSync('tar', ['-C', source, `--format=${format}`, '-cf', '-', '.'])
     const { files, problems } = readTar(tar)
     expect(problems).toEqual([])
-    expect(files.map(({ path, isExecutable }) => [path, isExecutable]).toSorted()).toEqual([
+    expect(
+      files
+        .map(({ path, isExecutable }) => [path, isExecutable])
+        .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+    ).toEqual([
       [long, false],
       ['run.sh', true],
     ])

@@ -7,6 +7,8 @@ import { SOURCE_FILES_MAX, SOURCE_MAX_BYTES, SOURCE_PATH_MAX_BYTES } from './lim
 import { creating, reading } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
+/** As many files as a tree may have, each with its hash and a path of ordinary length. */
+const TREE_MAX_BYTES = 4 * 1024 * 1024
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lowercase hex')
 const Path = z.string().min(1).max(SOURCE_PATH_MAX_BYTES)
 const revisionId = { ...appAlias, revision_id: Id('rev') }
@@ -53,7 +55,7 @@ export const findMissingFiles = reading({
   input: z.object({ ...appAlias, sha256: z.array(Sha256).min(1).max(SOURCE_FILES_MAX) }),
   output: z.object({ missing: z.array(z.string()) }),
   closedToSupport: true,
-  http: { method: 'post', path: '/api/deploy/apps/{alias}/files/missing' },
+  http: { method: 'post', path: '/api/deploy/apps/{alias}/files/missing', maxBytes: TREE_MAX_BYTES },
 })
 
 export const uploadFiles = creating({
@@ -83,7 +85,12 @@ export const createRevision = creating({
   }),
   output: Revision.extend({ created: z.boolean() }),
   closedToSupport: true,
-  http: { method: 'post', path: '/api/deploy/apps/{alias}/revisions/from-files', success: 201 },
+  http: {
+    method: 'post',
+    path: '/api/deploy/apps/{alias}/revisions/from-files',
+    success: 201,
+    maxBytes: TREE_MAX_BYTES,
+  },
 })
 
 export const listRevisions = reading({
@@ -128,6 +135,7 @@ export const downloadRevision = reading({
     method: 'get',
     path: '/api/deploy/apps/{alias}/revisions/{revision_id}/archive',
     gives: 'application/gzip',
+    filename: '{alias}-{revision_id}.tar.gz',
   },
 })
 

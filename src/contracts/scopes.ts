@@ -16,6 +16,10 @@ export const SCOPES = {
 export type Scope = keyof typeof SCOPES
 export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]]
 
+/** decisions, 13: of app tokens and workload identities only; no consent page offers them, no API token carries them. */
+export const APP_SCOPES = ['apps:report', 'apps:run'] as const
+export type AppScope = (typeof APP_SCOPES)[number]
+
 /** Where a token may be used: the HTTP API, or one of the two MCP endpoints. */
 export const AUDIENCES = ['api', 'platform', 'notifications'] as const
 export type Audience = (typeof AUDIENCES)[number]

@@ -1,5 +1,5 @@
 /** Which paths a source tree may have: the same on every file system it may be unpacked on. Plain, for the client too. */
-import { SOURCE_PATH_MAX_BYTES } from './limits.ts'
+import { SOURCE_FOLDERS_MAX, SOURCE_PATH_MAX_BYTES } from './limits.ts'
 
 /** Control characters, and those that make a name look like another one. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u
@@ -12,7 +12,9 @@ export function problemWithPath(path: string): string | undefined {
   if (INVISIBLE.test(path)) return 'contains control or invisible characters'
   if (path.includes('\\')) return 'contains a backslash'
   if (path.startsWith('/') || /^[A-Za-z]:/.test(path)) return 'is absolute'
-  for (const segment of path.split('/')) {
+  const segments = path.split('/')
+  if (segments.length > SOURCE_FOLDERS_MAX) return `lies in more than ${SOURCE_FOLDERS_MAX - 1} folders`
+  for (const segment of segments) {
     if (segment === '' || segment === '.' || segment === '..') return `contains the segment "${segment}"`
     if (Buffer.byteLength(segment) > SEGMENT_MAX_BYTES) return 'has a segment longer than 255 bytes'
     // Whoever runs git in the unpacked tree would run what is configured there.
@@ -21,30 +23,50 @@ export function problemWithPath(path: string): string | undefined {
   return undefined
 }
 
-/** Two paths of the same key are one file on some file systems. */
-const keyOf = (path: string): string => path.normalize('NFKC').toLowerCase()
+/** Two names of the same key are one on some file systems. Upper case first: it makes one of ß and SS. */
+const keyOf = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase()
 
-/** One line for each path that cannot lie beside the others. */
+type Entry = { readonly id: number; readonly name: string; readonly isFile: boolean; readonly path: string }
+
+/**
+ * One line for each path that cannot lie beside the others. Every name is looked at once, below the number of its folder:
+ * ten thousand deep paths cost no more than their length.
+ */
 export function collisionsIn(paths: readonly string[]): string[] {
   const problems: string[] = []
-  const files = new Map<string, string>()
-  const folders = new Map<string, string>()
+  const entries = new Map<string, Entry>()
   for (const path of paths) {
-    const same = files.get(keyOf(path))
-    if (same !== undefined) problems.push(collision(path, same))
-    else files.set(keyOf(path), path)
-    const segments = path.split('/').slice(0, -1)
-    for (let depth = 1; depth <= segments.length; depth++) {
-      const folder = segments.slice(0, depth).join('/')
-      const known = folders.get(keyOf(folder))
-      if (known === undefined) folders.set(keyOf(folder), folder)
-      else if (known !== folder) problems.push(collision(path, known))
-    }
-  }
-  for (const [key, path] of files) {
-    if (folders.has(key)) problems.push(`${shownPath(path)}: is a file and a folder`)
+    const problem = addPath(entries, path)
+    if (problem !== undefined) problems.push(problem)
   }
   return problems
+}
+
+function addPath(entries: Map<string, Entry>, path: string): string | undefined {
+  const names = path.split('/')
+  let folder = 0
+  for (const [depth, name] of names.entries()) {
+    const isFile = depth === names.length - 1
+    const key = `${folder}/${keyOf(name)}`
+    const known = entries.get(key)
+    if (!known) {
+      folder = entries.size + 1
+      entries.set(key, { id: folder, name, isFile, path })
+      continue
+    }
+    if (known.isFile !== isFile) return `${shownPath(isFile ? path : known.path)}: is a file and a folder`
+    if (isFile || known.name !== name) {
+      return collision(
+        path,
+        known.path
+          .split('/')
+          .slice(0, depth + 1)
+          .join('/'),
+      )
+    }
+    folder = known.id
+  }
+  return undefined
 }
 
 const collision = (path: string, other: string): string =>

@@ -58,7 +58,7 @@ export async function withIdempotencyKey(
 /** Creating a first organization changes the organization of the next call, so calls as a person are not bound to one. */
 function ownerOf({ principal, operation }: { principal: Principal; operation: Operation }): string {
   const organization = operation.access === 'person' ? '' : (principal.orgId ?? '')
-  return `${operation.name}:${principal.userId ?? principal.kind}:${organization}`
+  return `${operation.name}:${principal.userId ?? principal.tokenId ?? principal.kind}:${organization}`
 }
 
 export async function sweepIdempotencyKeys({ db, clock }: Storage): Promise<void> {

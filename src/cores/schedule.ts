@@ -7,20 +7,29 @@ const YEARS_AHEAD = 30
 const cronOf = (expression: string, timezone: string): Cron =>
   new Cron(expression, { mode: '5-part', timezone, paused: true })
 
-/** What is wrong with a schedule, or nothing. */
-export function problemWithSchedule(expression: string, timezone: string, now: Date): string | undefined {
+/** Everything that is wrong with a schedule. `null`: there is none, only a time zone. */
+export function problemsWithSchedule(expression: string | null, timezone: string, now: Date): string[] {
+  const isZone = isTimezone(timezone)
+  return [
+    ...(isZone ? [] : ['timezone: must be a time zone such as Europe/Berlin']),
+    ...(expression === null ? [] : problemsWithCron(expression, isZone ? timezone : 'UTC', now)),
+  ]
+}
+
+function isTimezone(timezone: string): boolean {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: timezone })
+    return new Intl.DateTimeFormat('en', { timeZone: timezone }).resolvedOptions().timeZone !== ''
   } catch {
-    return 'timezone: must be a time zone such as Europe/Berlin'
+    return false
   }
-  let next: Date | undefined
+}
+
+function problemsWithCron(expression: string, timezone: string, now: Date): string[] {
   try {
-    next = nextDueAt(expression, timezone, now)
+    return nextDueAt(expression, timezone, now) ? [] : ['cron: never comes due']
   } catch {
-    return 'cron: must be a cron expression of five parts, such as 0 3 * * *'
+    return ['cron: must be a cron expression of five parts, such as 0 3 * * *']
   }
-  return next ? undefined : 'cron: never comes due'
 }
 
 /** The first time after this one; undefined when there is none. */

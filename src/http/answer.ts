@@ -29,6 +29,29 @@ export async function answer(
   return new Response(serialize(body, format), { status, headers })
 }
 
+/** Bytes are a download wherever they are opened: never a page of ours. */
+export function answerBytes(
+  c: HttpContext,
+  {
+    body,
+    type,
+    status,
+    filename,
+  }: { body: Uint8Array; type: string; status: number; filename: string | undefined },
+): Response {
+  return new Response(body as Uint8Array<ArrayBuffer>, {
+    status,
+    headers: {
+      'cache-control': 'no-store',
+      'x-request-id': c.get('requestId'),
+      'content-type': type,
+      'content-length': String(body.length),
+      'content-disposition': filename === undefined ? 'attachment' : `attachment; filename="${filename}"`,
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
 const serialize = (body: unknown, format: Format): string =>
   format === 'json' ? JSON.stringify(body) : writeYaml(body)
 

@@ -4,8 +4,10 @@ import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
 import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
 import { atLeast, type Role } from '../contracts/roles.ts'
+import type { ValidatedAppToken } from '../cores/app-tokens/index.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
 import { sessionRequired } from '../cores/principal.ts'
+import { isAppToken } from '../trust/app-token.ts'
 import { sameSecret } from '../trust/keyed-hash.ts'
 import type { HttpContext } from './context.ts'
 
@@ -20,6 +22,8 @@ export type Validate = (presented: {
 
 export type Authentication = {
   readonly validate: Validate
+  /** Where operations on apps are done. Elsewhere an app token opens nothing. */
+  readonly validateAppToken?: (token: string) => Promise<ValidatedAppToken>
   /** Undefined where the operations of the operator are closed. */
   readonly operatorToken: string | undefined
 }
@@ -32,6 +36,7 @@ export type Presented = {
   readonly address: string
   readonly requestId: string
   readonly validation?: object | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 const presentedBy = (c: HttpContext): Presented => ({
@@ -40,9 +45,10 @@ const presentedBy = (c: HttpContext): Presented => ({
   entryPoint: entryPointOf(c.req.header('x-svc-client')),
   address: c.get('address'),
   requestId: c.get('requestId'),
+  signal: c.req.raw.signal,
 })
 
-const anonymousPrincipal = ({ entryPoint, address, requestId }: Presented): Principal => ({
+const anonymousPrincipal = ({ entryPoint, address, requestId, signal }: Presented): Principal => ({
   kind: 'anonymous',
   userId: null,
   userName: 'anonymous',
@@ -57,6 +63,7 @@ const anonymousPrincipal = ({ entryPoint, address, requestId }: Presented): Prin
   entryPoint,
   address,
   requestId,
+  signal,
 })
 
 /** Whoever has shown SVC_OPERATOR_TOKEN. */
@@ -94,6 +101,12 @@ export async function authenticatePresented(
   ) {
     return asOperator(presented)
   }
+  if (authentication.validateAppToken && isAppToken(token)) {
+    const principal = asAppToken(presented, await authentication.validateAppToken(token))
+    found(principal)
+    authorizeAppToken(principal, op, requested)
+    return principal
+  }
   const valid = await authentication.validate({
     token,
     organization: requested,
@@ -127,6 +140,24 @@ export async function authenticatePresented(
   return principal
 }
 
+const asAppToken = (presented: Presented, { orgId, tokenId, name, app }: ValidatedAppToken): Principal => ({
+  ...anonymousPrincipal(presented),
+  kind: 'app_token',
+  userName: `app token ${name}`,
+  orgId,
+  // None of a person: what it opens is in `app`.
+  scopes: [],
+  app,
+  tokenId,
+})
+
+/** The verb then checks that it was called for the token's own app. */
+function authorizeAppToken({ app, orgId }: Principal, op: Operation, requested: string | undefined): void {
+  if (app === undefined || op.scope !== app.scope) throw scopeMissing(op)
+  // Any organization but the token's own does not exist for it.
+  if (requested !== undefined && requested !== orgId) throw notFound()
+}
+
 /** Whatever changes something asks anew. A report only says what a call did that was validated already. */
 const mayReuseValidation = (op: Operation): boolean => op.readOnly || op.name === reportToolCall.name
 
@@ -150,12 +181,7 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
   if (op.access === 'operator')
     throw new ServiceError('FORBIDDEN', 'Only the operator of this installation may do this')
   if (op.access === 'session' && principal.sessionId === undefined) throw sessionRequired()
-  if (principal.scopes !== null && !opens(principal.scopes, op)) {
-    throw new ServiceError('FORBIDDEN', 'The scopes of this token do not allow this', {
-      hint:
-        op.scope === null ? 'Use a token without scopes, or sign in.' : `It requires the scope ${op.scope}.`,
-    })
-  }
+  if (principal.scopes !== null && !opens(principal.scopes, op)) throw scopeMissing(op)
   if (principal.supportSessionId !== undefined && op.closedToSupport === true) throw closedToSupport()
   if (op.access === 'person' || op.access === 'session' || op.access === 'anyone') return
   if (principal.role === null) {
@@ -168,6 +194,11 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
     throw new ServiceError('FORBIDDEN', `This requires the role ${op.access} or above`)
   if (principal.supportSessionId !== undefined) refuseSupportSession(principal.role, op)
 }
+
+const scopeMissing = ({ scope }: Operation) =>
+  new ServiceError('FORBIDDEN', 'The scopes of this token do not allow this', {
+    hint: scope === null ? 'Use a token without scopes, or sign in.' : `It requires the scope ${scope}.`,
+  })
 
 const closedToSupport = () => new ServiceError('FORBIDDEN', 'Support sessions may not do this')
 

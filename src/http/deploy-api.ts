@@ -1,15 +1,28 @@
-/** The deploy-api: apps, their members and their tickets. The gateway relays to it. */
+/** The deploy-api: apps, their members, tokens, logs, checks and tickets. The gateway relays to it. */
 import { cors } from 'hono/cors'
 import type { Verbs } from '../contracts/operations.ts'
+import * as appTokens from '../cores/app-tokens/index.ts'
 import * as apps from '../cores/apps/index.ts'
+import * as checks from '../cores/checks/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
+import * as deployments from '../cores/deployments/index.ts'
 import type { WithDirectory } from '../cores/directory/index.ts'
+import * as revisions from '../cores/revisions/index.ts'
+import * as pipelines from '../cores/pipelines/index.ts'
+import * as logs from '../cores/logs/index.ts'
 import * as tickets from '../cores/tickets/index.ts'
 import { mount } from './mount.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
 import { validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
-export type DeployDeps = Observation & Storage & WithDirectory & ValidateDeps
+export type DeployDeps = Observation &
+  Storage &
+  WithDirectory &
+  ValidateDeps &
+  revisions.WithSourceThread &
+  revisions.SourceLimits &
+  checks.ChecksDeps &
+  logs.LogDeps
 
 const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
   createApp: apps.createApp,
@@ -18,17 +31,69 @@ const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
   renameApp: apps.renameApp,
   setAppMember: apps.setAppMember,
   removeAppMember: apps.removeAppMember,
+  createDeployment: deployments.createDeployment,
+  rollBackDeployment: deployments.rollBackDeployment,
+  listDeployments: deployments.listDeployments,
+  claimDeployment: deployments.claimDeployment,
+  showDeployment: deployments.showDeployment,
+  readDeploymentOutput: deployments.readDeploymentOutput,
+  cancelDeployment: deployments.cancelDeployment,
+  confirmDeploymentEnded: deployments.confirmDeploymentEnded,
+  reportBrokenRollout: deployments.reportBrokenRollout,
+  reportDeploymentOutput: deployments.reportDeploymentOutput,
+  finishDeployment: deployments.finishDeployment,
+  pushRevision: revisions.pushRevision,
+  findMissingFiles: revisions.findMissingFiles,
+  uploadFiles: revisions.uploadFiles,
+  createRevision: revisions.createRevision,
+  listRevisions: revisions.listRevisions,
+  showRevision: revisions.showRevision,
+  readSourceFile: revisions.readSourceFile,
+  downloadRevision: revisions.downloadRevision,
+  diffRevisions: revisions.diffRevisions,
+  createAppToken: appTokens.createAppToken,
+  listAppTokens: appTokens.listAppTokens,
+  revokeAppToken: appTokens.revokeAppToken,
+  exportLogs: logs.exportLogs,
+  pushLogs: logs.pushLogs,
+  listLogs: logs.listLogs,
+  listLogGroups: logs.listLogGroups,
+  summarizeLogs: logs.summarizeLogs,
   createTicket: tickets.createTicket,
   listTickets: tickets.listTickets,
   searchTickets: tickets.searchTickets,
   showTicket: tickets.showTicket,
   replyToTicket: tickets.replyToTicket,
   changeTicketStatus: tickets.changeTicketStatus,
+  createCheck: checks.createCheck,
+  listChecks: checks.listChecks,
+  showCheck: checks.showCheck,
+  updateCheck: checks.updateCheck,
+  removeCheck: checks.removeCheck,
+  runCheck: checks.runCheck,
+  listCheckRuns: checks.listCheckRuns,
+  createPipeline: pipelines.createPipeline,
+  listPipelines: pipelines.listPipelines,
+  showPipeline: pipelines.showPipeline,
+  updatePipeline: pipelines.updatePipeline,
+  removePipeline: pipelines.removePipeline,
+  startPipelineRun: pipelines.startPipelineRun,
+  listPipelineRuns: pipelines.listPipelineRuns,
+  claimPipelineRun: pipelines.claimPipelineRun,
+  keepPipelineRun: pipelines.keepPipelineRun,
+  finishPipelineRun: pipelines.finishPipelineRun,
 }
 
 export function createDeployApi(deps: DeployDeps): ServiceApp {
   const app = createServiceApp('deploy-api', deps)
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  mount(app, DEPLOY_VERBS, deps, { validate: validateRemotely(deps), operatorToken: undefined })
+  mount(app, DEPLOY_VERBS, deps, {
+    validate: validateRemotely(deps),
+    validateAppToken: appTokens.validateAppToken({
+      ...deps,
+      servedOrganizations: deps.hosted?.servedOrganizations,
+    }),
+    operatorToken: undefined,
+  })
   return app
 }

@@ -165,6 +165,8 @@ const RELAYED = [
   'authorization',
   'accept',
   'content-type',
+  'content-encoding',
+  'content-length',
   'idempotency-key',
   'user-agent',
   'x-svc-org',

@@ -2,7 +2,8 @@
 import type { Operation, Principal } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName } from '../contracts/operations.ts'
 import type { Storage } from '../cores/dependencies.ts'
-import { answer, answerError, formatFor, type Format } from './answer.ts'
+import { typesOf } from '../contracts/media-types.ts'
+import { answer, answerBytes, answerError, formatFor, type Format } from './answer.ts'
 import {
   authenticate,
   authenticatePresented,
@@ -12,6 +13,7 @@ import {
   type Authentication,
 } from './authenticate.ts'
 import type { HttpContext } from './context.ts'
+import { heldBodies, type HeldBody } from './held-bodies.ts'
 import { received, type InProcessRequest } from './in-process.ts'
 import { withIdempotencyKey } from '../cores/idempotency.ts'
 import { inputReader, valueReader } from './read-input.ts'
@@ -19,6 +21,9 @@ import type { ServiceApp } from './service-app.ts'
 
 /** The type of the table already checked that verb and operation fit. */
 type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promise<unknown>
+
+/** Of all services of this process. */
+const holdBody = heldBodies()
 
 type MountOptions = Authentication & {
   /** Records a call that was refused before its verb was reached. */
@@ -33,13 +38,13 @@ export function mount<Deps extends Partial<Storage>>(
 ): void {
   for (const op of OPERATIONS) {
     const verb = verbs[op.name]
-    if (verb) mountOne(app, op, verb, deps, options)
+    if (verb) mountOperation(app, op, verb, deps, options)
   }
 }
 
 export const routePath = (op: Operation): string => op.http.path.replaceAll(/\{(\w+)\}/g, ':$1')
 
-function mountOne<Deps extends Partial<Storage>>(
+export function mountOperation<Deps extends Partial<Storage>>(
   app: ServiceApp,
   op: Operation,
   verb: Verb<Deps>,
@@ -54,13 +59,22 @@ function mountOne<Deps extends Partial<Storage>>(
   app.on(op.http.method.toUpperCase(), routePath(op), async (c) => {
     c.set('route', op.name)
     const format = formatOf(c, op)
+    let held: HeldBody | undefined
     try {
-      const { principal, input } = await readRequest(c).catch((error: unknown) =>
+      const hold = (principal: Principal) => (held = op.http.takes && holdBody(principal.orgId))
+      const { principal, input } = await readRequest(c, hold).catch((error: unknown) =>
         refuse(c.get('principal'), error),
       )
       const key = c.req.header('idempotency-key')
       if (key === undefined || !op.takesIdempotencyKey) {
-        return await answer(c, op.output.parse(await handle(principal, input)), success, format)
+        const answered = op.output.parse(await handle(principal, input))
+        return op.http.gives
+          ? answerBytes(c, {
+              ...givenBytes(op, answered),
+              status: success,
+              filename: filenameOf(op, c.req.param()),
+            })
+          : await answer(c, answered, success, format)
       }
       const stored = await withIdempotencyKey(
         deps as Storage,
@@ -72,6 +86,8 @@ function mountOne<Deps extends Partial<Storage>>(
       return response
     } catch (error) {
       return await answerError(c, error, format)
+    } finally {
+      held?.release()
     }
   })
 
@@ -80,12 +96,13 @@ function mountOne<Deps extends Partial<Storage>>(
       refuse(request.variables.principal, error),
     )
     const answered = op.output.parse(await handle(principal, input))
+    if (op.http.gives) return receivedBytes(op, answered)
     return success === 204 ? op.output.parse({}) : received(answered)
   })
 
-  async function readRequest(c: HttpContext) {
+  async function readRequest(c: HttpContext, hold: (principal: Principal) => HeldBody | undefined) {
     const principal = await authenticate(c, op, options)
-    return { principal, input: (await read(c)) as never }
+    return { principal, input: (await read(c, hold(principal)?.add)) as never }
   }
 
   async function readCall({ input, options: given, variables }: InProcessRequest) {
@@ -96,6 +113,7 @@ function mountOne<Deps extends Partial<Storage>>(
       address: variables.address,
       requestId: variables.requestId,
       validation: given.validation,
+      signal: given.signal,
     }
     const principal = await authenticatePresented(presented, op, options, (found) => {
       variables.principal = found
@@ -108,6 +126,21 @@ function mountOne<Deps extends Partial<Storage>>(
     throw error
   }
 }
+
+/** What an operation gives that does not answer with JSON. */
+function givenBytes({ http }: Operation, { body, content_type: type }: Record<string, unknown>) {
+  return { body: body as Uint8Array, type: typeof type === 'string' ? type : typesOf(http.gives!)[0] }
+}
+
+/** The same to whoever is in this process, as a copy. */
+const receivedBytes = (op: Operation, answered: Record<string, unknown>) => ({
+  ...answered,
+  body: new Uint8Array(givenBytes(op, answered).body),
+})
+
+/** Names in the path were checked by then: letters, digits, and little else. */
+const filenameOf = ({ http }: Operation, params: Readonly<Record<string, string>>): string | undefined =>
+  http.filename?.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '').replaceAll(/[^\w.-]/g, '_')
 
 const organizationInPath = ({ http }: Operation, input: Record<string, unknown>): string | undefined =>
   http.path.includes('{org_id}') ? String(input['org_id']) : undefined

@@ -74,6 +74,7 @@ function logRequest(
     status: request.status,
     ms: Math.round(request.seconds * 10_000) / 10,
     user: principal?.userId ?? undefined,
+    app_token: principal?.app && principal.tokenId,
     org: principal?.orgId ?? undefined,
     entryPoint: principal?.entryPoint,
   }

@@ -1,7 +1,9 @@
 /** OpenAPI 3.1 of every operation, read off the same table as the routes. */
 import * as z from 'zod'
 import { ERRORS, type ErrorCode } from '../contracts/errors.ts'
-import type { Operation } from '../contracts/operation.ts'
+import { typesOf } from '../contracts/media-types.ts'
+import type { MediaTypes, Operation } from '../contracts/operation.ts'
+import { APP_SCOPES } from '../contracts/scopes.ts'
 
 type JsonSchema = { properties?: Record<string, JsonSchema>; required?: string[]; [key: string]: unknown }
 
@@ -49,7 +51,7 @@ export function openapi(operations: readonly Operation[], about: { version: stri
     paths,
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'A user JWT or an API token.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'A user JWT, an API token or an app token.' },
       },
       schemas: { Error: ERROR_SCHEMA },
     },
@@ -75,11 +77,14 @@ const ERROR_SCHEMA = {
 }
 
 function describe(op: Operation): OpenApiOperation {
-  const { $schema: _drop, ...input } = z.toJSONSchema(op.input, { io: 'input' }) as JsonSchema
+  const { $schema: _drop, ...input } = z.toJSONSchema(op.http.takes ? withoutBytes(op.input) : op.input, {
+    io: 'input',
+  }) as JsonSchema
   const pathNames = [...op.http.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
   const properties = input.properties ?? {}
   const rest = Object.keys(properties).filter((name) => !pathNames.includes(name))
-  const inQuery = op.http.method === 'get' || op.http.method === 'delete'
+  const { takes } = op.http
+  const inQuery = op.http.method === 'get' || op.http.method === 'delete' || takes !== undefined
   const parameter = (name: string, where: 'path' | 'query') => ({
     name,
     in: where,
@@ -97,10 +102,24 @@ function describe(op: Operation): OpenApiOperation {
       ...(inQuery ? rest.map((name) => parameter(name, 'query')) : []),
       ...(op.takesIdempotencyKey ? [IDEMPOTENCY_KEY] : []),
     ],
+    ...(takes ? { requestBody: { required: true, content: contentOf(takes.type) } } : {}),
     ...(inQuery || rest.length === 0 ? {} : { requestBody: body(input, rest) }),
     responses: { ...success(op), ...failures(op.errors) },
   }
 }
+
+/** Bytes are no JSON: of them only the type is described. */
+const withoutBytes = (shape: z.ZodObject): z.ZodObject =>
+  z.object(
+    Object.fromEntries(
+      Object.entries(shape.shape).filter(
+        ([name, field]) => name !== 'content_type' && !(field instanceof z.ZodCustom),
+      ),
+    ),
+  )
+
+const contentOf = (types: MediaTypes) =>
+  Object.fromEntries(typesOf(types).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]))
 
 /** The resource: the first segment of the path that is no prefix of ours. */
 const tagOf = (op: Operation): string =>
@@ -116,6 +135,8 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string' },
 }
 
+const isAppScope = (scope: string): boolean => (APP_SCOPES as readonly string[]).includes(scope)
+
 function accessSentence(op: Operation): string {
   const sentences = {
     anyone: 'Open to anyone.',
@@ -129,6 +150,7 @@ function accessSentence(op: Operation): string {
       : `Requires the role ${op.access} or above.`
   if (op.access === 'anyone' || op.access === 'session' || op.access === 'operator') return base
   if (op.scope === null) return `${base} Not available to scoped tokens or agents.`
+  if (isAppScope(op.scope)) return `${base} Or a token of the app with the scope ${op.scope}.`
   return op.scope === 'any' ? `${base} Available with any scope.` : `${base} Scope: ${op.scope}.`
 }
 
@@ -146,6 +168,7 @@ function body(input: JsonSchema, names: readonly string[]) {
 function success(op: Operation): OpenApiOperation['responses'] {
   const status = String(op.http.success ?? 200)
   if (status === '204') return { [status]: { description: 'Success.' } }
+  if (op.http.gives) return { [status]: { description: 'Success.', content: contentOf(op.http.gives) } }
   const { $schema: _drop, ...schema } = z.toJSONSchema(op.output, { io: 'output' }) as JsonSchema
   return {
     [status]: {

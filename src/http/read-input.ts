@@ -2,22 +2,42 @@
 import type * as z from 'zod'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BODY_MAX_BYTES } from '../contracts/limits.ts'
+import { mediaType, typesOf } from '../contracts/media-types.ts'
 import { MISSING } from '../contracts/problems.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { HttpContext } from './context.ts'
-import { isKnownToFit } from '../contracts/known-to-fit.ts'
+import { readBytes, readRawBody, refuseOtherTypes, tooLarge, type OnBytes } from './read-body.ts'
 
-export type InputReader<I extends z.ZodObject> = (c: HttpContext) => Promise<z.output<I>>
+export type InputReader<I extends z.ZodObject> = (c: HttpContext, onBytes?: OnBytes) => Promise<z.output<I>>
 
 export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
   op: Operation<I, O>,
 ): InputReader<I> {
   const parse = inputParser(op)
-  return async (c) => {
-    const input = hasBody(op) ? await readBody(c.req.raw) : readQuery(c.req.raw.url)
+  return async (c, onBytes) => {
+    const input = await readOutsidePath(op, c.req.raw, onBytes)
     return parse({ ...input, ...c.req.param() })
   }
 }
+
+async function readOutsidePath(
+  op: Operation,
+  request: Request,
+  onBytes: OnBytes | undefined,
+): Promise<Record<string, unknown>> {
+  const { takes } = op.http
+  if (takes) {
+    const { body, contentType } = await readRawBody(request, takes, onBytes)
+    return { ...readQuery(request.url), body, ...contentTypeIn(op, contentType) }
+  }
+  return hasBody(op) ? readBody(request, bodyLimit(op)) : readQuery(request.url)
+}
+
+/** Only where the operation takes several, and so has a field for it. */
+const contentTypeIn = ({ input }: Operation, contentType: string) =>
+  'content_type' in input.shape ? { content_type: contentType } : {}
+
+const bodyLimit = ({ http }: Operation): number => http.maxBytes ?? BODY_MAX_BYTES
 
 const hasBody = ({ http }: Operation): boolean => http.method !== 'get' && http.method !== 'delete'
 
@@ -32,8 +52,26 @@ export function valueReader<I extends z.ZodObject, O extends z.ZodObject>(
   const inPath = [...pathNamesOf(op)]
   return (input) => {
     const { path, rest } = splitPath(input, inPath)
-    return parse({ ...(hasBody(op) ? asBody(rest) : asQuery(rest)), ...path })
+    return parse({ ...readValues(op, rest), ...path })
   }
+}
+
+function readValues(op: Operation, input: Record<string, unknown>): Record<string, unknown> {
+  if (op.http.takes) return readRawValues(op, op.http.takes, input)
+  return hasBody(op) ? asBody(input, bodyLimit(op)) : asQuery(input)
+}
+
+function readRawValues(
+  op: Operation,
+  takes: NonNullable<Operation['http']['takes']>,
+  { body, content_type: given, ...rest }: Record<string, unknown>,
+): Record<string, unknown> {
+  const contentType = mediaType(typeof given === 'string' ? given : typesOf(takes.type)[0])
+  refuseOtherTypes(takes, contentType)
+  const bytes = body instanceof Uint8Array ? body : new Uint8Array()
+  if (bytes.length > takes.maxBytes) throw tooLarge(takes.maxBytes)
+  // A copy: what the caller does with its own afterwards changes nothing here.
+  return { ...asQuery(rest), body: new Uint8Array(bytes), ...contentTypeIn(op, contentType) }
 }
 
 function splitPath(input: Record<string, unknown>, names: readonly string[]) {
@@ -46,9 +84,9 @@ function splitPath(input: Record<string, unknown>, names: readonly string[]) {
   return { path, rest }
 }
 
-function asBody(input: Record<string, unknown>): Record<string, unknown> {
+function asBody(input: Record<string, unknown>, limit: number): Record<string, unknown> {
   const text = JSON.stringify(input)
-  if (Buffer.byteLength(text) > BODY_MAX_BYTES) throw tooLarge(BODY_MAX_BYTES)
+  if (Buffer.byteLength(text) > limit) throw tooLarge(limit)
   return JSON.parse(text) as Record<string, unknown>
 }
 
@@ -91,11 +129,10 @@ function readQuery(url: string): Record<string, unknown> {
   )
 }
 
-async function readBody(request: Request): Promise<Record<string, unknown>> {
-  const bytes = await readBytes(request)
+async function readBody(request: Request, limit: number): Promise<Record<string, unknown>> {
+  const bytes = await readBytes(request, limit)
   if (bytes.length === 0) return {}
-  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
-  if (type !== 'application/json') {
+  if (mediaType(request.headers.get('content-type')) !== 'application/json') {
     throw new ServiceError('INVALID_REQUEST', 'The body must be JSON', {
       hint: 'Send the header `Content-Type: application/json`.',
     })
@@ -113,23 +150,6 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
   return body as Record<string, unknown>
 }
 
-const tooLarge = (limit: number) =>
-  new ServiceError('INVALID_REQUEST', `The body is larger than ${limit / 1024} KiB`)
-
-/** Without a stream where the length is known, which is most of the time; otherwise counted while it is read. */
-export async function readBytes(request: Request, limit = BODY_MAX_BYTES): Promise<Uint8Array> {
-  if (isKnownToFit(request, limit)) return new Uint8Array(await request.arrayBuffer())
-  if (!request.body) return new Uint8Array()
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of request.body) {
-    size += chunk.length
-    if (size > limit) throw tooLarge(limit)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
 function refuseUnreadable(input: unknown): void {
   // Not by recursion: JSON may nest deeper than our stack.
   const open = [input]
@@ -139,7 +159,7 @@ function refuseUnreadable(input: unknown): void {
     if (typeof value === 'string' && value.includes('\0')) {
       throw new ServiceError('INVALID_REQUEST', 'Text must not contain the NUL character')
     }
-    if (typeof value !== 'object' || value === null) continue
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) continue
     for (const [key, inner] of Object.entries(value)) {
       // zod drops this key silently: the filter that it names would be ignored.
       if (key === '__proto__') {

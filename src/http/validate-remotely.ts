@@ -7,6 +7,7 @@ import type { Clock, Storage } from '../cores/dependencies.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
 import type { Tracing } from '../observe/tracing-port.ts'
 import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-assertion.ts'
+import { isAppToken } from '../trust/app-token.ts'
 import { freshAnswer } from '../trust/fresh-validations.ts'
 import { jwtType } from '../trust/hs256.ts'
 import type { Validate } from './authenticate.ts'
@@ -29,13 +30,23 @@ export type HostedAuth = {
 
 export function validateRemotely(deps: ValidateDeps & Storage): Validate {
   const auth = withTrace(deps, deps.auth)
-  const validate: Validate = async ({ token, organization, requestId, address, validation }) =>
-    (await validateAssertion(deps, token, organization)) ??
-    // About any other organization the answer would be another one.
-    (organization === undefined ? freshAnswer(validation, token) : undefined) ??
-    httpClient(auth, { requestId, address })(validateToken, { token, organization, audience: 'api' })
+  const validate: Validate = async ({ token, organization, requestId, address, validation }) => {
+    // Nobody else's business, the vendor's with hosted auth least of all.
+    if (isAppToken(token)) throw notForAppTokens()
+    return (
+      (await validateAssertion(deps, token, organization)) ??
+      // About any other organization the answer would be another one.
+      (organization === undefined ? freshAnswer(validation, token) : undefined) ??
+      httpClient(auth, { requestId, address })(validateToken, { token, organization, audience: 'api' })
+    )
+  }
   return deps.hosted ? validateHosted({ ...deps, ...deps.hosted, auth }, validate) : validate
 }
+
+const notForAppTokens = () =>
+  new ServiceError('UNAUTHENTICATED', 'A token of an app opens operations of that app only', {
+    hint: 'Use an API token, or sign in.',
+  })
 
 /** Passes the trace context on to the next service. Within the process it is there already. */
 export const withTrace = ({ tracing }: Pick<ValidateDeps, 'tracing'>, service: Service): Service =>

@@ -1,7 +1,7 @@
 /**
  * The sample: a small handbook and a product catalog in a managed database, exposed, so that a new user has something
- * to ask. Requested by the first run and loaded before the port opens; after a crash the next start continues. Of
- * several processes that start together one loads it.
+ * to ask, and an app with a week behind it. Requested by the first run and loaded before the port opens; after a crash
+ * the next start continues. Of several processes that start together one loads it.
  */
 import * as z from 'zod'
 import { openPool } from '../../db/managed/open-pool.ts'
@@ -14,6 +14,7 @@ import type { Principal } from '../contracts/operation.ts'
 import { findSource, readLogin, createDatabase } from '../cores/databases/index.ts'
 import { setDataSourceExposure, saveSearchConfiguration, setDataSourceState } from '../cores/search/index.ts'
 import type { GatewayDeps } from '../http/gateway.ts'
+import { loadSampleApp } from './load-sample-app.ts'
 import { readSample } from './read-sample.ts'
 
 const FACT_NAME = 'sample'
@@ -78,7 +79,13 @@ async function replace({ db }: GatewayDeps, before: unknown, after: SampleState)
   return replaced.length > 0
 }
 
+/** Side by side: most of the time the database's own thread is busy, and both are done or tried again. */
 async function load(deps: GatewayDeps, principal: Principal): Promise<void> {
+  const parts = [loadSampleApp(deps, principal), loadSampleDatabase(deps, principal)]
+  for (const part of await Promise.allSettled(parts)) if (part.status === 'rejected') throw part.reason
+}
+
+async function loadSampleDatabase(deps: GatewayDeps, principal: Principal): Promise<void> {
   const source_id = SAMPLE_SOURCE
   const before = await findSource(deps.db, principal.orgId!, source_id)
   // One process loads at a time, so whoever was creating it is dead.

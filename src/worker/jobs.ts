@@ -2,20 +2,26 @@
 import { sweepActivity, type SweepActivityDeps } from '../cores/activity/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
+import { expireDeployments, sweepDeploymentOutput } from '../cores/deployments/index.ts'
 import { sweepOauth } from '../cores/grants/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
+import { sweepLogs, type SweepLogsDeps } from '../cores/logs/index.ts'
 import {
   sweepChatAuthorizations,
   sweepDeliveries,
   type SweepDeliveriesDeps,
 } from '../cores/notifications/index.ts'
 import { sweepInvitations } from '../cores/organizations/index.ts'
+import { sweepRevisions } from '../cores/revisions/index.ts'
+import { sweepPipelineRuns } from '../cores/pipelines/index.ts'
 import { sweepThrottles } from '../cores/throttle.ts'
+import { expireReservations } from '../cores/token-pool/index.ts'
 import type { Job } from './loop.ts'
 
 export type JobDeps = SweepActivityDeps &
-  SweepDeliveriesDeps & { readonly revokePublicConnect: () => Promise<void> }
+  SweepDeliveriesDeps &
+  SweepLogsDeps & { readonly revokePublicConnect: () => Promise<void> }
 
 /** In seconds. */
 const MINUTE = 60
@@ -24,8 +30,33 @@ const DAY = 24 * HOUR
 
 export const jobTable = (deps: JobDeps): readonly Job[] => [
   { name: 'sweep', everySeconds: 10 * MINUTE, leaseSeconds: 5 * MINUTE, run: () => sweep(deps) },
+  {
+    name: 'expire token reservations',
+    everySeconds: MINUTE,
+    leaseSeconds: 5 * MINUTE,
+    run: () => expireReservations(deps),
+  },
   { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepActivity(deps) },
   { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
+  { name: 'sweep logs', everySeconds: HOUR, leaseSeconds: HOUR, run: () => sweepLogs(deps) },
+  {
+    name: 'sweep deployment output',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: () => sweepDeploymentOutput(deps),
+  },
+  {
+    name: 'sweep revisions',
+    everySeconds: HOUR,
+    leaseSeconds: HOUR,
+    run: (stopping) => sweepRevisions(deps, stopping),
+  },
+  {
+    name: 'sweep pipeline runs',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: () => sweepPipelineRuns(deps),
+  },
   {
     name: 'revoke public connect',
     everySeconds: HOUR,
@@ -41,6 +72,12 @@ export const watchTable = (deps: TenantDeps): readonly Job[] => [
     everySeconds: 10,
     leaseSeconds: MINUTE,
     run: () => enforceTenantLimits(deps),
+  },
+  {
+    name: 'expire deployments',
+    everySeconds: 5,
+    leaseSeconds: MINUTE,
+    run: (stopping) => expireDeployments(deps, stopping),
   },
   {
     name: 'check disk quotas',

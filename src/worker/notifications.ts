@@ -16,6 +16,7 @@ import {
   type SenderDeps,
   type SenderOptions,
 } from '../cores/notifications/index.ts'
+import { createSignal, turnLoop, type Signal } from './turn-loop.ts'
 
 export type NotificationDeps = FanOutDeps & SenderDeps
 
@@ -37,9 +38,6 @@ const POSTPONED_POLL_MS = 200
 const EXPIRE_LEASES_MS = 5_000
 /** How long the first outcome waits for others, so that one commit serves many: less than a commit takes. */
 const BATCH_WAIT_MS = 2
-/** After an error of the database, doubling. */
-const BACKOFF_MS = 250
-const BACKOFF_MAX_MS = 30_000
 
 export function startNotifications(deps: NotificationDeps, options: NotificationOptions = {}): Notifications {
   const stopping = new AbortController()
@@ -55,12 +53,12 @@ export function startNotifications(deps: NotificationDeps, options: Notification
   const sender = createSender(deps, { ...options, worker: randomUUID() })
 
   const loops = [
-    loop(deps, 'fan out', stopping.signal, async () => {
+    turnLoop(deps.log, 'notifications: fan out', stopping.signal, async () => {
       if (!(await shipAndFanOut(deps))) return signals.recorded.wait(POLL_MS)
       signals.claim.notify()
     }),
     // Beside the sending: while some are in flight, the next ones are prepared.
-    loop(deps, 'claim', stopping.signal, async () => {
+    turnLoop(deps.log, 'notifications: claim', stopping.signal, async () => {
       if (!sender.hasCapacity()) return signals.claim.wait(POLL_MS)
       const { claimed, due } = await sender.claim()
       if (claimed.length > 0) signals.ready.notify()
@@ -68,16 +66,18 @@ export function startNotifications(deps: NotificationDeps, options: Notification
       else if (due < CLAIM.rows) await signals.claim.wait(due > 0 ? POSTPONED_POLL_MS : POLL_MS)
     }),
     // Two, taking turns: while the outcomes of one half are written, the other half is in flight.
-    ...[1, 2].map(() => loop(deps, 'send', stopping.signal, () => sendTurn(sender, signals))),
+    ...[1, 2].map(() =>
+      turnLoop(deps.log, 'notifications: send', stopping.signal, () => sendTurn(sender, signals)),
+    ),
     // Beside the sending as well: dropping all that is queued for a stopped integration takes a while.
-    loop(deps, 'follow up', stopping.signal, async () => {
+    turnLoop(deps.log, 'notifications: follow up', stopping.signal, async () => {
       if (!(await sender.followUp())) await signals.failed.wait(POLL_MS)
     }),
-    loop(deps, 'recover', stopping.signal, async () => {
+    turnLoop(deps.log, 'notifications: recover', stopping.signal, async () => {
       if (!(await queueRecoveries(deps))) return signals.recover.wait(POLL_MS)
       signals.claim.notify()
     }),
-    loop(deps, 'expire leases', stopping.signal, async () => {
+    turnLoop(deps.log, 'notifications: expire leases', stopping.signal, async () => {
       await expireLeases(deps)
       await signals.expire.wait(options.expireLeasesMs ?? EXPIRE_LEASES_MS)
     }),
@@ -150,59 +150,5 @@ async function finish(deps: NotificationDeps, sender: Sender): Promise<void> {
     await sender.followUp().catch(() => sender.followUp())
   } catch (error) {
     deps.log.warn('notifications stopped with outcomes that could not be written', { error })
-  }
-}
-
-async function loop(
-  { log }: NotificationDeps,
-  name: string,
-  stopping: AbortSignal,
-  turn: () => Promise<void>,
-): Promise<void> {
-  let failures = 0
-  const stopped = createSignal()
-  stopping.addEventListener('abort', () => stopped.notify(), { once: true })
-  while (!stopping.aborted) {
-    try {
-      await turn()
-      failures = 0
-    } catch (error) {
-      log.warn('notifications: a turn failed', { loop: name, error })
-      await stopped.wait(Math.min(BACKOFF_MS * 2 ** failures++, BACKOFF_MAX_MS))
-    }
-  }
-}
-
-type Signal = {
-  notify(): void
-  /** Until it is notified, the time is over, or the other thing has happened. */
-  wait(ms: number, other?: Promise<void>): Promise<void>
-}
-
-/** Notified while nobody waits, it wakes whoever waits next. */
-function createSignal(): Signal {
-  let isNotified = false
-  const waiting = new Set<() => void>()
-  return {
-    notify() {
-      isNotified = waiting.size === 0
-      for (const wake of waiting) wake()
-    },
-    async wait(ms, other) {
-      if (isNotified) {
-        isNotified = false
-        return
-      }
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          clearTimeout(timer)
-          waiting.delete(done)
-          resolve()
-        }
-        const timer = setTimeout(done, ms)
-        waiting.add(done)
-        void other?.then(done)
-      })
-    },
   }
 }

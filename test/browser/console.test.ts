@@ -4,7 +4,9 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
+import { SEEDED_PIPELINE } from '../support/fake-app-overview.ts'
 import { SEEDED_TICKET } from '../support/fake-apps.ts'
+import { SEEDED_CHECK } from '../support/fake-checks.ts'
 import type { FakeGateway } from '../support/fake-gateway.ts'
 import { serveConsole } from '../support/serve-console.ts'
 
@@ -22,7 +24,26 @@ const PAGES = [
   '/console/apps',
   '/console/apps?search=nothing',
   '/console/apps/shop',
-  '/console/apps/shop?status=done',
+  '/console/apps/shop/source',
+  '/console/apps/shop/source?path=src/orders.js',
+  '/console/apps/shop/source/revisions',
+  `/console/apps/shop/source/diff?revision=rev_${'0'.repeat(25)}`,
+  '/console/apps/shop/deployments',
+  '/console/apps/shop/logs',
+  '/console/apps/shop/checks',
+  '/console/apps/shop/checks/new',
+  '/console/apps/shop/checks/new?kind=judge',
+  `/console/apps/shop/checks/${SEEDED_CHECK}`,
+  `/console/apps/shop/checks/${SEEDED_CHECK}?result=error`,
+  `/console/apps/shop/checks/${SEEDED_CHECK}/edit`,
+  '/console/apps/shop/pipelines',
+  '/console/apps/shop/pipelines/new',
+  `/console/apps/shop/pipelines/${SEEDED_PIPELINE}`,
+  `/console/apps/shop/pipelines/${SEEDED_PIPELINE}/edit`,
+  '/console/apps/shop/tickets',
+  '/console/apps/shop/people',
+  '/console/apps/shop/tokens/new?scope=apps:run',
+  '/console/apps/shop/tickets?status=done',
   '/console/apps/shop/tickets/new',
   `/console/apps/shop/tickets/${SEEDED_TICKET}`,
   '/console/connect',
@@ -166,6 +187,42 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     )
     await context.close()
   })
+
+  test.each([1280, 375])(
+    'the tabs of an app are all in view at %i pixels, and reached by keyboard',
+    async (width) => {
+      const { context, page, complaints } = await open({ viewport: { width, height: 800 } })
+      await page.goto(`${base}/console/apps/shop/pipelines`)
+      const tabs = page.getByRole('navigation', { name: 'Tabs' }).getByRole('link')
+      expect(await tabs.count()).toBe(8)
+      for (const tab of await tabs.all()) {
+        const box = await tab.boundingBox()
+        expect(box!.x).toBeGreaterThanOrEqual(0)
+        expect(box!.x + box!.width).toBeLessThanOrEqual(width)
+      }
+      const names: (string | null | undefined)[] = []
+      await tabs.first().focus()
+      for (let at = 0; at < 8; at += 1) {
+        names.push(await page.evaluate(() => document.activeElement?.firstChild?.textContent?.trim()))
+        if (at < 7) await page.keyboard.press('Tab')
+      }
+      expect(names).toEqual([
+        'Overview',
+        'Source',
+        'Deployments',
+        'Logs',
+        'Checks',
+        'Pipelines',
+        'Tickets',
+        'People',
+      ])
+      await page.keyboard.press('Enter')
+      await page.waitForURL(`${base}/console/apps/shop/people`)
+      expect(await page.locator('.tabs [aria-current=page]').textContent()).toBe('People')
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
 
   test('the menu of a phone opens, leads on and closes', async () => {
     const { context, page } = await open({ viewport: { width: 320, height: 640 } })

@@ -14,7 +14,11 @@ import { newAssistant, register, type ListeningSystem } from '../support/assista
 import { fakeEnvironment, type FakeEnvironment } from '../support/fake-environment.ts'
 import { PASSWORD } from '../support/make.ts'
 import { migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { APP_LINES, APP_ROWS, APP_UNTRIED, makeAppThings } from './app-rows.ts'
+import { CHECK_LINES, CHECK_ROWS } from './check-rows.ts'
+import { PIPELINE_LINES, PIPELINE_ROWS } from './pipeline-rows.ts'
 import { commandOperations } from './command-operations.ts'
+import { DEPLOYMENT_LINES, DEPLOYMENT_ROWS, DEPLOYMENT_UNTRIED, makeDeployments } from './deployment-rows.ts'
 import {
   makeNotifications,
   NOTIFICATION_LINES,
@@ -25,6 +29,7 @@ import {
   type Given,
   type Row,
 } from './notification-rows.ts'
+import { makeSourceFolders, SOURCE_LINES, SOURCE_ROWS, SOURCE_UNTRIED } from './source-rows.ts'
 
 const own = processes()
 afterAll(() => own.cleanUp())
@@ -60,6 +65,9 @@ beforeAll(async () => {
   void server.as({ token: known['owner'] })(queryDataSource, { source_id: 'db_sample', query: 'tents' })
   receiver = await startReceiver()
   Object.assign(known, await makeNotifications(make, receiver.url))
+  Object.assign(known, await makeAppThings(make))
+  Object.assign(known, await makeDeployments(make))
+  Object.assign(known, makeSourceFolders(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
 afterAll(() => void receiver.server.close())
@@ -297,6 +305,11 @@ const ROWS: Row[] = [
   ['activity --user usr_x', 5, /error: /],
 
   ...NOTIFICATION_ROWS,
+  ...APP_ROWS,
+  ...DEPLOYMENT_ROWS,
+  ...CHECK_ROWS,
+  ...SOURCE_ROWS,
+  ...PIPELINE_ROWS,
 
   // The rest.
   ['doctor', 0, /^ok +client: svc [^]*\nok +questions: /],
@@ -360,6 +373,11 @@ const LINES = [
   'activity',
   'doctor',
   ...NOTIFICATION_LINES,
+  ...APP_LINES,
+  ...DEPLOYMENT_LINES,
+  ...CHECK_LINES,
+  ...SOURCE_LINES,
+  ...PIPELINE_LINES,
 ]
 
 /** What each command calls, by its path. */
@@ -367,6 +385,8 @@ const calls = commandOperations()
 
 /** Exit codes of commands that call no server, and those that a command adds to its operations'. */
 const OWN_EXITS: Record<string, number[]> = {
+  // It asks a server that does not answer again and again.
+  'apps runner': [0, 1, 3, 4],
   login: [6],
   'context list': [],
   'context use': [4],
@@ -381,6 +401,9 @@ const OWN_EXITS: Record<string, number[]> = {
 
 const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...NOTIFICATION_UNTRIED,
+  ...APP_UNTRIED,
+  ...DEPLOYMENT_UNTRIED,
+  ...SOURCE_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {
     exits: [0, 6],

@@ -71,6 +71,9 @@ test('bash completion completes commands, options and choices', () => {
   expect(completed('db c')).toBe('create connect')
   expect(completed('--json skills install --no-')).toBe('--no-agents --no-color')
   expect(completed('completion z')).toBe('zsh')
+  expect(completed('apps tok')).toBe('tokens')
+  expect(completed('apps tokens ')).toContain('create revoke')
+  expect(completed('--json apps tokens create shop --sc')).toBe('--scope')
 })
 
 /** Each of these costs more than everything else the client does before it calls the server. */

@@ -4,12 +4,22 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import type { ErrorBody } from '../../src/contracts/errors.ts'
+import { typesOf } from '../../src/contracts/media-types.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { GRANTABLE_ROLES, ROLES } from '../../src/contracts/roles.ts'
-import { SCOPE_NAMES } from '../../src/contracts/scopes.ts'
-import { apiToken, expectedCode, OPEN, withRole, withScope, type Rule } from '../support/access-rules.ts'
+import { APP_SCOPES, SCOPE_NAMES } from '../../src/contracts/scopes.ts'
+import {
+  apiToken,
+  appToken,
+  expectedCode,
+  OPEN,
+  withRole,
+  withScope,
+  type Rule,
+} from '../support/access-rules.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import {
   API_OPERATIONS,
@@ -49,6 +59,7 @@ const WHO: readonly [who: string, rule: Rule][] = [
   ]),
   ...SCOPE_NAMES.map((scope): [string, Rule] => [`an API token for ${scope}`, withScope(scope)]),
   ...SCOPE_NAMES.map((scope): [string, Rule] => [`an assertion for ${scope}`, withScope(scope)]),
+  ...APP_SCOPES.map((scope): [string, Rule] => [`an app token for ${scope}`, appToken(scope)]),
   ...ROLES.map((role): [string, Rule] => [
     `an assertion for data:read of the role ${role}`,
     and(withScope('data:read'), withRole(role)),
@@ -72,7 +83,7 @@ afterAll(async () => {
   await place.remove()
 })
 
-async function makeBearers({ org }: FurnishedWorld): Promise<Record<string, Bearer>> {
+async function makeBearers({ org, alias }: FurnishedWorld): Promise<Record<string, Bearer>> {
   const made: Record<string, Bearer> = {}
   const asserted = await makeApiToken(system, org, org.owner)
   for (const role of ROLES) {
@@ -92,22 +103,34 @@ async function makeBearers({ org }: FurnishedWorld): Promise<Record<string, Bear
     made[`an API token for ${scope}`] = () => token
     made[`an assertion for ${scope}`] = () => signActor(system, actorOf(org, org.owner, asserted.id, [scope]))
   }
+  for (const scope of APP_SCOPES) {
+    const { token } = await org.owner.call(createAppToken, { alias, name: scope, scope })
+    made[`an app token for ${scope}`] = () => token
+  }
   return made
 }
 
 type Answer = { readonly status: number; readonly body: string }
 
 async function ask(op: ApiOperation, { path, query, body }: Inputs, token: string): Promise<Answer> {
+  const type = contentTypeOf(op, body)
   const response = await system.fetch(pathWith(op, path) + queryOf(query), {
     method: op.method,
     headers: {
       authorization: `Bearer ${token}`,
       accept: 'application/json',
-      ...(body && { 'content-type': 'application/json' }),
+      ...(type && { 'content-type': type }),
     },
     ...(body && { body: JSON.stringify(body) }),
   })
   return { status: response.status, body: await response.text() }
+}
+
+/** Where bytes are taken, something else is spoiled by its type. */
+function contentTypeOf({ name }: ApiOperation, body: Inputs['body']): string | undefined {
+  const { takes } = declared.get(name)!.http
+  if (takes) return body ? 'application/x-not-an-input' : typesOf(takes.type)[0]
+  return body && 'application/json'
 }
 
 const codeOf = ({ body }: Answer): string =>

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
+import { listApps } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listDataSources, queryDataSource, QueryResult } from '../../src/contracts/data-sources.ts'
 import { removeDatabase } from '../../src/contracts/databases.ts'
@@ -28,6 +29,9 @@ async function printedCurl({ dataFolder }: ServerProcess): Promise<string> {
 
 const sourcesAt = async (server: ServerProcess, token: string) =>
   (await server.as({ token })(listDataSources, {})).data_sources
+
+const appsAt = async (server: ServerProcess, token: string) =>
+  (await server.as({ token })(listApps, {})).apps.map(({ alias }) => alias)
 
 test('on an empty folder the question that is printed is answered from the handbook', async () => {
   const server = await own.start({ env: { SVC_DATA_DIR: join(await own.newFolder(), 'data') } })
@@ -60,6 +64,7 @@ test('a later start does not load it again, also when its owner has removed it',
   const audit = { org_id: organization!.id }
   const loaded = await sourcesAt(first, token)
   expect(loaded).toMatchObject([{ source_id: 'db_sample', enabled: true, exposed: true, ready: true }])
+  expect(await appsAt(first, token)).toEqual(['sample-shop'])
   const events = (await first.as({ token })(listAudit, audit)).audit
   expect(events.filter(({ action }) => action === 'database.created')).toHaveLength(1)
   await first.stop()
@@ -67,6 +72,7 @@ test('a later start does not load it again, also when its owner has removed it',
   const second = await own.start({ env })
   const call = second.as({ token })
   expect(await sourcesAt(second, token)).toEqual(loaded)
+  expect(await appsAt(second, token)).toEqual(['sample-shop'])
   expect((await call(listAudit, audit)).audit).toHaveLength(events.length)
   const question = { source_id: SAMPLE_SOURCE, query: SAMPLE_QUESTION, target: 'handbook', top_k: 1 }
   expect((await call(queryDataSource, question)).results).toMatchObject([{ id: 'work-from-abroad' }])
@@ -87,6 +93,7 @@ test.each([
   expect(await printedCurl(first)).toMatch(/\/api\/v1\/me$/)
   expect(await first.as({ token })(whoAmI, {})).toMatchObject({ organization: { name } })
   expect(await sourcesAt(first, token)).toEqual([])
+  expect(await appsAt(first, token)).toEqual([])
   await first.stop()
   const { SVC_DATA_DIR, PORT } = env
   const second = await own.start({ env: { SVC_DATA_DIR, PORT } })

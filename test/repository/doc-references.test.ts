@@ -3,8 +3,11 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SETTINGS } from '../../src/boot/config.ts'
+import { COMMAND_VARIABLES } from '../../src/cli/runner/start-command.ts'
+import { DEPLOYMENT_CODES } from '../../src/contracts/deployment-states.ts'
 import { ERRORS } from '../../src/contracts/errors.ts'
 import { brokenReferences } from './doc-references.ts'
+import { PIPELINE_RUN_CODES } from '../../src/contracts/pipeline-states.ts'
 import type { World } from './doc-references.ts'
 import { filesUnder, readText, readTree, ROOT } from './source-tree.ts'
 
@@ -23,6 +26,19 @@ const ignored = new Set(
     .map((line) => line.replace(/\/$/, '')),
 )
 
+/** What programs of other people find in their environment. */
+const OF_WORKERS = [
+  'SERVER_API_TOKEN',
+  'SVC_FENCE',
+  'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
+]
+/** In the conditions of checks, in brackets. */
+const OF_CONDITIONS = ['RESPONSE_TIME']
+
+/** What a condition of a check can ask for. */
+const OF_CONDITIONS = ['RESPONSE_TIME']
+
 const world: World = {
   read: (path) => {
     if (ignored.has(path)) return ''
@@ -30,7 +46,17 @@ const world: World = {
     return found?.isFile() ? readText(path) : found && ''
   },
   scripts: new Set(Object.keys(scripts)),
-  names: new Set([...Object.keys(SETTINGS), ...Object.keys(ERRORS), ...declared]),
+  names: new Set([
+    ...Object.keys(SETTINGS),
+    ...Object.keys(ERRORS),
+    ...Object.keys(PIPELINE_RUN_CODES),
+    ...OF_WORKERS,
+    ...OF_CONDITIONS,
+    ...Object.keys(DEPLOYMENT_CODES),
+    ...COMMAND_VARIABLES,
+    ...OF_CONDITIONS,
+    ...declared,
+  ]),
 }
 
 test.each(pages)('%s names only what exists', (page) => {

@@ -118,6 +118,7 @@ export const LAYERS: Record<LayerName, Layer> = {
       'authenticate',
       'context',
       'in-process',
+      'read-body',
       'read-input',
       'service-app',
     ].map((name) => `src/http/${name}.ts`),

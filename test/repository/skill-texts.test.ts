@@ -42,7 +42,9 @@ describe('commands', () => {
     expect(commandLines(planted).flatMap(mistakes)).toHaveLength(3)
   })
 
-  test.each(COMMANDS.map(({ path }) => path))('svc %s stands in the skill and in the prompt', (path) => {
+  // Three words by their first two, whose help lists them: the prompt has no room for each.
+  const names = new Set(COMMANDS.map(({ path }) => path.split(' ').slice(0, 2).join(' ')))
+  test.each([...names])('svc %s stands in the skill and in the prompt', (path) => {
     const named = (text: string) => commandLines(text).some((words) => words.join(' ').startsWith(path))
     expect(named(page('svc/SKILL.md'))).toBe(true)
     expect(named(prompt)).toBe(true)

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../../src/contracts/errors.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { atLeast, ROLES, type Role } from '../../src/contracts/roles.ts'
-import type { Scope } from '../../src/contracts/scopes.ts'
+import type { AppScope, Scope } from '../../src/contracts/scopes.ts'
 
 /** Let in and told about the input; see invalid-request.ts. */
 export const OPEN = 'INVALID_REQUEST'
@@ -19,6 +19,13 @@ export const withScope =
   (scope: Scope): Rule =>
   (op) =>
     op.scope === 'any' || op.scope === scope ? apiToken(op) : 'FORBIDDEN'
+/** Of an app: what the deploy-api does for this scope, and nothing anywhere else. */
+export const appToken =
+  (scope: AppScope): Rule =>
+  (op) => {
+    if (op.service !== 'deploy-api') return 'UNAUTHENTICATED'
+    return op.scope === scope ? OPEN : 'FORBIDDEN'
+  }
 export const withRole =
   (role: Role): Rule =>
   (op) =>

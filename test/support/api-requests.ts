@@ -31,7 +31,7 @@ type Parameter = {
 type Described = {
   readonly operationId: string
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: Schema } } }
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
 }
 
 export type ApiOperation = {
@@ -42,6 +42,12 @@ export type ApiOperation = {
   readonly inPath: Schema
   readonly inQuery: Schema
   readonly inBody: Schema | undefined
+}
+
+/** Undefined for a body of bytes, which these requests do not send. */
+function jsonIn(body: Described['requestBody']): Schema | undefined {
+  const schema = body?.content['application/json']?.schema
+  return schema?.format === 'binary' ? undefined : schema
 }
 
 const objectOf = (parameters: readonly Parameter[]): Schema => ({
@@ -62,7 +68,7 @@ export const API_OPERATIONS: readonly ApiOperation[] = Object.entries(document.p
       path,
       inPath: objectOf(parameters.filter((parameter) => parameter.in === 'path')),
       inQuery: objectOf(parameters.filter((parameter) => parameter.in === 'query')),
-      inBody: requestBody?.content['application/json'].schema,
+      inBody: jsonIn(requestBody),
     })),
 )
 

@@ -15,8 +15,13 @@ import * as people from '../../src/contracts/people.ts'
 import { atLeast, type Role } from '../../src/contracts/roles.ts'
 import * as sessions from '../../src/contracts/sessions.ts'
 import * as tokens from '../../src/contracts/tokens.ts'
+import { fakeAppOverview, seedAppOverview } from './fake-app-overview.ts'
+import { fakeAppSource, seedAppSource } from './fake-app-source.ts'
+import { fakePipelines, seedPipelines } from './fake-pipelines.ts'
 import { fakeApps, seedApps } from './fake-apps.ts'
+import { fakeChecks, seedChecks } from './fake-checks.ts'
 import { fakeDataSources, seedDataSources, type FakeContext } from './fake-data-sources.ts'
+import { fakeLogs, seedLogs } from './fake-logs.ts'
 import { fakeNotifications, seedNotifications } from './fake-notifications.ts'
 
 type Org = z.output<typeof organizations.Organization>
@@ -360,6 +365,11 @@ export function createFakeGateway({
   const sources = fakeDataSources(context)
   const notifications = fakeNotifications(context)
   const apps = fakeApps(context)
+  const appOverview = fakeAppOverview(context)
+  const appSource = fakeAppSource(context)
+  const logs = fakeLogs(context)
+  const checks = fakeChecks(context, appOverview)
+  const pipelines = fakePipelines(context, appOverview)
 
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
@@ -403,6 +413,11 @@ export function createFakeGateway({
     sources,
     notifications,
     apps,
+    appOverview,
+    checks,
+    appSource,
+    logs,
+    pipelines,
     org,
     signIn,
     issue,
@@ -579,5 +594,10 @@ export function seed(gateway: FakeGateway): FakeGateway {
   seedDataSources(gateway.sources, gateway.org.id, data.members)
   seedNotifications(gateway.notifications)
   seedApps(gateway.apps)
+  seedAppOverview(gateway.appOverview)
+  seedChecks(gateway.checks)
+  seedAppSource(gateway.appSource)
+  seedLogs(gateway.logs)
+  seedPipelines(gateway.pipelines)
   return gateway
 }

@@ -1,17 +1,25 @@
 /** An organization that has one of everything. Its system needs the fakes of fake-integrations.ts. */
 import { notifications, platformAccessGrants, subscriptions as subscriptionRows } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
+import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import * as apps from '../../src/contracts/apps.ts'
+import { createDeployment } from '../../src/contracts/deployments.ts'
+import { pushRevision } from '../../src/contracts/revisions.ts'
+import { createCheck } from '../../src/contracts/checks.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
 import * as members from '../../src/contracts/members.ts'
+import { pushLogs } from '../../src/contracts/logs.ts'
+import { createPipeline } from '../../src/contracts/pipelines.ts'
 import * as subscriptions from '../../src/contracts/subscriptions.ts'
 import { startSupportSession } from '../../src/contracts/support.ts'
 import { createTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken } from '../../src/contracts/tokens.ts'
 import { insertSource } from './data-sources.ts'
 import { insertDelivery } from './deliveries.ts'
+import { archiveOf } from './source.ts'
+import { makeRevision } from './deployments.ts'
 import { stateIn } from './fake-integrations.ts'
 import { makeMember, type Org, type Person } from './make.ts'
 import { OPERATOR_TOKEN, type TestSystem } from './system.ts'
@@ -73,6 +81,21 @@ export async function furnishOrganization(
   })
   const app = await byOwner(apps.createApp, { alias: names.alias, name: 'Shop' })
   await byOwner(apps.setAppMember, { alias: names.alias, user_id: member.userId, role: 'builder' })
+  const appToken = await byMember(createAppToken, {
+    alias: names.alias,
+    name: 'collector',
+    scope: 'apps:report',
+  })
+  await byMember(pushRevision, { alias: names.alias, body: archiveOf({ 'README.md': '# Shop\n' }) })
+  const revision_id = await makeRevision(system, { orgId, id: app.id })
+  const { id: deployment_id } = await byMember(createDeployment, { alias: names.alias, revision_id })
+  await byMember(pushLogs, { alias: names.alias, body: Buffer.from('a line\n') })
+  const { id: pipeline_id } = await byMember(createPipeline, { alias: names.alias, name: 'nightly' })
+  const { id: check_id } = await byMember(createCheck, {
+    alias: names.alias,
+    name: 'shared',
+    definition: { kind: 'logs', pattern: 'panic' },
+  })
   const { id: ticket_id } = await byMember(createTicket, {
     alias: names.alias,
     title: 'Broken',
@@ -131,6 +154,11 @@ export async function furnishOrganization(
     grant_id,
     source_id,
     app,
+    app_token: appToken,
+    revision_id,
+    deployment: { alias: names.alias, deployment_id },
+    pipeline: { alias: names.alias, pipeline_id },
+    check: { alias: names.alias, check_id },
     ticket: { alias: names.alias, ticket_id },
     integration_id,
     subscription_id,

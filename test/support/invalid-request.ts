@@ -23,7 +23,8 @@ export async function requestWithInvalidInput(
   if (op.http.method === 'get' || op.http.method === 'delete') {
     url.searchParams.set('not_an_input', '1')
   } else {
-    headers.set('content-type', 'application/json')
+    // No operation that takes bytes takes those of this type.
+    headers.set('content-type', op.http.takes ? 'application/x-not-an-input' : 'application/json')
     init.body = JSON.stringify({ not_an_input: 1 })
   }
   const response = await service(new Request(url, init))

@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { eq } from '../../db/drizzle.ts'
-import { integrations } from '../../db/schema.ts'
+import { deployments as deploymentRows, integrations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
+import { createAppToken, revokeAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
+import { createCheck, removeCheck, updateCheck } from '../../src/contracts/checks.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
   updateDataSource,
@@ -19,6 +21,7 @@ import {
   showConnectionString,
 } from '../../src/contracts/databases.ts'
 import { recoverDeliveries, replayDelivery, retryDelivery } from '../../src/contracts/deliveries.ts'
+import * as deployments from '../../src/contracts/deployments.ts'
 import {
   blockOauthClient,
   narrowGrant,
@@ -53,6 +56,12 @@ import {
   updateOrganization,
 } from '../../src/contracts/organizations.ts'
 import { changePassword, updateProfile, whoAmI } from '../../src/contracts/people.ts'
+import {
+  createPipeline,
+  removePipeline,
+  startPipelineRun,
+  updatePipeline,
+} from '../../src/contracts/pipelines.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import {
   rotateSession,
@@ -69,6 +78,7 @@ import {
   updateSubscription,
 } from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
+import { pushRevision } from '../../src/contracts/revisions.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
 import { mailboxOf, unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
@@ -87,6 +97,7 @@ import {
 } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { invitation, linkIn, resetLink } from '../support/links.ts'
+import { makeRevision } from '../support/deployments.ts'
 import {
   makeApiToken,
   makeMember,
@@ -98,6 +109,7 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
+import { archiveOf } from '../support/source.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
@@ -167,6 +179,20 @@ async function appWithTicket() {
   return { alias, ticket_id: id, subject: `${alias}: ${id}` }
 }
 
+/** A revision that was deployed successfully, of an app of its own or of this one. */
+async function deployed(of?: { alias: string; app: { orgId: string; id: string } }) {
+  const alias = of?.alias ?? unique('app')
+  const app = of?.app ?? {
+    orgId: org.id,
+    id: (await admin.call(createApp, { alias, name: 'Shop' })).id,
+  }
+  const revision_id = await makeRevision(system, app)
+  const { id: deployment_id } = await admin.call(deployments.createDeployment, { alias, revision_id })
+  const { fence } = await admin.call(deployments.claimDeployment, { alias, runner: 'runner' })
+  await admin.call(deployments.finishDeployment, { alias, deployment_id, fence: fence!, exit_code: 0 })
+  return { alias, app, revision_id, deployment_id }
+}
+
 /** A support session of somebody without an organization. */
 async function visited() {
   const staff = await makePerson(system)
@@ -176,6 +202,12 @@ async function visited() {
 }
 
 /** A webhook of the organization's that is told of failed deployments. */
+async function appWithPipeline() {
+  const { alias } = await appWithTicket()
+  const { id } = await admin.call(createPipeline, { alias, name: 'nightly' })
+  return { alias, pipeline_id: id }
+}
+
 async function subscribed() {
   const connection = { name: 'Receiver', url: `https://hooks.test/${unique('in')}` }
   const { id: integration_id } = await admin.call(connectWebhook, connection)
@@ -190,6 +222,8 @@ async function linkedBy(call: Call) {
   const link = await call(beginChatLink, {})
   await call(completeChatLink, { code: `T1/${unique('U')}/Ada`, state: stateIn(link.url) })
 }
+
+const LOGS_CHECK = { kind: 'logs', pattern: 'panic' } as const
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
 const DEEDS: Record<AuditAction, Act> = {
@@ -426,6 +460,73 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(removeAppMember, { alias, user_id: admin.userId })
     return { by: admin, subject: `${alias}: ${admin.email}` }
   },
+  'app.token_created': async (as) => {
+    const { alias } = await appWithTicket()
+    const made = await as(admin)(createAppToken, { alias, name: 'collector', scope: 'apps:report' })
+    return { by: admin, subject: `${alias}: collector (${made.starts_with}…)` }
+  },
+  'app.token_revoked': async (as) => {
+    const { alias } = await appWithTicket()
+    const made = await as(admin)(createAppToken, { alias, name: 'runner', scope: 'apps:run' })
+    await as(admin)(revokeAppToken, { alias, token_id: made.id })
+    return { by: admin, subject: `${alias}: runner (${made.starts_with}…)` }
+  },
+  'revision.pushed': async (as) => {
+    const { alias } = await appWithTicket()
+    const { id } = await as(admin)(pushRevision, { alias, body: archiveOf({ 'main.js': 'x\n' }) })
+    return { by: admin, subject: `${alias}: ${id}` }
+  },
+  'deployment.requested': async (as) => {
+    const { alias, revision_id } = await deployed()
+    const { id } = await as(admin)(deployments.createDeployment, { alias, revision_id })
+    return { by: admin, subject: `${alias}: ${id}, ${revision_id}` }
+  },
+  'deployment.rolled_back': async (as) => {
+    const { alias, revision_id, app } = await deployed()
+    await deployed({ alias, app })
+    const { id } = await as(admin)(deployments.rollBackDeployment, { alias })
+    return { by: admin, subject: `${alias}: ${id}, ${revision_id}` }
+  },
+  'deployment.cancelled': async (as) => {
+    const { alias, revision_id } = await deployed()
+    const { id } = await admin.call(deployments.createDeployment, { alias, revision_id })
+    await as(admin)(deployments.cancelDeployment, { alias, deployment_id: id })
+    return { by: admin, subject: `${alias}: ${id}` }
+  },
+  'deployment.ended_confirmed': async (as) => {
+    const { alias, deployment_id } = await deployed()
+    await system.db
+      .update(deploymentRows)
+      .set({ state: 'failed', code: 'RUNNER_LOST', releasedAt: null })
+      .where(eq(deploymentRows.id, deployment_id))
+    await as(admin)(deployments.confirmDeploymentEnded, { alias, deployment_id })
+    return { by: admin, subject: `${alias}: ${deployment_id}` }
+  },
+  'deployment.reported_broken': async (as) => {
+    const { alias, deployment_id } = await deployed()
+    await as(admin)(deployments.reportBrokenRollout, { alias, deployment_id })
+    return { by: admin, subject: `${alias}: ${deployment_id}` }
+  },
+  'pipeline.created': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(createPipeline, { alias, name: 'nightly', cron: '0 3 * * *' })
+    return { by: admin, subject: `${alias}: nightly` }
+  },
+  'pipeline.changed': async (as) => {
+    const path = await appWithPipeline()
+    await as(admin)(updatePipeline, { ...path, cron: '0 4 * * *', enabled: false })
+    return { by: admin, subject: `${path.alias}: nightly (schedule, enabled)` }
+  },
+  'pipeline.removed': async (as) => {
+    const path = await appWithPipeline()
+    await as(admin)(removePipeline, path)
+    return { by: admin, subject: `${path.alias}: nightly` }
+  },
+  'pipeline.run_started': async (as) => {
+    const path = await appWithPipeline()
+    await as(admin)(startPipelineRun, path)
+    return { by: admin, subject: `${path.alias}: nightly` }
+  },
   'ticket.filed': async (as) => {
     const { alias } = await appWithTicket()
     const { id } = await as(member)(createTicket, { alias, title: 'Again', body: 'It broke again.' })
@@ -445,6 +546,23 @@ const DEEDS: Record<AuditAction, Act> = {
     const { subject, ...ticket } = await appWithTicket()
     await as(admin)(changeTicketStatus, { ...ticket, status: 'in_progress' })
     return { by: admin, subject: `${subject}, open → in_progress` }
+  },
+  'check.created': async (as) => {
+    const { alias } = await appWithTicket()
+    await as(admin)(createCheck, { alias, name: 'Health', definition: LOGS_CHECK })
+    return { by: admin, subject: `${alias}: Health` }
+  },
+  'check.changed': async (as) => {
+    const { alias } = await appWithTicket()
+    const { id: check_id } = await admin.call(createCheck, { alias, name: 'Health', definition: LOGS_CHECK })
+    await as(admin)(updateCheck, { alias, check_id, enabled: false })
+    return { by: admin, subject: `${alias}: Health` }
+  },
+  'check.removed': async (as) => {
+    const { alias } = await appWithTicket()
+    const { id: check_id } = await admin.call(createCheck, { alias, name: 'Health', definition: LOGS_CHECK })
+    await as(admin)(removeCheck, { alias, check_id })
+    return { by: admin, subject: `${alias}: Health` }
   },
   'support.started': async (as) => {
     const { email } = await makePerson(system)

@@ -42,9 +42,19 @@ const send = (op: Operation, init: RequestInit & { query?: string } = {}): Promi
   return system.fetch(pathFor(op, org.id) + query, { ...rest, method: op.http.method.toUpperCase(), headers })
 }
 
-const takesBody = ({ http }: Operation) => !['get', 'delete'].includes(http.method)
+const takesBody = ({ http }: Operation) => !['get', 'delete'].includes(http.method) && !http.takes
 const ALL: readonly Operation[] = OPERATIONS
 const named = (ops: readonly Operation[]) => ops.map((op) => [op.name, op] as const)
+
+const inBytes = ALL.filter(({ http }) => http.takes)
+test.each(named(inBytes))('%s takes no bytes of another type, and no other encoding', async (_name, op) => {
+  for (const type of ['text/html', 'application/octet-stream', '']) {
+    const headers = { 'content-type': type }
+    expect(await refusal(await send(op, { body: 'x', headers }))).toBe('INVALID_REQUEST')
+  }
+  const headers = { 'content-type': [op.http.takes!.type].flat()[0]!, 'content-encoding': 'br' }
+  expect(await refusal(await send(op, { body: 'x', headers }))).toBe('INVALID_REQUEST')
+})
 
 describe.each(named(ALL.filter(takesBody)))('the body of %s', (_name, op) => {
   const bytes = (...parts: (string | number[])[]) =>
@@ -68,8 +78,8 @@ describe.each(named(ALL.filter(takesBody)))('the body of %s', (_name, op) => {
     'half a character': String.raw`{"name":"\ud800"}`,
     'deep arrays': `{"name":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
     'deep objects': `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`,
-    'too much': `{"name":"${'x'.repeat(BODY_MAX_BYTES)}"}`,
   }
+  const limit = op.http.maxBytes ?? BODY_MAX_BYTES
 
   test('that is not what it should be', async () => {
     for (const [what, body] of Object.entries(BODIES)) {
@@ -77,13 +87,18 @@ describe.each(named(ALL.filter(takesBody)))('the body of %s', (_name, op) => {
     }
   })
 
+  test('too much', async () => {
+    const body = `{"name":"${'x'.repeat(limit)}"}`
+    expect(await refusal(await send(op, { body }))).toBe('TOO_LARGE')
+  })
+
   test('too much, in pieces and without an end', async () => {
     let pieces = 0
     const body = new ReadableStream<Uint8Array>({
       pull: (controller) => (pieces++, controller.enqueue(new Uint8Array(16 * 1024).fill(0x20))),
     })
-    expect(await refusal(await send(op, { body, duplex: 'half' } as RequestInit))).toBe('INVALID_REQUEST')
-    expect(pieces * 16 * 1024).toBeLessThan(4 * BODY_MAX_BYTES)
+    expect(await refusal(await send(op, { body, duplex: 'half' } as RequestInit))).toBe('TOO_LARGE')
+    expect(pieces * 16 * 1024).toBeLessThan(4 * limit)
   })
 
   test('that is called something else than JSON', async () => {

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import { platformAccessGrants, platformOauthClients, subscriptions } from '../../db/schema.ts'
+import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
@@ -14,6 +15,7 @@ import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
+import { listLogGroups, listLogs, pushLogs } from '../../src/contracts/logs.ts'
 import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import {
@@ -81,6 +83,12 @@ async function addGrant(org: Org, clientId: string): Promise<void> {
 }
 
 /** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
+/** Of letters only: what has digits would be one group with the others. */
+const randomWord = () => String.fromCodePoint(...Array.from(randomBytes(12), (byte) => 0x61 + (byte % 26)))
+async function pushLine(org: Org, line: string): Promise<void> {
+  await org.owner.call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+  await org.owner.call(pushLogs, { alias: 'shop', body: Buffer.from(line) })
+}
 const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
 const startSession = ({ id }: Pick<Org, 'id'>, staff_email: string) =>
   operator(startSupportSession, { org: id, staff_email, reason: 'They asked for help' })
@@ -209,6 +217,31 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { apps, next_cursor } = await org.owner.call(listApps, at)
       return { ids: apps.map(({ id }) => id), next_cursor }
+    },
+  },
+  listAppTokens: {
+    add: async (org) => {
+      const { call } = org.owner
+      await call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+      return call(createAppToken, { alias: 'shop', name: longName(), scope: 'apps:run' })
+    },
+    page: async (org, at) => {
+      const { tokens, next_cursor } = await org.owner.call(listAppTokens, { alias: 'shop', ...at })
+      return { ids: tokens.map(({ id }) => id), next_cursor }
+    },
+  },
+  listLogs: {
+    add: (org) => pushLine(org, `line ${randomBytes(3).toString('hex')}`),
+    page: async (org, at) => {
+      const { lines, next_cursor } = await org.owner.call(listLogs, { alias: 'shop', ...at })
+      return { ids: lines.map(({ id }) => id), next_cursor }
+    },
+  },
+  listLogGroups: {
+    add: (org) => pushLine(org, `a ${randomWord()} came`),
+    page: async (org, at) => {
+      const { groups, next_cursor } = await org.owner.call(listLogGroups, { alias: 'shop', ...at })
+      return { ids: groups.map(({ id }) => id), next_cursor }
     },
   },
   listTickets: {

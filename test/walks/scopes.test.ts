@@ -3,9 +3,13 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Service } from '../../src/client/service.ts'
 import type { Operation } from '../../src/contracts/operation.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
+import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import { createApp } from '../../src/contracts/apps.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
+import { APP_SCOPES } from '../../src/contracts/scopes.ts'
 import {
   apiToken,
+  appToken,
   expectedCode,
   member,
   nobody,
@@ -19,7 +23,7 @@ import {
 import { actorOf, signActor } from '../support/actor.ts'
 import { forgeries } from '../support/forge.ts'
 import { requestWithInvalidInput } from '../support/invalid-request.ts'
-import { makeApiToken, makeMember, makeOrganization, makePerson, type Org } from '../support/make.ts'
+import { makeApiToken, makeMember, makeOrganization, makePerson, unique, type Org } from '../support/make.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const API_ONLY = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
@@ -50,6 +54,7 @@ beforeAll(async () => {
     // Valid for a minute only, so every request gets a fresh one.
     'a data:read assertion': () => signActor(system, actorOf(org, org.owner, unscoped.id)),
     'an unscoped token': unscoped.token,
+    ...(await appTokensOf(org)),
     'a token for the MCP endpoints': (await make({ audiences: ['platform', 'notifications'] })).token,
     'the operator’s token': OPERATOR_TOKEN,
     'the owner': org.owner.token,
@@ -58,6 +63,16 @@ beforeAll(async () => {
     'a token of another organization': foreign.token,
   }
 })
+
+async function appTokensOf({ owner: { call } }: Org): Promise<Record<string, string>> {
+  const alias = unique('shop')
+  await call(createApp, { alias, name: 'Shop' })
+  const made = APP_SCOPES.map(async (scope) => {
+    const { token } = await call(createAppToken, { alias, name: scope, scope })
+    return [`an ${scope} token of an app`, token] as const
+  })
+  return Object.fromEntries(await Promise.all(made))
+}
 
 afterAll(() => system.stop())
 
@@ -75,13 +90,15 @@ const atTheVendor =
       ? 'UNAUTHENTICATED'
       : rule(op)
 
-/** One of each kind of lie; bad-input.test.ts tells all there are. The first six are sent to both services. */
+/** One of each kind of lie; bad-input.test.ts tells all there are. The first eight are sent to both services. */
 const WHO: readonly [who: string, rule: Rule][] = [
   ['nobody at all', nobody],
   ['a user token under another secret', nobody],
   ['a data:read token', withScope('data:read')],
   ['a data:read assertion', isHosted ? atTheVendor(withScope('data:read')) : withScope('data:read')],
   ['an unscoped token', apiToken],
+  ['an apps:report token of an app', appToken('apps:report')],
+  ['an apps:run token of an app', appToken('apps:run')],
   ['the operator’s token', operatorOnly],
   ['an API token nobody made', nobody],
   ['a cut user token', nobody],
@@ -110,7 +127,7 @@ describe.each(OPERATIONS.map((op): [string, Operation] => [op.name, op]))('%s', 
   test('lets in at the gateway whom it should, and nobody else', () => expectRules(system.service, op, WHO))
 
   test.skipIf(op.service === 'api-gateway')('and so does its own service when it is asked directly', () =>
-    expectRules(system.system.services.get(op.service)!, op, WHO.slice(0, 6)),
+    expectRules(system.system.services.get(op.service)!, op, WHO.slice(0, 8)),
   )
 })
 

@@ -293,6 +293,14 @@ describe('what it may do', () => {
         ].map(({ name }) => name),
       ),
     )
+    // decisions, 14: they deploy nothing, push nothing, make no app tokens, and read neither source nor logs.
+    const ofApps = [
+      ...['createAppToken', 'revokeAppToken', 'pushRevision', 'uploadFiles', 'createRevision'],
+      ...['createDeployment', 'rollBackDeployment', 'claimDeployment', 'readDeploymentOutput'],
+      ...['showRevision', 'readSourceFile', 'downloadRevision', 'diffRevisions'],
+      ...['listLogs', 'listLogGroups', 'summarizeLogs', 'pushLogs', 'exportLogs'],
+    ]
+    expect(closed.map(({ name }) => name)).toEqual(expect.arrayContaining(ofApps))
     expect(closed.every(({ access }) => isRole(access) || access === 'session')).toBe(true)
     await elevate()
     for (const op of closed) {

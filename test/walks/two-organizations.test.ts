@@ -3,9 +3,12 @@
  * one of them leaves the rows of the other as they were.
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { sql } from '../../db/drizzle.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { reportToolCall } from '../../src/contracts/activity.ts'
+import * as appTokens from '../../src/contracts/app-tokens.ts'
 import * as apps from '../../src/contracts/apps.ts'
+import * as checks from '../../src/contracts/checks.ts'
 import * as sources from '../../src/contracts/data-sources.ts'
 import * as databases from '../../src/contracts/databases.ts'
 import {
@@ -14,13 +17,17 @@ import {
   replayFailedDeliveries,
   retryDelivery,
 } from '../../src/contracts/deliveries.ts'
+import * as deployments from '../../src/contracts/deployments.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
+import * as logs from '../../src/contracts/logs.ts'
 import * as members from '../../src/contracts/members.ts'
 import { OPERATIONS, type OperationName } from '../../src/contracts/operations.ts'
 import * as organizations from '../../src/contracts/organizations.ts'
 import { changePassword } from '../../src/contracts/people.ts'
+import * as pipelines from '../../src/contracts/pipelines.ts'
+import * as revisions from '../../src/contracts/revisions.ts'
 import {
   rotateSession,
   signInWithPassword,
@@ -31,10 +38,12 @@ import * as subscriptions from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { expireDeployments } from '../../src/cores/deployments/index.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { configurationOf, insertSource, placeForDatabases } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
+import { makeRevision } from '../support/deployments.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import { furnishOrganization } from '../support/furnish-organization.ts'
 import {
@@ -48,6 +57,7 @@ import {
   type Person,
 } from '../support/make.ts'
 import { linkIn } from '../support/links.ts'
+import { archiveOf, sha256, uploadOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const [CLIENT, BLOCKED] = [unique('client'), unique('client')]
@@ -68,6 +78,11 @@ let rowsBefore: string
 const operator = () => system.as({ token: OPERATOR_TOKEN })
 const secretOf = (invited: { invitation_url?: string | undefined }) =>
   (invited.invitation_url ?? linkIn(system.mails.at(-1)!.text)).split('/').at(-1)!
+
+const byApp = () => system.as({ token: here.app_token.token })
+const claimRun = () =>
+  byApp()(pipelines.claimPipelineRun, { alias: ALIAS, worker: 'worker', pipelines: ['nightly'] })
+let claim: { alias: string; run_id: string; fence: number }
 
 /** The same things under the same names in either of the two. */
 const furnish = (org: Org) =>
@@ -232,6 +247,66 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     renameApp: () => here.byOwner(apps.renameApp, { alias: ALIAS, name: 'Renamed' }),
     setAppMember: () =>
       here.byOwner(apps.setAppMember, { alias: ALIAS, user_id: member!.userId, role: 'maintainer' }),
+    claimDeployment: () => here.byMember(deployments.claimDeployment, { alias: ALIAS, runner: 'shared' }),
+    reportDeploymentOutput: () =>
+      here.byMember(deployments.reportDeploymentOutput, {
+        ...here.deployment,
+        fence: 1,
+        text: 'shared\n',
+        position: 0,
+      }),
+    finishDeployment: () =>
+      here.byMember(deployments.finishDeployment, { ...here.deployment, fence: 1, exit_code: 0 }),
+    pushRevision: () =>
+      here.byMember(revisions.pushRevision, { alias: ALIAS, body: archiveOf({ 'main.js': 'shared\n' }) }),
+    uploadFiles: () => here.byMember(revisions.uploadFiles, { alias: ALIAS, body: uploadOf('uploaded\n') }),
+    createRevision: () =>
+      here.byMember(revisions.createRevision, {
+        alias: ALIAS,
+        files: [{ path: 'main.js', sha256: sha256('uploaded\n') }],
+      }),
+    createDeployment: async () => {
+      const revision_id = await makeRevision(system, { orgId: here.org.id, id: here.app.id })
+      await here.byMember(deployments.createDeployment, { alias: ALIAS, revision_id })
+    },
+    confirmDeploymentEnded: async () => {
+      const lost = await here.byMember(deployments.claimDeployment, { alias: ALIAS, runner: 'shared' })
+      await system.db.execute(
+        sql`update deployments set lease_until = now() - interval '1 second' where org_id = ${here.org.id}`,
+      )
+      await expireDeployments({ db: system.db, clock: () => system.clock.now() })
+      await here.byMember(deployments.confirmDeploymentEnded, {
+        alias: ALIAS,
+        deployment_id: lost.deployment!.id,
+      })
+    },
+    rollBackDeployment: () => here.byMember(deployments.rollBackDeployment, { alias: ALIAS }),
+    cancelDeployment: async () => {
+      const queued = await here.byMember(deployments.listDeployments, { alias: ALIAS, state: 'queued' })
+      await here.byMember(deployments.cancelDeployment, {
+        alias: ALIAS,
+        deployment_id: queued.deployments[0]!.id,
+      })
+    },
+    reportBrokenRollout: () => here.byMember(deployments.reportBrokenRollout, here.deployment),
+    createPipeline: () => here.byMember(pipelines.createPipeline, { alias: ALIAS, name: 'weekly' }),
+    updatePipeline: () => here.byMember(pipelines.updatePipeline, { ...here.pipeline, grace_minutes: 5 }),
+    startPipelineRun: () => here.byMember(pipelines.startPipelineRun, here.pipeline),
+    claimPipelineRun: async () => {
+      const { run, fence } = await claimRun()
+      claim = { alias: ALIAS, run_id: run!.id, fence: fence! }
+    },
+    keepPipelineRun: () => byApp()(pipelines.keepPipelineRun, claim),
+    finishPipelineRun: () => byApp()(pipelines.finishPipelineRun, { ...claim, succeeded: true }),
+    removePipeline: () => here.byMember(pipelines.removePipeline, here.pipeline),
+    createCheck: () =>
+      here.byMember(checks.createCheck, {
+        alias: ALIAS,
+        name: 'Another',
+        definition: { kind: 'http', url: HOOK, headers: { 'x-key': 'secret' } },
+      }),
+    updateCheck: () => here.byMember(checks.updateCheck, { ...here.check, name: 'Renamed' }),
+    runCheck: () => here.byMember(checks.runCheck, here.check),
     createTicket: () => here.byMember(createTicket, { alias: ALIAS, title: 'Again', body: 'Broken again.' }),
     replyToTicket: () => here.byOwner(replyToTicket, { ...here.ticket, body: 'Looking.' }),
     changeTicketStatus: () => here.byOwner(changeTicketStatus, { ...here.ticket, status: 'done' }),
@@ -328,6 +403,19 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       here.byOwner(subscriptions.deleteSubscription, { subscription_id: here.subscription_id }),
     removeIntegration: () =>
       here.byOwner(integrations.removeIntegration, { integration_id: here.integration_id }),
+    pushLogs: () => here.byMember(logs.pushLogs, { alias: ALIAS, body: Buffer.from('another line\n') }),
+    exportLogs: () =>
+      system.as({ token: here.app_token.token })(logs.exportLogs, {
+        content_type: 'application/json',
+        body: Buffer.from(
+          '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a record"}}]}]}]}',
+        ),
+      }),
+    createAppToken: () =>
+      here.byOwner(appTokens.createAppToken, { alias: ALIAS, name: 'collector', scope: 'apps:report' }),
+    revokeAppToken: () =>
+      here.byOwner(appTokens.revokeAppToken, { alias: ALIAS, token_id: here.app_token.id }),
+    removeCheck: () => here.byMember(checks.removeCheck, here.check),
     removeAppMember: () => here.byOwner(apps.removeAppMember, { alias: ALIAS, user_id: member!.userId }),
     signOutEverywhere: async () => {
       const person = await makeMember(system, here.org, 'viewer')

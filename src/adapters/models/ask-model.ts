@@ -2,7 +2,13 @@
  * One request to a language model and its answer. It is never repeated here: every attempt is paid for, so whoever asks
  * reserves the tokens of each.
  */
-import type { ModelRequest, ModelTurn, ModelWire } from '../../contracts/model-port.ts'
+import type {
+  ModelAnswer,
+  ModelFailureReason,
+  ModelRequest,
+  ModelTurn,
+  ModelWire,
+} from '../../contracts/model-port.ts'
 import { anthropic } from './anthropic.ts'
 import { InvalidModelAnswer, type Wire, type WireSettings } from './model-wire.ts'
 import { openAiChat } from './openai-chat.ts'
@@ -27,7 +33,7 @@ export type ModelSettings = WireSettings & {
  */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure'
-  readonly reason: 'refused' | 'rate_limited' | 'unavailable' | 'timeout' | 'invalid_answer'
+  readonly reason: ModelFailureReason
   readonly isSent: boolean
   readonly retryAfterSeconds: number | undefined
 
@@ -72,6 +78,18 @@ export async function askModel(
   } catch (error) {
     signal.throwIfAborted()
     throw asFailure(error, deadline.aborted)
+  }
+}
+
+/** The same, with a failure as a value: as a process that holds no key gets it from one that does. */
+export async function answerOfModel(
+  ...asked: Parameters<typeof askModel>
+): Promise<ModelAnswer> {
+  try {
+    return { kind: 'turn', turn: await askModel(...asked) }
+  } catch (error) {
+    if (!(error instanceof ModelFailure)) throw error
+    return { kind: 'failed', reason: error.reason, isSent: error.isSent }
   }
 }
 

@@ -74,7 +74,7 @@ const RETRY_AFTER_MAX_SECONDS = 86_400
  * The bad ports of the Fetch standard: a message posted to a mail or a printer's port is a command there. Those above
  * 1024 as well, because they are not ours to choose.
  */
-const BAD_PORTS = new Set(
+export const BAD_PORTS: ReadonlySet<string> = new Set(
   (
     '1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137 ' +
     '139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 ' +
@@ -289,7 +289,7 @@ function retryAfter(header: string | undefined, nowMs: number): number | undefin
 const ABOUT_CONNECTIONS = ['deadline', 'the name cannot be resolved', 'the name has no address']
 const isAboutTheAddress = ({ reason }: FetchRefused): boolean => !ABOUT_CONNECTIONS.includes(reason)
 
-function within(nets: readonly string[]): (address: string) => boolean {
+export function within(nets: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const net of nets) {
     const [ip = '', bits] = net.split('/')

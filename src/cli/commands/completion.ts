@@ -34,20 +34,32 @@ function completionPositions({ commands, groups, globalOptions, rootOptions }: T
         ...flags([...globalOptions, ...rootOptions]),
       ],
     },
-    ...Object.keys(groups).map((group) => ({
-      after: group,
-      words: commands
-        .filter(({ path }) => path.startsWith(`${group} `))
-        .map(({ path, summary }): Word => [path.slice(group.length + 1), summary]),
-    })),
+    ...groupsIn(commands).map((group) => ({ after: group, words: wordsAfter(group, commands) })),
     ...commands.map(({ path, options = [], arguments: wanted = [] }) => ({
       after: path,
       words: [
+        ...wordsAfter(path, commands),
         ...wanted.flatMap(({ choices = [], summary }) => choices.map((choice): Word => [choice, summary])),
         ...flags([...options, ...globalOptions]),
       ],
     })),
   ]
+}
+
+/** `apps`, and `apps checks` unless that is a command itself. */
+function groupsIn(commands: readonly Command[]): string[] {
+  const own = new Set(commands.map(({ path }) => path))
+  const before = commands.flatMap(({ path }) =>
+    path.split(' ').map((_, at, all) => all.slice(0, at).join(' ')),
+  )
+  return [...new Set(before)].filter((group) => group !== '' && !own.has(group))
+}
+
+const wordsAfter = (before: string, commands: readonly Command[]): Word[] => {
+  const paths = commands.filter(({ path }) => path.startsWith(`${before} `))
+  const next = (path: string) => path.slice(before.length + 1).split(' ', 1)[0]!
+  const own = (word: string) => paths.find(({ path }) => path === `${before} ${word}`)
+  return [...new Map(paths.map(({ path, summary }) => [next(path), own(next(path))?.summary ?? summary]))]
 }
 
 const SCRIPTS = { bash, zsh, fish, powershell }

@@ -4,7 +4,8 @@ import type { Handler } from '../../contracts/operations.ts'
 
 export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
   const { kind, userId, userEmail } = principal
-  if (userId === null || userEmail === null || kind === 'operator' || kind === 'anonymous') {
+  if (userId === null || userEmail === null) throw new ServiceError('UNAUTHENTICATED')
+  if (kind === 'operator' || kind === 'anonymous' || kind === 'app_token') {
     throw new ServiceError('UNAUTHENTICATED')
   }
   return {

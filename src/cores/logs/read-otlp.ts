@@ -4,28 +4,25 @@
  */
 import type { LogLevel } from '../../contracts/log-levels.ts'
 import { levelOfNumber, levelOfWord } from './log-level.ts'
-import type { LogRecord } from './log-record.ts'
+import { READ_MAX, refuseFurtherLines, type LogRecord, type ReadLogs } from './log-record.ts'
 import { readProtobuf, type ProtobufField } from './read-protobuf.ts'
 
-export type ReadOtlp = { readonly records: readonly LogRecord[]; readonly rejected: number }
-
-/** Of one record; what is cut off would not be stored anyway. */
-const TEXT_MAX = 64 * 1024
 /** A value may hold values. Nobody logs deeper than this. */
 const DEPTH_MAX = 10
 
+/** Times are milliseconds since 1970; 0 is unknown. */
 type Raw = {
-  at?: bigint
-  observedAt?: bigint
+  at: number
+  observedAt: number
   severity?: number
   severityText?: string
   body?: unknown
-  attributes?: Record<string, unknown>
+  attributes?: Record<string, unknown> | undefined
   traceId?: string
 }
 
 /** Throws for what is not an ExportLogsServiceRequest at all. */
-export function readOtlpProtobuf(body: Buffer): ReadOtlp {
+export function readOtlpProtobuf(body: Buffer): ReadLogs {
   const read = collector()
   for (const resourceLogs of messages(body, 1)) {
     const service = serviceOf(attributesIn(messages(resourceLogs, 1)[0] ?? Buffer.alloc(0), 1))
@@ -36,7 +33,7 @@ export function readOtlpProtobuf(body: Buffer): ReadOtlp {
   return read.done()
 }
 
-export function readOtlpJson(body: unknown): ReadOtlp {
+export function readOtlpJson(body: unknown): ReadLogs {
   const read = collector()
   for (const resourceLogs of list(body, 'resourceLogs')) {
     const service = serviceOf(jsonAttributes(list(member(resourceLogs, 'resource'), 'attributes')))
@@ -52,13 +49,14 @@ function collector() {
   let rejected = 0
   return {
     take(service: string | null, readRaw: () => Raw): void {
+      refuseFurtherLines(records.length + rejected)
       try {
         records.push(recordOf(readRaw(), service))
       } catch {
         rejected += 1
       }
     },
-    done: (): ReadOtlp => ({ records, rejected }),
+    done: (): ReadLogs => ({ records, rejected }),
   }
 }
 
@@ -71,21 +69,19 @@ function recordOf(raw: Raw, service: string | null): LogRecord {
 const levelOf = ({ severity, severityText }: Raw): LogLevel =>
   levelOfNumber(severity ?? 0) ?? levelOfWord(severityText ?? '') ?? 'info'
 
-/** In nanoseconds since 1970; 0 is unknown. */
 function timeOf({ at, observedAt }: Raw): Date | null {
-  const nanoseconds = at || observedAt
-  if (!nanoseconds) return null
-  const date = new Date(Number(nanoseconds / 1_000_000n))
+  const date = new Date(at || observedAt || Number.NaN)
   return Number.isNaN(date.getTime()) ? null : date
 }
 
 /** The body, and what an exception left among the attributes: without its stack trace an error says little. */
-function textOf({ body, attributes = {} }: Raw): string {
+function textOf({ body, attributes }: Raw): string {
+  if (attributes === undefined) return written(body).slice(0, READ_MAX)
   const parts = [written(body), ...EXCEPTION.map((name) => written(attributes[name]))]
   return parts
     .filter((part) => part !== '')
     .join('\n')
-    .slice(0, TEXT_MAX)
+    .slice(0, READ_MAX)
 }
 
 const EXCEPTION = ['exception.type', 'exception.message', 'exception.stacktrace']
@@ -106,20 +102,23 @@ const messages = (message: Buffer, number: number): Buffer[] =>
   [...readProtobuf(message)].filter((field) => field.number === number).map(({ bytes }) => bytes)
 
 function rawOfProtobuf(record: Buffer): Raw {
-  const raw: Raw = {}
+  const raw: Raw = { at: 0, observedAt: 0 }
   const attributes: Buffer[] = []
   for (const { number, value, bytes } of readProtobuf(record)) {
-    if (number === 1) raw.at = value
+    if (number === 1) raw.at = Number(value / NANOSECONDS)
     else if (number === 2) raw.severity = Number(value)
     else if (number === 3) raw.severityText = bytes.toString()
     else if (number === 5) raw.body = anyValue(bytes)
     else if (number === 6) attributes.push(bytes)
     else if (number === 9 && bytes.length === 16) raw.traceId = bytes.toString('hex')
-    else if (number === 11) raw.observedAt = value
+    else if (number === 11) raw.observedAt = Number(value / NANOSECONDS)
   }
-  raw.attributes = keyValues(attributes)
+  if (attributes.length > 0) raw.attributes = keyValues(attributes)
   return raw
 }
+
+/** In a millisecond. */
+const NANOSECONDS = 1_000_000n
 
 const attributesIn = (message: Buffer, number: number): Record<string, unknown> =>
   keyValues(messages(message, number))
@@ -181,6 +180,11 @@ const member = (value: unknown, name: string): unknown =>
     ? (value as Record<string, unknown>)[name]
     : undefined
 
+const textIn = (value: unknown, name: string): string => {
+  const found = member(value, name)
+  return typeof found === 'string' ? found : ''
+}
+
 function list(value: unknown, name: string): unknown[] {
   const found = member(value, name)
   return Array.isArray(found) ? found : []
@@ -188,34 +192,36 @@ function list(value: unknown, name: string): unknown[] {
 
 function rawOfJson(record: unknown): Raw {
   const traceId = member(record, 'traceId')
-  return {
-    ...bigintMember(record, 'timeUnixNano', 'at'),
-    ...bigintMember(record, 'observedTimeUnixNano', 'observedAt'),
+  const attributes = list(record, 'attributes')
+  const raw: Raw = {
+    at: millisecondsIn(record, 'timeUnixNano'),
+    observedAt: millisecondsIn(record, 'observedTimeUnixNano'),
     severity: Number(member(record, 'severityNumber') ?? 0),
-    severityText: String(member(record, 'severityText') ?? ''),
+    severityText: textIn(record, 'severityText'),
     body: jsonValue(member(record, 'body')),
-    attributes: jsonAttributes(list(record, 'attributes')),
-    ...(typeof traceId === 'string' && /^[0-9a-f]{32}$/i.test(traceId)
-      ? { traceId: traceId.toLowerCase() }
-      : {}),
+    attributes: attributes.length === 0 ? undefined : jsonAttributes(attributes),
   }
+  if (typeof traceId === 'string' && TRACE_ID.test(traceId)) raw.traceId = traceId.toLowerCase()
+  return raw
 }
 
-/** 64 bits are written as text; some senders write a number. */
-function bigintMember(record: unknown, name: string, as: 'at' | 'observedAt'): Partial<Raw> {
+const TRACE_ID = /^[0-9a-f]{32}$/i
+
+/** 64 bits of nanoseconds are written as text; some senders write a number. */
+function millisecondsIn(record: unknown, name: string): number {
   const value = member(record, name)
-  if (typeof value === 'string' && /^\d{1,20}$/.test(value)) return { [as]: BigInt(value) }
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? { [as]: BigInt(value) } : {}
+  if (typeof value === 'number') return value / 1e6
+  return typeof value === 'string' && /^\d{7,20}$/.test(value) ? Number(value.slice(0, -6)) : 0
 }
 
 const jsonAttributes = (pairs: readonly unknown[], depth = 0): Record<string, unknown> =>
-  Object.fromEntries(
-    pairs.map((pair) => [String(member(pair, 'key') ?? ''), jsonValue(member(pair, 'value'), depth)]),
-  )
+  Object.fromEntries(pairs.map((pair) => [textIn(pair, 'key'), jsonValue(member(pair, 'value'), depth)]))
 
 function jsonValue(value: unknown, depth = 0): unknown {
   if (depth > DEPTH_MAX) throw new Error('nested too deeply')
-  for (const name of ['stringValue', 'boolValue', 'doubleValue', 'bytesValue']) {
+  const text = member(value, 'stringValue')
+  if (text !== undefined) return text
+  for (const name of ['boolValue', 'doubleValue', 'bytesValue']) {
     const found = member(value, name)
     if (found !== undefined) return found
   }

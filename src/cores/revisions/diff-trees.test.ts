@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { compareTexts } from '../../adapters/source-thread/compare-texts.ts'
 import { diffTrees, type TreeFile } from './diff-trees.ts'
 
 type Tree = Record<string, string | { text: string; isExecutable: boolean }>
@@ -27,7 +28,11 @@ const treeOf = (tree: Tree): TreeFile[] =>
     return { path, sha256, isExecutable }
   })
 const compare = (base: Tree, head: Tree) =>
-  diffTrees(treeOf(base), treeOf(head), async ({ sha256 }) => contents.get(sha256)!)
+  diffTrees(treeOf(base), treeOf(head), {
+    read: async ({ sha256 }) => contents.get(sha256)!,
+    compare: async (texts) => compareTexts(texts),
+    clock: () => new Date(0),
+  })
 
 /** What git makes of the base with our diff. */
 function applied(base: Tree, diff: string): Tree {
@@ -103,9 +108,42 @@ test('what is not text is named and not shown', async () => {
   expect(diff).toContain('Contents are not shown')
 })
 
-test('files that share nothing are given up on, not waited for', async () => {
-  const lines = (seed: number) =>
-    Array.from({ length: 40_000 }, (_, i) => `${(i * seed) % 99_991} ${i}`).join('\n')
-  const { omitted, files } = await compare({ big: lines(7) }, { big: lines(13) })
-  expect([omitted, files.length]).toEqual([['big'], 1])
+const numbered = (seed: number, count: number) =>
+  Array.from({ length: count }, (_, i) => `${((i + 1) * seed) % 99_991} ${i}\n`).join('')
+
+test('files that share nothing are shown as replaced, and git applies it', async () => {
+  const [base, head] = [
+    { big: `first\n${numbered(7, 5_000)}last` },
+    { big: `first\n${numbered(13, 4_000)}last` },
+  ]
+  const started = performance.now()
+  const { diff, files, omitted } = await compare(base, head)
+  expect(performance.now() - started).toBeLessThan(5_000)
+  expect(omitted).toEqual([])
+  expect(files).toEqual([{ path: 'big', change: 'changed', addedLines: 4_000, removedLines: 5_000 }])
+  expect(applied(base, diff)).toEqual(plain(head))
+})
+
+test('one line among 100,000 is found', async () => {
+  const text = numbered(7, 100_000)
+  const { files, diff } = await compare({ big: text }, { big: text.replace('\n', ' changed\n') })
+  expect(files).toEqual([{ path: 'big', change: 'changed', addedLines: 1, removedLines: 1 }])
+  expect(diff.length).toBeLessThan(500)
+})
+
+test('a comparison has an end: what is beyond it is named', async () => {
+  const head = { a: numbered(7, 90_000), b: 'small\n' }
+  const { omitted, diff, files } = await compare({}, head)
+  expect([omitted, files.length]).toEqual([['a'], 2])
+  expect(diff).toContain('+small')
+})
+
+test('and so has the time it may take: what comes after is named', async () => {
+  let ms = 0
+  const { omitted, files } = await diffTrees([], treeOf({ a: '1\n', b: '2\n', c: '3\n' }), {
+    read: async ({ sha256 }) => contents.get(sha256)!,
+    compare: async (texts) => compareTexts(texts),
+    clock: () => new Date((ms += 4_000)),
+  })
+  expect([omitted, files.length]).toEqual([['c'], 3])
 })

@@ -1,5 +1,7 @@
 /** Compares two source trees, in the format that `git apply` reads. */
-import { formatPatch, structuredPatch } from 'diff'
+import { DIFF_MAX_BYTES } from '../../contracts/limits.ts'
+import type { Clock } from '../dependencies.ts'
+import type { ComparedTexts, TextsToCompare } from './source-thread.ts'
 
 export type TreeFile = {
   readonly path: string
@@ -7,7 +9,12 @@ export type TreeFile = {
   readonly isExecutable: boolean
 }
 
-export type ReadContent = (file: TreeFile) => Promise<Buffer>
+export type DiffPorts = {
+  readonly read: (file: TreeFile) => Promise<Buffer>
+  /** Undefined: it took too long. */
+  readonly compare: (texts: TextsToCompare) => Promise<ComparedTexts | undefined>
+  readonly clock: Clock
+}
 
 export type ChangedFile = {
   readonly path: string
@@ -19,105 +26,67 @@ export type ChangedFile = {
 export type TreeDiff = {
   readonly diff: string
   readonly files: readonly ChangedFile[]
-  /** Paths whose contents are not shown: not text, or too different to compare in time. */
+  /** Paths whose contents are not shown: not text, or beyond what one comparison may have. */
   readonly omitted: readonly string[]
 }
 
-/** Of one file; after it the file counts as changed altogether. */
-const FILE_MS = 500
-/** Of the whole comparison: it shares its thread with every other request. */
-const TOTAL_MS = 3_000
-const CONTEXT_LINES = 3
+/** Of the whole comparison, well below the time a request has. */
+const TOTAL_MS = 10_000
 
 export async function diffTrees(
   base: readonly TreeFile[],
   head: readonly TreeFile[],
-  read: ReadContent,
+  ports: DiffPorts,
 ): Promise<TreeDiff> {
   const before = new Map(base.map((file) => [file.path, file]))
   const after = new Map(head.map((file) => [file.path, file]))
   const paths = [...new Set([...before.keys(), ...after.keys()])].toSorted()
   const [patches, files, omitted]: [string[], ChangedFile[], string[]] = [[], [], []]
-  const deadline = performance.now() + TOTAL_MS
+  const deadline = ports.clock().getTime() + TOTAL_MS
+  let room = DIFF_MAX_BYTES
   for (const path of paths) {
     const [old, now] = [before.get(path), after.get(path)]
     if (old && now && old.sha256 === now.sha256 && old.isExecutable === now.isExecutable) continue
-    const compared = await compareFile(path, old, now, {
-      read,
-      timeoutMs: Math.min(FILE_MS, deadline - performance.now()),
-    })
-    files.push(compared.file)
-    patches.push(compared.patch)
-    if (compared.isOmitted) omitted.push(path)
-    // Not for as long as it takes: others wait for this thread.
-    await new Promise(setImmediate)
+    const change = old === undefined ? 'added' : now === undefined ? 'removed' : 'changed'
+    const isInTime = room > 0 && ports.clock().getTime() < deadline
+    const compared = isInTime ? await compareFile(path, old, now, ports) : undefined
+    const { addedLines = 0, removedLines = 0 } = compared ?? {}
+    files.push({ path, change, addedLines, removedLines })
+    const isShown = compared !== undefined && Buffer.byteLength(compared.patch) <= room
+    const patch = isShown ? compared.patch : omittedPatch(path, old, now)
+    room -= Buffer.byteLength(patch)
+    patches.push(patch)
+    if (!isShown) omitted.push(path)
   }
   return { diff: patches.join(''), files, omitted }
 }
-
-type Compared = { readonly file: ChangedFile; readonly patch: string; readonly isOmitted: boolean }
 
 async function compareFile(
   path: string,
   old: TreeFile | undefined,
   now: TreeFile | undefined,
-  { read, timeoutMs }: { read: ReadContent; timeoutMs: number },
-): Promise<Compared> {
-  const change = old === undefined ? 'added' : now === undefined ? 'removed' : 'changed'
-  const [from, to] = [old && textOf(await read(old)), now && textOf(await read(now))]
-  const isText = from !== null && to !== null
-  const patch =
-    isText && timeoutMs > 0
-      ? structuredPatch(path, path, from ?? '', to ?? '', undefined, undefined, {
-          context: CONTEXT_LINES,
-          timeout: timeoutMs,
-        })
-      : undefined
-  if (!patch) {
-    return {
-      file: { path, change, addedLines: 0, removedLines: 0 },
-      patch: omittedPatch(path, old, now),
-      isOmitted: true,
-    }
+  { read, compare }: DiffPorts,
+): Promise<ComparedTexts | undefined> {
+  const side = async (file: TreeFile | undefined) => {
+    if (!file) return undefined
+    const text = textOf(await read(file))
+    return text === null ? null : { text, isExecutable: file.isExecutable }
   }
-  const lines = patch.hunks.flatMap((hunk) => hunk.lines)
-  return {
-    file: {
-      path,
-      change,
-      addedLines: lines.filter((line) => line.startsWith('+')).length,
-      removedLines: lines.filter((line) => line.startsWith('-')).length,
-    },
-    patch: formatPatch({ ...patch, ...gitHeader(path, old, now) }),
-    isOmitted: false,
-  }
-}
-
-const modeOf = ({ isExecutable }: TreeFile): string => (isExecutable ? '100755' : '100644')
-
-function gitHeader(path: string, old: TreeFile | undefined, now: TreeFile | undefined) {
-  return {
-    isGit: true,
-    oldFileName: old ? `a/${path}` : '/dev/null',
-    newFileName: now ? `b/${path}` : '/dev/null',
-    ...(old === undefined && now ? { isCreate: true, newMode: modeOf(now) } : {}),
-    ...(now === undefined && old ? { isDelete: true, oldMode: modeOf(old) } : {}),
-    ...(old && now && old.isExecutable !== now.isExecutable
-      ? { oldMode: modeOf(old), newMode: modeOf(now) }
-      : {}),
-  }
+  const [from, to] = [await side(old), await side(now)]
+  return from === null || to === null ? undefined : compare({ path, old: from, now: to })
 }
 
 /** As git says it of files that are not text. */
-function omittedPatch(path: string, old: TreeFile | undefined, now: TreeFile | undefined): string {
-  const header = formatPatch({
-    hunks: [],
-    ...gitHeader(path, old, now),
-    oldHeader: undefined,
-    newHeader: undefined,
-  })
-  return `${header}Contents are not shown\n`
-}
+const omittedPatch = (path: string, old: TreeFile | undefined, now: TreeFile | undefined): string =>
+  `diff --git a/${path} b/${path}\n${
+    old === undefined
+      ? `new file mode ${modeOf(now!)}\n`
+      : now === undefined
+        ? `deleted file mode ${modeOf(old)}\n`
+        : ''
+  }Contents are not shown\n`
+
+const modeOf = ({ isExecutable }: TreeFile): string => (isExecutable ? '100755' : '100644')
 
 /** Null where it is not text. */
 export function textOf(content: Buffer): string | null {

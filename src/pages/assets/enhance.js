@@ -187,3 +187,23 @@ if (search) {
   // Beside the dialog is the dialog itself.
   search.addEventListener('click', ({ target }) => target === search && search.close())
 }
+
+// Output that is still being written: read on from where the page ends, and show the page anew when it has ended.
+for (const output of document.querySelectorAll('pre[data-live]')) {
+  const follow = async () => {
+    const answer = await fetch(output.dataset.live, { redirect: 'manual' }).catch(() => ({}))
+    if (answer.ok) {
+      const { text, more, ended } = await answer.json()
+      const isAtEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40
+      if (text) output.append(text)
+      // A page that stays open for days does not grow for days.
+      while (output.childNodes.length > 500) output.firstChild.remove()
+      output.dataset.live = more
+      if (isAtEnd) output.scrollTop = output.scrollHeight
+      if (ended) return location.reload()
+    }
+    setTimeout(follow, document.hidden ? 10_000 : 1000)
+  }
+  output.scrollTop = output.scrollHeight
+  setTimeout(follow, 1000)
+}

@@ -1,190 +1,176 @@
-/** One app: its tickets, the people on it, its name. */
+/** The front page of an app: what runs, how it is, and what happened lately. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { APP_ROLES, removeAppMember, renameApp, setAppMember, showApp } from '../../../contracts/apps.ts'
+import { renameApp } from '../../../contracts/apps.ts'
+import { CHECK_PAUSES } from '../../../contracts/check-results.ts'
+import { listChecks } from '../../../contracts/checks.ts'
+import { listDeployments } from '../../../contracts/deployments.ts'
 import type { ServiceError } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
-import { listMembers } from '../../../contracts/members.ts'
-import { listTickets, TICKET_STATUSES } from '../../../contracts/tickets.ts'
-import { button, inputField, linkButton, selectField } from '../../../pages/parts.ts'
-import { attempt, form, statusOf, text, formCard } from '../../forms.ts'
-import { redirectWithMessage, actAndReturn } from '../../flash.ts'
-import { page } from '../../layout.ts'
-import {
-  day,
-  dialog,
-  emptyState,
-  filterForm,
-  filterSelect,
-  memberOptions,
-  person,
-  time,
-  listCard,
-} from '../../components.ts'
-import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import {
-  appPath,
-  canManage,
-  partBadge,
-  partLabel,
-  PART_OPTIONS,
-  STATUS_LABELS,
-  statusBadge,
-  ticketPath,
-} from './app-labels.ts'
-
-type App = z.output<typeof showApp.output>
-type Listed = z.output<typeof listTickets.output>
+import { summarizeLogs } from '../../../contracts/logs.ts'
+import { listPipelines } from '../../../contracts/pipelines.ts'
+import { card, inputField, linkButton, type Content } from '../../../pages/parts.ts'
+import { badge, stats, table, time } from '../../components.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { redirectWithMessage } from '../../flash.ts'
+import { attempt, formCard, statusOf, text } from '../../forms.ts'
+import { appPath, canManage } from './app-labels.ts'
+import { aliasOf, appPage, emptyTab, mayOpen, readApp, tabPath, type App } from './app-tabs.ts'
+import { appTokensCard } from './app-tokens.ts'
+import { checkPath } from './check-labels.ts'
+import { checkStrip, resultBadge } from './check-strip.ts'
+import { deploymentBadge, deploymentPath, shortId } from './deployment-labels.ts'
+import { countErrors, logChart, logSteps } from './log-chart.ts'
 
 export const appRoutes = () =>
   createRoutes()
-    .get('/apps/:alias', (c) => showOne(c))
+    .get('/apps/:alias', (c) => earlierPath(c) ?? showOverview(c))
     .post('/apps/:alias/name', rename)
-    .post('/apps/:alias/members', addMember)
-    .post('/apps/:alias/members/:id', setRole)
-    .post('/apps/:alias/members/:id/remove', remove)
 
-const aliasOf = (c: PageContext): string => c.req.param('alias') ?? ''
-const roleOf = (c: PageContext) =>
-  APP_ROLES.find((role) => role === text(c.get('form'), 'role')) ?? ('builder' as const)
+/** Tickets and people were on this page once, and people keep links to filtered lists. */
+function earlierPath(c: PageContext): Response | undefined {
+  const { search, searchParams } = new URL(c.req.url)
+  if (searchParams.has('status') || searchParams.has('cursor'))
+    return c.redirect(tabPath(aliasOf(c), 'tickets') + search)
+  return searchParams.has('person') ? c.redirect(tabPath(aliasOf(c), 'people') + search) : undefined
+}
 
-async function showOne(c: PageContext, submitted?: { name: string; problem: ServiceError }) {
-  organizationOf(c)
-  const session = sessionOf(c)
-  const query = c.req.method === 'GET' ? c.req.query() : {}
-  const status = TICKET_STATUSES.find((one) => one === query['status'])
-  const alias = aliasOf(c)
-  const [app, listed] = await Promise.all([
-    session.call(showApp, { alias }),
-    session.call(listTickets, { alias, status, cursor: query['cursor'], count: 'true' }),
-  ])
-  return page(c, {
-    title: app.name,
-    lead: html`<code>${app.alias}</code> ${partBadge(app.my_role)}`,
-    actions: linkButton(`${appPath(alias)}/tickets/new`, 'New ticket'),
+async function showOverview(c: PageContext, submitted?: { name: string; problem: ServiceError }) {
+  const app = await readApp(c)
+  const facts = await factsOf(c, app)
+  return appPage(c, app, 'overview', {
+    actions: linkButton(`${tabPath(app.alias, 'tickets')}/new`, 'New ticket', 'quiet'),
     status: statusOf(submitted?.problem),
     body: html`
-      ${ticketCard(c, app, listed, status)}
-      ${await peopleCard(c, app)}
+      ${isEmpty(facts) ? gettingStarted(app) : glance(app, facts)}
+      ${facts.checks.length > 0 && checksCard(app, facts.checks)}
+      ${facts.logs !== undefined && facts.logs.lines > 0 && card('Log lines', logChart(facts.logs.steps), html`In the last ${LOG_DAYS} days. <a href="${tabPath(app.alias, 'logs')}">Read the logs</a>`)}
+      ${facts.deployments.length > 0 && deploymentsCard(app, facts.deployments)}
+      ${await appTokensCard(c, app)}
       ${canManage(app.my_role) && nameCard(c, app, submitted)}
     `,
   })
 }
 
-const ticketCard = (
-  c: PageContext,
-  app: App,
-  { tickets, next_cursor, total }: Listed,
-  status: string | undefined,
-) =>
-  listCard(c, {
-    title: 'Tickets',
-    label: 'Filter tickets',
-    filters: filterSelect({
-      name: 'status',
-      label: 'Status',
-      value: status,
-      all: 'All statuses',
-      options: TICKET_STATUSES.map((value) => ({ value, label: STATUS_LABELS[value].label })),
-    }),
-    caption: app.my_role === null ? 'Your tickets, newest first' : 'Tickets, newest first',
-    columns: ['Ticket', 'Status', 'Reporter', 'Updated'],
-    rows: tickets.map((ticket) => [
-      html`<a class="subject" href="${ticketPath(app.alias, ticket.id)}">${ticket.title}</a>`,
-      statusBadge(ticket.status),
-      html`${ticket.reporter.name}`,
-      time(ticket.changed_at),
-    ]),
-    empty: noTickets(app, status !== undefined),
-    next: next_cursor,
-    total,
-  })
+type Facts = Awaited<ReturnType<typeof factsOf>>
+type Check = z.output<typeof listChecks.output>['checks'][number]
+type Deployment = z.output<typeof listDeployments.output>['deployments'][number]
 
-function noTickets({ alias, my_role }: App, isFiltered: boolean) {
-  const all = html`<a href="${appPath(alias)}">Show all</a>`
-  if (isFiltered) return emptyState('No tickets with this status', 'Try a different status.', all)
-  return my_role === null
-    ? emptyState('You have no tickets here', 'Only people who work on the app can see tickets from others.')
-    : emptyState('No tickets yet', 'Tickets for this app are listed here.')
+const LOG_DAYS = 7
+const LATEST = 5
+
+async function factsOf(c: PageContext, app: App) {
+  const session = sessionOf(c)
+  const { alias } = app
+  const [running, latest, { checks }, { pipelines }, logs] = await Promise.all([
+    session.call(listDeployments, { alias, state: 'succeeded', limit: 1 }),
+    session.call(listDeployments, { alias, limit: LATEST }),
+    session.call(listChecks, { alias, limit: PAGE_MAX }),
+    session.call(listPipelines, { alias, limit: PAGE_MAX }),
+    mayOpen(session, app, 'logs') ? readLogs(c, alias) : undefined,
+  ])
+  return { running: running.deployments[0], deployments: latest.deployments, checks, pipelines, logs }
 }
 
-async function peopleCard(c: PageContext, app: App) {
-  const mayManage = canManage(app.my_role)
-  return listCard(c, {
-    title: 'People',
-    caption: 'Builders and maintainers',
-    columns: ['Person', 'Added', '(Actions)'],
-    rows: app.members.map((member) => [
-      person(member.name, partLabel(member.role)),
-      day(member.added_at),
-      html`<div class="row-actions">${memberActions(c, app, member, mayManage)}</div>`,
-    ]),
-    empty: emptyState('No people yet', 'Owners and admins can manage every app.'),
-    after: mayManage && (await addPerson(c, app)),
-  })
-}
-
-function memberActions(c: PageContext, app: App, member: App['members'][number], mayManage: boolean) {
-  const isMe = member.user_id === sessionOf(c).me.user.id
-  if (!mayManage && !isMe) return null
-  const path = `${appPath(app.alias)}/members/${member.user_id}`
-  return dialog(
-    `manage-${member.user_id}`,
-    mayManage ? 'Manage' : 'Leave',
-    {
-      title: member.name,
-      content: html`${
-        mayManage &&
-        form(
-          c,
-          path,
-          html`${selectField({ name: 'role', id: `role-${member.user_id}`, label: 'Role', value: member.role, options: PART_OPTIONS })}
-          ${button('Save')}`,
-        )
-      }
-      <div class="window-danger">${form(c, `${path}/remove`, button(isMe ? 'Leave app' : 'Remove from app', 'danger'), '')}</div>`,
-    },
-    mayManage ? `Manage ${member.name}` : `Leave ${app.name}`,
+async function readLogs(c: PageContext, alias: string) {
+  const now = c.var.deps.clock()
+  const since = new Date(now.getTime() - LOG_DAYS * 86_400_000)
+  const steps = logSteps(
+    await sessionOf(c).call(summarizeLogs, { alias, since: since.toISOString() }),
+    since,
+    now,
   )
+  const lines = steps.reduce((sum, { values }) => sum + values.reduce((all, value) => all + value, 0), 0)
+  return { steps, lines, errors: countErrors(steps) }
 }
 
-/** Members of the organization who are not on the app yet; with a search field where there are many. */
-async function addPerson(c: PageContext, app: App) {
-  const search = c.req.method === 'GET' ? c.req.query('person')?.trim().slice(0, 120) || undefined : undefined
-  const { members, next_cursor } = await sessionOf(c).call(listMembers, {
-    org_id: organizationOf(c).id,
-    search,
-    limit: PAGE_MAX,
-  })
-  const others = members.filter(({ user_id }) => !app.members.some((member) => member.user_id === user_id))
-  const isLong = next_cursor !== undefined || search !== undefined
-  return html`${
-    isLong &&
-    filterForm(
-      c,
-      'Search members',
-      inputField({
-        name: 'person',
-        label: 'Search by name or email',
-        type: 'search',
-        value: search ?? '',
-        maxlength: 120,
-      }),
-    )
-  }
-  ${
-    others.length === 0
-      ? html`<p class="note">${search === undefined ? 'All members of the organization have been added.' : 'No matching members.'}</p>`
-      : form(
-          c,
-          `${appPath(app.alias)}/members`,
-          html`${selectField({ name: 'user_id', label: 'Person', value: '', options: memberOptions(others) })}
-          ${selectField({ name: 'role', id: 'new-role', label: 'Role', value: 'builder', options: PART_OPTIONS })}
-          ${button('Add to app')}`,
-          'inline',
-        )
-  }`
+const isEmpty = ({ deployments, checks, pipelines, logs }: Facts): boolean =>
+  deployments.length + checks.length + pipelines.length + (logs?.lines ?? 0) === 0
+
+const gettingStarted = ({ alias, my_role }: App) =>
+  my_role === null
+    ? emptyTab('Nothing runs yet', 'What runs, its checks and its logs are shown here.')
+    : emptyTab(
+        'Nothing runs yet',
+        'Push a folder and deploy it. What runs, its checks and its logs are then shown here.',
+        `svc apps push ${alias} --deploy`,
+      )
+
+const glance = (app: App, { running, checks, pipelines, logs }: Facts) =>
+  stats('The app at a glance', [
+    {
+      label: 'Running',
+      value: running === undefined ? 'Nothing' : html`<code>${running.revision_id.slice(-6)}</code>`,
+      note: running && html`${time(running.ended_at ?? running.requested_at)} by ${running.requested_by}`,
+      href: tabPath(app.alias, 'deployments'),
+    },
+    { label: 'Checks', ...checkFigure(checks), href: tabPath(app.alias, 'checks') },
+    logs !== undefined && {
+      label: 'Errors in 7 days',
+      value: logs.errors,
+      note: `of ${logs.lines} lines`,
+      href: `${tabPath(app.alias, 'logs')}?level=error`,
+    },
+    {
+      label: 'Pipelines',
+      value: pipelines.length,
+      note: pipelineNote(pipelines),
+      href: tabPath(app.alias, 'pipelines'),
+    },
+    { label: 'Open tickets', value: app.open_tickets, href: tabPath(app.alias, 'tickets') },
+  ])
+
+function checkFigure(checks: readonly Check[]): { value: Content; note: Content } {
+  if (checks.length === 0) return { value: 'None', note: undefined }
+  const isBad = ({ paused, state }: Check): boolean => paused === null && state !== null && state !== 'pass'
+  const bad = checks.filter(isBad).length
+  return { value: bad === 0 ? 'All passing' : `${bad} failing`, note: `of ${checks.length}` }
 }
+
+function pipelineNote(pipelines: Facts['pipelines']): Content {
+  const troubled = pipelines.filter(({ trouble }) => trouble !== null).length
+  if (troubled > 0) return `${troubled} in trouble`
+  const next = pipelines
+    .flatMap(({ next_due_at }) => next_due_at ?? [])
+    .toSorted((a, b) => a.localeCompare(b))[0]
+  if (next !== undefined) return html`Next ${time(next)}`
+  return pipelines.some(({ enabled }) => enabled) || pipelines.length === 0 ? undefined : 'Off'
+}
+
+const checksCard = ({ alias }: App, checks: readonly Check[]) =>
+  card(
+    'Checks',
+    table(
+      'Checks and their last results',
+      ['Check', 'State', 'Last results', 'Last run'],
+      checks.map(({ id, name, state, paused, recent, last_run_at }) => [
+        html`<a class="subject" href="${checkPath(alias, id)}">${name}</a>`,
+        paused === null ? resultBadge(state) : badge(CHECK_PAUSES[paused], 'off'),
+        recent.length > 0 ? checkStrip(recent) : html`<span class="note">None</span>`,
+        last_run_at === null ? html`<span class="note">Never</span>` : time(last_run_at),
+      ]),
+    ),
+    undefined,
+    'card-list',
+  )
+
+const deploymentsCard = ({ alias }: App, deployments: readonly Deployment[]) =>
+  card(
+    'Last deployments',
+    table(
+      'Last deployments, newest first',
+      ['Deployment', 'State', 'Revision', 'Requested by', 'Requested'],
+      deployments.map(({ id, revision_id, state, requested_by, requested_at }) => [
+        html`<a class="subject" href="${deploymentPath(alias, id)}">${shortId(id)}</a>`,
+        deploymentBadge(state),
+        shortId(revision_id),
+        html`${requested_by}`,
+        time(requested_at),
+      ]),
+    ),
+    undefined,
+    'card-list',
+  )
 
 const nameCard = (c: PageContext, app: App, submitted: { name: string; problem: ServiceError } | undefined) =>
   formCard(c, {
@@ -206,19 +192,6 @@ const nameCard = (c: PageContext, app: App, submitted: { name: string; problem: 
 async function rename(c: PageContext) {
   const name = text(c.get('form'), 'name')
   const result = await attempt(() => sessionOf(c).call(renameApp, { alias: aliasOf(c), name }))
-  if ('problem' in result) return showOne(c, { name, problem: result.problem })
+  if ('problem' in result) return showOverview(c, { name, problem: result.problem })
   return redirectWithMessage(c, appPath(aliasOf(c)), `App renamed to ${result.done.name}.`)
 }
-
-const addMember = (c: PageContext) => saveMember(c, text(c.get('form'), 'user_id'))
-const setRole = (c: PageContext) => saveMember(c, idOf(c))
-
-const saveMember = (c: PageContext, user_id: string) =>
-  actAndReturn(c, appPath(aliasOf(c)), `Role set to ${partLabel(roleOf(c))}.`, () =>
-    sessionOf(c).call(setAppMember, { alias: aliasOf(c), user_id, role: roleOf(c) }),
-  )
-
-const remove = (c: PageContext) =>
-  actAndReturn(c, appPath(aliasOf(c)), 'Removed from the app.', () =>
-    sessionOf(c).call(removeAppMember, { alias: aliasOf(c), user_id: idOf(c) }),
-  )

@@ -14,7 +14,18 @@ beforeEach(async () => {
 })
 
 const SHOP = '/console/apps/shop'
-const TICKET = `${SHOP}/tickets/${SEEDED_TICKET}`
+const [TICKETS, PEOPLE] = [`${SHOP}/tickets`, `${SHOP}/people`]
+const TICKET = `${TICKETS}/${SEEDED_TICKET}`
+const TABS = [
+  ['', 'Overview'],
+  ['/source', 'Source'],
+  ['/deployments', 'Deployments'],
+  ['/logs', 'Logs'],
+  ['/checks', 'Checks'],
+  ['/pipelines', 'Pipelines'],
+  ['/tickets', 'Tickets'],
+  ['/people', 'People'],
+] as const
 const shop = () => fake.data.apps.find(({ alias }) => alias === 'shop')!
 const ticket = () => fake.data.tickets.find(({ id }) => id === SEEDED_TICKET)!
 
@@ -56,20 +67,56 @@ describe('the list of apps', () => {
 })
 
 describe('one app', () => {
-  test('shows tickets and people; those who only look get no buttons to change it', async () => {
-    expect(await client.read(SHOP)).toContain('Add to app')
+  test('has tabs, the current one marked, and a title of its own for each', async () => {
+    for (const [path, label] of TABS) {
+      const page = await client.read(SHOP + path)
+      const tabs = page.slice(
+        page.indexOf('<nav class="tabs"'),
+        page.indexOf('</nav>', page.indexOf('<nav class="tabs"')),
+      )
+      expect(Array.from(tabs.matchAll(/href="([^"]+)"/g), ([, href]) => href)).toEqual(
+        TABS.map(([each]) => SHOP + each),
+      )
+      expect(tabs).toMatch(new RegExp(`href="${SHOP}${path}" aria-current="page">${label}`))
+      expect(page).toContain(`<title>${label} · The shop · `)
+    }
+  })
+
+  test('source and logs are for developers and whoever works on it, and never for support staff', async () => {
+    const viewer = await signedIn({ role: 'viewer' })
+    seed(viewer.gateway)
+    const seen = viewer.gateway.apps.data.apps.find(({ alias }) => alias === 'shop')!
+    seen.my_role = null
+    for (const path of ['/source', '/logs']) {
+      expect(await viewer.read(SHOP)).not.toContain(`href="${SHOP}${path}"`)
+      expect((await viewer.get(SHOP + path)).status).toBe(404)
+    }
+    seen.my_role = 'builder'
+    expect(await viewer.read(SHOP)).toContain(`href="${SHOP}/logs"`)
+  })
+
+  test('links to the lists that were once on its front page still lead to them', async () => {
+    for (const [earlier, now] of [
+      ['?status=in_progress', '/tickets?status=in_progress'],
+      ['?person=grace', '/people?person=grace'],
+    ] as const)
+      expect((await client.get(SHOP + earlier)).headers.get('location')).toBe(SHOP + now)
+  })
+
+  test('those who only look get no buttons to change it', async () => {
+    expect(await client.read(PEOPLE)).toContain('Add to app')
     shop().my_role = null
-    const page = await client.read(SHOP)
+    const page = (await client.read(PEOPLE)) + (await client.read(SHOP))
     expect(page).toContain('Edsger Dijkstra')
     for (const words of ['Add to app', 'Save name', 'Manage Edsger']) expect(page).not.toContain(words)
   })
 
   test('filters tickets by state', async () => {
-    const page = await client.read(`${SHOP}?status=in_progress`)
+    const page = await client.read(`${TICKETS}?status=in_progress`)
     expect(page).toContain('Search finds nothing on Sundays')
     expect(page).not.toContain(TICKET)
-    expect(await client.read(`${SHOP}?status=done`)).toContain('No tickets with this status')
-    expect(await client.read(`${SHOP}?status=nonsense`)).toContain(TICKET)
+    expect(await client.read(`${TICKETS}?status=done`)).toContain('No tickets with this status')
+    expect(await client.read(`${TICKETS}?status=nonsense`)).toContain(TICKET)
   })
 
   test('puts people on it, changes their part and takes them off', async () => {
@@ -131,5 +178,58 @@ describe('a ticket', () => {
     await client.post(`${TICKET}/status`, { status: 'done' })
     expect(ticket().status).toBe('done')
     expect(await client.read(TICKET)).toContain('Reopen')
+  })
+})
+
+describe('the front page of an app', () => {
+  const overview = () => client.gateway.appOverview.data
+
+  test('says what runs and by whom, which check fails, how many errors there were, and the last deployments', async () => {
+    const page = (await client.read(SHOP)).replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')
+    expect(page).toMatch(/Running [0-9a-z]{6} .* by Ada Lovelace/)
+    expect(page).toContain('1 failing of 2')
+    expect(page).toMatch(/Errors in 7 days \d+ of \d+ lines/)
+    expect(page).toMatch(/Last deployments .* Succeeded .* Failed/)
+    expect(page).toContain('Next ')
+  })
+
+  test('of an app without anything gives the command that fills it', async () => {
+    Object.assign(overview(), { checks: [], pipelines: [], buckets: [] })
+    client.gateway.appSource.data.deployments = []
+    expect(await client.read(SHOP)).toContain('svc apps push shop --deploy')
+    shop().my_role = null
+    expect(await client.read(SHOP)).not.toContain('svc apps push')
+  })
+
+  test('asks for no logs where the reader may read none, and shows tokens to those who work on it', async () => {
+    const viewer = await signedIn({ role: 'viewer' })
+    seed(viewer.gateway)
+    viewer.gateway.apps.data.apps.find(({ alias }) => alias === 'shop')!.my_role = null
+    const page = await viewer.read(SHOP)
+    expect(page).toContain('Last deployments')
+    for (const words of ['Errors in 7 days', 'Log lines', 'Tokens']) expect(page).not.toContain(words)
+    expect(viewer.gateway.data.seen.join()).not.toMatch(/logs\/summary|apps\/shop\/tokens/)
+    expect((await viewer.get(`${SHOP}/tokens/new`)).status).toBe(403)
+  })
+
+  test('creates tokens whose value is shown once, and revokes them', async () => {
+    for (const [scope, words] of [
+      ['apps:report', 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=http://localhost:4000/v1/logs'],
+      ['apps:run', 'svc apps runner shop --exec ./deploy.sh'],
+    ] as const) {
+      const made = await client.post(`${SHOP}/tokens/new`, { name: 'Web', scope })
+      const page = await made.text()
+      expect([made.status, page.includes(words), page.includes('SVC_API_KEY=svcapp_')]).toEqual([
+        201,
+        true,
+        true,
+      ])
+      expect(overview().tokens[0]).toMatchObject({ name: 'Web', scope })
+    }
+    expect(await client.read(SHOP)).not.toContain('svcapp_7Gh2m')
+    await client.post(`${SHOP}/tokens/${overview().tokens[0]!.id}/revoke`)
+    expect(overview().tokens.map(({ name }) => name)).toEqual(['Web', 'Production'])
+    const refused = await client.post(`${SHOP}/tokens/new`, { name: '', scope: 'apps:run' })
+    expect([refused.status, (await refused.text()).includes('New runner token')]).toEqual([400, true])
   })
 })

@@ -17,7 +17,8 @@ import { redirectWithMessage, actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, initials, time } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { appPath, STATUS_LABELS, statusBadge, ticketPath } from './app-labels.ts'
+import { STATUS_LABELS, statusBadge, ticketPath } from './app-labels.ts'
+import { aliasOf, tabParents, tabPath } from './app-tabs.ts'
 
 type Ticket = z.output<typeof showTicket.output>
 /** As the contract has it for title and text. */
@@ -25,14 +26,12 @@ const [TITLE_MAX, TEXT_MAX] = [200, 20_000]
 
 export const ticketRoutes = () =>
   createRoutes()
-    .get('/apps/:alias/tickets', (c) => c.redirect(appPath(aliasOf(c))))
     .get('/apps/:alias/tickets/new', (c) => showNew(c))
     .post('/apps/:alias/tickets/new', file)
     .get('/apps/:alias/tickets/:id', (c) => showOne(c))
     .post('/apps/:alias/tickets/:id', reply)
     .post('/apps/:alias/tickets/:id/status', move)
 
-const aliasOf = (c: PageContext): string => c.req.param('alias') ?? ''
 const ticketOf = (c: PageContext) => ({ alias: aliasOf(c), ticket_id: idOf(c) })
 const pathOf = (c: PageContext): string => ticketPath(aliasOf(c), idOf(c))
 
@@ -41,17 +40,17 @@ async function showNew(c: PageContext, submitted?: { title: string; body: string
   const app = await sessionOf(c).call(showApp, { alias: aliasOf(c) })
   return page(c, {
     title: 'New ticket',
-    parents: [{ label: app.name, href: appPath(app.alias) }],
+    parents: tabParents(app, 'tickets'),
     lead: html`The people who work on it can read it, and you are notified of every reply.`,
     status: statusOf(submitted?.problem),
     body: formCard(c, {
-      action: `${appPath(app.alias)}/tickets/new`,
+      action: `${tabPath(app.alias, 'tickets')}/new`,
       problem: submitted?.problem,
       shown: ['title', 'body'],
       fields: html`${inputField({ name: 'title', label: 'Title', value: submitted?.title ?? '', required: true, maxlength: TITLE_MAX, className: 'field-wide', problem: submitted?.problem })}
         ${areaField({ name: 'body', label: 'Description', value: submitted?.body ?? '', rows: 8, required: true, maxlength: TEXT_MAX, hint: 'What you did, what you expected, and what happened instead.', problem: submitted?.problem })}`,
       submit: 'Create ticket',
-      cancel: appPath(app.alias),
+      cancel: tabPath(app.alias, 'tickets'),
     }),
   })
 }
@@ -79,7 +78,7 @@ async function showOne(
   const worksOnIt = app.my_role !== null
   return page(c, {
     title: ticket.title,
-    parents: [{ label: app.name, href: appPath(app.alias) }],
+    parents: tabParents(app, 'tickets'),
     lead: statusBadge(ticket.status),
     status: statusOf(submitted?.problem),
     body: html`

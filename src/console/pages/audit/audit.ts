@@ -76,6 +76,8 @@ function readFilters(query: Record<string, string>) {
 const KINDS: Record<Entry['actor']['kind'], string | undefined> = {
   user: undefined,
   api_token: 'API token',
+  // Its name says it.
+  app_token: undefined,
   actor: 'agent',
   operator: 'operator',
   system: 'system',

@@ -133,6 +133,7 @@ export async function runQuery(c: PageContext, source: Askable): Promise<Query> 
 const ADVICE: Partial<Record<ErrorCode, { message?: string; hint: string }>> = {
   INVALID_REQUEST: { hint: 'Correct the problems listed here and ask again.' },
   FILTER_NOT_ALLOWED: { hint: 'Use the available filters with values of the right type.' },
+  TOO_LARGE: { hint: 'Shorten the question or its filters and ask again.' },
   FORBIDDEN: { hint: 'Ask an owner or admin of the organization for a higher role.' },
   NOT_FOUND: {
     message: 'This data source is not available',

@@ -1,17 +1,12 @@
 /** What is kept of an answer for admins to read: its beginning, as plain text, without what looks like a secret. */
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import { maskSecrets } from '../../../contracts/mask-secrets.ts'
-
-/** Control characters but tabs and line breaks, and those that change the direction in which text is read. */
-const UNREADABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
-const isKept = (character: string): boolean => character === '\n' || character === '\t'
+import { plainText } from '../../../contracts/plain-text.ts'
 
 /** `secrets` are what the receiver was reached with: some repeat the request. */
 export function responseExcerpt(response: string | undefined, secrets: readonly string[]): string | null {
   if (response === undefined) return null
-  const plain = response
-    .replaceAll('\r\n', '\n')
-    .replaceAll(UNREADABLE, (character) => (isKept(character) ? character : ''))
+  const plain = plainText(response)
   // It may have been cut in the middle of a secret, which would not be recognized then.
   const whole =
     Buffer.byteLength(response) >= RESPONSE_EXCERPT.readBytes ? plain.replace(/\S{1,512}$/, '') : plain

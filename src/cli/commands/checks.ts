@@ -1,0 +1,229 @@
+/** `svc apps checks …`. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CHECK_PAUSES, CHECK_REASONS, KEPT_HEADER, type CheckResult } from '../../contracts/check-results.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Input, Output } from '../../contracts/operations.ts'
+import type { CommandContext } from '../command-context.ts'
+import type { CommandInput, Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
+import { argument, countOption, isSet, listOption, textOption } from '../options.ts'
+import { confirm, readStdin } from '../prompt.ts'
+import { readPages } from '../read-pages.ts'
+import { usageError } from '../usage-error.ts'
+
+type Check = Output<'showCheck'>
+type Definition = Input<'createCheck'>['definition']
+type Settings = Pick<
+  Input<'createCheck'>,
+  'interval_seconds' | 'failure_threshold' | 'success_threshold' | 'maintenance_windows'
+>
+
+export const listChecks: Run = async (ctx, input) => {
+  const found = await readPages(ctx, input, 'listChecks', 'checks', { alias: argument(input, 'app') })
+  ctx.print(found, checkTable(found.checks))
+}
+
+export const createCheck: Run = async (ctx, input) => {
+  const definition = await definitionOf(ctx, input)
+  if (!definition)
+    throw usageError(
+      'Nothing to check',
+      'Add --url for an address, --pattern for logs, or --question for a judge',
+    )
+  const created = await ctx.callOperation('createCheck', {
+    alias: argument(input, 'app'),
+    name: argument(input, 'name'),
+    definition,
+    ...settingsOf(input),
+    ...(isSet(input, 'off') && { enabled: false }),
+  })
+  ctx.print(created, checkTable([created]))
+}
+
+export const updateCheck: Run = async (ctx, input) => {
+  const check = await findCheck(ctx, input)
+  if (isSet(input, 'on') && isSet(input, 'off'))
+    throw usageError('--on conflicts with --off', 'Remove one of them')
+  const changed = await ctx.callOperation('updateCheck', {
+    alias: argument(input, 'app'),
+    check_id: check.id,
+    name: textOption(input, 'name'),
+    definition: await definitionOf(ctx, input, check.definition),
+    ...settingsOf(input),
+    ...(isSet(input, 'on') && { enabled: true }),
+    ...(isSet(input, 'off') && { enabled: false }),
+  })
+  ctx.print(changed, checkTable([changed]))
+}
+
+export const removeCheck: Run = async (ctx, input) => {
+  const { id, name } = await findCheck(ctx, input)
+  await confirm(ctx, input, `This removes the check ${name} and its history.`)
+  await ctx.callOperation('removeCheck', { alias: argument(input, 'app'), check_id: id })
+  ctx.info(`Removed ${id}`)
+}
+
+/** A worker polls every second, and a check takes up to half a minute. */
+const RUN_WAIT_MS = 45_000
+const POLL_MS = 500
+
+/** Ends with 1 unless the check passes, so that a script can ask. */
+export const runCheck: Run = async (ctx, input) => {
+  const before = await findCheck(ctx, input)
+  const path = { alias: argument(input, 'app'), check_id: before.id }
+  await ctx.callOperation('runCheck', path)
+  for (let waited = 0; waited < RUN_WAIT_MS; waited += POLL_MS) {
+    const { last_run_at } = await ctx.callOperation('showCheck', path)
+    if (last_run_at !== before.last_run_at) {
+      const { runs } = await ctx.callOperation('listCheckRuns', { ...path, limit: 1 })
+      ctx.print(runs[0], runTable(runs))
+      return runs[0]?.result === 'pass' ? 0 : 1
+    }
+    await sleep(POLL_MS)
+  }
+  ctx.info('No result yet. See it with: svc apps checks history')
+  return 1
+}
+
+export const listCheckRuns: Run = async (ctx, input) => {
+  const { id } = await findCheck(ctx, input)
+  const found = await readPages(ctx, input, 'listCheckRuns', 'runs', {
+    alias: argument(input, 'app'),
+    check_id: id,
+    // The parser has checked it against its choices.
+    result: textOption(input, 'result') as CheckResult | undefined,
+  })
+  ctx.print(found, runTable(found.runs))
+}
+
+/** By its id, or by its name. */
+async function findCheck(ctx: CommandContext, input: CommandInput): Promise<Check> {
+  const [alias, wanted] = [argument(input, 'app'), argument(input, 'check')]
+  if (/^chk_[0-9a-z]{25}$/.test(wanted)) return ctx.callOperation('showCheck', { alias, check_id: wanted })
+  let cursor: string | undefined
+  do {
+    const page: Output<'listChecks'> = await ctx.callOperation('listChecks', { alias, limit: 200, cursor })
+    const found = page.checks.find(({ name }) => name === wanted)
+    if (found) return found
+    cursor = page.next_cursor
+  } while (cursor !== undefined)
+  throw new ServiceError('NOT_FOUND', `No check is named ${wanted}`)
+}
+
+const settingsOf = (input: CommandInput): Settings => ({
+  interval_seconds: countOption(input, 'interval', 86_400),
+  failure_threshold: countOption(input, 'failures', 20),
+  success_threshold: countOption(input, 'successes', 20),
+  ...maintenanceOf(input),
+})
+
+/** `2026-11-20T22:00:00Z/2026-11-20T23:00:00Z`, as ISO 8601 writes an interval. */
+function maintenanceOf(input: CommandInput): Pick<Settings, 'maintenance_windows'> {
+  const windows = listOption(input, 'maintenance')
+  if (isSet(input, 'no-maintenance')) return { maintenance_windows: [] }
+  if (windows.length === 0) return {}
+  return {
+    maintenance_windows: windows.map((window) => {
+      const [from = '', until = ''] = window.split('/')
+      if (Number.isNaN(Date.parse(from)) || Number.isNaN(Date.parse(until)))
+        throw usageError(
+          `Invalid value for --maintenance: ${window}`,
+          'Must be two times with a slash between, such as 2026-11-20T22:00:00Z/2026-11-20T23:00:00Z',
+        )
+      return { from: new Date(from).toISOString(), until: new Date(until).toISOString() }
+    }),
+  }
+}
+
+/** Undefined: nothing of it was given. What is not given stays as it was, or as the server has it. */
+async function definitionOf(
+  ctx: CommandContext,
+  input: CommandInput,
+  before?: Definition,
+): Promise<Definition | undefined> {
+  const window_minutes = countOption(input, 'window', 24 * 60)
+  const http = given({
+    url: textOption(input, 'url'),
+    method: textOption(input, 'method'),
+    body: textOption(input, 'body'),
+    timeout_ms: countOption(input, 'check-timeout', 30_000),
+    conditions: listOption(input, 'condition').length > 0 ? listOption(input, 'condition') : undefined,
+    headers: await headersOf(ctx, input, before),
+  })
+  const logs = given({
+    pattern: textOption(input, 'pattern'),
+    level: textOption(input, 'level'),
+    max_count: zeroOrCount(input, 'max-count'),
+  })
+  const judge = given({
+    question: textOption(input, 'question'),
+    max_tokens: countOption(input, 'max-tokens', 50_000),
+  })
+  const kinds = Object.entries({ http, logs, judge }).filter(([, fields]) => Object.keys(fields).length > 0)
+  if (kinds.length > 1)
+    throw usageError('Options of several kinds of checks', 'Choose one of --url, --pattern and --question')
+  const kind = kinds[0]?.[0] ?? (window_minutes === undefined ? undefined : before?.kind)
+  if (kind === undefined) return undefined
+  return {
+    ...(before?.kind === kind && before),
+    kind,
+    ...kinds[0]?.[1],
+    ...given({ window_minutes }),
+  } as unknown as Definition
+}
+
+const given = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/** A count that may be none. */
+const zeroOrCount = (input: CommandInput, long: string): number | undefined =>
+  textOption(input, long) === '0' ? 0 : countOption(input, long, 1_000_000)
+
+/** `Name: value`; a value of `-` is read from stdin. Those that are there stay, unless `--no-headers` ends them. */
+async function headersOf(
+  ctx: CommandContext,
+  input: CommandInput,
+  before: Definition | undefined,
+): Promise<Record<string, string> | undefined> {
+  const lines = listOption(input, 'header')
+  if (lines.length === 0) return isSet(input, 'no-headers') ? {} : undefined
+  const names =
+    before?.kind === 'http' && !isSet(input, 'no-headers') ? Object.keys(before.headers ?? {}) : []
+  const headers: Record<string, string> = Object.fromEntries(names.map((name) => [name, KEPT_HEADER]))
+  for (const line of lines) {
+    const [, name, value] = /^([^:]+):\s*(.*)$/.exec(line) ?? []
+    if (name === undefined || value === undefined)
+      throw usageError(
+        `Invalid value for --header: ${line}`,
+        'Must be a name and a value, such as "Accept: text/plain"',
+      )
+    const same = Object.keys(headers).find((one) => one.toLowerCase() === name.toLowerCase())
+    if (same !== undefined) delete headers[same]
+    headers[name] = value === '-' ? await readStdin(ctx, `the header ${name}`) : value
+  }
+  return headers
+}
+
+const STRIP: Readonly<Record<CheckResult, string>> = { pass: '.', fail: 'F', error: 'E', indeterminate: '?' }
+
+const checkTable = (checks: readonly Check[]) =>
+  tableOf(checks, {
+    NAME: 'name',
+    ID: 'id',
+    KIND: ({ definition }) => definition.kind,
+    STATE: 'state',
+    SINCE: 'state_since',
+    LAST: ({ recent }) => recent.map((result) => STRIP[result]).join(''),
+    'NEXT RUN': 'next_run_at',
+    PAUSED: ({ paused }) => paused && CHECK_PAUSES[paused],
+  })
+
+const runTable = (runs: Output<'listCheckRuns'>['runs']) =>
+  tableOf(runs, {
+    TIME: 'at',
+    RESULT: 'result',
+    STATUS: 'status',
+    MS: 'ms',
+    REASON: ({ reason }) => reason && CHECK_REASONS[reason],
+    DETAIL: 'detail',
+  })

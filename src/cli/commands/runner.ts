@@ -1,0 +1,101 @@
+/** `svc apps runner`: waits for deployments of an app and runs a command for each, until it is told to stop. */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { DEPLOYMENT_WAIT_MAX_SECONDS } from '../../contracts/limits.ts'
+import { httpClient, type CallOperation } from '../call-operation.ts'
+import { USER_AGENT } from '../client-version.ts'
+import type { CommandContext } from '../command-context.ts'
+import type { CommandInput, Run } from '../command.ts'
+import { argument, countOption, isSet, textOption } from '../options.ts'
+import { pause, RETRY_MAX_MS, retryDelayMs, mayRetry } from '../runner/retry.ts'
+import { runDeployment, type RunnerSettings } from '../runner/run-deployment.ts'
+import { onStopSignals } from '../runner/stop-signals.ts'
+import { usageError } from '../usage-error.ts'
+
+const COMMAND_TIMEOUT_SECONDS = 60 * 60
+const COMMAND_TIMEOUT_MAX_SECONDS = 7 * 24 * 60 * 60
+
+export const runDeployments: Run = async (ctx, input) => {
+  const settings = settingsOf(ctx, input)
+  const { apiUrl, token } = await ctx.resolveContext()
+  const stopping = new AbortController()
+  const aborting = new AbortController()
+  const server = { apiUrl, token, timeoutMs: ctx.settings.timeoutMs, userAgent: USER_AGENT }
+  const call = httpClient(server)
+  const signals = onStopSignals({
+    first: () => {
+      ctx.info('Stopping after the deployment that runs. Once more: stop its command, too.')
+      stopping.abort()
+    },
+    second: () => aborting.abort(),
+  })
+  try {
+    // A wait ends at once when the runner is told to stop; what a deployment reports does not.
+    const claim = claimer(ctx, httpClient({ ...server, signal: stopping.signal }), settings, stopping.signal)
+    ctx.info(`Waiting for deployments of ${settings.alias} as ${settings.name}`)
+    while (!stopping.signal.aborted) {
+      const claimed = await claim()
+      if (!claimed) continue
+      const succeeded = await runDeployment({ ctx, call, settings, aborting: aborting.signal }, claimed)
+      if (isSet(input, 'once')) return succeeded ? 0 : 1
+    }
+    return 0
+  } finally {
+    signals.off()
+  }
+}
+
+function settingsOf({ environment }: CommandContext, input: CommandInput): RunnerSettings {
+  const command = textOption(input, 'exec')?.trim()
+  if (!command)
+    throw usageError('Missing option: --exec <command>', 'Name the command that deploys a revision')
+  if (environment.platform === 'win32') {
+    throw usageError('The runner needs process groups, which Windows has not', 'Run it on Linux or macOS')
+  }
+  const timeoutSeconds = countOption(input, 'command-timeout', COMMAND_TIMEOUT_MAX_SECONDS)
+  return {
+    alias: argument(input, 'app'),
+    command,
+    name: textOption(input, 'name') ?? hostname(),
+    timeoutMs: (timeoutSeconds ?? COMMAND_TIMEOUT_SECONDS) * 1000,
+  }
+}
+
+/** Claims the next deployment, or waits for one. A server that cannot be reached is asked again, for as long as it takes. */
+function claimer(
+  ctx: CommandContext,
+  call: CallOperation,
+  { alias, name }: RunnerSettings,
+  stopping: AbortSignal,
+) {
+  const waitSeconds = Math.min(DEPLOYMENT_WAIT_MAX_SECONDS, Math.floor(ctx.settings.timeoutMs / 2_000))
+  let claimId: string = randomUUID()
+  let failures = 0
+  return async () => {
+    try {
+      const askedAt = Date.now()
+      const { deployment, fence, lease_seconds } = await call('claimDeployment', {
+        alias,
+        runner: name,
+        claim_id: claimId,
+        wait_seconds: waitSeconds,
+      })
+      if (failures > 0) ctx.info('The server answers again')
+      failures = 0
+      if (deployment && fence !== null) {
+        // The answer arrived. Repeating a claim with the same id would give the same one.
+        claimId = randomUUID()
+        return { deployment, fence, leaseMs: lease_seconds * 1000 }
+      }
+      // A server that does not wait is not asked in a loop without end.
+      if (Date.now() - askedAt < 500 && failures === 0) await pause(1_000, stopping)
+      return undefined
+    } catch (error) {
+      if (stopping.aborted) return undefined
+      if (!mayRetry(error)) throw error
+      if (failures === 0) ctx.info(`${(error as Error).message}. Trying again.`)
+      await pause(retryDelayMs(error, failures++, RETRY_MAX_MS), stopping)
+      return undefined
+    }
+  }
+}

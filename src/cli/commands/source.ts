@@ -1,0 +1,93 @@
+/** `svc apps push`, `svc apps revisions`, `svc apps diff`: the source of an app. */
+import { resolve } from 'node:path'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { CommandContext } from '../command-context.ts'
+import type { Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
+import { argument, isSet, textOption } from '../options.ts'
+import { readPages } from '../read-pages.ts'
+import { pushFiles } from '../source/push.ts'
+import { readSourceFolder } from '../source/read-folder.ts'
+import { sanitizeLine } from '../terminal-text.ts'
+
+export const pushFolder: Run = async (ctx, input) => {
+  const alias = argument(input, 'app')
+  const files = readSourceFolder(resolve(ctx.environment.cwd, argument(input, 'folder') || '.'))
+  const pushed = await pushFiles(ctx, alias, files, progressOn(ctx))
+  ctx.info(
+    pushed.sent_files === 0
+      ? `Nothing to send: the server has all ${files.length} files`
+      : `Sent ${pushed.sent_files} of ${files.length} files (${size(pushed.sent_bytes)})`,
+  )
+  if (!pushed.created) ctx.info(`This tree was pushed before, as ${pushed.id}`)
+  if (!isSet(input, 'deploy')) return ctx.print(pushed, tableOf([pushed], COLUMNS))
+  const deployment = await ctx.callOperation('createDeployment', { alias, revision_id: pushed.id })
+  ctx.print({ ...pushed, deployment }, tableOf([{ ...pushed, deployment: deployment.id }], DEPLOYED_COLUMNS))
+  ctx.info(`Follow it with: svc apps deployments output ${alias} ${deployment.id} --follow`)
+}
+
+export const listRevisions: Run = async (ctx, input) => {
+  const found = await readPages(ctx, input, 'listRevisions', 'revisions', { alias: argument(input, 'app') })
+  ctx.print(found, tableOf(found.revisions, COLUMNS))
+}
+
+export const diffRevisions: Run = async (ctx, input) => {
+  const alias = argument(input, 'app')
+  const revision_id = argument(input, 'revision_id') || (await findHead(ctx, alias))
+  const compared = await ctx.callOperation('diffRevisions', {
+    alias,
+    revision_id,
+    base: textOption(input, 'base'),
+  })
+  const text = isSet(input, 'patch') ? compared.diff : shownDiff(compared.diff, ctx.settings.color)
+  ctx.print(compared, { text })
+  if (compared.truncated !== undefined) ctx.info(compared.truncated)
+}
+
+const COLUMNS = {
+  REVISION: 'id',
+  HEAD: 'is_head',
+  FILES: 'files',
+  SIZE: ({ bytes }: { bytes: number }) => size(bytes),
+  'PUSHED BY': 'pushed_by',
+  PUSHED: 'pushed_at',
+} as const
+
+const DEPLOYED_COLUMNS = { ...COLUMNS, DEPLOYMENT: 'deployment' } as const
+
+async function findHead(ctx: CommandContext, alias: string): Promise<string> {
+  const { revisions } = await ctx.callOperation('listRevisions', { alias })
+  const head = revisions.find(({ is_head }) => is_head) ?? revisions[0]
+  if (head) return head.id
+  throw new ServiceError('NOT_FOUND', `There is no revision of ${alias} yet`, {
+    hint: `Push one: svc apps push ${alias}`,
+  })
+}
+
+/** One line that is written over and over; at a terminal only. */
+function progressOn({ settings, environment }: CommandContext) {
+  if (!settings.interactive || !settings.color) return () => {}
+  return (sent: number, all: number) =>
+    void environment.stderr.write(
+      sent === all ? '\r\u001b[K' : `\r\u001b[KSending ${size(sent)} of ${size(all)}`,
+    )
+}
+
+const size = (bytes: number): string =>
+  bytes >= 1024 * 1024
+    ? `${(bytes / 1024 / 1024).toFixed(1)} MiB`
+    : bytes >= 1024
+      ? `${(bytes / 1024).toFixed(1)} KiB`
+      : `${bytes} B`
+
+/** Control characters are shown, not executed; the exact text is that of --patch. */
+const shownDiff = (diff: string, color: boolean): string =>
+  diff
+    .split('\n')
+    .map((line) => painted(line.split('\t').map(sanitizeLine).join('\t'), color))
+    .join('\n')
+
+function painted(line: string, color: boolean): string {
+  const code = line.startsWith('+') ? 32 : line.startsWith('-') ? 31 : line.startsWith('@@') ? 36 : undefined
+  return color && code !== undefined ? `\u001b[${code}m${line}\u001b[0m` : line
+}

@@ -1,0 +1,55 @@
+/** The tab Checks of an app: how each stands, with its last results. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { CHECK_PAUSES } from '../../../contracts/check-results.ts'
+import { listChecks } from '../../../contracts/checks.ts'
+import { linkButton } from '../../../pages/parts.ts'
+import { badge, listCard, time } from '../../components.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { aliasOf, appPage, emptyTab, readApp, tabPath, type App } from './app-tabs.ts'
+import { checkRoutes } from './check.ts'
+import { checkEditorRoutes, newCheckPath } from './check-editor.ts'
+import { checkPath, targetOf } from './check-labels.ts'
+import { checkStrip, resultBadge } from './check-strip.ts'
+
+type Listed = z.output<typeof listChecks.output>
+
+export const appChecksRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/checks', showChecks)
+    // Before those of one check: `new` would be taken for an id.
+    .route('/', checkEditorRoutes())
+    .route('/', checkRoutes())
+
+async function showChecks(c: PageContext) {
+  const alias = aliasOf(c)
+  const [app, listed] = await Promise.all([
+    readApp(c),
+    sessionOf(c).call(listChecks, { alias, cursor: c.req.query('cursor'), count: 'true' }),
+  ])
+  return appPage(c, app, 'checks', {
+    actions: app.my_role !== null && linkButton(newCheckPath(alias, 'http'), 'New check'),
+    body: checkList(c, app, listed),
+  })
+}
+
+const checkList = (c: PageContext, app: App, { checks, next_cursor, total }: Listed) =>
+  listCard(c, {
+    caption: 'Checks by name',
+    columns: ['Check', 'State', 'Last results', 'What', 'Last run'],
+    rows: checks.map(({ id, name, state, paused, recent, definition, last_run_at }) => [
+      html`<a class="subject" href="${checkPath(app.alias, id)}">${name}</a>`,
+      paused === null ? resultBadge(state) : badge(CHECK_PAUSES[paused], 'off'),
+      recent.length > 0 ? checkStrip(recent) : html`<span class="note">None</span>`,
+      html`<span class="note">${targetOf(definition)}</span>`,
+      last_run_at === null ? html`<span class="note">Never</span>` : time(last_run_at),
+    ]),
+    empty: emptyTab(
+      'No checks yet',
+      html`A check asks your app at an interval whether it is well. People are told once when it fails, and once when it is
+        well again. ${app.my_role !== null && html`<a href="${tabPath(app.alias, 'checks')}/new">Make one here</a>, or by:`}`,
+      `svc apps checks add ${app.alias} Health --url https://example.com/health`,
+    ),
+    next: next_cursor,
+    total,
+  })

@@ -1,0 +1,143 @@
+/** The tab Deployments of an app. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { DEPLOYMENT_CODES, DEPLOYMENT_STATES } from '../../../contracts/deployment-states.ts'
+import { createDeployment, listDeployments, rollBackDeployment } from '../../../contracts/deployments.ts'
+import { listRevisions } from '../../../contracts/revisions.ts'
+import { selectField } from '../../../pages/parts.ts'
+import { emptyState, filterSelect, listCard, time } from '../../components.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { redirectWithMessage, setFlash } from '../../flash.ts'
+import { attempt, confirmDialog, formCard, text } from '../../forms.ts'
+import { aliasOf, appPage, emptyTab, readApp, type App } from './app-tabs.ts'
+import {
+  DEPLOYMENT_LABELS,
+  deploymentBadge,
+  deploymentPath,
+  deploymentsPath,
+  shortId,
+  type Deployment,
+} from './deployment-labels.ts'
+import { lostNotice, mayDeploy } from './deployment.ts'
+
+type Listed = z.output<typeof listDeployments.output>
+
+export const appDeploymentsRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/deployments', showDeployments)
+    .post('/apps/:alias/deployments', deploy)
+    .post('/apps/:alias/deployments/roll-back', rollBack)
+
+async function showDeployments(c: PageContext) {
+  const { call } = sessionOf(c)
+  const query = c.req.query()
+  const state = DEPLOYMENT_STATES.find((one) => one === query['state'])
+  const [app, listed] = await Promise.all([
+    readApp(c),
+    call(listDeployments, { alias: aliasOf(c), state, cursor: query['cursor'], count: 'true' }),
+  ])
+  const lost = listed.deployments.find(({ blocks_next }) => blocks_next)
+  return appPage(c, app, 'deployments', {
+    actions: mayDeploy(c, app) && listed.deployments.length > 0 && rollBackDialog(c, app),
+    body: html`${lost && lostNotice(c, app, lost)} ${await deployCard(c, app)} ${deploymentList(c, app, listed, state)}`,
+  })
+}
+
+function deploymentList(
+  c: PageContext,
+  app: App,
+  { deployments, next_cursor, total }: Listed,
+  state: string | undefined,
+) {
+  if (deployments.length === 0 && state === undefined) {
+    return emptyTab(
+      'No deployments yet',
+      'Push a folder and deploy it. A runner of yours does the work.',
+      `svc apps push ${app.alias} --deploy`,
+    )
+  }
+  return listCard(c, {
+    title: 'Deployments',
+    label: 'Filter deployments',
+    filters: filterSelect({
+      name: 'state',
+      label: 'State',
+      value: state,
+      all: 'All states',
+      options: DEPLOYMENT_STATES.map((value) => ({ value, label: DEPLOYMENT_LABELS[value].label })),
+    }),
+    caption: 'Deployments, newest first',
+    columns: ['Deployment', 'State', 'Revision', 'Requested by', 'Requested'],
+    rows: deployments.map((one) => [
+      html`<a href="${deploymentPath(app.alias, one.id)}">${shortId(one.id)}</a>`,
+      stateCell(one),
+      shortId(one.revision_id),
+      html`${one.requested_by}`,
+      time(one.requested_at),
+    ]),
+    empty: emptyState(
+      'No deployments in this state',
+      'Try a different one.',
+      html`<a href="${deploymentsPath(app.alias)}">Show all</a>`,
+    ),
+    next: next_cursor,
+    total,
+  })
+}
+
+const stateCell = (one: Deployment) =>
+  html`${deploymentBadge(one.state, one.cancel_requested)} ${one.code !== null && html`<span class="note" title="${DEPLOYMENT_CODES[one.code]}">${one.code}</span>`}`
+
+/** The newest revisions. Older ones are deployed again from their own deployment, or with the client. */
+async function deployCard(c: PageContext, app: App) {
+  if (!mayDeploy(c, app)) return null
+  const { revisions } = await sessionOf(c).call(listRevisions, { alias: app.alias, limit: 20 })
+  if (revisions.length === 0) return null
+  return formCard(c, {
+    title: 'Deploy',
+    action: deploymentsPath(app.alias),
+    className: 'inline',
+    fields: selectField({
+      name: 'revision',
+      label: 'Revision',
+      value: revisions.find(({ is_head }) => is_head)?.id ?? '',
+      options: revisions.map(({ id, pushed_by, pushed_at, is_head }) => ({
+        value: id,
+        label: `${id.slice(-6)}${is_head ? ' (newest)' : ''}, ${pushed_at.slice(0, 10)} by ${pushed_by}`,
+      })),
+    }),
+    submit: 'Deploy',
+  })
+}
+
+const rollBackDialog = (c: PageContext, app: App) =>
+  confirmDialog(c, {
+    id: 'roll-back',
+    label: 'Roll back',
+    title: `Roll back ${app.name}?`,
+    action: `${deploymentsPath(app.alias)}/roll-back`,
+    text: 'This deploys the revision that succeeded before the last deployment.',
+    submit: 'Roll back',
+    kind: 'main',
+  })
+
+const deploy = (c: PageContext) =>
+  queue(c, () =>
+    sessionOf(c).call(createDeployment, {
+      alias: aliasOf(c),
+      revision_id: text(c.get('form'), 'revision'),
+    }),
+  )
+
+const rollBack = (c: PageContext) =>
+  queue(c, () => sessionOf(c).call(rollBackDeployment, { alias: aliasOf(c) }))
+
+/** To the new deployment, or back with the reason. */
+async function queue(c: PageContext, act: () => Promise<Deployment>): Promise<Response> {
+  const result = await attempt(act)
+  if ('done' in result) {
+    return redirectWithMessage(c, deploymentPath(aliasOf(c), result.done.id), 'It waits for a runner.')
+  }
+  setFlash(c, 'problem', [result.problem.message, result.problem.hint].filter(Boolean).join('. '))
+  return c.redirect(deploymentsPath(aliasOf(c)), 303)
+}

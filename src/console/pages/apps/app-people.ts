@@ -1,0 +1,117 @@
+/** The people of an app: who builds and who maintains it. */
+import { html } from 'hono/html'
+import { APP_ROLES, removeAppMember, setAppMember } from '../../../contracts/apps.ts'
+import { PAGE_MAX } from '../../../contracts/limits.ts'
+import { listMembers } from '../../../contracts/members.ts'
+import { button, inputField, selectField } from '../../../pages/parts.ts'
+import { day, dialog, emptyState, filterForm, listCard, memberOptions, person } from '../../components.ts'
+import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn } from '../../flash.ts'
+import { form, text } from '../../forms.ts'
+import { appPath, canManage, partLabel, PART_OPTIONS } from './app-labels.ts'
+import { aliasOf, appPage, readApp, tabPath, type App } from './app-tabs.ts'
+
+export const appPeopleRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/people', showPeople)
+    .post('/apps/:alias/members', addMember)
+    .post('/apps/:alias/members/:id', setRole)
+    .post('/apps/:alias/members/:id/remove', remove)
+
+async function showPeople(c: PageContext) {
+  const app = await readApp(c)
+  return appPage(c, app, 'people', { body: await peopleList(c, app) })
+}
+
+async function peopleList(c: PageContext, app: App) {
+  const mayManage = canManage(app.my_role)
+  return listCard(c, {
+    caption: 'Builders and maintainers',
+    columns: ['Person', 'Added', '(Actions)'],
+    rows: app.members.map((member) => [
+      person(member.name, partLabel(member.role)),
+      day(member.added_at),
+      html`<div class="row-actions">${memberActions(c, app, member, mayManage)}</div>`,
+    ]),
+    empty: emptyState('No people yet', 'Owners and admins can manage every app.'),
+    after: mayManage && (await addPerson(c, app)),
+  })
+}
+
+function memberActions(c: PageContext, app: App, member: App['members'][number], mayManage: boolean) {
+  const isMe = member.user_id === sessionOf(c).me.user.id
+  if (!mayManage && !isMe) return null
+  const path = `${appPath(app.alias)}/members/${member.user_id}`
+  return dialog(
+    `manage-${member.user_id}`,
+    mayManage ? 'Manage' : 'Leave',
+    {
+      title: member.name,
+      content: html`${
+        mayManage &&
+        form(
+          c,
+          path,
+          html`${selectField({ name: 'role', id: `role-${member.user_id}`, label: 'Role', value: member.role, options: PART_OPTIONS })}
+          ${button('Save')}`,
+        )
+      }
+      <div class="window-danger">${form(c, `${path}/remove`, button(isMe ? 'Leave app' : 'Remove from app', 'danger'), '')}</div>`,
+    },
+    mayManage ? `Manage ${member.name}` : `Leave ${app.name}`,
+  )
+}
+
+/** Members of the organization who are not on the app yet; with a search field where there are many. */
+async function addPerson(c: PageContext, app: App) {
+  const search = c.req.method === 'GET' ? c.req.query('person')?.trim().slice(0, 120) || undefined : undefined
+  const { members, next_cursor } = await sessionOf(c).call(listMembers, {
+    org_id: organizationOf(c).id,
+    search,
+    limit: PAGE_MAX,
+  })
+  const others = members.filter(({ user_id }) => !app.members.some((member) => member.user_id === user_id))
+  const isLong = next_cursor !== undefined || search !== undefined
+  return html`${
+    isLong &&
+    filterForm(
+      c,
+      'Search members',
+      inputField({
+        name: 'person',
+        label: 'Search by name or email',
+        type: 'search',
+        value: search ?? '',
+        maxlength: 120,
+      }),
+    )
+  }
+  ${
+    others.length === 0
+      ? html`<p class="note">${search === undefined ? 'All members of the organization have been added.' : 'No matching members.'}</p>`
+      : form(
+          c,
+          `${appPath(app.alias)}/members`,
+          html`${selectField({ name: 'user_id', label: 'Person', value: '', options: memberOptions(others) })}
+          ${selectField({ name: 'role', id: 'new-role', label: 'Role', value: 'builder', options: PART_OPTIONS })}
+          ${button('Add to app')}`,
+          'inline',
+        )
+  }`
+}
+
+const roleOf = (c: PageContext) =>
+  APP_ROLES.find((role) => role === text(c.get('form'), 'role')) ?? ('builder' as const)
+
+const addMember = (c: PageContext) => saveMember(c, text(c.get('form'), 'user_id'))
+const setRole = (c: PageContext) => saveMember(c, idOf(c))
+
+const saveMember = (c: PageContext, user_id: string) =>
+  actAndReturn(c, tabPath(aliasOf(c), 'people'), `Role set to ${partLabel(roleOf(c))}.`, () =>
+    sessionOf(c).call(setAppMember, { alias: aliasOf(c), user_id, role: roleOf(c) }),
+  )
+
+const remove = (c: PageContext) =>
+  actAndReturn(c, tabPath(aliasOf(c), 'people'), 'Removed from the app.', () =>
+    sessionOf(c).call(removeAppMember, { alias: aliasOf(c), user_id: idOf(c) }),
+  )

@@ -1,0 +1,164 @@
+/** Tokens of an app, on its front page: one for its logs and workers, one for its runner. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { createAppToken, listAppTokens, revokeAppToken } from '../../../contracts/app-tokens.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { PAGE_MAX } from '../../../contracts/limits.ts'
+import { APP_SCOPES, type AppScope } from '../../../contracts/scopes.ts'
+import { inputField, linkButton, notice } from '../../../pages/parts.ts'
+import { copyable, emptyState, listCard, time } from '../../components.ts'
+import { createRoutes, idOf, sessionOf, type ConsoleSession, type PageContext } from '../../context.ts'
+import { actAndReturn } from '../../flash.ts'
+import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { appPath } from './app-labels.ts'
+import { aliasOf, readApp, type App } from './app-tabs.ts'
+
+type Token = z.output<typeof listAppTokens.output>['tokens'][number]
+
+export const appTokenRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/tokens/new', (c) => showNew(c, scopeOf(c.req.query('scope'))))
+    .post('/apps/:alias/tokens/new', create)
+    .post('/apps/:alias/tokens/:id/revoke', revoke)
+
+const KINDS: Record<AppScope, { noun: string; about: string; example: string }> = {
+  'apps:report': {
+    noun: 'reporting token',
+    about: 'For the app itself: it sends logs and runs pipelines, and can read nothing.',
+    example: 'Such as “Production”.',
+  },
+  'apps:run': {
+    noun: 'runner token',
+    about: 'For a runner: it claims deployments of this app and downloads what it deploys.',
+    example: 'Such as “Runner on web-1”.',
+  },
+}
+
+const scopeOf = (value: string | undefined): AppScope =>
+  APP_SCOPES.find((scope) => scope === value) ?? 'apps:report'
+const newPath = (alias: string, scope: AppScope): string =>
+  `${appPath(alias)}/tokens/new?${new URLSearchParams({ scope })}`
+
+/** People who work on the app; never support staff. */
+const mayKeepTokens = ({ support }: ConsoleSession, part: App['my_role']): boolean =>
+  part !== null && support === undefined
+
+export async function appTokensCard(c: PageContext, { alias, my_role }: App) {
+  const session = sessionOf(c)
+  if (!mayKeepTokens(session, my_role)) return null
+  const { tokens } = await session.call(listAppTokens, { alias, limit: PAGE_MAX })
+  return listCard(c, {
+    title: 'Tokens',
+    caption: 'Tokens of the app',
+    columns: ['Token', 'For', 'Created by', 'Last used', '(Actions)'],
+    rows: tokens.map((token) => tokenRow(c, alias, token)),
+    empty: emptyState(
+      'No tokens yet',
+      'A token belongs to the app: it keeps working when whoever created it leaves.',
+    ),
+    after: html`<div class="actions">
+      ${APP_SCOPES.map((scope) => linkButton(newPath(alias, scope), `Create a ${KINDS[scope].noun}`, 'quiet'))}
+    </div>`,
+  })
+}
+
+const tokenRow = (c: PageContext, alias: string, token: Token) => [
+  html`<div class="two-lines"><strong>${token.name}</strong><code class="note">${token.starts_with}…</code></div>`,
+  token.scope === 'apps:report' ? 'Logs and pipelines' : 'Runner',
+  html`${token.created_by}`,
+  token.last_used_at === null ? html`<span class="note">Never</span>` : time(token.last_used_at),
+  html`<div class="row-actions">${confirmDialog(c, {
+    id: `revoke-${token.id}`,
+    label: 'Revoke',
+    name: `Revoke ${token.name}`,
+    title: `Revoke ${token.name}?`,
+    action: `${appPath(alias)}/tokens/${token.id}/revoke`,
+    text: 'Whatever uses this token stops working immediately. This cannot be undone.',
+    submit: 'Revoke token',
+  })}</div>`,
+]
+
+async function showNew(c: PageContext, scope: AppScope, submitted?: { name: string; problem: ServiceError }) {
+  const app = await readApp(c)
+  if (!mayKeepTokens(sessionOf(c), app.my_role))
+    throw new ServiceError(
+      'FORBIDDEN',
+      'Only people who work on the app, owners and admins can create its tokens',
+    )
+  const { noun, about, example } = KINDS[scope]
+  return page(c, {
+    title: `New ${noun}`,
+    parents: [{ label: app.name, href: appPath(app.alias) }],
+    lead: about,
+    status: statusOf(submitted?.problem),
+    body: formCard(c, {
+      action: `${appPath(app.alias)}/tokens/new`,
+      problem: submitted?.problem,
+      shown: ['name'],
+      fields: html`<input type="hidden" name="scope" value="${scope}" />
+        ${inputField({
+          name: 'name',
+          label: 'Name',
+          value: submitted?.name ?? '',
+          required: true,
+          maxlength: 120,
+          autocomplete: 'off',
+          hint: example,
+          problem: submitted?.problem,
+        })}`,
+      submit: 'Create token',
+      cancel: appPath(app.alias),
+    }),
+  })
+}
+
+async function create(c: PageContext) {
+  const [name, scope] = [text(c.get('form'), 'name'), scopeOf(text(c.get('form'), 'scope'))]
+  const alias = aliasOf(c)
+  const result = await attempt(() => sessionOf(c).call(createAppToken, { alias, name, scope }))
+  if ('problem' in result) return showNew(c, scope, { name, problem: result.problem })
+  const { token } = result.done
+  const app = await readApp(c)
+  // Shown in this response and nowhere else: not in a cookie, not in an address.
+  return page(c, {
+    title: 'Token created',
+    parents: [{ label: app.name, href: appPath(alias) }],
+    status: 201,
+    body: html`<div class="card">
+      ${notice('info', html`<p><strong>Copy it now.</strong> It is not stored and cannot be shown again.</p>`)}
+      ${copyable('token', token, `Value of ${result.done.name}`)}
+      <p>${scope === 'apps:run' ? 'Start a runner where the app is deployed:' : 'Send what your program writes:'}</p>
+      ${copyable('use', commandsFor(c, scope, alias, token), 'Commands that use the token')}
+      ${scope === 'apps:report' && exporterSettings(c, token)}
+      <div class="actions">${linkButton(appPath(alias), 'Done')}</div>
+    </div>`,
+  })
+}
+
+const commandsFor = (c: PageContext, scope: AppScope, alias: string, token: string): string =>
+  [
+    `export SVC_API_URL=${apiUrl(c, '/').origin} SVC_API_KEY=${token}`,
+    scope === 'apps:run'
+      ? `svc apps runner ${alias} --exec ./deploy.sh`
+      : `your-program 2>&1 | svc apps logs push ${alias}`,
+  ].join('\n')
+
+const apiUrl = (c: PageContext, path: string): URL => new URL(path, c.var.deps.apiUrl ?? c.var.deps.appUrl)
+
+/** What every OpenTelemetry exporter reads from its environment. */
+const exporterSettings = (c: PageContext, token: string) =>
+  html`<p>Or let an OpenTelemetry exporter send it:</p>
+    ${copyable(
+      'exporter',
+      [
+        `OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=${apiUrl(c, '/v1/logs').href}`,
+        `OTEL_EXPORTER_OTLP_LOGS_HEADERS="Authorization=Bearer%20${token}"`,
+      ].join('\n'),
+      'Settings of an exporter',
+    )}`
+
+const revoke = (c: PageContext) =>
+  actAndReturn(c, appPath(aliasOf(c)), 'Token revoked.', () =>
+    sessionOf(c).call(revokeAppToken, { alias: aliasOf(c), token_id: idOf(c) }),
+  )

@@ -1,0 +1,179 @@
+/** One check: how it stands, its last results, its runs, and its maintenance windows. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { CHECK_PAUSES, CHECK_REASONS, CHECK_RESULTS } from '../../../contracts/check-results.ts'
+import { listCheckRuns, removeCheck, runCheck, showCheck, updateCheck } from '../../../contracts/checks.ts'
+import { button, card, inputField, linkButton } from '../../../pages/parts.ts'
+import { badge, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
+import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn } from '../../flash.ts'
+import { confirmDialog, form, text, utcMoment } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { aliasOf, readApp, tabParents, tabPath } from './app-tabs.ts'
+import { checkPath, targetOf, type Check } from './check-labels.ts'
+import { checkStrip, RESULT_LABELS, resultBadge } from './check-strip.ts'
+
+type Runs = z.output<typeof listCheckRuns.output>
+
+export const checkRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/checks/:id', showOne)
+    .post('/apps/:alias/checks/:id/run', runNow)
+    .post('/apps/:alias/checks/:id/switch', turn)
+    .post('/apps/:alias/checks/:id/windows', addWindow)
+    .post('/apps/:alias/checks/:id/windows/remove', removeWindow)
+    .post('/apps/:alias/checks/:id/remove', remove)
+
+const keyOf = (c: PageContext) => ({ alias: aliasOf(c), check_id: idOf(c) })
+const pathOf = (c: PageContext): string => checkPath(aliasOf(c), idOf(c))
+
+async function showOne(c: PageContext) {
+  const { call } = sessionOf(c)
+  const { result: wanted, cursor } = c.req.query()
+  const result = CHECK_RESULTS.find((one) => one === wanted)
+  const [app, check, runs] = await Promise.all([
+    readApp(c),
+    call(showCheck, keyOf(c)),
+    call(listCheckRuns, { ...keyOf(c), result, cursor, count: 'true' }),
+  ])
+  const worksOnIt = app.my_role !== null
+  return page(c, {
+    title: check.name,
+    parents: tabParents(app, 'checks'),
+    lead: html`${resultBadge(check.state)} ${check.paused !== null && badge(CHECK_PAUSES[check.paused], 'off')}`,
+    actions: worksOnIt && actions(c, check),
+    body: html`${facts(check)} ${runList(c, runs, result)} ${windowCard(c, check, worksOnIt)}`,
+  })
+}
+
+const actions = (c: PageContext, { name, enabled, paused }: Check) =>
+  html`${paused === null && form(c, `${pathOf(c)}/run`, button('Run now'), '')}
+    ${linkButton(`${pathOf(c)}/edit`, 'Edit', 'quiet')}
+    ${form(c, `${pathOf(c)}/switch`, html`<button type="submit" name="enabled" value="${enabled ? 'no' : 'yes'}" class="button button-quiet">${enabled ? 'Turn off' : 'Turn on'}</button>`, '')}
+    ${confirmDialog(c, {
+      id: 'remove-check',
+      label: 'Remove',
+      title: `Remove ${name}?`,
+      action: `${pathOf(c)}/remove`,
+      text: 'Its history is removed with it.',
+      submit: 'Remove',
+    })}`
+
+const facts = (check: Check) =>
+  card(
+    'How it stands',
+    html`${check.recent.length > 0 && html`<p>${checkStrip(check.recent)}</p>`}
+      <dl class="pairs">
+        ${pair('Looks at', html`<code>${targetOf(check.definition)}</code>`)}
+        ${
+          check.definition.kind === 'http' &&
+          pair(
+            'Conditions',
+            check.definition.conditions.map((condition) => html`<code>${condition}</code><br />`),
+          )
+        }
+        ${check.state_since !== null && pair('Since', exactTime(check.state_since))}
+        ${check.last_run_at !== null && pair('Last run', time(check.last_run_at))}
+        ${check.next_run_at !== null && pair('Next run', time(check.next_run_at))}
+        ${pair('Interval', `${check.interval_seconds} s`)}
+        ${pair('People are told', `after ${check.failure_threshold} in a row that fail, and ${check.success_threshold} that pass`)}
+      </dl>`,
+  )
+
+const runList = (c: PageContext, { runs, next_cursor, total }: Runs, result: string | undefined) =>
+  listCard(c, {
+    title: 'History',
+    label: 'Filter runs',
+    filters: filterSelect({
+      name: 'result',
+      label: 'Result',
+      value: result,
+      all: 'All results',
+      options: CHECK_RESULTS.map((value) => ({ value, label: RESULT_LABELS[value].label })),
+    }),
+    caption: 'Runs, newest first',
+    columns: ['Time', 'Result', 'Why', 'Status', 'Took'],
+    rows: runs.map(({ at, result: found, reason, detail, status, ms }) => [
+      exactTime(at),
+      resultBadge(found),
+      html`${reason && CHECK_REASONS[reason]} ${detail !== null && html`<code>${detail}</code>`}`,
+      html`${status}`,
+      html`${ms !== null && `${ms} ms`}`,
+    ]),
+    empty: emptyState(
+      'No runs',
+      result === undefined ? 'The first one is on its way.' : 'None has this result.',
+    ),
+    next: next_cursor,
+    total,
+  })
+
+const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, worksOnIt: boolean) =>
+  card(
+    'Maintenance windows',
+    html`${
+      windows.length === 0
+        ? html`<p class="note">None.</p>`
+        : html`<ul class="plain">
+            ${windows.map(
+              ({ from, until }) =>
+                html`<li>
+                  ${exactTime(from)} – ${exactTime(until)}
+                  ${worksOnIt && form(c, `${pathOf(c)}/windows/remove`, html`<input type="hidden" name="from" value="${from}" /><input type="hidden" name="until" value="${until}" /><button type="submit" class="button button-quiet button-small" aria-label="Remove the window from ${from}">Remove</button>`, '')}
+                </li>`,
+            )}
+          </ul>`
+    }
+    ${
+      worksOnIt &&
+      form(
+        c,
+        `${pathOf(c)}/windows`,
+        html`${inputField({ name: 'from', label: 'From (UTC)', type: 'datetime-local', required: true })}
+          ${inputField({ name: 'until', label: 'Until (UTC)', type: 'datetime-local', required: true })}
+          ${button('Add window', 'quiet')}`,
+      )
+    }`,
+    html`Meanwhile the check is not run, and nobody is told.`,
+  )
+
+const runNow = (c: PageContext) =>
+  actAndReturn(c, pathOf(c), 'It runs now. Reload the page in a moment to see its result.', () =>
+    sessionOf(c).call(runCheck, keyOf(c)),
+  )
+
+function turn(c: PageContext) {
+  const enabled = text(c.get('form'), 'enabled') === 'yes'
+  return actAndReturn(c, pathOf(c), enabled ? 'Turned on.' : 'Turned off.', () =>
+    sessionOf(c).call(updateCheck, { ...keyOf(c), enabled }),
+  )
+}
+
+const addWindow = (c: PageContext) =>
+  actAndReturn(c, pathOf(c), 'Window added.', async () => {
+    const { call } = sessionOf(c)
+    const { maintenance_windows: windows } = await call(showCheck, keyOf(c))
+    const [from, until] = ['from', 'until'].map((name) => {
+      const typed = text(c.get('form'), name)
+      // What is no time is sent as it was typed: the gateway says so.
+      return utcMoment(typed) ?? typed
+    })
+    await call(updateCheck, {
+      ...keyOf(c),
+      maintenance_windows: [...windows, { from: from!, until: until! }],
+    })
+  })
+
+const removeWindow = (c: PageContext) =>
+  actAndReturn(c, pathOf(c), 'Window removed.', async () => {
+    const { call } = sessionOf(c)
+    const [from, until] = ['from', 'until'].map((name) => text(c.get('form'), name))
+    const { maintenance_windows: windows } = await call(showCheck, keyOf(c))
+    const left = windows.filter((one) => one.from !== from || one.until !== until)
+    await call(updateCheck, { ...keyOf(c), maintenance_windows: left })
+  })
+
+async function remove(c: PageContext) {
+  const list = tabPath(aliasOf(c), 'checks')
+  return actAndReturn(c, list, 'Check removed.', () => sessionOf(c).call(removeCheck, keyOf(c)))
+}

@@ -1,0 +1,144 @@
+/** One pipeline: its schedule, its runs, and starting one now. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { PIPELINE_RUN_CODES, PIPELINE_RUN_STATES } from '../../../contracts/pipeline-states.ts'
+import {
+  listPipelineRuns,
+  removePipeline,
+  showPipeline,
+  startPipelineRun,
+} from '../../../contracts/pipelines.ts'
+import { button, card, linkButton } from '../../../pages/parts.ts'
+import { dialog, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
+import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { confirmDialog, form } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { aliasOf, readApp, tabParents, tabPath, type App } from './app-tabs.ts'
+import {
+  pipelineBadge,
+  pipelinePath,
+  POLICY_LABELS,
+  RUN_LABELS,
+  runBadge,
+  schedule,
+  type Pipeline,
+} from './pipeline-labels.ts'
+
+type Runs = z.output<typeof listPipelineRuns.output>
+type Run = Runs['runs'][number]
+
+export const pipelineRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/pipelines/:id', showOne)
+    .post('/apps/:alias/pipelines/:id/run', start)
+    .post('/apps/:alias/pipelines/:id/remove', remove)
+
+const pathOf = (c: PageContext) => ({ alias: aliasOf(c), pipeline_id: idOf(c) })
+
+async function showOne(c: PageContext) {
+  const { call } = sessionOf(c)
+  const state = PIPELINE_RUN_STATES.find((one) => one === c.req.query('state'))
+  const [app, pipeline, listed] = await Promise.all([
+    readApp(c),
+    call(showPipeline, pathOf(c)),
+    call(listPipelineRuns, { ...pathOf(c), state, cursor: c.req.query('cursor') }),
+  ])
+  return page(c, {
+    title: pipeline.name,
+    parents: tabParents(app, 'pipelines'),
+    lead: pipelineBadge(pipeline),
+    actions: app.my_role !== null && actions(c, app, pipeline),
+    body: html`${settingsCard(pipeline)} ${runList(c, app, pipeline, listed, state)}`,
+  })
+}
+
+function actions(c: PageContext, { alias }: App, { id, name }: Pipeline) {
+  const path = pipelinePath(alias, id)
+  return html`${form(c, `${path}/run`, button('Run now'), '')}
+    ${linkButton(`${path}/edit`, 'Edit', 'quiet')}
+    ${confirmDialog(c, {
+      id: 'remove-pipeline',
+      label: 'Remove',
+      title: `Remove ${name}?`,
+      action: `${path}/remove`,
+      text: 'It is removed with all of its runs. A worker that is running it is not stopped.',
+      submit: 'Remove pipeline',
+    })}`
+}
+
+const settingsCard = (pipeline: Pipeline) =>
+  card(
+    'Settings',
+    html`<dl class="pairs">
+      ${pair('Schedule', schedule(pipeline))}
+      ${pair('Next due', pipeline.next_due_at === null ? 'Not scheduled' : exactTime(pipeline.next_due_at))}
+      ${pair('Grace', `${pipeline.grace_minutes} minutes`)}
+      ${pair('Time-out', `${pipeline.timeout_minutes} minutes`)}
+      ${pair('While the run before is not done', POLICY_LABELS[pipeline.concurrency].about)}
+    </dl>`,
+  )
+
+const runList = (
+  c: PageContext,
+  { alias }: App,
+  { id }: Pipeline,
+  { runs, next_cursor }: Runs,
+  state: string | undefined,
+) =>
+  listCard(c, {
+    title: 'Runs',
+    label: 'Filter runs',
+    filters: filterSelect({
+      name: 'state',
+      label: 'State',
+      value: state,
+      all: 'All states',
+      options: PIPELINE_RUN_STATES.map((value) => ({ value, label: RUN_LABELS[value].label })),
+    }),
+    caption: 'Runs, newest first',
+    columns: ['Due', 'State', 'What happened', 'Took', 'Worker'],
+    rows: runs.map((run) => [
+      html`${time(run.due_at)} ${!run.scheduled && html`<span class="note">by hand</span>`}`,
+      runBadge(run.state),
+      whatHappened(run),
+      duration(run),
+      run.worker ?? html`<span class="note">None</span>`,
+    ]),
+    empty:
+      state === undefined
+        ? emptyState('No runs yet', 'Runs are listed here, the newest first.')
+        : emptyState(
+            'No runs with this state',
+            'Try a different state.',
+            html`<a href="${pipelinePath(alias, id)}">Show all</a>`,
+          ),
+    next: next_cursor,
+  })
+
+const SHOWN_MAX = 80
+
+/** In the worker's words, as plain text; else in ours. */
+function whatHappened({ id, message, code }: Run) {
+  if (message === null) return code !== null && html`<span class="note">${PIPELINE_RUN_CODES[code]}</span>`
+  if (message.length <= SHOWN_MAX) return html`<span class="note">${message}</span>`
+  return html`<span class="note">${message.slice(0, SHOWN_MAX)}…</span>
+    ${dialog(`message-${id}`, 'Read', { title: 'What the worker wrote', content: html`<p>${message}</p>` }, 'Read what the worker wrote')}`
+}
+
+function duration({ started_at, ended_at }: Run) {
+  if (started_at === null || ended_at === null) return html`<span class="note">–</span>`
+  const seconds = Math.max(0, Math.round((Date.parse(ended_at) - Date.parse(started_at)) / 1000))
+  if (seconds < 60) return `${seconds} s`
+  return seconds < 3600 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
+}
+
+const start = (c: PageContext) =>
+  actAndReturn(c, pipelinePath(aliasOf(c), idOf(c)), 'A run was started. It waits for a worker.', () =>
+    sessionOf(c).call(startPipelineRun, pathOf(c)),
+  )
+
+async function remove(c: PageContext) {
+  await sessionOf(c).call(removePipeline, pathOf(c))
+  return redirectWithMessage(c, tabPath(aliasOf(c), 'pipelines'), 'Pipeline removed.')
+}

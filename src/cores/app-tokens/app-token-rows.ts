@@ -1,0 +1,23 @@
+/** Tokens of an app as the API returns them. */
+import { and, eq, isNull } from '../../../db/drizzle.ts'
+import { appTokens } from '../../../db/schema.ts'
+import type { App } from '../apps/index.ts'
+
+type Row = typeof appTokens.$inferSelect
+
+export const liveTokensOf = ({ orgId, id }: App) =>
+  and(eq(appTokens.orgId, orgId), eq(appTokens.appId, id), isNull(appTokens.revokedAt))
+
+export const presentAppToken = (row: Row) => ({
+  id: row.id,
+  name: row.name,
+  scope: row.scope,
+  starts_with: row.startsWith,
+  created_by: row.createdByName,
+  created_at: row.createdAt.toISOString(),
+  last_used_at: row.lastUsedAt?.toISOString() ?? null,
+})
+
+/** As the audit trail names it. */
+export const subjectOf = (app: App, { name, startsWith }: Pick<Row, 'name' | 'startsWith'>): string =>
+  `${app.alias}: ${name} (${startsWith}…)`

@@ -1,0 +1,59 @@
+/** Whose token this is, read on every call: a revoked one is refused from the next on. The same statement counts the call. */
+import { and, eq, isNull, sql } from '../../../db/drizzle.ts'
+import { appTokens } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { APP_TOKEN_CALLS } from '../../contracts/limits.ts'
+import type { AppScope } from '../../contracts/scopes.ts'
+import { appTokenHash, organizationOfToken } from '../../trust/app-token.ts'
+import type { Storage } from '../dependencies.ts'
+
+export type ValidatedAppToken = {
+  readonly orgId: string
+  readonly tokenId: string
+  readonly name: string
+  readonly app: { readonly id: string; readonly scope: AppScope }
+}
+
+type ValidationDeps = Storage & {
+  /** With hosted auth, the ids of those that are let in. */
+  readonly servedOrganizations: ReadonlySet<string> | undefined
+}
+
+const refused = () => new ServiceError('UNAUTHENTICATED')
+
+/** A leaky bucket, as in throttle.ts. */
+const STEP_SECONDS = APP_TOKEN_CALLS.seconds / APP_TOKEN_CALLS.count
+const CAPACITY_SECONDS = APP_TOKEN_CALLS.seconds - STEP_SECONDS
+
+export const validateAppToken =
+  ({ db, clock, servedOrganizations }: ValidationDeps) =>
+  async (token: string): Promise<ValidatedAppToken> => {
+    const orgId = organizationOfToken(token)
+    if (orgId === undefined || servedOrganizations?.has(orgId) === false) throw refused()
+    const now = clock()
+    const at = sql`${now.toISOString()}::timestamptz`
+    const isToken = and(
+      eq(appTokens.orgId, orgId),
+      eq(appTokens.secretHash, appTokenHash(token)),
+      isNull(appTokens.revokedAt),
+    )
+    const [row] = await db
+      .update(appTokens)
+      .set({
+        lastUsedAt: now,
+        fullUntil: sql`greatest(${appTokens.fullUntil}, ${at}) + make_interval(secs => ${STEP_SECONDS})`,
+      })
+      // Full: nothing changes, so that further requests do not prolong the wait.
+      .where(and(isToken, sql`${appTokens.fullUntil} <= ${at} + make_interval(secs => ${CAPACITY_SECONDS})`))
+      .returning()
+    if (row) {
+      const { id, name, appId, scope } = row
+      return { orgId, tokenId: id, name, app: { id: appId, scope } }
+    }
+    const [full] = await db.select({ until: appTokens.fullUntil }).from(appTokens).where(isToken)
+    if (!full) throw refused()
+    const waitSeconds = (full.until.getTime() - now.getTime()) / 1000 - CAPACITY_SECONDS
+    throw new ServiceError('RATE_LIMITED', undefined, {
+      retryAfterSeconds: Math.max(1, Math.ceil(waitSeconds)),
+    })
+  }

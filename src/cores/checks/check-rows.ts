@@ -1,0 +1,101 @@
+/** Checks as the operations find and return them. */
+import type { Handle } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { checks } from '../../../db/schema.ts'
+import type { CheckPause, CheckResult } from '../../contracts/check-results.ts'
+import { notFound } from '../../contracts/errors.ts'
+import { requireApp, requireAppWriter, type App } from '../apps/index.ts'
+import type { Directory } from '../directory/index.ts'
+import type { MemberPrincipal } from '../principal.ts'
+import type { JudgePort } from './judge-port.ts'
+import { openWindowUntil } from './maintenance-window.ts'
+
+export type Check = typeof checks.$inferSelect
+
+export const hasCheckKey = ({ orgId, id }: { orgId: string; id: string }) =>
+  and(eq(checks.orgId, orgId), eq(checks.id, id))
+
+type Path = { readonly alias: string; readonly check_id: string }
+
+export async function requireCheck(
+  directory: Directory,
+  db: Handle,
+  principal: MemberPrincipal,
+  { alias, check_id }: Path,
+): Promise<{ app: App; check: Check }> {
+  const { app } = await requireApp(directory, db, principal, alias)
+  return { app, check: await findCheck(db, app, check_id) }
+}
+
+/** For a change of it: the row is locked, and its author works on the app. */
+export async function lockCheck(
+  directory: Directory,
+  tx: Handle,
+  principal: MemberPrincipal,
+  { alias, check_id }: Path,
+): Promise<{ app: App; check: Check }> {
+  const app = await requireAppWriter(directory, tx, principal, alias)
+  return { app, check: await findCheck(tx, app, check_id, 'for update') }
+}
+
+async function findCheck(db: Handle, app: App, id: string, lock?: 'for update'): Promise<Check> {
+  const found = db
+    .select()
+    .from(checks)
+    .where(and(hasCheckKey({ orgId: app.orgId, id }), eq(checks.appId, app.id)))
+  const [check] = await (lock ? found.for('update') : found)
+  if (!check) throw notFound()
+  return check
+}
+
+/** Why it is not run at this moment. */
+export async function pauseOf(
+  judge: JudgePort | null,
+  check: Pick<Check, 'orgId' | 'enabled' | 'definition' | 'maintenanceWindows'>,
+  now: Date,
+): Promise<CheckPause | null> {
+  if (!check.enabled) return 'disabled'
+  if (openWindowUntil(check.maintenanceWindows, now)) return 'maintenance_window'
+  if (check.definition.kind !== 'judge') return null
+  return (await judge?.settingsOf(check.orgId)) ? null : 'no_maintenance_model'
+}
+
+export const RESULT_INITIALS: Readonly<Record<CheckResult, string>> = {
+  pass: 'p',
+  fail: 'f',
+  error: 'e',
+  indeterminate: 'i',
+}
+const RESULTS = new Map(
+  Object.entries(RESULT_INITIALS).map(([result, initial]) => [initial, result as CheckResult]),
+)
+
+export async function presentCheck(judge: JudgePort | null, check: Check, now: Date) {
+  const paused = await pauseOf(judge, check, now)
+  const until = openWindowUntil(check.maintenanceWindows, now)
+  return {
+    id: check.id,
+    name: check.name,
+    definition: check.definition,
+    interval_seconds: check.intervalSeconds,
+    failure_threshold: check.failureThreshold,
+    success_threshold: check.successThreshold,
+    enabled: check.enabled,
+    maintenance_windows: [...check.maintenanceWindows],
+    state: check.state,
+    state_since: check.stateSince?.toISOString() ?? null,
+    paused,
+    last_run_at: check.lastRunAt?.toISOString() ?? null,
+    next_run_at: nextRunAt(check, paused, until),
+    recent: [...check.recent].flatMap((initial) => RESULTS.get(initial) ?? []),
+  }
+}
+
+function nextRunAt(
+  { nextRunAt: at }: Check,
+  paused: CheckPause | null,
+  until: Date | undefined,
+): string | null {
+  if (at === null || (paused !== null && paused !== 'maintenance_window')) return null
+  return (until && until > at ? until : at).toISOString()
+}

@@ -1,0 +1,11 @@
+import type { Handler } from '../../contracts/operations.ts'
+import { requireMember } from '../principal.ts'
+import { presentCheck, requireCheck } from './check-rows.ts'
+import type { ChecksDeps } from './checks-deps.ts'
+
+export const showCheck =
+  ({ db, clock, directory, judge }: ChecksDeps): Handler<'showCheck'> =>
+  async (principal, path) => {
+    const { check } = await requireCheck(directory, db, requireMember(principal), path)
+    return presentCheck(judge, check, clock())
+  }

@@ -1,0 +1,48 @@
+import { checks } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { recordAudit } from '../audit/index.ts'
+import { requireMember } from '../principal.ts'
+import { withTransaction } from '../transaction.ts'
+import { hasCheckKey, lockCheck, presentCheck, type Check } from './check-rows.ts'
+import { announceDue, type ChecksDeps } from './checks-deps.ts'
+import { nameTaken } from './create-check.ts'
+import { APART_SECONDS } from './run-check.ts'
+import { storeDefinition } from './stored-definition.ts'
+
+export const updateCheck =
+  ({ db, clock, directory, dataKeys, judge }: ChecksDeps): Handler<'updateCheck'> =>
+  async (principal, { alias, check_id, definition, ...asked }) => {
+    const member = requireMember(principal)
+    const { orgId } = member
+    const updated = await withTransaction(db, async (tx) => {
+      const { check } = await lockCheck(directory, tx, member, { alias, check_id })
+      const now = clock()
+      const enabled = asked.enabled ?? check.enabled
+      const name = asked.name ?? check.name
+      const [changed] = await tx
+        .update(checks)
+        .set({
+          name,
+          ...(definition && storeDefinition(dataKeys, check, definition, check)),
+          intervalSeconds: asked.interval_seconds ?? check.intervalSeconds,
+          failureThreshold: asked.failure_threshold ?? check.failureThreshold,
+          successThreshold: asked.success_threshold ?? check.successThreshold,
+          enabled,
+          maintenanceWindows: asked.maintenance_windows ?? check.maintenanceWindows,
+          nextRunAt: enabled ? soonest(check, now) : null,
+          // A run that is under way answers an old question: its result does not count.
+          claim: null,
+          leaseUntil: null,
+        })
+        .where(hasCheckKey(check))
+        .returning()
+      await recordAudit(tx, clock, member, { orgId, action: 'check.changed', subject: `${alias}: ${name}` })
+      return presentCheck(judge, changed!, now)
+    }).catch(nameTaken)
+    announceDue()
+    return updated
+  }
+
+/** At once, but not by changing it over and over again. */
+const soonest = ({ lastRunAt }: Pick<Check, 'lastRunAt'>, now: Date): Date =>
+  new Date(Math.max(now.getTime(), (lastRunAt?.getTime() ?? 0) + APART_SECONDS * 1000))

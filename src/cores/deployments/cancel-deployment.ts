@@ -1,0 +1,39 @@
+/** A waiting deployment is cancelled at once; the runner of a running one is asked to stop its command. */
+import { deployments } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireAppWriter } from '../apps/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { withTransaction } from '../transaction.ts'
+import { isDeployment, lockDeployment, presentDeployment } from './deployment-rows.ts'
+
+export const cancelDeployment =
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'cancelDeployment'> =>
+  (principal, { alias, deployment_id }) =>
+    withTransaction(db, async (tx) => {
+      const app = await requireAppWriter(directory, tx, principal, alias)
+      const deployment = await lockDeployment(tx, app, deployment_id)
+      if (deployment.state === 'cancelled' || deployment.cancelRequestedAt !== null) {
+        return presentDeployment(deployment)
+      }
+      if (deployment.state !== 'queued' && deployment.state !== 'running') {
+        throw new ServiceError('CONFLICT', 'This deployment has ended')
+      }
+      const now = clock()
+      const [cancelled] = await tx
+        .update(deployments)
+        .set({
+          cancelRequestedAt: now,
+          ...(deployment.state === 'queued' && { state: 'cancelled' as const, endedAt: now }),
+        })
+        .where(isDeployment(deployment))
+        .returning()
+      await recordAudit(tx, clock, principal, {
+        orgId: app.orgId,
+        action: 'deployment.cancelled',
+        subject: `${alias}: ${deployment.id}`,
+      })
+      return presentDeployment(cancelled!)
+    })

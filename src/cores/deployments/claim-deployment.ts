@@ -1,0 +1,98 @@
+/** A runner claims the first deployment of the queue, if no command of the app may be running. */
+import type { Handle } from '../../../db/connect.ts'
+import { and, asc, eq, notExists, sql } from '../../../db/drizzle.ts'
+import { deployments } from '../../../db/schema.ts'
+import { DEPLOYMENT_LEASE_SECONDS } from '../../contracts/limits.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireAppWriter, type App } from '../apps/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { withTransaction } from '../transaction.ts'
+import { isDeployment, lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
+import { leaseFromNow } from './lease.ts'
+import { waitForWork } from './wait-for-work.ts'
+
+export const claimDeployment =
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'claimDeployment'> =>
+  async (principal, { alias, runner, claim_id, wait_seconds }) => {
+    const app = await requireAppWriter(directory, db, principal, alias)
+    const repeated = claim_id === undefined ? undefined : await findClaim(db, app, claim_id)
+    const claimed = repeated ?? (await claimNext({ db, clock }, app, { runner, claimId: claim_id ?? null }))
+    // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost: they claim with their next call.
+    if (!claimed)
+      await waitForWork(app.orgId, wait_seconds, async () => (await findNext(db, app)) !== undefined)
+    return {
+      deployment: claimed ? presentDeployment(claimed) : null,
+      fence: claimed?.fence ?? null,
+      lease_seconds: DEPLOYMENT_LEASE_SECONDS,
+    }
+  }
+
+async function claimNext(
+  { db, clock }: Storage,
+  app: App,
+  { runner, claimId }: { runner: string; claimId: string | null },
+): Promise<Deployment | undefined> {
+  // Most calls find nothing, and those hold no lock.
+  if (!(await findNext(db, app))) return undefined
+  return withTransaction(db, async (tx) => {
+    await lockQueue(tx, app)
+    const next = await findNext(tx, app)
+    if (!next) return undefined
+    const [claimed] = await tx
+      .update(deployments)
+      .set({ state: 'running', runner, claimId, startedAt: clock(), leaseUntil: leaseFromNow })
+      // A cancellation does not wait for the queue.
+      .where(and(isDeployment(next), eq(deployments.state, 'queued')))
+      .returning()
+    return claimed
+  })
+}
+
+/** The first in the queue, unless a command of the app runs, or may run because its runner was lost. */
+async function findNext(
+  db: Handle,
+  { orgId, id: appId }: App,
+): Promise<{ orgId: string; id: string } | undefined> {
+  const ofApp = and(eq(deployments.orgId, orgId), eq(deployments.appId, appId))
+  const [next] = await db
+    .select({ orgId: deployments.orgId, id: deployments.id })
+    .from(deployments)
+    .where(
+      and(
+        ofApp,
+        eq(deployments.state, 'queued'),
+        notExists(
+          db
+            .select({ one: sql`1` })
+            .from(sql`deployments as holder`)
+            .where(
+              sql`holder.org_id = ${orgId} and holder.app_id = ${appId} and holder.started_at is not null and holder.released_at is null`,
+            ),
+        ),
+      ),
+    )
+    .orderBy(asc(deployments.fence))
+    .limit(1)
+  return next
+}
+
+async function findClaim(
+  db: Handle,
+  { orgId, id: appId }: App,
+  claimId: string,
+): Promise<Deployment | undefined> {
+  const [claimed] = await db
+    .update(deployments)
+    .set({ leaseUntil: leaseFromNow })
+    .where(
+      and(
+        eq(deployments.orgId, orgId),
+        eq(deployments.appId, appId),
+        eq(deployments.state, 'running'),
+        eq(deployments.claimId, claimId),
+      ),
+    )
+    .returning()
+  return claimed
+}

@@ -1,0 +1,51 @@
+/**
+ * Deploys the newest revision that succeeded before the last attempt and is another one: after a deployment that failed
+ * halfway the one before it, after one that succeeded and turned out to be bad the one before that.
+ */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, desc, eq, isNotNull, lt, ne } from '../../../db/drizzle.ts'
+import { deployments } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireAppWriter, type App } from '../apps/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { withTransaction } from '../transaction.ts'
+import { lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
+import { queueDeployment } from './queue-deployment.ts'
+
+export const rollBackDeployment =
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'rollBackDeployment'> =>
+  (principal, { alias }) =>
+    withTransaction(db, async (tx) => {
+      const app = await requireAppWriter(directory, tx, principal, alias)
+      await lockQueue(tx, app)
+      const { revisionId } = await requireEarlier(tx, app)
+      const deployment = await queueDeployment(tx, clock, app, { revisionId, by: principal })
+      const subject = `${alias}: ${deployment.id}, ${revisionId}`
+      await recordAudit(tx, clock, principal, { orgId: app.orgId, action: 'deployment.rolled_back', subject })
+      return presentDeployment(deployment)
+    })
+
+async function requireEarlier(tx: Transaction, { orgId, id: appId }: App): Promise<Deployment> {
+  const newest = async (...conditions: Parameters<typeof and>) => {
+    const [found] = await tx
+      .select()
+      .from(deployments)
+      .where(and(eq(deployments.orgId, orgId), eq(deployments.appId, appId), ...conditions))
+      .orderBy(desc(deployments.fence))
+      .limit(1)
+    return found
+  }
+  const last = await newest(isNotNull(deployments.startedAt))
+  const earlier =
+    last &&
+    (await newest(
+      eq(deployments.state, 'succeeded'),
+      lt(deployments.fence, last.fence),
+      ne(deployments.revisionId, last.revisionId),
+    ))
+  if (!earlier) throw new ServiceError('CONFLICT', 'No other revision of this app has been deployed before')
+  return earlier
+}

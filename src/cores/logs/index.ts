@@ -1,0 +1,11 @@
+/** What the logs core exports. */
+export { exportLogs } from './export-logs.ts'
+export { pushLogs } from './push-logs.ts'
+export { listLogs } from './list-logs.ts'
+export { listLogGroups } from './list-log-groups.ts'
+export { summarizeLogs } from './summarize-logs.ts'
+export { sweepLogs, type SweepLogsDeps } from './sweep-logs.ts'
+export { createLogReads } from './log-reads.ts'
+export type { StoreDeps as LogDeps } from './store-lines.ts'
+export { countLines, readLinePages, readLogEvidence } from './scan-lines.ts'
+export { storeLines } from './store-lines.ts'

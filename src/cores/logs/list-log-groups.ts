@@ -1,0 +1,78 @@
+import { sql } from '../../../db/drizzle.ts'
+import { logGroups, logLines } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { LOG_LEVELS } from '../../contracts/log-levels.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { requireSourceReader } from '../apps/index.ts'
+import { groupId, lineId } from './line-ids.ts'
+import type { ReadDeps } from './list-logs.ts'
+import { matchingLines } from './matching-lines.ts'
+import type { LogApp } from './log-record.ts'
+
+type Row = {
+  key: string
+  template: string | null
+  level: number
+  count: number
+  first_at: Date | string
+  last_at: Date | string
+  sample: string
+}
+
+/** Counted over the lines themselves: what is left of a group after filters and sweeping is what is counted. */
+export const listLogGroups =
+  (deps: ReadDeps): Handler<'listLogGroups'> =>
+  async (principal, { alias, limit, cursor, ...filter }) => {
+    const app = await requireSourceReader(deps.directory, deps.db, principal, alias)
+    const below = belowCursor(cursor)
+    const rows = await deps.logReads.searches(app.orgId, async () => {
+      const since = filter.since ?? new Date(deps.clock().getTime() - DAY_MS).toISOString()
+      return (await deps.db.execute(counted(app, { ...filter, since }, below, limit + 1))) as unknown as Row[]
+    })
+    const page = pageOf(rows, limit, ({ count, key }) => [String(count), key])
+    return { groups: page.rows.map(presentGroup), next_cursor: page.next_cursor }
+  }
+
+const DAY_MS = 24 * 60 * 60_000
+
+function belowCursor(cursor: string | undefined): readonly [count: string, key: string] | undefined {
+  const key = readCursor(cursor, 2)
+  if (key === undefined) return undefined
+  if (!/^\d{1,15}$/.test(key[0]!) || !isKey(key[1]!)) {
+    throw new ServiceError('INVALID_REQUEST', 'The cursor is not valid')
+  }
+  return [key[0]!, key[1]!]
+}
+
+const isKey = (text: string): boolean =>
+  /^-?\d{1,19}$/.test(text) && BigInt(text) === BigInt.asIntN(64, BigInt(text))
+
+const counted = (
+  app: LogApp,
+  filter: Parameters<typeof matchingLines>[1],
+  below: readonly [string, string] | undefined,
+  limit: number,
+) => sql`
+  with counted as (
+    select group_key, max(level) as level, count(*) as lines, min(at) as first_at, max(at) as last_at, max(number) as sample
+    from ${logLines} where ${matchingLines(app, filter)} group by group_key
+  )
+  select coalesce(g.key, 0)::text as key, max(g.template) as template, max(counted.level)::int as level,
+    sum(lines)::int as count, min(first_at) as first_at, max(last_at) as last_at, max(sample)::text as sample
+  from counted
+  left join ${logGroups} as g on g.org_id = ${app.orgId} and g.app_id = ${app.id} and g.key = counted.group_key
+  group by coalesce(g.key, 0)
+  ${below && sql`having (sum(lines), coalesce(g.key, 0)) < (${below[0]}::bigint, ${below[1]}::bigint)`}
+  order by sum(lines) desc, coalesce(g.key, 0) desc
+  limit ${sql.raw(String(limit))}`
+
+const presentGroup = ({ key, template, level, count, first_at: first, last_at: last, sample }: Row) => ({
+  id: groupId(BigInt(key)),
+  template: template ?? '(other lines)',
+  level: LOG_LEVELS[level]!,
+  count,
+  first_at: new Date(first).toISOString(),
+  last_at: new Date(last).toISOString(),
+  sample_id: lineId(Number(sample)),
+})

@@ -1,0 +1,93 @@
+/** Lines are kept for days: what is older goes, and on Postgres each coming day gets a partition, which goes as a whole. */
+import { sql } from '../../../db/drizzle.ts'
+import { logGroups, logLines, logUsage, logVolumes } from '../../../db/schema.ts'
+import { LOG_DAYS } from '../../contracts/limits.ts'
+import type { Storage } from '../dependencies.ts'
+import { withTransaction } from '../transaction.ts'
+import type { LogApp } from './log-record.ts'
+
+export type SweepLogsDeps = Storage & {
+  /** False for the embedded database: all lines are in one table there. */
+  readonly partitionsLogs: boolean
+}
+
+const DAY_MS = 24 * 60 * 60_000
+/** More than the worker is ever away, over a weekend. Without its partition a line is kept all the same. */
+const DAYS_AHEAD = 4
+/** In one statement, so that nobody waits long behind it. */
+const DELETED_AT_ONCE = 10_000
+
+export async function sweepLogs(deps: SweepLogsDeps): Promise<void> {
+  const today = Math.floor(deps.clock().getTime() / DAY_MS) * DAY_MS
+  const oldest = new Date(today - LOG_DAYS * DAY_MS)
+  if (deps.partitionsLogs) {
+    for (let n = 0; n <= DAYS_AHEAD; n++) await createDay(deps, new Date(today + n * DAY_MS))
+    await dropDays(deps, oldest)
+  }
+  for (const app of await appsWithOldLines(deps, oldest)) await deleteOldLines(deps, app, oldest)
+  await deps.db.execute(sql`delete from ${logGroups} where last_day < ${isoDay(oldest)}::date`)
+}
+
+const isoDay = (day: Date): string => day.toISOString().slice(0, 10)
+const partitionOf = (day: Date): string => `log_lines_${isoDay(day).replaceAll('-', '')}`
+
+/** Both need the whole table for a moment; behind a long search they would make everybody wait. */
+const withoutWaiting = (deps: Storage, statement: string): Promise<unknown> =>
+  withTransaction(deps.db, async (tx) => {
+    await tx.execute(sql`set local lock_timeout = '2s'`)
+    await tx.execute(sql.raw(statement))
+  })
+
+async function createDay(deps: Storage, day: Date): Promise<void> {
+  const next = new Date(day.getTime() + DAY_MS)
+  try {
+    await withoutWaiting(
+      deps,
+      `create table if not exists ${partitionOf(day)} partition of log_lines
+       for values from ('${day.toISOString()}') to ('${next.toISOString()}')`,
+    )
+  } catch (error) {
+    // Lines of this day came before its partition: they and the others of the day stay where they are.
+    if (!hasCode(error, '23514')) throw error
+  }
+}
+
+async function dropDays(deps: Storage, oldest: Date): Promise<void> {
+  const partitions = (await deps.db.execute(sql`
+    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'log_lines'::regclass order by 1`)) as unknown as { name: string }[]
+  for (const { name } of partitions) {
+    if (/^log_lines_\d{8}$/.test(name) && name < partitionOf(oldest)) {
+      await withoutWaiting(deps, `drop table if exists ${name}`)
+    }
+  }
+}
+
+async function appsWithOldLines({ db }: Storage, oldest: Date): Promise<readonly LogApp[]> {
+  return (await db.execute(sql`
+    select distinct org_id as "orgId", app_id as id from ${logVolumes}
+    where at < ${oldest.toISOString()}::timestamptz`)) as unknown as LogApp[]
+}
+
+/** The lines first: what was counted for them is taken off when they are gone. */
+async function deleteOldLines({ db }: Storage, { orgId, id: appId }: LogApp, oldest: Date): Promise<void> {
+  const isOld = sql`org_id = ${orgId} and app_id = ${appId} and at < ${oldest.toISOString()}::timestamptz`
+  for (;;) {
+    const deleted = await db.execute(sql`
+      delete from ${logLines} where (org_id, app_id, number, at) in (
+        select org_id, app_id, number, at from ${logLines} where ${isOld} order by at, number
+        limit ${sql.raw(String(DELETED_AT_ONCE))})`)
+    if ((deleted as unknown as { count: number }).count < DELETED_AT_ONCE) break
+  }
+  await db.execute(sql`
+    with gone as (delete from ${logVolumes} where ${isOld} returning bytes)
+    update ${logUsage} set stored_bytes = greatest(0, stored_bytes - (select coalesce(sum(bytes), 0) from gone))
+    where org_id = ${orgId} and app_id = ${appId}`)
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && at.code === code) return true
+  }
+  return false
+}

@@ -1,0 +1,110 @@
+import type { Handle } from '../../../db/connect.ts'
+import { and, asc, gt, sql } from '../../../db/drizzle.ts'
+import { pipelineRuns, pipelines } from '../../../db/schema.ts'
+import { PIPELINE_LEASE_SECONDS } from '../../contracts/limits.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireAppWriter, type App } from '../apps/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { withTransaction } from '../transaction.ts'
+import { createClaimWaits } from './claim-waits.ts'
+import { countOpenRuns } from './open-runs.ts'
+import {
+  hasPipelineKey,
+  hasRunKey,
+  isRunOf,
+  lockPipeline,
+  minutesAfter,
+  presentRun,
+  type PipelineKey,
+  type PipelineRun,
+} from './pipeline-rows.ts'
+import { leaseEnd } from './run-lease.ts'
+import { notePresence } from './worker-presence.ts'
+
+export const claimPipelineRun = (deps: Storage & WithDirectory): Handler<'claimPipelineRun'> => {
+  const { db, clock, directory } = deps
+  const waits = createClaimWaits(deps)
+  return async (principal, { alias, worker, pipelines: names, wait_seconds }) => {
+    const app = await requireAppWriter(directory, db, principal, alias)
+    const known = { orgId: app.orgId, appId: app.id }
+    await notePresence(db, { ...known, name: worker, pipelines: [...new Set(names)] }, clock())
+    const over = AbortSignal.any([
+      AbortSignal.timeout(wait_seconds * 1000),
+      ...(principal.signal ? [principal.signal] : []),
+    ])
+    for (;;) {
+      // Not for a worker that is gone: nobody would run it.
+      if (principal.signal?.aborted) return NOTHING
+      const claimed = await claimNext(deps, app, worker, names)
+      if (claimed) return claimed
+      if (wait_seconds === 0 || over.aborted) return NOTHING
+      await waits.wait(known, over)
+    }
+  }
+}
+
+const NOTHING = { run: null, fence: null, lease_seconds: PIPELINE_LEASE_SECONDS }
+
+async function claimNext({ db, clock }: Storage, app: App, worker: string, names: readonly string[]) {
+  for (const key of await findClaimable(db, app, names, clock())) {
+    const claimed = await withTransaction(db, async (tx) => {
+      const pipeline = await lockPipeline(tx, key)
+      if (!pipeline) return undefined
+      const now = clock()
+      const { running } = await countOpenRuns(tx, pipeline)
+      if (running > 0 && pipeline.concurrency !== 'allow') return undefined
+      const [next] = await tx
+        .select()
+        .from(pipelineRuns)
+        .where(and(isRunOf(pipeline), gt(pipelineRuns.claimableUntil, now)))
+        .orderBy(asc(pipelineRuns.dueAt), asc(pipelineRuns.id))
+        .limit(1)
+      if (!next) return undefined
+      const fence = pipeline.fence + 1
+      await tx.update(pipelines).set({ fence }).where(hasPipelineKey(pipeline))
+      const [run] = await tx
+        .update(pipelineRuns)
+        .set({
+          state: 'running',
+          code: null,
+          claimableUntil: null,
+          startedAt: now,
+          timesOutAt: minutesAfter(now, pipeline.timeoutMinutes),
+          worker,
+          fence,
+          leaseUntil: leaseEnd(),
+        })
+        .where(hasRunKey(next))
+        .returning()
+      return { run: run!, name: pipeline.name, fence }
+    })
+    if (claimed) return answer(claimed)
+  }
+  return undefined
+}
+
+const answer = ({ run, name, fence }: { run: PipelineRun; name: string; fence: number }) => ({
+  run: presentRun(run, name, { withMessage: true }),
+  fence,
+  lease_seconds: PIPELINE_LEASE_SECONDS,
+})
+
+/** The pipelines with a run to claim, the oldest first. Whether it is still there is asked again under the lock. */
+function findClaimable(
+  db: Handle,
+  app: App,
+  names: readonly string[],
+  now: Date,
+): Promise<readonly PipelineKey[]> {
+  return db.execute<PipelineKey>(sql`
+    select p.org_id as "orgId", p.id
+    from pipeline_runs r join pipelines p on p.org_id = r.org_id and p.id = r.pipeline_id
+    where r.org_id = ${app.orgId} and r.app_id = ${app.id} and r.claimable_until > ${now.toISOString()}::timestamptz
+      and ${JSON.stringify(names)}::text::jsonb @> to_jsonb(p.name)
+      and (p.concurrency = 'allow' or not exists (
+        select from pipeline_runs o
+        where o.org_id = p.org_id and o.pipeline_id = p.id and o.state = 'running'))
+    group by p.org_id, p.id
+    order by min(r.due_at), p.id limit 20`)
+}

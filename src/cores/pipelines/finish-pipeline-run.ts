@@ -1,0 +1,39 @@
+import type { Handler } from '../../contracts/operations.ts'
+import { maskSecrets } from '../../contracts/mask-secrets.ts'
+import { requireAppWriter } from '../apps/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { withTransaction } from '../transaction.ts'
+import { notClaimed, requireClaimedRun } from './claimed-run.ts'
+import { endRun } from './end-run.ts'
+import { presentRun, type PipelineRun } from './pipeline-rows.ts'
+import { refreshPresence } from './worker-presence.ts'
+
+export const finishPipelineRun =
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'finishPipelineRun'> =>
+  (principal, { alias, succeeded, message, ...claim }) =>
+    withTransaction(db, async (tx) => {
+      const app = await requireAppWriter(directory, tx, principal, alias)
+      const { pipeline, run } = await requireClaimedRun(tx, app, claim)
+      if (run.state !== 'running') {
+        // The answer to the first report was lost, and it is made again.
+        if (isReportedAs(run, succeeded)) return presentRun(run, pipeline.name, { withMessage: true })
+        throw notClaimed('This run has ended')
+      }
+      await refreshPresence(tx, { orgId: app.orgId, appId: app.id, name: run.worker! }, clock())
+      const ended = await endRun(tx, clock, pipeline, run, {
+        state: succeeded ? 'succeeded' : 'failed',
+        code: succeeded ? null : 'REPORTED',
+        message: readableMessage(message),
+      })
+      return presentRun(ended, pipeline.name, { withMessage: true })
+    })
+
+const isReportedAs = ({ state, code }: PipelineRun, succeeded: boolean): boolean =>
+  succeeded ? state === 'succeeded' : state === 'failed' && code === 'REPORTED'
+
+/** First what cannot be seen: in the midst of a secret it would hide it from the mask. */
+function readableMessage(text = ''): string | null {
+  const line = text.replaceAll(/[\r\n\t\p{Zl}\p{Zp}]+/gu, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')
+  return maskSecrets(line).trim() || null
+}

@@ -1,0 +1,146 @@
+/**
+ * The due runs of all pipelines, by any number of processes: each takes the row of the pipeline, and a time has one run.
+ */
+import type { Transaction } from '../../../db/connect.ts'
+import { sql } from '../../../db/drizzle.ts'
+import { pipelineRuns, pipelines } from '../../../db/schema.ts'
+import { makeId } from '../../contracts/ids.ts'
+import { PIPELINE_PRESENCE_SECONDS, PIPELINE_RUNS } from '../../contracts/limits.ts'
+import type { ConcurrencyPolicy, PipelineRunCode, PipelineRunState } from '../../contracts/pipeline-states.ts'
+import type { Clock, Log, Storage } from '../dependencies.ts'
+import { lastDueAt } from '../schedule.ts'
+import { withTransaction } from '../transaction.ts'
+import { countOpenRuns, type OpenRuns } from './open-runs.ts'
+import {
+  hasPipelineKey,
+  lockPipeline,
+  minutesAfter,
+  type Pipeline,
+  type PipelineKey,
+} from './pipeline-rows.ts'
+import { recordOutcome } from './pipeline-trouble.ts'
+import { dueAfter } from './schedule-of.ts'
+import { hadWorker } from './worker-presence.ts'
+
+/** Looked for at once. Taken in turns from the organizations, so that nobody waits for another's thousands. */
+const BATCH = 100
+
+/**
+ * Since when this process has been looking without a failure. What happened before it cannot judge: workers that were not
+ * heard from may have been there, and met a server that was not.
+ */
+export type Watch = { readonly since: Date }
+
+/** Returns how many it handled. */
+export async function makeDueRuns({ db, clock, log }: Storage & Log, watch: Watch): Promise<number> {
+  const at = sql`${clock().toISOString()}::timestamptz`
+  const due = await db.execute<PipelineKey>(sql`
+    select org_id as "orgId", id from (
+      select org_id, id, next_due_at, row_number() over (partition by org_id order by next_due_at) as place
+      from pipelines where next_due_at <= ${at}
+    ) due
+    order by place, next_due_at limit ${sql.raw(String(BATCH))}`)
+  let handled = 0
+  for (const key of due) {
+    try {
+      await withTransaction(db, async (tx) => {
+        const pipeline = await lockPipeline(tx, key)
+        if (pipeline) await makeDueRun(tx, clock, pipeline, watch)
+      })
+      handled++
+    } catch (error) {
+      // One pipeline that cannot be handled keeps no other waiting.
+      log.warn('pipelines: a due run was not made', { pipeline: key.id, error })
+    }
+  }
+  return handled
+}
+
+/** Under the lock of the pipeline. */
+export async function makeDueRun(
+  tx: Transaction,
+  clock: Clock,
+  pipeline: Pipeline,
+  { since }: Watch,
+): Promise<void> {
+  const now = clock()
+  // Another process was faster, or the schedule has changed.
+  if (pipeline.nextDueAt === null || pipeline.cron === null || pipeline.nextDueAt > now) return
+  const dueAt = newestDue(pipeline.cron, pipeline.timezone, pipeline.nextDueAt, now)
+  await tx
+    .update(pipelines)
+    .set({ nextDueAt: dueAfter(pipeline, now) })
+    .where(hasPipelineKey(pipeline))
+  const isKnown =
+    since.getTime() <= dueAt.getTime() - PRESENCE_MS && now.getTime() - dueAt.getTime() <= LATE_MS
+  const graceEnds = minutesAfter(dueAt, pipeline.graceMinutes)
+  const verdict = judgeDueRun({
+    isKnown,
+    isPastGrace: graceEnds <= now,
+    hasWorker: await hadWorker(tx, pipeline, dueAt, now),
+    open: await countOpenRuns(tx, pipeline),
+    policy: pipeline.concurrency,
+  })
+  // Workers that met no server need a moment to come back.
+  const back = new Date(now.getTime() + PRESENCE_MS)
+  const claimableUntil = isKnown || graceEnds > back ? graceEnds : back
+  const [run] = await tx
+    .insert(pipelineRuns)
+    .values({
+      orgId: pipeline.orgId,
+      id: makeId('prn', now.getTime()),
+      appId: pipeline.appId,
+      pipelineId: pipeline.id,
+      state: verdict.state,
+      code: verdict.code ?? null,
+      dueAt,
+      isScheduled: true,
+      claimableUntil: verdict.isClaimable ? claimableUntil : null,
+      endedAt: verdict.isClaimable ? null : now,
+    })
+    .onConflictDoNothing()
+    .returning({ id: pipelineRuns.id })
+  if (!run) return
+  const { state } = verdict
+  if (state === 'host_offline' || state === 'missed') await recordOutcome(tx, clock, pipeline, run.id, state)
+}
+
+/** A schedule has no two times within a minute. */
+const MINUTE_MS = 60_000
+
+/** Of those that passed while nobody looked only the newest: nobody wants the backups of a week at once. */
+function newestDue(cron: string, timezone: string, first: Date, now: Date): Date {
+  if (now.getTime() - first.getTime() < MINUTE_MS) return first
+  return lastDueAt(cron, timezone, { after: first, until: now }) ?? first
+}
+
+/** Found later than this, the server did not run at that time, or its clock was set. */
+export const LATE_MS = 2 * MINUTE_MS
+const PRESENCE_MS = PIPELINE_PRESENCE_SECONDS * 1000
+
+export type DueRun = {
+  /** Whether the server was there at that time, so that it knows whether a worker was. */
+  readonly isKnown: boolean
+  readonly isPastGrace: boolean
+  readonly hasWorker: boolean
+  readonly open: OpenRuns
+  readonly policy: ConcurrencyPolicy
+}
+
+type Verdict = {
+  readonly state: PipelineRunState
+  readonly isClaimable: boolean
+  readonly code?: PipelineRunCode
+}
+
+/** What becomes of a run at its time. Without a worker it can still be claimed within the grace, by one that comes back. */
+export function judgeDueRun({ isKnown, isPastGrace, hasWorker, open, policy }: DueRun): Verdict {
+  const isBlocked =
+    policy === 'skip' ? open.running + open.waiting > 0 : open.waiting >= PIPELINE_RUNS.waiting
+  if (!isKnown && isPastGrace) return { state: 'missed', isClaimable: false, code: 'SERVER_DOWN' }
+  if (isKnown && !hasWorker) return { state: 'host_offline', isClaimable: !isBlocked }
+  if (isBlocked) return { state: 'skipped', isClaimable: false }
+  return isKnown
+    ? { state: 'queued', isClaimable: true }
+    : { state: 'queued', isClaimable: true, code: 'SERVER_DOWN' }
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import type { ManifestEntry } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { requireSourceReader } from '../apps/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { diffTrees, type TreeFile } from './diff-trees.ts'
+import { findPrevious, requireRevision } from './find-revision.ts'
+import { readBlob } from './read-blobs.ts'
+import type { WithSourceThread } from './source-thread.ts'
+
+export const diffRevisions =
+  ({
+    db,
+    clock,
+    directory,
+    sourceThread,
+  }: Storage & WithDirectory & WithSourceThread): Handler<'diffRevisions'> =>
+  async (principal, { alias, revision_id, base }) => {
+    const app = await requireSourceReader(directory, db, principal, alias)
+    const { orgId } = app
+    const key = { orgId, appId: app.id }
+    const head = await requireRevision(db, key, revision_id)
+    const baseId = base ?? (await findPrevious(db, key, revision_id))
+    const before = baseId === undefined ? [] : (await requireRevision(db, key, baseId)).manifest
+    const { diff, files, omitted } = await diffTrees(before.map(treeFile), head.manifest.map(treeFile), {
+      read: ({ sha256 }) => readBlob(db, orgId, sha256),
+      compare: (texts) => sourceThread.compare(orgId, texts),
+      clock,
+    })
+    return {
+      base: baseId ?? null,
+      diff,
+      diff_sha256: createHash('sha256').update(diff).digest('hex'),
+      files: files.map(({ path, change, addedLines, removedLines }) => ({
+        path,
+        change,
+        added_lines: addedLines,
+        removed_lines: removedLines,
+      })),
+      ...(omitted.length > 0 ? { truncated: leftOut(omitted.length) } : {}),
+    }
+  }
+
+const treeFile = ([path, sha256, , executable]: ManifestEntry): TreeFile => ({
+  path,
+  sha256,
+  isExecutable: executable === 1,
+})
+
+const leftOut = (count: number): string =>
+  `The contents of ${count === 1 ? 'one file are' : `${count} files are`} not shown: not text, or too much for one comparison.`

@@ -1,0 +1,39 @@
+/** The port to what reads archives and compares texts: work that would keep every other request waiting. */
+import type { FileToArchive } from '../../contracts/write-tar.ts'
+
+export type UnpackedFile = {
+  readonly path: string
+  readonly sha256: string
+  readonly content: Buffer
+  readonly isExecutable: boolean
+}
+
+export type Unpacked = { readonly files: readonly UnpackedFile[]; readonly problems: readonly string[] }
+
+/** Undefined: there is no such file on that side. */
+export type TextsToCompare = {
+  readonly path: string
+  readonly old: { readonly text: string; readonly isExecutable: boolean } | undefined
+  readonly now: { readonly text: string; readonly isExecutable: boolean } | undefined
+}
+
+export type ComparedTexts = {
+  readonly patch: string
+  readonly addedLines: number
+  readonly removedLines: number
+}
+
+export type SourceThread = {
+  /**
+   * For whatever holds a whole tree in memory: one at a time for an organization and few at once in a process, taking turns
+   * between organizations.
+   */
+  inTurn<T>(orgId: string, work: () => Promise<T>): Promise<T>
+  /** Throws TOO_LARGE where more comes out than a tree may have. */
+  unpack(orgId: string, archive: Uint8Array): Promise<Unpacked>
+  pack(files: readonly FileToArchive[]): Promise<Uint8Array<ArrayBuffer>>
+  /** Undefined: it took too long. */
+  compare(orgId: string, texts: TextsToCompare): Promise<ComparedTexts | undefined>
+}
+
+export type WithSourceThread = { readonly sourceThread: SourceThread }

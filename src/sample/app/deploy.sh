@@ -1,0 +1,4 @@
+#!/bin/sh
+set -e
+node --check src/server.js
+systemctl --user restart outdoor-shop

@@ -1,0 +1,68 @@
+/** Rows about what an app has for the table of every command and every exit code. */
+import type { Call } from '../../src/client/http-client.ts'
+import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import type { Row } from './notification-rows.ts'
+
+/** On the app that `makeNotifications` makes. */
+export async function makeAppThings(make: Call): Promise<Record<string, string>> {
+  const { id } = await make(createAppToken, { alias: 'shop', name: 'old', scope: 'apps:run' })
+  return { apptoken: id }
+}
+
+const NO_TOKEN = 'apt_0mwhkcyh5nlh1pqqssy5gj19q'
+
+export const APP_ROWS: Row[] = [
+  [
+    'apps tokens create shop --scope apps:report --name collector',
+    0,
+    /^id: +apt_\w+\nname: +collector\nscope: +apps:report\ntoken: +svca_\w+\nStore the token now/,
+  ],
+  ['apps tokens create shop --scope apps:run --json', 0, /"name": "runner"[^]*"token": "svca_/],
+  ['apps tokens create shop', 5, /Missing option --scope/],
+  ['apps tokens create shop --scope data:read', 5, /Must be one of: apps:report, apps:run/],
+  ['apps tokens create nothing --scope apps:run', 4, /svc apps list/],
+  ['apps tokens create shop --scope apps:run --context ro', 3, /error: /],
+  ['apps tokens shop', 0, /^TOKEN +NAME +SCOPE +STARTS WITH[^]*collector +apps:report +svca_/],
+  ['apps tokens nothing', 4, /svc apps list/],
+  ['apps tokens', 5, /requires <app>/],
+  ['apps tokens shop --context scoped', 3, /scopes of this token/],
+  ['apps tokens creat shop', 5, /Did you mean svc apps tokens create/],
+  ['apps tokens revoke shop {apptoken}', 5, /Add --yes/],
+  ['apps tokens revoke shop {apptoken} --yes', 0, /Revoked/],
+  ['apps tokens revoke shop {apptoken} --yes', 4, /svc apps tokens/],
+  [`apps tokens revoke shop ${NO_TOKEN} --yes --context ro`, 3, /error: /],
+
+  [
+    'apps logs push shop',
+    0,
+    /^accepted: +3\nrejected: +0\ndropped: +0\n$/,
+    { stdin: '{"level":"error","msg":"card declined"}\n\nplain password=hunter2\nno end' },
+  ],
+  ['apps logs push shop --json', 0, /"accepted": 0/],
+  ['apps logs push nothing', 4, /svc apps list/],
+  ['apps logs push shop --context ro', 3, /error: /],
+  ['apps logs push shop', 5, /Nothing to read/, { terminal: true }],
+  ['apps logs shop', 0, /Z ERROR card declined\n[^]*Z INFO {2}plain password=\[hidden\]\n[^]*no end\n$/],
+  ['apps logs shop --since 15m --level error --grep DECLINED --json', 0, /"text": "card declined"/],
+  ['apps logs shop --since 1d --level fatal', 0, /^$/],
+  ['apps logs shop --since yesterday', 5, /Invalid value for --since: yesterday/],
+  ['apps logs shop --level loud', 5, /Must be one of: trace/],
+  ['apps logs nothing --follow', 4, /svc apps list/],
+  ['apps logs shop --context ro', 3, /error: /],
+]
+
+/** A line for every command that calls the server. */
+export const APP_LINES = [
+  'apps logs shop',
+  'apps logs push shop',
+  'apps tokens shop',
+  'apps tokens create shop --scope apps:run',
+  `apps tokens revoke shop ${NO_TOKEN} --yes`,
+]
+
+export const APP_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'apps tokens create': {
+    exits: [6],
+    because: 'needs as many tokens as an app may have: test/walks/app-tokens.test.ts',
+  },
+}

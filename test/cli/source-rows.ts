@@ -1,0 +1,47 @@
+/** Rows about the source of apps for the table of every command and every exit code. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Row } from './notification-rows.ts'
+
+/** Folders to push, in one that is empty. */
+export function makeSourceFolders(folder: string): Record<string, string> {
+  const [source, unfit] = [join(folder, 'source'), join(folder, 'unfit')]
+  mkdirSync(join(source, 'src'), { recursive: true })
+  writeFileSync(join(source, 'src/main.js'), 'let total = 1\n')
+  writeFileSync(join(source, '.gitignore'), '*.log\n')
+  writeFileSync(join(source, 'debug.log'), 'not pushed\n')
+  mkdirSync(unfit)
+  symlinkSync('/etc/passwd', join(unfit, 'link'))
+  return { source, unfit }
+}
+
+const NO_REVISION = 'rev_0mwhkcyh5nlh1pqqssy5gj19q'
+
+/** On the app that `makeNotifications` makes. */
+export const SOURCE_ROWS: Row[] = [
+  ['apps diff shop', 4, /There is no revision of shop yet\nhint: Push one: svc apps push shop/],
+  ['apps push shop {source}', 0, /^REVISION +HEAD +FILES[^]*rev_\w+ +yes +2 [^]*Sent 2 of 2 files \(20 B\)/],
+  ['apps push shop {source}', 0, /Nothing to send: the server has all 2 files\nThis tree was pushed before/],
+  ['apps push shop {source} --deploy', 0, /DEPLOYMENT\n[^]*dep_\w+\n[^]*svc apps output shop dep_/],
+  ['apps push shop {source} --json', 0, /"created": false,[^]*"sent_files": 0,/],
+  ['apps push shop {unfit}', 5, /This folder cannot be pushed[^]*"link": is a symbolic link/],
+  ['apps push shop {source}/nowhere', 5, /There is no folder/],
+  ['apps push nothing {source}', 4, /svc apps list/],
+  ['apps push shop {source} --context ro', 3, /error: /],
+  ['apps revisions shop', 0, /^REVISION +HEAD +FILES +SIZE +PUSHED BY[^]*rev_\w+ +yes +2 +20 B/],
+  ['apps revisions shop --limit x', 5, /Invalid value for --limit/],
+  ['apps revisions nothing', 4, /svc apps list/],
+  ['apps revisions shop --context scoped', 3, /scopes of this token/],
+  ['apps diff shop', 0, /^diff --git a\/\.gitignore[^]*\+let total = 1\n/],
+  ['apps diff shop --patch', 0, /\+let total = 1\n/],
+  ['apps diff shop --base nonsense', 5, /base: must look like rev_/],
+  [`apps diff shop ${NO_REVISION}`, 4, /svc apps revisions/],
+  [`apps diff shop ${NO_REVISION} --context scoped`, 3, /scopes of this token/],
+]
+
+/** A line for every command that calls the server. */
+export const SOURCE_LINES = ['apps push shop {source}', 'apps revisions shop', 'apps diff shop']
+
+export const SOURCE_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'apps diff': { exits: [7], because: 'needs files that take too long: test/walks/revisions.test.ts' },
+}

@@ -1,0 +1,11 @@
+/** Expires deployments in a process of its own; `killed`: which dies by SIGKILL when all is written and nothing committed. */
+import { subscribe } from 'node:diagnostics_channel'
+import { connect } from '../../db/connect.ts'
+import { expireDeployments } from '../../src/cores/deployments/index.ts'
+
+const [url, killed] = process.argv.slice(2)
+// Published after the event was inserted, in the transaction of the change.
+if (killed === 'killed') subscribe('svc.event-recorded', () => process.kill(process.pid, 'SIGKILL'))
+const { db, close } = await connect({ url: url! })
+await expireDeployments({ db, clock: () => new Date() })
+await close()
