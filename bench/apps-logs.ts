@@ -144,14 +144,15 @@ const KINDS: readonly ((n: number) => string)[] = [
 const textOf = (n: number): string => KINDS[n % KINDS.length]!(n)
 
 async function search(at: string, token: string, sql: postgres.Sql): Promise<string[]> {
-  await sql`delete from log_lines where app_id <> (select id from apps)`
+  await sql`delete from log_lines where app_id <> (select id from apps where alias = ${ALIAS})`
   await sql`
     insert into log_lines select org_id, id, 10000000 + n, now() - n * interval '50 milliseconds', 2, n % 1000,
       'Payment ' || n || ' of customer c-' || n * 7 || ' failed after ' || n % 50 || ' ms: card declined', 'checkout', null
-    from apps, generate_series(1, ${SEARCHED}::int) as n`
+    from apps, generate_series(1, ${SEARCHED}::int) as n where alias = ${ALIAS}`
   await sql`update log_usage set last_number = 100000000`
   await sql.unsafe('vacuum analyze log_lines')
-  const [app] = await sql<{ org_id: string; id: string }[]>`select org_id, id from apps`
+  const [app] = await sql<{ org_id: string; id: string }[]>`
+    select org_id, id from apps where alias = ${ALIAS}`
   const byHand = () => sql`
     select * from log_lines where org_id = ${app!.org_id} and app_id = ${app!.id} and text ilike '%zebra crossing%'
     order by at desc, number desc limit 51`

@@ -4,6 +4,7 @@ import { connect } from '../db/connect.ts'
 import { sql } from '../db/drizzle.ts'
 import { migrate, readMigrations } from '../db/migrate.ts'
 import { checks } from '../db/schema.ts'
+import { createLineMatcher } from '../src/adapters/log-matching/index.ts'
 import { httpProbes } from '../src/adapters/outbound/http-probe.ts'
 import { CheckDefinition } from '../src/contracts/checks.ts'
 import { makeId } from '../src/contracts/ids.ts'
@@ -51,6 +52,7 @@ const probes = httpProbes({
   allowNets: new Map(organizations.map((id) => [id, ['127.0.0.0/8']])),
   userAgent: 'svc/bench',
 })
+const lineMatcher = createLineMatcher()
 const deps = {
   db,
   clock: () => new Date(),
@@ -58,6 +60,7 @@ const deps = {
   dataKeys: dataKeys(dataKey),
   judge: null,
   probeHttp: probes.probe,
+  matchLines: lineMatcher.matchLines,
 }
 
 const measured = await rounds(
@@ -74,5 +77,6 @@ const [failed] = await db.execute<{ n: number }>(
 if (failed!.n > 0) throw new Error(`${failed!.n} did not pass`)
 console.log(JSON.stringify(measured))
 probes.close()
+await lineMatcher.close()
 await close()
 process.exit(0)

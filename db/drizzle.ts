@@ -31,12 +31,12 @@ export const {
   or,
   sql,
 } = require('drizzle-orm') as typeof import('drizzle-orm')
+const pgCore = require('drizzle-orm/pg-core') as typeof import('drizzle-orm/pg-core')
 export const {
   PgTransaction,
   bigint,
   boolean,
   check,
-  customType,
   date,
   foreignKey,
   index,
@@ -48,8 +48,8 @@ export const {
   text,
   timestamp,
   uniqueIndex,
-} = require('drizzle-orm/pg-core') as typeof import('drizzle-orm/pg-core')
+} = pgCore
 export const { drizzle } = require('drizzle-orm/postgres-js') as typeof import('drizzle-orm/postgres-js')
 
 /** Bytes, as the driver reads and writes them. */
-export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
+export const bytea = pgCore.customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })

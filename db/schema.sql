@@ -199,7 +199,7 @@ CREATE TABLE checks (
   app_id text NOT NULL,
   name text NOT NULL,
   definition jsonb NOT NULL,
-  sealed_headers text,
+  sealed_secrets text,
   interval_seconds integer NOT NULL,
   failure_threshold integer NOT NULL,
   success_threshold integer NOT NULL,
@@ -215,6 +215,7 @@ CREATE TABLE checks (
   run_count bigint NOT NULL DEFAULT 0,
   recent text NOT NULL DEFAULT ''::text,
   last_run_at timestamp with time zone,
+  last_started_at timestamp with time zone,
   next_run_at timestamp with time zone,
   requested_at timestamp with time zone,
   claim text,
@@ -224,8 +225,8 @@ CREATE TABLE checks (
 );
 CREATE UNIQUE INDEX checks_by_name ON public.checks USING btree (org_id, app_id, name);
 CREATE INDEX checks_claimed ON public.checks USING btree (lease_until) WHERE (claim IS NOT NULL);
-CREATE INDEX checks_due ON public.checks USING btree (next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
-CREATE INDEX checks_due_by_organization ON public.checks USING btree (org_id, next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
+CREATE INDEX checks_due ON public.checks USING btree (((definition ->> 'kind'::text)), next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
+CREATE INDEX checks_due_by_organization ON public.checks USING btree (((definition ->> 'kind'::text)), org_id, next_run_at) WHERE ((claim IS NULL) AND (next_run_at IS NOT NULL));
 
 CREATE TABLE data_source_health (
   org_id text NOT NULL,
@@ -709,10 +710,12 @@ CREATE TABLE pipeline_runs (
   ended_at timestamp with time zone,
   worker text,
   fence integer,
+  claim_id text,
   lease_until timestamp with time zone,
   message text,
   CONSTRAINT pipeline_runs_org_id_id_pk PRIMARY KEY (org_id, id)
 );
+CREATE UNIQUE INDEX pipeline_runs_by_claim ON public.pipeline_runs USING btree (org_id, app_id, claim_id) WHERE ((state = 'running'::text) AND (claim_id IS NOT NULL));
 CREATE INDEX pipeline_runs_by_pipeline ON public.pipeline_runs USING btree (org_id, pipeline_id, id);
 CREATE UNIQUE INDEX pipeline_runs_by_slot ON public.pipeline_runs USING btree (org_id, pipeline_id, due_at) WHERE is_scheduled;
 CREATE INDEX pipeline_runs_claimable ON public.pipeline_runs USING btree (org_id, app_id) WHERE (claimable_until IS NOT NULL);

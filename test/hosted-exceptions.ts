@@ -10,6 +10,7 @@ const ASSERTIONS = 'assertions of the own MCP server are trusted for their minut
 const ALONE =
   'its processes are its own; those with hosted auth are in hosted-auth.test.ts and test/long/split.test.ts'
 
+const OTHER_SYSTEM = 'a second system has a vendor of its own, who does not know the tokens of the first'
 const ENDINGS =
   'memberships, tokens and sessions end at the vendor’s; what that does here is in hosted.test.ts'
 
@@ -91,6 +92,15 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   'test/walks/email-integrations.test.ts': { 'a member who is removed': ENDINGS },
   'test/walks/exposure.test.ts': { 'an agent with chosen sources': CONNECTOR },
   'test/walks/invitations.test.ts': { 'once it is %s, and answers like one that never was': NONE_SERVED },
+  'test/walks/logs.test.ts': {
+    'a %s who is removed meanwhile gets nothing': ENDINGS,
+    'a developer who is lowered meanwhile gets nothing': ENDINGS,
+    'who sends too fast is told when to come again, another app is not': OTHER_SYSTEM,
+    'what is dropped, cannot be read or is long counts as well': OTHER_SYSTEM,
+    'what there is no room for is dropped, and counted where people see it': OTHER_SYSTEM,
+    'lines go, with what was counted for them; on Postgres their day goes as a whole':
+      'a member who has not come for a year is not known any more',
+  },
   'test/walks/members.test.ts': {
     'a %s may leave': NONE_SERVED,
     'a changed role, up and down': ASSERTIONS,

@@ -26,6 +26,7 @@ const project = (name: string, test: Project): TestProjectInlineConfiguration =>
 export const ENGINES = matching(
   'db/backup.test.ts',
   'db/embedded.test.ts',
+  'db/managed/attached-thread.test.ts',
   'db/managed/embedded-databases.test.ts',
   'db/migrate.test.ts',
   'db/safe-transactions.test.ts',
@@ -45,9 +46,14 @@ const ABOUT_VECTORS = matching(...walks('ask-a-source', 'search-configuration'))
  * run here on Postgres, and embedded among the long tests.
  */
 export const ON_EMBEDDED = [...matching(...walks('apps', 'idempotency')), ...ABOUT_VECTORS]
-/** Seconds for each test, because they start programs and servers or wait for mail: on both engines among the long tests. */
+/**
+ * On both engines among the long tests, because `npm test` has four minutes: they start programs and servers, wait for mail,
+ * or take seconds for going through everything that is there.
+ */
 export const SLOW_WALKS = matching(
   ...walks('email-integrations', 'managed-postgres', 'process', 'source-health', 'tenant-limits'),
+  ...walks('failing-sources', 'databases', 'search-everywhere', 'question-limits', 'connector-documents'),
+  ...walks('delivery-lanes', 'shared-posts', 'retry-and-recover', 'audit', 'paging', 'bad-input'),
 )
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')

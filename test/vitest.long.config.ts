@@ -1,6 +1,7 @@
 /** What `npm run test:long` runs: whole processes, kills, installs, other people's clients and the official suite; minutes where `npm test` takes seconds. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
 import { matching } from './matching.ts'
 import { ENGINES, ON_EMBEDDED, onEngine, SLOW_WALKS, WALKS } from './vitest.config.ts'
@@ -20,12 +21,43 @@ const IN_PARALLEL = matching(
   ...ENGINES,
 )
 
+/**
+ * `.ci/run` has some twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at any
+ * moment, thousands of made-up requests. Walks with hosted auth are left out there, too.
+ */
+const IS_CI = process.env['LONG_TESTS'] === 'ci'
+const NOT_IN_CI = matching(
+  'test/long/fuzz.test.ts',
+  'test/long/kill-checks.test.ts',
+  'test/long/kill-configuration.test.ts',
+  'test/long/kill-notifications.test.ts',
+  'test/long/kill-pipelines.test.ts',
+  'test/long/mcp-load.test.ts',
+  'test/long/model-flood.test.ts',
+  'test/long/neighbors.test.ts',
+)
+
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
   // Two replicas over one database need a server: PGlite has a single connection.
   provide: { engine: 'postgres' as const, auth: 'self' as const, everyLook: true },
   testTimeout: 5 * 60_000,
   hookTimeout: 2 * 60_000,
+}
+
+const HOSTED: TestProjectInlineConfiguration = {
+  test: {
+    ...shared,
+    // Not isolated, as in `npm test`.
+    name: 'hosted',
+    include: matching('test/walks/*.test.ts'),
+    exclude: matching(...Object.keys(FILES)),
+    setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
+    provide: { engine: 'pglite', auth: 'hosted', everyLook: false },
+    isolate: false,
+    maxWorkers: 2,
+    sequence: { groupOrder: 2 },
+  },
 }
 
 export default defineConfig({
@@ -71,25 +103,12 @@ export default defineConfig({
           ...shared,
           name: 'serial',
           include: matching('test/long/*.test.ts'),
-          exclude: IN_PARALLEL,
+          exclude: [...IN_PARALLEL, ...(IS_CI ? NOT_IN_CI : [])],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
       },
-      {
-        test: {
-          ...shared,
-          // Not isolated, as in `npm test`.
-          name: 'hosted',
-          include: matching('test/walks/*.test.ts'),
-          exclude: matching(...Object.keys(FILES)),
-          setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
-          provide: { engine: 'pglite', auth: 'hosted', everyLook: false },
-          isolate: false,
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
-        },
-      },
+      ...(IS_CI ? [] : [HOSTED]),
     ],
   },
 })

@@ -95,7 +95,7 @@ CREATE TABLE "checks" (
 	"app_id" text NOT NULL,
 	"name" text NOT NULL,
 	"definition" jsonb NOT NULL,
-	"sealed_headers" text,
+	"sealed_secrets" text,
 	"interval_seconds" integer NOT NULL,
 	"failure_threshold" integer NOT NULL,
 	"success_threshold" integer NOT NULL,
@@ -111,6 +111,7 @@ CREATE TABLE "checks" (
 	"run_count" bigint DEFAULT 0 NOT NULL,
 	"recent" text DEFAULT '' NOT NULL,
 	"last_run_at" timestamp with time zone,
+	"last_started_at" timestamp with time zone,
 	"next_run_at" timestamp with time zone,
 	"requested_at" timestamp with time zone,
 	"claim" text,
@@ -754,6 +755,7 @@ CREATE TABLE "pipeline_runs" (
 	"ended_at" timestamp with time zone,
 	"worker" text,
 	"fence" integer,
+	"claim_id" text,
 	"lease_until" timestamp with time zone,
 	"message" text,
 	CONSTRAINT "pipeline_runs_org_id_id_pk" PRIMARY KEY("org_id","id")
@@ -919,8 +921,8 @@ CREATE INDEX "tickets_by_app" ON "tickets" USING btree ("org_id","app_id","id");
 CREATE INDEX "tickets_by_reporter" ON "tickets" USING btree ("org_id","reporter_id","id");--> statement-breakpoint
 CREATE INDEX "check_runs_in_order" ON "check_runs" USING btree ("org_id","check_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "checks_by_name" ON "checks" USING btree ("org_id","app_id","name");--> statement-breakpoint
-CREATE INDEX "checks_due" ON "checks" USING btree ("next_run_at") WHERE "checks"."claim" is null and "checks"."next_run_at" is not null;--> statement-breakpoint
-CREATE INDEX "checks_due_by_organization" ON "checks" USING btree ("org_id","next_run_at") WHERE "checks"."claim" is null and "checks"."next_run_at" is not null;--> statement-breakpoint
+CREATE INDEX "checks_due" ON "checks" USING btree ((definition ->> 'kind'),"next_run_at") WHERE "checks"."claim" is null and "checks"."next_run_at" is not null;--> statement-breakpoint
+CREATE INDEX "checks_due_by_organization" ON "checks" USING btree ((definition ->> 'kind'),"org_id","next_run_at") WHERE "checks"."claim" is null and "checks"."next_run_at" is not null;--> statement-breakpoint
 CREATE INDEX "checks_claimed" ON "checks" USING btree ("lease_until") WHERE "checks"."claim" is not null;--> statement-breakpoint
 CREATE INDEX "oauth_artifacts_by_grant" ON "oauth_artifacts" USING btree ("grant_id");--> statement-breakpoint
 CREATE INDEX "oauth_artifacts_by_uid" ON "oauth_artifacts" USING btree ("uid");--> statement-breakpoint
@@ -992,6 +994,7 @@ CREATE UNIQUE INDEX "pipeline_runs_by_slot" ON "pipeline_runs" USING btree ("org
 CREATE INDEX "pipeline_runs_by_pipeline" ON "pipeline_runs" USING btree ("org_id","pipeline_id","id");--> statement-breakpoint
 CREATE INDEX "pipeline_runs_claimable" ON "pipeline_runs" USING btree ("org_id","app_id") WHERE claimable_until is not null;--> statement-breakpoint
 CREATE INDEX "pipeline_runs_unclaimed" ON "pipeline_runs" USING btree ("claimable_until") WHERE claimable_until is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "pipeline_runs_by_claim" ON "pipeline_runs" USING btree ("org_id","app_id","claim_id") WHERE state = 'running' and claim_id is not null;--> statement-breakpoint
 CREATE INDEX "pipeline_runs_running" ON "pipeline_runs" USING btree ("org_id","pipeline_id") WHERE state = 'running';--> statement-breakpoint
 CREATE UNIQUE INDEX "pipelines_by_name" ON "pipelines" USING btree ("org_id","app_id","name");--> statement-breakpoint
 CREATE INDEX "pipelines_due" ON "pipelines" USING btree ("next_due_at") WHERE next_due_at is not null;--> statement-breakpoint

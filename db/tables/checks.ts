@@ -15,6 +15,9 @@ import {
 } from '../drizzle.ts'
 import { instant, orgId } from './columns.ts'
 
+/** Kinds are claimed apart from each other, each with a capacity of its own. */
+const KIND = sql`(definition ->> 'kind')`
+
 export const checks = pgTable(
   'checks',
   {
@@ -22,9 +25,9 @@ export const checks = pgTable(
     id: text('id').notNull(),
     appId: text('app_id').notNull(),
     name: text('name').notNull(),
-    /** Without the values of its headers, which are sealed. */
+    /** Without its secrets: the values of its headers, and its body. */
     definition: jsonb('definition').$type<CheckDefinition>().notNull(),
-    sealedHeaders: text('sealed_headers'),
+    sealedSecrets: text('sealed_secrets'),
     intervalSeconds: integer('interval_seconds').notNull(),
     failureThreshold: integer('failure_threshold').notNull(),
     successThreshold: integer('success_threshold').notNull(),
@@ -45,6 +48,8 @@ export const checks = pgTable(
     /** The last results, newest last, the first letter of each. */
     recent: text('recent').notNull().default(''),
     lastRunAt: instant('last_run_at'),
+    /** When the last run began, also one that does not count: runs are so far apart. */
+    lastStartedAt: instant('last_started_at'),
     /** Null: turned off. */
     nextRunAt: instant('next_run_at'),
     /** When somebody last asked for a run. */
@@ -58,10 +63,10 @@ export const checks = pgTable(
     primaryKey({ columns: [t.orgId, t.id] }),
     uniqueIndex('checks_by_name').on(t.orgId, t.appId, t.name),
     index('checks_due')
-      .on(t.nextRunAt)
+      .on(KIND, t.nextRunAt)
       .where(sql`${t.claim} is null and ${t.nextRunAt} is not null`),
     index('checks_due_by_organization')
-      .on(t.orgId, t.nextRunAt)
+      .on(KIND, t.orgId, t.nextRunAt)
       .where(sql`${t.claim} is null and ${t.nextRunAt} is not null`),
     index('checks_claimed')
       .on(t.leaseUntil)

@@ -48,7 +48,7 @@ export const deployments = pgTable(
     index('deployments_queued')
       .on(t.requestedAt)
       .where(sql`state = 'queued'`),
-    // Which revisions a deployment names: those are not removed.
+    // Which revisions wait for a deployment or run in one: those are not removed.
     index('deployments_by_revision').on(t.orgId, t.appId, t.revisionId),
   ],
 )

@@ -62,6 +62,8 @@ export const pipelineRuns = pgTable(
     endedAt: instant('ended_at'),
     worker: text('worker'),
     fence: integer('fence'),
+    /** The worker's own name of its claim, so that it can repeat it. */
+    claimId: text('claim_id'),
     /** By the database's clock. */
     leaseUntil: instant('lease_until'),
     message: text('message'),
@@ -79,6 +81,10 @@ export const pipelineRuns = pgTable(
     index('pipeline_runs_unclaimed')
       .on(t.claimableUntil)
       .where(sql`claimable_until is not null`),
+    // A claim that is repeated while the first one is still being made gets no second run.
+    uniqueIndex('pipeline_runs_by_claim')
+      .on(t.orgId, t.appId, t.claimId)
+      .where(sql`state = 'running' and claim_id is not null`),
     index('pipeline_runs_running')
       .on(t.orgId, t.pipelineId)
       .where(sql`state = 'running'`),

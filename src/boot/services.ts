@@ -166,12 +166,14 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
         { jobTable, watchTable },
         { startNotifications },
         { startChecks },
+        { startDeployments },
         { startPipelines },
       ] = await Promise.all([
         import('../worker/loop.ts'),
         import('../worker/jobs.ts'),
         import('../worker/notifications.ts'),
         import('../worker/checks.ts'),
+        import('../worker/deployments.ts'),
         import('../worker/pipelines.ts'),
       ])
       return (deps) => {
@@ -182,6 +184,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
             startLoopForEach(own, watchTable(own)),
             startNotifications(own),
             startChecks(own),
+            startDeployments(own),
             startPipelines(own),
           ]
           return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }

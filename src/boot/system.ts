@@ -9,6 +9,7 @@ import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
 import { httpProbes } from '../adapters/outbound/http-probe.ts'
 import { proxiedFetch } from '../adapters/outbound/proxied-fetch.ts'
 import { outboundProxy } from '../adapters/outbound/proxy.ts'
+import { createLineMatcher } from '../adapters/log-matching/index.ts'
 import { createSourceThread } from '../adapters/source-thread/index.ts'
 import { smtpMail } from '../adapters/mail/smtp.ts'
 import { argon2Passwords } from '../adapters/passwords/argon2.ts'
@@ -174,6 +175,8 @@ async function build(
       ? httpProbes({ allowNets: config.CHECKS_ALLOW_NETS, userAgent: `svc/${VERSION}` })
       : undefined
   if (httpProbe) closers.push(() => httpProbe.close())
+  const lineMatcher = runs.has('worker') ? createLineMatcher() : undefined
+  if (lineMatcher) closers.push(() => lineMatcher.close())
   // Organizations have no maintenance models, so judge checks are paused.
   const judge = overrides.judge ?? null
 
@@ -310,6 +313,7 @@ async function build(
       channels: overrides.channels ?? channelAdapters!.channels,
       dataKeys: keysForData!,
       probeHttp: overrides.probeHttp ?? httpProbe!.probe,
+      matchLines: lineMatcher!.matchLines,
       judge,
       appUrl: config.APP_URL,
       siteUrl: config.SITE_URL,
@@ -317,6 +321,7 @@ async function build(
       observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
       activityDays: config.ACTIVITY_DAYS,
       deliveryDays: config.DELIVERY_DAYS,
+      sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
       partitionsLogs: connection!.kind === 'postgres',
       revokePublicConnect: publicConnectRevoker(config, connection!.db, log),
       tenantServer,

@@ -84,16 +84,10 @@ const CHECK_OPTIONS: readonly Option[] = [
     choices: LOG_LEVELS,
   },
   { long: 'max-count', value: 'n', summary: 'More lines than this fail (default 0)' },
-  { long: 'question', value: 'text', summary: 'Question about the logs to the maintenance model' },
-  { long: 'max-tokens', value: 'n', summary: 'Tokens that one answer may use (default 5000)' },
-  {
-    long: 'window',
-    value: 'minutes',
-    summary: 'Log lines of so many minutes (default 10, for a question 60)',
-  },
+  { long: 'window', value: 'minutes', summary: 'Log lines of so many minutes (default 10)' },
   { long: 'interval', value: 'seconds', summary: 'Between two runs, from 30 (default 60)' },
-  { long: 'failures', value: 'n', summary: 'In a row until it has failed (default 3)' },
-  { long: 'successes', value: 'n', summary: 'In a row until it passes again (default 1)' },
+  { long: 'failures', value: 'n', summary: 'Notify after so many without a pass between (default 3)' },
+  { long: 'successes', value: 'n', summary: 'Recover after so many in a row (default 1)' },
   {
     long: 'maintenance',
     value: 'from/until',
@@ -112,6 +106,11 @@ const FROM_TO: readonly Option[] = [
   { long: 'from', value: 'time', summary: `Start time, ${TIME_EXAMPLE}` },
   { long: 'to', value: 'time', summary: 'End time' },
 ]
+const LOG_WINDOW: readonly Option[] = [
+  { long: 'since', value: 'time', summary: `15m, 2h, 1d, or a time ${TIME_EXAMPLE}` },
+  { long: 'until', value: 'time', summary: 'End time, in the same form' },
+  { long: 'level', value: 'level', summary: 'This level and more severe ones', choices: LOG_LEVELS },
+]
 const PIPELINE = { name: 'pipeline', summary: 'Name or ppl_…, from `svc apps pipelines`' }
 const PIPELINE_SETTINGS: readonly Option[] = [
   { long: 'cron', value: 'schedule', summary: 'Five parts, such as "0 3 * * *"; "" for none' },
@@ -121,7 +120,7 @@ const PIPELINE_SETTINGS: readonly Option[] = [
   {
     long: 'concurrency',
     value: 'policy',
-    summary: 'While the run before is not done (default skip)',
+    summary: 'If the previous run is still running (default skip)',
     choices: CONCURRENCY_POLICIES,
   },
 ]
@@ -445,8 +444,8 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Show the newest log lines of an app, the last one at the bottom',
     arguments: [APP],
     options: [
-      { long: 'since', value: 'time', summary: `15m, 2h, 1d, or a time ${TIME_EXAMPLE}` },
-      { long: 'level', value: 'level', summary: 'This level and more severe ones', choices: LOG_LEVELS },
+      ...LOG_WINDOW,
+      { long: 'group', value: 'group_id', summary: 'Lines of a group, from `svc apps logs groups`' },
       { long: 'grep', value: 'text', summary: 'Lines that contain this text, ignoring case' },
       { long: 'follow', short: 'f', summary: 'Wait for further lines until interrupted' },
       ...PAGING,
@@ -455,8 +454,18 @@ export const COMMANDS: readonly Command[] = [
     examples: [
       'svc apps logs billing --since 1h --level error',
       'svc apps logs billing --grep "card declined" --follow',
+      'svc apps logs billing --since 2d --until 1d --group lgr_0mwhkcyh5nlh1pqqssy5gj19q',
     ],
     load: async () => (await import('./commands/logs.ts')).listLogs,
+  },
+  {
+    path: 'apps logs groups',
+    summary: 'List groups of similar log lines of an app, the most frequent first',
+    arguments: [APP],
+    options: [...LOG_WINDOW, ...PAGING],
+    listedBy: 'apps list',
+    examples: ['svc apps logs groups billing --since 1d --level error'],
+    load: async () => (await import('./commands/logs.ts')).listLogGroups,
   },
   {
     path: 'apps logs push',
@@ -513,10 +522,20 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./commands/deployments.ts')).confirmDeploymentEnded,
   },
   {
+    path: 'apps deployments report-broken',
+    summary: 'Report that a deployment broke after it had succeeded, within a day',
+    arguments: [APP, DEPLOYMENT],
+    listedBy: 'apps deployments',
+    examples: ['svc apps deployments report-broken shop dep_0mjexample000000000000000'],
+    load: async () => (await import('./commands/deployments.ts')).reportBrokenRollout,
+  },
+  {
     path: 'apps deployments output',
     summary: 'Print what the command of a deployment wrote',
     arguments: [APP, DEPLOYMENT],
-    options: [{ long: 'follow', short: 'f', summary: 'Continue until it has ended; exits 1 if it failed' }],
+    options: [
+      { long: 'follow', short: 'f', summary: 'Continue until it has ended; exits 11 if it did not succeed' },
+    ],
     listedBy: 'apps deployments',
     examples: ['svc apps deployments output shop dep_0mjexample000000000000000 --follow'],
     load: async () => (await import('./commands/deployments.ts')).readDeploymentOutput,
@@ -538,7 +557,7 @@ export const COMMANDS: readonly Command[] = [
         summary: 'Stop the command after this time (default 3600)',
       },
       { long: 'name', value: 'text', summary: 'Name of this runner (default: the host name)' },
-      { long: 'once', summary: 'End after one deployment; exits 1 if it did not succeed' },
+      { long: 'once', summary: 'End after one deployment; exits 11 if it did not succeed' },
     ],
     listedBy: 'apps list',
     examples: ['svc apps runner shop --exec ./deploy.sh', 'svc apps runner shop --exec "make deploy" --once'],
@@ -590,7 +609,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     path: 'apps pipelines add',
-    summary: 'Add a scheduled job; a worker of yours runs it',
+    summary: 'Add a scheduled job; your worker runs it',
     arguments: [APP, { name: 'pipeline', summary: 'Lowercase letter, then up to 59 of a-z, 0-9 and -' }],
     options: PIPELINE_SETTINGS,
     listedBy: 'apps list',
@@ -656,9 +675,9 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     path: 'apps checks add',
-    summary: 'Add a check: of an address, of log lines, or a question to the maintenance model',
+    summary: 'Add a check of an address or of log lines',
     arguments: [APP, { name: 'name', summary: 'Display name, unique in the app' }],
-    options: [...CHECK_OPTIONS, { long: 'off', summary: 'Do not run it yet' }],
+    options: [...CHECK_OPTIONS, { long: 'disable', summary: 'Do not run it yet' }],
     listedBy: 'apps list',
     examples: [
       'svc apps checks add billing Health --url https://billing.example.com/health',
@@ -676,8 +695,8 @@ export const COMMANDS: readonly Command[] = [
       ...CHECK_OPTIONS,
       { long: 'no-headers', summary: 'Remove the headers' },
       { long: 'no-maintenance', summary: 'Remove the maintenance windows' },
-      { long: 'on', summary: 'Turn it on' },
-      { long: 'off', summary: 'Turn it off' },
+      { long: 'enable', summary: 'Turn it on' },
+      { long: 'disable', summary: 'Turn it off' },
     ],
     listedBy: 'apps checks',
     examples: [
@@ -688,7 +707,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     path: 'apps checks run',
-    summary: 'Run a check now and print its result; exit code 1 unless it passes',
+    summary: 'Run a check now and print its result; exits 11 unless it passes',
     arguments: [APP, CHECK],
     listedBy: 'apps checks',
     examples: ['svc apps checks run billing Health'],

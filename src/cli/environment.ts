@@ -1,5 +1,5 @@
 /** The environment of the process: variables, streams, folders. The only file of the client that reads them. */
-import { writeSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
 import { homedir } from 'node:os'
 import type { Readable } from 'node:stream'
 
@@ -9,7 +9,7 @@ export type Environment = {
   readonly home: string
   readonly platform: string
   readonly stdin: Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown }
-  readonly stdout: Sink
+  readonly stdout: Sink & { readonly isTTY?: boolean }
   readonly stderr: Sink & { readonly isTTY?: boolean }
 }
 
@@ -28,7 +28,13 @@ export const processEnvironment = (): Environment => ({
   get stdin() {
     return process.stdin
   },
-  stdout: { write: writeOut },
+  stdout: {
+    write: writeOut,
+    get isTTY() {
+      // Of the devices that take text, those that are no terminal do not mind.
+      return fstatSync(1).isCharacterDevice()
+    },
+  },
   get stderr() {
     return process.stderr
   },

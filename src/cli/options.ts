@@ -45,5 +45,12 @@ export function sinceOption(input: CommandInput, long: string): string | undefin
   return new Date(Date.now() - Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]).toISOString()
 }
 
+/** `--enable` and `--disable`; neither leaves it as it is. */
+export function enabledOf(input: CommandInput): { enabled?: boolean } {
+  const [on, off] = [isSet(input, 'enable'), isSet(input, 'disable')]
+  if (on && off) throw usageError('--enable conflicts with --disable', 'Remove one of them')
+  return on || off ? { enabled: on } : {}
+}
+
 /** The parser has checked that required arguments are there. */
 export const argument = ({ args }: CommandInput, name: string): string => args[name] ?? ''

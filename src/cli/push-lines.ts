@@ -1,8 +1,14 @@
-/** Sends what comes from stdin in batches of whole lines. While one is under way nothing more is read. */
+/**
+ * Sends what comes from stdin in batches of whole lines. While one is under way nothing more is read. The program behind the
+ * pipe must not end because the server is away, or the token was revoked: lines that cannot be sent are counted, and
+ * reading goes on.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ServiceError } from '../contracts/errors.ts'
 import type { Output } from '../contracts/operations.ts'
 import type { CommandContext } from './command-context.ts'
 import { retryPause } from './retry-pause.ts'
+import { mayRetry } from './runner/retry.ts'
 import { usageError } from './usage-error.ts'
 
 type Sent = Output<'pushLogs'>
@@ -19,21 +25,46 @@ export async function pushLines(
   if (stdin.isTTY) {
     throw usageError('Nothing to read', 'Pipe a program into it: my-program 2>&1 | svc apps logs push <app>')
   }
-  // A wrong name, token or address shows at once, not when the first line comes.
-  const sent = { ...(await send(new Uint8Array())) }
-  for await (const batch of batches(stdin)) {
-    const { accepted, rejected, dropped } = await sendAgain(ctx, () => send(batch))
+  const sent = { accepted: 0, rejected: 0, dropped: 0 }
+  let unsent = 0
+  const take = ({ accepted, rejected, dropped }: Sent): void => {
     sent.accepted += accepted
     sent.rejected += rejected
     if (dropped > 0 && sent.dropped === 0)
       ctx.info('The logs of this app are full: further lines are not stored')
     sent.dropped += dropped
   }
+  // A wrong name, token or address shows at once, not when the first line comes.
+  let failure = await failureOf(send(new Uint8Array()).then(take))
+  if (failure && !mayRetry(failure)) throw failure
+  if (failure) ctx.info(`${failure.message}; lines are sent as soon as it works`)
+  for await (const batch of batches(stdin)) {
+    // Who has waited for minutes in vain does not wait again for every batch.
+    const attempts = failure && unsent > 0 ? 1 : ATTEMPTS
+    failure = await failureOf(sendAgain(ctx, () => send(batch), attempts).then(take))
+    if (!failure) continue
+    if (unsent === 0) ctx.info(`${failure.message}; lines are lost until it works again`)
+    unsent += linesIn(batch)
+  }
+  if (unsent > 0) {
+    throw new ServiceError(failure?.code ?? 'TIMEOUT', `${unsent} lines were not sent`, { cause: failure })
+  }
+  if (failure) throw failure
   return sent
 }
 
-async function sendAgain<T>(ctx: CommandContext, send: () => Promise<T>): Promise<T> {
-  const pause = retryPause(ctx, ATTEMPTS)
+/** Undefined: it succeeded. Throws what is our own mistake. */
+const failureOf = (work: Promise<void>): Promise<ServiceError | undefined> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof ServiceError) return error
+      throw error
+    },
+  )
+
+async function sendAgain<T>(ctx: CommandContext, send: () => Promise<T>, attempts: number): Promise<T> {
+  const pause = retryPause(ctx, attempts)
   for (;;) {
     try {
       return await send()
@@ -41,6 +72,13 @@ async function sendAgain<T>(ctx: CommandContext, send: () => Promise<T>): Promis
       await pause.afterFailure(error)
     }
   }
+}
+
+/** The last one may have no end yet. */
+function linesIn(batch: Buffer): number {
+  let lines = batch.at(-1) === NEWLINE ? 0 : 1
+  for (const byte of batch) if (byte === NEWLINE) lines += 1
+  return lines
 }
 
 /** As large as it may be, or what came within a second: whole lines, but for one that is larger than a batch. */

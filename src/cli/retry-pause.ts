@@ -2,25 +2,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandContext } from './command-context.ts'
 import { toServiceError } from './format-error.ts'
+import { mayRetry } from './runner/retry.ts'
 
 const FIRST_MS = 1_000
 const LONGEST_MS = 30_000
 
-/** `attempts`: after so many failures in a row the last one is thrown. */
+/** `attempts`: after so many failures in a row the last one is thrown. Being told to come again is none. */
 export function retryPause({ info }: Pick<CommandContext, 'info'>, attempts = Number.POSITIVE_INFINITY) {
   let failures = 0
+  let isTold = false
   return {
     succeeded(): void {
       failures = 0
+      isTold = false
     },
     briefly: () => sleep(FIRST_MS),
     /** Throws what another attempt would not change. */
     async afterFailure(error: unknown): Promise<void> {
       const { code, message, retryAfterSeconds } = toServiceError(error)
-      failures += 1
-      if (!['RATE_LIMITED', 'TIMEOUT', 'UNEXPECTED'].includes(code) || failures >= attempts) throw error
-      if (failures === 1) info(`${message}; trying again`)
-      const backoffMs = Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS)
+      if (code !== 'RATE_LIMITED') failures += 1
+      if (!mayRetry(error) || failures >= attempts) throw error
+      if (!isTold) info(`${message}; trying again`)
+      isTold = true
+      const backoffMs = Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), LONGEST_MS)
       await sleep(retryAfterSeconds === undefined ? backoffMs : retryAfterSeconds * 1000)
     },
   }

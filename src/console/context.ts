@@ -43,6 +43,8 @@ export type ConsoleSession = {
   support: SupportSession | undefined
   /** For what takes several calls: the same organization in all of them, though another tab may switch meanwhile. */
   callIn: (organization: string) => Call
+  /** For a call that waits: it ends with the request, so that a closed tab waits for nothing. */
+  callWhile: (open: AbortSignal) => Call
   /** Started before the page asks for its own data; the layout awaits it last. */
   unread: Promise<number>
 }

@@ -24,6 +24,6 @@ test.each(EVENT_TYPES)('%s', (type) => {
     pages.some((page) => page.test(`/console/${path}`)),
     path,
   ).toBe(true)
-  // One that names a thing is not caught by the page of something else.
-  expect(pages.length).toBeGreaterThan(30)
 })
+
+test('the pages were found', () => expect(pages.length).toBeGreaterThan(30))

@@ -52,9 +52,15 @@ async function supportSessionOf(c: PageContext, token: string): Promise<SupportS
   throw new Redirect(HOME)
 }
 
-export const clientFor = (c: PageContext, token?: string, organization?: string): Call =>
+export const clientFor = (
+  c: PageContext,
+  token?: string,
+  organization?: string,
+  signal?: AbortSignal,
+): Call =>
   httpClient(c.var.deps.gateway, {
     token,
+    signal,
     organization,
     entryPoint: 'console',
     address: c.req.header(ADDRESS_HEADER),
@@ -87,6 +93,7 @@ async function loadSession(
     flash: c.req.method === 'GET' ? readFlash(c) : undefined,
     support: support?.organization.id === me.organization?.id ? support : undefined,
     callIn: (organization) => clientFor(c, token, organization),
+    callWhile: (open) => clientFor(c, token, named, open),
     unread: me.organization && c.req.method === 'GET' ? countUnread(call) : Promise.resolve(0),
   }
 }

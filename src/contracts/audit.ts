@@ -67,6 +67,7 @@ export const AUDIT_ACTIONS = {
   'check.created': 'created a check',
   'check.changed': 'changed a check',
   'check.removed': 'removed a check',
+  'check.run_started': 'started a run of a check',
   'pipeline.created': 'created a pipeline',
   'pipeline.changed': 'changed a pipeline',
   'pipeline.removed': 'removed a pipeline',

@@ -10,7 +10,7 @@ export const CHECK_REASONS = {
   connection_failed: 'No connection, or it broke off',
   tls_failed: 'The certificate is not valid for this name',
   timed_out: 'No answer in time',
-  no_address: 'The name has no address',
+  no_address: 'The name has no address that may be checked',
   private_address: 'It failed in a private network, from which no more is kept',
   address_refused: 'The address may not be checked',
   dns_failed: 'The name could not be looked up',
@@ -35,8 +35,8 @@ export const CHECK_PAUSES = {
 } as const
 export type CheckPause = keyof typeof CHECK_PAUSES
 
-/** Stands for the value of a header, which is not returned; sent back, it keeps the value. */
-export const KEPT_HEADER = '[hidden]'
+/** Stands for a secret of a check, which is not returned; sent back, it keeps the secret. */
+export const KEPT_SECRET = '[hidden]'
 
 /** Results in `recent`. */
 export const CHECK_STRIP = 30

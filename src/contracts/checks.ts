@@ -6,7 +6,7 @@ import {
   CHECK_PAUSES,
   CHECK_REASONS,
   CHECK_RESULTS,
-  KEPT_HEADER,
+  KEPT_SECRET,
   type CheckPause,
   type CheckReason,
 } from './check-results.ts'
@@ -22,6 +22,7 @@ const CheckReasonName = z.enum(Object.keys(CHECK_REASONS) as [CheckReason, ...Ch
 const CheckPauseName = z.enum(Object.keys(CHECK_PAUSES) as [CheckPause, ...CheckPause[]])
 
 export const CHECKS_PER_APP = 50
+export const CHECK_URL_MAX = 2000
 const HEADERS_MAX = 20
 
 const Condition = z
@@ -42,8 +43,9 @@ const HttpCheck = z.strictObject({
   kind: z.literal('http'),
   url: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .max(2000)
-    .regex(/^https?:\/\/[^/?#@\\\s]+(?:[/?#]|$)/i, 'must have a host, and no user name or password'),
+    .max(CHECK_URL_MAX)
+    .regex(/^https?:\/\/[^/?#@\\\s]+(?:[/?#]|$)/i, 'must have a host, and no user name or password')
+    .describe(`Its query is \`${KEPT_SECRET}\` for those who may not change the check.`),
   method: z.enum(CHECK_METHODS).default('GET'),
   headers: z
     .record(
@@ -62,9 +64,13 @@ const HttpCheck = z.strictObject({
     })
     .default({})
     .describe(
-      `Values are secrets: \`${KEPT_HEADER}\` is returned instead, and keeps the value if sent back.`,
+      `Values are secrets: \`${KEPT_SECRET}\` is returned instead, and keeps the value if sent back.`,
     ),
-  body: z.string().max(4000).optional().describe('Of a POST.'),
+  body: z
+    .string()
+    .max(4000)
+    .optional()
+    .describe(`Of a POST. A secret: \`${KEPT_SECRET}\` is returned instead, and keeps it if sent back.`),
   timeout_ms: z.int().min(100).max(30_000).default(10_000),
   conditions: z.array(Condition).min(1).max(20).default(['[STATUS] < 400']),
 })
@@ -83,7 +89,12 @@ const LogsCheck = z.strictObject({
 
 const JudgeCheck = z.strictObject({
   kind: z.literal('judge'),
-  question: z.string().trim().min(1).max(2000).describe('Answered by the organization’s maintenance model.'),
+  question: z
+    .string()
+    .trim()
+    .min(1)
+    .max(2000)
+    .describe('Answered by the organization’s maintenance model; without one, the check is paused.'),
   window_minutes: z
     .int()
     .min(1)
@@ -94,6 +105,8 @@ const JudgeCheck = z.strictObject({
 
 export const CheckDefinition = z.discriminatedUnion('kind', [HttpCheck, LogsCheck, JudgeCheck])
 export type CheckDefinition = z.output<typeof CheckDefinition>
+
+export const MAINTENANCE_WINDOWS_MAX = 20
 
 const MaintenanceWindow = z
   .strictObject({ from: z.iso.datetime({ offset: true }), until: z.iso.datetime({ offset: true }) })
@@ -113,7 +126,7 @@ const settings = {
   enabled: z.boolean().default(true),
   maintenance_windows: z
     .array(MaintenanceWindow)
-    .max(20)
+    .max(MAINTENANCE_WINDOWS_MAX)
     .default([])
     .describe('Meanwhile it is not run, and nobody is told.'),
 }
@@ -190,7 +203,12 @@ export const updateCheck = updating({
     failure_threshold: settings.failure_threshold.unwrap().optional(),
     success_threshold: settings.success_threshold.unwrap().optional(),
     enabled: z.boolean().optional(),
-    maintenance_windows: settings.maintenance_windows.unwrap().optional(),
+    maintenance_windows: settings.maintenance_windows
+      .unwrap()
+      .optional()
+      .describe('In place of all that are there.'),
+    add_maintenance_window: MaintenanceWindow.optional().describe('Beside those that are there.'),
+    remove_maintenance_window: MaintenanceWindow.optional(),
   }),
   output: Check,
   http: { method: 'patch', path: '/api/deploy/apps/{alias}/checks/{check_id}' },
@@ -200,6 +218,7 @@ export const removeCheck = removing({
   ...checks,
   name: 'removeCheck',
   summary: 'Remove a check and its history.',
+  closedToSupport: true,
   input: z.object(checkId),
   output: Nothing,
   http: { method: 'delete', path: '/api/deploy/apps/{alias}/checks/{check_id}', success: 204 },
@@ -209,6 +228,7 @@ export const runCheck = creating({
   ...checks,
   name: 'runCheck',
   summary: 'Run a check now. Its result counts like any other.',
+  closedToSupport: true,
   input: z.object(checkId),
   output: Check,
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],

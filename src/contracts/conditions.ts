@@ -3,7 +3,7 @@
  * `[BODY].status == UP`, `len([BODY].items) > 0`, `has([BODY].error) == false`, `[BODY] == pat(*ok*)`.
  */
 
-export const COMPARISONS = ['==', '!=', '<=', '>=', '<', '>'] as const
+const COMPARISONS = ['==', '!=', '<=', '>=', '<', '>'] as const
 type Comparison = (typeof COMPARISONS)[number]
 
 type Operand =

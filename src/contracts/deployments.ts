@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { DEPLOYMENT_CODES, DEPLOYMENT_STATES, type DeploymentCode } from './deployment-states.ts'
-import { DisplayName, Time } from './fields.ts'
+import { ClaimId, DisplayName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { DEPLOYMENT_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
@@ -93,6 +93,7 @@ export const cancelDeployment = updating({
   ...deployments,
   name: 'cancelDeployment',
   summary: 'Cancel a deployment. A running one is asked to stop.',
+  closedToSupport: true,
   input: z.object(deploymentId),
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
@@ -114,6 +115,7 @@ export const reportBrokenRollout = creating({
   ...deployments,
   name: 'reportBrokenRollout',
   summary: 'Report that a deployment broke after it had succeeded, within a day.',
+  closedToSupport: true,
   input: z.object(deploymentId),
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
@@ -128,11 +130,7 @@ export const claimDeployment = creating({
   input: z.object({
     ...appAlias,
     runner: DisplayName,
-    claim_id: z
-      .string()
-      .regex(/^[\w-]{8,64}$/, 'must be 8 to 64 letters, digits, _ and -')
-      .optional()
-      .describe('A random value of your own: repeating a claim whose answer was lost gives the same one.'),
+    claim_id: ClaimId.optional(),
     wait_seconds: z
       .int()
       .min(0)

@@ -25,3 +25,8 @@ export const Secret = z.string().min(1).max(512)
 
 /** An answer without content. */
 export const Nothing = z.object({})
+
+export const ClaimId = z
+  .string()
+  .regex(/^[\w-]{8,64}$/, 'must be 8 to 64 letters, digits, _ and -')
+  .describe('A random value of your own: repeating a claim whose answer was lost gives the same one.')

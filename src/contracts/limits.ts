@@ -160,13 +160,15 @@ export const DEPLOYMENT_OUTPUT = { headBytes: 256 * 1024, tailBytes: 768 * 1024,
 /** Deeper than people nest folders, and few enough that ten thousand paths are compared at once. */
 export const SOURCE_FOLDERS_MAX = 40
 /**
- * What is kept of an app's source: the newest revisions, and every older one that is the head or that something names.
- * Files that no revision has named for so long are deleted; after the first half they count as missing already, so that
- * whoever asks has the other half to push.
+ * What is kept of an app's source: so many of the newest revisions, and as many of those that were last deployed with
+ * success; fewer where an organization uses more than such a part of its storage. Files that no revision has named for so
+ * long are deleted; after the first half they count as missing already, so that whoever asks has the other half to push.
  */
-export const SOURCE_RETENTION = { revisions: 100, unnamedHours: 24 }
+export const SOURCE_RETENTION = { revisions: 100, scarceRevisions: 10, scarceAbove: 0.75, unnamedHours: 24 }
 /** Of a comparison: what is longer is cut, and says so. */
 export const DIFF_MAX_BYTES = 1024 * 1024
+/** Files that a comparison names; more are counted. */
+export const DIFF_FILES_MAX = 1_000
 /** decisions, 13: one request of logs, after inflation. */
 export const LOGS_MAX_BYTES = 20 * 1024 * 1024
 /** Exporters send 512 records at once, collectors 8,192. */
@@ -179,8 +181,11 @@ export const LOG_DAYS = 7
 export const LOG_GROUPS_MAX = 5_000
 /** How long a request may wait for lines, below every deadline; and how many of one organization may, in one process. */
 export const LOG_WAIT = { seconds: 20, perOrganization: 20 }
-/** Searches of one organization that one process runs at once: each may read millions of lines. */
-export const LOG_SEARCHES_PER_ORGANIZATION = 4
+/**
+ * Searches that one process runs at once, each of which may read millions of lines: fewer than it has connections to the
+ * database. How many more of an organization wait, for longer than one may take, and how long that is.
+ */
+export const LOG_SEARCHES = { total: 3, perOrganization: 2, waiting: 8, waitMs: 12_000, seconds: 10 }
 /**
  * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
  * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.

@@ -36,11 +36,10 @@ const LogGroup = z.object({
   sample_id: z.string().describe('A line of it.'),
 })
 
+const since = (fallback: string) =>
+  z.iso.datetime({ offset: true }).optional().describe(`Default: ${fallback}.`)
+
 const window = {
-  since: z.iso
-    .datetime({ offset: true })
-    .optional()
-    .describe('Default: everything that is kept, seven days.'),
   until: z.iso.datetime({ offset: true }).optional(),
   level: Level.optional().describe('This level and more severe ones.'),
 }
@@ -53,7 +52,7 @@ export const pushLogs = creating({
   output: z.object({
     accepted: z.int(),
     rejected: z.int().describe('Lines that could not be read.'),
-    dropped: z.int().describe('Lines beyond the app’s limits of size or rate.'),
+    dropped: z.int().describe('Lines that were not stored because the logs of the app are full.'),
   }),
   errors: ['NOT_FOUND', 'RATE_LIMITED'],
   scope: 'apps:report',
@@ -88,6 +87,7 @@ export const listLogs = reading({
   summary: 'List log lines, newest first; or follow them with `after`.',
   input: z.object({
     ...appAlias,
+    since: since('everything that is kept, seven days'),
     ...window,
     text: z.string().max(200).optional().describe('Part of the line, ignoring case.'),
     group_id: Id('lgr').optional(),
@@ -110,7 +110,7 @@ export const listLogs = reading({
     after: z.string().describe('Pass it as `after` to read what arrives from now on.'),
     ...pageOutput,
   }),
-  errors: ['NOT_FOUND', 'RATE_LIMITED'],
+  errors: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   closedToSupport: true,
   http: { method: 'get', path: '/api/deploy/apps/{alias}/logs' },
 })
@@ -119,8 +119,9 @@ export const listLogGroups = reading({
   ...logs,
   name: 'listLogGroups',
   summary: 'List groups of similar log lines, the most frequent first.',
-  input: z.object({ ...appAlias, ...window, ...pageInput }),
+  input: z.object({ ...appAlias, since: since('a day ago'), ...window, ...pageInput }),
   output: z.object({ groups: z.array(LogGroup), ...pageOutput }),
+  errors: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   closedToSupport: true,
   http: { method: 'get', path: '/api/deploy/apps/{alias}/logs/groups' },
 })
@@ -129,7 +130,7 @@ export const summarizeLogs = reading({
   ...logs,
   name: 'summarizeLogs',
   summary: 'Count log lines by level and time, and what was dropped.',
-  input: z.object({ ...appAlias, since: window.since, until: window.until }),
+  input: z.object({ ...appAlias, since: since('a day before `until`'), until: window.until }),
   output: z.object({
     step_seconds: z.int(),
     buckets: z.array(z.object({ at: Time, counts: z.partialRecord(Level, z.int()) })),

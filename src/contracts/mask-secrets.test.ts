@@ -35,6 +35,34 @@ const SECRETS: readonly (readonly [shape: string, text: string, secret: string])
   ['an account key', `AccountKey=${KEY}==;Endpoint=x`, KEY],
   ['an email address', 'write to ada@northwind.example', 'ada'],
   ['long and random', `got ${KEY}${KEY}`, KEY],
+  ['a quote in the value', String.raw`{"password":"a\"bcdef"}`, 'bcdef'],
+  ['a quote in the value of JSON in JSON', String.raw`{"body":"{\"password\":\"a\\\"bcdef\"}"}`, 'bcdef'],
+  ['a backslash before the end', String.raw`{"password":"a\\","secret":"bcdef"}`, 'bcdef'],
+  ['a quote in an option', String.raw`run --password "a\"bcdef" --now`, 'bcdef'],
+  ['an object', '{"password":{"value":"hunter2"}}', 'hunter2'],
+  ['an authorization that is an object', '{"authorization":{"scheme":"x","value":"hunter2"}}', 'hunter2'],
+  ['an authorization in quotes', '{"authorization":"Basic abc hunter2"}', 'hunter2'],
+  ['an authorization in a command', 'curl -H "Authorization: Bearer hunter2" x', 'hunter2'],
+  ['objects in an object', '{"credentials":{"a":{"b":1},"c":"hunter2"},"d":2}', 'hunter2'],
+  ['objects in objects in an object', '{"password":{"a":{"b":{"c":{"d":"hunter2"}}}},"e":2}', 'hunter2'],
+  ['a bracket in quotes', '{"password":{"a":"}","b":"hunter2"}}', 'hunter2'],
+  [
+    'objects in JSON in JSON',
+    String.raw`{"body":"{\"password\":{\"a\":{\"b\":[{\"c\":\"hunter2\"}]}}}"}`,
+    'hunter2',
+  ],
+  ['an object that was cut', '{"password":{"a":{"b":1},"c":"hunter2', 'hunter2'],
+  ['a list', '{"tokens":["hunter2","x"]}', 'hunter2'],
+  ['a list in JSON in JSON', String.raw`{"body":"{\"tokens\":[\"hunter2\"]}"}`, 'hunter2'],
+  ['a password with a slash', 'postgres://ada:hun/ter2@db.example/x', 'ter2'],
+  ['a password with an at', 'postgres://ada:hun@ter2@db.example/x', 'ter2'],
+  ['an address in an address', 'via https://proxy.example/postgres://ada:hunter2@db.example', 'hunter2'],
+  [
+    'a private key with headers',
+    '-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB\n\nMIIE\n-----END RSA PRIVATE KEY-----',
+    'MIIE',
+  ],
+  ['a web token behind a hyphen', 'session-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln', 'eyJ'],
   ['hex that is no digest', 'got 0123456789abcdef0123456789abcdef0123456789abcdef', '0123'],
 ]
 
@@ -50,6 +78,16 @@ test.each([
   ['X-Svc-Signature: v1=0a1b', 'X-Svc-Signature: [hidden]'],
   ['Authorization: Bearer abcdefgh.ijkl', 'Authorization: [hidden]'],
   ['postgres://ada:hunter2@db.example/x', 'postgres://[hidden]@db.example/x'],
+  [String.raw`{"msg":"x","password":"a\"b","n":1}`, '{"msg":"x","password":[hidden],"n":1}'],
+  [String.raw`{\"password\":\"a\\\"b\",\"n\":1}`, String.raw`{\"password\":[hidden],\"n\":1}`],
+  ['{"tokens":["a","b"],"n":1}', '{"tokens":[hidden],"n":1}'],
+  [
+    '[{"password":{"a":{"b":{"c":1}}}},["token",{"secret":[[["x"]]]}],2]',
+    '[{"password":[hidden]},["token",{"secret":[hidden]}],2]',
+  ],
+  ['secret=[a] next secret={b}c, d', 'secret=[hidden] next secret=[hidden], d'],
+  ['postgres://ada:hun@ter2@db.example/x', 'postgres://[hidden]@db.example/x'],
+  ['-----BEGIN A KEY-----\na-b\n-----END A KEY-----\nnext', '[hidden]\nnext'],
   ['see https://hooks.example/in?key=1&x=2 now', 'see https://hooks.example/in?[hidden] now'],
 ])('of %s the rest stays', (text, masked) => expect(maskSecrets(text)).toBe(masked))
 
@@ -69,6 +107,8 @@ test.each([
   ['a time', '2026-11-15T03:00:00.123456789+01:00 started'],
   ['a version', 'installed lodash@4.17.21 and @scope/name@1.0.0'],
   ['an address without a query', 'GET https://shop.example/orders/17 200'],
+  ['a port and a scope in a path', 'GET http://registry.example:4873/@scope/name 200'],
+  ['a network address in an address', 'GET http://[::1]:3000/users/@me 200'],
   ['a network address', 'listening on [2001:db8:85a3::8a2e:370:7334]:443 and 10.0.0.7:5432'],
   ['a count of tokens', '{"total_tokens": 512, "max_tokens": 4096}'],
   ['words about secrets', 'the token has expired; password reset was requested, the secret is gone'],
@@ -85,29 +125,57 @@ test('hides a secret that is known, however it is written', () => {
   expect(maskSecrets('POST /services/T1/B2 failed', [url])).toBe('POST [hidden] failed')
 })
 
-test('takes no longer for text that was made to be slow', () => {
-  const started = performance.now()
-  for (const part of [
-    'token',
-    'a://a',
-    '-----BEGIN A-----',
-    'a.',
-    'a@a.',
-    'eyJaaaaaaaa.',
-    '":"',
-    ' '.repeat(9),
-    '--a',
-    '--token',
-    'cookie:',
-    'token="',
-    'secret.',
-    'A1',
-    'a1/',
-    '://a/services/',
-    'sk-',
-    'a'.repeat(31) + ' ',
-  ]) {
-    maskSecrets(part.repeat(Math.ceil(16_384 / part.length)))
+/** As long as a line may be when it is masked. */
+const LINE = 17 * 1024
+
+test.each([
+  'token',
+  'a://',
+  'a://a',
+  '://a:b/',
+  '-----BEGIN A-----',
+  'a.',
+  'a',
+  'a@a.',
+  'eyJ',
+  'eyJ-',
+  'eyJ-a.',
+  'eyJaaaaaaaa.',
+  '":"',
+  ' '.repeat(9),
+  '-',
+  '--a',
+  '--token',
+  'cookie:',
+  'token="',
+  String.raw`token="\ `,
+  String.raw`token=\"`,
+  'token={',
+  'token=[{',
+  'token={}',
+  'token={"',
+  'token=[[]',
+  'secret.',
+  'A1',
+  'a1/',
+  '://a/services/',
+  'sk-',
+  'a'.repeat(31) + ' ',
+])('takes no longer for a line of %j', (part) => {
+  const line = part.repeat(Math.ceil(LINE / part.length))
+  // With what makes every rule look at it, before and behind.
+  for (const text of [line, `token eyJ @ :// ${line}`, `${line} token eyJ @ ://`]) {
+    expect(fastest(() => maskSecrets(text))).toBeLessThan(60)
   }
-  expect(performance.now() - started).toBeLessThan(1_000)
 })
+
+/** In milliseconds, of a few: what else the machine does at the time does not count. */
+function fastest(work: () => void): number {
+  return Math.min(
+    ...Array.from({ length: 4 }, () => {
+      const started = performance.now()
+      work()
+      return performance.now() - started
+    }),
+  )
+}

@@ -16,7 +16,7 @@ const PREFIXES =
 /** Rules whose sign is not in the text are skipped: most lines have none. */
 type Rules = {
   readonly sign: (text: string) => boolean
-  readonly rules: readonly (readonly [pattern: RegExp, replacement: string])[]
+  readonly rules: readonly ((text: string) => string)[]
 }
 
 const includes =
@@ -27,63 +27,71 @@ const matches =
   (sign: RegExp) =>
   (text: string): boolean =>
     sign.test(text)
+const replacing =
+  (pattern: RegExp, replacement: string) =>
+  (text: string): string =>
+    text.replaceAll(pattern, replacement)
+/** For patterns that take a whole run at once: what is inside is looked at by a function, so that no start is tried twice. */
+const replacingEach =
+  (pattern: RegExp, replace: (found: string) => string) =>
+  (text: string): string =>
+    text.replaceAll(pattern, replace)
+
+/** In quotes, with the quotes inside it that a backslash marks; in JSON that is text of JSON those are marked once more. */
+const DOUBLE_QUOTED = String.raw`\\"(?:[^"\\]|\\[^"\\]|\\\\(?:\\[^]|[^\\]))*(?:\\")?|"(?:[^"\\]|\\[^])*"?`
+const QUOTED = String.raw`${DOUBLE_QUOTED}|'(?:[^'\\]|\\[^])*'?`
+/** In JSON, headers, forms and settings: such a name, up to its value. Of `tokens` a number is how many there are. */
+const NAMED = `(?:${SECRET_NAME}|tokens(?=\\\\?["']?\\s{0,4}(?:=>|[:=])\\s{0,4}[\\\\"'{[]))[\\w.-]{0,40}\\\\?["']?\\s{0,4}(?:=>|[:=])\\s{0,4}`
+
+const NAMED_NESTED = new RegExp(`${NAMED}(?=[{[])`, 'gi')
+const NESTED_PARTS = new RegExp(`${DOUBLE_QUOTED}|[{}[\\]]`, 'g')
 
 const RULES: readonly Rules[] = [
+  { sign: includes('-----BEGIN '), rules: [hidePrivateKeys] },
+  { sign: includes('://'), rules: [replacingEach(/:\/\/[^\s"'<>]+/g, hideInAddress)] },
   {
-    sign: includes('-----BEGIN '),
-    rules: [[/-----BEGIN [A-Z ]{1,40}-----[^-]*(?:-----END [A-Z ]{1,40}-----)?/g, HIDDEN]],
-  },
-  {
-    sign: includes('://'),
+    sign: matches(new RegExp(`bearer|basic|cookie|tokens|${SECRET_NAME}`, 'i')),
     rules: [
-      // A user name and a password in an address, everything behind its question mark, and hooks whose path is the secret.
-      [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"'<>]{1,200}@/gi, `$1${HIDDEN}@`],
-      [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s?#"'<>]{1,500}\?)[^\s"'<>]+/gi, `$1${HIDDEN}`],
-      [/(:\/\/[\w.-]{1,100}\/(?:services|api\/webhooks|webhook|hooks)\/)[^\s"'<>]+/gi, `$1${HIDDEN}`],
-    ],
-  },
-  {
-    sign: matches(new RegExp(`bearer|basic|cookie|${SECRET_NAME}`, 'i')),
-    rules: [
-      [
-        /(authorization\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?)(?:(?:bearer|basic|token|digest)\s{1,4})?[^\s"',;]+/gi,
+      // What stands in quotes, or is an object, is hidden with the other values below.
+      replacing(
+        /(authorization\\?["']?\s{0,4}[:=]\s{0,4})(?:(?:bearer|basic|token|digest)\s{1,4})?[^\s"',;{[\\][^\s"',;]*/gi,
         `$1${HIDDEN}`,
-      ],
+      ),
       // Elsewhere `token validation` is prose, and so is `basic authentication`.
-      [
+      replacing(
         /\b(bearer|(?:basic|token)(?=\s{1,4}[\w.~+/-]{0,200}[\d=]))(\s{1,4})[\w.~+/=-]{8,}/gi,
         `$1$2${HIDDEN}`,
-      ],
+      ),
       // A header of cookies is secret to its end.
-      [/(\b(?:set-)?cookie["']?\s{0,4}[:=]\s{0,4})[^\r\n]+/gi, `$1${HIDDEN}`],
-      // JSON, headers, forms and settings: the value of such a name.
-      [
-        new RegExp(
-          `((?:${SECRET_NAME})[\\w.-]{0,40}\\\\?["']?\\s{0,4}(?:=>|[:=])\\s{0,4})(\\\\?"[^"]*"?|'[^']*'?|[^\\s,;&"'<>}]+)`,
-          'gi',
-        ),
+      replacing(/(\b(?:set-)?cookie["']?\s{0,4}[:=]\s{0,4})[^\r\n]+/gi, `$1${HIDDEN}`),
+      hideNested,
+      replacing(
+        new RegExp(`(${NAMED})(?:${QUOTED}|\\[hidden\\][^\\s,;&"'<>}\\]]*|[^\\s,;&"'<>}]+)`, 'gi'),
         `$1${HIDDEN}`,
-      ],
+      ),
       // Options of a command: `--password hunter2`.
-      [
+      replacing(
         new RegExp(
-          `(--[\\w-]{0,40}(?:${SECRET_NAME})[\\w-]{0,40}\\s{1,4})(?!-)(?:"[^"]*"?|'[^']*'?|\\S+)`,
+          `((?<![\\w-])--[\\w-]{0,40}(?:${SECRET_NAME})[\\w-]{0,40}\\s{1,4})(?!-)(?:${QUOTED}|\\S+)`,
           'gi',
         ),
         `$1${HIDDEN}`,
-      ],
+      ),
     ],
   },
   // JSON Web Tokens, whole or cut, and tokens with a prefix.
-  { sign: includes('eyJ'), rules: [[/\beyJ[\w-]{8,}(?:\.[\w-]*){1,4}/g, HIDDEN]] },
+  { sign: includes('eyJ'), rules: [replacingEach(/[\w.-]+/g, hideWebToken)] },
   {
     sign: matches(new RegExp(`\\b(?:${PREFIXES})`)),
-    rules: [[new RegExp(`\\b(?:${PREFIXES})[\\w.-]{8,}`, 'g'), HIDDEN]],
+    rules: [replacing(new RegExp(`\\b(?:${PREFIXES})[\\w.-]{8,}`, 'g'), HIDDEN)],
   },
   // Of a chat bot.
-  { sign: includes(':AA'), rules: [[/\b\d{8,12}:AA[\w-]{30,}/g, HIDDEN]] },
+  { sign: includes(':AA'), rules: [replacing(/\b\d{8,12}:AA[\w-]{30,}/g, HIDDEN)] },
   // The last part has letters only: `lodash@4.17.21` is a version.
-  { sign: includes('@'), rules: [[/[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[a-z]{2,63}\b/gi, HIDDEN]] },
+  {
+    sign: includes('@'),
+    rules: [replacing(/(?<![\w.+-])[\w.+-]+@(?:[\w-]{1,63}\.){1,8}[a-z]{2,63}\b/gi, HIDDEN)],
+  },
 ]
 
 /** `known` are secrets that may stand in it as they are: an address, a key. */
@@ -92,11 +100,81 @@ export function maskSecrets(text: string, known: readonly string[] = []): string
   for (const secret of known.flatMap(spellingsOf)) masked = masked.replaceAll(secret, HIDDEN)
   for (const { sign, rules } of RULES) {
     if (!sign(masked)) continue
-    for (const [pattern, replacement] of rules) masked = masked.replaceAll(pattern, replacement)
+    for (const hide of rules) masked = hide(masked)
   }
   return hasLongRun(masked)
     ? masked.replaceAll(LONG_RUN, (run) => (run.split(/[-_/+=]/).some(looksRandom) ? HIDDEN : run))
     : masked
+}
+
+/** To where it says that it ends; one that was cut, to the end of the text. */
+function hidePrivateKeys(text: string): string {
+  const begin = /-----BEGIN [A-Z0-9 ]{1,40}-----/g
+  const end = /-----END [A-Z0-9 ]{1,40}-----/g
+  let masked = ''
+  let copied = 0
+  for (let found = begin.exec(text); found; found = begin.exec(text)) {
+    masked += text.slice(copied, found.index) + HIDDEN
+    end.lastIndex = begin.lastIndex
+    if (!end.test(text)) return masked
+    copied = begin.lastIndex = end.lastIndex
+  }
+  return masked + text.slice(copied)
+}
+
+/** The value of such a name that is a list or an object, however deep; one that was cut, to the end of the text. */
+function hideNested(text: string): string {
+  let masked = ''
+  let copied = 0
+  NAMED_NESTED.lastIndex = 0
+  while (NAMED_NESTED.test(text)) {
+    masked += text.slice(copied, NAMED_NESTED.lastIndex) + HIDDEN
+    copied = NAMED_NESTED.lastIndex = endOfNested(text, NAMED_NESTED.lastIndex)
+  }
+  return copied === 0 ? text : masked + text.slice(copied)
+}
+
+/** Brackets in quotes do not count, nor do those of the other kind. Single quotes are apostrophes as often. */
+function endOfNested(text: string, start: number): number {
+  const [opening, closing] = text[start] === '{' ? '{}' : '[]'
+  NESTED_PARTS.lastIndex = start
+  let depth = 0
+  for (let found = NESTED_PARTS.exec(text); found; found = NESTED_PARTS.exec(text)) {
+    if (found[0] === opening) depth += 1
+    else if (found[0] === closing) depth -= 1
+    if (depth === 0) return NESTED_PARTS.lastIndex
+  }
+  return text.length
+}
+
+/** From `://` on: user name and password, all behind the question mark, and the path of hooks, which is their secret. */
+function hideInAddress(address: string): string {
+  let masked = ''
+  // Another one may stand in its path.
+  for (const part of address.split('://').slice(1)) {
+    const host = part.slice(credentialsLength(part))
+    masked += `://${host.length === part.length ? '' : `${HIDDEN}@`}`
+    const query = host.indexOf('?') + 1
+    if (query > 0 && query < host.length) return `${masked}${host.slice(0, query)}${HIDDEN}`
+    masked += host.replace(HOOK, `$1${HIDDEN}`)
+  }
+  return masked
+}
+
+const HOOK = /^([\w.:-]{1,100}\/(?:services|api\/webhooks|webhook|hooks)\/).+/i
+
+/** With the `@` behind them. */
+function credentialsLength(part: string): number {
+  const end = part.search(/[/?#]/)
+  const length = (end === -1 ? part : part.slice(0, end)).lastIndexOf('@') + 1
+  // A password may hold anything; behind a host stands a port.
+  return length || (/^[^/?#@:[]{1,100}:(?!\d{1,5}(?:[/?#]|$))[^@]{1,200}@/.exec(part)?.[0].length ?? 0)
+}
+
+/** Of letters, digits and dots, which a token ends with or not: whatever follows its first part belongs to it. */
+function hideWebToken(run: string): string {
+  const at = run.slice(0, run.lastIndexOf('.') + 1).search(/\beyJ[\w-]{8,}\./)
+  return at === -1 ? run : run.slice(0, at) + HIDDEN
 }
 
 /** Long, and of letters and digits: more likely a key than a word. Ids of ours are shorter. */

@@ -1,7 +1,7 @@
 /** Pipelines: scheduled jobs of an app. The server makes the due run, a connected worker claims it and reports. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
-import { DisplayName, Nothing, Time } from './fields.ts'
+import { ClaimId, DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
@@ -74,12 +74,14 @@ const Worker = z.object({
 })
 
 const pipelines = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
+/** Closed to support staff: a job would outlast their session, and starting one runs the customer's program. */
+const changing = { ...pipelines, closedToSupport: true } as const
 const pipelineId = { ...appAlias, pipeline_id: Id('ppl') }
 const runId = { ...appAlias, run_id: Id('prn') }
 const fence = { fence: z.int().min(1).describe('From the claim.') }
 
 export const createPipeline = creating({
-  ...pipelines,
+  ...changing,
   name: 'createPipeline',
   summary: 'Create a pipeline.',
   takesIdempotencyKey: true,
@@ -108,7 +110,7 @@ export const showPipeline = reading({
 })
 
 export const updatePipeline = updating({
-  ...pipelines,
+  ...changing,
   name: 'updatePipeline',
   summary: 'Change a pipeline. What is left out stays as it is.',
   input: z.object({
@@ -125,7 +127,7 @@ export const updatePipeline = updating({
 })
 
 export const removePipeline = removing({
-  ...pipelines,
+  ...changing,
   name: 'removePipeline',
   summary: 'Remove a pipeline and its history.',
   input: z.object(pipelineId),
@@ -134,7 +136,7 @@ export const removePipeline = removing({
 })
 
 export const startPipelineRun = creating({
-  ...pipelines,
+  ...changing,
   name: 'startPipelineRun',
   summary: 'Start a run of a pipeline now.',
   takesIdempotencyKey: true,
@@ -154,20 +156,27 @@ export const listPipelineRuns = reading({
 })
 
 /** For workers: token with `apps:report`, or workload identity. */
-const worker = { ...pipelines, scope: 'apps:report', closedToSupport: true } as const
+const worker = { ...changing, scope: 'apps:report' } as const
 
 export const claimPipelineRun = creating({
   ...worker,
   name: 'claimPipelineRun',
-  summary: 'Say that a worker is here, and claim the next run it can do.',
+  summary:
+    'Say that a worker is here, and claim the next run it can do; or wait for one, and claim it with the next call.',
   input: z.object({
     ...appAlias,
     worker: DisplayName,
     pipelines: z.array(PipelineName).min(1).max(100).describe('Those it can run.'),
-    wait_seconds: z.int().min(0).max(25).default(0),
+    claim_id: ClaimId.optional(),
+    wait_seconds: z
+      .int()
+      .min(0)
+      .max(25)
+      .default(0)
+      .describe('If nothing is due, answer only when there is a run to claim, or after so long.'),
   }),
   output: z.object({
-    run: PipelineRun.nullable().describe('null: nothing is due.'),
+    run: PipelineRun.nullable().describe('null: there was none. Claim again.'),
     fence: z.int().nullable().describe('Grows with every claim of the pipeline; pass it to the job.'),
     lease_seconds: z.int().describe('Keep or finish the run within this time, or it is taken for lost.'),
   }),
@@ -188,7 +197,7 @@ export const keepPipelineRun = updating({
 export const finishPipelineRun = updating({
   ...worker,
   name: 'finishPipelineRun',
-  summary: 'Report how a run ended.',
+  summary: 'Report how a run ended, also if it was taken for lost meanwhile.',
   input: z.object({
     ...runId,
     ...fence,

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { SOURCE_FILES_MAX, SOURCE_MAX_BYTES, SOURCE_PATH_MAX_BYTES } from './limits.ts'
+import { DIFF_FILES_MAX, SOURCE_FILES_MAX, SOURCE_MAX_BYTES, SOURCE_PATH_MAX_BYTES } from './limits.ts'
 import { creating, reading } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
@@ -32,6 +32,12 @@ const SourceFile = z.object({
 
 /** Source is readable from developer, or by whoever builds or maintains the app; it has no scope. */
 const source = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
+/** What is stored may not fit; archives and comparisons wait for their turn, and take their time. */
+const errors = {
+  storing: ['NOT_FOUND', 'CONFLICT'],
+  inTurn: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
+  storingInTurn: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'TIMEOUT'],
+} as const
 
 export const pushRevision = creating({
   ...source,
@@ -39,6 +45,7 @@ export const pushRevision = creating({
   summary: 'Push a revision of an app’s source as a tar.gz archive.',
   input: z.object({ ...appAlias, body: z.instanceof(Uint8Array) }),
   output: Revision.extend({ created: z.boolean().describe('False: the same tree was pushed before.') }),
+  errors: errors.storingInTurn,
   closedToSupport: true,
   http: {
     method: 'post',
@@ -64,6 +71,7 @@ export const uploadFiles = creating({
   summary: 'Upload files for the next revision: a tar.gz archive of files named by their SHA-256.',
   input: z.object({ ...appAlias, body: z.instanceof(Uint8Array) }),
   output: z.object({ stored: z.int() }),
+  errors: errors.storingInTurn,
   closedToSupport: true,
   http: {
     method: 'post',
@@ -84,6 +92,7 @@ export const createRevision = creating({
       .max(SOURCE_FILES_MAX),
   }),
   output: Revision.extend({ created: z.boolean() }),
+  errors: errors.storing,
   closedToSupport: true,
   http: {
     method: 'post',
@@ -98,7 +107,14 @@ export const listRevisions = reading({
   name: 'listRevisions',
   summary: 'List the revisions of an app, newest first.',
   input: z.object({ ...appAlias, ...pageInput }),
-  output: z.object({ revisions: z.array(Revision), ...pageOutput }),
+  output: z.object({
+    revisions: z.array(Revision),
+    head_id: z
+      .string()
+      .nullable()
+      .describe('The head, on whatever page it is. null: nothing was pushed yet.'),
+    ...pageOutput,
+  }),
   closedToSupport: true,
   http: { method: 'get', path: '/api/deploy/apps/{alias}/revisions' },
 })
@@ -129,6 +145,7 @@ export const downloadRevision = reading({
   summary: 'Download a revision as a tar.gz archive. A runner may download what it has claimed.',
   input: z.object(revisionId),
   output: z.object({ body: z.instanceof(Uint8Array) }),
+  errors: errors.inTurn,
   scope: 'apps:run',
   closedToSupport: true,
   http: {
@@ -157,11 +174,14 @@ export const diffRevisions = reading({
   output: z.object({
     base: z.string().nullable(),
     diff: z.string(),
-    diff_sha256: z.string(),
-    files: z.array(ChangedFile),
+    diff_sha256: z
+      .string()
+      .nullable()
+      .describe('null: something was left out, which may be something else the next time.'),
+    files: z.array(ChangedFile).max(DIFF_FILES_MAX),
     truncated: z.string().optional().describe('What was left out, if anything.'),
   }),
-  errors: ['NOT_FOUND', 'TIMEOUT'],
+  errors: errors.inTurn,
   closedToSupport: true,
   http: { method: 'get', path: '/api/deploy/apps/{alias}/revisions/{revision_id}/diff' },
 })

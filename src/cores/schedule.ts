@@ -4,6 +4,9 @@ import { Cron } from 'croner'
 /** Far enough for the 29th of February on a given weekday. */
 const YEARS_AHEAD = 30
 
+/** What croner takes beyond that is a date, which is due once and by the time zone of this process. */
+const isCron = (expression: string): boolean => /^(?:@[a-z]+|[^\s:]+(?:\s+[^\s:]+){4})$/i.test(expression)
+
 const cronOf = (expression: string, timezone: string): Cron =>
   new Cron(expression, { mode: '5-part', timezone, paused: true })
 
@@ -25,10 +28,12 @@ function isTimezone(timezone: string): boolean {
 }
 
 function problemsWithCron(expression: string, timezone: string, now: Date): string[] {
+  const notCron = ['cron: must be a cron expression of five parts, such as 0 3 * * *']
+  if (!isCron(expression)) return notCron
   try {
     return nextDueAt(expression, timezone, now) ? [] : ['cron: never comes due']
   } catch {
-    return ['cron: must be a cron expression of five parts, such as 0 3 * * *']
+    return notCron
   }
 }
 

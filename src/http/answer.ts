@@ -2,6 +2,8 @@
 import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import { writeYaml } from '../contracts/write-yaml.ts'
 import type { HttpContext } from './context.ts'
+import type { HeldBody } from './held-bodies.ts'
+import { PART_BYTES, sentInParts } from './send-bytes.ts'
 
 export type Format = 'json' | 'yaml'
 
@@ -37,9 +39,13 @@ export function answerBytes(
     type,
     status,
     filename,
-  }: { body: Uint8Array; type: string; status: number; filename: string | undefined },
+    held,
+  }: { body: Uint8Array; type: string; status: number; filename: string | undefined; held: () => HeldBody },
 ): Response {
-  return new Response(body as Uint8Array<ArrayBuffer>, {
+  const inParts = () =>
+    body.length > PART_BYTES ? sentInParts(body, held()) : (body as Uint8Array<ArrayBuffer>)
+  // The answer to HEAD has no body, so nobody would read it, or cancel.
+  return new Response(c.req.method === 'HEAD' ? null : inParts(), {
     status,
     headers: {
       'cache-control': 'no-store',

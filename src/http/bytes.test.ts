@@ -1,9 +1,11 @@
 /** Bodies and answers that are not JSON: over HTTP and within the process alike, and never more of them than allowed. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { getRequestListener } from '@hono/node-server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import * as z from 'zod'
 import { sendRequest } from '../cli/http-request.ts'
 import { httpClient } from '../client/http-client.ts'
@@ -11,8 +13,10 @@ import type { Service } from '../client/service.ts'
 import type { ServiceError } from '../contracts/errors.ts'
 import { creating, reading } from '../contracts/operation.ts'
 import { noTracing } from '../observe/tracing-port.ts'
+import { heldBodies } from './held-bodies.ts'
 import { mountOperation } from './mount.ts'
 import { openapi } from './openapi.ts'
+import { PART_BYTES, sentInParts } from './send-bytes.ts'
 import { createServiceApp } from './service-app.ts'
 
 const about = { service: 'deploy-api', access: 'anyone', summary: 'For this test.' } as const
@@ -42,8 +46,9 @@ const give = reading({
   http: { method: 'get', path: '/api/{alias}/give', gives: 'application/gzip', filename: '{alias}.tar.gz' },
 })
 
-function started() {
+function started(deadlineMs = 30_000) {
   const app = createServiceApp('deploy-api', {
+    deadlineMs,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: undefined,
     tracing: noTracing,
@@ -159,27 +164,120 @@ describe('a request', () => {
   })
 })
 
-test('over a socket the client hears that it was too much, however much it goes on sending', async () => {
-  const listener = getRequestListener(started().wire, { overrideGlobalObjects: false })
+async function listening(wire: Service) {
+  const listener = getRequestListener(wire, { overrideGlobalObjects: false })
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/api/a/one`)
-  const headers = { 'content-type': 'application/gzip' }
-  try {
-    const body = new Uint8Array(20 * 1024 * 1024)
-    const refused = await sendRequest(url, { method: 'POST', headers, body, timeoutMs: 10_000 })
-    expect([refused.status, refused.body]).toEqual([413, expect.stringContaining('TOO_LARGE')])
-    const taken = await sendRequest(url, {
-      method: 'POST',
-      headers,
-      body: body.subarray(0, 9),
-      timeoutMs: 10_000,
-    })
-    expect(JSON.parse(taken.body)).toEqual({ size: 9 })
-  } finally {
+  onTestFinished(() => {
     server.closeAllConnections()
     server.close()
-  }
+  })
+  return (server.address() as AddressInfo).port
+}
+
+test('over a socket the client hears that it was too much, however much it goes on sending', async () => {
+  const url = new URL(`http://127.0.0.1:${await listening(started().wire)}/api/a/one`)
+  const headers = { 'content-type': 'application/gzip' }
+  const body = new Uint8Array(20 * 1024 * 1024)
+  const refused = await sendRequest(url, { method: 'POST', headers, body, timeoutMs: 10_000 })
+  expect([refused.status, refused.body]).toEqual([413, expect.stringContaining('TOO_LARGE')])
+  const taken = await sendRequest(url, {
+    method: 'POST',
+    headers,
+    body: body.subarray(0, 9),
+    timeoutMs: 10_000,
+  })
+  expect(JSON.parse(taken.body)).toEqual({ size: 9 })
+})
+
+describe('a large answer', () => {
+  const MiB = 1024 * 1024
+
+  test('arrives as it is', async () => {
+    const { given, wire } = started()
+    given.bytes = new Uint8Array(randomBytes(3 * MiB + 5))
+    const port = await listening(wire)
+    const answer = await fetch(`http://127.0.0.1:${port}/api/a/give`)
+    expect(answer.headers.get('content-length')).toBe(String(given.bytes.length))
+    expect(Buffer.from(await answer.arrayBuffer()).equals(given.bytes)).toBe(true)
+  })
+
+  test('is held until the client has taken it, or is gone', async () => {
+    const { given, wire } = started()
+    given.bytes = new Uint8Array(50 * MiB)
+    const port = await listening(wire)
+    /** Asks, reads the first bytes, and no more. */
+    const ask = async () => {
+      const socket = connect(port, '127.0.0.1')
+      socket.write('GET /api/a/give HTTP/1.1\r\nhost: x\r\n\r\n')
+      const [first] = (await once(socket, 'data')) as [Buffer]
+      socket.pause()
+      onTestFinished(() => void socket.destroy())
+      return { socket, status: first.toString('latin1').slice(9, 12) }
+    }
+    const [first, second, third] = [await ask(), await ask(), await ask()]
+    expect([first, second, third].map(({ status }) => status)).toEqual(['200', '200', '429'])
+    // What waits to be taken keeps nobody from sending.
+    const headers = { 'content-type': 'application/gzip' }
+    const sent = await fetch(`http://127.0.0.1:${port}/api/a/one`, { method: 'POST', headers, body: 'x' })
+    expect(sent.status).toBe(200)
+    first.socket.destroy()
+    await vi.waitFor(async () => expect((await ask()).status).toBe('200'))
+    expect((await ask()).status).toBe('429')
+    // Whoever reads on gets all of it, and leaves the room to the next.
+    second.socket.resume()
+    await vi.waitFor(async () => expect((await ask()).status).toBe('200'))
+  })
+
+  test('is given up when the client takes nothing of it, and what was held is free', async () => {
+    const hold = heldBodies({ perOrganization: 2 * MiB, all: 4 * MiB })
+    const stalled = sentInParts(new Uint8Array(2 * MiB), hold('org_a'), { stalledMs: 20 }).getReader()
+    expect((await stalled.read()).value?.length).toBe(PART_BYTES)
+    expect(() => hold('org_a').add(1)).toThrow('Too many large requests')
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    await expect(stalled.read()).rejects.toThrow('too long')
+    hold('org_a').add(2 * MiB)
+  })
+
+  test('is given up when the client takes too long for all of it, however regularly it takes a part', async () => {
+    const hold = heldBodies({ perOrganization: 2 * MiB, all: 4 * MiB })
+    const slow = sentInParts(new Uint8Array(2 * MiB), hold('org_a'), { wholeMs: 20 }).getReader()
+    const readAll = async () => {
+      for (let parts = 0; parts < 8; parts++) {
+        await slow.read()
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    }
+    await expect(readAll()).rejects.toThrow('too long')
+    hold('org_a').add(2 * MiB)
+  })
+
+  test('that nobody will read is not held', async () => {
+    const { given, wire } = started()
+    given.bytes = new Uint8Array(50 * MiB)
+    for (let times = 0; times < 3; times++) {
+      const head = await wire(new Request('http://x/api/a/give', { method: 'HEAD' }))
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(50 * MiB)])
+    }
+  })
+})
+
+test('a request that does not end is answered at the deadline, and its body is not read on', async () => {
+  let cancelled = false
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new Uint8Array(100)),
+    cancel: () => void (cancelled = true),
+  })
+  const response = await started(20).wire(
+    new Request('http://x/api/a/one', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/gzip' },
+      duplex: 'half',
+    } as RequestInit),
+  )
+  expect(response.status).toBe(504)
+  await vi.waitFor(() => expect(cancelled).toBe(true))
 })
 
 test('OpenAPI describes bytes by their type', () => {

@@ -10,6 +10,8 @@ export type HttpEnv = {
     /** The name of the operation or page, for logs and metrics; never the path, which may hold a secret. */
     route: string
     principal: Principal | undefined
+    /** Ends when nobody waits for the answer any more. */
+    deadline?: AbortSignal
     /** Another service logs the same request in more detail. */
     isRelayed: boolean | undefined
     /** Why a request failed: for the log line, never for the answer. */

@@ -1,12 +1,15 @@
 /**
- * How much of large bodies this process holds at once, while they arrive and while they are worked on: all together, and
- * of one organization a quarter of it. Whoever would go beyond is told to come back.
+ * How much of large bodies this process holds at once, while they arrive and are worked on; and of large answers, until the
+ * client has taken them. Each has room of its own, so nobody's slow download takes that of uploads. An organization has its
+ * limit, and at most half of what the others leave: so whoever comes finds room for something, however many hold as much
+ * as they can. Whoever would go beyond is told to come back.
  */
 import { ServiceError } from '../contracts/errors.ts'
 import { SOURCE_MAX_BYTES } from '../contracts/limits.ts'
 
-/** Two of the largest for an organization, which leaves three others as much. */
+/** Two of the largest for an organization. */
 const LIMITS = { perOrganization: 2 * SOURCE_MAX_BYTES, all: 8 * SOURCE_MAX_BYTES }
+export const ANSWER_LIMITS = { perOrganization: 2 * SOURCE_MAX_BYTES, all: 4 * SOURCE_MAX_BYTES }
 
 export type HeldBody = {
   /** Throws when it would be too much. */
@@ -14,21 +17,25 @@ export type HeldBody = {
   readonly release: () => void
 }
 
-export function heldBodies({ perOrganization, all } = LIMITS): (orgId: string | null) => HeldBody {
+type HoldBody = (orgId: string | null) => HeldBody
+
+export function heldBodies({ perOrganization, all } = LIMITS): HoldBody {
   const byOrganization = new Map<string | null, number>()
   let total = 0
+  const heldBy = (orgId: string | null) => byOrganization.get(orgId) ?? 0
+  const shareOf = (orgId: string | null) => Math.min(perOrganization, (all - (total - heldBy(orgId))) / 2)
   return (orgId) => {
     let own = 0
     const count = (bytes: number) => {
       own += bytes
       total += bytes
-      const held = (byOrganization.get(orgId) ?? 0) + bytes
+      const held = heldBy(orgId) + bytes
       if (held > 0) byOrganization.set(orgId, held)
       else byOrganization.delete(orgId)
     }
     return {
       add(bytes) {
-        if ((byOrganization.get(orgId) ?? 0) + bytes > perOrganization || total + bytes > all) throw tooMuch()
+        if (heldBy(orgId) + bytes > shareOf(orgId)) throw tooMuch()
         count(bytes)
       },
       release: () => count(-own),

@@ -13,7 +13,7 @@ import {
   type Authentication,
 } from './authenticate.ts'
 import type { HttpContext } from './context.ts'
-import { heldBodies, type HeldBody } from './held-bodies.ts'
+import { ANSWER_LIMITS, heldBodies, type HeldBody } from './held-bodies.ts'
 import { received, type InProcessRequest } from './in-process.ts'
 import { withIdempotencyKey } from '../cores/idempotency.ts'
 import { inputReader, valueReader } from './read-input.ts'
@@ -24,6 +24,7 @@ type Verb<Deps> = (deps: Deps) => (principal: Principal, input: never) => Promis
 
 /** Of all services of this process. */
 const holdBody = heldBodies()
+const holdAnswer = heldBodies(ANSWER_LIMITS)
 
 type MountOptions = Authentication & {
   /** Records a call that was refused before its verb was reached. */
@@ -73,6 +74,7 @@ export function mountOperation<Deps extends Partial<Storage>>(
               ...givenBytes(op, answered),
               status: success,
               filename: filenameOf(op, c.req.param()),
+              held: () => holdAnswer(principal.orgId),
             })
           : await answer(c, answered, success, format)
       }

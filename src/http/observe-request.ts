@@ -45,17 +45,22 @@ export async function observe(
 /** Longer than any operation takes, shorter than the time-outs of proxies. */
 const DEADLINE_MS = 30_000
 
-/** Throws TIMEOUT when the work takes too long; it is not stopped. */
+/** Throws TIMEOUT when the work takes too long; it is not stopped, unless it listens to the signal. */
 export async function withDeadline<T>(
   { deadlineMs = DEADLINE_MS }: Observation,
-  work: () => Promise<T>,
+  work: (deadline: AbortSignal) => Promise<T>,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined
+  const deadline = new AbortController()
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ServiceError('TIMEOUT')), deadlineMs)
+    timer = setTimeout(() => {
+      const error = new ServiceError('TIMEOUT')
+      reject(error)
+      deadline.abort(error)
+    }, deadlineMs)
   })
   try {
-    return await Promise.race([work(), late])
+    return await Promise.race([work(deadline.signal), late])
   } finally {
     clearTimeout(timer)
   }

@@ -1,6 +1,7 @@
 /** Reads the body of a request, never more of it than is allowed. */
 import { gunzip } from 'node:zlib'
 import { promisify } from 'node:util'
+import { byteSize } from '../contracts/byte-size.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { mediaType, typesOf } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
@@ -11,13 +12,13 @@ type Takes = NonNullable<Operation['http']['takes']>
 /** Told of everything that is kept in memory; may refuse it. */
 export type OnBytes = (count: number) => void
 
+/** `deadline`: after it nobody waits for the body any more, so it is not read to its end. */
+export type Reading = { readonly onBytes?: OnBytes | undefined; readonly deadline?: AbortSignal | undefined }
+
 const inflate = promisify(gunzip)
 
 export const tooLarge = (limit: number) =>
-  new ServiceError('TOO_LARGE', `The body is larger than ${sizeText(limit)}`)
-
-const sizeText = (bytes: number): string =>
-  bytes % (1024 * 1024) === 0 ? `${bytes / 1024 / 1024} MiB` : `${Math.ceil(bytes / 1024)} KiB`
+  new ServiceError('TOO_LARGE', `The body is larger than ${byteSize(limit)}`)
 
 /**
  * Without a stream where the length is known and nobody counts, which is most of the time. A Content-Length that is too
@@ -26,20 +27,41 @@ const sizeText = (bytes: number): string =>
 export async function readBytes(
   request: Request,
   limit: number,
-  onBytes?: OnBytes,
+  { onBytes, deadline }: Reading = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
   if (!onBytes && isKnownToFit(request, limit)) return new Uint8Array(await request.arrayBuffer())
   if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
   if (!request.body) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body) {
+  for await (const chunk of until(deadline, request.body)) {
     size += chunk.length
     if (size > limit) throw tooLarge(limit)
     onBytes?.(chunk.length)
     chunks.push(chunk)
   }
   return joined(chunks, size)
+}
+
+/** Whoever stops reading, or is late, ends the stream. */
+async function* until(
+  deadline: AbortSignal | undefined,
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader()
+  const end = () => void reader.cancel().catch(() => {})
+  deadline?.addEventListener('abort', end)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      deadline?.throwIfAborted()
+      if (done) return
+      yield value
+    }
+  } finally {
+    deadline?.removeEventListener('abort', end)
+    end()
+  }
 }
 
 function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
@@ -56,13 +78,13 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBu
 export async function readRawBody(
   request: Request,
   takes: Takes,
-  onBytes?: OnBytes,
+  reading: Reading = {},
 ): Promise<{ body: Uint8Array; contentType: string }> {
   const contentType = mediaType(request.headers.get('content-type'))
   refuseOtherTypes(takes, contentType)
-  const bytes = await readBytes(request, takes.maxBytes, onBytes)
+  const bytes = await readBytes(request, takes.maxBytes, reading)
   const body = await decoded(bytes, request.headers.get('content-encoding'), takes.maxBytes)
-  if (body !== bytes) onBytes?.(body.length)
+  if (body !== bytes) reading.onBytes?.(body.length)
   return { body, contentType }
 }
 

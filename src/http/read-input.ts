@@ -6,7 +6,14 @@ import { mediaType, typesOf } from '../contracts/media-types.ts'
 import { MISSING } from '../contracts/problems.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { HttpContext } from './context.ts'
-import { readBytes, readRawBody, refuseOtherTypes, tooLarge, type OnBytes } from './read-body.ts'
+import {
+  readBytes,
+  readRawBody,
+  refuseOtherTypes,
+  tooLarge,
+  type OnBytes,
+  type Reading,
+} from './read-body.ts'
 
 export type InputReader<I extends z.ZodObject> = (c: HttpContext, onBytes?: OnBytes) => Promise<z.output<I>>
 
@@ -15,7 +22,7 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
 ): InputReader<I> {
   const parse = inputParser(op)
   return async (c, onBytes) => {
-    const input = await readOutsidePath(op, c.req.raw, onBytes)
+    const input = await readOutsidePath(op, c.req.raw, { onBytes, deadline: c.get('deadline') })
     return parse({ ...input, ...c.req.param() })
   }
 }
@@ -23,11 +30,11 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
 async function readOutsidePath(
   op: Operation,
   request: Request,
-  onBytes: OnBytes | undefined,
+  reading: Reading,
 ): Promise<Record<string, unknown>> {
   const { takes } = op.http
   if (takes) {
-    const { body, contentType } = await readRawBody(request, takes, onBytes)
+    const { body, contentType } = await readRawBody(request, takes, reading)
     return { ...readQuery(request.url), body, ...contentTypeIn(op, contentType) }
   }
   return hasBody(op) ? readBody(request, bodyLimit(op)) : readQuery(request.url)

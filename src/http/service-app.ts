@@ -23,7 +23,10 @@ export function createServiceApp(service: string, observation: Observation): Ser
       c.req.raw,
       () => c.var,
       async () => {
-        await withDeadline(observation, next).catch(async (error: unknown) => {
+        await withDeadline(observation, (deadline) => {
+          c.set('deadline', deadline)
+          return next()
+        }).catch(async (error: unknown) => {
           c.res = await answerError(c, error, formatOf(c))
         })
         c.res.headers.set('x-request-id', c.get('requestId'))

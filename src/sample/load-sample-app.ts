@@ -63,6 +63,7 @@ export async function loadSampleApp({ db, clock }: Storage, principal: Principal
     await storeLines(
       { db: tx, clock, logLimits: NO_LIMITS, logReads: createLogReads() },
       { orgId, id: appId },
+      0,
       () => ({ records, rejected: 0 }),
     )
   })

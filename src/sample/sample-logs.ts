@@ -2,7 +2,7 @@
 import type { LogLevel } from '../contracts/log-levels.ts'
 import type { LogRecord } from '../cores/logs/log-record.ts'
 
-export const SERVICE = 'outdoor-shop'
+const SERVICE = 'outdoor-shop'
 
 /** What `app/src/server.js` writes for an order with a code in lowercase; the test throws it and compares. */
 export const STACK_TRACE = `POST /orders 500: TypeError: Cannot read properties of undefined (reading 'percent')

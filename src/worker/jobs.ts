@@ -1,8 +1,9 @@
 /** The table of recurring jobs. */
 import { sweepActivity, type SweepActivityDeps } from '../cores/activity/index.ts'
+import { rescheduleChecks } from '../cores/checks/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
-import { expireDeployments, sweepDeploymentOutput } from '../cores/deployments/index.ts'
+import { sweepDeploymentOutput } from '../cores/deployments/index.ts'
 import { sweepOauth } from '../cores/grants/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
@@ -13,15 +14,16 @@ import {
   type SweepDeliveriesDeps,
 } from '../cores/notifications/index.ts'
 import { sweepInvitations } from '../cores/organizations/index.ts'
-import { sweepRevisions } from '../cores/revisions/index.ts'
+import { sweepRevisions, type SourceLimits } from '../cores/revisions/index.ts'
 import { sweepPipelineRuns } from '../cores/pipelines/index.ts'
 import { sweepThrottles } from '../cores/throttle.ts'
-import { expireReservations } from '../cores/token-pool/index.ts'
+import { expireReservations, sweepTokenPools } from '../cores/token-pool/index.ts'
 import type { Job } from './loop.ts'
 
 export type JobDeps = SweepActivityDeps &
   SweepDeliveriesDeps &
-  SweepLogsDeps & { readonly revokePublicConnect: () => Promise<void> }
+  SweepLogsDeps &
+  SourceLimits & { readonly revokePublicConnect: () => Promise<void> }
 
 /** In seconds. */
 const MINUTE = 60
@@ -30,15 +32,15 @@ const DAY = 24 * HOUR
 
 export const jobTable = (deps: JobDeps): readonly Job[] => [
   { name: 'sweep', everySeconds: 10 * MINUTE, leaseSeconds: 5 * MINUTE, run: () => sweep(deps) },
-  {
-    name: 'expire token reservations',
-    everySeconds: MINUTE,
-    leaseSeconds: 5 * MINUTE,
-    run: () => expireReservations(deps),
-  },
   { name: 'sweep activity', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepActivity(deps) },
   { name: 'sweep deliveries', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepDeliveries(deps) },
-  { name: 'sweep logs', everySeconds: HOUR, leaseSeconds: HOUR, run: () => sweepLogs(deps) },
+  { name: 'sweep token pools', everySeconds: DAY, leaseSeconds: HOUR, run: () => sweepTokenPools(deps) },
+  {
+    name: 'sweep logs',
+    everySeconds: HOUR,
+    leaseSeconds: HOUR,
+    run: (stopping) => sweepLogs(deps, stopping),
+  },
   {
     name: 'sweep deployment output',
     everySeconds: DAY,
@@ -74,10 +76,16 @@ export const watchTable = (deps: TenantDeps): readonly Job[] => [
     run: () => enforceTenantLimits(deps),
   },
   {
-    name: 'expire deployments',
-    everySeconds: 5,
+    name: 'reschedule checks',
+    everySeconds: MINUTE,
     leaseSeconds: MINUTE,
-    run: (stopping) => expireDeployments(deps, stopping),
+    run: () => rescheduleChecks(deps),
+  },
+  {
+    name: 'expire token reservations',
+    everySeconds: MINUTE,
+    leaseSeconds: 5 * MINUTE,
+    run: () => expireReservations(deps),
   },
   {
     name: 'check disk quotas',

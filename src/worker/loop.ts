@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { and, eq, isNull, lt, lte, or, sql } from '../../db/drizzle.ts'
+import { and, eq, gt, isNull, lt, lte, or, sql } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import type { Logger } from '../observe/log.ts'
@@ -75,6 +75,8 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
 async function takeLease({ db, clock }: Storage, job: Job): Promise<string | undefined> {
   const now = clock()
   const leaseToken = randomUUID()
+  // Written by a clock that was ahead: it would silence the job for as long as it was.
+  const farAhead = new Date(now.getTime() + 2 * job.everySeconds * 1000)
   await db.insert(jobs).values({ name: job.name, nextRunAt: now }).onConflictDoNothing()
   const [taken] = await db
     .update(jobs)
@@ -85,7 +87,7 @@ async function takeLease({ db, clock }: Storage, job: Job): Promise<string | und
     .where(
       and(
         eq(jobs.name, job.name),
-        lte(jobs.nextRunAt, now),
+        or(lte(jobs.nextRunAt, now), gt(jobs.nextRunAt, farAhead)),
         or(isNull(jobs.leaseUntil), lt(jobs.leaseUntil, sql`now()`)),
       ),
     )

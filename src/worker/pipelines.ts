@@ -1,42 +1,31 @@
-/**
- * The loop of pipelines: makes runs that are due and ends those that are overdue. Any number of workers run it, all equal:
- * what they do they do under the lock of a row, so any of them may die at any moment.
- */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** The loop of pipelines: makes runs that are due and ends those that are overdue. */
 import type { Log, Storage } from '../cores/dependencies.ts'
-import { endOverdueRuns, makeDueRuns, type Watch } from '../cores/pipelines/index.ts'
+import { endOverdueRuns, makeDueRuns, recomputeDueTimes } from '../cores/pipelines/index.ts'
+import { startWatchLoop, type WatchStep } from './watch-loop.ts'
 
 /** Schedules are to the minute. */
 const POLL_MS = 2_000
-/** Between two looks that are further apart the process was frozen, or the clock was set: it does not know what happened. */
-const GAP_MS = 30_000
+const RECOMPUTE_MS = 10 * 60_000
 
 export function startPipelines(deps: Storage & Log): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const running = run(deps, stopping.signal)
-  return {
-    async stop() {
-      stopping.abort()
-      await running
-    },
-  }
+  return startWatchLoop(deps, {
+    name: 'pipelines',
+    everyMs: POLL_MS,
+    steps: [
+      ({ clock, watch }) => makeDueRuns({ ...deps, clock }, watch),
+      ({ clock, watch }) => endOverdueRuns({ ...deps, clock }, watch),
+      atMostEvery(RECOMPUTE_MS, ({ clock }) => recomputeDueTimes({ ...deps, clock })),
+    ],
+  })
 }
 
-async function run(deps: Storage & Log, stopping: AbortSignal): Promise<void> {
-  let watch: Watch = { since: deps.clock() }
-  while (!stopping.aborted) {
-    let found = 0
-    try {
-      found = (await makeDueRuns(deps, watch)) + (await endOverdueRuns(deps, watch))
-    } catch (error) {
-      deps.log.warn('pipelines: a turn failed', { error })
-      // Workers could not call either while the database did not answer.
-      watch = { since: deps.clock() }
-    }
-    if (found > 0) continue
-    const before = deps.clock()
-    await sleep(POLL_MS, undefined, { signal: stopping }).catch(() => {})
-    const now = deps.clock()
-    if (Math.abs(now.getTime() - before.getTime()) > GAP_MS) watch = { since: now }
+/** By the time that passes in this process. */
+function atMostEvery(ms: number, work: (looking: Parameters<WatchStep>[0]) => Promise<void>): WatchStep {
+  let last = -Infinity
+  return async (looking) => {
+    if (performance.now() - last < ms) return 0
+    await work(looking)
+    last = performance.now()
+    return 0
   }
 }

@@ -49,12 +49,34 @@ export function createSignal(): Signal {
         const done = () => {
           clearTimeout(timer)
           waiting.delete(done)
+          forget?.()
           resolve()
         }
         const timer = setTimeout(done, ms)
         waiting.add(done)
-        void other?.then(done)
+        const forget = other && wakeAfter(other, done)
       })
     },
   }
+}
+
+/** Who waits for what. */
+const waitingFor = new WeakMap<Promise<void>, Set<() => void>>()
+
+/**
+ * One reaction for all who wait: none can be taken back from a promise, and in a worker that has nothing to do the same one
+ * is waited for again every second, for as long as the process lives. Returns how to wait no longer.
+ */
+function wakeAfter(other: Promise<void>, wake: () => void): () => void {
+  const known = waitingFor.get(other)
+  const waiting = known ?? new Set<() => void>()
+  waiting.add(wake)
+  if (!known) {
+    waitingFor.set(other, waiting)
+    void other.then(() => {
+      waitingFor.delete(other)
+      for (const one of waiting) one()
+    })
+  }
+  return () => waiting.delete(wake)
 }

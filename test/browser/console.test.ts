@@ -30,9 +30,12 @@ const PAGES = [
   `/console/apps/shop/source/diff?revision=rev_${'0'.repeat(25)}`,
   '/console/apps/shop/deployments',
   '/console/apps/shop/logs',
+  '/console/apps/shop/logs?text=nothing',
+  '/console/apps/shop/logs?view=groups',
+  '/console/apps/shop/logs?view=live',
   '/console/apps/shop/checks',
   '/console/apps/shop/checks/new',
-  '/console/apps/shop/checks/new?kind=judge',
+  '/console/apps/shop/checks/new?kind=logs',
   `/console/apps/shop/checks/${SEEDED_CHECK}`,
   `/console/apps/shop/checks/${SEEDED_CHECK}?result=error`,
   `/console/apps/shop/checks/${SEEDED_CHECK}/edit`,
@@ -339,6 +342,55 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     await context.close()
   })
 
+  test('what a command and a program write is shown as it comes, and it is said when it cannot come', async () => {
+    const { context, page, complaints } = await open()
+    const { logs, appSource } = gateway
+    const [deployment] = appSource.data.deployments
+    Object.assign(deployment!, { state: 'running', ended_at: null })
+    await page.goto(`${base}/console/apps/shop/deployments/${deployment!.id}`)
+    appSource.data.output += 'written while the page was open <b>\n'
+    await page.getByRole('log').getByText('written while the page was open <b>').waitFor()
+    await page.goto(`${base}/console/apps/shop/logs?view=live`)
+    logs.data.arrived = [{ ...logs.data.lines[0]!, text: 'arrived <i>just now</i>' }]
+    await page.getByRole('log').getByText('arrived <i>just now</i>').first().waitFor()
+    logs.data.arrived = []
+    expect(await axeFindings(page)).toEqual([])
+    // The session has ended, or too many read already: the log is not quiet, it is not read.
+    await page.route('**/logs/live?*', (route) => route.fulfill({ status: 429, body: '{}' }))
+    await page.getByText('Not connected').waitFor()
+    await page.unroute('**/logs/live?*')
+    await page.getByText('Not connected').waitFor({ state: 'hidden' })
+    Object.assign(deployment!, { state: 'succeeded', ended_at: deployment!.started_at })
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('an app without anything, a lost runner and a new token have no finding', async () => {
+    const { context, page, complaints } = await open()
+    const [{ data: source }, { data: overview }] = [gateway.appSource, gateway.appOverview]
+    Object.assign(source.deployments[0]!, { blocks_next: true })
+    await page.goto(`${base}/console/apps/shop/deployments`)
+    await page.getByText('was lost').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    Object.assign(source.deployments[0]!, { blocks_next: false })
+    await page.goto(`${base}/console/apps/shop/tokens/new?scope=apps:report`)
+    await page.getByLabel('Name').fill('Production')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByText('Copy it now').waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    const kept = { source: { ...source }, overview: { ...overview } }
+    Object.assign(source, { deployments: [], revisions: [], files: [] })
+    Object.assign(overview, { checks: [], pipelines: [], buckets: [], logUse: { stored_bytes: 0 } })
+    for (const tab of ['', '/source', '/deployments', '/logs', '/checks', '/pipelines']) {
+      await page.goto(`${base}/console/apps/shop${tab}`)
+      expect([tab, await axeFindings(page)]).toEqual([tab, []])
+    }
+    Object.assign(source, kept.source)
+    Object.assign(overview, kept.overview)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('switching and signing out work through the menus', async () => {
     const { context, page, complaints } = await open()
     await page.locator('.organization-menu summary').click()
@@ -355,8 +407,8 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
   })
 })
 
-/** An integration of every kind, and deliveries in different states. */
-function pagesOfOne({ notifications }: FakeGateway): string[] {
+/** An integration of every kind, deliveries in different states, and every deployment. */
+function pagesOfOne({ notifications, appSource }: FakeGateway): string[] {
   const { integrations, deliveries } = notifications.data
   const kinds = ['email', 'chat', 'webhook', 'forum'].map((kind) =>
     integrations.find((one) => one.kind === kind),
@@ -367,6 +419,7 @@ function pagesOfOne({ notifications }: FakeGateway): string[] {
   return [
     ...kinds.map((one) => `/console/integrations/${one?.id}`),
     ...states.map((one) => `/console/deliveries/${one?.id}`),
+    ...appSource.data.deployments.map((one) => `/console/apps/shop/deployments/${one.id}`),
   ]
 }
 

@@ -48,12 +48,23 @@ export const APP_ROWS: Row[] = [
   ['apps logs shop --since yesterday', 5, /Invalid value for --since: yesterday/],
   ['apps logs shop --level loud', 5, /Must be one of: trace/],
   ['apps logs nothing --follow', 4, /svc apps list/],
+  ['apps logs shop --follow -o yaml', 5, /--follow conflicts with -o yaml/],
+  ['apps logs shop --follow --until 1h', 5, /--follow conflicts with --until/],
+  ['apps logs shop --since 2d --until 1d', 0, /^$/],
+  ['apps logs shop --group lgr_0mwhkcyh5nlh1pqqssy5gj19q', 0, /^$/],
+  ['apps logs shop --group nonsense', 5, /group_id/],
+  ['apps logs groups shop', 0, /^GROUP +LEVEL +LINES[^]*lgr_\w+ +error +1 [^]*card declined/],
+  ['apps logs groups shop --level error --until 1h --json', 0, /"groups": \[\]/],
+  ['apps logs groups shop --level loud', 5, /Must be one of: trace/],
+  ['apps logs groups nothing', 4, /svc apps list/],
+  ['apps logs groups shop --context ro', 3, /error: /],
   ['apps logs shop --context ro', 3, /error: /],
 ]
 
 /** A line for every command that calls the server. */
 export const APP_LINES = [
   'apps logs shop',
+  'apps logs groups shop',
   'apps logs push shop',
   'apps tokens shop',
   'apps tokens create shop --scope apps:run',

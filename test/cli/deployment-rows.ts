@@ -54,7 +54,7 @@ export const DEPLOYMENT_ROWS: Row[] = [
   ['apps runner deployed --once --exec=cat<name.txt', 0, /^second[^]*: succeeded/],
   ['apps rollback deployed', 5, /Add --yes/],
   ['apps rollback deployed --yes', 0, /queued/],
-  ['apps runner deployed --once --exec false', 1, /failed, BUILD_FAILED/],
+  ['apps runner deployed --once --exec false', 11, /failed, BUILD_FAILED/],
   ['apps rollback bare --yes', 6, /No other revision/],
   ['apps rollback nothing --yes', 4, /svc apps list/],
   ['apps rollback deployed --yes --context scoped', 3, /scopes of this token/],
@@ -65,7 +65,19 @@ export const DEPLOYMENT_ROWS: Row[] = [
   ['apps deployments deployed --context scoped', 3, /scopes of this token/],
   ['apps deployments output deployed {succeeded}', 0, /^built second\n/],
   ['apps deployments output deployed {succeeded} --follow', 0, /^built second\n[^]*succeeded/],
-  ['apps deployments output deployed {queued} --follow', 1, /cancelled/],
+  ['apps deployments output deployed {queued} --follow', 11, /cancelled/],
+  [
+    'apps deployments output deployed {succeeded} --json',
+    0,
+    /^\{\n {2}"text": "built second\\n",\n {2}"ended": true/,
+  ],
+  ['apps deployments output deployed {succeeded} -o yaml', 0, /^text: /],
+  [
+    'apps deployments output deployed {succeeded} --follow --json',
+    0,
+    /^\{"text":"built second\\n"\}\n\{"state":"succeeded","code":null,"exit_code":0,"dropped_bytes":0\}\n/,
+  ],
+  ['apps deployments output deployed {succeeded} --follow -o yaml', 5, /--follow conflicts with -o yaml/],
   [`apps deployments output deployed ${NO_DEPLOYMENT}`, 4, /svc apps deployments/],
   ['apps deployments output deployed', 5, /requires <deployment_id>/],
   ['apps deployments output deployed {succeeded} --context scoped', 3, /scopes of this token/],
@@ -73,6 +85,11 @@ export const DEPLOYMENT_ROWS: Row[] = [
   ['apps deployments confirm-ended deployed {succeeded} --yes', 6, /was not lost/],
   [`apps deployments confirm-ended deployed ${NO_DEPLOYMENT} --yes`, 4, /svc apps deployments/],
   ['apps deployments confirm-ended deployed {succeeded} --yes --context scoped', 3, /scopes of this token/],
+  ['apps deployments report-broken deployed {succeeded}', 0, /failed +ROLLOUT_FAILED/],
+  ['apps deployments report-broken deployed {queued}', 6, /Only a deployment that has succeeded/],
+  [`apps deployments report-broken deployed ${NO_DEPLOYMENT}`, 4, /svc apps deployments/],
+  ['apps deployments report-broken deployed', 5, /requires <deployment_id>/],
+  ['apps deployments report-broken deployed {succeeded} --context scoped', 3, /scopes of this token/],
 ]
 
 /** A line for every command that calls the server and gives up when it does not answer. */
@@ -83,6 +100,7 @@ export const DEPLOYMENT_LINES = [
   `apps cancel deployed ${NO_DEPLOYMENT}`,
   `apps deployments output deployed ${NO_DEPLOYMENT}`,
   `apps deployments confirm-ended deployed ${NO_DEPLOYMENT} --yes`,
+  `apps deployments report-broken deployed ${NO_DEPLOYMENT}`,
 ]
 
 export const DEPLOYMENT_UNTRIED: Record<string, { exits: number[]; because: string }> = {

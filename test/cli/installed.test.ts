@@ -96,6 +96,6 @@ test('nothing is loaded that a call does not need', () => {
   const builtins = (start: string) => required(start).filter((name) => !name.startsWith('.'))
   expect(new Set(builtins('main'))).toEqual(new Set(['node:fs', 'node:os', 'url']))
   expect(new Set([...builtins('shared'), ...builtins('run-command')])).toEqual(
-    new Set(['node:fs', 'node:path', 'node:util']),
+    new Set(['node:fs', 'node:path', 'node:timers/promises', 'node:util']),
   )
 })

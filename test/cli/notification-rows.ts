@@ -53,7 +53,7 @@ async function until(found: () => Promise<string | undefined>): Promise<string> 
 const NO = (prefix: string): string => `${prefix}_0mwhkcyh5nlh1pqqssy5gj19q`
 
 export const NOTIFICATION_ROWS: Row[] = [
-  ['apps list', 0, /^APP +NAME +YOUR ROLE +OPEN TICKETS\nshop +Shop +administrator +1\n/],
+  ['apps list', 0, /^APP +NAME +YOUR ROLE +OPEN TICKETS\n[^]*\nshop +Shop +administrator +1\n/],
   ['apps list --mine --search nothing --json', 0, /"apps": \[\]/],
   ['apps list --limit x', 5, /Invalid value for --limit: x/],
   ['apps create till --name "The till"', 0, /till +The till +/],

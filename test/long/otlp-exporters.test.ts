@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAppToken } from '../../src/contracts/app-tokens.ts'
+import { createAppToken, revokeAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp } from '../../src/contracts/apps.ts'
 import { listLogs, summarizeLogs } from '../../src/contracts/logs.ts'
 import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
@@ -55,8 +55,9 @@ afterAll(() => system.stop())
 async function makeApp() {
   const alias = unique('shop')
   await org.owner.call(createApp, { alias, name: 'Shop' })
-  const { token } = await org.owner.call(createAppToken, { alias, name: 'exporter', scope: 'apps:report' })
-  return { alias, token }
+  const asked = { alias, name: 'exporter', scope: 'apps:report' } as const
+  const { token, id: token_id } = await org.owner.call(createAppToken, asked)
+  return { alias, token, token_id }
 }
 
 /** What the exporter said of each export, and the logger that leads to it. */
@@ -158,10 +159,15 @@ describe.skipIf(!isInstalled)('an exporter', () => {
   })
 
   test('a token that was revoked or is none is refused, and the exporter says so', async () => {
-    const { emit, provider, results } = logger('proto', 'svca_nothing', 'none')
-    emit({ severityNumber: 9, body: 'x' })
-    await provider.forceFlush().catch(() => {})
-    expect(results.map(({ code }) => code)).toEqual([1])
-    await provider.shutdown().catch(() => {})
+    const { alias, token, token_id } = await makeApp()
+    await org.owner.call(revokeAppToken, { alias, token_id })
+    for (const wrong of [token, 'svca_nothing']) {
+      const { emit, provider, results } = logger('proto', wrong, 'none')
+      emit({ severityNumber: 9, body: 'x' })
+      await provider.forceFlush().catch(() => {})
+      expect(results.map(({ code }) => code)).toEqual([1])
+      await provider.shutdown().catch(() => {})
+    }
+    expect((await org.owner.call(listLogs, { alias })).lines).toEqual([])
   })
 })

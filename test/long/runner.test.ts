@@ -107,7 +107,9 @@ async function makeApp() {
   return { alias, revision: id, token }
 }
 
-function startRunner(of: { alias: string; token: string }, command: string, ...more: string[]) {
+type RunnerOf = { alias: string; token: string; env?: Record<string, string> }
+
+function startRunner(of: RunnerOf, command: string, ...more: string[]) {
   const child = spawn(process.execPath, [SVC, 'apps', 'runner', of.alias, '--exec', command, ...more], {
     env: {
       PATH: process.env['PATH'],
@@ -115,6 +117,7 @@ function startRunner(of: { alias: string; token: string }, command: string, ...m
       SVC_API_URL: server.origin,
       SVC_API_KEY: of.token,
       TRACES: folder,
+      ...of.env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -183,12 +186,33 @@ test('a revision is deployed while the server restarts, and the command knows al
   await server.stop()
   await writeFile(trace('go'), '')
   await sleep(3_000)
+  // As if it had been away for an hour: the worker finds the lease over before the runner has met a server again.
+  await connection.db
+    .update(rows)
+    .set({ leaseUntil: sql`now() - interval '1 hour'` })
+    .where(and(eq(rows.orgId, org.id), eq(rows.id, id)))
   server = await own.start({ env })
   expect(await untilEnded(id)).toMatchObject({ state: 'succeeded', exit_code: 0 })
   expect(await runner.exited).toBe(0)
   expect(await outputOf(id)).toBe(
     `hello from ${app.alias}\n${app.alias} ${app.revision} ${id} fence=1 key=[]\npassword=[hidden]\nend\n`,
   )
+  expect(await eventsOf(id)).toBe(0)
+})
+
+test('a runner without a temporary folder says so, and ends', async () => {
+  const runner = startRunner({ ...app, env: { TMPDIR: trace('gone') } }, 'true', '--once')
+  const id = await deploy()
+  expect(await untilEnded(id)).toMatchObject({ state: 'failed', code: 'RUNNER_FAILED' })
+  expect(await runner.exited).toBe(11)
+})
+
+test('a command that ends with 0 when it is asked to stop has not succeeded', async () => {
+  startRunner(app, `trap 'exit 0' TERM; echo $$ > $TRACES/begun; while :; do sleep 0.1; done`)
+  const id = await deploy()
+  await pidIn('begun')
+  await org.owner.call(cancelDeployment, { alias: app.alias, deployment_id: id })
+  expect(await untilEnded(id)).toMatchObject({ state: 'cancelled', exit_code: 0 })
   expect(await eventsOf(id)).toBe(0)
 })
 

@@ -129,8 +129,14 @@ describe('auth service, gateway with worker and console, two processes of each b
     }
     auths = await Promise.all([own.start({ env: inside }), own.start({ env: inside })])
     gateways = await Promise.all([own.start({ env: outside }), own.start({ env: outside })])
-    // It holds no secret at all.
-    const apart = { ...env, SVC_SERVICES: 'deploy-api', DATABASE_URL: database.url, PORT: String(deploy) }
+    // What it keeps sealed, it opens; it can make no token either.
+    const apart = {
+      ...env,
+      SVC_SERVICES: 'deploy-api',
+      DATA_KEY,
+      DATABASE_URL: database.url,
+      PORT: String(deploy),
+    }
     await own.start({ env: apart })
     const [authPorts, gatewayPorts] = [auths, gateways].map((all) => all.map(({ port }) => port))
     balancers.push(

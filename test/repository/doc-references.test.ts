@@ -36,9 +36,6 @@ const OF_WORKERS = [
 /** In the conditions of checks, in brackets. */
 const OF_CONDITIONS = ['RESPONSE_TIME']
 
-/** What a condition of a check can ask for. */
-const OF_CONDITIONS = ['RESPONSE_TIME']
-
 const world: World = {
   read: (path) => {
     if (ignored.has(path)) return ''
@@ -54,7 +51,6 @@ const world: World = {
     ...OF_CONDITIONS,
     ...Object.keys(DEPLOYMENT_CODES),
     ...COMMAND_VARIABLES,
-    ...OF_CONDITIONS,
     ...declared,
   ]),
 }

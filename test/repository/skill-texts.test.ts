@@ -5,6 +5,7 @@ import { QUEUE_LIMITS } from '../../mcp/call-queue.ts'
 import { TOOLS } from '../../mcp/tools.ts'
 import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMANDS, GLOBAL_OPTIONS, ROOT_OPTIONS } from '../../src/cli/commands.ts'
+import { FOUND_FAILED } from '../../src/cli/exit-codes.ts'
 import { parse } from '../../src/cli/parse.ts'
 import { ASSISTANTS, type SetupStep } from '../../src/console/pages/connect/assistants.ts'
 import { ERRORS, type ErrorCode } from '../../src/contracts/errors.ts'
@@ -42,12 +43,30 @@ describe('commands', () => {
     expect(commandLines(planted).flatMap(mistakes)).toHaveLength(3)
   })
 
-  // Three words by their first two, whose help lists them: the prompt has no room for each.
-  const names = new Set(COMMANDS.map(({ path }) => path.split(' ').slice(0, 2).join(' ')))
-  test.each([...names])('svc %s stands in the skill and in the prompt', (path) => {
-    const named = (text: string) => commandLines(text).some((words) => words.join(' ').startsWith(path))
-    expect(named(page('svc/SKILL.md'))).toBe(true)
-    expect(named(prompt)).toBe(true)
+  // Those of three words stand in a reference: the prompt has no room for each, and names their first two.
+  const PATHS = COMMANDS.map(({ path }) => path)
+  /** The commands that a text names: the longest path that its words begin with, never a part of a word. */
+  const named = (text: string) => new Set(commandLines(text).flatMap((words) => pathOf(words) ?? []))
+  const pathOf = (words: readonly string[]) =>
+    PATHS.filter((path) => `${words.join(' ')} `.startsWith(`${path} `)).toSorted(
+      (a, b) => b.length - a.length,
+    )[0]
+
+  test.each(['svc/SKILL.md', 'the prompt'])('%s names every command of one or two words', (where) => {
+    const there = named(where === 'the prompt' ? prompt : page(where))
+    expect(PATHS.filter((path) => path.split(' ').length < 3 && !there.has(path))).toEqual([])
+  })
+
+  test('the skill and its references name every command', () => {
+    const there = named(textOf('svc'))
+    expect(PATHS.filter((path) => !there.has(path))).toEqual([])
+  })
+
+  test('a command is not named by a longer word, nor by a command below it', () => {
+    expect([...named('`svc apps deployments shop`, `svc apps logs push shop`')]).toEqual([
+      'apps deployments',
+      'apps logs push',
+    ])
   })
 
   test('every option that is named by itself exists', () => {
@@ -96,7 +115,7 @@ describe('errors', () => {
 
   test('the exit codes of the entry are those that the program and the contract know', () => {
     const rows = [...page('svc/SKILL.md').matchAll(/^\| (\d+) \| (.+?) \|/gm)]
-    const exits = new Set([0, ...Object.values(ERRORS).map(({ exit }) => exit)])
+    const exits = new Set([0, ...Object.values(ERRORS).map(({ exit }) => exit), FOUND_FAILED])
     expect(new Set(rows.map(([, exit]) => Number(exit)))).toEqual(exits)
     for (const [, exit, says = ''] of rows) {
       for (const [, code] of says.matchAll(/`([A-Z_]+)`/g)) {

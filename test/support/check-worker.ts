@@ -20,9 +20,10 @@ const checks = startChecks(
     judge: null,
     // It takes a moment, so that a kill may come in the midst of it.
     probeHttp: async () => {
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20))
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 200))
       return { kind: 'answered', status: 500, timeMs: 1, body: '', isPrivate: false }
     },
+    matchLines: async () => 0,
   },
   { leaseSeconds, expireClaimsMs: 200 },
 )

@@ -4,8 +4,11 @@ import { makeId } from '../../src/contracts/ids.ts'
 import { unique, type Org } from './make.ts'
 import type { TestSystem } from './system.ts'
 
-export async function makeApp({ db, clock }: Pick<TestSystem, 'db' | 'clock'>, org: Pick<Org, 'id'>) {
-  const alias = unique('app')
+export async function makeApp(
+  { db, clock }: Pick<TestSystem, 'db' | 'clock'>,
+  org: Pick<Org, 'id'>,
+  alias = unique('app'),
+) {
   const createdAt = clock.now()
   const id = makeId('app', createdAt.getTime())
   await db.insert(apps).values({ orgId: org.id, id, alias, name: alias, createdAt })

@@ -7,5 +7,6 @@ const [url, killed] = process.argv.slice(2)
 // Published after the event was inserted, in the transaction of the change.
 if (killed === 'killed') subscribe('svc.event-recorded', () => process.kill(process.pid, 'SIGKILL'))
 const { db, close } = await connect({ url: url! })
-await expireDeployments({ db, clock: () => new Date() })
+const log = { warn: (event: string, fields?: object) => console.error(event, fields) }
+await expireDeployments({ db, clock: () => new Date(), log }, { since: new Date(0) })
 await close()

@@ -41,13 +41,13 @@ export function fakeAppOverview({ on, list, id, clock, me }: FakeContext) {
       id: id('apt'),
       name,
       scope,
-      starts_with: 'svcapp_7Gh',
+      starts_with: 'svca_7Gh',
       created_by: me.name,
       created_at: daysAgo(0),
       last_used_at: null,
     }
     data.tokens.unshift(token)
-    return { ...token, token: 'svcapp_7Gh2mT7wQx4LrB8nVdY1cHs6JpZ3uGa5EoRk' }
+    return { ...token, token: 'svca_7Gh2mT7wQx4LrB8nVdY1cHs6JpZ3uGa5EoRk' }
   })
   on(appTokens.revokeAppToken, ({ token_id }) => {
     if (!data.tokens.some((one) => one.id === token_id)) throw notFound()
@@ -111,7 +111,7 @@ export function seedAppOverview({ data, daysAgo, id, me }: FakeAppOverview): voi
     id: id('apt'),
     name: 'Production',
     scope: 'apps:report',
-    starts_with: 'svcapp_7Gh',
+    starts_with: 'svca_7Gh',
     created_by: me.name,
     created_at: daysAgo(20),
     last_used_at: daysAgo(0.001),

@@ -25,7 +25,10 @@ export function fakeAppSource({ on, list, id, clock, me }: FakeContext) {
     if (!found) throw notFound()
     return found
   }
-  on(revisions.listRevisions, (input) => list('revisions', data.revisions, input))
+  on(revisions.listRevisions, (input) => ({
+    ...(list('revisions', data.revisions, input) as object),
+    head_id: data.revisions.find(({ is_head }) => is_head)?.id ?? null,
+  }))
   on(revisions.showRevision, ({ revision_id }) => ({
     ...one(data.revisions, revision_id),
     tree: data.files,

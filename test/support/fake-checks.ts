@@ -1,8 +1,9 @@
 /** The part of the fake gateway with checks; those that the front page of an app shows are among them. */
 import type * as z from 'zod'
-import { KEPT_HEADER } from '../../src/contracts/check-results.ts'
+import { KEPT_SECRET } from '../../src/contracts/check-results.ts'
 import * as checks from '../../src/contracts/checks.ts'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
+import { changedWindows } from '../../src/cores/checks/changed-windows.ts'
 import type { FakeAppOverview } from './fake-app-overview.ts'
 import type { FakeContext } from './fake-data-sources.ts'
 
@@ -21,12 +22,13 @@ export function fakeChecks({ on, list, id, clock }: FakeContext, { data: shown }
     if (!check) throw notFound()
     return check
   }
-  /** As the real one: values of headers are not returned. */
+  /** As the real one: secrets are not returned. */
   const hide = (definition: Check['definition']): Check['definition'] =>
     definition.kind === 'http'
       ? {
           ...definition,
-          headers: Object.fromEntries(Object.keys(definition.headers).map((name) => [name, KEPT_HEADER])),
+          headers: Object.fromEntries(Object.keys(definition.headers).map((name) => [name, KEPT_SECRET])),
+          ...(definition.body !== undefined && { body: KEPT_SECRET }),
         }
       : definition
   on(checks.createCheck, ({ definition, ...settings }) => {
@@ -47,15 +49,20 @@ export function fakeChecks({ on, list, id, clock }: FakeContext, { data: shown }
     return check
   })
   on(checks.showCheck, (asked) => checkOf(asked))
-  on(checks.updateCheck, ({ check_id, definition, ...changed }) => {
-    const check = checkOf({ check_id })
-    const enabled = changed.enabled ?? check.enabled
-    return Object.assign(check, changed, {
-      ...(definition && { definition: hide(definition) }),
-      enabled,
-      paused: enabled ? null : 'disabled',
-    })
-  })
+  on(
+    checks.updateCheck,
+    ({ check_id, definition, add_maintenance_window, remove_maintenance_window, ...changed }) => {
+      const check = checkOf({ check_id })
+      const enabled = changed.enabled ?? check.enabled
+      const windows = { ...changed, add_maintenance_window, remove_maintenance_window }
+      return Object.assign(check, changed, {
+        maintenance_windows: changedWindows(check.maintenance_windows, windows),
+        ...(definition && { definition: hide(definition) }),
+        enabled,
+        paused: enabled ? null : 'disabled',
+      })
+    },
+  )
   on(checks.removeCheck, (asked) => {
     shown.checks = shown.checks.filter((one) => one !== checkOf(asked))
     return {}

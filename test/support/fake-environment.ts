@@ -27,7 +27,7 @@ export function fakeEnvironment({
     cwd,
     platform: 'linux',
     stdin: Object.assign(Readable.from(stdin === '' ? [] : [stdin]), { isTTY: terminal }),
-    stdout: { write: (text) => out.push(text) },
+    stdout: { write: (text) => out.push(text), isTTY: terminal },
     stderr: { write: (text) => err.push(text), isTTY: terminal },
     out: () => out.join(''),
     err: () => err.join(''),

@@ -461,7 +461,11 @@ function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string
     if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds))
     return c.json({ error: { code, message, hint, problems } }, ERRORS[code].status)
   })
-  return async (request) => app.fetch(request)
+  return async (request) => {
+    // As a call over the network, and one in the process.
+    request.signal.throwIfAborted()
+    return app.fetch(request)
+  }
 }
 
 function fail(error: Error): never {

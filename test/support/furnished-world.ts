@@ -15,6 +15,9 @@ export type FurnishedWorld = {
   readonly known: Known
 }
 
+const WINDOW = { from: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' }
+const CHECK = { kind: 'http', url: 'https://shop.test/health' }
+
 export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedWorld> {
   const org = await makeOrganization(system)
   const [colleague, member, staff] = [
@@ -55,6 +58,13 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     ticket_id: [things.ticket.ticket_id],
     revision_id: [things.revision_id],
     deployment_id: [things.deployment.deployment_id],
+    check_id: [things.check.check_id],
+    'createCheck.definition': [CHECK],
+    'updateCheck.definition': [CHECK],
+    maintenance_windows: [WINDOW],
+    add_maintenance_window: [WINDOW],
+    remove_maintenance_window: [WINDOW],
+    pipeline_id: [things.pipeline.pipeline_id],
     fence: [1],
     wait_seconds: [0],
     support_session_id: [things.support_session_id],

@@ -16,7 +16,8 @@ export type ScriptedTurn =
       readonly calls?: readonly ScriptedCall[]
       /** Input and output; null: the answer says nothing of usage. */
       readonly tokens?: readonly [number, number] | null
-      readonly ending?: 'length' | 'filtered'
+      /** `stop`: some servers that speak `openai-chat` say so after a call too. */
+      readonly ending?: 'length' | 'filtered' | 'stop'
     }
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
   /** Answers nothing, or half, or hangs up. */
@@ -159,7 +160,7 @@ const ANSWERS: Readonly<Record<ModelWire, (turn: Answered) => unknown>> = {
             ? 'length'
             : ending === 'filtered'
               ? 'content_filter'
-              : calls.length > 0
+              : calls.length > 0 && ending !== 'stop'
                 ? 'tool_calls'
                 : 'stop',
         message: {

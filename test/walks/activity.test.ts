@@ -158,7 +158,7 @@ describe('a row for', () => {
     ],
     'a body that is too large': [
       () => post(viewer.token, 'db_nothing/query', { body: 'x'.repeat(300_000) }),
-      { name: null, error: 'INVALID_REQUEST', question_digest: null },
+      { name: null, error: 'TOO_LARGE', question_digest: null },
     ],
     'a question without a form': [
       () => post(viewer.token, 'db_nothing/query', { body: '{"query":1,"top_k":99}' }),

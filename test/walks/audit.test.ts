@@ -6,7 +6,7 @@ import { deployments as deploymentRows, integrations } from '../../db/schema.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { createAppToken, revokeAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, removeAppMember, renameApp, setAppMember } from '../../src/contracts/apps.ts'
-import { createCheck, removeCheck, updateCheck } from '../../src/contracts/checks.ts'
+import { createCheck, removeCheck, runCheck, updateCheck } from '../../src/contracts/checks.ts'
 import { AUDIT_ACTIONS, listAudit, type AuditAction } from '../../src/contracts/audit.ts'
 import {
   updateDataSource,
@@ -201,13 +201,13 @@ async function visited() {
   return { id, staff, there: { token: staff.token, organization: org.id } }
 }
 
-/** A webhook of the organization's that is told of failed deployments. */
 async function appWithPipeline() {
   const { alias } = await appWithTicket()
   const { id } = await admin.call(createPipeline, { alias, name: 'nightly' })
   return { alias, pipeline_id: id }
 }
 
+/** A webhook of the organization's that is told of failed deployments. */
 async function subscribed() {
   const connection = { name: 'Receiver', url: `https://hooks.test/${unique('in')}` }
   const { id: integration_id } = await admin.call(connectWebhook, connection)
@@ -562,6 +562,12 @@ const DEEDS: Record<AuditAction, Act> = {
     const { alias } = await appWithTicket()
     const { id: check_id } = await admin.call(createCheck, { alias, name: 'Health', definition: LOGS_CHECK })
     await as(admin)(removeCheck, { alias, check_id })
+    return { by: admin, subject: `${alias}: Health` }
+  },
+  'check.run_started': async (as) => {
+    const { alias } = await appWithTicket()
+    const { id: check_id } = await admin.call(createCheck, { alias, name: 'Health', definition: LOGS_CHECK })
+    await as(admin)(runCheck, { alias, check_id })
     return { by: admin, subject: `${alias}: Health` }
   },
   'support.started': async (as) => {

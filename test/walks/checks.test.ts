@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq, isNotNull, sql } from '../../db/drizzle.ts'
 import { apps, checkRuns, checks, logGroups, outbox } from '../../db/schema.ts'
+import { createLineMatcher } from '../../src/adapters/log-matching/index.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { CHECK_STRIP } from '../../src/contracts/check-results.ts'
 import {
@@ -21,6 +22,7 @@ import type { ModelAnswer, ModelRequest } from '../../src/contracts/model-port.t
 import {
   createCheckRunner,
   expireCheckClaims,
+  rescheduleChecks,
   type HttpProbe,
   type JudgePort,
 } from '../../src/cores/checks/index.ts'
@@ -79,6 +81,9 @@ const verdict = (word: string): ModelAnswer => ({
   },
 })
 
+const lineMatcher = createLineMatcher()
+afterAll(() => lineMatcher.close())
+
 const warnings: unknown[] = []
 const runnerDeps = () => ({
   db: system.db,
@@ -87,6 +92,7 @@ const runnerDeps = () => ({
   dataKeys: dataKeys(system.system.config.DATA_KEY!),
   judge,
   probeHttp,
+  matchLines: lineMatcher.matchLines,
 })
 const drain = () => drainChecks(runnerDeps())
 
@@ -146,6 +152,12 @@ const RESULTS = {
   f: answered(500),
   e: { kind: 'refused', reason: 'dns_failed' },
 } as const satisfies Record<string, Probed>
+
+/** Also where the clock of the tests stands still. */
+async function databaseTime(): Promise<number> {
+  const [row] = await system.db.execute<{ now: string }>(sql`select clock_timestamp() as now`)
+  return new Date(row!.now).getTime()
+}
 
 const eventsOf = (checkId: string) =>
   system.db
@@ -251,6 +263,7 @@ describe('a definition', () => {
   test.each([
     ['a regular expression that cannot be read', { kind: 'logs', pattern: '/(/' }],
     ['one that looks ahead', { kind: 'logs', pattern: '/(?=x)/' }],
+    ['one that would take too long', { kind: 'logs', pattern: '/[^a]{0,1000}[0-9]{3}[A-Z]/' }],
     ['a body that is not sent', { kind: 'http', url: 'https://app.test/', body: 'x' }],
     ['an address of another kind', { kind: 'http', url: 'file:///etc/passwd' }],
     [
@@ -260,6 +273,10 @@ describe('a definition', () => {
     ['a header twice', { kind: 'http', url: 'https://app.test/', headers: { a: '1', A: '2' } }],
     ['a kind that there is not', { kind: 'ping', url: 'https://app.test/' }],
     ['no question', { kind: 'judge', question: ' ' }],
+    [
+      'a question that its tokens do not pay for',
+      { kind: 'judge', question: '漢'.repeat(2_000), max_tokens: 500 },
+    ],
   ])('%s is refused', async (_what, definition) => {
     const refused = await answerTo(system, { token: org.owner.token }, createCheck, {
       alias: 'shop',
@@ -301,6 +318,34 @@ describe('a definition', () => {
     await expect(
       change({ kind: 'http', url: 'https://elsewhere.test/', headers: { 'x-key': '[hidden]' } }),
     ).rejects.toMatchObject({ problems: [expect.stringContaining('host changed') as string] })
+  })
+
+  test('a body is sent and never returned; the query of an address is for those who may change the check', async () => {
+    const [password, token] = [unique('password'), unique('token')]
+    const url = `https://login.test/?token=${token}`
+    const { path, show } = await makeCheck({
+      definition: { kind: 'http', url, method: 'POST', body: JSON.stringify({ password }) },
+    })
+    await drain()
+    expect(asked.at(-1)).toMatchObject({ url, body: JSON.stringify({ password }) })
+    expect(await show()).toMatchObject({ definition: { url, body: '[hidden]' } })
+    const rows = await system.db.execute(
+      sql`select checks::text as row from checks where id = ${path.check_id}`,
+    )
+    expect(JSON.stringify(rows)).not.toContain(password)
+    for (const { call } of [viewer, outsider]) {
+      const { checks: listed } = await call(listChecks, { alias: 'shop' })
+      const seen = JSON.stringify([await call(showCheck, path), listed])
+      expect(seen).toContain('https://login.test/?[hidden]')
+      expect(seen).not.toContain(token)
+      expect(seen).not.toContain(password)
+    }
+    expect(JSON.stringify(await builder.call(showCheck, path))).toContain(token)
+    // Sent back as it was read, it stays what it is.
+    await org.owner.call(updateCheck, { ...path, definition: (await show()).definition })
+    system.clock.advance(20)
+    await drain()
+    expect(asked.at(-1)).toMatchObject({ url, body: JSON.stringify({ password }) })
   })
 })
 
@@ -353,6 +398,11 @@ describe('a run', () => {
       [
         { kind: 'refused', reason: 'address_refused' },
         { result: 'error', reason: 'address_refused' },
+      ],
+      // No time: it would tell whether a name server knew the name.
+      [
+        { kind: 'refused', reason: 'no_address' },
+        { result: 'fail', reason: 'no_address', ms: null },
       ],
     ]
     for (const [answer, expected] of cases) {
@@ -485,6 +535,35 @@ describe('of logs', () => {
     expect(await told(never.id)).toEqual(['indeterminate'])
   })
 
+  test('what waits to be read holds up neither requests nor its own lease', async () => {
+    await write(1, 'busy')
+    await write(1, 'busy', { orgId: other.id })
+    const definition = { kind: 'logs' as const, pattern: '/busy/', window_minutes: 5 }
+    for (const owned of [org, org, org, other, other, other]) await makeCheck({ definition }, owned)
+    const http = await makeCheck()
+    const reading = Promise.withResolvers<number>()
+    const worker = createCheckRunner(
+      { ...runnerDeps(), matchLines: () => reading.promise },
+      { inFlightMax: 2 },
+    )
+    expect(await worker.claim()).toBe(3)
+    const claimed = await system.db.select().from(checks).where(isNotNull(checks.claim))
+    expect(claimed.map((check) => `${check.orgId} ${check.definition.kind}`).toSorted()).toEqual(
+      [`${org.id} http`, `${org.id} logs`, `${other.id} logs`].toSorted(),
+    )
+    await worker.nextResult()
+    await worker.settle()
+    expect(await http.show()).toMatchObject({ state: 'pass' })
+    // Nothing more of it is taken while these are read.
+    expect(await worker.claim()).toBe(0)
+    reading.resolve(0)
+    while (worker.hasInFlight()) {
+      await worker.nextResult()
+      await worker.settle()
+    }
+    expect(await drain()).toBe(4)
+  })
+
   test('evidence of a judge is groups with their counts, then the newest lines, as far as they fit', async () => {
     const orgId = makeId('org', system.clock.now().getTime())
     const appId = unique('app')
@@ -598,8 +677,22 @@ describe('paused', () => {
     system.clock.advance(300)
     expect(await drain()).toBe(0)
     await expect(org.owner.call(runCheck, check.path)).rejects.toMatchObject({ code: 'CONFLICT' })
-    system.clock.advance(301)
+    // A little later, so that not all of a window come back in the same moment.
+    system.clock.advance(301 + 6)
     expect(await check.play('f')).toEqual(['failed'])
+  })
+
+  test('checks of the same window come back apart from each other', async () => {
+    const now = system.clock.now().getTime()
+    const window = { from: new Date(now - 1000).toISOString(), until: new Date(now + 60_000).toISOString() }
+    for (let n = 0; n < 4; n++) await makeCheck({ maintenance_windows: [window] })
+    await drain()
+    const times = (await system.db.select().from(checks)).map(({ nextRunAt }) => nextRunAt!.getTime())
+    expect(new Set(times).size).toBeGreaterThan(1)
+    for (const time of times) {
+      expect(time).toBeGreaterThanOrEqual(now + 60_000)
+      expect(time).toBeLessThanOrEqual(now + 66_000)
+    }
   })
 
   test('a window that begins while it runs: what was found does not count', async () => {
@@ -700,6 +793,40 @@ describe('run now', () => {
     await org.owner.call(updateCheck, { ...check.path, interval_seconds: 90 })
     await drain()
     expect(asked).toHaveLength(before)
+    const trail = await system.db.execute(
+      sql`select 1 from audit_log where org_id = ${org.id} and action = 'check.run_started'
+        and subject = ${`shop: ${check.name}`}`,
+    )
+    expect(trail).toHaveLength(2)
+  })
+
+  test('nor by changing it while a slow host still has not answered', async () => {
+    const check = await makeCheck()
+    const slow = Promise.withResolvers<Probed>()
+    hosts.set(check.url, () => slow.promise)
+    const worker = createCheckRunner(runnerDeps())
+    expect(await worker.claim()).toBe(1)
+    for (let n = 0; n < 5; n++) {
+      system.clock.advance(1)
+      await org.owner.call(updateCheck, { ...check.path, name: unique('check') })
+      expect(await worker.claim()).toBe(0)
+    }
+    expect(asked).toHaveLength(1)
+    system.clock.advance(6)
+    expect(await worker.claim()).toBe(1)
+    slow.resolve(answered(200))
+    while (worker.hasInFlight()) {
+      await worker.nextResult()
+      await worker.settle()
+    }
+    expect(asked).toHaveLength(2)
+  })
+
+  test('a clock that was set back does not hold it up for hours', async () => {
+    const check = await makeCheck()
+    const ahead = new Date(system.clock.now().getTime() + 3_600_000)
+    await system.db.update(checks).set({ requestedAt: ahead }).where(eq(checks.id, check.id))
+    expect(await org.owner.call(runCheck, check.path)).toMatchObject({ id: check.id })
   })
 })
 
@@ -739,8 +866,53 @@ describe('workers', () => {
     })
     hosts.set('https://new.test/', () => answered(200))
     await drain()
+    expect(await check.runs()).toEqual([])
+    system.clock.advance(11)
+    await drain()
     expect(await told(check.id)).toEqual([])
     expect(await check.runs()).toMatchObject([{ result: 'pass' }])
+  })
+
+  test('a process whose clock is ahead claims nothing early, and sets no next run that is far away', async () => {
+    const [check] = [await makeCheck(), await makeCheck({}, other)]
+    const now = await databaseTime()
+    const ahead = new Date(now + 365 * 24 * 60 * 60 * 1000)
+    const worker = createCheckRunner({ ...runnerDeps(), clock: () => ahead })
+    expect(await worker.claim()).toBe(2)
+    while (worker.hasInFlight()) {
+      await worker.nextResult()
+      await worker.settle()
+    }
+    const [settled] = await system.db.select().from(checks).where(eq(checks.id, check.id))
+    for (const time of [settled!.nextRunAt, settled!.lastRunAt, settled!.stateSince])
+      expect(time!.getTime()).toBeLessThan(now + 120_000)
+    expect(await worker.claim()).toBe(0)
+  })
+
+  test('a next run that is further away than it can be is brought back, unless a window ends there', async () => {
+    const [lost, theirs, soon, windowed] = [
+      await makeCheck(),
+      await makeCheck({}, other),
+      await makeCheck(),
+      await makeCheck(),
+    ]
+    const now = await databaseTime()
+    const later = (seconds: number) => new Date(now + seconds * 1000)
+    const end = later(7_000)
+    const window = { from: later(-10).toISOString(), until: end.toISOString() }
+    const put = (id: string, set: Partial<typeof checks.$inferInsert>) =>
+      system.db.update(checks).set(set).where(eq(checks.id, id))
+    await put(lost.id, { nextRunAt: later(1_000_000) })
+    await put(theirs.id, { nextRunAt: later(1_000_000) })
+    await put(soon.id, { nextRunAt: later(63) })
+    await put(windowed.id, { nextRunAt: later(7_003), maintenanceWindows: [window] })
+    const timesOf = async () =>
+      new Map((await system.db.select().from(checks)).map(({ id, nextRunAt }) => [id, nextRunAt!.getTime()]))
+    const before = await timesOf()
+    await rescheduleChecks(system)
+    const after = await timesOf()
+    for (const { id } of [lost, theirs]) expect(after.get(id)).toBeLessThan(now + 120_000)
+    for (const { id } of [soon, windowed]) expect(after.get(id)).toBe(before.get(id))
   })
 
   test('a removed check is not settled, and leaves no run behind', async () => {

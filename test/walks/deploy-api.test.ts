@@ -31,7 +31,7 @@ beforeAll(async () => {
     { network: at(() => apart) },
   )
   apart = await startSystem(
-    { ...split, SVC_SERVICES: 'deploy-api', JWT_SECRET: '', JWT_SIGNING_KEY: '', DATA_KEY: '' },
+    { ...split, SVC_SERVICES: 'deploy-api', JWT_SECRET: '', JWT_SIGNING_KEY: '' },
     { network: at(() => front) },
   )
   alone = await startSystem(

@@ -6,6 +6,7 @@ import { deploymentOutput, deployments, outbox } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import * as contract from '../../src/contracts/deployments.ts'
 import {
+  DEPLOYMENT_LEASE_SECONDS,
   DEPLOYMENT_OUTPUT,
   DEPLOYMENT_WAITS_MAX,
   DEPLOYMENTS_QUEUED_MAX,
@@ -39,6 +40,13 @@ beforeEach(async () => {
 
 const owner = () => org!.owner
 const deps = () => ({ db: system.db, clock: () => system.clock.now() })
+const log = {
+  warn(event: string, fields?: object) {
+    throw new Error(event, { cause: fields })
+  },
+}
+/** `since`: when the process that does it began to look. */
+const expire = (since = new Date(0)) => expireDeployments({ ...deps(), log }, { since })
 const codeOf = (error: { code: string }) => error.code
 
 const deploy = (revision_id = revision, of = app) =>
@@ -115,6 +123,8 @@ describe('what becomes of a deployment', () => {
       owner().call(contract.reportDeploymentOutput, { ...path(id), fence: 1, text: 'line\n', position: 0 }),
     'exit 0': (id: string) => finish({ ...path(id), fence: 1 }, 0),
     'exit 1': (id: string) => finish({ ...path(id), fence: 1 }, 1),
+    'stopped, exit 0': (id: string) =>
+      owner().call(contract.finishDeployment, { ...path(id), fence: 1, exit_code: 0, code: 'RUNNER_FAILED' }),
     'time out': (id: string) =>
       owner().call(contract.finishDeployment, { ...path(id), fence: 1, exit_code: null, code: 'TIMED_OUT' }),
     'wrong fence': (id: string) => finish({ ...path(id), fence: 7 }, 1),
@@ -123,14 +133,14 @@ describe('what becomes of a deployment', () => {
     broken: (id: string) => owner().call(contract.reportBrokenRollout, path(id)),
     'lease over': async (id: string) => {
       await endLease(id)
-      await Promise.all([expireDeployments(deps()), expireDeployments(deps())])
+      await Promise.all([expire(), expire()])
     },
     'a day': async (id: string) => {
       await system.db
         .update(deployments)
         .set({ requestedAt: new Date(system.clock.now().getTime() - 25 * 3_600_000) })
         .where(isDeployment(id))
-      await Promise.all([expireDeployments(deps()), expireDeployments(deps())])
+      await Promise.all([expire(), expire()])
     },
   }
   type Action = keyof typeof ACTIONS
@@ -145,6 +155,7 @@ describe('what becomes of a deployment', () => {
       report: C,
       'exit 0': C,
       'exit 1': C,
+      'stopped, exit 0': C,
       'time out': C,
       'wrong fence': C,
       cancel: 'cancelled',
@@ -155,6 +166,7 @@ describe('what becomes of a deployment', () => {
     running: {
       'exit 0': 'succeeded',
       'exit 1': 'failed BUILD_FAILED',
+      'stopped, exit 0': 'failed RUNNER_FAILED',
       'time out': 'failed TIMED_OUT',
       'wrong fence': C,
       cancel: 'running stopping',
@@ -165,6 +177,7 @@ describe('what becomes of a deployment', () => {
     stopping: {
       'exit 0': 'succeeded',
       'exit 1': 'cancelled',
+      'stopped, exit 0': 'cancelled',
       'time out': 'cancelled',
       'wrong fence': C,
       confirm: C,
@@ -184,6 +197,7 @@ describe('what becomes of a deployment', () => {
       report: C,
       'exit 0': C,
       'exit 1': C,
+      'stopped, exit 0': C,
       'time out': C,
       'wrong fence': C,
       confirm: C,
@@ -273,7 +287,7 @@ describe('the queue', () => {
       const lost = await running()
       await deploy()
       await endLease(lost.id)
-      await expireDeployments(deps())
+      await expire()
       expect(await show(lost.id)).toMatchObject({ state: 'failed', code: 'RUNNER_LOST', blocks_next: true })
       expect((await claim()).deployment).toBeNull()
       await (word === 'runner'
@@ -285,6 +299,42 @@ describe('the queue', () => {
       expect(next.deployment).not.toBeNull()
       await finish({ alias: app.alias, deployment_id: next.deployment!.id, fence: next.fence! })
     }
+  })
+
+  test('a runner that could not report is not lost, until it has had the time of a lease', async () => {
+    const { id } = await running()
+    await endLease(id)
+    const startedAt = system.clock.now()
+    // The server was away, and this is the first thing it does.
+    await expire(startedAt)
+    expect((await show(id)).state).toBe('running')
+    system.clock.advance(DEPLOYMENT_LEASE_SECONDS - 1)
+    await expire(startedAt)
+    expect((await show(id)).state).toBe('running')
+    system.clock.advance(1)
+    await expire(startedAt)
+    expect(await show(id)).toMatchObject({ state: 'failed', code: 'RUNNER_LOST' })
+  })
+
+  test('what waits behind a long deployment does not lack a runner', async () => {
+    const hoursAgo = (hours: number) => new Date(system.clock.now().getTime() - hours * 3_600_000)
+    const { id: first, path } = await running()
+    const { id } = await deploy()
+    await system.db
+      .update(deployments)
+      .set({ requestedAt: hoursAgo(25) })
+      .where(isDeployment(id))
+    await expire()
+    expect((await show(id)).state).toBe('queued')
+    await finish(path)
+    await expire()
+    expect((await show(id)).state).toBe('queued')
+    await system.db
+      .update(deployments)
+      .set({ releasedAt: hoursAgo(25) })
+      .where(isDeployment(first))
+    await expire()
+    expect(await show(id)).toMatchObject({ state: 'failed', code: 'NO_RUNNER' })
   })
 
   test('a claim whose answer was lost is repeated by its id, and gives the same one', async () => {
@@ -301,7 +351,7 @@ describe('the queue', () => {
     const { id, path } = await running()
     await endLease(id)
     await owner().call(contract.reportDeploymentOutput, { ...path, position: 0 })
-    await expireDeployments(deps())
+    await expire()
     expect((await show(id)).state).toBe('running')
   })
 
@@ -432,12 +482,20 @@ describe('the output', () => {
     const { id, path } = await running()
     await append(path, 'line\n', 0)
     await finish(path)
+    const kept = await running()
+    await append(kept.path, 'line\n', 0)
+    await finish(kept.path)
+    const at = new Date(system.clock.now().getTime() - (DEPLOYMENT_OUTPUT.days + 1) * 24 * 3_600_000)
+    const isOutput = eq(deploymentOutput.deploymentId, id)
+    const [row] = await system.db.update(deploymentOutput).set({ at }).where(isOutput).returning()
+    // More than one statement deletes.
     await system.db
-      .update(deploymentOutput)
-      .set({ at: new Date(system.clock.now().getTime() - (DEPLOYMENT_OUTPUT.days + 1) * 24 * 3_600_000) })
-      .where(eq(deploymentOutput.deploymentId, id))
+      .insert(deploymentOutput)
+      .values(Array.from({ length: 1_200 }, (_, n) => ({ ...row!, position: 10 + n, until: 11 + n })))
     await sweepDeploymentOutput(deps())
     expect(await read(id)).toMatchObject({ text: '', ended: true })
+    expect(await system.db.select().from(deploymentOutput).where(isOutput)).toEqual([])
+    expect(await read(kept.id)).toMatchObject({ text: 'line\n' })
   })
 
   test('what is not text, or too much of it, is refused', async () => {
@@ -482,6 +540,9 @@ describe('who may', () => {
     expect(await may(viewer!)).toEqual([true, true, true, true, true])
     const nothing = Array.from({ length: 5 }, () => 'NOT_FOUND')
     expect(await may(other!.owner)).toEqual(nothing)
+    // Nor where they have an app of the same name.
+    await makeApp(system, other!, app.alias)
+    expect(await may(other!.owner)).toEqual([false, ...nothing.slice(1)])
   })
 
   test('a revision of another app, or of another organization, does not exist', async () => {

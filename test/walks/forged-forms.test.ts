@@ -242,7 +242,7 @@ describe('forms that are none', () => {
 
   /** Broken input must not reach the database, the log or a stack trace: a person reads a page. */
   test.each<[string, string | Uint8Array<ArrayBuffer>, number]>([
-    ['too large', `email=${'x'.repeat(70_000)}`, 400],
+    ['too large', `email=${'x'.repeat(70_000)}`, 413],
     ['empty', '', 401],
     ['broken percent signs', 'email=%zz&password=%', 401],
     ['a NUL', 'email=a%00b@people.test&password=%00%00', 401],

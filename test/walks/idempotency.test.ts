@@ -33,8 +33,13 @@ test('operations that take a key are walked here, and none of them answers a sec
   expect(takers.map(({ name }) => name)).toEqual([
     'createOrganization',
     'createApp',
+    'createDeployment',
+    'rollBackDeployment',
     'createTicket',
     'replyToTicket',
+    'createCheck',
+    'createPipeline',
+    'startPipelineRun',
     'createSubscription',
     'replayDelivery',
     'replayFailedDeliveries',

@@ -5,10 +5,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { logUsage } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
-import { LOG_LINE_MAX, LOG_LINES_PER_REQUEST, LOG_WAIT, LOGS_MAX_BYTES } from '../../src/contracts/limits.ts'
+import {
+  LOG_LINE_MAX,
+  LOG_LINES_PER_REQUEST,
+  LOG_SEARCHES,
+  LOG_WAIT,
+  LOGS_MAX_BYTES,
+} from '../../src/contracts/limits.ts'
 import { listLogGroups, listLogs, pushLogs, summarizeLogs } from '../../src/contracts/logs.ts'
-import { removeMember } from '../../src/contracts/members.ts'
+import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
 import { sweepLogs } from '../../src/cores/logs/index.ts'
+import { lineId } from '../../src/cores/logs/line-ids.ts'
 import {
   makeApiToken,
   makeMember,
@@ -202,6 +209,16 @@ describe('what is stored', () => {
     expect(system.logLines.join('')).not.toContain('hunter2')
   })
 
+  test('a line with nothing but blanks at its beginning takes no other with it', async () => {
+    const lines = [`${' '.repeat(1001)}x`, 'other', '\u00a0\u2003', '"'.repeat(1001), '\u001b]0;no end']
+    expect(await push(builder, lines)).toEqual({ accepted: 4, rejected: 0, dropped: 0 })
+    expect(
+      textsIn(await read())
+        .map((text) => text.trim())
+        .toSorted(),
+    ).toEqual(['x', 'other', '"'.repeat(1001), '0;no end'].toSorted())
+  })
+
   test('what says that it is from another time than we keep is from now', async () => {
     const now = system.clock.now().getTime()
     await push(builder, [
@@ -350,6 +367,46 @@ describe('search', () => {
     }
   }
 
+  // The embedded database has one session, which the lock would keep.
+  test.runIf(inject('engine') === 'postgres')(
+    'an organization searches so much at once, following or not, and whoever just reads is not held up',
+    async () => {
+      await push(builder, ['line'])
+      // As of an app that has sent a lot.
+      await system.db.execute(sql`
+        update log_usage set last_number = 1000000 where org_id = ${org.id}
+          and app_id = (select id from apps where org_id = ${org.id} and alias = ${alias})`)
+      const after = `lgl_${'0'.repeat(25)}`
+      const group_id = `lgr_${'0'.repeat(25)}`
+      const kinds = [
+        { after, text: 'zzz' },
+        { after: lineId(999_000), text: 'zzz' },
+        { level: 'fatal' },
+        { group_id },
+        { after, until: '2026-01-01T00:00:00Z' },
+      ]
+      const most = LOG_SEARCHES.perOrganization + LOG_SEARCHES.waiting
+      let searches: Promise<string>[] = []
+      await system.db.transaction(async (tx) => {
+        await tx.execute(sql`lock table log_lines in access exclusive mode`)
+        searches = Array.from({ length: most + 1 }, (_, n) =>
+          codeOf(read(developer, kinds[n % kinds.length])),
+        )
+        expect(await Promise.race(searches)).toBe('RATE_LIMITED')
+        expect(await codeOf(developer.call(listLogGroups, { alias }))).toBe('RATE_LIMITED')
+        for (const { errors } of [listLogs, listLogGroups]) expect(errors).toContain('RATE_LIMITED')
+        // There are connections left for others.
+        expect(
+          (await other.owner.call(summarizeLogs, { alias: (await makeApp(other)).alias })).stored_bytes,
+        ).toBe(0)
+      })
+      expect((await Promise.all(searches)).toSorted()).toEqual([
+        'RATE_LIMITED',
+        ...Array.from({ length: most }, () => 'done'),
+      ])
+    },
+  )
+
   test('groups are listed page by page, the most frequent first', async () => {
     const words = ['ant', 'bee', 'cat', 'dog', 'eel']
     await push(
@@ -404,9 +461,11 @@ describe('following', () => {
     expect(textsIn(await waiting)).toEqual(['ERROR this'])
   })
 
-  test('whoever is removed meanwhile gets nothing of what arrives', async () => {
-    const leaving = await makeMember(system, org, 'viewer')
-    await org.owner.call(setAppMember, { alias, user_id: leaving.userId, role: 'builder' })
+  test.each(['viewer', 'developer'] as const)('a %s who is removed meanwhile gets nothing', async (role) => {
+    const leaving = await makeMember(system, org, role)
+    if (role === 'viewer') {
+      await org.owner.call(setAppMember, { alias, user_id: leaving.userId, role: 'builder' })
+    }
     const { after } = await read(leaving)
     const waiting = codeOf(read(leaving, { after, wait_seconds: LOG_WAIT.seconds }))
     await org.owner.call(removeMember, { org_id: org.id, user_id: leaving.userId })
@@ -429,6 +488,24 @@ describe('following', () => {
     ])
     await push(other.owner, ['there'], there.alias)
     expect(textsIn(await elsewhere)).toEqual(['there'])
+  })
+
+  test('a developer who is lowered meanwhile gets nothing', async () => {
+    const lowered = await makeMember(system, org, 'developer')
+    const { after } = await read(lowered)
+    const waiting = codeOf(read(lowered, { after, wait_seconds: LOG_WAIT.seconds }))
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: lowered.userId, role: 'viewer' })
+    await push(builder, ['after that'])
+    expect(await waiting).toBe('FORBIDDEN')
+  })
+
+  test('with a filter, too, as many may wait as without one, and all of them see what arrives', async () => {
+    const { after } = await read()
+    const waiting = Array.from({ length: LOG_WAIT.perOrganization }, () =>
+      read(developer, { after, level: 'error', text: 'all', wait_seconds: LOG_WAIT.seconds }),
+    )
+    await push(builder, ['ERROR for all'])
+    for (const found of await Promise.all(waiting)) expect(textsIn(found)).toEqual(['ERROR for all'])
   })
 
   test('of many senders at once no line is missed', async () => {
@@ -485,6 +562,30 @@ describe('limits of an app', () => {
     return textsIn(first)
   }
 
+  test('what is dropped, cannot be read or is long counts as well', async () => {
+    const lines = Array.from({ length: 170 }, (_, n) => `line ${n}`)
+    const statuses = async (app: { alias: string; token: string }, ...bodies: string[]) => {
+      const found: number[] = []
+      for (const body of bodies) found.push((await post(body, {}, app.token, small)).status)
+      return found
+    }
+    const full = await makeApp(org)
+    await post(otlp('first'), {}, full.token, small)
+    await system.db
+      .update(logUsage)
+      .set({ storedBytes: 1024 * 1024 })
+      .where(
+        sql`org_id = ${org.id} and app_id = (select id from apps where org_id = ${org.id} and alias = ${full.alias})`,
+      )
+    expect(await statuses(full, otlp(...lines), otlp('x'))).toEqual([200, 429])
+    expect((await developer.call(summarizeLogs, { alias: full.alias })).dropped_today).toBe(170)
+    expect(await statuses(await makeApp(org), otlp(...lines.map(() => ({}))), otlp('x'))).toEqual([200, 429])
+    expect(await statuses(await makeApp(org), otlp('x'.repeat(170 * 1024)), otlp('x'))).toEqual([200, 429])
+    expect(await statuses(await makeApp(org), '{'.padEnd(170 * 1024), otlp('x'))).toEqual([400, 429])
+    // Of another organization, which has sent nothing.
+    expect(await statuses(await makeApp(other), otlp('x'))).toEqual([200])
+  })
+
   test('what there is no room for is dropped, and counted where people see it', async () => {
     const row = sql`org_id = ${org.id} and app_id = (select id from apps where org_id = ${org.id} and alias = ${alias})`
     await post(otlp('first'), {}, token, small)
@@ -504,6 +605,35 @@ describe('limits of an app', () => {
     expect(textsIn(await read())).toEqual(['first'])
     const { call } = await later(1)
     expect((await call(summarizeLogs, { alias })).dropped_today).toBe(0)
+  })
+
+  test('groups are added up to what is kept, and those that are known stay known', async () => {
+    const words = Array.from({ length: 1_100 }, (_, n) =>
+      [...String(n).padStart(4, '0')].map((digit) => 'abcdefghij'[Number(digit)]).join(''),
+    )
+    const stored = async () => {
+      const rows = (await system.db.execute(sql`
+        select count(*)::int as count, max(last_day) filter (where template = 'known before')::text as day
+        from log_groups where org_id = ${org.id}
+          and app_id = (select id from apps where org_id = ${org.id} and alias = ${alias})`)) as unknown as {
+        count: number
+        day: string
+      }[]
+      return rows[0]
+    }
+    await push(builder, ['known before'])
+    await later(1)
+    const today = system.clock.now().toISOString().slice(0, 10)
+    await push(builder, [...words.map((word) => `a ${word} came`), 'known before'])
+    expect(await stored()).toEqual({ count: 1_001, day: today })
+    await system.db.execute(sql`
+      insert into log_groups select ${org.id}, id, n, 2, 'filled ' || n, ${today}::date
+      from apps, generate_series(1, 3990) as n where org_id = ${org.id} and alias = ${alias}`)
+    await push(
+      builder,
+      words.slice(0, 100).map((word) => `the ${word} left`),
+    )
+    expect(await stored()).toEqual({ count: 5_000, day: today })
   })
 
   test('groups beyond what is kept are counted together', async () => {
@@ -528,6 +658,29 @@ describe('limits of an app', () => {
 })
 
 describe('after a week', () => {
+  test('what cannot be swept keeps nothing else from it, and who stops is not kept waiting', async () => {
+    await later(500)
+    await push(builder, ['old'])
+    const { db } = system
+    await later(9)
+    const stopped = new AbortController()
+    stopped.abort()
+    const deps = { db, clock: () => system.clock.now(), partitionsLogs: false }
+    await sweepLogs(deps, stopped.signal)
+    expect(textsIn(await read())).toEqual(['old'])
+    // An embedded database, or a role that may not create tables, has no partitions to make.
+    const refusing = new Proxy(db, {
+      get: (target, name) =>
+        name === 'transaction'
+          ? () => Promise.reject(new Error('no partitions today'))
+          : (Reflect.get(target, name) as unknown),
+    })
+    await expect(sweepLogs({ ...deps, db: refusing, partitionsLogs: true })).rejects.toThrow(
+      'of the parts failed',
+    )
+    expect(textsIn(await read())).toEqual([])
+  })
+
   test('lines go, with what was counted for them; on Postgres their day goes as a whole', async () => {
     const partitionsLogs = inject('engine') === 'postgres'
     const sweep = () => sweepLogs({ db: system.db, clock: () => system.clock.now(), partitionsLogs })

@@ -577,7 +577,7 @@ describe('people', () => {
       {
         by: 'direct_message',
         to: `U-${person.userId}`,
-        what: `${alias} · Failed deploys · BUILD_FAILED · <https://app.example.test/console/apps/${alias}|Open>`,
+        what: `${alias} · Failed deploys · BUILD_FAILED · <https://app.example.test/console/apps/${alias}/deployments/dep_1|Open>`,
       },
     ])
     expect(

@@ -5,13 +5,21 @@ import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
-import { platformAccessGrants, platformOauthClients, subscriptions } from '../../db/schema.ts'
+import {
+  checkRuns,
+  pipelineRuns,
+  platformAccessGrants,
+  platformOauthClients,
+  subscriptions,
+} from '../../db/schema.ts'
 import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
 import { createApp, listApps } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableDataSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
+import { createCheck, listCheckRuns, listChecks } from '../../src/contracts/checks.ts'
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
+import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
 import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
@@ -24,6 +32,8 @@ import {
   listOrganizations,
   listOrganizationsAsOperator,
 } from '../../src/contracts/organizations.ts'
+import { createPipeline, listPipelineRuns, listPipelines } from '../../src/contracts/pipelines.ts'
+import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
 import {
   listMySupportSessions,
@@ -42,6 +52,7 @@ import { fakeChecks } from '../support/fake-integrations.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
+import { archiveOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -82,13 +93,32 @@ async function addGrant(org: Org, clientId: string): Promise<void> {
   })
 }
 
-/** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
 /** Of letters only: what has digits would be one group with the others. */
 const randomWord = () => String.fromCodePoint(...Array.from(randomBytes(12), (byte) => 0x61 + (byte % 26)))
+/** Every organization calls its app the same, so that a list that forgets the organization shows it. */
+const makeShop = (org: Org) =>
+  org.owner.call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
 async function pushLine(org: Org, line: string): Promise<void> {
-  await org.owner.call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+  await makeShop(org)
   await org.owner.call(pushLogs, { alias: 'shop', body: Buffer.from(line) })
 }
+async function pushSource(org: Org, text: string): Promise<string> {
+  await makeShop(org)
+  const { id } = await org.owner.call(pushRevision, { alias: 'shop', body: archiveOf({ 'a.txt': text }) })
+  return id
+}
+const CHECK = { name: 'Health', definition: { kind: 'http', url: 'https://shop.test/' } } as const
+async function healthOf(org: Org): Promise<string> {
+  await makeShop(org)
+  await org.owner.call(createCheck, { alias: 'shop', ...CHECK }).catch(() => undefined)
+  return (await org.owner.call(listChecks, { alias: 'shop' })).checks[0]!.id
+}
+async function nightlyOf(org: Org): Promise<string> {
+  await makeShop(org)
+  await org.owner.call(createPipeline, { alias: 'shop', name: 'nightly' }).catch(() => undefined)
+  return (await org.owner.call(listPipelines, { alias: 'shop' })).pipelines[0]!.id
+}
+/** The longest name there is, in letters that take the most room, so that a cursor is as long as cursors get. */
 const longName = () => String.fromCodePoint(...Array.from(randomBytes(120), (byte) => 0x4e00 + byte))
 const startSession = ({ id }: Pick<Org, 'id'>, staff_email: string) =>
   operator(startSupportSession, { org: id, staff_email, reason: 'They asked for help' })
@@ -222,7 +252,7 @@ const LISTS: Record<string, List> = {
   listAppTokens: {
     add: async (org) => {
       const { call } = org.owner
-      await call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+      await makeShop(org)
       return call(createAppToken, { alias: 'shop', name: longName(), scope: 'apps:run' })
     },
     page: async (org, at) => {
@@ -244,10 +274,76 @@ const LISTS: Record<string, List> = {
       return { ids: groups.map(({ id }) => id), next_cursor }
     },
   },
+  listRevisions: {
+    add: (org) => pushSource(org, randomWord()),
+    page: async (org, at) => {
+      const { revisions, next_cursor } = await org.owner.call(listRevisions, { alias: 'shop', ...at })
+      return { ids: revisions.map(({ id }) => id), next_cursor }
+    },
+  },
+  listDeployments: {
+    add: async (org) => {
+      const revision_id = await pushSource(org, 'the same')
+      return org.owner.call(createDeployment, { alias: 'shop', revision_id })
+    },
+    page: async (org, at) => {
+      const { deployments, next_cursor } = await org.owner.call(listDeployments, { alias: 'shop', ...at })
+      return { ids: deployments.map(({ id }) => id), next_cursor }
+    },
+  },
+  listChecks: {
+    add: async (org) => {
+      await makeShop(org)
+      return org.owner.call(createCheck, { alias: 'shop', ...CHECK, name: longName() })
+    },
+    page: async (org, at) => {
+      const { checks, next_cursor } = await org.owner.call(listChecks, { alias: 'shop', ...at })
+      return { ids: checks.map(({ id }) => id), next_cursor }
+    },
+  },
+  listCheckRuns: {
+    add: async (org) => {
+      const now = system.clock.now()
+      const id = makeId('chr', now.getTime())
+      const slot = randomBytes(4).readInt32BE()
+      const run = { orgId: org.id, checkId: await healthOf(org), id, slot, at: now, result: 'pass' as const }
+      await system.db.insert(checkRuns).values(run)
+    },
+    page: async (org, at) => {
+      const path = { alias: 'shop', check_id: await healthOf(org) }
+      const { runs, next_cursor } = await org.owner.call(listCheckRuns, { ...path, ...at })
+      return { ids: runs.map(({ id }) => id), next_cursor }
+    },
+  },
+  listPipelines: {
+    add: async (org) => {
+      await makeShop(org)
+      return org.owner.call(createPipeline, { alias: 'shop', name: randomWord() })
+    },
+    page: async (org, at) => {
+      const { pipelines, next_cursor } = await org.owner.call(listPipelines, { alias: 'shop', ...at })
+      return { ids: pipelines.map(({ id }) => id), next_cursor }
+    },
+  },
+  listPipelineRuns: {
+    add: async (org) => {
+      const pipelineId = await nightlyOf(org)
+      const { id: appId } = (await org.owner.call(listApps, {})).apps[0]!
+      const now = system.clock.now()
+      const id = makeId('prn', now.getTime())
+      const run = { orgId: org.id, id, appId, pipelineId, state: 'succeeded' as const, dueAt: now }
+      await system.db.insert(pipelineRuns).values({ ...run, isScheduled: false })
+    },
+    page: async (org, at) => {
+      const path = { alias: 'shop', pipeline_id: await nightlyOf(org) }
+      const { runs, next_cursor } = await org.owner.call(listPipelineRuns, { ...path, ...at })
+      return { ids: runs.map(({ id }) => id), next_cursor }
+    },
+  },
   listTickets: {
     add: async (org) => {
       const { call } = org.owner
-      await call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+      await makeShop(org)
       return call(createTicket, { alias: 'shop', title: 'It broke', body: 'Badly.' })
     },
     page: async (org, at) => {

@@ -20,7 +20,12 @@ import {
   updatePipeline,
 } from '../../src/contracts/pipelines.ts'
 import { createClaimWaits } from '../../src/cores/pipelines/claim-waits.ts'
-import { endOverdueRuns, makeDueRuns, sweepPipelineRuns } from '../../src/cores/pipelines/index.ts'
+import {
+  endOverdueRuns,
+  makeDueRuns,
+  recomputeDueTimes,
+  sweepPipelineRuns,
+} from '../../src/cores/pipelines/index.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
@@ -77,8 +82,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 type Settings = Partial<Omit<Input<'createPipeline'>, 'alias'>>
 
 /** An app with a pipeline, which runs every night unless it is told otherwise, and the token of its workers. */
-async function scene(settings: Settings = {}, { owner }: Org = org!) {
-  const alias = unique('shop')
+async function scene(settings: Settings = {}, { owner }: Org = org!, alias = unique('shop')) {
   await owner.call(createApp, { alias, name: 'Shop' })
   const { token, id: token_id } = await owner.call(createAppToken, {
     alias,
@@ -91,8 +95,8 @@ async function scene(settings: Settings = {}, { owner }: Org = org!) {
   const show = () => owner.call(showPipeline, path)
   const runs = async () => (await owner.call(listPipelineRuns, path)).runs
   const worker = (name = 'worker-1', names = ['nightly']) => ({
-    claim: (wait_seconds = 0) =>
-      report(claimPipelineRun, { alias, worker: name, pipelines: names, wait_seconds }),
+    claim: (wait_seconds = 0, claim_id?: string) =>
+      report(claimPipelineRun, { alias, worker: name, pipelines: names, wait_seconds, claim_id }),
     /** Claims what is there, and says how it went. */
     async work(succeeded = true, message?: string) {
       const { run, fence } = await this.claim()
@@ -177,11 +181,11 @@ describe('who may', () => {
   })
 
   test('two organizations see nothing of each other, by names that are the same', async () => {
-    const [here, there] = [await scene(), await scene({}, other)]
+    const here = await scene()
+    const there = await scene({}, other, here.alias)
     await there.call(startPipelineRun, there.path)
     expect(await here.worker().work()).toBeNull()
     const refused = [
-      here.call(listPipelines, { alias: there.alias }),
       here.call(showPipeline, there.path),
       here.call(listPipelineRuns, { ...there.path, alias: here.alias }),
       here.call(updatePipeline, { ...there.path, alias: here.alias, enabled: false }),
@@ -215,6 +219,7 @@ describe('bad input', () => {
   test.each<[Settings, string[]]>([
     [{ cron: '0 3 31 2 *' }, ['cron: never comes due']],
     [{ cron: 'soon' }, ['cron: must be a cron expression of five parts, such as 0 3 * * *']],
+    [{ cron: '2026-12-01T00:00:00' }, ['cron: must be a cron expression of five parts, such as 0 3 * * *']],
     [
       { cron: '* * * *', timezone: 'Mars/Olympus' },
       [expect.stringContaining('timezone'), expect.stringContaining('cron')] as string[],
@@ -408,6 +413,54 @@ describe('each event once', () => {
   })
 })
 
+describe('a worker that was taken for lost', () => {
+  const lose = async ({ worker, untilDue }: Awaited<ReturnType<typeof scene>>) => {
+    await untilDue(worker())
+    const claim = claimed(await worker().claim())
+    await system.db
+      .update(pipelineRuns)
+      .set({ leaseUntil: sql`now() - interval '1 second'` })
+      .where(eq(pipelineRuns.id, claim.run_id))
+    await turn()
+    return claim
+  }
+
+  test('says that its job is done after all: the pipeline is well again', async () => {
+    const here = await scene()
+    const claim = await lose(here)
+    expect(await here.runs()).toMatchObject([{ state: 'failed', code: 'WORKER_LOST' }])
+    expect(await codeOf(here.keep(claim))).toBe('CONFLICT')
+    expect(await codeOf(here.finish({ ...claim, fence: claim.fence + 1 }))).toBe('CONFLICT')
+    for (let n = 0; n < 2; n++) {
+      expect(await here.finish(claim)).toMatchObject({ state: 'succeeded', code: null })
+    }
+    expect(await here.told()).toEqual(['failed', 'recovered'])
+    expect((await here.show()).trouble).toBeNull()
+    expect(await codeOf(here.finish(claim, false))).toBe('CONFLICT')
+  })
+
+  test('says it after a later run has failed: that one stays told', async () => {
+    const here = await scene()
+    const claim = await lose(here)
+    await here.untilDue(here.worker())
+    await here.worker().work(false)
+    expect(await here.finish(claim)).toMatchObject({ state: 'succeeded' })
+    expect(await here.told()).toEqual(['failed'])
+    expect((await here.show()).trouble).toBe('failed')
+  })
+
+  test('says that it has failed, and why', async () => {
+    const here = await scene()
+    const claim = await lose(here)
+    expect(await here.finish(claim, false, 'disk full')).toMatchObject({
+      state: 'failed',
+      code: 'REPORTED',
+      message: 'disk full',
+    })
+    expect(await here.told()).toEqual(['failed'])
+  })
+})
+
 describe('concurrency', () => {
   test('skip: the next one is skipped, without a word', async () => {
     const { worker, untilDue, call, path, runs, told } = await scene({
@@ -538,7 +591,76 @@ describe('when the server was not there', () => {
   })
 })
 
+describe('when the server is late, or its clock was wrong', () => {
+  test('made after its grace, a run is still given to the worker that waits for it', async () => {
+    const { worker, show, runs, told } = await scene({ grace_minutes: 1 })
+    const due = (await show()).next_due_at!
+    advanceTo(due, -20)
+    await worker().claim()
+    advanceTo(due, 90)
+    await turn()
+    expect(await runs()).toMatchObject([{ state: 'queued' }])
+    expect(await worker().work()).toMatchObject({ due_at: due })
+    expect(await told()).toEqual([])
+  })
+
+  test.runIf(inject('engine') === 'postgres')('a pipeline that another holds is left to them', async () => {
+    const { show, runs, path } = await scene()
+    advanceTo((await show()).next_due_at!, 2)
+    await system.db.transaction(async (tx) => {
+      await tx.select().from(pipelines).where(eq(pipelines.id, path.pipeline_id)).for('update')
+      expect(await makeDueRuns(loopDeps(), { since: new Date(0) })).toBe(0)
+    })
+    await turn()
+    expect(await runs()).toHaveLength(1)
+  })
+
+  test('a due time beyond the schedule is recomputed, others stay', async () => {
+    const [here, there] = [await scene(), await scene({ cron: '0 3 29 2 *' }, other)]
+    const [due, rare] = [(await here.show()).next_due_at!, (await there.show()).next_due_at!]
+    await system.db
+      .update(pipelines)
+      .set({ nextDueAt: new Date(Date.parse(due) + 365 * DAY * 1000) })
+      .where(eq(pipelines.id, here.path.pipeline_id))
+    const warned: string[] = []
+    await recomputeDueTimes({ ...loopDeps(), log: { warn: (event) => warned.push(event) } })
+    expect([(await here.show()).next_due_at, (await there.show()).next_due_at]).toEqual([due, rare])
+    expect(warned).toHaveLength(1)
+  })
+
+  test('organizations take turns with what is overdue, and nobody waits for another’s hundreds', async () => {
+    const [many, few] = [await scene({ cron: null }), await scene({ cron: null }, other)]
+    const ago = (seconds: number, n: number) => new Date(system.clock.now().getTime() - seconds * 1000 + n)
+    const runOf = ({ path }: typeof many, at: Org, n: number) => ({
+      state: 'queued' as const,
+      isScheduled: false,
+      claimableUntil: ago(60, n),
+      orgId: at.id,
+      appId: 'app_x',
+      pipelineId: path.pipeline_id,
+      id: `${unique('prn')}${n}`,
+      dueAt: ago(120, n),
+    })
+    await system.db
+      .insert(pipelineRuns)
+      .values([...Array.from({ length: 101 }, (_, n) => runOf(many, org!, n)), runOf(few, other!, 200)])
+    await endOverdueRuns(loopDeps(), { since: new Date(0) })
+    expect(await few.runs()).toMatchObject([{ state: 'host_offline' }])
+    await turn()
+  })
+})
+
 describe('changes', () => {
+  test('whatever is wrong with its schedule, a pipeline can be changed and switched off', async () => {
+    const { call, path } = await scene()
+    await system.db
+      .update(pipelines)
+      .set({ cron: '2020-01-01T00:00:00', nextDueAt: null })
+      .where(eq(pipelines.id, path.pipeline_id))
+    expect(await call(updatePipeline, { ...path, grace_minutes: 5 })).toMatchObject({ grace_minutes: 5 })
+    expect(await call(updatePipeline, { ...path, enabled: false })).toMatchObject({ enabled: false })
+  })
+
   test('another schedule counts from now; what was due by the old one is not lost', async () => {
     const { worker, untilDue, call, path, show, runs } = await scene()
     await untilDue(worker())
@@ -596,14 +718,64 @@ describe('changes', () => {
   })
 })
 
+describe('a claim', () => {
+  test('whose answer was lost is repeated by its id, and gives the same run', async () => {
+    const [here, there] = [await scene({ cron: null }), await scene({ cron: null }, other)]
+    for (const one of [here, there]) await one.call(startPipelineRun, one.path)
+    const first = await here.worker().claim(0, 'a-claim-of-mine')
+    expect(first.run).not.toBeNull()
+    const past = sql`now() - interval '1 second'`
+    await system.db.update(pipelineRuns).set({ leaseUntil: past }).where(eq(pipelineRuns.id, first.run!.id))
+    expect(await here.worker().claim(0, 'a-claim-of-mine')).toEqual(first)
+    // It holds the lease again.
+    await turn()
+    expect((await here.worker().claim(0, 'another-claim')).run).toBeNull()
+    expect((await there.worker().claim(0, 'a-claim-of-mine')).run).toMatchObject({ worker: 'worker-1' })
+    await here.finish(claimed(first))
+    expect((await here.worker().claim(0, 'a-claim-of-mine')).run).toBeNull()
+  })
+
+  test.runIf(inject('engine') === 'postgres')(
+    'that is repeated at the same moment gives one run',
+    async () => {
+      const { worker, call, path, runs } = await scene({ cron: null, concurrency: 'allow' })
+      for (let n = 0; n < 3; n++) await call(startPipelineRun, path)
+      const claims = await Promise.all(
+        Array.from({ length: 4 }, () => worker().claim(0, 'at-the-same-moment')),
+      )
+      expect(new Set(claims.map(({ run }) => run?.id)).size).toBe(1)
+      expect((await runs()).filter(({ state }) => state === 'running')).toHaveLength(1)
+    },
+  )
+})
+
 describe('a claim that waits', () => {
-  test('gets a run that is started meanwhile', async () => {
-    const { worker, call, path, finish } = await scene({ cron: null })
+  test('is told of a run that is started meanwhile, and does not hold it', async () => {
+    const { worker, call, path, finish, runs } = await scene({ cron: null })
+    const startedAt = performance.now()
     const waiting = worker().claim(20)
+    await expect.poll(async () => (await call(listPipelines, { alias: path.alias })).workers.length).toBe(1)
     await call(startPipelineRun, path)
-    const claim = await waiting
+    const told = await waiting
+    expect(performance.now() - startedAt).toBeLessThan(15_000)
+    // Perhaps it was started before the claim had looked for the first time.
+    const claim = told.run ? told : await worker().claim()
     expect(claim.run).toMatchObject({ state: 'running' })
     await finish(claimed(claim))
+    expect(await runs()).toHaveLength(1)
+  })
+
+  test('claims nothing for a token that was revoked meanwhile', async () => {
+    const { worker, call, path, alias, token_id, runs } = await scene({ cron: null })
+    const waiting = worker().claim(20)
+    await expect.poll(async () => (await call(listPipelines, { alias })).workers.length).toBe(1)
+    // By then it has found nothing, and waits.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await call(revokeAppToken, { alias, token_id })
+    await call(startPipelineRun, path)
+    expect((await waiting).run).toBeNull()
+    expect(await runs()).toMatchObject([{ state: 'queued', worker: null }])
+    expect(await codeOf(worker().claim())).toBe('UNAUTHENTICATED')
   })
 
   test('is not made for a worker that is gone', async () => {

@@ -12,7 +12,7 @@ import { createApp, setAppMember } from '../../src/contracts/apps.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { createDeployment } from '../../src/contracts/deployments.ts'
+import { cancelDeployment, createDeployment, rollBackDeployment } from '../../src/contracts/deployments.ts'
 import { SOURCE_RETENTION } from '../../src/contracts/limits.ts'
 import {
   createRevision,
@@ -46,7 +46,16 @@ beforeAll(async () => {
 })
 afterAll(() => system.stop())
 
-const as = (person: Person, { id }: Org = org): Call => system.as({ token: person.token, organization: id })
+/** Every error that an operation answers with is one that it declares. */
+const declaring =
+  (inner: Call): Call =>
+  (operation, input) =>
+    inner(operation, input).catch((error: unknown) => {
+      if (error instanceof ServiceError) expect(operation.errors, operation.name).toContain(error.code)
+      throw error
+    })
+const as = (person: Person, { id }: Org = org): Call =>
+  declaring(system.as({ token: person.token, organization: id }))
 
 async function makeApp(inside: Org): Promise<string> {
   const made = unique('shop')
@@ -60,7 +69,7 @@ beforeEach(async () => {
   builder = await makeMember(system, org, 'viewer')
   await as(org.owner)(setAppMember, { alias, user_id: builder.userId, role: 'builder' })
   // Days pass in some of these tests, and a session ends after half of one.
-  call = (await makeApiToken(system, org, builder)).call
+  call = declaring((await makeApiToken(system, org, builder)).call)
 })
 
 const push = (tree: Tree, by = call, to = alias) => by(pushRevision, { alias: to, body: archiveOf(tree) })
@@ -101,11 +110,17 @@ describe('a revision', () => {
     expect(second.id).not.toBe(first.id)
     const again = await push(TREE)
     expect(again).toMatchObject({ id: first.id, created: false, is_head: true })
-    const listed = (await call(listRevisions, { alias })).revisions
+    const { revisions: listed, head_id } = await call(listRevisions, { alias })
     expect(listed.map(({ id, is_head }) => [id, is_head])).toEqual([
       [second.id, false],
       [first.id, true],
     ])
+    // Also where it is on another page.
+    const newest = await call(listRevisions, { alias, limit: 1 })
+    expect([head_id, newest.head_id]).toEqual([first.id, first.id])
+    expect(newest.revisions.map(({ id }) => id)).toEqual([second.id])
+    const nothing = await as(org.owner)(listRevisions, { alias: await makeApp(org) })
+    expect(nothing.head_id).toBeNull()
   })
 
   test('is listed in pages', async () => {
@@ -387,8 +402,10 @@ describe('a comparison', () => {
     const { id: revision_id } = await push({ big: lines(13) })
     const finished: string[] = []
     await Promise.all([
-      call(diffRevisions, { alias, revision_id }).then(({ truncated }) => {
+      call(diffRevisions, { alias, revision_id }).then(({ truncated, diff_sha256 }) => {
         expect(truncated).toContain('not shown')
+        // What is left out may be something else the next time.
+        expect(diff_sha256).toBeNull()
         finished.push('comparison')
       }),
       (async () => {
@@ -440,7 +457,9 @@ async function untilWaiting(count: number): Promise<void> {
   }
 }
 
-const sweep = () => sweepRevisions({ db: system.db, clock: () => system.clock.now() })
+/** As for organizations with a lot of storage. */
+const sweep = (sourceStorageBytes = 1024 ** 3) =>
+  sweepRevisions({ db: system.db, clock: () => system.clock.now(), sourceStorageBytes })
 
 /** As many newer revisions as are kept, without their files. */
 const bury = async (name: string): Promise<void> => {
@@ -491,6 +510,109 @@ describe('retention', () => {
       c: 'in all\n',
     })
     expect(await storageOf(org)).toBe(await countedOf(org))
+  })
+
+  test('keeps what may be deployed again, and not what any deployment ever named', async () => {
+    const [app] = await system.db.execute<{ id: string }>(
+      sql`select id from apps where org_id = ${org.id} and alias = ${alias}`,
+    )
+    /** A deployment that ended so; the `fence` counts them. */
+    const ended = (revisionId: string, state: 'succeeded' | 'failed', fence: number) =>
+      system.db.execute(sql`
+        insert into deployments (org_id, id, app_id, revision_id, fence, state, requested_by, requested_at, started_at, ended_at, released_at)
+        values (${org.id}, ${`dep_${String(fence).padStart(25, '0')}`}, ${app!.id}, ${revisionId}, ${fence}, ${state},
+          'somebody', now(), now(), now(), now())`)
+    const pushed = new Map<string, string>()
+    for (const name of ['cancelled', 'oldest', 'again', 'earlier', 'failed', 'last', 'waiting', 'head']) {
+      pushed.set(name, (await push({ a: name })).id)
+    }
+    const cancelled = await call(createDeployment, { alias, revision_id: pushed.get('cancelled')! })
+    await call(cancelDeployment, { alias, deployment_id: cancelled.id })
+    await bury(alias)
+    await ended(pushed.get('oldest')!, 'succeeded', 10)
+    await ended(pushed.get('again')!, 'succeeded', 11)
+    await ended(pushed.get('earlier')!, 'succeeded', 12)
+    await ended(pushed.get('failed')!, 'failed', 13)
+    // Two less than are kept, and one of the first again: two places are left.
+    for (let n = 1; n <= SOURCE_RETENTION.revisions - 2; n++) {
+      await ended(`rev_zzzz${String(n).padStart(21, '0')}`, 'succeeded', 20 + n)
+    }
+    await ended(pushed.get('again')!, 'succeeded', 400)
+    await ended(pushed.get('last')!, 'failed', 401)
+    await call(createDeployment, { alias, revision_id: pushed.get('waiting')! })
+    await sweep()
+    const kept = new Set(
+      (await system.db.select({ id: revisions.id }).from(revisions).where(eq(revisions.orgId, org.id))).map(
+        ({ id }) => id,
+      ),
+    )
+    expect([...pushed].filter(([, id]) => kept.has(id)).map(([name]) => name)).toEqual([
+      'again',
+      'earlier',
+      'last',
+      'waiting',
+      'head',
+    ])
+    // What it names of the contents is kept, too; and what a rollback deploys is there.
+    system.clock.advance(DAY + 60)
+    await sweep()
+    for (const [name, revision_id] of pushed) {
+      if (!kept.has(revision_id)) continue
+      expect(treeIn((await call(downloadRevision, { alias, revision_id })).body)).toEqual({ a: name })
+    }
+    expect((await call(rollBackDeployment, { alias })).revision_id).toBe(pushed.get('again'))
+    expect(await storageOf(org)).toBe(await countedOf(org))
+  })
+
+  test('keeps less where little room is left, and only there', async () => {
+    const foreign = await makeOrganization(system)
+    const there = await makeApp(foreign)
+    const most = SOURCE_RETENTION.scarceRevisions
+    for (let i = 0; i < most + 2; i++) await push({ a: `${i}`, large: 'x'.repeat(1_000) })
+    for (let i = 0; i < most + 2; i++) await push({ a: `${i}` }, as(foreign.owner, foreign), there)
+    const count = async () => [
+      (await call(listRevisions, { alias })).revisions.length,
+      (await as(foreign.owner, foreign)(listRevisions, { alias: there })).revisions.length,
+    ]
+    await sweep()
+    expect(await count()).toEqual([most + 2, most + 2])
+    // Almost full for the one, not for the other.
+    const full = (await storageOf(org)) / SOURCE_RETENTION.scarceAbove - 2
+    expect(await storageOf(foreign)).toBeLessThan(full / 2)
+    await sweep(full)
+    expect(await count()).toEqual([most, most + 2])
+    await expectWhole()
+  })
+
+  test('of one organization that fails leaves the others theirs', async () => {
+    const broken = await makeOrganization(system)
+    const there = await makeApp(broken)
+    const mine = org
+    org = broken
+    await bury(there)
+    org = mine
+    // Nobody can make such a list; it stands for whatever may go wrong with one app.
+    await system.db.execute(sql`
+      insert into revisions (org_id, id, app_id, tree_sha256, manifest, files, bytes, manifest_bytes, pushed_by_name, pushed_at)
+      select org_id, 'rev_0', app_id, 'broken', '{}', 0, 0, 0, 'somebody', now()
+      from revisions where org_id = ${broken.id} limit 1`)
+    const { id: old } = await push({ a: 'old' })
+    await push({ a: 'head' })
+    await bury(alias)
+    await call(uploadFiles, { alias, body: uploadOf('forgotten') })
+    system.clock.advance(DAY + 60)
+    await expect(sweep()).rejects.toThrow('1 of the parts failed')
+    expect((await refusal(call(showRevision, { alias, revision_id: old }))).code).toBe('NOT_FOUND')
+    const blobs = await system.db
+      .select({ sha256: sourceBlobs.sha256 })
+      .from(sourceBlobs)
+      .where(eq(sourceBlobs.orgId, org.id))
+    expect(blobs.map((blob) => blob.sha256)).not.toContain(sha256('forgotten'))
+    await system.db.transaction(async (tx) => {
+      await tx.execute(sql`select set_config('svc.retention', 'on', true)`)
+      await tx.execute(sql`delete from revisions where org_id = ${broken.id}`)
+    })
+    await sweep()
   })
 
   test('takes uploads that nothing named, but not those that were sent again', async () => {
@@ -596,7 +718,7 @@ test('an organization stores no more than it may, and is told so in a sentence',
   const small = await startSystem({ ...SERVICES, SOURCE_STORAGE_MIB: '1' }, { clockOf: system })
   try {
     const inside = await makeOrganization(small)
-    const owner = small.as({ token: inside.owner.token, organization: inside.id })
+    const owner = declaring(small.as({ token: inside.owner.token, organization: inside.id }))
     await owner(createApp, { alias: 'shop', name: 'Shop' })
     const text = (seed: string) => seed.repeat(600_000)
     await owner(pushRevision, { alias: 'shop', body: archiveOf({ a: text('a') }) })

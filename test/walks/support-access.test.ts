@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { and, eq } from '../../db/drizzle.ts'
 import { appMembers, outbox } from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
+import { createCheck, listChecks, showCheck } from '../../src/contracts/checks.ts'
 import { createApp, listApps, renameApp, showApp } from '../../src/contracts/apps.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { showConnectionString } from '../../src/contracts/databases.ts'
@@ -259,6 +260,22 @@ describe('what it may do', () => {
     ).rejects.toMatchObject(refused('FORBIDDEN'))
   })
 
+  test('the query of an address that is checked stays hidden from it, however high its level', async () => {
+    await org.owner.call(createApp, { alias: 'shop', name: 'Shop' })
+    const url = 'https://shop.test/health?key=of-the-shop'
+    const { id } = await org.owner.call(createCheck, {
+      alias: 'shop',
+      name: 'health',
+      definition: { kind: 'http', url },
+    })
+    await elevate()
+    const check = { alias: 'shop', check_id: id }
+    const hidden = 'https://shop.test/health?[hidden]'
+    const seen = [await asStaff(showCheck, check), ...(await asStaff(listChecks, { alias: 'shop' })).checks]
+    expect(seen.map(({ definition }) => definition)).toMatchObject(seen.map(() => ({ url: hidden })))
+    expect((await org.owner.call(showCheck, check)).definition).toMatchObject({ url })
+  })
+
   test('raising it twice is one event and keeps the first reason', async () => {
     const id = await elevate()
     const again = await asStaff(elevateSupportSession, { support_session_id: id, reason: 'Another one' })
@@ -293,12 +310,39 @@ describe('what it may do', () => {
         ].map(({ name }) => name),
       ),
     )
-    // decisions, 14: they deploy nothing, push nothing, make no app tokens, and read neither source nor logs.
+    // They change nothing of an app that would outlast them, make no app tokens, and read neither source nor logs.
     const ofApps = [
-      ...['createAppToken', 'revokeAppToken', 'pushRevision', 'uploadFiles', 'createRevision'],
-      ...['createDeployment', 'rollBackDeployment', 'claimDeployment', 'readDeploymentOutput'],
-      ...['showRevision', 'readSourceFile', 'downloadRevision', 'diffRevisions'],
-      ...['listLogs', 'listLogGroups', 'summarizeLogs', 'pushLogs', 'exportLogs'],
+      'createAppToken',
+      'revokeAppToken',
+      'pushRevision',
+      'uploadFiles',
+      'createRevision',
+      'createDeployment',
+      'rollBackDeployment',
+      'claimDeployment',
+      'readDeploymentOutput',
+      'cancelDeployment',
+      'confirmDeploymentEnded',
+      'reportBrokenRollout',
+      'createCheck',
+      'updateCheck',
+      'removeCheck',
+      'runCheck',
+      'createPipeline',
+      'updatePipeline',
+      'removePipeline',
+      'startPipelineRun',
+      'listRevisions',
+      'findMissingFiles',
+      'showRevision',
+      'readSourceFile',
+      'downloadRevision',
+      'diffRevisions',
+      'listLogs',
+      'listLogGroups',
+      'summarizeLogs',
+      'pushLogs',
+      'exportLogs',
     ]
     expect(closed.map(({ name }) => name)).toEqual(expect.arrayContaining(ofApps))
     expect(closed.every(({ access }) => isRole(access) || access === 'session')).toBe(true)

@@ -9,6 +9,7 @@ import {
   readTokenPool,
   reserveTokens,
   settleTokens,
+  sweepTokenPools,
 } from '../../src/cores/token-pool/index.ts'
 import { makeOrganization, unique } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -25,9 +26,8 @@ async function pool() {
   const { id: orgId } = await makeOrganization(system)
   const purpose = unique('run')
   const now = system.clock.now()
-  const expiresAt = new Date(now.getTime() + 60_000)
   const reserve = (amount: number, allowance = ALLOWANCE) =>
-    reserveTokens(system.db, { orgId, amount, allowance, purpose, now, expiresAt })
+    reserveTokens(system.db, { orgId, amount, allowance, purpose, now, leaseSeconds: 60 })
   const read = (allowance = ALLOWANCE) => readTokenPool(system.db, { orgId, now, allowance })
   return { orgId, purpose, reserve, read }
 }
@@ -63,6 +63,17 @@ test('usage that nobody told counts in full, and more than reserved is booked ap
   expect(await reserve(1)).toBeUndefined()
 })
 
+test('what was used beyond a reservation leaves so much less for the next ones', async () => {
+  const { reserve, read } = await pool()
+  const other = await pool()
+  await settleTokens(system.db, (await reserve(100))!, 700)
+  expect(await read()).toMatchObject({ spent: 100, overage: 600 })
+  expect(await reserve(301)).toBeUndefined()
+  expect(await reserve(300)).toBeDefined()
+  expect(await reserve(1)).toBeUndefined()
+  expect(await other.reserve(ALLOWANCE)).toBeDefined()
+})
+
 test('what was never sent is free again when its run ends, what was sent counts in full', async () => {
   const { orgId, purpose, reserve, read } = await pool()
   const [held, sent] = [(await reserve(200))!, (await reserve(300))!]
@@ -74,24 +85,48 @@ test('what was never sent is free again when its run ends, what was sent counts 
   expect(await settleTokens(system.db, sent, 10)).toBe(false)
 })
 
-test('reservations of the dead are closed when they expire, and not before', async () => {
-  const { reserve, read } = await pool()
+/** Whatever the clocks of the processes say. */
+test('reservations of the dead are closed when they expire by the database’s clock, and not before', async () => {
+  const { orgId, reserve, read } = await pool()
   const other = await pool()
   await markSent(system.db, (await reserve(400))!)
   await reserve(100)
-  const storage = { db: system.db, clock: () => system.clock.now() }
-  await expireReservations(storage)
+  await other.reserve(50)
+  await expireReservations(system)
   expect(await read()).toMatchObject({ reserved: 500, spent: 0 })
-  const live = await other.reserve(50)
   await system.db
     .update(tokenReservations)
-    .set({ expiresAt: new Date(system.clock.now().getTime() + 3_600_000) })
-    .where(eq(tokenReservations.id, live!.id))
-  system.clock.advance(61)
-  await expireReservations(storage)
-  system.clock.advance(-61)
+    .set({ expiresAt: sql`clock_timestamp() - interval '1 second'` })
+    .where(eq(tokenReservations.orgId, orgId))
+  await expireReservations(system)
   expect(await read()).toMatchObject({ reserved: 0, spent: 400 })
   expect(await other.read()).toMatchObject({ reserved: 50 })
+})
+
+test('days that are long over are removed, today is not, also by a process whose clock is ahead', async () => {
+  const { orgId, reserve } = await pool()
+  await settleTokens(system.db, (await reserve(10))!, 10)
+  const today = sql`(clock_timestamp() at time zone 'UTC')::date`
+  await system.db.insert(tokenPools).values([
+    { orgId, day: today, allowance: 1 },
+    { orgId, day: sql`${today} - 400`, allowance: 1 },
+  ])
+  await system.db
+    .update(tokenReservations)
+    .set({ expiresAt: sql`clock_timestamp() - interval '30 days'` })
+    .where(eq(tokenReservations.orgId, orgId))
+  const [ahead] = await system.db.execute<{ time: string }>(
+    sql`select clock_timestamp() + interval '1 year' as time`,
+  )
+  await sweepTokenPools({ db: system.db, clock: () => new Date(ahead!.time) })
+  const days = await system.db
+    .select({ isToday: sql<boolean>`day = ${today}` })
+    .from(tokenPools)
+    .where(and(eq(tokenPools.orgId, orgId), sql`day > ${today} - 30 or day < ${today} - 300`))
+  expect(days).toEqual([{ isToday: true }])
+  expect(await system.db.select().from(tokenReservations).where(eq(tokenReservations.orgId, orgId))).toEqual(
+    [],
+  )
 })
 
 test('a lowered allowance counts at once, a raised one too', async () => {

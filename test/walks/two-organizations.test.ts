@@ -274,7 +274,8 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       await system.db.execute(
         sql`update deployments set lease_until = now() - interval '1 second' where org_id = ${here.org.id}`,
       )
-      await expireDeployments({ db: system.db, clock: () => system.clock.now() })
+      const { log } = system.system
+      await expireDeployments({ db: system.db, clock: () => system.clock.now(), log }, { since: new Date(0) })
       await here.byMember(deployments.confirmDeploymentEnded, {
         alias: ALIAS,
         deployment_id: lost.deployment!.id,

@@ -122,6 +122,16 @@ describe('a recurring job', () => {
     expect([taken, runs()]).toEqual([[false], 0])
   })
 
+  test('whose next time was written by a clock that was ahead runs all the same, once', async () => {
+    const { job, runs } = countingJob()
+    const deps = depsOf(system)
+    const ahead = { ...deps, clock: () => new Date(system.clock.now().getTime() + 365 * 86_400_000) }
+    expect(await runIfDue(ahead, job, never)).toBe(true)
+    expect(await runIfDue(deps, job, never)).toBe(true)
+    expect(await runIfDue(deps, job, never)).toBe(false)
+    expect(runs()).toBe(2)
+  })
+
   test('whose lease ran out does not move the time of the process that took over', async () => {
     const { job } = countingJob()
     const slow: Job = { ...job, run: () => later(31) }

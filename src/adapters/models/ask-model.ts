@@ -14,7 +14,7 @@ import { InvalidModelAnswer, type Wire, type WireSettings } from './model-wire.t
 import { openAiChat } from './openai-chat.ts'
 import { openAiResponses } from './openai-responses.ts'
 
-export const WIRES: Readonly<Record<ModelWire, Wire>> = {
+const WIRES: Readonly<Record<ModelWire, Wire>> = {
   anthropic,
   'openai-responses': openAiResponses,
   'openai-chat': openAiChat,
@@ -82,9 +82,7 @@ export async function askModel(
 }
 
 /** The same, with a failure as a value: as a process that holds no key gets it from one that does. */
-export async function answerOfModel(
-  ...asked: Parameters<typeof askModel>
-): Promise<ModelAnswer> {
+export async function answerOfModel(...asked: Parameters<typeof askModel>): Promise<ModelAnswer> {
   try {
     return { kind: 'turn', turn: await askModel(...asked) }
   } catch (error) {

@@ -40,6 +40,7 @@ const isMetadata = within([
   '169.254.0.0/16',
   'fe80::/10',
   'fd00:ec2::254',
+  'fd20:ce::254',
   '168.63.129.16',
   '100.100.100.200',
 ])
@@ -145,10 +146,7 @@ export function httpProbes({
       return { ...sent, timeMs: timeMs(), isPrivate }
     } catch (error) {
       if (!(error instanceof FetchRefused)) throw error
-      if (error.reason === 'the name has no address')
-        return { kind: 'failed', reason: 'no_address', timeMs: timeMs(), isPrivate: false }
-      const isDns = error.reason === 'deadline' || error.reason === DNS_FAILED
-      return { kind: 'refused', reason: isDns ? 'dns_failed' : 'address_refused' }
+      return refusalOf(error, asked.url)
     } finally {
       clearTimeout(timer)
     }
@@ -156,6 +154,18 @@ export function httpProbes({
 
   return { probe, close: () => connections.close() }
 }
+
+/**
+ * A name that leads inside is told like one that leads nowhere, with the same result and without a time: who may make checks
+ * could otherwise ask our name server which names there are. What an address as such is, everybody knows.
+ */
+function refusalOf({ reason }: FetchRefused, url: string): Probed {
+  if (reason === 'deadline' || reason === DNS_FAILED) return { kind: 'refused', reason: 'dns_failed' }
+  const isByName = reason === 'the name has no address' || reason === 'address not public'
+  return { kind: 'refused', reason: isByName && !isLiteral(url) ? 'no_address' : 'address_refused' }
+}
+
+const isLiteral = (url: string): boolean => isIP(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 /** `text` is null where there was more than is read. */
 type Body = { readonly text: string | null }

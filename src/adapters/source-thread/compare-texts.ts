@@ -12,6 +12,7 @@ const EDITS_MAX = 2_000
 const TIMEOUT_MS = 3_000
 
 export function compareTexts({ path, old, now }: TextsToCompare): ComparedTexts {
+  const started = performance.now()
   const [from, to] = [old?.text ?? '', now?.text ?? '']
   const hunks =
     structuredPatch(path, path, from, to, undefined, undefined, {
@@ -29,6 +30,7 @@ export function compareTexts({ path, old, now }: TextsToCompare): ComparedTexts 
     }),
     addedLines: lines.filter((line) => line.startsWith('+')).length,
     removedLines: lines.filter((line) => line.startsWith('-')).length,
+    ms: performance.now() - started,
   }
 }
 
@@ -72,7 +74,7 @@ const marked = (mark: string, lines: readonly string[]): string[] =>
 const modeOf = (isExecutable: boolean): string => (isExecutable ? '100755' : '100644')
 
 /** Undefined: there is no such file on that side. */
-export function gitHeader(path: string, old: boolean | undefined, now: boolean | undefined) {
+function gitHeader(path: string, old: boolean | undefined, now: boolean | undefined) {
   return {
     isGit: true,
     oldFileName: old === undefined ? '/dev/null' : `a/${path}`,

@@ -10,7 +10,7 @@ import { fairTurns } from './fair-turns.ts'
 import type { Task, TaskResult } from './source-worker.ts'
 import type { UnpackedArchive } from './unpack-archive.ts'
 
-/** Each holds an archive and what is in it: about 120 MiB at most. */
+/** Each holds an archive and what is in it, and the thread a copy of both while it reads: about 240 MiB at most. */
 const ARCHIVES = { running: 2, perOrganization: 1, waitingPerOrganization: 4, waitMs: 20_000 }
 /** Tasks of the thread: one file, or the reading of one archive. */
 const TASKS = { running: 1, perOrganization: 1, waitingPerOrganization: 64, waitMs: 20_000 }
@@ -78,8 +78,10 @@ export function createSourceThread(): SourceThread & { close(): Promise<void> } 
       }
     },
     pack: async (files) => new Uint8Array(await compress(writeTar(files))),
-    compare: async (orgId, texts) =>
-      (await tasks.inTurn(orgId, () => run({ compare: texts }))) as ComparedTexts | undefined,
+    compare: async (orgId, texts, isLate) =>
+      (await tasks.inTurn(orgId, async () => (isLate() ? undefined : run({ compare: texts })))) as
+        | ComparedTexts
+        | undefined,
     close: end,
   }
 }

@@ -1,12 +1,15 @@
 /** `svc apps checks …`. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CHECK_PAUSES, CHECK_REASONS, KEPT_HEADER, type CheckResult } from '../../contracts/check-results.ts'
+import { CHECK_PAUSES, CHECK_REASONS, KEPT_SECRET, type CheckResult } from '../../contracts/check-results.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { PAGE_MAX } from '../../contracts/limits.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
+import { FOUND_FAILED } from '../exit-codes.ts'
+import { findByName, isIdOf } from '../find-by-name.ts'
 import { tableOf } from '../format-output.ts'
-import { argument, countOption, isSet, listOption, textOption } from '../options.ts'
+import { argument, countOption, enabledOf, isSet, listOption, textOption } from '../options.ts'
 import { confirm, readStdin } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
 import { usageError } from '../usage-error.ts'
@@ -25,33 +28,27 @@ export const listChecks: Run = async (ctx, input) => {
 
 export const createCheck: Run = async (ctx, input) => {
   const definition = await definitionOf(ctx, input)
-  if (!definition)
-    throw usageError(
-      'Nothing to check',
-      'Add --url for an address, --pattern for logs, or --question for a judge',
-    )
+  if (!definition) throw usageError('Nothing to check', 'Add --url for an address, or --pattern for logs')
   const created = await ctx.callOperation('createCheck', {
     alias: argument(input, 'app'),
     name: argument(input, 'name'),
     definition,
     ...settingsOf(input),
-    ...(isSet(input, 'off') && { enabled: false }),
+    ...enabledOf(input),
   })
   ctx.print(created, checkTable([created]))
 }
 
 export const updateCheck: Run = async (ctx, input) => {
+  const enabled = enabledOf(input)
   const check = await findCheck(ctx, input)
-  if (isSet(input, 'on') && isSet(input, 'off'))
-    throw usageError('--on conflicts with --off', 'Remove one of them')
   const changed = await ctx.callOperation('updateCheck', {
     alias: argument(input, 'app'),
     check_id: check.id,
     name: textOption(input, 'name'),
     definition: await definitionOf(ctx, input, check.definition),
     ...settingsOf(input),
-    ...(isSet(input, 'on') && { enabled: true }),
-    ...(isSet(input, 'off') && { enabled: false }),
+    ...enabled,
   })
   ctx.print(changed, checkTable([changed]))
 }
@@ -67,7 +64,7 @@ export const removeCheck: Run = async (ctx, input) => {
 const RUN_WAIT_MS = 45_000
 const POLL_MS = 500
 
-/** Ends with 1 unless the check passes, so that a script can ask. */
+/** Its exit code says whether the check passes, so that a script can ask. */
 export const runCheck: Run = async (ctx, input) => {
   const before = await findCheck(ctx, input)
   const path = { alias: argument(input, 'app'), check_id: before.id }
@@ -77,12 +74,11 @@ export const runCheck: Run = async (ctx, input) => {
     if (last_run_at !== before.last_run_at) {
       const { runs } = await ctx.callOperation('listCheckRuns', { ...path, limit: 1 })
       ctx.print(runs[0], runTable(runs))
-      return runs[0]?.result === 'pass' ? 0 : 1
+      return runs[0]?.result === 'pass' ? 0 : FOUND_FAILED
     }
     await sleep(POLL_MS)
   }
-  ctx.info('No result yet. See it with: svc apps checks history')
-  return 1
+  throw new ServiceError('TIMEOUT', 'No result yet', { hint: 'See it later with: svc apps checks history' })
 }
 
 export const listCheckRuns: Run = async (ctx, input) => {
@@ -99,15 +95,11 @@ export const listCheckRuns: Run = async (ctx, input) => {
 /** By its id, or by its name. */
 async function findCheck(ctx: CommandContext, input: CommandInput): Promise<Check> {
   const [alias, wanted] = [argument(input, 'app'), argument(input, 'check')]
-  if (/^chk_[0-9a-z]{25}$/.test(wanted)) return ctx.callOperation('showCheck', { alias, check_id: wanted })
-  let cursor: string | undefined
-  do {
-    const page: Output<'listChecks'> = await ctx.callOperation('listChecks', { alias, limit: 200, cursor })
-    const found = page.checks.find(({ name }) => name === wanted)
-    if (found) return found
-    cursor = page.next_cursor
-  } while (cursor !== undefined)
-  throw new ServiceError('NOT_FOUND', `No check is named ${wanted}`)
+  if (isIdOf('chk', wanted)) return ctx.callOperation('showCheck', { alias, check_id: wanted })
+  return findByName('check', wanted, async (cursor) => {
+    const page = await ctx.callOperation('listChecks', { alias, limit: PAGE_MAX, cursor })
+    return { rows: page.checks, next_cursor: page.next_cursor }
+  })
 }
 
 const settingsOf = (input: CommandInput): Settings => ({
@@ -155,13 +147,9 @@ async function definitionOf(
     level: textOption(input, 'level'),
     max_count: zeroOrCount(input, 'max-count'),
   })
-  const judge = given({
-    question: textOption(input, 'question'),
-    max_tokens: countOption(input, 'max-tokens', 50_000),
-  })
-  const kinds = Object.entries({ http, logs, judge }).filter(([, fields]) => Object.keys(fields).length > 0)
+  const kinds = Object.entries({ http, logs }).filter(([, fields]) => Object.keys(fields).length > 0)
   if (kinds.length > 1)
-    throw usageError('Options of several kinds of checks', 'Choose one of --url, --pattern and --question')
+    throw usageError('Options of several kinds of checks', 'Choose one of --url and --pattern')
   const kind = kinds[0]?.[0] ?? (window_minutes === undefined ? undefined : before?.kind)
   if (kind === undefined) return undefined
   return {
@@ -189,7 +177,7 @@ async function headersOf(
   if (lines.length === 0) return isSet(input, 'no-headers') ? {} : undefined
   const names =
     before?.kind === 'http' && !isSet(input, 'no-headers') ? Object.keys(before.headers ?? {}) : []
-  const headers: Record<string, string> = Object.fromEntries(names.map((name) => [name, KEPT_HEADER]))
+  const headers: Record<string, string> = Object.fromEntries(names.map((name) => [name, KEPT_SECRET]))
   for (const line of lines) {
     const [, name, value] = /^([^:]+):\s*(.*)$/.exec(line) ?? []
     if (name === undefined || value === undefined)

@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Input, Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
-import { tableOf } from '../format-output.ts'
+import { FOUND_FAILED } from '../exit-codes.ts'
+import { refuseYaml } from '../follow-format.ts'
+import { formatJson, tableOf } from '../format-output.ts'
 import { argument, isSet, textOption } from '../options.ts'
 import { confirm } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
@@ -46,7 +48,7 @@ export const rollBackDeployment: Run = async (ctx, input) => {
   await confirm(
     ctx,
     input,
-    `This deploys the revision of ${alias} that succeeded before the last deployment.`,
+    `This deploys the revision of ${alias} that succeeded before the last deployment. A second one goes forward again.`,
   )
   const created = await ctx.callOperation('rollBackDeployment', { alias })
   ctx.print(created, table([created]))
@@ -68,28 +70,51 @@ export const confirmDeploymentEnded: Run = async (ctx, input) => {
   ctx.print(confirmed, table([confirmed]))
 }
 
+export const reportBrokenRollout: Run = async (ctx, input) => {
+  const failed = await ctx.callOperation('reportBrokenRollout', deploymentOf(input))
+  ctx.print(failed, table([failed]))
+}
+
 const FOLLOW_MS = 1_000
 
 export const readDeploymentOutput: Run = async (ctx, input) => {
-  const follow = isSet(input, 'follow')
-  let after = 0
-  for (;;) {
+  if (isSet(input, 'follow')) return followOutput(ctx, input)
+  let text = ''
+  for (let after = 0; ;) {
     const output = await ctx.callOperation('readDeploymentOutput', { ...deploymentOf(input), after })
-    ctx.environment.stdout.write(sanitizeLines(output.text))
-    const isMore = output.next > after
-    after = output.next
-    if (output.ended || (!isMore && !follow)) {
-      if (output.dropped_bytes > 0) ctx.info(`${output.dropped_bytes} bytes in the middle were not kept.`)
-      return follow ? exitCodeOf(ctx, input) : 0
+    text += output.text
+    if (output.ended || output.next <= after) {
+      const { ended, dropped_bytes } = output
+      ctx.print({ text, ended, dropped_bytes }, { text: sanitizeLines(text) })
+      return sayDropped(ctx, dropped_bytes)
     }
-    if (!isMore) await sleep(FOLLOW_MS)
+    after = output.next
   }
 }
 
-async function exitCodeOf(ctx: CommandContext, input: CommandInput): Promise<number> {
-  const { state, code } = await ctx.callOperation('showDeployment', deploymentOf(input))
-  ctx.info(code === null ? state : `${state}: ${code}`)
-  return state === 'succeeded' ? 0 : 1
+/** As JSON, an object a line: what was written, and at last how it ended. */
+async function followOutput(ctx: CommandContext, input: CommandInput): Promise<number> {
+  refuseYaml(ctx)
+  const line = (data: object, text: string): string =>
+    ctx.settings.format === 'json' ? formatJson(data, 0) : text
+  for (let after = 0; ;) {
+    const output = await ctx.callOperation('readDeploymentOutput', { ...deploymentOf(input), after })
+    const { text, ended, next, dropped_bytes } = output
+    if (text !== '') ctx.environment.stdout.write(line({ text }, sanitizeLines(text)))
+    if (ended) {
+      sayDropped(ctx, dropped_bytes)
+      const { state, code, exit_code } = await ctx.callOperation('showDeployment', deploymentOf(input))
+      ctx.environment.stdout.write(line({ state, code, exit_code, dropped_bytes }, ''))
+      ctx.info(code === null ? state : `${state}: ${code}`)
+      return state === 'succeeded' ? 0 : FOUND_FAILED
+    }
+    if (next <= after) await sleep(FOLLOW_MS)
+    after = next
+  }
+}
+
+function sayDropped(ctx: CommandContext, bytes: number): void {
+  if (bytes > 0) ctx.info(`${bytes} bytes in the middle were not kept.`)
 }
 
 const table = (deployments: readonly Deployment[]) =>

@@ -3,23 +3,26 @@ import { LOG_WAIT } from '../../contracts/limits.ts'
 import type { LogLevel } from '../../contracts/log-levels.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
-import type { Run } from '../command.ts'
-import { formatJson } from '../format-output.ts'
+import type { CommandInput, Run } from '../command.ts'
+import { refuseYaml } from '../follow-format.ts'
+import { formatJson, tableOf } from '../format-output.ts'
 import { argument, isSet, sinceOption, textOption } from '../options.ts'
 import { pushLines } from '../push-lines.ts'
 import { readPages } from '../read-pages.ts'
 import { retryPause } from '../retry-pause.ts'
+import { onStopSignals } from '../runner/stop-signals.ts'
 import { sanitizeLine, sanitizeLines } from '../terminal-text.ts'
+import { usageError } from '../usage-error.ts'
 
 type Line = Output<'listLogs'>['lines'][number]
-type Filter = Pick<Input<'listLogs'>, 'alias' | 'since' | 'level' | 'text'>
+type LogWindow = Pick<Input<'listLogGroups'>, 'alias' | 'since' | 'until' | 'level'>
+type Filter = LogWindow & Pick<Input<'listLogs'>, 'text' | 'group_id'>
 
 export const listLogs: Run = async (ctx, input) => {
   const filter: Filter = {
-    alias: argument(input, 'app'),
-    since: sinceOption(input, 'since'),
-    level: textOption(input, 'level') as LogLevel | undefined,
+    ...windowOf(input),
     text: textOption(input, 'grep'),
+    group_id: textOption(input, 'group'),
   }
   if (isSet(input, 'follow')) return followLogs(ctx, filter)
   const found = await readPages(ctx, input, 'listLogs', 'lines', filter)
@@ -27,8 +30,31 @@ export const listLogs: Run = async (ctx, input) => {
   ctx.print(found, { text: found.lines.toReversed().map(lineText).join('') })
 }
 
+export const listLogGroups: Run = async (ctx, input) => {
+  const found = await readPages(ctx, input, 'listLogGroups', 'groups', windowOf(input))
+  const columns = {
+    GROUP: 'id',
+    LEVEL: 'level',
+    LINES: 'count',
+    FIRST: 'first_at',
+    LAST: 'last_at',
+    PATTERN: 'template',
+  } as const
+  ctx.print(found, tableOf(found.groups, columns))
+}
+
+const windowOf = (input: CommandInput): LogWindow => ({
+  alias: argument(input, 'app'),
+  since: sinceOption(input, 'since'),
+  until: sinceOption(input, 'until'),
+  // The parser has checked it against its choices.
+  level: textOption(input, 'level') as LogLevel | undefined,
+})
+
 /** Until it is interrupted. A server that restarts, or is busy, is asked again. */
 async function followLogs(ctx: CommandContext, filter: Filter): Promise<void> {
+  if (filter.until !== undefined) throw usageError('--follow conflicts with --until', 'Remove one of them')
+  refuseYaml(ctx)
   const write = (lines: readonly Line[]) =>
     ctx.environment.stdout.write(lines.map(isJson(ctx) ? jsonText : lineText).join(''))
   const first = await ctx.callOperation('listLogs', filter)
@@ -53,13 +79,30 @@ const isJson = ({ settings }: CommandContext): boolean => settings.format === 'j
 
 const jsonText = (line: Line): string => formatJson(line, 0)
 
-/** Text that somebody's program wrote: nothing in it reaches the terminal as a command. */
-const lineText = ({ at, level, service, text }: Line): string =>
-  `${at} ${level.toUpperCase().padEnd(5)} ${service === null ? '' : `${sanitizeLine(service)} `}${sanitizeLines(text)}\n`
+/**
+ * Text that somebody's program wrote: nothing in it reaches the terminal as a command, and what follows its first line is
+ * indented, so that it does not look like another one.
+ */
+export const lineText = ({ at, level, service, text }: Line): string =>
+  `${at} ${level.toUpperCase().padEnd(5)} ${service === null ? '' : `${sanitizeLine(service)} `}${sanitizeLines(text).replaceAll('\n', '\n    ')}\n`
 
-/** From stdin to its end. */
+/**
+ * From stdin to its end. Ctrl-C and the signal of service managers reach the program in front of it as well, whose last
+ * lines say why it ended: the first one is left to it, the second ends this, too.
+ */
 export const pushLogs: Run = async (ctx, input) => {
   const alias = argument(input, 'app')
-  const sent = await pushLines(ctx, (body) => ctx.callOperation('pushLogs', { alias, body }))
-  ctx.print(sent, { fields: sent })
+  const signals = onStopSignals({
+    first: () => {
+      signals.off()
+      ctx.info('Sending the last lines. Once more: stop at once.')
+    },
+    second: () => {},
+  })
+  try {
+    const sent = await pushLines(ctx, (body) => ctx.callOperation('pushLogs', { alias, body }))
+    ctx.print(sent, { fields: sent })
+  } finally {
+    signals.off()
+  }
 }

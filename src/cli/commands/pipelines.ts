@@ -1,15 +1,14 @@
 /** `svc apps pipelines …`. */
-import { notFound } from '../../contracts/errors.ts'
 import type { Output } from '../../contracts/operations.ts'
 import type { ConcurrencyPolicy, PipelineRunState } from '../../contracts/pipeline-states.ts'
 import { PAGE_MAX } from '../../contracts/limits.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
+import { findByName, isIdOf } from '../find-by-name.ts'
 import { tableOf } from '../format-output.ts'
-import { argument, countOption, isSet, textOption } from '../options.ts'
+import { argument, countOption, enabledOf, textOption } from '../options.ts'
 import { confirm } from '../prompt.ts'
 import { readPages } from '../read-pages.ts'
-import { usageError } from '../usage-error.ts'
 
 type Pipeline = Output<'showPipeline'>
 type PipelineRun = Output<'startPipelineRun'>
@@ -26,12 +25,9 @@ export const createPipeline: Run = async (ctx, input) => {
 }
 
 export const updatePipeline: Run = async (ctx, input) => {
-  if (isSet(input, 'enable') && isSet(input, 'disable')) {
-    throw usageError('--enable and --disable exclude each other', 'Give one of them')
-  }
-  const enabled = isSet(input, 'enable') ? true : isSet(input, 'disable') ? false : undefined
+  const enabled = enabledOf(input)
   const path = await pipelineOf(ctx, input)
-  const changed = await ctx.callOperation('updatePipeline', { ...path, ...settingsOf(input), enabled })
+  const changed = await ctx.callOperation('updatePipeline', { ...path, ...settingsOf(input), ...enabled })
   ctx.print(changed, pipelineTable([changed]))
 }
 
@@ -69,30 +65,42 @@ function settingsOf(input: CommandInput) {
   }
 }
 
-/** People know it by its name, and the server by its id. */
 async function pipelineOf(ctx: CommandContext, input: CommandInput) {
   const [alias, given] = [argument(input, 'app'), argument(input, 'pipeline')]
-  if (given.startsWith('ppl_')) return { alias, pipeline_id: given }
-  // An app has fewer than fit on a page.
-  const { pipelines } = await ctx.callOperation('listPipelines', { alias, limit: PAGE_MAX })
-  const found = pipelines.find(({ name }) => name === given)
-  if (found) return { alias, pipeline_id: found.id }
-  throw notFound()
+  if (isIdOf('ppl', given)) return { alias, pipeline_id: given }
+  const { id } = await findByName('pipeline', given, async (cursor) => {
+    const page = await ctx.callOperation('listPipelines', { alias, limit: PAGE_MAX, cursor })
+    return { rows: page.pipelines, next_cursor: page.next_cursor }
+  })
+  return { alias, pipeline_id: id }
+}
+
+const STRIP: Readonly<Record<PipelineRunState, string>> = {
+  succeeded: '.',
+  failed: 'F',
+  missed: 'M',
+  host_offline: 'O',
+  skipped: 's',
+  running: 'r',
+  queued: 'q',
 }
 
 const pipelineTable = (pipelines: readonly Pipeline[]) =>
-  tableOf(
-    pipelines.map((one) => ({ ...one, last: one.last_run?.state ?? null })),
-    {
-      PIPELINE: 'name',
-      SCHEDULE: 'cron',
-      'TIME ZONE': 'timezone',
-      ENABLED: 'enabled',
-      'NEXT DUE': 'next_due_at',
-      'LAST RUN': 'last',
-      TROUBLE: 'trouble',
-    },
-  )
+  tableOf(pipelines, {
+    NAME: 'name',
+    ID: 'id',
+    SCHEDULE: 'cron',
+    'TIME ZONE': 'timezone',
+    ENABLED: 'enabled',
+    TROUBLE: 'trouble',
+    // Newest last, as for checks.
+    LAST: ({ recent_runs }) =>
+      recent_runs
+        .toReversed()
+        .map(({ state }) => STRIP[state])
+        .join(''),
+    'NEXT DUE': 'next_due_at',
+  })
 
 const runTable = (runs: readonly PipelineRun[]) =>
   tableOf(runs, {

@@ -1,6 +1,6 @@
 /** `svc apps runner`: waits for deployments of an app and runs a command for each, until it is told to stop. */
 import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { DEPLOYMENT_WAIT_MAX_SECONDS } from '../../contracts/limits.ts'
 import { httpClient, type CallOperation } from '../call-operation.ts'
 import { USER_AGENT } from '../client-version.ts'
@@ -10,6 +10,7 @@ import { argument, countOption, isSet, textOption } from '../options.ts'
 import { pause, RETRY_MAX_MS, retryDelayMs, mayRetry } from '../runner/retry.ts'
 import { runDeployment, type RunnerSettings } from '../runner/run-deployment.ts'
 import { onStopSignals } from '../runner/stop-signals.ts'
+import { FOUND_FAILED } from '../exit-codes.ts'
 import { usageError } from '../usage-error.ts'
 
 const COMMAND_TIMEOUT_SECONDS = 60 * 60
@@ -37,7 +38,7 @@ export const runDeployments: Run = async (ctx, input) => {
       const claimed = await claim()
       if (!claimed) continue
       const succeeded = await runDeployment({ ctx, call, settings, aborting: aborting.signal }, claimed)
-      if (isSet(input, 'once')) return succeeded ? 0 : 1
+      if (isSet(input, 'once')) return succeeded ? 0 : FOUND_FAILED
     }
     return 0
   } finally {
@@ -58,6 +59,7 @@ function settingsOf({ environment }: CommandContext, input: CommandInput): Runne
     command,
     name: textOption(input, 'name') ?? hostname(),
     timeoutMs: (timeoutSeconds ?? COMMAND_TIMEOUT_SECONDS) * 1000,
+    workFolder: tmpdir(),
   }
 }
 

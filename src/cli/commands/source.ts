@@ -1,5 +1,6 @@
 /** `svc apps push`, `svc apps revisions`, `svc apps diff`: the source of an app. */
 import { resolve } from 'node:path'
+import { byteSize } from '../../contracts/byte-size.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
@@ -17,7 +18,7 @@ export const pushFolder: Run = async (ctx, input) => {
   ctx.info(
     pushed.sent_files === 0
       ? `Nothing to send: the server has all ${files.length} files`
-      : `Sent ${pushed.sent_files} of ${files.length} files (${size(pushed.sent_bytes)})`,
+      : `Sent ${pushed.sent_files} of ${files.length} files (${byteSize(pushed.sent_bytes)})`,
   )
   if (!pushed.created) ctx.info(`This tree was pushed before, as ${pushed.id}`)
   if (!isSet(input, 'deploy')) return ctx.print(pushed, tableOf([pushed], COLUMNS))
@@ -39,7 +40,16 @@ export const diffRevisions: Run = async (ctx, input) => {
     revision_id,
     base: textOption(input, 'base'),
   })
-  const text = isSet(input, 'patch') ? compared.diff : shownDiff(compared.diff, ctx.settings.color)
+  const isPatch = isSet(input, 'patch')
+  // Half a patch is a tree that nobody wrote.
+  if (isPatch && compared.truncated !== undefined) {
+    throw new ServiceError('CONFLICT', `The patch would not be whole. ${compared.truncated}`, {
+      hint: 'Without --patch you see the rest of it. The archives of both revisions have everything.',
+    })
+  }
+  // At a terminal the exact text could do what it likes there.
+  const isExact = isPatch && !ctx.environment.stdout.isTTY
+  const text = isExact ? compared.diff : shownDiff(compared.diff, ctx.settings.color)
   ctx.print(compared, { text })
   if (compared.truncated !== undefined) ctx.info(compared.truncated)
 }
@@ -48,7 +58,7 @@ const COLUMNS = {
   REVISION: 'id',
   HEAD: 'is_head',
   FILES: 'files',
-  SIZE: ({ bytes }: { bytes: number }) => size(bytes),
+  SIZE: ({ bytes }: { bytes: number }) => byteSize(bytes),
   'PUSHED BY': 'pushed_by',
   PUSHED: 'pushed_at',
 } as const
@@ -56,9 +66,8 @@ const COLUMNS = {
 const DEPLOYED_COLUMNS = { ...COLUMNS, DEPLOYMENT: 'deployment' } as const
 
 async function findHead(ctx: CommandContext, alias: string): Promise<string> {
-  const { revisions } = await ctx.callOperation('listRevisions', { alias })
-  const head = revisions.find(({ is_head }) => is_head) ?? revisions[0]
-  if (head) return head.id
+  const { head_id } = await ctx.callOperation('listRevisions', { alias, limit: 1 })
+  if (head_id !== null) return head_id
   throw new ServiceError('NOT_FOUND', `There is no revision of ${alias} yet`, {
     hint: `Push one: svc apps push ${alias}`,
   })
@@ -69,16 +78,9 @@ function progressOn({ settings, environment }: CommandContext) {
   if (!settings.interactive || !settings.color) return () => {}
   return (sent: number, all: number) =>
     void environment.stderr.write(
-      sent === all ? '\r\u001b[K' : `\r\u001b[KSending ${size(sent)} of ${size(all)}`,
+      sent === all ? '\r\u001b[K' : `\r\u001b[KSending ${byteSize(sent)} of ${byteSize(all)}`,
     )
 }
-
-const size = (bytes: number): string =>
-  bytes >= 1024 * 1024
-    ? `${(bytes / 1024 / 1024).toFixed(1)} MiB`
-    : bytes >= 1024
-      ? `${(bytes / 1024).toFixed(1)} KiB`
-      : `${bytes} B`
 
 /** Control characters are shown, not executed; the exact text is that of --patch. */
 const shownDiff = (diff: string, color: boolean): string =>

@@ -1,11 +1,10 @@
 /** One claimed deployment: download its revision, run the command in it, report what happens. */
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Input, Output } from '../../contracts/operations.ts'
 import type { CallOperation } from '../call-operation.ts'
 import type { CommandContext } from '../command-context.ts'
-import { childEnvironment, startCommand, type CommandEnd } from './start-command.ts'
+import { childEnvironment, startCommand, type CommandEnd, type StopReason } from './start-command.ts'
 import { startReporter, type Reporter } from './output-reporter.ts'
 import { mayRetry, pause, retryDelayMs } from './retry.ts'
 import { unpackRevision } from './unpack-revision.ts'
@@ -14,7 +13,10 @@ export type RunnerSettings = {
   readonly alias: string
   readonly command: string
   readonly name: string
+  /** From the download to the end of the command. */
   readonly timeoutMs: number
+  /** Each deployment gets a folder of its own in it. */
+  readonly workFolder: string
 }
 
 export type Claimed = {
@@ -40,33 +42,77 @@ export async function runDeployment(deps: Deps, claimed: Claimed): Promise<boole
   const path = { alias: settings.alias, deployment_id: deployment.id, fence }
   ctx.info(`${deployment.id}: ${deployment.revision_id} begins`)
   const reporter = startReporter(call, path, claimed.leaseMs)
-  const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-'))
   try {
-    const ending = await execute(deps, claimed, reporter, folder)
+    const ending = await execute(deps, claimed, reporter)
     await reporter.finish()
     return await report(deps, path, ending)
   } finally {
     reporter.stop()
-    await rm(folder, { recursive: true, force: true }).catch(() => {})
   }
 }
 
-async function execute(
+/** From the download to the end of the command: the person, the server and the clock may stop it at any point. */
+async function execute(deps: Deps, claimed: Claimed, reporter: Reporter): Promise<Ending> {
+  const { settings, aborting } = deps
+  const stopping = new AbortController()
+  const stop = (because: StopReason) => () => stopping.abort(because)
+  const timer = setTimeout(stop('TIMED_OUT'), settings.timeoutMs)
+  const forget = [
+    whenAborted(aborting, stop('RUNNER_FAILED')),
+    // Cancelled by a person, or not ours any more.
+    whenAborted(reporter.stopped, stop('CANCELLED')),
+  ]
+  let folder: string | undefined
+  try {
+    folder = await mkdtemp(join(settings.workFolder, 'svc-deploy-'))
+    await unpackInto(folder, deps, claimed, stopping.signal)
+    return endingOf(
+      await runCommand(deps, claimed, { folder, reporter, stopping: stopping.signal }),
+      reporter,
+    )
+  } catch (error) {
+    if (stopping.signal.aborted) return endingOf(stoppedBefore(stopping.signal), reporter)
+    reporter.write(`svc: the command was not started: ${(error as Error).message}\n`)
+    return { exit_code: null, code: 'RUNNER_FAILED' }
+  } finally {
+    clearTimeout(timer)
+    for (const off of forget) off()
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+async function unpackInto(
+  folder: string,
+  deps: Deps,
+  { deployment }: Claimed,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { body } = await untilAnswered(deps, { stopped: stopping, attemptsAfterStop: 0 }, () =>
+    deps.call('downloadRevision', { alias: deps.settings.alias, revision_id: deployment.revision_id }),
+  )
+  await unpackRevision(body, folder)
+}
+
+async function runCommand(
   deps: Deps,
   { deployment, fence }: Claimed,
-  reporter: Reporter,
-  folder: string,
-): Promise<Ending> {
-  const { ctx, settings, aborting } = deps
-  try {
-    const { body } = await untilAnswered(deps, reporter.stopped, () =>
-      deps.call('downloadRevision', { alias: settings.alias, revision_id: deployment.revision_id }),
-    )
-    await unpackRevision(body, folder)
-  } catch (error) {
-    reporter.write(`svc: the revision could not be unpacked: ${(error as Error).message}\n`)
-    return { exit_code: null, code: 'RUNNER_FAILED' }
+  { folder, reporter, stopping }: { folder: string; reporter: Reporter; stopping: AbortSignal },
+): Promise<CommandEnd> {
+  const { ctx, settings } = deps
+  // Not even its first line, if it was cancelled; or if this machine slept, and another runner is at work by now.
+  const sign = {
+    alias: settings.alias,
+    deployment_id: deployment.id,
+    fence,
+    text: '',
+    position: 0,
+    last: false,
   }
+  const { cancelled } = await untilAnswered(deps, { stopped: stopping, attemptsAfterStop: 0 }, () =>
+    deps.call('reportDeploymentOutput', sign),
+  )
+  if (stopping.aborted) return stoppedBefore(stopping)
+  if (cancelled) return { exitCode: null, stoppedBecause: 'CANCELLED' }
   const command = startCommand({
     command: settings.command,
     folder,
@@ -81,21 +127,25 @@ async function execute(
       reporter.write(text)
     },
   })
-  const timer = setTimeout(() => command.stop('TIMED_OUT'), settings.timeoutMs)
-  const abort = () => command.stop('RUNNER_FAILED')
-  // Cancelled by a person, or not ours any more.
-  const stop = () => command.stop(undefined)
-  aborting.addEventListener('abort', abort)
-  reporter.stopped.addEventListener('abort', stop)
-  if (aborting.aborted) abort()
-  if (reporter.stopped.aborted) stop()
-  try {
-    return endingOf(await command.ended, reporter)
-  } finally {
-    clearTimeout(timer)
-    aborting.removeEventListener('abort', abort)
-    reporter.stopped.removeEventListener('abort', stop)
-  }
+  whenAborted(stopping, () => command.stop(stopping.reason as StopReason))
+  return command.ended
+}
+
+const stoppedBefore = (stopping: AbortSignal): CommandEnd => ({
+  exitCode: null,
+  stoppedBecause: stopping.reason as StopReason,
+})
+
+/** Returns how to forget it. */
+function whenAborted(signal: AbortSignal, act: () => void): () => void {
+  signal.addEventListener('abort', act, { once: true })
+  if (signal.aborted) act()
+  return () => signal.removeEventListener('abort', act)
+}
+
+const SAID_WHEN_STOPPED: Partial<Record<StopReason, string>> = {
+  TIMED_OUT: 'svc: the command took too long and was stopped\n',
+  RUNNER_FAILED: 'svc: the runner was stopped, and the command with it\n',
 }
 
 function endingOf({ exitCode, stoppedBecause, problem }: CommandEnd, reporter: Reporter): Ending {
@@ -103,10 +153,11 @@ function endingOf({ exitCode, stoppedBecause, problem }: CommandEnd, reporter: R
     reporter.write(`svc: the command could not be started: ${problem}\n`)
     return { exit_code: null, code: 'RUNNER_FAILED' }
   }
-  if (stoppedBecause === 'TIMED_OUT') reporter.write('svc: the command took too long and was stopped\n')
-  if (stoppedBecause === 'RUNNER_FAILED')
-    reporter.write('svc: the runner was stopped, and the command with it\n')
-  return { exit_code: exitCode, ...(stoppedBecause && { code: stoppedBecause }) }
+  if (stoppedBecause === undefined) return { exit_code: exitCode }
+  reporter.write(SAID_WHEN_STOPPED[stoppedBecause] ?? '')
+  // With a code, because many commands end with 0 when they are asked to stop: that is not a success. Whether a person
+  // has cancelled it the server knows.
+  return { exit_code: exitCode, code: stoppedBecause === 'TIMED_OUT' ? 'TIMED_OUT' : 'RUNNER_FAILED' }
 }
 
 async function report(
@@ -115,8 +166,10 @@ async function report(
   ending: Ending,
 ) {
   try {
-    const ended = await untilAnswered({ ctx, ...deps }, deps.aborting, () =>
-      deps.call('finishDeployment', { ...path, ...ending }),
+    const ended = await untilAnswered(
+      { ctx, ...deps },
+      { stopped: deps.aborting, attemptsAfterStop: ATTEMPTS_AFTER_STOP },
+      () => deps.call('finishDeployment', { ...path, ...ending }),
     )
     ctx.info(`${ended.id}: ${ended.state}${ended.code === null ? '' : `, ${ended.code}`}`)
     return ended.state === 'succeeded'
@@ -128,17 +181,23 @@ async function report(
 
 /** Between two attempts: several fit into a lease. */
 const RETRY_MAX_MS = 5_000
-/** Once it need not be known any more. */
+/** Of the last report, once it need not be known any more. */
 const ATTEMPTS_AFTER_STOP = 3
 
-async function untilAnswered<T>({ ctx }: Deps, stopped: AbortSignal, ask: () => Promise<T>): Promise<T> {
+type Patience = { readonly stopped: AbortSignal; readonly attemptsAfterStop: number }
+
+async function untilAnswered<T>(
+  { ctx }: Deps,
+  { stopped, attemptsAfterStop }: Patience,
+  ask: () => Promise<T>,
+): Promise<T> {
   for (let failures = 0, last = 0; ; failures++) {
     try {
       return await ask()
     } catch (error) {
-      if (!mayRetry(error) || (stopped.aborted && ++last >= ATTEMPTS_AFTER_STOP)) throw error
+      if (!mayRetry(error) || (stopped.aborted && ++last >= attemptsAfterStop)) throw error
       if (failures === 0) ctx.info(`${(error as Error).message}. Trying again.`)
-      await pause(retryDelayMs(error, failures, RETRY_MAX_MS))
+      await pause(retryDelayMs(error, failures, RETRY_MAX_MS), stopped.aborted ? undefined : stopped)
     }
   }
 }

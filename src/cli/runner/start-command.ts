@@ -3,11 +3,12 @@ import { spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
 import { pause } from './retry.ts'
 
-export type StopReason = 'TIMED_OUT' | 'RUNNER_FAILED'
+export type StopReason = 'TIMED_OUT' | 'RUNNER_FAILED' | 'CANCELLED'
 
 export type CommandEnd = {
   /** Null: ended by a signal, or never started. */
   readonly exitCode: number | null
+  /** It was asked to end before it had, however it ended then. */
   readonly stoppedBecause?: StopReason | undefined
   /** Why it could not be started. */
   readonly problem?: string
@@ -16,7 +17,7 @@ export type CommandEnd = {
 type Command = {
   readonly ended: Promise<CommandEnd>
   /** Asks the whole group to end, and ends it after a moment. */
-  readonly stop: (because: StopReason | undefined) => void
+  readonly stop: (because: StopReason) => void
 }
 
 const PATIENCE = {
@@ -57,7 +58,7 @@ export function startCommand(start: {
     stream.on('data', (bytes: Buffer) => start.output(decoder.write(bytes)))
     stream.on('end', () => start.output(decoder.end()))
   }
-  let stopped: { because: StopReason | undefined; done: Promise<void> } | undefined
+  let stopped: { because: StopReason; done: Promise<void> } | undefined
   const hasExited = () => child.exitCode !== null || child.signalCode !== null
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const exited = new Promise<CommandEnd>((resolve) => {

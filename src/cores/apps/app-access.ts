@@ -39,7 +39,7 @@ export async function requireAppWriter(
   )
 }
 
-/** Of source and logs. Not for app tokens: a runner gets what it has claimed, and no more. */
+/** Of source and logs. Not for app tokens: a runner gets what it has claimed, and no more. Nor for support staff. */
 export async function requireSourceReader(
   directory: Directory,
   db: Handle,
@@ -47,8 +47,11 @@ export async function requireSourceReader(
   alias: string,
 ): Promise<App> {
   const member = requireMember(principal)
-  const { app, appRole } = await requireApp(directory, db, member, alias)
-  if (appRole !== null || atLeast(member.role, 'developer')) return app
+  if (member.supportSessionId !== undefined) {
+    throw new ServiceError('FORBIDDEN', 'Support sessions may not do this')
+  }
+  const { app, role, appRole } = await requireApp(directory, db, member, alias)
+  if (appRole !== null || (role !== null && atLeast(role, 'developer'))) return app
   throw new ServiceError(
     'FORBIDDEN',
     'Source and logs are for developers, and for builders and maintainers of the app',

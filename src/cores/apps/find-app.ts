@@ -21,39 +21,45 @@ export async function findApp(db: Handle, orgId: string, alias: string): Promise
   return app
 }
 
-/** The app of a call and the principal's role on it. */
+/** In the organization, null for who left it, and on the app. */
+type Roles = { readonly role: Role | null; readonly appRole: EffectiveAppRole | null }
+
+/** The app of a call, and the roles that the principal has now: those of the principal are as old as the call. */
 export async function requireApp(
   directory: Directory,
   db: Handle,
   principal: MemberPrincipal,
   alias: string,
-): Promise<{ app: App; appRole: EffectiveAppRole | null }> {
+): Promise<Roles & { readonly app: App }> {
   const { role, supportSessionId } = principal
   const app = await findApp(db, principal.orgId, alias)
   if (!app) throw notFound()
   // Support staff have no role of their own: an old row of somebody who was once a member gives them none.
-  if (supportSessionId !== undefined) return { app, appRole: effectiveRole(role, null) }
-  return { app, appRole: await findAppRole(directory, db, principal, app.id) }
+  if (supportSessionId !== undefined) return { app, role, appRole: effectiveRole(role, null) }
+  return { app, ...(await readRoles(directory, db, principal, app.id)) }
 }
 
 /**
  * The role in the organization is read first: whoever left the organization, or was lowered, has lost their role on its
  * apps from that moment on, whatever rows are left.
  */
-export async function findAppRole(
+async function readRoles(
   directory: Directory,
   db: Handle,
   principal: MemberPrincipal,
   appId: string,
-): Promise<EffectiveAppRole | null> {
+): Promise<Roles> {
   const membership = await directory.readMembership(db, principal)
-  if (!membership) return null
+  if (!membership) return { role: null, appRole: null }
   const { role, appMembershipId: membershipId } = membership
   const { orgId, userId } = principal
   const [row] =
     membershipId === null ? [] : await storedRole(db).execute({ orgId, appId, userId, membershipId })
-  return effectiveRole(role, row?.role ?? null)
+  return { role, appRole: effectiveRole(role, row?.role ?? null) }
 }
+
+export const findAppRole = async (...of: Parameters<typeof readRoles>): Promise<EffectiveAppRole | null> =>
+  (await readRoles(...of)).appRole
 
 export const effectiveRole = (role: Role, appRole: AppRole | null): EffectiveAppRole | null =>
   atLeast(role, 'admin') ? 'administrator' : appRole

@@ -9,6 +9,7 @@ import type { Directory } from '../directory/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import type { JudgePort } from './judge-port.ts'
 import { openWindowUntil } from './maintenance-window.ts'
+import { withoutQuery } from './stored-definition.ts'
 
 export type Check = typeof checks.$inferSelect
 
@@ -22,10 +23,14 @@ export async function requireCheck(
   db: Handle,
   principal: MemberPrincipal,
   { alias, check_id }: Path,
-): Promise<{ app: App; check: Check }> {
-  const { app } = await requireApp(directory, db, principal, alias)
-  return { app, check: await findCheck(db, app, check_id) }
+): Promise<{ check: Check; seesQuery: boolean }> {
+  const { app, appRole } = await requireApp(directory, db, principal, alias)
+  return { check: await findCheck(db, app, check_id), seesQuery: seesQuery(principal, appRole !== null) }
 }
+
+/** The query of an address may hold a key. It is for those who may change the check, and not for support staff. */
+export const seesQuery = ({ supportSessionId }: MemberPrincipal, mayWrite: boolean): boolean =>
+  mayWrite && supportSessionId === undefined
 
 /** For a change of it: the row is locked, and its author works on the app. */
 export async function lockCheck(
@@ -70,13 +75,17 @@ const RESULTS = new Map(
   Object.entries(RESULT_INITIALS).map(([result, initial]) => [initial, result as CheckResult]),
 )
 
-export async function presentCheck(judge: JudgePort | null, check: Check, now: Date) {
+export async function presentCheck(
+  judge: JudgePort | null,
+  check: Check,
+  { now, seesQuery: isSeen = true }: { readonly now: Date; readonly seesQuery?: boolean },
+) {
   const paused = await pauseOf(judge, check, now)
   const until = openWindowUntil(check.maintenanceWindows, now)
   return {
     id: check.id,
     name: check.name,
-    definition: check.definition,
+    definition: isSeen ? check.definition : withoutQuery(check.definition),
     interval_seconds: check.intervalSeconds,
     failure_threshold: check.failureThreshold,
     success_threshold: check.successThreshold,

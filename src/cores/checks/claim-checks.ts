@@ -8,7 +8,10 @@ import { sql } from '../../../db/drizzle.ts'
 import type { Storage } from '../dependencies.ts'
 import type { Check } from './check-rows.ts'
 
+export type CheckKind = Check['definition']['kind']
+
 export type ClaimCapacity = {
+  readonly kind: CheckKind
   /** At most. */
   readonly rows: number
   readonly perOrganization: number
@@ -24,7 +27,7 @@ export type ClaimedCheck = Pick<
   | 'id'
   | 'appId'
   | 'definition'
-  | 'sealedHeaders'
+  | 'sealedSecrets'
   | 'intervalSeconds'
   | 'maintenanceWindows'
   | 'enabled'
@@ -32,12 +35,13 @@ export type ClaimedCheck = Pick<
 
 export async function claimChecks(
   { db, clock }: Storage,
-  { rows, perOrganization, inFlight, leaseSeconds }: ClaimCapacity,
+  { kind, rows, perOrganization, inFlight, leaseSeconds }: ClaimCapacity,
 ): Promise<readonly ClaimedCheck[]> {
-  const at = sql`${clock().toISOString()}::timestamptz`
+  const at = notAhead(clock())
   const held = sql`${JSON.stringify(inFlight)}::text::jsonb`
   const claim = randomUUID()
-  const isDue = sql`claim is null and next_run_at <= ${at}`
+  const isOfKind = sql`(definition ->> 'kind') = ${kind}::text`
+  const isDue = sql`${isOfKind} and claim is null and next_run_at <= ${at}`
   const capacityOf = (orgId: string) =>
     sql`(${String(perOrganization)}::int - coalesce((${held} ->> ${sql.raw(orgId)})::int, 0))`
   const most = sql`${String(rows)}::int`
@@ -47,19 +51,19 @@ export async function claimChecks(
       order by next_run_at limit ${most} + 1
     ), organization(org_id) as (
       (select org_id from checks
-        where claim is null and next_run_at is not null and (select count(*) from oldest) > ${most}
+        where ${isOfKind} and claim is null and next_run_at is not null and (select count(*) from oldest) > ${most}
         order by org_id limit 1)
       union all
       select next.org_id from organization o cross join lateral (
         select c.org_id from checks c
-        where c.claim is null and c.next_run_at is not null and c.org_id > o.org_id
+        where ${isOfKind} and c.claim is null and c.next_run_at is not null and c.org_id > o.org_id
         order by c.org_id limit 1
       ) next
     ), fair as (
       select due.* from organization o cross join lateral (
         select org_id, id, next_run_at, row_number() over (order by next_run_at) as place from (
           select c.org_id, c.id, c.next_run_at from checks c
-          where c.claim is null and c.next_run_at <= ${at} and c.org_id = o.org_id
+          where ${isOfKind} and c.claim is null and c.next_run_at <= ${at} and c.org_id = o.org_id
           order by c.next_run_at limit greatest(${capacityOf('o.org_id')}, 0)
         ) first
       ) due
@@ -78,12 +82,18 @@ export async function claimChecks(
       ) l
       where r.rank <= ${capacityOf('r.org_id')}
     )
-    update checks c set claim = ${claim},
+    update checks c set claim = ${claim}, last_started_at = ${at},
       lease_until = clock_timestamp() + make_interval(secs => ${String(leaseSeconds)}::double precision)
     from locked l where c.org_id = l.org_id and c.id = l.id
-    returning c.org_id as "orgId", c.id, c.app_id as "appId", c.definition, c.sealed_headers as "sealedHeaders",
+    returning c.org_id as "orgId", c.id, c.app_id as "appId", c.definition, c.sealed_secrets as "sealedSecrets",
       c.interval_seconds as "intervalSeconds", c.maintenance_windows as "maintenanceWindows", c.enabled, c.claim`)
 }
+
+/**
+ * The time of this process, but not one that the database has not reached yet: a process whose clock is ahead would find
+ * everything due, and give it a next time that is far away.
+ */
+export const notAhead = (now: Date) => sql`least(${now.toISOString()}::timestamptz, statement_timestamp())`
 
 /** Of workers that died: whether a lease has ended the database's clock decides, which is the same for all of them. */
 export async function expireCheckClaims({ db }: Pick<Storage, 'db'>): Promise<void> {

@@ -23,9 +23,9 @@ export type Probed =
     }
   | {
       readonly kind: 'failed'
-      readonly reason: 'connection_failed' | 'tls_failed' | 'timed_out' | 'no_address'
+      readonly reason: 'connection_failed' | 'tls_failed' | 'timed_out'
       readonly timeMs: number
       readonly isPrivate: boolean
     }
   /** Nothing was sent. */
-  | { readonly kind: 'refused'; readonly reason: 'address_refused' | 'dns_failed' }
+  | { readonly kind: 'refused'; readonly reason: 'no_address' | 'address_refused' | 'dns_failed' }

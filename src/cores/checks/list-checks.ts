@@ -5,7 +5,7 @@ import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireApp } from '../apps/index.ts'
 import { requireMember } from '../principal.ts'
 import { ONE_ROW, totalOf } from '../total-of.ts'
-import { presentCheck } from './check-rows.ts'
+import { presentCheck, seesQuery } from './check-rows.ts'
 import type { ChecksDeps } from './checks-deps.ts'
 
 export const listChecks =
@@ -13,7 +13,7 @@ export const listChecks =
   async (principal, { alias, limit, cursor, count }) => {
     const member = requireMember(principal)
     const after = readCursor(cursor, 1)?.[0]
-    const { app } = await requireApp(directory, db, member, alias)
+    const { app, appRole } = await requireApp(directory, db, member, alias)
     const matching = and(eq(checks.orgId, app.orgId), eq(checks.appId, app.id))
     const rows = await db
       .select()
@@ -25,9 +25,9 @@ export const listChecks =
     const counted = await totalOf(db, { count, cursor }, page, () =>
       db.select(ONE_ROW).from(checks).where(matching),
     )
-    const now = clock()
+    const seen = { now: clock(), seesQuery: seesQuery(member, appRole !== null) }
     return {
-      checks: await Promise.all(page.rows.map((row) => presentCheck(judge, row, now))),
+      checks: await Promise.all(page.rows.map((row) => presentCheck(judge, row, seen))),
       next_cursor: page.next_cursor,
       ...counted,
     }

@@ -3,6 +3,7 @@ import type { CheckDefinition } from '../../contracts/checks.ts'
 import { holds, parseCondition, type Condition } from '../../contracts/conditions.ts'
 import type { HttpProbe, Probed } from './http-probe-port.ts'
 import { measured, type Measurement } from './measurement.ts'
+import type { CheckSecrets } from './stored-definition.ts'
 
 type HttpCheck = Extract<CheckDefinition, { kind: 'http' }>
 
@@ -10,10 +11,10 @@ export async function measureHttp(
   probe: HttpProbe,
   orgId: string,
   check: HttpCheck,
-  headers: Readonly<Record<string, string>>,
+  { headers, body }: CheckSecrets,
 ): Promise<Measurement> {
   const conditions = check.conditions.flatMap((text) => parseCondition(text) ?? [])
-  const { method, url, body, timeout_ms: timeoutMs } = check
+  const { method, url, timeout_ms: timeoutMs } = check
   const readsBody = conditions.some(isAboutBody)
   const probed = await probe({ orgId, method, url, headers, body, timeoutMs, readsBody })
   const found = judgeAnswer(probed, conditions)
@@ -23,8 +24,9 @@ export async function measureHttp(
 const isAboutBody = ({ operand }: Condition): boolean => operand.kind === 'body'
 
 function judgeAnswer(probed: Probed, conditions: readonly Condition[]): Measurement {
-  // Our own name server, or an address that we do not go to: it says nothing about the app.
-  if (probed.kind === 'refused') return measured('error', probed.reason)
+  // Our own name server, or an address that we do not go to, says nothing about the app; that its name leads nowhere does.
+  if (probed.kind === 'refused')
+    return measured(probed.reason === 'no_address' ? 'fail' : 'error', probed.reason)
   const ms = Math.round(probed.timeMs)
   if (probed.kind === 'failed') return measured('fail', probed.reason, { ms })
   const { status, timeMs, body } = probed

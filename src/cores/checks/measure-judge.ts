@@ -3,10 +3,11 @@ import type { CheckDefinition } from '../../contracts/checks.ts'
 import type { Storage } from '../dependencies.ts'
 import { readLogEvidence } from '../logs/index.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
-import { evidenceBytes, judgeEvidence } from './judge-evidence.ts'
+import { evidenceBytes } from './judge-budget.ts'
+import { judgeEvidence } from './judge-evidence.ts'
 import type { JudgePort } from './judge-port.ts'
 import type { Measurement } from './measurement.ts'
-import type { Turns } from './turns.ts'
+import type { Turns } from '../turns.ts'
 
 type JudgeCheck = Extract<CheckDefinition, { kind: 'judge' }>
 
@@ -14,7 +15,7 @@ type JudgeCheck = Extract<CheckDefinition, { kind: 'judge' }>
 export async function measureJudge(
   { db, clock }: Storage,
   judge: JudgePort,
-  logReaders: Turns,
+  evidenceReaders: Turns,
   { orgId, id, appId }: Pick<ClaimedCheck, 'orgId' | 'id' | 'appId'>,
   { question, window_minutes, max_tokens: maxTokens }: JudgeCheck,
 ): Promise<Measurement | null> {
@@ -22,7 +23,9 @@ export async function measureJudge(
   if (!settings) return null
   const since = new Date(clock().getTime() - window_minutes * 60_000)
   const maxBytes = evidenceBytes({ question, maxTokens })
-  const evidence = await logReaders.take(orgId, () => readLogEvidence(db, { orgId, appId, since, maxBytes }))
+  const evidence = await evidenceReaders.take(orgId, () =>
+    readLogEvidence(db, { orgId, appId, since, maxBytes }),
+  )
   return judgeEvidence(
     { db, clock, ask: (request, signal) => judge.ask(orgId, request, signal) },
     { orgId, checkId: id, question, maxTokens, tokenAllowance: settings.tokenAllowance },

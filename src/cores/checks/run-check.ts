@@ -3,6 +3,7 @@ import { checks } from '../../../db/schema.ts'
 import { CHECK_PAUSES } from '../../contracts/check-results.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import { recordAudit } from '../audit/index.ts'
 import { requireMember } from '../principal.ts'
 import { withTransaction } from '../transaction.ts'
 import { hasCheckKey, lockCheck, pauseOf, presentCheck } from './check-rows.ts'
@@ -14,21 +15,30 @@ export const APART_SECONDS = 10
 export const runCheck =
   ({ db, clock, directory, judge }: ChecksDeps): Handler<'runCheck'> =>
   async (principal, path) => {
+    const member = requireMember(principal)
     const requested = await withTransaction(db, async (tx) => {
-      const { check } = await lockCheck(directory, tx, requireMember(principal), path)
+      const { check } = await lockCheck(directory, tx, member, path)
       const now = clock()
       const paused = await pauseOf(judge, check, now)
       if (paused) throw new ServiceError('CONFLICT', `The check is paused: ${CHECK_PAUSES[paused]}`)
       const waitMs = (check.requestedAt?.getTime() ?? 0) + APART_SECONDS * 1000 - now.getTime()
-      if (waitMs > 0)
-        throw new ServiceError('RATE_LIMITED', undefined, { retryAfterSeconds: Math.ceil(waitMs / 1000) })
+      // Longer only after a clock was set back, and then it says nothing.
+      if (waitMs > 0 && waitMs <= 2 * APART_SECONDS * 1000)
+        throw new ServiceError('RATE_LIMITED', undefined, {
+          retryAfterSeconds: Math.min(Math.ceil(waitMs / 1000), APART_SECONDS),
+        })
       const [due] = await tx
         .update(checks)
         // One that is under way is not run a second time: its next time is set when it is settled.
         .set({ requestedAt: now, nextRunAt: now })
         .where(hasCheckKey(check))
         .returning()
-      return presentCheck(judge, due!, now)
+      await recordAudit(tx, clock, member, {
+        orgId: member.orgId,
+        action: 'check.run_started',
+        subject: `${path.alias}: ${check.name}`,
+      })
+      return presentCheck(judge, due!, { now })
     })
     announceDue()
     return requested

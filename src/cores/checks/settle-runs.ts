@@ -10,7 +10,7 @@ import type { Clock, Storage } from '../dependencies.ts'
 import { recordEvent } from '../notifications/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { RESULT_INITIALS, type Check } from './check-rows.ts'
-import type { ClaimedCheck } from './claim-checks.ts'
+import { notAhead, type ClaimedCheck } from './claim-checks.ts'
 import { openWindowUntil } from './maintenance-window.ts'
 import type { Measurement } from './measurement.ts'
 import { nextStanding, type CheckEvent, type Standing } from './next-standing.ts'
@@ -31,8 +31,8 @@ type Settled = Standing &
 export async function settleRuns({ db, clock }: Storage, finished: readonly FinishedRun[]): Promise<void> {
   await withTransaction(db, async (tx) => {
     const byKey = new Map(finished.map((run) => [keyOf(run.check), run]))
-    const changes = (await lockClaimed(tx, finished)).map((check) =>
-      changeOf(check, byKey.get(keyOf(check))!.measurement, clock),
+    const changes = (await lockClaimed(tx, clock, finished)).map((check) =>
+      changeOf(check, byKey.get(keyOf(check))!.measurement, check.now),
     )
     if (changes.length === 0) return
     await updateChecks(tx, changes)
@@ -54,15 +54,19 @@ type Change = {
 }
 
 /** In one order for everybody: two that settle the same checks wait, and do not block each other. */
-const lockClaimed = (tx: Transaction, finished: readonly FinishedRun[]): Promise<readonly Settled[]> =>
+const lockClaimed = (
+  tx: Transaction,
+  clock: Clock,
+  finished: readonly FinishedRun[],
+): Promise<readonly (Settled & { now: Date })[]> =>
   tx
-    .execute<Settled & { stateSince: string | null; lastRunAt: string | null }>(sql`
+    .execute<Settled & { stateSince: string | null; lastRunAt: string | null; now: string }>(sql`
     select c.org_id as "orgId", c.id, c.app_id as "appId", c.state, c.state_since as "stateSince", c.passes, c.failures,
       c.reported_failed as "reportedFailed", c.reported_error as "reportedError",
       c.reported_indeterminate as "reportedIndeterminate", c.run_count::float8 as "runCount", c.recent,
       c.last_run_at as "lastRunAt", c.maintenance_windows as "maintenanceWindows",
       c.failure_threshold as "failureThreshold", c.success_threshold as "successThreshold",
-      c.interval_seconds as "intervalSeconds"
+      c.interval_seconds as "intervalSeconds", ${notAhead(clock())} as now
     from json_to_recordset(${JSON.stringify(
       finished
         .map(({ check: { orgId, id, claim } }) => ({ org_id: orgId, id, claim }))
@@ -72,17 +76,23 @@ const lockClaimed = (tx: Transaction, finished: readonly FinishedRun[]): Promise
       select * from checks where org_id = f.org_id and id = f.id and claim = f.claim limit 1 for update
     ) c`)
     .then((rows) =>
-      rows.map((row) => ({ ...row, stateSince: dateOf(row.stateSince), lastRunAt: dateOf(row.lastRunAt) })),
+      rows.map((row) => ({
+        ...row,
+        stateSince: dateOf(row.stateSince),
+        lastRunAt: dateOf(row.lastRunAt),
+        now: new Date(row.now),
+      })),
     )
 
 const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
-function changeOf(check: Settled, measurement: Measurement | null, clock: Clock): Change {
-  const at = clock()
+function changeOf(check: Settled, measurement: Measurement | null, at: Date): Change {
   const windowUntil = openWindowUntil(check.maintenanceWindows, at)
   // Meanwhile a maintenance window has begun: nobody is told of what was found in it.
   if (measurement === null || windowUntil) {
-    const nextRunAt = windowUntil ?? new Date(at.getTime() + check.intervalSeconds * 1000)
+    const nextRunAt = windowUntil
+      ? soonAfter(windowUntil, check.intervalSeconds)
+      : nextTime(at, check.intervalSeconds)
     return { check, after: check, nextRunAt, run: null, event: null }
   }
   const { standing, event } = nextStanding(check, measurement.result, check)
@@ -106,6 +116,10 @@ function changeOf(check: Settled, measurement: Measurement | null, clock: Clock)
 const JITTER = 0.05
 const nextTime = (at: Date, intervalSeconds: number): Date =>
   new Date(at.getTime() + intervalSeconds * 1000 * (1 - JITTER + 2 * JITTER * Math.random()))
+
+/** All checks of a window would come back in the same moment. */
+const soonAfter = (until: Date, intervalSeconds: number): Date =>
+  new Date(until.getTime() + intervalSeconds * 1000 * 2 * JITTER * Math.random())
 
 const updateChecks = (tx: Transaction, changes: readonly Change[]) =>
   tx.execute(sql`

@@ -6,6 +6,6 @@ import type { ChecksDeps } from './checks-deps.ts'
 export const showCheck =
   ({ db, clock, directory, judge }: ChecksDeps): Handler<'showCheck'> =>
   async (principal, path) => {
-    const { check } = await requireCheck(directory, db, requireMember(principal), path)
-    return presentCheck(judge, check, clock())
+    const { check, seesQuery } = await requireCheck(directory, db, requireMember(principal), path)
+    return presentCheck(judge, check, { now: clock(), seesQuery })
   }

@@ -3,6 +3,7 @@ import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
 import { requireMember } from '../principal.ts'
 import { withTransaction } from '../transaction.ts'
+import { changedWindows } from './changed-windows.ts'
 import { hasCheckKey, lockCheck, presentCheck, type Check } from './check-rows.ts'
 import { announceDue, type ChecksDeps } from './checks-deps.ts'
 import { nameTaken } from './create-check.ts'
@@ -28,7 +29,7 @@ export const updateCheck =
           failureThreshold: asked.failure_threshold ?? check.failureThreshold,
           successThreshold: asked.success_threshold ?? check.successThreshold,
           enabled,
-          maintenanceWindows: asked.maintenance_windows ?? check.maintenanceWindows,
+          maintenanceWindows: changedWindows(check.maintenanceWindows, asked),
           nextRunAt: enabled ? soonest(check, now) : null,
           // A run that is under way answers an old question: its result does not count.
           claim: null,
@@ -37,12 +38,22 @@ export const updateCheck =
         .where(hasCheckKey(check))
         .returning()
       await recordAudit(tx, clock, member, { orgId, action: 'check.changed', subject: `${alias}: ${name}` })
-      return presentCheck(judge, changed!, now)
+      return presentCheck(judge, changed!, { now })
     }).catch(nameTaken)
     announceDue()
     return updated
   }
 
-/** At once, but not by changing it over and over again. */
-const soonest = ({ lastRunAt }: Pick<Check, 'lastRunAt'>, now: Date): Date =>
-  new Date(Math.max(now.getTime(), (lastRunAt?.getTime() ?? 0) + APART_SECONDS * 1000))
+/**
+ * At once, but not by changing it over and over again: runs begin apart from each other, also one that is under way and
+ * will not count.
+ */
+export function soonest(
+  { lastRunAt, lastStartedAt }: Pick<Check, 'lastRunAt' | 'lastStartedAt'>,
+  now: Date,
+): Date {
+  const last = Math.max(lastRunAt?.getTime() ?? 0, lastStartedAt?.getTime() ?? 0)
+  const waitMs = last + APART_SECONDS * 1000 - now.getTime()
+  // No longer than that, also after a clock was set back.
+  return new Date(now.getTime() + Math.min(Math.max(waitMs, 0), APART_SECONDS * 1000))
+}

@@ -19,8 +19,10 @@ export const claimDeployment =
     const repeated = claim_id === undefined ? undefined : await findClaim(db, app, claim_id)
     const claimed = repeated ?? (await claimNext({ db, clock }, app, { runner, claimId: claim_id ?? null }))
     // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost: they claim with their next call.
-    if (!claimed)
-      await waitForWork(app.orgId, wait_seconds, async () => (await findNext(db, app)) !== undefined)
+    if (!claimed) {
+      const wait = { seconds: wait_seconds, signal: principal.signal }
+      await waitForWork(app.orgId, wait, async () => (await findNext(db, app)) !== undefined)
+    }
     return {
       deployment: claimed ? presentDeployment(claimed) : null,
       fence: claimed?.fence ?? null,

@@ -24,7 +24,7 @@ export const createDeployment =
       return presentDeployment(deployment)
     })
 
-/** Held until the deployment is there: what a deployment names is not removed. */
+/** Held until the deployment is there: what waits to be deployed is not removed. */
 async function requireRevision(tx: Transaction, { orgId, id: appId }: App, id: string): Promise<void> {
   const [revision] = await tx
     .select({ id: revisions.id })

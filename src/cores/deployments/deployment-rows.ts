@@ -39,7 +39,7 @@ export async function lockQueue(tx: Transaction, { orgId, id }: App): Promise<vo
 export const isLost = ({ code, releasedAt }: Deployment): boolean =>
   code === 'RUNNER_LOST' && releasedAt === null
 
-/** Only the runner that claimed it knows its fence. */
+/** A late report of another deployment's runner. No secret: whoever may report for the app may report for each of its runners. */
 export function requireFence(deployment: Deployment, fence: number): void {
   if (deployment.startedAt === null || deployment.fence !== fence) throw notHeld()
 }

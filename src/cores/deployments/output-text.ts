@@ -4,20 +4,6 @@
  */
 import { SECRET_NAME } from '../../contracts/mask-secrets.ts'
 
-/** ECMA-48: control sequences such as colors, and strings such as a window's title. */
-const ESCAPES =
-  // oxlint-disable-next-line no-control-regex -- these are the characters to remove
-  /\u001b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]|\][^\u0007\u001b]{0,400}(?:\u0007|\u001b\\)?|[ -/]{0,8}[0-~])?/g
-/** Control characters but tab and line feed, and those that make text look like another one. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu
-
-export const cleanOutput = (text: string): string =>
-  text
-    .replaceAll(ESCAPES, '')
-    // A progress bar goes back to the start of its line.
-    .replaceAll(/\r\n?/g, '\n')
-    .replaceAll(INVISIBLE, (character) => (character === '\n' || character === '\t' ? character : ''))
-
 /** Longer than any key. What is still open after so much is not one. */
 const OPEN_MAX = 16 * 1024
 
@@ -26,8 +12,10 @@ const STEPS_MAX = 20
 
 /** What a secret begins with and what may follow in the next line. Each is looked for at the very end. */
 const OPEN = [
-  /-----BEGIN [A-Z ]{1,40}-----[^-]*$/,
-  new RegExp(`(?:${SECRET_NAME})[\\w.-]{0,40}["']?\\s{0,4}(?:[:=]\\s{0,4}(?:"[^"]*|'[^']*)?)?$`, 'i'),
+  new RegExp(
+    `(?:${SECRET_NAME})[\\w.-]{0,40}["']?\\s{0,4}(?:[:=]\\s{0,4}(?:"(?:[^"\\\\]|\\\\[^])*|'(?:[^'\\\\]|\\\\[^])*)?)?$`,
+    'i',
+  ),
   /\b(?:bearer|basic|token)\s*$/i,
 ]
 
@@ -47,9 +35,15 @@ export function completeLength(text: string): number {
 }
 
 function openingOf(text: string): number | undefined {
-  const found = OPEN.map((pattern) => pattern.exec(text)?.index).filter((index) => index !== undefined)
+  const found = [openKey(text), ...OPEN.map((pattern) => pattern.exec(text)?.index ?? -1)].filter(
+    (index) => index !== -1,
+  )
   return found.length === 0 ? undefined : Math.min(...found)
 }
+
+/** A private key without its end; -1 if there is none. */
+const openKey = (text: string): number =>
+  text.indexOf('-----BEGIN ', Math.max(0, text.lastIndexOf('-----END ')))
 
 /** Without so many bytes at its start. */
 export const withoutBytes = (text: string, bytes: number): string =>

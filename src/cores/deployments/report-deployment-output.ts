@@ -5,13 +5,14 @@ import { deploymentOutput, deployments } from '../../../db/schema.ts'
 import { DEPLOYMENT_OUTPUT } from '../../contracts/limits.ts'
 import { maskSecrets } from '../../contracts/mask-secrets.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import { plainText } from '../../contracts/plain-text.ts'
 import { requireAppWriter } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { isDeployment, lockDeployment, notHeld, requireFence, type Deployment } from './deployment-rows.ts'
 import { leaseFromNow } from './lease.ts'
-import { cleanOutput, completeLength, withoutBytes } from './output-text.ts'
+import { completeLength, withoutBytes } from './output-text.ts'
 
 export const reportDeploymentOutput =
   ({ db, clock, directory }: Storage & WithDirectory): Handler<'reportDeploymentOutput'> =>
@@ -33,7 +34,7 @@ export const reportDeploymentOutput =
           deploymentId: deployment.id,
           position: start,
           until,
-          text: maskSecrets(cleanOutput(taken)),
+          text: maskSecrets(plainText(taken)),
           at: clock(),
         })
       }

@@ -9,7 +9,7 @@ const waits = new Map<string, number>()
 
 export async function waitForWork(
   orgId: string,
-  seconds: number,
+  { seconds, signal }: { seconds: number; signal: AbortSignal | undefined },
   hasWork: () => Promise<boolean>,
 ): Promise<void> {
   if (seconds === 0) return
@@ -22,8 +22,9 @@ export async function waitForWork(
   waits.set(orgId, waiting + 1)
   try {
     for (let pollsLeft = Math.ceil((seconds * 1000) / POLL_MS); pollsLeft > 0; pollsLeft--) {
-      await sleep(POLL_MS)
-      if (await hasWork()) return
+      // Whoever has hung up makes room for the next one, perhaps the same after a restart.
+      await sleep(POLL_MS, undefined, signal && { signal }).catch(() => {})
+      if (signal?.aborted || (await hasWork())) return
     }
   } finally {
     const left = waits.get(orgId)! - 1

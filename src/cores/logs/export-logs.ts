@@ -2,7 +2,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireOwnApp } from '../apps/index.ts'
 import type { ReadLogs } from './log-record.ts'
-import { readOtlpJson, readOtlpProtobuf } from './read-otlp.ts'
+import { parseOtlpJson, readOtlpJson, readOtlpProtobuf } from './read-otlp.ts'
 import { storeLines, type Stored, type StoreDeps } from './store-lines.ts'
 
 /** The token says of which app they are: OTLP has no place for it. */
@@ -12,23 +12,24 @@ export const exportLogs =
     const app = await requireOwnApp(deps.db, principal)
     const isJson = type === 'application/json'
     const read = isJson ? readJson : readProtobuf
-    const stored = await storeLines(deps, app, () => read(body))
+    const stored = await storeLines(deps, app, body.length, () => read(body))
     return { content_type: type, body: isJson ? answerJson(stored) : answerProtobuf(stored) }
   }
 
-function readJson(body: Uint8Array): ReadLogs {
+async function readJson(body: Uint8Array): Promise<ReadLogs> {
   let parsed: unknown
   try {
-    parsed = JSON.parse(new TextDecoder().decode(body))
+    parsed = await parseOtlpJson(body)
   } catch (cause) {
+    if (cause instanceof ServiceError) throw cause
     throw new ServiceError('INVALID_REQUEST', 'The body is not valid JSON', { cause })
   }
   return readOtlpJson(parsed)
 }
 
-function readProtobuf(body: Uint8Array): ReadLogs {
+async function readProtobuf(body: Uint8Array): Promise<ReadLogs> {
   try {
-    return readOtlpProtobuf(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+    return await readOtlpProtobuf(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   } catch (cause) {
     if (cause instanceof ServiceError) throw cause
     throw new ServiceError('INVALID_REQUEST', 'The body is not an ExportLogsServiceRequest', { cause })

@@ -9,6 +9,7 @@ import { groupId, lineId } from './line-ids.ts'
 import type { ReadDeps } from './list-logs.ts'
 import { matchingLines } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
+import { searchLines } from './search-lines.ts'
 
 type Row = {
   key: string
@@ -24,25 +25,32 @@ type Row = {
 export const listLogGroups =
   (deps: ReadDeps): Handler<'listLogGroups'> =>
   async (principal, { alias, limit, cursor, ...filter }) => {
+    const position = positionIn(cursor)
     const app = await requireSourceReader(deps.directory, deps.db, principal, alias)
-    const below = belowCursor(cursor)
-    const rows = await deps.logReads.searches(app.orgId, async () => {
-      const since = filter.since ?? new Date(deps.clock().getTime() - DAY_MS).toISOString()
-      return (await deps.db.execute(counted(app, { ...filter, since }, below, limit + 1))) as unknown as Row[]
-    })
-    const page = pageOf(rows, limit, ({ count, key }) => [String(count), key])
+    // Of the first page, so that the counts of the following ones are of the same lines.
+    const since = filter.since ?? position?.since ?? new Date(deps.clock().getTime() - DAY_MS).toISOString()
+    const rows = await searchLines(
+      { ...deps, signal: principal.signal },
+      app,
+      async (tx) =>
+        (await tx.execute(counted(app, { ...filter, since }, position, limit + 1))) as unknown as Row[],
+    )
+    const page = pageOf(rows, limit, ({ count, key }) => [String(count), key, since])
     return { groups: page.rows.map(presentGroup), next_cursor: page.next_cursor }
   }
 
 const DAY_MS = 24 * 60 * 60_000
 
-function belowCursor(cursor: string | undefined): readonly [count: string, key: string] | undefined {
-  const key = readCursor(cursor, 2)
-  if (key === undefined) return undefined
-  if (!/^\d{1,15}$/.test(key[0]!) || !isKey(key[1]!)) {
+type Position = { readonly count: string; readonly key: string; readonly since: string }
+
+function positionIn(cursor: string | undefined): Position | undefined {
+  const parts = readCursor(cursor, 3)
+  if (parts === undefined) return undefined
+  const [count, key, since] = parts as [string, string, string]
+  if (!/^\d{1,15}$/.test(count) || !isKey(key) || Number.isNaN(Date.parse(since))) {
     throw new ServiceError('INVALID_REQUEST', 'The cursor is not valid')
   }
-  return [key[0]!, key[1]!]
+  return { count, key, since }
 }
 
 const isKey = (text: string): boolean =>
@@ -51,7 +59,7 @@ const isKey = (text: string): boolean =>
 const counted = (
   app: LogApp,
   filter: Parameters<typeof matchingLines>[1],
-  below: readonly [string, string] | undefined,
+  below: Position | undefined,
   limit: number,
 ) => sql`
   with counted as (
@@ -63,7 +71,7 @@ const counted = (
   from counted
   left join ${logGroups} as g on g.org_id = ${app.orgId} and g.app_id = ${app.id} and g.key = counted.group_key
   group by coalesce(g.key, 0)
-  ${below && sql`having (sum(lines), coalesce(g.key, 0)) < (${below[0]}::bigint, ${below[1]}::bigint)`}
+  ${below && sql`having (sum(lines), coalesce(g.key, 0)) < (${below.count}::bigint, ${below.key}::bigint)`}
   order by sum(lines) desc, coalesce(g.key, 0) desc
   limit ${sql.raw(String(limit))}`
 

@@ -1,7 +1,9 @@
+import type { Handle } from '../../../db/connect.ts'
 import { and, asc, desc, eq, gt, lte, sql } from '../../../db/drizzle.ts'
 import { logLines, logUsage } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
+import type { Principal } from '../../contracts/operation.ts'
 import type { Handler, Output } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireSourceReader } from '../apps/index.ts'
@@ -11,47 +13,59 @@ import { groupId, lineId, lineNumber } from './line-ids.ts'
 import type { LogReads } from './log-reads.ts'
 import { matchingLines } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
+import { isSearch, searchLines } from './search-lines.ts'
 
 export type ReadDeps = Storage & WithDirectory & { readonly logReads: LogReads }
+/** With the signal of whoever asks. */
+type Reading = ReadDeps & Pick<Principal, 'signal'>
 type Asked = Parameters<Handler<'listLogs'>>[1]
 type Row = typeof logLines.$inferSelect
 
 export const listLogs =
   (deps: ReadDeps): Handler<'listLogs'> =>
   async (principal, asked) => {
+    const before = beforeIn(asked.cursor)
     const app = await requireSourceReader(deps.directory, deps.db, principal, asked.alias)
-    const { searches, waits } = deps.logReads
-    if (asked.after === undefined) {
-      const list = () => listNewest(deps, app, asked)
-      return asked.text === undefined && asked.group_id === undefined ? list() : searches(app.orgId, list)
-    }
+    const reading = { ...deps, signal: principal.signal }
+    if (asked.after === undefined) return listNewest(reading, app, asked, before)
     const after = lineNumber(asked.after) ?? 0
-    if (asked.wait_seconds === 0) return listArrived(deps, app, asked, after)
-    return waits(app.orgId, async () => {
-      let found = await listArrived(deps, app, asked, after)
-      for (let left = asked.wait_seconds; left > 0 && found.lines.length === 0; left -= 1) {
-        await deps.logReads.arrivals.wait(app, LOOK_AGAIN_MS)
+    if (asked.wait_seconds === 0) return listArrived(reading, app, asked, after)
+    return deps.logReads.waits.take(app.orgId, async () => {
+      const over = AbortSignal.any([
+        AbortSignal.timeout(asked.wait_seconds * 1000),
+        ...(principal.signal ? [principal.signal] : []),
+      ])
+      let found = await listArrived(reading, app, asked, after)
+      while (found.lines.length === 0 && !over.aborted) {
+        await deps.logReads.arrivals.wait(app)
         // Whoever may not read them any more does not get what arrived meanwhile.
         await requireSourceReader(deps.directory, deps.db, principal, asked.alias)
-        found = await listArrived(deps, app, asked, lineNumber(found.after) ?? after)
+        found = await listArrived(reading, app, asked, lineNumber(found.after) ?? after)
       }
       return found
     })
   }
 
-const LOOK_AGAIN_MS = 1_000
+/** Lines that the database looks through in some milliseconds, whatever their length; for a text it must read all of them. */
+const FOLLOWED_MAX = { forText: 500, otherwise: 10_000 }
 
 /** By time. What arrives after the answer is for whoever follows from there. */
-async function listNewest({ db }: ReadDeps, app: LogApp, asked: Asked): Promise<Output<'listLogs'>> {
-  const { limit, cursor } = asked
-  const before = beforeIn(cursor)
-  const last = await lastNumber({ db }, app)
-  const rows = await db
-    .select()
-    .from(logLines)
-    .where(and(matchingLines(app, asked), lte(logLines.number, last), before))
-    .orderBy(desc(logLines.at), desc(logLines.number))
-    .limit(limit + 1)
+async function listNewest(
+  reading: Reading,
+  app: LogApp,
+  asked: Asked,
+  before: ReturnType<typeof beforeIn>,
+): Promise<Output<'listLogs'>> {
+  const { limit } = asked
+  const last = await lastNumber(reading, app)
+  const rows = await readLines(reading, app, isSearch(asked), (db) =>
+    db
+      .select()
+      .from(logLines)
+      .where(and(matchingLines(app, asked), lte(logLines.number, last), before))
+      .orderBy(desc(logLines.at), desc(logLines.number))
+      .limit(limit + 1),
+  )
   const page = pageOf(rows, limit, ({ at, number }) => [at.toISOString(), String(number)])
   return { lines: page.rows.map(presentLine), after: lineId(last), next_cursor: page.next_cursor }
 }
@@ -68,23 +82,34 @@ function beforeIn(cursor: string | undefined) {
 
 /** By arrival, which is the order of their numbers: none is missed, however late its sender was. */
 async function listArrived(
-  { db }: Pick<ReadDeps, 'db'>,
+  reading: Reading,
   app: LogApp,
   asked: Asked,
   after: number,
 ): Promise<Output<'listLogs'>> {
-  const last = await lastNumber({ db }, app)
+  const last = await lastNumber(reading, app)
   if (last <= after) return { lines: [], after: lineId(last) }
-  const rows = await db
-    .select()
-    .from(logLines)
-    .where(and(matchingLines(app, asked), gt(logLines.number, after), lte(logLines.number, last)))
-    .orderBy(asc(logLines.number))
-    .limit(asked.limit + 1)
+  // What came since somebody looked last is little; who begins at the start of the log may read all of it for one line.
+  const most = asked.text ? FOLLOWED_MAX.forText : FOLLOWED_MAX.otherwise
+  const rows = await readLines(reading, app, last - after > most, (db) =>
+    db
+      .select()
+      .from(logLines)
+      .where(and(matchingLines(app, asked), gt(logLines.number, after), lte(logLines.number, last)))
+      .orderBy(asc(logLines.number))
+      .limit(asked.limit + 1),
+  )
   const shown = rows.slice(0, asked.limit)
   const seen = rows.length > asked.limit ? shown.at(-1)!.number : last
   return { lines: shown.map(presentLine), after: lineId(seen) }
 }
+
+const readLines = async (
+  reading: Reading,
+  app: LogApp,
+  inTurn: boolean,
+  read: (db: Handle) => PromiseLike<Row[]>,
+): Promise<Row[]> => (inTurn ? searchLines(reading, app, async (tx) => read(tx)) : read(reading.db))
 
 async function lastNumber({ db }: Pick<ReadDeps, 'db'>, { orgId, id: appId }: LogApp): Promise<number> {
   const [usage] = await db

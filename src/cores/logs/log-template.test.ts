@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { templateOf } from './log-template.ts'
 
@@ -12,6 +13,9 @@ test.each([
   ['mail to ada@example.com bounced', 'mail to <email> bounced'],
   ['TypeError: x is undefined\n    at f (app.js:1:2)', 'TypeError: x is undefined'],
   ['  spaces   between ', 'spaces between'],
+  [`${' '.repeat(1001)}x`, 'x'],
+  ['\n \t\nfirst\nsecond', 'first'],
+  [' \n\t', '<blank>'],
   ['http2 and sha256 stay words', 'http2 and sha256 stay words'],
 ])('%s', (line, template) => expect(templateOf(line)).toBe(template))
 
@@ -21,4 +25,15 @@ test('of a line without an end only its beginning counts', () => {
     expect(templateOf(line).length, unit).toBeLessThanOrEqual(500)
     expect(templateOf(line)).toBe(templateOf(line.slice(0, 1000)))
   }
+})
+
+test('every text has a template, of one line', () => {
+  const unit = fc.constantFrom(' ', '\t', '\n', '\u00a0', '\u2003', '"', 'a', '7', '@', '.')
+  fc.assert(
+    fc.property(fc.string({ unit, maxLength: 2_000, size: 'max' }), (text) => {
+      const template = templateOf(text)
+      expect(template).not.toBe('')
+      expect(template).not.toContain('\n')
+    }),
+  )
 })

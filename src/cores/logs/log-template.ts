@@ -2,11 +2,15 @@
 
 /** Longer lines are cut: what makes a group stands at the beginning. */
 const TEMPLATE_MAX = 500
+const BLANK = '<blank>'
 
 /** Of the first line: the rest is a stack trace, which moves with every release. One pass, because every line is read so. */
 export function templateOf(text: string): string {
-  const end = text.indexOf('\n')
-  const line = text.slice(0, Math.min(end === -1 ? text.length : end, 2 * TEMPLATE_MAX)).trim()
+  const start = text.search(/\S/)
+  // Blank: never stored, and a template all the same.
+  if (start === -1) return BLANK
+  const end = text.indexOf('\n', start)
+  const line = text.slice(start, Math.min(end === -1 ? text.length : end, start + 2 * TEMPLATE_MAX)).trimEnd()
   let template = ''
   let copied = 0
   const put = (from: number, part: string, to: number): void => {

@@ -1,10 +1,10 @@
 /** Makes records ready to be stored: cleaned, masked, grouped, and counted. */
 import { hash } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { LOG_DAYS, LOG_LINE_MAX } from '../../contracts/limits.ts'
 import { LOG_LEVELS, type LogLevel } from '../../contracts/log-levels.ts'
 import { maskSecrets } from '../../contracts/mask-secrets.ts'
 import { plainText } from '../../contracts/plain-text.ts'
+import { turnGiver } from './give-turn.ts'
 import type { LogRecord } from './log-record.ts'
 import { templateOf } from './log-template.ts'
 
@@ -37,8 +37,6 @@ const LINE_BYTES = 200
 /** A clock may be a little ahead of ours. */
 const AHEAD_MS = 10 * 60_000
 const KEPT_MS = LOG_DAYS * 24 * 60 * 60_000
-/** So many lines take a few milliseconds; then whoever else waits in this process gets a turn. */
-const TURN_LINES = 1_000
 
 const LEVEL_NUMBERS = Object.fromEntries(LOG_LEVELS.map((level, n) => [level, n])) as Record<LogLevel, number>
 
@@ -48,8 +46,10 @@ export async function prepareLines(records: readonly LogRecord[], nowMs: number)
   const volumes = new Map<number, LogVolume>()
   const services = new Map<string | null, string>([[null, '']])
   let bytes = 0
-  for (const [n, record] of records.entries()) {
-    if (n % TURN_LINES === TURN_LINES - 1) await setImmediate()
+  const giveTurn = turnGiver()
+  for (const record of records) {
+    const turn = giveTurn(record.text.length)
+    if (turn) await turn
     const text = storedText(record.text)
     if (text === '') continue
     const level = LEVEL_NUMBERS[record.level]
@@ -58,7 +58,7 @@ export async function prepareLines(records: readonly LogRecord[], nowMs: number)
     const service = services.get(record.service) ?? storedName(record.service!)
     services.set(record.service, service)
     lines.push({ atMs, level, group, text, service, traceId: record.traceId ?? '' })
-    const size = Buffer.byteLength(text) + LINE_BYTES
+    const size = Buffer.byteLength(text) + Buffer.byteLength(service) + LINE_BYTES
     bytes += size
     count(volumes, atMs, level, size)
   }
@@ -79,7 +79,7 @@ const storedText = (text: string): string =>
     .trimEnd()
 
 /** Many lines have the same. */
-const storedName = (name: string): string => plainText(name).replaceAll(/\s+/g, ' ').trim()
+const storedName = (name: string): string => maskSecrets(plainText(name)).replaceAll(/\s+/g, ' ').trim()
 
 /** What claims to be older than anything we keep, or from the future, counts as from now. */
 function timeOf(at: Date | null, nowMs: number): number {

@@ -8,5 +8,5 @@ export const pushLogs =
   (deps: StoreDeps & WithDirectory): Handler<'pushLogs'> =>
   async (principal, { alias, body }) => {
     const app = await requireAppWriter(deps.directory, deps.db, principal, alias)
-    return storeLines(deps, app, () => readNdjson(body))
+    return storeLines(deps, app, body.length, () => readNdjson(body))
   }

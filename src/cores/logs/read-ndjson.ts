@@ -3,26 +3,33 @@
  * no JSON is text, so that nothing is lost.
  */
 import { LOG_LEVELS, type LogLevel } from '../../contracts/log-levels.ts'
+import { turnGiver } from './give-turn.ts'
 import { levelOfWord } from './log-level.ts'
 import { READ_MAX, refuseFurtherLines, type LogRecord, type ReadLogs } from './log-record.ts'
 
-export function readNdjson(body: Uint8Array): ReadLogs {
+export async function readNdjson(body: Uint8Array): Promise<ReadLogs> {
   const text = new TextDecoder().decode(body)
   const records: LogRecord[] = []
-  for (let from = 0; from < text.length;) {
+  const giveTurn = turnGiver()
+  for (let from = 0, lines = 0; from < text.length; lines++) {
     const end = text.indexOf('\n', from)
     const to = end === -1 ? text.length : end
+    // Empty ones count: there may be twenty million.
+    refuseFurtherLines(lines)
+    const turn = giveTurn(to - from)
+    if (turn) await turn
     const line = text.slice(from, to).trimEnd()
     from = to + 1
-    if (line === '') continue
-    refuseFurtherLines(records.length)
-    records.push(recordOf(line))
+    if (line !== '') records.push(recordOf(line))
   }
   return { records, rejected: 0 }
 }
 
+/** Of a longer one only the beginning is kept anyway; parsed it could be hundreds of megabytes. */
+const PARSED_MAX = 128 * 1024
+
 function recordOf(line: string): LogRecord {
-  if (!line.startsWith('{')) return plain(line)
+  if (!line.startsWith('{') || line.length > PARSED_MAX) return plain(line)
   try {
     return structured(JSON.parse(line) as Record<string, unknown>, line)
   } catch {

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
 import fc from 'fast-check'
-import { readOtlpJson, readOtlpProtobuf } from './read-otlp.ts'
+import { expect, test } from 'vitest'
+import { longestPause } from '../../../test/support/longest-pause.ts'
+import { READ_MAX } from './log-record.ts'
+import { parseOtlpJson, readOtlpJson, readOtlpProtobuf } from './read-otlp.ts'
 
 /** A small writer of the wire format, so that the reader is not tested with itself. */
 const varint = (value: bigint): Buffer => {
@@ -35,15 +37,17 @@ const request = (...records: Buffer[]) =>
 
 const AT = 1_794_700_000_123n * 1_000_000n
 
-test('protobuf and JSON of the same records are the same records', () => {
+test('protobuf and JSON of the same records are the same records', async () => {
   const trace = '0af7651916cd43dd8448eb211c80319c'
-  const fromProtobuf = readOtlpProtobuf(
+  const fromProtobuf = await readOtlpProtobuf(
     request(
       Buffer.concat([
         fixed64(1, AT),
         int(2, 17n),
         bytes(5, text('boom größe')),
         bytes(6, pair('exception.stacktrace', text('at f'))),
+        bytes(6, pair('order.id', int(3, 17n))),
+        bytes(6, pair('http.route', text('/pay'))),
         bytes(9, Buffer.from(trace, 'hex')),
       ]),
       Buffer.concat([
@@ -56,7 +60,7 @@ test('protobuf and JSON of the same records are the same records', () => {
       ]),
     ),
   )
-  const fromJson = readOtlpJson({
+  const fromJson = await readOtlpJson({
     resourceLogs: [
       {
         resource: { attributes: [{ key: 'service.name', value: { stringValue: 'shop' } }] },
@@ -67,7 +71,11 @@ test('protobuf and JSON of the same records are the same records', () => {
                 timeUnixNano: String(AT),
                 severityNumber: 17,
                 body: { stringValue: 'boom größe' },
-                attributes: [{ key: 'exception.stacktrace', value: { stringValue: 'at f' } }],
+                attributes: [
+                  { key: 'exception.stacktrace', value: { stringValue: 'at f' } },
+                  { key: 'order.id', value: { intValue: '17' } },
+                  { key: 'http.route', value: { stringValue: '/pay' } },
+                ],
                 traceId: trace.toUpperCase(),
               },
               {
@@ -95,7 +103,7 @@ test('protobuf and JSON of the same records are the same records', () => {
       {
         at: new Date(1_794_700_000_123),
         level: 'error',
-        text: 'boom größe\nat f',
+        text: 'boom größe {"order.id":17,"http.route":"/pay"}\nat f',
         service: 'shop',
         traceId: trace,
       },
@@ -110,29 +118,234 @@ test('protobuf and JSON of the same records are the same records', () => {
   })
 })
 
-test('a record that cannot be read is counted, and the others are kept', () => {
+test('a record that cannot be read is counted, and the others are kept', async () => {
   const deep = Array.from({ length: 50 }).reduce<Buffer>((inner) => bytes(5, bytes(1, inner)), text('x'))
-  expect(readOtlpProtobuf(request(bytes(5, text('fine')), bytes(5, deep), Buffer.alloc(0)))).toMatchObject({
+  expect(
+    await readOtlpProtobuf(request(bytes(5, text('fine')), bytes(5, deep), Buffer.alloc(0))),
+  ).toMatchObject({
     records: [{ text: 'fine', level: 'info', at: null }],
     rejected: 2,
   })
   const logRecords = [{ body: { stringValue: 'fine' } }, { body: { intValue: 'many' } }, null, 'x']
-  expect(readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })).toMatchObject({
+  expect(await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })).toMatchObject({
     records: [{ text: 'fine' }],
     rejected: 3,
   })
 })
 
-test('any bytes are records or an error that says so, in bounded time', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 300 }), (noise) => {
+test('the name of an event and attributes alone are a record, and none of them is lost', async () => {
+  const attributes = [{ key: 'user.plan', value: { stringValue: 'pro' } }]
+  const logRecords = [
+    { eventName: 'checkout.started', attributes },
+    { eventName: 'checkout.started', body: { stringValue: 'started' } },
+    { attributes },
+    { attributes: [{ key: '__proto__', value: { stringValue: 'x' } }] },
+  ]
+  const { records, rejected } = await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })
+  expect(records.map((record) => record.text)).toEqual([
+    'checkout.started {"user.plan":"pro"}',
+    'started {"event.name":"checkout.started"}',
+    '{"user.plan":"pro"}',
+    '{"__proto__":"x"}',
+  ])
+  expect(rejected).toBe(0)
+  const same = Buffer.concat([bytes(12, 'checkout.started'), bytes(6, pair('user.plan', text('pro')))])
+  expect((await readOtlpProtobuf(request(same))).records[0]?.text).toBe(records[0]?.text)
+})
+
+/** opentelemetry-collector, otlphttp exporter: what came from several senders in one request, with all that it knows of them. */
+test('a request of a collector: several resources and scopes, and fields that we do not read', async () => {
+  const scope = (name: string, ...records: Buffer[]) =>
+    bytes(
+      2,
+      bytes(1, bytes(1, name), bytes(2, '1.4.0'), bytes(3, pair('scope.kind', text('library'))), int(4, 2n)),
+      ...records.map((record) => bytes(2, record)),
+      bytes(3, 'https://opentelemetry.io/schemas/1.27.0'),
+    )
+  const resource = (name: string, ...scopes: Buffer[]) =>
+    bytes(
+      1,
+      bytes(
+        1,
+        bytes(1, pair('host.name', text('h1'))),
+        bytes(1, pair('service.name', text(name))),
+        int(2, 1n),
+      ),
+      ...scopes,
+      bytes(3, 'https://opentelemetry.io/schemas/1.27.0'),
+    )
+  const fixed32 = Buffer.concat([tag(8, 5), Buffer.from([1, 0, 0, 0])])
+  const line = (value: string) =>
+    Buffer.concat([
+      fixed64(1, AT),
+      int(2, 9n),
+      bytes(5, text(value)),
+      int(7, 3n),
+      fixed32,
+      bytes(10, '8 bytes.'),
+    ])
+  const { records, rejected } = await readOtlpProtobuf(
+    Buffer.concat([
+      resource('shop', scope('http', line('a'), line('b')), scope('db', line('c'))),
+      resource('mail', scope('', line('d'))),
+      resource('idle'),
+    ]),
+  )
+  expect(records.map((record) => [record.service, record.text])).toEqual([
+    ['shop', 'a'],
+    ['shop', 'b'],
+    ['shop', 'c'],
+    ['mail', 'd'],
+  ])
+  expect(rejected).toBe(0)
+})
+
+const MIB = 1024 * 1024
+const codeOf = async (work: () => unknown): Promise<unknown> => {
+  try {
+    return await work()
+  } catch (error) {
+    return (error as { code?: unknown }).code
+  }
+}
+
+test('bytes that were made to fill the memory are refused before they do', async () => {
+  expect(await codeOf(() => readOtlpProtobuf(Buffer.alloc(20 * MIB, Buffer.from([0x08, 0x00]))))).toBe(
+    'TOO_LARGE',
+  )
+  // The last of them inside a record, where what cannot be read is otherwise left out.
+  const before = Buffer.alloc(1_900_000, Buffer.from([0x10, 0x00]))
+  const record = Buffer.alloc(200_000, Buffer.from([0x40, 0x00]))
+  expect(await codeOf(() => readOtlpProtobuf(Buffer.concat([before, request(record)])))).toBe('TOO_LARGE')
+  const empty = Buffer.from(`{"resourceLogs":[${'{},'.repeat(1_000_000)}{}]}`)
+  expect(await codeOf(() => parseOtlpJson(empty))).toBe('TOO_LARGE')
+  const values = Array.from({ length: 20_000 }, () => ({ boolValue: true }))
+  const logRecords = [
+    { body: { intValue: '7'.repeat(MIB) } },
+    { body: { intValue: -7 } },
+    { attributes: values.map((value, n) => ({ key: `${n}`, value })) },
+    { body: { arrayValue: { values } } },
+  ]
+  const { records, rejected } = await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })
+  expect([records[0]?.text, rejected]).toEqual(['-7', 1])
+  expect(records.slice(1).map(({ text: { length } }) => length)).toEqual([READ_MAX, READ_MAX])
+})
+
+test('any bytes are records or an error that says so, in bounded time', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (noise) => {
       try {
-        readOtlpProtobuf(Buffer.from(noise))
+        await readOtlpProtobuf(Buffer.from(noise))
       } catch (error) {
         expect((error as Error).name).toBe('InvalidProtobuf')
       }
     }),
     { numRuns: 1000 },
   )
-  fc.assert(fc.property(fc.jsonValue(), (value) => void readOtlpJson(value)))
+  await fc.assert(fc.asyncProperty(fc.jsonValue(), async (value) => void (await readOtlpJson(value))))
+})
+
+const fixed32 = (number: number, value: number) => {
+  const body = Buffer.alloc(4)
+  body.writeUInt32LE(value)
+  return Buffer.concat([tag(number, 5), body])
+}
+
+/** As the collector's otlphttp exporter sends a batch: of many sources, each with scopes, schemas and counts that nobody asked for. */
+test('a batch of a collector has many resources and scopes, and fields that are not ours', async () => {
+  const resource = (name: string) =>
+    bytes(
+      1,
+      bytes(1, pair('host.name', text('web-1'))),
+      bytes(1, pair('service.name', text(name))),
+      int(2, 3n),
+    )
+  const scope = bytes(
+    1,
+    bytes(1, 'io.example.http'),
+    bytes(2, '1.2.3'),
+    bytes(3, pair('a', text('b'))),
+    int(4, 1n),
+  )
+  const record = (body: string) =>
+    bytes(
+      2,
+      fixed64(1, AT),
+      int(2, 9n),
+      bytes(3, 'Information'),
+      bytes(5, text(body)),
+      int(7, 2n),
+      fixed32(8, 1),
+      bytes(9, Buffer.alloc(16, 7)),
+      bytes(10, Buffer.alloc(8, 7)),
+      fixed64(11, AT),
+      bytes(12, 'http.request'),
+    )
+  const schema = bytes(3, 'https://opentelemetry.io/schemas/1.27.0')
+  const source = (name: string, ...scopes: Buffer[][]) =>
+    bytes(1, resource(name), ...scopes.map((records) => bytes(2, scope, ...records, schema)), schema)
+  const read = await readOtlpProtobuf(
+    Buffer.concat([
+      source('shop', [record('one'), record('two')], [record('three')]),
+      // Neither a scope nor a record: an empty resource is no error.
+      source('idle'),
+      source('till', [], [record('four')]),
+    ]),
+  )
+  expect(read.rejected).toBe(0)
+  expect(read.records.map(({ service, text: line, level }) => [service, line, level])).toEqual([
+    ['shop', 'one {"event.name":"http.request"}', 'info'],
+    ['shop', 'two {"event.name":"http.request"}', 'info'],
+    ['shop', 'three {"event.name":"http.request"}', 'info'],
+    ['till', 'four {"event.name":"http.request"}', 'info'],
+  ])
+  expect(new Set(read.records.map(({ traceId }) => traceId))).toEqual(new Set(['07'.repeat(16)]))
+})
+
+const repeated = (count: number, part: Buffer) => Buffer.alloc(count * part.length, part)
+
+test.each<[string, Buffer]>([
+  ['empty resources', repeated(200_000, bytes(1))],
+  ['empty scopes', bytes(1, repeated(200_000, bytes(2)))],
+  ['a resource of many attributes', bytes(1, bytes(1, repeated(200_000, bytes(1, pair('', text(''))))))],
+  ['a record of many fields', request(repeated(900_000, int(8, 0n)))],
+  ['records of many fields', bytes(1, bytes(2, repeated(100, bytes(2, repeated(4_500, int(2, 9n))))))],
+])('protobuf keeps nobody else waiting: %s', async (_what, body) => {
+  expect(await longestPause(() => readOtlpProtobuf(body))).toBeLessThan(100)
+})
+
+test.each<[string, () => string]>([
+  ['empty resources', () => `{"resourceLogs":[${'{},'.repeat(200_000)}{}]}`],
+  ['a resource of many keys', () => `{"resourceLogs":[{${manyKeys(200_000)}}]}`],
+  ['a record of many values', () => jsonOf(`{"body":${listsJson(2_000)}}`)],
+  [
+    'records of many values',
+    () =>
+      jsonOf(
+        Array(400)
+          .fill(`{"body":${listsJson(5)}}`)
+          .join(','),
+      ),
+  ],
+])('JSON keeps nobody else waiting: %s', async (_what, make) => {
+  const body = Buffer.from(make())
+  expect(await longestPause(async () => readOtlpJson(await parseOtlpJson(body)))).toBeLessThan(100)
+})
+
+const jsonOf = (records: string) => `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${records}]}]}]}`
+const manyKeys = (count: number) => Array.from({ length: count }, (_, n) => `"k${n}":0`).join(',')
+/** So many lists of a hundred values each. */
+const listsJson = (lists: number) => listJson(lists, listJson(100, '{"boolValue":true}'))
+const listJson = (count: number, value: string) =>
+  `{"arrayValue":{"values":[${Array(count).fill(value).join(',')}]}}`
+
+test('a list where a text belongs is no record, nor is one of more values than a line has room for', async () => {
+  const logRecords = [
+    { body: { stringValue: ['x'] } },
+    { body: { stringValue: 'x' }, severityNumber: [9] },
+    JSON.parse(`{"body":${listsJson(1_000)}}`),
+    { body: { stringValue: 'fine' } },
+  ]
+  const read = await readOtlpJson({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] })
+  expect([read.records.map((record) => record.text), read.rejected]).toEqual([['fine'], 3])
 })

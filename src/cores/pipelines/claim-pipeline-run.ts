@@ -1,5 +1,5 @@
-import type { Handle } from '../../../db/connect.ts'
-import { and, asc, gt, sql } from '../../../db/drizzle.ts'
+import { isUniqueViolation, type Handle } from '../../../db/connect.ts'
+import { and, asc, eq, gt, sql } from '../../../db/drizzle.ts'
 import { pipelineRuns, pipelines } from '../../../db/schema.ts'
 import { PIPELINE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
@@ -25,7 +25,7 @@ import { notePresence } from './worker-presence.ts'
 export const claimPipelineRun = (deps: Storage & WithDirectory): Handler<'claimPipelineRun'> => {
   const { db, clock, directory } = deps
   const waits = createClaimWaits(deps)
-  return async (principal, { alias, worker, pipelines: names, wait_seconds }) => {
+  return async (principal, { alias, worker, pipelines: names, claim_id, wait_seconds }) => {
     const app = await requireAppWriter(directory, db, principal, alias)
     const known = { orgId: app.orgId, appId: app.id }
     await notePresence(db, { ...known, name: worker, pipelines: [...new Set(names)] }, clock())
@@ -33,20 +33,59 @@ export const claimPipelineRun = (deps: Storage & WithDirectory): Handler<'claimP
       AbortSignal.timeout(wait_seconds * 1000),
       ...(principal.signal ? [principal.signal] : []),
     ])
-    for (;;) {
-      // Not for a worker that is gone: nobody would run it.
-      if (principal.signal?.aborted) return NOTHING
-      const claimed = await claimNext(deps, app, worker, names)
-      if (claimed) return claimed
-      if (wait_seconds === 0 || over.aborted) return NOTHING
+    // Not for a worker that is gone: nobody would run it.
+    if (principal.signal?.aborted) return NOTHING
+    const claimed = await claimOnce(deps, app, { name: worker, claimId: claim_id ?? null }, names)
+    if (claimed) return claimed
+    if (wait_seconds === 0) return NOTHING
+    // Whoever waited has perhaps hung up meanwhile, or lost the right to claim: they claim with their next call.
+    while (!over.aborted) {
       await waits.wait(known, over)
+      if ((await findClaimable(db, app, names, clock())).length > 0) break
     }
+    return NOTHING
   }
+}
+
+type ClaimingWorker = { readonly name: string; readonly claimId: string | null }
+
+/** Repeated by its id, it gives the same run. */
+async function claimOnce(deps: Storage, app: App, worker: ClaimingWorker, names: readonly string[]) {
+  const { claimId } = worker
+  if (claimId === null) return claimNext(deps, app, worker, names)
+  try {
+    return (await findClaim(deps.db, app, claimId)) ?? (await claimNext(deps, app, worker, names))
+  } catch (error) {
+    // The first one was still being made.
+    if (!isUniqueViolation(error, 'pipeline_runs_by_claim')) throw error
+    return findClaim(deps.db, app, claimId)
+  }
+}
+
+async function findClaim(db: Handle, { orgId, id: appId }: App, claimId: string) {
+  const [run] = await db
+    .update(pipelineRuns)
+    .set({ leaseUntil: leaseEnd() })
+    .where(
+      and(
+        eq(pipelineRuns.orgId, orgId),
+        eq(pipelineRuns.appId, appId),
+        eq(pipelineRuns.state, 'running'),
+        eq(pipelineRuns.claimId, claimId),
+      ),
+    )
+    .returning()
+  if (!run) return undefined
+  const [pipeline] = await db
+    .select({ name: pipelines.name })
+    .from(pipelines)
+    .where(hasPipelineKey({ orgId, id: run.pipelineId }))
+  return pipeline && answer({ run, name: pipeline.name, fence: run.fence! })
 }
 
 const NOTHING = { run: null, fence: null, lease_seconds: PIPELINE_LEASE_SECONDS }
 
-async function claimNext({ db, clock }: Storage, app: App, worker: string, names: readonly string[]) {
+async function claimNext({ db, clock }: Storage, app: App, worker: ClaimingWorker, names: readonly string[]) {
   for (const key of await findClaimable(db, app, names, clock())) {
     const claimed = await withTransaction(db, async (tx) => {
       const pipeline = await lockPipeline(tx, key)
@@ -71,7 +110,8 @@ async function claimNext({ db, clock }: Storage, app: App, worker: string, names
           claimableUntil: null,
           startedAt: now,
           timesOutAt: minutesAfter(now, pipeline.timeoutMinutes),
-          worker,
+          worker: worker.name,
+          claimId: worker.claimId,
           fence,
           leaseUntil: leaseEnd(),
         })

@@ -12,8 +12,6 @@ const LOOK_MS = 1_000
 type AppKey = { readonly orgId: string; readonly appId: string }
 type Waiting = AppKey & { readonly wake: () => void }
 
-export type ClaimWaits = ReturnType<typeof createClaimWaits>
-
 export function createClaimWaits({ db, clock }: Storage, perOrganization = WAITING_CLAIMS_PER_ORGANIZATION) {
   const waiting = new Set<Waiting>()
   let isLooking = false

@@ -1,12 +1,14 @@
 /** Runs that nobody claimed in time, that took too long, or whose worker is gone. */
+import type { SQL } from 'drizzle-orm'
 import { sql } from '../../../db/drizzle.ts'
 import { pipelineRuns } from '../../../db/schema.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { PIPELINE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Clock, Log, Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { couldReport, type Watch } from '../watch.ts'
 import { endRun } from './end-run.ts'
-import { LATE_MS, type Watch } from './make-due-runs.ts'
+import { LATE_MS } from './make-due-runs.ts'
 import { countOpenRuns } from './open-runs.ts'
 import { hasRunKey, lockPipeline, minutesAfter, type Pipeline, type PipelineRun } from './pipeline-rows.ts'
 import { hadWorker } from './worker-presence.ts'
@@ -19,16 +21,19 @@ type RunKey = { readonly orgId: string; readonly id: string; readonly pipelineId
  * Returns how many it handled. A run is lost or hangs only if its worker could report: whoever has looked for less than a
  * lease leaves running ones alone.
  */
-export async function endOverdueRuns({ db, clock, log }: Storage & Log, { since }: Watch): Promise<number> {
+export async function endOverdueRuns({ db, clock, log }: Storage & Log, watch: Watch): Promise<number> {
   const now = clock()
   const at = sql`${now.toISOString()}::timestamptz`
-  const couldReport = now.getTime() - since.getTime() >= PIPELINE_LEASE_SECONDS * 1000
+  // Organizations take turns, so that nobody waits for another's thousands.
+  const inTurns = (time: SQL) => sql`row_number() over (partition by org_id order by ${time}, id)`
   const overdue = await db.execute<RunKey>(sql`
     (select org_id as "orgId", id, pipeline_id as "pipelineId" from pipeline_runs
-      where claimable_until <= ${at} order by claimable_until limit ${BATCH})
+      where claimable_until <= ${at} order by ${inTurns(sql`claimable_until`)}, claimable_until limit ${BATCH})
     union all
     (select org_id, id, pipeline_id from pipeline_runs
-      where ${couldReport} and state = 'running' and (lease_until < clock_timestamp() or times_out_at <= ${at}) limit ${BATCH})`)
+      where ${couldReport(watch, now, PIPELINE_LEASE_SECONDS)} and state = 'running'
+        and (lease_until < clock_timestamp() or times_out_at <= ${at})
+      order by ${inTurns(sql`lease_until`)}, lease_until limit ${BATCH})`)
   let handled = 0
   for (const key of overdue) {
     try {

@@ -10,6 +10,7 @@ import type { ConcurrencyPolicy, PipelineRunCode, PipelineRunState } from '../..
 import type { Clock, Log, Storage } from '../dependencies.ts'
 import { lastDueAt } from '../schedule.ts'
 import { withTransaction } from '../transaction.ts'
+import type { Watch } from '../watch.ts'
 import { countOpenRuns, type OpenRuns } from './open-runs.ts'
 import {
   hasPipelineKey,
@@ -25,12 +26,6 @@ import { hadWorker } from './worker-presence.ts'
 /** Looked for at once. Taken in turns from the organizations, so that nobody waits for another's thousands. */
 const BATCH = 100
 
-/**
- * Since when this process has been looking without a failure. What happened before it cannot judge: workers that were not
- * heard from may have been there, and met a server that was not.
- */
-export type Watch = { readonly since: Date }
-
 /** Returns how many it handled. */
 export async function makeDueRuns({ db, clock, log }: Storage & Log, watch: Watch): Promise<number> {
   const at = sql`${clock().toISOString()}::timestamptz`
@@ -43,11 +38,13 @@ export async function makeDueRuns({ db, clock, log }: Storage & Log, watch: Watc
   let handled = 0
   for (const key of due) {
     try {
-      await withTransaction(db, async (tx) => {
-        const pipeline = await lockPipeline(tx, key)
+      const wasFree = await withTransaction(db, async (tx) => {
+        // Another process is at it, or a person: several go through the same ones, and do not wait for each other.
+        const pipeline = await lockPipeline(tx, key, { skipLocked: true })
         if (pipeline) await makeDueRun(tx, clock, pipeline, watch)
+        return pipeline !== undefined
       })
-      handled++
+      if (wasFree) handled++
     } catch (error) {
       // One pipeline that cannot be handled keeps no other waiting.
       log.warn('pipelines: a due run was not made', { pipeline: key.id, error })
@@ -81,9 +78,6 @@ export async function makeDueRun(
     open: await countOpenRuns(tx, pipeline),
     policy: pipeline.concurrency,
   })
-  // Workers that met no server need a moment to come back.
-  const back = new Date(now.getTime() + PRESENCE_MS)
-  const claimableUntil = isKnown || graceEnds > back ? graceEnds : back
   const [run] = await tx
     .insert(pipelineRuns)
     .values({
@@ -95,7 +89,7 @@ export async function makeDueRun(
       code: verdict.code ?? null,
       dueAt,
       isScheduled: true,
-      claimableUntil: verdict.isClaimable ? claimableUntil : null,
+      claimableUntil: verdict.isClaimable ? claimableFrom(now, graceEnds) : null,
       endedAt: verdict.isClaimable ? null : now,
     })
     .onConflictDoNothing()
@@ -118,6 +112,10 @@ function newestDue(cron: string, timezone: string, first: Date, now: Date): Date
 export const LATE_MS = 2 * MINUTE_MS
 const PRESENCE_MS = PIPELINE_PRESENCE_SECONDS * 1000
 
+/** However late it was made: workers that met no server need a moment to come back, and those that wait to be told. */
+export const claimableFrom = (now: Date, graceEnds: Date): Date =>
+  new Date(Math.max(graceEnds.getTime(), now.getTime() + PRESENCE_MS))
+
 export type DueRun = {
   /** Whether the server was there at that time, so that it knows whether a worker was. */
   readonly isKnown: boolean
@@ -137,10 +135,12 @@ type Verdict = {
 export function judgeDueRun({ isKnown, isPastGrace, hasWorker, open, policy }: DueRun): Verdict {
   const isBlocked =
     policy === 'skip' ? open.running + open.waiting > 0 : open.waiting >= PIPELINE_RUNS.waiting
-  if (!isKnown && isPastGrace) return { state: 'missed', isClaimable: false, code: 'SERVER_DOWN' }
-  if (isKnown && !hasWorker) return { state: 'host_offline', isClaimable: !isBlocked }
+  // Also without a worker, or a server: what the policy skips never alerts, and of the run before it was told, or will be.
   if (isBlocked) return { state: 'skipped', isClaimable: false }
-  return isKnown
+  if (!isKnown && isPastGrace) return { state: 'missed', isClaimable: false, code: 'SERVER_DOWN' }
+  if (isKnown && !hasWorker) return { state: 'host_offline', isClaimable: true }
+  // Made after its grace, it is the server that was late, whoever is connected.
+  return isKnown && !isPastGrace
     ? { state: 'queued', isClaimable: true }
     : { state: 'queued', isClaimable: true, code: 'SERVER_DOWN' }
 }

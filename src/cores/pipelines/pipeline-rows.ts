@@ -29,8 +29,17 @@ export async function requirePipeline(db: Handle, app: App, id: string): Promise
 }
 
 /** Whatever changes a pipeline or its runs takes this lock first: two of them never wait for each other. */
-export async function lockPipeline(tx: Transaction, key: PipelineKey): Promise<Pipeline | undefined> {
-  const [found] = await tx.select().from(pipelines).where(hasPipelineKey(key)).for('update')
+export async function lockPipeline(
+  tx: Transaction,
+  key: PipelineKey,
+  /** Undefined then also means: another holds it. */
+  { skipLocked = false } = {},
+): Promise<Pipeline | undefined> {
+  const [found] = await tx
+    .select()
+    .from(pipelines)
+    .where(hasPipelineKey(key))
+    .for('update', skipLocked ? { skipLocked } : {})
   return found
 }
 

@@ -26,11 +26,12 @@ export const updatePipeline =
         enabled: given.enabled ?? before.enabled,
       }
       const now = clock()
-      requireSchedule(settings, now)
       const changed = (Object.keys(settings) as (keyof typeof settings)[]).filter(
         (name) => settings[name] !== before[name],
       )
       if (changed.length === 0) return presentWithRuns(tx, before)
+      // Only one that is new: whatever is wrong with that of before, the pipeline can be switched off.
+      if (changed.includes('cron') || changed.includes('timezone')) requireSchedule(settings, now)
       const isRescheduled = changed.some((name) => ['cron', 'timezone', 'enabled'].includes(name))
       // What was due by the schedule until now is not lost with it. Who was there nobody here knows.
       if (isRescheduled) await makeDueRun(tx, clock, before, { since: now })

@@ -25,20 +25,20 @@ export const diffRevisions =
     const before = baseId === undefined ? [] : (await requireRevision(db, key, baseId)).manifest
     const { diff, files, omitted } = await diffTrees(before.map(treeFile), head.manifest.map(treeFile), {
       read: ({ sha256 }) => readBlob(db, orgId, sha256),
-      compare: (texts) => sourceThread.compare(orgId, texts),
+      compare: (texts, isLate) => sourceThread.compare(orgId, texts, isLate),
       clock,
     })
     return {
       base: baseId ?? null,
       diff,
-      diff_sha256: createHash('sha256').update(diff).digest('hex'),
+      diff_sha256: omitted === 0 ? createHash('sha256').update(diff).digest('hex') : null,
       files: files.map(({ path, change, addedLines, removedLines }) => ({
         path,
         change,
         added_lines: addedLines,
         removed_lines: removedLines,
       })),
-      ...(omitted.length > 0 ? { truncated: leftOut(omitted.length) } : {}),
+      ...(omitted > 0 ? { truncated: leftOut(omitted) } : {}),
     }
   }
 

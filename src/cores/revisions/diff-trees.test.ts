@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { compareTexts } from '../../adapters/source-thread/compare-texts.ts'
+import { DIFF_FILES_MAX, DIFF_MAX_BYTES } from '../../contracts/limits.ts'
 import { diffTrees, type TreeFile } from './diff-trees.ts'
 
 type Tree = Record<string, string | { text: string; isExecutable: boolean }>
@@ -80,7 +81,7 @@ test.each<[string, Tree, Tree]>([
   ['lines that look like a header', { a: '-- x\n++ y\n' }, { a: '-- x\n++ z\n--- w\n' }],
 ])('%s is read by git apply', async (_what, base, head) => {
   const { diff, omitted } = await compare(base, head)
-  expect(omitted).toEqual([])
+  expect(omitted).toBe(0)
   expect(applied(base, diff)).toEqual(plain(head))
 })
 
@@ -94,7 +95,7 @@ test('says what changed and how much, in order of the paths', async () => {
 })
 
 test('nothing changed is nothing', async () => {
-  expect(await compare(BASE, BASE)).toEqual({ diff: '', files: [], omitted: [] })
+  expect(await compare(BASE, BASE)).toEqual({ diff: '', files: [], omitted: 0 })
 })
 
 test('what is not text is named and not shown', async () => {
@@ -102,10 +103,22 @@ test('what is not text is named and not shown', async () => {
     { logo: '\x89PNG\0\x01' },
     { logo: '\x89PNG\0\x02', b: '\xff\xfe' },
   )
-  expect(omitted).toEqual(['b', 'logo'])
+  expect(omitted).toBe(2)
   expect(files.map(({ change }) => change)).toEqual(['added', 'changed'])
   expect(diff).not.toContain('PNG')
-  expect(diff).toContain('Contents are not shown')
+  expect(diff).toContain('Binary files /dev/null and b/b differ\n')
+})
+
+test.each<[string, Tree, Tree]>([
+  ['added', BASE, { ...BASE, logo: '\0 1' }],
+  ['changed', { ...BASE, logo: '\0 1' }, { ...BASE, logo: '\0 2' }],
+  ['changed with its mode', { logo: '\0 1' }, { logo: { text: '\0 2', isExecutable: true } }],
+  ['removed', { ...BASE, logo: '\0 1' }, BASE],
+  ['named with quotes', BASE, { ...BASE, 'a "b" c': '\0 1' }],
+])('of a patch without a file that was %s git applies nothing', async (_what, base, head) => {
+  const { diff, omitted } = await compare(base, { ...head, 'a.txt': 'another change\n' })
+  expect(omitted).toBe(1)
+  expect(() => applied(base, diff)).toThrow('cannot apply binary patch')
 })
 
 const numbered = (seed: number, count: number) =>
@@ -119,7 +132,7 @@ test('files that share nothing are shown as replaced, and git applies it', async
   const started = performance.now()
   const { diff, files, omitted } = await compare(base, head)
   expect(performance.now() - started).toBeLessThan(5_000)
-  expect(omitted).toEqual([])
+  expect(omitted).toBe(0)
   expect(files).toEqual([{ path: 'big', change: 'changed', addedLines: 4_000, removedLines: 5_000 }])
   expect(applied(base, diff)).toEqual(plain(head))
 })
@@ -134,16 +147,49 @@ test('one line among 100,000 is found', async () => {
 test('a comparison has an end: what is beyond it is named', async () => {
   const head = { a: numbered(7, 90_000), b: 'small\n' }
   const { omitted, diff, files } = await compare({}, head)
-  expect([omitted, files.length]).toEqual([['a'], 2])
+  expect([omitted, files.length]).toEqual([1, 2])
   expect(diff).toContain('+small')
 })
 
-test('and so has the time it may take: what comes after is named', async () => {
+test('names take room too, and of the files so many are named', async () => {
+  const long = Array.from({ length: 3 }, () => 'x'.repeat(250)).join('/')
+  const tree = (folder: string) =>
+    Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`${folder}/${long}/${i}`, '\0']))
+  const { omitted, diff, files } = await compare(tree('a'), tree('b'))
+  expect(Buffer.byteLength(diff)).toBeLessThanOrEqual(DIFF_MAX_BYTES)
+  expect([files.length, omitted]).toEqual([DIFF_FILES_MAX, 4_000])
+  // Those of the diff are the first of the files, so each part is that of the file at its place.
+  const named = [...diff.matchAll(/^diff --git a\/(\S+) /gm)].map((match) => match[1])
+  expect(named).toEqual(files.slice(0, named.length).map(({ path }) => path))
+  expect(named.length).toBeLessThan(files.length)
+})
+
+test('nothing is shown behind a file whose name had no place', async () => {
+  const head = { a: 'x'.repeat(DIFF_MAX_BYTES - 300), ['b'.repeat(200)]: '\0', c: '' }
+  const { diff, files, omitted } = await compare({}, head)
+  expect([files.length, omitted]).toEqual([3, 2])
+  expect(diff).not.toContain('b/c')
+})
+
+/** Each comparison takes so long; each look at the clock, which is what waiting for others would do, so long. */
+const timed = async (files: number, { work = 0, waiting = 0 }) => {
   let ms = 0
-  const { omitted, files } = await diffTrees([], treeOf({ a: '1\n', b: '2\n', c: '3\n' }), {
+  const tree = Object.fromEntries(Array.from({ length: files }, (_, i) => [`f${i + 10}`, `${i}\n`]))
+  const found = await diffTrees([], treeOf(tree), {
     read: async ({ sha256 }) => contents.get(sha256)!,
-    compare: async (texts) => compareTexts(texts),
-    clock: () => new Date((ms += 4_000)),
+    compare: async (texts, isLate) => (isLate() ? undefined : { ...compareTexts(texts), ms: work }),
+    clock: () => new Date((ms += waiting)),
   })
-  expect([omitted, files.length]).toEqual([['c'], 3])
+  return files - found.omitted
+}
+
+test('and so has the time it may take: what comes after is named', async () => {
+  expect(await timed(20, { work: 0, waiting: 0 })).toBe(20)
+  expect(await timed(20, { waiting: 4_000 })).toBeLessThan(4)
+  expect(await timed(20, { work: 4_000 })).toBeLessThan(9)
+})
+
+test('waiting for others does not count as its own time', async () => {
+  // Twelve seconds of waiting are more than the comparing itself may take.
+  expect(await timed(20, { work: 100, waiting: 500 })).toBe(20)
 })

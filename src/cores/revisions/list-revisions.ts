@@ -28,6 +28,7 @@ export const listRevisions =
     const head = await findHead(db, { orgId: app.orgId, appId: app.id })
     return {
       revisions: page.rows.map((row) => presentRevision(row, head)),
+      head_id: head ?? null,
       next_cursor: page.next_cursor,
     }
   }

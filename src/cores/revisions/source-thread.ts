@@ -21,6 +21,8 @@ export type ComparedTexts = {
   readonly patch: string
   readonly addedLines: number
   readonly removedLines: number
+  /** What the comparing took, without the waiting for it. */
+  readonly ms: number
 }
 
 export type SourceThread = {
@@ -32,8 +34,8 @@ export type SourceThread = {
   /** Throws TOO_LARGE where more comes out than a tree may have. */
   unpack(orgId: string, archive: Uint8Array): Promise<Unpacked>
   pack(files: readonly FileToArchive[]): Promise<Uint8Array<ArrayBuffer>>
-  /** Undefined: it took too long. */
-  compare(orgId: string, texts: TextsToCompare): Promise<ComparedTexts | undefined>
+  /** Undefined: it took too long, or `isLate` said so when its turn came. */
+  compare(orgId: string, texts: TextsToCompare, isLate: () => boolean): Promise<ComparedTexts | undefined>
 }
 
 export type WithSourceThread = { readonly sourceThread: SourceThread }

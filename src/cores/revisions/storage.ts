@@ -25,7 +25,7 @@ export function requireRoom(bytes: number, { sourceStorageBytes }: SourceLimits)
   if (bytes <= sourceStorageBytes) return
   const limit = Math.round(sourceStorageBytes / 1024 / 1024)
   throw new ServiceError('CONFLICT', `The source of this organization would take more than ${limit} MiB`, {
-    hint: 'Push fewer or smaller files: add what is built or downloaded to .gitignore. Whoever runs the installation can raise SOURCE_STORAGE_MIB.',
+    hint: 'Push fewer or smaller files: add what is built or downloaded to .gitignore. Older revisions are deleted within two days. Whoever runs the installation can raise SOURCE_STORAGE_MIB.',
   })
 }
 

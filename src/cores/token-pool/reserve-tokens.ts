@@ -1,4 +1,7 @@
-/** Sets tokens aside before a request is sent: together with what is spent they never exceed the day's allowance. */
+/**
+ * Sets tokens aside before a request is sent: together with what is spent, also beyond what was reserved for it, they never
+ * exceed the day's allowance.
+ */
 import type { Handle } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
 import { tokenPools, tokenReservations } from '../../../db/schema.ts'
@@ -18,10 +21,11 @@ export function reserveTokens(
     allowance: number
     purpose: string
     now: Date
-    expiresAt: Date
+    /** By the database's clock, which is the same for whoever sets it and whoever closes it. */
+    leaseSeconds: number
   },
 ): Promise<Reservation | undefined> {
-  const { orgId, amount, allowance, purpose, now, expiresAt } = reserve
+  const { orgId, amount, allowance, purpose, now, leaseSeconds } = reserve
   const day = dayOf(now)
   return withTransaction(db, async (tx) => {
     // Never below what is used already: the CHECK of the table would refuse every settlement.
@@ -37,11 +41,12 @@ export function reserveTokens(
       .set({ reserved: sql`${tokenPools.reserved} + ${amount}` })
       .where(
         sql`${tokenPools.orgId} = ${orgId} and ${tokenPools.day} = ${day}
-          and ${tokenPools.spent} + ${tokenPools.reserved} + ${amount} <= ${tokenPools.allowance}`,
+          and ${tokenPools.spent} + ${tokenPools.reserved} + ${tokenPools.overage} + ${amount} <= ${tokenPools.allowance}`,
       )
       .returning({ orgId: tokenPools.orgId })
     if (!taken) return undefined
     const id = makeId('tkr', now.getTime())
+    const expiresAt = sql`clock_timestamp() + make_interval(secs => ${String(leaseSeconds)}::double precision)`
     await tx.insert(tokenReservations).values({ orgId, id, day, purpose, amount, state: 'held', expiresAt })
     return { orgId, id }
   })

@@ -190,19 +190,30 @@ if (search) {
 
 // Output that is still being written: read on from where the page ends, and show the page anew when it has ended.
 for (const output of document.querySelectorAll('pre[data-live]')) {
+  const lost = document.createElement('p')
+  lost.className = 'note'
+  lost.setAttribute('role', 'status')
+  output.after(lost)
+  let failures = 0
+  const read = () =>
+    fetch(output.dataset.live, { redirect: 'manual' })
+      .then((answer) => (answer.ok ? answer.json() : undefined))
+      .catch(() => undefined)
   const follow = async () => {
-    const answer = await fetch(output.dataset.live, { redirect: 'manual' }).catch(() => ({}))
-    if (answer.ok) {
-      const { text, more, ended } = await answer.json()
+    const answer = await read()
+    failures = answer ? 0 : failures + 1
+    // Output that is still and output that nobody reads look the same: only one of them is true.
+    lost.textContent = failures > 1 ? 'Not connected. Reload the page if this stays.' : ''
+    if (answer) {
       const isAtEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40
-      if (text) output.append(text)
+      if (answer.text) output.append(answer.text)
       // A page that stays open for days does not grow for days.
       while (output.childNodes.length > 500) output.firstChild.remove()
-      output.dataset.live = more
+      output.dataset.live = answer.more
       if (isAtEnd) output.scrollTop = output.scrollHeight
-      if (ended) return location.reload()
+      if (answer.ended) return location.reload()
     }
-    setTimeout(follow, document.hidden ? 10_000 : 1000)
+    setTimeout(follow, document.hidden ? 10_000 : Math.min(1000 * 2 ** failures, 10_000))
   }
   output.scrollTop = output.scrollHeight
   setTimeout(follow, 1000)

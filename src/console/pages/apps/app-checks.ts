@@ -1,16 +1,15 @@
-/** The tab Checks of an app: how each stands, with its last results. */
+/** The tab Checks of an app: the state of each, with its last results. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { CHECK_PAUSES } from '../../../contracts/check-results.ts'
 import { listChecks } from '../../../contracts/checks.ts'
 import { linkButton } from '../../../pages/parts.ts'
-import { badge, listCard, time } from '../../components.ts'
+import { listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { aliasOf, appPage, emptyTab, readApp, tabPath, type App } from './app-tabs.ts'
+import { aliasOf, appPage, emptyTab, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
 import { checkRoutes } from './check.ts'
 import { checkEditorRoutes, newCheckPath } from './check-editor.ts'
 import { checkPath, targetOf } from './check-labels.ts'
-import { checkStrip, resultBadge } from './check-strip.ts'
+import { checkBadge, checkStrip } from './check-strip.ts'
 
 type Listed = z.output<typeof listChecks.output>
 
@@ -28,7 +27,7 @@ async function showChecks(c: PageContext) {
     sessionOf(c).call(listChecks, { alias, cursor: c.req.query('cursor'), count: 'true' }),
   ])
   return appPage(c, app, 'checks', {
-    actions: app.my_role !== null && linkButton(newCheckPath(alias, 'http'), 'New check'),
+    actions: mayWork(sessionOf(c), app) && linkButton(newCheckPath(alias, 'http'), 'New check'),
     body: checkList(c, app, listed),
   })
 }
@@ -39,16 +38,18 @@ const checkList = (c: PageContext, app: App, { checks, next_cursor, total }: Lis
     columns: ['Check', 'State', 'Last results', 'What', 'Last run'],
     rows: checks.map(({ id, name, state, paused, recent, definition, last_run_at }) => [
       html`<a class="subject" href="${checkPath(app.alias, id)}">${name}</a>`,
-      paused === null ? resultBadge(state) : badge(CHECK_PAUSES[paused], 'off'),
+      checkBadge({ state, paused }),
       recent.length > 0 ? checkStrip(recent) : html`<span class="note">None</span>`,
       html`<span class="note">${targetOf(definition)}</span>`,
       last_run_at === null ? html`<span class="note">Never</span>` : time(last_run_at),
     ]),
     empty: emptyTab(
       'No checks yet',
-      html`A check asks your app at an interval whether it is well. People are told once when it fails, and once when it is
-        well again. ${app.my_role !== null && html`<a href="${tabPath(app.alias, 'checks')}/new">Make one here</a>, or by:`}`,
-      `svc apps checks add ${app.alias} Health --url https://example.com/health`,
+      html`A check asks your app at an interval whether it works. Followers are notified once when it fails, and once when
+        it passes again.
+        ${mayWork(sessionOf(c), app) && html`<a href="${tabPath(app.alias, 'checks')}/new">Create a check</a>, or run:`}`,
+      mayWork(sessionOf(c), app) &&
+        `svc apps checks add ${app.alias} Health --url https://example.com/health`,
     ),
     next: next_cursor,
     total,

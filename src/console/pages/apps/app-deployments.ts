@@ -53,7 +53,7 @@ function deploymentList(
     return emptyTab(
       'No deployments yet',
       'Push a folder and deploy it. A runner of yours does the work.',
-      `svc apps push ${app.alias} --deploy`,
+      mayDeploy(c, app) && `svc apps push ${app.alias} --deploy`,
     )
   }
   return listCard(c, {
@@ -88,11 +88,16 @@ function deploymentList(
 const stateCell = (one: Deployment) =>
   html`${deploymentBadge(one.state, one.cancel_requested)} ${one.code !== null && html`<span class="note" title="${DEPLOYMENT_CODES[one.code]}">${one.code}</span>`}`
 
-/** The newest revisions. Older ones are deployed again from their own deployment, or with the client. */
+/** The head and the newest revisions. Older ones are deployed again from their own deployment, or with the client. */
 async function deployCard(c: PageContext, app: App) {
   if (!mayDeploy(c, app)) return null
-  const { revisions } = await sessionOf(c).call(listRevisions, { alias: app.alias, limit: 20 })
+  const { revisions, head_id } = await sessionOf(c).call(listRevisions, { alias: app.alias, limit: 20 })
   if (revisions.length === 0) return null
+  const newest = revisions.map(({ id, pushed_by, pushed_at, is_head }) => ({
+    value: id,
+    label: `${id.slice(-6)}${is_head ? ' (head)' : ''}, ${pushed_at.slice(0, 10)} by ${pushed_by}`,
+  }))
+  const isOlder = head_id !== null && !revisions.some(({ is_head }) => is_head)
   return formCard(c, {
     title: 'Deploy',
     action: deploymentsPath(app.alias),
@@ -100,11 +105,8 @@ async function deployCard(c: PageContext, app: App) {
     fields: selectField({
       name: 'revision',
       label: 'Revision',
-      value: revisions.find(({ is_head }) => is_head)?.id ?? '',
-      options: revisions.map(({ id, pushed_by, pushed_at, is_head }) => ({
-        value: id,
-        label: `${id.slice(-6)}${is_head ? ' (newest)' : ''}, ${pushed_at.slice(0, 10)} by ${pushed_by}`,
-      })),
+      value: head_id ?? '',
+      options: isOlder ? [{ value: head_id, label: `${head_id.slice(-6)} (head)` }, ...newest] : newest,
     }),
     submit: 'Deploy',
   })
@@ -136,7 +138,7 @@ const rollBack = (c: PageContext) =>
 async function queue(c: PageContext, act: () => Promise<Deployment>): Promise<Response> {
   const result = await attempt(act)
   if ('done' in result) {
-    return redirectWithMessage(c, deploymentPath(aliasOf(c), result.done.id), 'It waits for a runner.')
+    return redirectWithMessage(c, deploymentPath(aliasOf(c), result.done.id), 'Queued for a runner.')
   }
   setFlash(c, 'problem', [result.problem.message, result.problem.hint].filter(Boolean).join('. '))
   return c.redirect(deploymentsPath(aliasOf(c)), 303)

@@ -49,13 +49,25 @@ test('follows what arrives, with the same filters', async () => {
   expect(fake.data.asked.at(-1)).toMatchObject({ level: 'error', after: `lgl_${'0'.repeat(25)}` })
 })
 
+test('a closed tab waits no longer, and is no failure', async () => {
+  const tab = new AbortController()
+  tab.abort()
+  const answer = await client.send(`${LOGS}/live?after=lgl_${'0'.repeat(25)}`, { signal: tab.signal })
+  expect([answer.status, await answer.json()]).toMatchObject([200, { text: '', ended: false }])
+})
+
 test('says what was dropped, and what there is to do where there is nothing', async () => {
   client.gateway.appOverview.data.logUse = { dropped_today: 7, refused_today: 1 }
   const page = await client.read(LOGS)
-  expect(page).toContain('7 lines dropped today: this app has all the logs it may keep, 1024 MiB')
-  expect(page).toContain('1 request came too fast today')
-  client.gateway.appOverview.data.logUse = { stored_bytes: 0 }
-  expect(await client.read(LOGS)).toContain('your-program 2&gt;&amp;1 | svc apps logs push shop')
+  expect(page).toContain('7 lines dropped today: the logs of this app are full, 1 GiB')
+  expect(page).toContain('1 request rate limited today')
+  client.gateway.appOverview.data.logUse = { stored_bytes: 0, refused_today: 3 }
+  const empty = await client.read(LOGS)
+  expect(empty).toContain('your-program 2&gt;&amp;1 | svc apps logs push shop')
+  // Empty because all was refused, and it says so.
+  expect(empty).toContain('3 requests rate limited today')
+  client.gateway.apps.data.apps.find(({ alias }) => alias === 'shop')!.my_role = null
+  expect(await client.read(LOGS)).not.toContain('svc apps logs push')
 })
 
 test('is not there for a viewer without part in the app', async () => {

@@ -1,4 +1,4 @@
-/** The tab Logs of an app: lines that were found, the groups they fall into, and what arrives now. */
+/** The tab Logs of an app: lines that were found, the groups they fall into, and those that arrive. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { idPattern } from '../../../contracts/ids.ts'
@@ -16,9 +16,10 @@ import {
   time,
 } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { byteSize } from '../../../contracts/byte-size.ts'
 import { plural } from '../../format.ts'
 import { pager } from '../../pager.ts'
-import { aliasOf, appPage, emptyTab, readApp, tabPath } from './app-tabs.ts'
+import { aliasOf, appPage, emptyTab, mayWork, readApp, tabPath } from './app-tabs.ts'
 
 type Line = z.output<typeof listLogs.output>['lines'][number]
 type Group = z.output<typeof listLogGroups.output>['groups'][number]
@@ -44,15 +45,17 @@ async function showLogs(c: PageContext) {
     VIEW_BODIES[filters.view](c, filters),
   ])
   return appPage(c, app, 'logs', {
-    body:
-      summary.stored_bytes === 0
-        ? emptyTab(
-            'No logs yet',
-            html`Send the output of your program, or point an OpenTelemetry exporter to <code>/v1/logs</code> with a
-              reporting token of this app.`,
-            `your-program 2>&1 | svc apps logs push ${app.alias}`,
-          )
-        : html`${limitNotices(summary)} ${tabBar(viewTabs(c, filters), 'Views of the logs')} ${shown}`,
+    body: html`${limitNotices(summary)}
+      ${
+        summary.stored_bytes === 0
+          ? emptyTab(
+              'No logs in the last seven days',
+              html`Send the output of your program, or point an OpenTelemetry exporter to <code>/v1/logs</code> with a
+                reporting token of this app.`,
+              mayWork(sessionOf(c), app) && `your-program 2>&1 | svc apps logs push ${app.alias}`,
+            )
+          : html`${tabBar(viewTabs(c, filters), 'Views of the logs')} ${shown}`
+      }`,
   })
 }
 
@@ -61,14 +64,14 @@ function limitNotices({ dropped_today, refused_today, max_bytes }: z.output<type
     dropped_today > 0 &&
     notice(
       'problem',
-      `${plural(dropped_today, 'line')} dropped today: this app has all the logs it may keep, ${Math.round(max_bytes / 1024 / 1024)} MiB. The oldest go after seven days.`,
+      `${plural(dropped_today, 'line')} dropped today: the logs of this app are full, ${byteSize(max_bytes)}. Lines are deleted after seven days.`,
     )
   }
   ${
     refused_today > 0 &&
     notice(
       'info',
-      `${plural(refused_today, 'request')} came too fast today. Senders were told when to come again; those that gave up have lost lines.`,
+      `${plural(refused_today, 'request')} rate limited today. Lines of senders that did not retry are lost.`,
     )
   }`
 }
@@ -143,7 +146,7 @@ const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Co
       label: 'Filter groups',
       filters: filterFields({ ...filters, group: undefined }, { search: false, since: true }),
       caption: 'Groups of similar log lines, the most frequent first',
-      columns: ['Lines have in common', 'Level', 'Lines', 'First', 'Last'],
+      columns: ['Pattern', 'Level', 'Lines', 'First', 'Last'],
       rows: groups.map(groupRow(c, filters)),
       empty: notFoundState(c),
       next: next_cursor,
@@ -158,7 +161,7 @@ const VIEW_BODIES: Record<View, (c: PageContext, filters: Filters) => Promise<Co
       group_id: filters.group,
     })
     return card(
-      'What arrives now',
+      'Live',
       html`${filterForm(c, 'Filter log lines', filterFields(filters, { search: true, since: false }))}
         <pre
           class="output"
@@ -233,13 +236,19 @@ const WAIT_SECONDS = 15
 async function readMore(c: PageContext) {
   const filters = readFilters(c)
   const after = c.req.query('after') ?? ''
-  const found = await sessionOf(c).call(listLogs, {
+  const { signal } = c.req.raw
+  const waiting = sessionOf(c).callWhile(signal)(listLogs, {
     alias: aliasOf(c),
     level: filters.level,
     text: filters.text,
     group_id: filters.group,
     after: idPattern('lgl').test(after) ? after : undefined,
     wait_seconds: WAIT_SECONDS,
+  })
+  const found = await waiting.catch((error: unknown) => {
+    // Nobody reads the answer any more.
+    if (signal.aborted) return { lines: [], after }
+    throw error
   })
   const text = found.lines.map(lineText).join('')
   return c.json({ text, more: livePath(c, filters, found.after), ended: false })

@@ -5,7 +5,7 @@ import { listPipelines } from '../../../contracts/pipelines.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { badge, emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { appPage, emptyTab, readApp, tabPath, type App } from './app-tabs.ts'
+import { appPage, emptyTab, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
 import { pipelineEditorRoutes } from './pipeline-editor.ts'
 import { pipelineBadge, pipelinePath, runStrip, schedule } from './pipeline-labels.ts'
 import { pipelineRoutes } from './pipeline.ts'
@@ -22,32 +22,33 @@ export const appPipelinesRoutes = () =>
 async function showPipelines(c: PageContext) {
   const app = await readApp(c)
   const listed = await sessionOf(c).call(listPipelines, { alias: app.alias, cursor: c.req.query('cursor') })
-  const hasNone = listed.pipelines.length === 0 && listed.workers.length === 0
   return appPage(c, app, 'pipelines', {
-    actions: app.my_role !== null && linkButton(`${tabPath(app.alias, 'pipelines')}/new`, 'New pipeline'),
-    body: hasNone ? noPipelines(app) : html`${pipelineList(c, app, listed)} ${workerList(c, app, listed)}`,
+    actions:
+      mayWork(sessionOf(c), app) && linkButton(`${tabPath(app.alias, 'pipelines')}/new`, 'New pipeline'),
+    body: html`${pipelineList(c, app, listed)}
+      ${(listed.pipelines.length > 0 || listed.workers.length > 0) && workerList(c, app, listed)}`,
   })
 }
 
-const noPipelines = ({ alias }: App) =>
+const noPipelines = (c: PageContext, app: App) =>
   emptyTab(
     'No pipelines yet',
-    'A pipeline is a scheduled job that a worker of yours runs. You are told once when it fails or does not start, and once when it is well again.',
-    `svc apps pipelines add ${alias} nightly --cron "0 3 * * *"`,
+    'A pipeline is a scheduled job that your worker runs. Subscribed integrations are notified once when it fails or does not start, and once when it succeeds again.',
+    mayWork(sessionOf(c), app) && `svc apps pipelines add ${app.alias} nightly --cron "0 3 * * *"`,
   )
 
-const pipelineList = (c: PageContext, { alias }: App, { pipelines, next_cursor }: Listed) =>
+const pipelineList = (c: PageContext, app: App, { pipelines, next_cursor }: Listed) =>
   listCard(c, {
     caption: 'Pipelines, by name',
     columns: ['Pipeline', 'State', 'Last runs', 'Schedule', 'Next due'],
     rows: pipelines.map((one) => [
-      html`<a class="subject" href="${pipelinePath(alias, one.id)}">${one.name}</a>`,
+      html`<a class="subject" href="${pipelinePath(app.alias, one.id)}">${one.name}</a>`,
       pipelineBadge(one),
       one.recent_runs.length === 0 ? html`<span class="note">None</span>` : runStrip(one.recent_runs),
       schedule(one),
       one.next_due_at === null ? html`<span class="note">Not scheduled</span>` : time(one.next_due_at),
     ]),
-    empty: emptyState('No pipelines yet', 'A pipeline is a scheduled job that a worker of yours runs.'),
+    empty: noPipelines(c, app),
     next: next_cursor,
   })
 
@@ -63,8 +64,8 @@ const workerList = (c: PageContext, { alias }: App, { workers }: Listed) =>
       time(last_seen_at),
     ]),
     empty: emptyState(
-      'No worker has called yet',
-      html`A worker is a program of yours that asks for runs, with a reporting token of this app:
+      'No workers connected',
+      html`A worker is your program that asks for runs, with a reporting token of this app:
         <code>POST /api/deploy/apps/${alias}/pipeline-runs/claim</code>`,
     ),
   })

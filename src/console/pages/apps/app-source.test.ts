@@ -33,7 +33,7 @@ describe('the tree', () => {
 
   test('of another revision links back to the head', async () => {
     const older = fake.data.revisions.find(({ is_head }) => !is_head)!
-    expect(await client.read(`${SOURCE}?revision=${older.id}`)).toContain('Go to the head')
+    expect(await client.read(`${SOURCE}?revision=${older.id}`)).toContain('Go to head')
   })
 
   test('of a folder or a revision that is not there is not found', async () => {
@@ -45,6 +45,19 @@ describe('the tree', () => {
   test('of an app without source says how to push it', async () => {
     fake.data.revisions.length = 0
     expect(await client.read(SOURCE)).toContain('svc apps push shop')
+  })
+
+  test('is that of the head, however many newer revisions there are', async () => {
+    const [head, other] = [fake.data.revisions[0]!, fake.data.revisions[1]!]
+    // An old tree that was pushed again.
+    fake.data.revisions.length = 0
+    for (let i = 0; i < 60; i++)
+      fake.data.revisions.push({ ...other, id: `rev_${String(i).padStart(25, '0')}` })
+    fake.data.revisions.push(head)
+    expect(await client.read(SOURCE)).toContain(`revision=${head.id}`)
+    expect(await client.read(`${SOURCE}/diff`)).toContain(`source?revision=${head.id}`)
+    const deployments = await client.read('/console/apps/shop/deployments')
+    expect(deployments).toMatch(new RegExp(`value="${head.id}" selected ?>\\s*\\w{6} \\(head\\)`))
   })
 
   test('is for developers and whoever works on the app', async () => {
@@ -85,13 +98,17 @@ describe('a file', () => {
     expect(link.endsWith('&from=4001#L4321')).toBe(true)
     expect(await client.read(link.split('#')[0]!)).toContain('id="L4321"')
     expect(await client.read(`${SOURCE}?path=src/orders.js&from=-5`)).toContain('id="L1"')
+    // An address that somebody wrote: no part begins there.
+    const between = await client.read(`${SOURCE}?path=src/orders.js&from=1500`)
+    expect(between).toMatch(/#L1">Previous/)
+    expect(between).not.toContain('#L-')
   })
 
   test('with one endless line is cut, not text is not shown, an empty one says so', async () => {
     const page = await fileOf('x'.repeat(100_000))
     expect(page).toContain('98000 more characters')
     expect(page.length).toBeLessThan(40_000)
-    expect(await fileOf(null)).toContain('Not text')
+    expect(await fileOf(null)).toContain('Binary file')
     expect(await fileOf('')).toContain('has no contents')
   })
 })
@@ -148,6 +165,16 @@ test('a diff is split where files begin, and nowhere else', () => {
     ['added', null, 1],
   ])
 })
+
+test.each(['\r', '\u2028', '\u2029', '\v', '\f', '\u0085'])(
+  'no character in a line of a file begins another file: %j',
+  (character) => {
+    const first = `diff --git a/a b/a\n@@ -1 +1 @@\n-x\n+y${character}diff --git a/b b/b\n`
+    const second = 'diff --git a/b b/b\n@@ -1 +1 @@\n-1\n+2\n'
+    expect(splitDiff(first + second)).toEqual([first, second])
+    expect(readDiffLines(first).map(({ kind }) => kind)).toEqual(['place', 'removed', 'added'])
+  },
+)
 
 test('a folder is what begins with its name and a slash', () => {
   const file = (path: string) => ({ path, bytes: 1, executable: false, sha256: '' })

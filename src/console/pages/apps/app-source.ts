@@ -12,7 +12,7 @@ import { findHead, noSource } from './source-head.ts'
 import { folderEntries } from './source-folder.ts'
 import { diffPath, PAGE_LINES, revisionsPath, sourcePath } from './source-paths.ts'
 import { codeFrame, linesIn, visibleText } from './source-text.ts'
-import { byteSize } from './byte-size.ts'
+import { byteSize } from '../../../contracts/byte-size.ts'
 import { shortId } from './deployment-labels.ts'
 
 export const appSourceRoutes = () =>
@@ -40,11 +40,11 @@ async function showSource(c: PageContext) {
 }
 
 const revisionActions = (app: App, { id }: Revision) =>
-  html`${linkButton(revisionsPath(app.alias), 'Revisions', 'quiet')} ${linkButton(diffPath(app.alias, id), 'What changed')}`
+  html`${linkButton(revisionsPath(app.alias), 'Revisions', 'quiet')} ${linkButton(diffPath(app.alias, id), 'Changes')}`
 
 const revisionLine = (app: App, { id, is_head, pushed_by, pushed_at, files, bytes }: Revision) =>
   html`<p class="source-revision">
-    ${shortId(id)} ${is_head ? badge('Head', 'on') : html`<a href="${sourcePath(app.alias)}">Go to the head</a>`}
+    ${shortId(id)} ${is_head ? badge('Head', 'on') : html`<a href="${sourcePath(app.alias)}">Go to head</a>`}
     <span class="note">${files} ${files === 1 ? 'file' : 'files'}, ${byteSize(bytes)}, pushed by ${pushed_by} ${time(pushed_at)}</span>
   </p>`
 
@@ -94,7 +94,7 @@ async function fileCard(c: PageContext, app: App, revision: Revision, path: stri
 
 function fileText(c: PageContext, app: App, { id }: Revision, { path, text }: File) {
   if (text === null)
-    return emptyState('Not text', 'This file is not shown here. It is in the archive of the revision.')
+    return emptyState('Binary file', 'This file is not shown here. It is in the archive of the revision.')
   const lines = linesIn(text)
   if (lines.length === 0) return emptyState('Empty', 'This file has no contents.')
   const from = startOf(c.req.query('from'), lines.length)
@@ -110,7 +110,7 @@ function fileText(c: PageContext, app: App, { id }: Revision, { path, text }: Fi
     ${
       lines.length > PAGE_LINES &&
       html`<p class="source-parts">Lines ${from} to ${until} of ${lines.length}.
-        ${from > 1 && part(from - PAGE_LINES, 'Previous')} ${until < lines.length && part(until + 1, 'Next')}</p>`
+        ${from > 1 && part(Math.max(1, from - PAGE_LINES), 'Previous')} ${until < lines.length && part(until + 1, 'Next')}</p>`
     }`
 }
 
@@ -141,7 +141,7 @@ async function showRevisions(c: PageContext) {
         byteSize(one.bytes),
         one.pushed_by,
         time(one.pushed_at),
-        html`<a href="${diffPath(app.alias, one.id)}">What changed</a>`,
+        html`<a href="${diffPath(app.alias, one.id)}">Changes</a>`,
       ]),
       empty: noSource(app),
       next: next_cursor,

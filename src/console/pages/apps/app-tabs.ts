@@ -41,6 +41,10 @@ export const mayOpen = (session: ConsoleSession, app: App, tab: AppTab): boolean
   APP_TABS[tab].for === 'anyone' ||
   (session.support === undefined && (app.my_role !== null || hasRole(session, 'developer')))
 
+/** Whoever works on the app. Support staff may change nothing of it, whatever their session was elevated to. */
+export const mayWork = (session: ConsoleSession, { my_role }: App): boolean =>
+  my_role !== null && session.support === undefined
+
 /** The whole of a tab: the app's name and tabs above, the body of this one below. */
 export function appPage(
   c: PageContext,
@@ -72,10 +76,10 @@ export const tabParents = ({ name, alias }: Pick<App, 'name' | 'alias'>, tab: Ap
   { label: APP_TABS[tab].label, href: tabPath(alias, tab) },
 ]
 
-/** An empty tab: what will be here, and the one command that fills it. */
-export const emptyTab = (title: string, text: Content, command?: string) =>
+/** An empty tab: what will be here, and the one command that fills it, for those who may. */
+export const emptyTab = (title: string, text: Content, command: string | false) =>
   html`<div class="empty">
     <p class="empty-title">${title}</p>
     <p>${text}</p>
-    ${command !== undefined && copyable('command', command, 'Command')}
+    ${command !== false && copyable('command', command, 'Command')}
   </div>`

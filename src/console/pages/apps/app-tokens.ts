@@ -7,12 +7,12 @@ import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { APP_SCOPES, type AppScope } from '../../../contracts/scopes.ts'
 import { inputField, linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard, time } from '../../components.ts'
-import { createRoutes, idOf, sessionOf, type ConsoleSession, type PageContext } from '../../context.ts'
+import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { appPath } from './app-labels.ts'
-import { aliasOf, readApp, type App } from './app-tabs.ts'
+import { aliasOf, mayWork, readApp, type App } from './app-tabs.ts'
 
 type Token = z.output<typeof listAppTokens.output>['tokens'][number]
 
@@ -40,13 +40,10 @@ const scopeOf = (value: string | undefined): AppScope =>
 const newPath = (alias: string, scope: AppScope): string =>
   `${appPath(alias)}/tokens/new?${new URLSearchParams({ scope })}`
 
-/** People who work on the app; never support staff. */
-const mayKeepTokens = ({ support }: ConsoleSession, part: App['my_role']): boolean =>
-  part !== null && support === undefined
-
-export async function appTokensCard(c: PageContext, { alias, my_role }: App) {
+export async function appTokensCard(c: PageContext, app: App) {
   const session = sessionOf(c)
-  if (!mayKeepTokens(session, my_role)) return null
+  if (!mayWork(session, app)) return null
+  const { alias } = app
   const { tokens } = await session.call(listAppTokens, { alias, limit: PAGE_MAX })
   return listCard(c, {
     title: 'Tokens',
@@ -81,7 +78,7 @@ const tokenRow = (c: PageContext, alias: string, token: Token) => [
 
 async function showNew(c: PageContext, scope: AppScope, submitted?: { name: string; problem: ServiceError }) {
   const app = await readApp(c)
-  if (!mayKeepTokens(sessionOf(c), app.my_role))
+  if (!mayWork(sessionOf(c), app))
     throw new ServiceError(
       'FORBIDDEN',
       'Only people who work on the app, owners and admins can create its tokens',

@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { renameApp } from '../../../contracts/apps.ts'
-import { CHECK_PAUSES } from '../../../contracts/check-results.ts'
+import type { CheckResult } from '../../../contracts/check-results.ts'
 import { listChecks } from '../../../contracts/checks.ts'
 import { listDeployments } from '../../../contracts/deployments.ts'
 import type { ServiceError } from '../../../contracts/errors.ts'
@@ -10,15 +10,15 @@ import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { summarizeLogs } from '../../../contracts/logs.ts'
 import { listPipelines } from '../../../contracts/pipelines.ts'
 import { card, inputField, linkButton, type Content } from '../../../pages/parts.ts'
-import { badge, stats, table, time } from '../../components.ts'
+import { stats, table, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { attempt, formCard, statusOf, text } from '../../forms.ts'
 import { appPath, canManage } from './app-labels.ts'
-import { aliasOf, appPage, emptyTab, mayOpen, readApp, tabPath, type App } from './app-tabs.ts'
+import { aliasOf, appPage, emptyTab, mayOpen, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
 import { appTokensCard } from './app-tokens.ts'
 import { checkPath } from './check-labels.ts'
-import { checkStrip, resultBadge } from './check-strip.ts'
+import { checkBadge, checkStrip } from './check-strip.ts'
 import { deploymentBadge, deploymentPath, shortId } from './deployment-labels.ts'
 import { countErrors, logChart, logSteps } from './log-chart.ts'
 
@@ -42,7 +42,7 @@ async function showOverview(c: PageContext, submitted?: { name: string; problem:
     actions: linkButton(`${tabPath(app.alias, 'tickets')}/new`, 'New ticket', 'quiet'),
     status: statusOf(submitted?.problem),
     body: html`
-      ${isEmpty(facts) ? gettingStarted(app) : glance(app, facts)}
+      ${isEmpty(facts) ? gettingStarted(app, mayWork(sessionOf(c), app)) : glance(app, facts)}
       ${facts.checks.length > 0 && checksCard(app, facts.checks)}
       ${facts.logs !== undefined && facts.logs.lines > 0 && card('Log lines', logChart(facts.logs.steps), html`In the last ${LOG_DAYS} days. <a href="${tabPath(app.alias, 'logs')}">Read the logs</a>`)}
       ${facts.deployments.length > 0 && deploymentsCard(app, facts.deployments)}
@@ -87,26 +87,26 @@ async function readLogs(c: PageContext, alias: string) {
 const isEmpty = ({ deployments, checks, pipelines, logs }: Facts): boolean =>
   deployments.length + checks.length + pipelines.length + (logs?.lines ?? 0) === 0
 
-const gettingStarted = ({ alias, my_role }: App) =>
-  my_role === null
-    ? emptyTab('Nothing runs yet', 'What runs, its checks and its logs are shown here.')
-    : emptyTab(
+const gettingStarted = (app: App, mayPush: boolean) =>
+  mayPush
+    ? emptyTab(
         'Nothing runs yet',
         'Push a folder and deploy it. What runs, its checks and its logs are then shown here.',
-        `svc apps push ${alias} --deploy`,
+        `svc apps push ${app.alias} --deploy`,
       )
+    : emptyTab('Nothing runs yet', 'What runs, its checks and its logs are shown here.', false)
 
 const glance = (app: App, { running, checks, pipelines, logs }: Facts) =>
   stats('The app at a glance', [
     {
       label: 'Running',
-      value: running === undefined ? 'Nothing' : html`<code>${running.revision_id.slice(-6)}</code>`,
+      value: running === undefined ? 'Nothing' : shortId(running.revision_id),
       note: running && html`${time(running.ended_at ?? running.requested_at)} by ${running.requested_by}`,
       href: tabPath(app.alias, 'deployments'),
     },
     { label: 'Checks', ...checkFigure(checks), href: tabPath(app.alias, 'checks') },
     logs !== undefined && {
-      label: 'Errors in 7 days',
+      label: `Errors in ${LOG_DAYS} days`,
       value: logs.errors,
       note: `of ${logs.lines} lines`,
       href: `${tabPath(app.alias, 'logs')}?level=error`,
@@ -120,16 +120,33 @@ const glance = (app: App, { running, checks, pipelines, logs }: Facts) =>
     { label: 'Open tickets', value: app.open_tickets, href: tabPath(app.alias, 'tickets') },
   ])
 
+/** What is known, and no more: one that is paused, or has too few results for a state, neither passes nor fails. */
 function checkFigure(checks: readonly Check[]): { value: Content; note: Content } {
   if (checks.length === 0) return { value: 'None', note: undefined }
-  const isBad = ({ paused, state }: Check): boolean => paused === null && state !== null && state !== 'pass'
-  const bad = checks.filter(isBad).length
-  return { value: bad === 0 ? 'All passing' : `${bad} failing`, note: `of ${checks.length}` }
+  const counts = Map.groupBy(checks, ({ paused, state }): CheckWord =>
+    paused !== null ? 'paused' : state === null ? 'pending' : state === 'pass' ? 'passing' : state,
+  )
+  const of = (word: CheckWord): number => counts.get(word)?.length ?? 0
+  const unclear = of('error') + of('indeterminate')
+  const value =
+    of('fail') > 0
+      ? `${of('fail')} failing`
+      : unclear > 0
+        ? `${unclear} not passing`
+        : of('passing') > 0
+          ? `${of('passing')} passing`
+          : of('pending') > 0
+            ? 'No results yet'
+            : 'None running'
+  const others = (['pending', 'paused'] as const).filter((word) => of(word) > 0)
+  return { value, note: [`of ${checks.length}`, ...others.map((word) => `${of(word)} ${word}`)].join(', ') }
 }
+
+type CheckWord = 'paused' | 'pending' | 'passing' | Exclude<CheckResult, 'pass'>
 
 function pipelineNote(pipelines: Facts['pipelines']): Content {
   const troubled = pipelines.filter(({ trouble }) => trouble !== null).length
-  if (troubled > 0) return `${troubled} in trouble`
+  if (troubled > 0) return `${troubled} failing`
   const next = pipelines
     .flatMap(({ next_due_at }) => next_due_at ?? [])
     .toSorted((a, b) => a.localeCompare(b))[0]
@@ -145,7 +162,7 @@ const checksCard = ({ alias }: App, checks: readonly Check[]) =>
       ['Check', 'State', 'Last results', 'Last run'],
       checks.map(({ id, name, state, paused, recent, last_run_at }) => [
         html`<a class="subject" href="${checkPath(alias, id)}">${name}</a>`,
-        paused === null ? resultBadge(state) : badge(CHECK_PAUSES[paused], 'off'),
+        checkBadge({ state, paused }),
         recent.length > 0 ? checkStrip(recent) : html`<span class="note">None</span>`,
         last_run_at === null ? html`<span class="note">Never</span>` : time(last_run_at),
       ]),

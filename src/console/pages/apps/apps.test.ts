@@ -186,11 +186,27 @@ describe('the front page of an app', () => {
 
   test('says what runs and by whom, which check fails, how many errors there were, and the last deployments', async () => {
     const page = (await client.read(SHOP)).replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')
-    expect(page).toMatch(/Running [0-9a-z]{6} .* by Ada Lovelace/)
+    expect(page).toMatch(/Running rev_…[0-9a-z]{6} .* by Ada Lovelace/)
     expect(page).toContain('1 failing of 2')
     expect(page).toMatch(/Errors in 7 days \d+ of \d+ lines/)
     expect(page).toMatch(/Last deployments .* Succeeded .* Failed/)
     expect(page).toContain('Next ')
+  })
+
+  type Check = ReturnType<typeof overview>['checks'][number]
+  test.each<[states: readonly Partial<Check>[], says: string]>([
+    [[], 'Checks None'],
+    [[{ state: 'pass' }, { state: 'pass' }], '2 passing of 2'],
+    [[{ state: null }, { state: null }], 'No results yet of 2, 2 pending'],
+    [[{ state: 'pass', paused: 'disabled' }], 'None running of 1, 1 paused'],
+    [[{ state: 'pass' }, { state: 'fail', paused: 'maintenance_window' }], '1 passing of 2, 1 paused'],
+    [[{ state: 'pass' }, { state: 'error' }, { state: 'indeterminate' }], '2 not passing of 3'],
+    [[{ state: 'fail' }, { state: 'error' }, { state: null }], '1 failing of 3, 1 pending'],
+  ])('counts checks by what is known of them: %j', async (states, says) => {
+    const [one] = overview().checks
+    overview().checks = states.map((state) => ({ ...one!, paused: null, ...state }))
+    const page = (await client.read(SHOP)).replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')
+    expect(page).toContain(says)
   })
 
   test('of an app without anything gives the command that fills it', async () => {
@@ -219,14 +235,14 @@ describe('the front page of an app', () => {
     ] as const) {
       const made = await client.post(`${SHOP}/tokens/new`, { name: 'Web', scope })
       const page = await made.text()
-      expect([made.status, page.includes(words), page.includes('SVC_API_KEY=svcapp_')]).toEqual([
+      expect([made.status, page.includes(words), page.includes('SVC_API_KEY=svca_')]).toEqual([
         201,
         true,
         true,
       ])
       expect(overview().tokens[0]).toMatchObject({ name: 'Web', scope })
     }
-    expect(await client.read(SHOP)).not.toContain('svcapp_7Gh2m')
+    expect(await client.read(SHOP)).not.toContain('svca_7Gh2m')
     await client.post(`${SHOP}/tokens/${overview().tokens[0]!.id}/revoke`)
     expect(overview().tokens.map(({ name }) => name)).toEqual(['Web', 'Production'])
     const refused = await client.post(`${SHOP}/tokens/new`, { name: '', scope: 'apps:run' })

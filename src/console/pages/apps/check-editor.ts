@@ -22,6 +22,8 @@ export const checkEditorRoutes = () =>
     .post('/apps/:alias/checks/:id/edit', change)
 
 const KINDS = Object.keys(KIND_LABELS) as CheckKind[]
+/** A question to a model has no model to ask yet. One that was made by the API can still be edited. */
+const OFFERED_KINDS = KINDS.filter((kind) => kind !== 'judge')
 
 export const newCheckPath = (alias: string, kind: CheckKind): string =>
   `${tabPath(alias, 'checks')}/new?kind=${kind}`
@@ -29,7 +31,8 @@ export const newCheckPath = (alias: string, kind: CheckKind): string =>
 /** As they are typed: every field is text until the gateway has read it. */
 type Typed = Readonly<Record<string, string>>
 
-const kindOf = (word: string | undefined): CheckKind => KINDS.find((kind) => kind === word) ?? 'http'
+const kindOf = (word: string | undefined, kinds: readonly CheckKind[] = KINDS): CheckKind =>
+  kinds.find((kind) => kind === word) ?? 'http'
 
 const COMMON: Typed = { name: '', interval_seconds: '60', failure_threshold: '3', success_threshold: '1' }
 const NEW: Readonly<Record<CheckKind, Typed>> = {
@@ -40,12 +43,12 @@ const NEW: Readonly<Record<CheckKind, Typed>> = {
 
 async function showNew(c: PageContext, refused?: { typed: Typed; problem: ServiceError }) {
   const app = await readApp(c)
-  const kind = kindOf(refused?.typed['kind'] ?? c.req.query('kind'))
+  const kind = kindOf(refused?.typed['kind'] ?? c.req.query('kind'), OFFERED_KINDS)
   return page(c, {
     title: 'New check',
     parents: tabParents(app, 'checks'),
     status: statusOf(refused?.problem),
-    body: html`${tabBar(KINDS.map((one) => ({ href: newCheckPath(app.alias, one), label: KIND_LABELS[one], isCurrent: one === kind })))}
+    body: html`${tabBar(OFFERED_KINDS.map((one) => ({ href: newCheckPath(app.alias, one), label: KIND_LABELS[one], isCurrent: one === kind })))}
       ${editor(c, {
         action: `${tabPath(app.alias, 'checks')}/new`,
         kind,
@@ -59,13 +62,15 @@ async function showNew(c: PageContext, refused?: { typed: Typed; problem: Servic
 
 async function make(c: PageContext) {
   const typed = typedOf(c)
-  const input = { alias: aliasOf(c), ...settingsOf(typed) } as z.input<typeof createCheck.input>
+  const input = { alias: aliasOf(c), ...settingsOf(typed, OFFERED_KINDS) } as z.input<
+    typeof createCheck.input
+  >
   const result = await attempt(() => sessionOf(c).call(createCheck, input))
   if ('problem' in result) return showNew(c, { typed, problem: byField(result.problem) })
   return redirectWithMessage(
     c,
     checkPath(aliasOf(c), result.done.id),
-    'Check created. Its first run starts now.',
+    result.done.paused === null ? 'Check created. Its first run starts now.' : 'Check created. It is paused.',
   )
 }
 
@@ -125,14 +130,14 @@ const editor = (c: PageContext, { action, kind, typed, problem, submit, cancel }
       options: values.map((value) => ({ value, label: value })),
     })
   const fields = {
-    http: () => html`${field('url', 'Address', { required: true, className: 'field-wide', placeholder: 'https://example.com/health' })}
+    http: () => html`${field('url', 'Address', { required: true, className: 'field-wide', placeholder: 'https://example.com/health', hint: 'Whoever may see the app sees it, but for what follows the question mark. Put secrets into headers.' })}
       ${select('method', 'Method', CHECK_METHODS)} ${count('timeout_ms', 'Time limit (ms)')}
       ${area('conditions', 'Conditions', 4, 6_500, 'One in a line; all of them must hold: [STATUS] == 200, [RESPONSE_TIME] < 300, [BODY].status == UP, len([BODY].items) > 0, has([BODY].error) == false, [BODY] == pat(*ok*)')}
       ${area('headers', 'Headers', 3, 25_000, 'One in a line, as Name: value. Values are secrets and not shown again; [hidden] keeps one.')}
-      ${area('body', 'Body', 3, 4_000, 'Of a POST.')}`,
+      ${area('body', 'Body', 3, 4_000, 'Of a POST. It is a secret and not shown again; [hidden] keeps it.')}`,
     logs: () => html`${field('pattern', 'Text or /regular expression/', { required: true, className: 'field-wide', maxlength: 500 })}
       ${select('level', 'Level, and more severe ones', LOG_LEVELS)} ${count('window_minutes', 'Window (minutes)')}
-      ${count('max_count', 'Lines allowed', 'One more fails.')}`,
+      ${count('max_count', 'Lines allowed', 'Fails above this number.')}`,
     judge:
       () => html`${area('question', 'Question', 4, 2_000, 'Answered by the organization’s maintenance model, over what the log says, as far as it fits.')}
       ${count('window_minutes', 'Window (minutes)')} ${count('max_tokens', 'Tokens per run')}`,
@@ -144,8 +149,8 @@ const editor = (c: PageContext, { action, kind, typed, problem, submit, cancel }
     fields: html`<input type="hidden" name="kind" value="${kind}" />
       ${field('name', 'Name', { required: true, maxlength: 120 })} ${fields[kind]()}
       ${count('interval_seconds', 'Interval (seconds)', 'From 30 to 86400.')}
-      ${count('failure_threshold', 'Failures in a row until people are told')}
-      ${count('success_threshold', 'Passes in a row until it is well again')}`,
+      ${count('failure_threshold', 'Notify after failures', 'Without a pass between them.')}
+      ${count('success_threshold', 'Recover after passes', 'In a row.')}`,
     submit,
     cancel,
   })
@@ -189,8 +194,8 @@ const numberOf = (typed: string): number | string =>
   /^-?\d{1,9}$/.test(typed.trim()) ? Number(typed) : typed
 
 /** Not yet what the operation takes: it tells what is wrong with it. */
-function settingsOf(typed: Typed): Record<string, unknown> {
-  const kind = kindOf(typed['kind'])
+function settingsOf(typed: Typed, kinds?: readonly CheckKind[]): Record<string, unknown> {
+  const kind = kindOf(typed['kind'], kinds)
   const definition = Object.keys(NEW[kind]).map((name) => [name, readField(name, typed[name] ?? '')] as const)
   return {
     name: typed['name'] ?? '',

@@ -1,17 +1,18 @@
-/** One check: how it stands, its last results, its runs, and its maintenance windows. */
+/** One check: its status, its last results, its runs, and its maintenance windows. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { CHECK_PAUSES, CHECK_REASONS, CHECK_RESULTS } from '../../../contracts/check-results.ts'
+import { CHECK_REASONS, CHECK_RESULTS } from '../../../contracts/check-results.ts'
 import { listCheckRuns, removeCheck, runCheck, showCheck, updateCheck } from '../../../contracts/checks.ts'
 import { button, card, inputField, linkButton } from '../../../pages/parts.ts'
-import { badge, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
+import { emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
+import { plural } from '../../format.ts'
 import { confirmDialog, form, text, utcMoment } from '../../forms.ts'
 import { page } from '../../layout.ts'
-import { aliasOf, readApp, tabParents, tabPath } from './app-tabs.ts'
+import { aliasOf, mayWork, readApp, tabParents, tabPath } from './app-tabs.ts'
 import { checkPath, targetOf, type Check } from './check-labels.ts'
-import { checkStrip, RESULT_LABELS, resultBadge } from './check-strip.ts'
+import { checkStrip, pauseBadge, RESULT_LABELS, resultBadge } from './check-strip.ts'
 
 type Runs = z.output<typeof listCheckRuns.output>
 
@@ -36,11 +37,11 @@ async function showOne(c: PageContext) {
     call(showCheck, keyOf(c)),
     call(listCheckRuns, { ...keyOf(c), result, cursor, count: 'true' }),
   ])
-  const worksOnIt = app.my_role !== null
+  const worksOnIt = mayWork(sessionOf(c), app)
   return page(c, {
     title: check.name,
     parents: tabParents(app, 'checks'),
-    lead: html`${resultBadge(check.state)} ${check.paused !== null && badge(CHECK_PAUSES[check.paused], 'off')}`,
+    lead: html`${resultBadge(check.state)} ${check.paused !== null && pauseBadge(check.paused)}`,
     actions: worksOnIt && actions(c, check),
     body: html`${facts(check)} ${runList(c, runs, result)} ${windowCard(c, check, worksOnIt)}`,
   })
@@ -61,10 +62,10 @@ const actions = (c: PageContext, { name, enabled, paused }: Check) =>
 
 const facts = (check: Check) =>
   card(
-    'How it stands',
+    'Status',
     html`${check.recent.length > 0 && html`<p>${checkStrip(check.recent)}</p>`}
       <dl class="pairs">
-        ${pair('Looks at', html`<code>${targetOf(check.definition)}</code>`)}
+        ${pair('Target', html`<code>${targetOf(check.definition)}</code>`)}
         ${
           check.definition.kind === 'http' &&
           pair(
@@ -76,7 +77,7 @@ const facts = (check: Check) =>
         ${check.last_run_at !== null && pair('Last run', time(check.last_run_at))}
         ${check.next_run_at !== null && pair('Next run', time(check.next_run_at))}
         ${pair('Interval', `${check.interval_seconds} s`)}
-        ${pair('People are told', `after ${check.failure_threshold} in a row that fail, and ${check.success_threshold} that pass`)}
+        ${pair('Notifications', `after ${plural(check.failure_threshold, 'failure')} without a pass between, and ${check.success_threshold === 1 ? 'the first pass' : `${check.success_threshold} passes in a row`}`)}
       </dl>`,
   )
 
@@ -101,8 +102,8 @@ const runList = (c: PageContext, { runs, next_cursor, total }: Runs, result: str
       html`${ms !== null && `${ms} ms`}`,
     ]),
     empty: emptyState(
-      'No runs',
-      result === undefined ? 'The first one is on its way.' : 'None has this result.',
+      result === undefined ? 'No runs yet' : 'No runs with this result',
+      result === undefined ? 'Runs are listed here, the newest first.' : 'Try a different result.',
     ),
     next: next_cursor,
     total,
@@ -134,11 +135,11 @@ const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, wor
           ${button('Add window', 'quiet')}`,
       )
     }`,
-    html`Meanwhile the check is not run, and nobody is told.`,
+    html`In a window the check is not run, and nobody is notified.`,
   )
 
 const runNow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'It runs now. Reload the page in a moment to see its result.', () =>
+  actAndReturn(c, pathOf(c), 'Run requested. Reload the page in a moment to see its result.', () =>
     sessionOf(c).call(runCheck, keyOf(c)),
   )
 
@@ -150,28 +151,22 @@ function turn(c: PageContext) {
 }
 
 const addWindow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Window added.', async () => {
-    const { call } = sessionOf(c)
-    const { maintenance_windows: windows } = await call(showCheck, keyOf(c))
-    const [from, until] = ['from', 'until'].map((name) => {
-      const typed = text(c.get('form'), name)
-      // What is no time is sent as it was typed: the gateway says so.
-      return utcMoment(typed) ?? typed
-    })
-    await call(updateCheck, {
-      ...keyOf(c),
-      maintenance_windows: [...windows, { from: from!, until: until! }],
-    })
+  actAndReturn(c, pathOf(c), 'Window added.', () => {
+    // What is no time is sent as it was typed: the gateway says so.
+    const { from, until } = windowIn(c)
+    const added = { from: utcMoment(from) ?? from, until: utcMoment(until) ?? until }
+    return sessionOf(c).call(updateCheck, { ...keyOf(c), add_maintenance_window: added })
   })
 
 const removeWindow = (c: PageContext) =>
-  actAndReturn(c, pathOf(c), 'Window removed.', async () => {
-    const { call } = sessionOf(c)
-    const [from, until] = ['from', 'until'].map((name) => text(c.get('form'), name))
-    const { maintenance_windows: windows } = await call(showCheck, keyOf(c))
-    const left = windows.filter((one) => one.from !== from || one.until !== until)
-    await call(updateCheck, { ...keyOf(c), maintenance_windows: left })
-  })
+  actAndReturn(c, pathOf(c), 'Window removed.', () =>
+    sessionOf(c).call(updateCheck, { ...keyOf(c), remove_maintenance_window: windowIn(c) }),
+  )
+
+const windowIn = (c: PageContext) => ({
+  from: text(c.get('form'), 'from'),
+  until: text(c.get('form'), 'until'),
+})
 
 async function remove(c: PageContext) {
   const list = tabPath(aliasOf(c), 'checks')

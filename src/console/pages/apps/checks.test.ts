@@ -70,15 +70,36 @@ describe('the editor', () => {
     })
   })
 
-  test.each([
-    ['logs', { kind: 'logs', pattern: '/panic|fatal/', level: 'error', window_minutes: '5', max_count: '0' }],
-    ['judge', { kind: 'judge', question: 'Is all well?', window_minutes: '60', max_tokens: '5000' }],
-  ])('has a form for %s', async (kind, fields) => {
-    const page = await client.read(`${CHECKS}/new?kind=${kind}`)
+  const COMMON = { name: 'Another', interval_seconds: '60', failure_threshold: '3', success_threshold: '1' }
+
+  test('has a form for log lines', async () => {
+    const fields = { kind: 'logs', pattern: '/panic/', level: 'error', window_minutes: '5', max_count: '0' }
+    const page = await client.read(`${CHECKS}/new?kind=logs`)
     for (const name of Object.keys(fields)) expect(page).toContain(`name="${name}"`)
-    const common = { name: 'Another', interval_seconds: '60', failure_threshold: '3', success_threshold: '1' }
-    expect((await client.post(`${CHECKS}/new`, { ...common, ...fields })).status).toBe(303)
-    expect(fake.shown.checks.at(-1)!.definition).toMatchObject({ kind })
+    expect((await client.post(`${CHECKS}/new`, { ...COMMON, ...fields })).status).toBe(303)
+    expect(fake.shown.checks.at(-1)!.definition).toMatchObject({ kind: 'logs' })
+    expect(await client.read(CHECKS)).toContain('Its first run starts now')
+  })
+
+  test('offers no question to a model, which nothing answers, but edits one that was made by the API', async () => {
+    const definition = {
+      kind: 'judge' as const,
+      question: 'Is all well?',
+      window_minutes: 60,
+      max_tokens: 5000,
+    }
+    for (const path of [`${CHECKS}/new`, `${CHECKS}/new?kind=judge`]) {
+      const page = await client.read(path)
+      for (const words of ['kind=judge', 'name="question"']) expect(page).not.toContain(words)
+    }
+    const judge = { kind: 'judge', question: 'Is all well?', window_minutes: '60', max_tokens: '5000' }
+    expect((await client.post(`${CHECKS}/new`, { ...COMMON, ...judge })).status).toBe(400)
+    Object.assign(check(), { definition, paused: 'no_maintenance_model' })
+    expect(await client.read(CHECK)).toContain(
+      '<span title="The organization has no maintenance model, or has turned it off"><span class="badge badge-off">No model<',
+    )
+    await client.post(`${CHECK}/edit`, { ...COMMON, ...judge, question: 'Is it quiet?' })
+    expect(check().definition).toMatchObject({ question: 'Is it quiet?' })
   })
 
   test('says every problem beside its field, and keeps what was typed', async () => {
@@ -117,7 +138,7 @@ describe('the editor', () => {
 })
 
 describe('one check', () => {
-  test('shows how it stands, and its runs by result', async () => {
+  test('shows its status, and its runs by result', async () => {
     const page = await client.read(CHECK)
     for (const text of [
       '[STATUS] &lt; 400',
@@ -155,7 +176,13 @@ describe('one check', () => {
     await client.post(`${CHECK}/windows`, { from: '2026-12-02T23:00', until: '2026-12-02T22:00' })
     expect(check().maintenance_windows).toHaveLength(1)
     expect(await client.read(CHECK)).toContain('must end after it begins')
+    // Another person adds one between this page and its form: neither is lost.
+    const other = { from: '2026-12-03T22:00:00.000Z', until: '2026-12-03T23:00:00.000Z' }
+    check().maintenance_windows = [window, other]
+    client.gateway.data.seen.length = 0
     await client.post(`${CHECK}/windows/remove`, window)
-    expect(check().maintenance_windows).toEqual([])
+    expect(check().maintenance_windows).toEqual([other])
+    expect(client.gateway.data.seen).toContain('updateCheck')
+    expect(client.gateway.data.seen).not.toContain('showCheck')
   })
 })

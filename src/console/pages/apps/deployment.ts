@@ -17,7 +17,7 @@ import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
 import { confirmDialog, form } from '../../forms.ts'
 import { page } from '../../layout.ts'
-import { aliasOf, mayOpen, readApp, tabParents, type App } from './app-tabs.ts'
+import { aliasOf, mayOpen, mayWork, readApp, tabParents, type App } from './app-tabs.ts'
 import { sourcePath } from './source-paths.ts'
 import { deploymentBadge, deploymentPath, deploymentsPath, type Deployment } from './deployment-labels.ts'
 
@@ -51,9 +51,7 @@ async function showOne(c: PageContext) {
   })
 }
 
-/** Whoever works on the app. Support staff may not, whatever their session was elevated to. */
-export const mayDeploy = (c: PageContext, { my_role }: App): boolean =>
-  my_role !== null && sessionOf(c).support === undefined
+export const mayDeploy = (c: PageContext, app: App): boolean => mayWork(sessionOf(c), app)
 
 const isOpen = ({ state }: Deployment): boolean => state === 'queued' || state === 'running'
 

@@ -46,7 +46,7 @@ async function showNew(c: PageContext, submitted?: Submitted) {
   return page(c, {
     title: 'New pipeline',
     parents: tabParents(app, 'pipelines'),
-    lead: 'A worker of yours runs it at its time. You are told once when it fails or does not start.',
+    lead: 'Your worker runs it at its time. Subscribed integrations are notified once when it fails or does not start.',
     status: statusOf(submitted?.problem),
     body: editor(c, submitted?.fields ?? own, {
       action: `${tabPath(app.alias, 'pipelines')}/new`,
@@ -101,13 +101,13 @@ const editor = (c: PageContext, fields: Fields, { isNew, problem, ...shown }: Ed
     problem,
     shown: ['name', 'cron', 'timezone', 'grace_minutes', 'timeout_minutes'],
     fields: html`
-      ${isNew && inputField({ name: 'name', label: 'Name', value: fields.name, required: true, maxlength: 60, placeholder: 'nightly-report', hint: 'As your worker calls it: lowercase letters, digits and hyphens. It stays as it is.', problem })}
-      ${inputField({ name: 'cron', label: 'Schedule', value: fields.cron, maxlength: 100, hint: html`Five parts: minute, hour, day, month, weekday. <code>0 3 * * *</code> is every day at 03:00. Empty: only by hand.`, problem })}
+      ${isNew && inputField({ name: 'name', label: 'Name', value: fields.name, required: true, maxlength: 60, placeholder: 'nightly-report', hint: 'As your worker calls it: lowercase letters, digits and hyphens. Cannot be changed later.', problem })}
+      ${inputField({ name: 'cron', label: 'Schedule', value: fields.cron, maxlength: 100, hint: html`Five parts: minute, hour, day, month, weekday. <code>0 3 * * *</code> is every day at 03:00. Leave empty to run it manually only.`, problem })}
       ${inputField({ name: 'timezone', label: 'Time zone', value: fields.timezone, required: true, maxlength: 60, options: Intl.supportedValuesOf('timeZone'), hint: 'When the clocks change, a daily run still comes once.', problem })}
       ${inputField({ name: 'grace_minutes', label: 'Grace, in minutes', type: 'number', value: fields.grace_minutes, required: true, hint: 'How late a run may start before it counts as missed.', problem })}
       ${inputField({ name: 'timeout_minutes', label: 'Time-out, in minutes', type: 'number', value: fields.timeout_minutes, required: true, hint: 'A run that takes longer has failed.', problem })}
-      ${selectField({ name: 'concurrency', label: 'While the run before is not done', value: fields.concurrency, options: CONCURRENCY_POLICIES.map((value) => ({ value, label: POLICY_LABELS[value].about })) })}
-      ${choice('checkbox', 'enabled', 'true', fields.enabled, 'Run by its schedule', 'Off: only by hand, and nobody is told.')}`,
+      ${selectField({ name: 'concurrency', label: 'If the previous run is still running', value: fields.concurrency, options: CONCURRENCY_POLICIES.map((value) => ({ value, label: POLICY_LABELS[value].about })) })}
+      ${choice('checkbox', 'enabled', 'true', fields.enabled, 'Run by its schedule', 'Off: manual runs only, and nobody is notified.')}`,
   })
 
 function readFields(c: PageContext): Fields {

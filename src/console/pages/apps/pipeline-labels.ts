@@ -8,6 +8,7 @@ import {
   type PipelineRunState,
   type PipelineTrouble,
 } from '../../../contracts/pipeline-states.ts'
+import { countsOf, STRIP_HEIGHT, stripOfBars, type StripBar } from '../../../pages/strip.ts'
 import { badge } from '../../components.ts'
 import { tabPath } from './app-tabs.ts'
 
@@ -20,15 +21,13 @@ type RunLabel = {
   readonly badge: 'on' | 'off' | 'wait' | 'bad'
   /** Of its bar: what went well stands tall, and the rest is lower, because color alone says nothing. */
   readonly height: number
-  readonly fill: 'ink-plain' | 'ink-dotted' | 'ink-hatched' | 'strip-ground'
+  readonly fill: StripBar['fill']
 }
 
-const [BAR, GAP, HEIGHT] = [6, 2, 20]
-
 export const RUN_LABELS: Record<PipelineRunState, RunLabel> = {
-  queued: { label: 'Waiting', badge: 'wait', height: 4, fill: 'strip-ground' },
+  queued: { label: 'Queued', badge: 'wait', height: 4, fill: 'strip-ground' },
   running: { label: 'Running', badge: 'wait', height: 14, fill: 'strip-ground' },
-  succeeded: { label: 'Succeeded', badge: 'on', height: HEIGHT, fill: 'ink-plain' },
+  succeeded: { label: 'Succeeded', badge: 'on', height: STRIP_HEIGHT, fill: 'ink-plain' },
   failed: { label: 'Failed', badge: 'bad', height: 9, fill: 'ink-dotted' },
   skipped: { label: 'Skipped', badge: 'off', height: 2, fill: 'strip-ground' },
   missed: { label: 'Missed', badge: 'bad', height: 4, fill: 'ink-hatched' },
@@ -50,21 +49,24 @@ export function pipelineBadge({ enabled, cron, trouble, last_run }: Pipeline) {
   return badge(cron === null ? 'Not run yet' : 'Scheduled', 'off')
 }
 
+const WORDS = Object.fromEntries(
+  PIPELINE_RUN_STATES.map((state) => [state, RUN_LABELS[state].label.toLowerCase()]),
+) as Record<PipelineRunState, string>
+
 /** `runs` newest first; shown newest last. */
-export function runStrip(runs: Pipeline['recent_runs']) {
-  const counts = PIPELINE_RUN_STATES.map((state) => ({
-    count: runs.filter((run) => run.state === state).length,
-    word: RUN_LABELS[state].label.toLowerCase(),
-  })).filter(({ count }) => count > 0)
-  const about = `Last ${runs.length} runs: ${counts.map(({ count, word }) => `${count} ${word}`).join(', ')}`
-  const width = Math.max(1, runs.length * (BAR + GAP) - GAP)
-  return html`<svg class="strip" width="${width}" height="${HEIGHT}" role="img" aria-label="${about}">
-    ${runs.toReversed().map(({ state, at }, place) => {
-      const { label, height, fill } = RUN_LABELS[state]
-      return html`<g><title>${label}, ${at.slice(0, 16).replace('T', ' ')} UTC</title><rect class="${fill}" x="${place * (BAR + GAP)}" y="${HEIGHT - height}" width="${BAR}" height="${height}" rx="1" /></g>`
-    })}
-  </svg>`
-}
+export const runStrip = (runs: Pipeline['recent_runs']) =>
+  stripOfBars(
+    countsOf(
+      'runs',
+      runs.map(({ state }) => state),
+      WORDS,
+    ),
+    runs.toReversed().map(({ state, at }) => ({
+      title: `${RUN_LABELS[state].label}, ${at.slice(0, 16).replace('T', ' ')} UTC`,
+      height: RUN_LABELS[state].height,
+      fill: RUN_LABELS[state].fill,
+    })),
+  )
 
 export const POLICY_LABELS: Record<ConcurrencyPolicy, { label: string; about: string }> = {
   skip: { label: 'Skip', about: 'The new run is skipped' },
@@ -74,5 +76,5 @@ export const POLICY_LABELS: Record<ConcurrencyPolicy, { label: string; about: st
 
 export const schedule = ({ cron, timezone }: Pick<Pipeline, 'cron' | 'timezone'>) =>
   cron === null
-    ? html`<span class="note">By hand</span>`
+    ? html`<span class="note">Manual</span>`
     : html`<code>${cron}</code> <span class="note">${timezone}</span>`

@@ -11,10 +11,10 @@ import {
 import { button, card, linkButton } from '../../../pages/parts.ts'
 import { dialog, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { actAndReturn } from '../../flash.ts'
 import { confirmDialog, form } from '../../forms.ts'
 import { page } from '../../layout.ts'
-import { aliasOf, readApp, tabParents, tabPath, type App } from './app-tabs.ts'
+import { aliasOf, emptyTab, mayWork, readApp, tabParents, tabPath, type App } from './app-tabs.ts'
 import {
   pipelineBadge,
   pipelinePath,
@@ -48,7 +48,7 @@ async function showOne(c: PageContext) {
     title: pipeline.name,
     parents: tabParents(app, 'pipelines'),
     lead: pipelineBadge(pipeline),
-    actions: app.my_role !== null && actions(c, app, pipeline),
+    actions: mayWork(sessionOf(c), app) && actions(c, app, pipeline),
     body: html`${settingsCard(pipeline)} ${runList(c, app, pipeline, listed, state)}`,
   })
 }
@@ -75,14 +75,14 @@ const settingsCard = (pipeline: Pipeline) =>
       ${pair('Next due', pipeline.next_due_at === null ? 'Not scheduled' : exactTime(pipeline.next_due_at))}
       ${pair('Grace', `${pipeline.grace_minutes} minutes`)}
       ${pair('Time-out', `${pipeline.timeout_minutes} minutes`)}
-      ${pair('While the run before is not done', POLICY_LABELS[pipeline.concurrency].about)}
+      ${pair('If the previous run is still running', POLICY_LABELS[pipeline.concurrency].about)}
     </dl>`,
   )
 
 const runList = (
   c: PageContext,
-  { alias }: App,
-  { id }: Pipeline,
+  app: App,
+  { id, name }: Pipeline,
   { runs, next_cursor }: Runs,
   state: string | undefined,
 ) =>
@@ -99,7 +99,7 @@ const runList = (
     caption: 'Runs, newest first',
     columns: ['Due', 'State', 'What happened', 'Took', 'Worker'],
     rows: runs.map((run) => [
-      html`${time(run.due_at)} ${!run.scheduled && html`<span class="note">by hand</span>`}`,
+      html`${time(run.due_at)} ${!run.scheduled && html`<span class="note">manual</span>`}`,
       runBadge(run.state),
       whatHappened(run),
       duration(run),
@@ -107,11 +107,15 @@ const runList = (
     ]),
     empty:
       state === undefined
-        ? emptyState('No runs yet', 'Runs are listed here, the newest first.')
+        ? emptyTab(
+            'No runs yet',
+            'Runs are listed here, the newest first.',
+            mayWork(sessionOf(c), app) && `svc apps pipelines run ${app.alias} ${name}`,
+          )
         : emptyState(
             'No runs with this state',
             'Try a different state.',
-            html`<a href="${pipelinePath(alias, id)}">Show all</a>`,
+            html`<a href="${pipelinePath(app.alias, id)}">Show all</a>`,
           ),
     next: next_cursor,
   })
@@ -134,11 +138,11 @@ function duration({ started_at, ended_at }: Run) {
 }
 
 const start = (c: PageContext) =>
-  actAndReturn(c, pipelinePath(aliasOf(c), idOf(c)), 'A run was started. It waits for a worker.', () =>
+  actAndReturn(c, pipelinePath(aliasOf(c), idOf(c)), 'Run queued for a worker.', () =>
     sessionOf(c).call(startPipelineRun, pathOf(c)),
   )
 
-async function remove(c: PageContext) {
-  await sessionOf(c).call(removePipeline, pathOf(c))
-  return redirectWithMessage(c, tabPath(aliasOf(c), 'pipelines'), 'Pipeline removed.')
-}
+const remove = (c: PageContext) =>
+  actAndReturn(c, tabPath(aliasOf(c), 'pipelines'), 'Pipeline removed.', () =>
+    sessionOf(c).call(removePipeline, pathOf(c)),
+  )

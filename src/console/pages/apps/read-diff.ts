@@ -7,9 +7,12 @@ export type DiffLine = {
   readonly text: string
 }
 
-/** In the order of the files. A line that begins so is a header: those of a file have a sign before them. */
+/**
+ * In the order of the files. A line that begins so is a header: those of a file have a sign before them. Lines end with a
+ * line feed here and nowhere else: for `^` they would also end with a carriage return or U+2028, which files may contain.
+ */
 export const splitDiff = (diff: string): string[] =>
-  diff.split(/^(?=diff --git )/m).filter((part) => part !== '')
+  diff.split(/(?<=\n)(?=diff --git )/).filter((part) => part !== '')
 
 export function readDiffLines(part: string): DiffLine[] {
   const lines: DiffLine[] = []
@@ -22,7 +25,7 @@ export function readDiffLines(part: string): DiffLine[] {
       isInHunk = true
       lines.push({ kind: 'place', old: null, now: null, text: place[0] })
     } else if (!isInHunk) {
-      if (/^(?:old mode|new mode|new file mode|deleted file mode|Contents are)/.test(text))
+      if (/^(?:old mode|new mode|new file mode|deleted file mode|Binary files )/.test(text))
         lines.push({ kind: 'note', old: null, now: null, text })
     } else if (text.startsWith('+')) lines.push({ kind: 'added', old: null, now: now++, text: text.slice(1) })
     else if (text.startsWith('-')) lines.push({ kind: 'removed', old: old++, now: null, text: text.slice(1) })

@@ -7,11 +7,11 @@ export const noSource = (app: App) =>
   emptyTab(
     'No source yet',
     'Push a folder to see its files and what changed between revisions.',
-    `svc apps push ${app.alias}`,
+    app.my_role !== null && `svc apps push ${app.alias}`,
   )
 
-/** Almost always on the first page: it is the newest, unless an older tree was pushed again. */
+/** Not always the newest: an older tree may have been pushed again. */
 export async function findHead(c: PageContext, alias: string): Promise<string | undefined> {
-  const { revisions } = await sessionOf(c).call(listRevisions, { alias })
-  return (revisions.find(({ is_head }) => is_head) ?? revisions[0])?.id
+  const { head_id } = await sessionOf(c).call(listRevisions, { alias, limit: 1 })
+  return head_id ?? undefined
 }

@@ -12,7 +12,7 @@ test('is at most a kilobyte, and ends with a whole character', () => {
 })
 
 test('has no characters that control a terminal or turn a line around', () => {
-  expect(responseExcerpt('a\u001b[31mb\u202ec\u2066d\u0007\ne\tf', [])).toBe('a[31mbcd\ne\tf')
+  expect(responseExcerpt('a\u001b[31mb\u202ec\u2066d\u0007\ne\tf', [])).toBe('abcd\ne\tf')
 })
 
 test('a secret that is cut off at the end of what was read is not shown in part', () => {

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { longestPause } from '../../../test/support/longest-pause.ts'
+import { turnGiver } from './give-turn.ts'
+import { readNdjson } from './read-ndjson.ts'
+
+const fieldsOf = (objects: number) => `"a":[${'{},'.repeat(objects)}{}]`
+
+test('a line of JSON that is larger than any log library writes is text', async () => {
+  const line = (objects: number) => Buffer.from(`{"level":"error","msg":"x",${fieldsOf(objects)}}`)
+  expect((await readNdjson(line(2))).records[0]).toMatchObject({ text: 'x {"a":[{},{},{}]}', level: 'error' })
+  expect((await readNdjson(line(50_000))).records[0]?.text.slice(0, 16)).toBe('{"level":"error"')
+})
+
+test('many objects in many lines keep nobody else waiting', async () => {
+  const lines = `{"msg":"x",${fieldsOf(30_000)}}\n`.repeat(50)
+  let read = 0
+  const pauseMs = await longestPause(async () => {
+    read = (await readNdjson(Buffer.from(lines))).records.length
+  })
+  expect(read).toBe(50)
+  expect(pauseMs).toBeLessThan(300)
+})
+
+test('nothing but line feeds is refused, and keeps nobody else waiting', async () => {
+  const body = Buffer.alloc(20 * 1024 * 1024, '\n')
+  const pauseMs = await longestPause(() =>
+    expect(readNdjson(body)).rejects.toMatchObject({ code: 'TOO_LARGE' }),
+  )
+  expect(pauseMs).toBeLessThan(300)
+  expect(await readNdjson(Buffer.from('\n\r\na\n\n'))).toMatchObject({ records: [{ text: 'a' }] })
+})
+
+test('steps of nothing give turns, too, and most steps none', () => {
+  const giveTurn = turnGiver()
+  const turns = Array.from({ length: 10_000 }, () => giveTurn(0)).filter(Boolean)
+  expect(turns.length).toBeGreaterThan(10)
+  expect(turns.length).toBeLessThan(100)
+})

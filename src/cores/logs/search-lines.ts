@@ -1,0 +1,27 @@
+/** Reads that may have to look at every line of an app: in turn, and for a limited time, so that others get a connection. */
+import type { Transaction } from '../../../db/connect.ts'
+import { sql } from '../../../db/drizzle.ts'
+import { LOG_SEARCHES } from '../../contracts/limits.ts'
+import type { Principal } from '../../contracts/operation.ts'
+import type { Storage } from '../dependencies.ts'
+import { withTransaction } from '../transaction.ts'
+import type { LogReads } from './log-reads.ts'
+import type { LogApp } from './log-record.ts'
+import type { LineFilter } from './matching-lines.ts'
+
+export const searchLines = <T>(
+  { db, logReads, signal }: Pick<Storage, 'db'> & Pick<Principal, 'signal'> & { readonly logReads: LogReads },
+  { orgId }: LogApp,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> => {
+  const search = () =>
+    withTransaction(db, async (tx) => {
+      await tx.execute(sql.raw(`set local statement_timeout = '${LOG_SEARCHES.seconds}s'`))
+      return work(tx)
+    })
+  return logReads.searches.take(orgId, search, signal)
+}
+
+/** Without one of these, lines are read in the order of an index, and no more than are shown. */
+export const isSearch = ({ text = '', group_id: group, level = 'trace' }: LineFilter): boolean =>
+  text !== '' || group !== undefined || level !== 'trace'
