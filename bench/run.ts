@@ -4,6 +4,7 @@ import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
 import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
+import { maintenance } from './maintenance.ts'
 import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
 import { notifications } from './notifications.ts'
@@ -26,6 +27,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   scifact,
   notifications,
   apps,
+  maintenance,
 }
 
 const asked = process.argv.slice(2)

@@ -50,6 +50,7 @@ CREATE TABLE api_tokens (
   expires_at timestamp with time zone,
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  scope_edition integer NOT NULL DEFAULT 1,
   CONSTRAINT api_tokens_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT api_tokens_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
@@ -74,6 +75,25 @@ CREATE TABLE app_heads (
   revision_id text NOT NULL,
   set_at timestamp with time zone NOT NULL,
   CONSTRAINT app_heads_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
+);
+
+CREATE TABLE app_leases (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  fence bigint NOT NULL DEFAULT 0,
+  execution_id text,
+  expires_at timestamp with time zone,
+  CONSTRAINT app_leases_expire CHECK (((execution_id IS NULL) = (expires_at IS NULL))),
+  CONSTRAINT app_leases_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
+);
+CREATE INDEX app_leases_held ON public.app_leases USING btree (expires_at) WHERE (execution_id IS NOT NULL);
+
+CREATE TABLE app_maintenance (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  enabled boolean NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT app_maintenance_org_id_app_id_pk PRIMARY KEY (org_id, app_id)
 );
 
 CREATE TABLE app_members (
@@ -376,6 +396,29 @@ CREATE UNIQUE INDEX events_once ON public.events USING btree (org_id, source, de
 CREATE INDEX events_that_failed_to_fan_out ON public.events USING btree (org_id, subject, seq) WHERE ((fanned_out_at IS NULL) AND (fan_out_again_at IS NOT NULL));
 CREATE INDEX events_to_fan_out ON public.events USING btree (org_id, seq) WHERE (fanned_out_at IS NULL);
 
+CREATE TABLE findings (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  fingerprint text NOT NULL,
+  matter jsonb NOT NULL,
+  kind text NOT NULL,
+  summary text NOT NULL,
+  location text,
+  state text NOT NULL,
+  execution_id text NOT NULL,
+  evidence jsonb NOT NULL,
+  times_found integer NOT NULL DEFAULT 1,
+  first_found_at timestamp with time zone NOT NULL,
+  last_found_at timestamp with time zone NOT NULL,
+  reported_at timestamp with time zone,
+  reported_in text,
+  CONSTRAINT findings_org_id_id_pk PRIMARY KEY (org_id, id)
+);
+CREATE INDEX findings_by_app ON public.findings USING btree (org_id, app_id, id);
+CREATE UNIQUE INDEX findings_by_fingerprint ON public.findings USING btree (org_id, app_id, fingerprint);
+CREATE INDEX findings_by_run ON public.findings USING btree (org_id, execution_id);
+
 CREATE TABLE follows (
   org_id text NOT NULL,
   user_id text NOT NULL,
@@ -542,6 +585,68 @@ CREATE TABLE mailed_links (
   CONSTRAINT mailed_links_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX mailed_links_by_expiry ON public.mailed_links USING btree (expires_at);
+
+CREATE TABLE maintenance_runs (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  status text NOT NULL,
+  terminal_code text,
+  reason text,
+  mode text NOT NULL,
+  slot_at timestamp with time zone,
+  requested_by_id text,
+  requested_by text,
+  via text,
+  idempotency_key text,
+  model text NOT NULL,
+  fence bigint,
+  claim_id text,
+  base_revision_id text,
+  tokens bigint NOT NULL DEFAULT 0,
+  evidence_read integer NOT NULL DEFAULT 0,
+  summary text,
+  fingerprint text,
+  proposal_id text,
+  created_at timestamp with time zone NOT NULL,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  CONSTRAINT maintenance_runs_ended CHECK ((((status = 'ended'::text) = (terminal_code IS NOT NULL)) AND ((status = 'ended'::text) = (ended_at IS NOT NULL)))),
+  CONSTRAINT maintenance_runs_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT maintenance_runs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'ended'::text]))),
+  CONSTRAINT maintenance_runs_terminal_code CHECK ((terminal_code = ANY (ARRAY['found_nothing'::text, 'finding_recorded'::text, 'proposed'::text, 'budget_exhausted'::text, 'skipped'::text, 'agent_error'::text, 'lease_lost'::text, 'fenced_disabled'::text])))
+);
+CREATE INDEX maintenance_runs_by_app ON public.maintenance_runs USING btree (org_id, app_id, id);
+CREATE INDEX maintenance_runs_by_claim ON public.maintenance_runs USING btree (claim_id) WHERE (status = 'running'::text);
+CREATE UNIQUE INDEX maintenance_runs_by_key ON public.maintenance_runs USING btree (org_id, app_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX maintenance_runs_by_time ON public.maintenance_runs USING btree (org_id, created_at);
+CREATE UNIQUE INDEX maintenance_runs_one_open ON public.maintenance_runs USING btree (org_id, app_id) WHERE (status <> 'ended'::text);
+CREATE INDEX maintenance_runs_queued ON public.maintenance_runs USING btree (created_at) WHERE (status = 'queued'::text);
+
+CREATE TABLE maintenance_settings (
+  org_id text NOT NULL,
+  enabled boolean NOT NULL,
+  model text,
+  nightly_cron text NOT NULL,
+  timezone text NOT NULL,
+  cooldown_hours integer NOT NULL,
+  token_allowance bigint NOT NULL,
+  protected_paths jsonb NOT NULL,
+  mcp_decisions text NOT NULL,
+  next_slot_at timestamp with time zone,
+  CONSTRAINT maintenance_settings_model CHECK (((NOT enabled) OR (model IS NOT NULL))),
+  CONSTRAINT maintenance_settings_org_id_pk PRIMARY KEY (org_id)
+);
+CREATE INDEX maintenance_settings_due ON public.maintenance_settings USING btree (next_slot_at) WHERE (next_slot_at IS NOT NULL);
+
+CREATE TABLE maintenance_slots (
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  slot_at timestamp with time zone NOT NULL,
+  execution_id text,
+  CONSTRAINT maintenance_slots_org_id_app_id_slot_at_pk PRIMARY KEY (org_id, app_id, slot_at)
+);
+CREATE INDEX maintenance_slots_by_time ON public.maintenance_slots USING btree (slot_at);
 
 CREATE TABLE memberships (
   org_id text NOT NULL,
@@ -772,6 +877,7 @@ CREATE TABLE platform_access_grants (
   expires_at timestamp with time zone NOT NULL,
   revoked_at timestamp with time zone,
   revoked_reason text,
+  scope_edition integer NOT NULL DEFAULT 1,
   CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
   CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -795,6 +901,53 @@ CREATE TABLE platform_oauth_clients (
 );
 CREATE INDEX platform_oauth_clients_by_registration ON public.platform_oauth_clients USING btree (registration_hash);
 CREATE INDEX platform_oauth_clients_dynamic ON public.platform_oauth_clients USING btree (kind, is_active, expires_at);
+
+CREATE TABLE proposals (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  app_id text NOT NULL,
+  execution_id text NOT NULL,
+  day date NOT NULL,
+  base_revision_id text NOT NULL,
+  new_revision_id text NOT NULL,
+  tree_sha256 text NOT NULL,
+  diff text NOT NULL,
+  diff_sha256 text NOT NULL,
+  files jsonb NOT NULL,
+  title text NOT NULL,
+  rationale text NOT NULL,
+  fingerprint text NOT NULL,
+  matter jsonb NOT NULL,
+  evidence jsonb NOT NULL,
+  edits jsonb NOT NULL,
+  state text NOT NULL,
+  requested_by_id text,
+  requested_by text,
+  decided_by_id text,
+  decided_by text,
+  decided_via text,
+  decided_token_id text,
+  decided_token text,
+  decided_grant_id text,
+  decided_agent text,
+  decided_at timestamp with time zone,
+  deployment_id text,
+  created_at timestamp with time zone NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT proposals_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT proposals_state CHECK ((state = ANY (ARRAY['preparing'::text, 'ready'::text, 'approved'::text, 'deploying'::text, 'deployed'::text, 'failed'::text, 'denied'::text, 'stale'::text])))
+);
+CREATE INDEX proposals_by_app ON public.proposals USING btree (org_id, app_id, id);
+CREATE INDEX proposals_by_deployment ON public.proposals USING btree (org_id, deployment_id) WHERE (deployment_id IS NOT NULL);
+CREATE INDEX proposals_by_organization ON public.proposals USING btree (org_id, state, id);
+CREATE UNIQUE INDEX proposals_one_a_day ON public.proposals USING btree (org_id, app_id, day);
+
+CREATE TABLE proposed_revisions (
+  org_id text NOT NULL,
+  revision_id text NOT NULL,
+  app_id text NOT NULL,
+  CONSTRAINT proposed_revisions_org_id_revision_id_pk PRIMARY KEY (org_id, revision_id)
+);
 
 CREATE TABLE question_counts (
   org_id text NOT NULL,
@@ -849,6 +1002,38 @@ CREATE INDEX revisions_by_app ON public.revisions USING btree (org_id, app_id, i
 CREATE UNIQUE INDEX revisions_by_tree ON public.revisions USING btree (org_id, app_id, tree_sha256);
 CREATE TRIGGER revisions_are_not_truncated BEFORE TRUNCATE ON public.revisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_source();
 CREATE TRIGGER revisions_do_not_change BEFORE DELETE OR UPDATE ON public.revisions FOR EACH ROW EXECUTE FUNCTION refuse_change_of_source();
+
+CREATE TABLE run_evidence (
+  org_id text NOT NULL,
+  execution_id text NOT NULL,
+  ref text NOT NULL,
+  kind text NOT NULL,
+  location text NOT NULL,
+  from_line integer,
+  to_line integer,
+  sha256 text NOT NULL,
+  sealed_text text,
+  pinned boolean NOT NULL DEFAULT false,
+  read_at timestamp with time zone NOT NULL,
+  CONSTRAINT run_evidence_org_id_execution_id_ref_pk PRIMARY KEY (org_id, execution_id, ref)
+);
+CREATE INDEX run_evidence_unpinned ON public.run_evidence USING btree (read_at) WHERE (NOT pinned);
+
+CREATE TABLE run_steps (
+  org_id text NOT NULL,
+  execution_id text NOT NULL,
+  number integer NOT NULL,
+  tool text,
+  result text NOT NULL,
+  request_sha256 text NOT NULL,
+  result_sha256 text NOT NULL,
+  tokens bigint NOT NULL DEFAULT 0,
+  ms integer NOT NULL,
+  at timestamp with time zone NOT NULL,
+  sealed_transcript text,
+  CONSTRAINT run_steps_org_id_execution_id_number_pk PRIMARY KEY (org_id, execution_id, number)
+);
+CREATE INDEX run_steps_with_transcript ON public.run_steps USING btree (at) WHERE (sealed_transcript IS NOT NULL);
 
 CREATE TABLE sessions (
   id text NOT NULL,

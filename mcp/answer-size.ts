@@ -59,6 +59,25 @@ export function fitText(text: string, show: (text: string) => object): object {
   return show(truncate(text, fitting))
 }
 
+/** The longest part of a text from an offset with which the answer fits, in whole lines if it can be; and where it ends. */
+export function fitPart(
+  text: string,
+  offset: number,
+  show: (part: string, next: number | undefined) => object,
+): object {
+  const showing = (end: number) => show(text.slice(offset, end), end < text.length ? end : undefined)
+  let [fitting, tooLong] = [Math.min(offset, text.length), text.length + 1]
+  while (tooLong - fitting > 1) {
+    const middle = Math.floor((fitting + tooLong) / 2)
+    if (fits(showing(middle))) fitting = middle
+    else tooLong = middle
+  }
+  if (fitting >= text.length) return showing(text.length)
+  const lineEnd = text.lastIndexOf('\n', fitting - 1) + 1
+  if (lineEnd > offset) return showing(lineEnd)
+  return showing(/[\uD800-\uDBFF]/.test(text.charAt(fitting - 1)) ? fitting - 1 : fitting)
+}
+
 /** Never splits a surrogate pair. */
 export const truncate = (text: string, maxLength: number): string =>
   text.length <= maxLength

@@ -17,6 +17,7 @@ import {
   type Era,
   type FakeServices,
 } from '../test/support/fake-services.ts'
+import { ORG_ID } from '../test/support/fake-maintenance.ts'
 import type { McpEnv } from './dependencies.ts'
 
 const ERAS: Era[] = ['of 2025', 'of 2026']
@@ -33,10 +34,13 @@ describe.each(ERAS)('a client %s', (era) => {
     expect(isError).toBe(false)
     expect(text).toBe(
       '{"user":{"id":"usr_1","email":"ada@example.com","name":"Ada"},' +
-        '"organization":{"id":"org_1","name":"Northwind","slug":"northwind"},"role":"developer",' +
+        `"organization":{"id":"${ORG_ID}","name":"Northwind","slug":"northwind"},"role":"developer",` +
         `"scopes":["data:read","maintenance:read"],"client":"${CLIENT}","quota":` +
         '{"minute":{"limit":60,"left":59,"resets_at":"2026-11-15T12:01:00.000Z"},' +
-        '"day":{"limit":5000,"left":4990,"resets_at":"2026-11-16T00:00:00.000Z"}},"hidden":[]}',
+        '"day":{"limit":5000,"left":4990,"resets_at":"2026-11-16T00:00:00.000Z"}},' +
+        '"hidden":[{"tool":"maintenance_run","why":"needs the role admin"},' +
+        '{"tool":"maintenance_set","why":"needs the role admin"},' +
+        '{"tool":"proposal_decide","why":"needs the role admin"}]}',
     )
   })
 
@@ -218,7 +222,7 @@ describe('an agent with an access token', () => {
     ['that is noise', async () => 'noise'],
     ['of ten thousand characters', async () => `svc_${'x'.repeat(10_000)}`],
   ]
-  const someActor = { userId: 'usr_1', orgId: 'org_1', grantId: 'grt_1', scopes: [] }
+  const someActor = { userId: 'usr_1', orgId: ORG_ID, grantId: 'grt_1', scopes: [] }
 
   test.each(refusals)('%s is refused without calling another service', async (_which, make) => {
     const system = fakeServices()
@@ -310,7 +314,7 @@ describe('an agent with an access token', () => {
     expect(JSON.parse(system.asked[0]?.body ?? '')).toEqual({ token: assertion, audience: 'platform' })
     expect(await system.assertions.verify(assertion, system.clock)).toMatchObject({
       userId: 'usr_1',
-      orgId: 'org_1',
+      orgId: ORG_ID,
       clientId: CLIENT,
       grantId: 'grt_1',
       scopes: ['data:read', 'maintenance:read'],
@@ -445,7 +449,7 @@ describe('inside a service app', () => {
     expect(seen).toEqual({
       route: 'platform',
       failure: undefined,
-      principal: { userId: 'usr_1', orgId: 'org_1', entryPoint: 'mcp' },
+      principal: { userId: 'usr_1', orgId: ORG_ID, entryPoint: 'mcp' },
     })
   })
 

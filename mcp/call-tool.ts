@@ -8,7 +8,9 @@ import { MISSING } from '../src/contracts/problems.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
 import { fits } from './answer-size.ts'
 import { missingScopes } from './choose-tools.ts'
+import type { ClientAbilities } from './client-abilities.ts'
 import { errorText } from './error-text.ts'
+import { ProtocolAnswer } from './protocol-answer.ts'
 import { readArguments } from './read-arguments.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Tool } from './tool.ts'
@@ -27,7 +29,7 @@ const UNTRUSTED = { 'svc/untrusted': true }
 export async function callTool(
   context: RequestContext,
   toolCall: ToolCall,
-  signal: AbortSignal,
+  { signal, client }: { signal: AbortSignal; client: ClientAbilities },
 ): Promise<CallToolResult> {
   const startedAt = performance.now()
   const { choice, principal, narrowing, appUrl } = context
@@ -51,7 +53,7 @@ export async function callTool(
     requireScopes(tool, context)
     const input = parseInput(tool, toolCall.input)
     const answer = await context.inTurn(() =>
-      tool.run(input, { call, principal, narrowing, hidden: choice.hidden, appUrl }),
+      tool.run(input, { call, principal, narrowing, hidden: choice.hidden, appUrl, client }),
     )
     outcome = succeeded(tool, answer)
   } catch (error) {
@@ -92,18 +94,27 @@ const problemOf = (issue: z.core.$ZodIssue): string =>
 const safeName = (name: PropertyKey): string => (/^\w{1,63}$/.test(String(name)) ? String(name) : '…')
 
 function succeeded(tool: Tool, answer: object): Outcome {
+  if (answer instanceof ProtocolAnswer) {
+    // The SDK passes them on as they are, and has no type that is both.
+    const result = answer.result as unknown as CallToolResult
+    return { text: JSON.stringify(result), result }
+  }
   // Every tool limits its own answer; this catches one that does not.
   if (!fits(answer)) throw new Error(`an answer of ${tool.name} is too large`)
   const text = JSON.stringify(answer)
   return {
     text,
     result: {
-      content: [{ type: 'text', text }],
+      ...textResult(text, tool.isUntrusted),
       ...(tool.output && { structuredContent: answer }),
-      ...(tool.isUntrusted && { _meta: UNTRUSTED }),
     },
   }
 }
+
+export const textResult = (text: string, isUntrusted = false): CallToolResult => ({
+  content: [{ type: 'text', text }],
+  ...(isUntrusted && { _meta: UNTRUSTED }),
+})
 
 /** An agent reads every word and may act on it, so an answer never contains an exception's text. */
 function failed(

@@ -9,6 +9,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   NO_SEMANTIC_SEARCH: 'A developer or admin of the organization can configure it; do not retry.',
   EMBEDDING_UNAVAILABLE: 'Nothing was searched. Retry later.',
   SOURCE_FAILED: 'Tell the user; do not retry.',
+  MAINTENANCE_AGENT_NOT_FOUND: 'An owner or admin can turn it on in the console; do not retry.',
   TIMEOUT: 'Retry once; if it happens again, narrow the question.',
 }
 

@@ -10,17 +10,20 @@ import {
 } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { BODY_MAX_BYTES } from '../src/contracts/limits.ts'
+import { TASKS_EXTENSION } from './client-abilities.ts'
 import { callTool, readToolCall, report, toolCallsIn, traceparentIn } from './call-tool.ts'
 import { missingScopes } from './choose-tools.ts'
-import { completeArgument } from './complete-argument.ts'
+import { COMPLETED_PROMPTS, completeArgument } from './complete-argument.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import { rpcError } from './error-responses.ts'
 import { BATCH_MAX } from './limit-calls.ts'
 import { isTooDeep, type Message } from './message.ts'
 import { PROMPTS } from './prompts.ts'
+import { readAbilities } from './read-abilities.ts'
 import { RESOURCE_NAMES } from './resource.ts'
 import type { RequestContext } from './request-context.ts'
 import { registerSkills } from './skills.ts'
+import { registerTasks } from './tasks.ts'
 
 /** Replaced only by the official conformance suite, which brings its own tools. */
 export type MakeServer = (context: RequestContext) => McpServer
@@ -86,7 +89,8 @@ function serverFor(context: RequestContext): McpServer {
   const { resource, version, choice, skills } = context
   const hasSkills = resource === 'platform'
   const prompts = PROMPTS.filter(({ tool }) => choice.listed.some(({ name }) => name === tool))
-  const hasCompletion = prompts.some(({ name }) => name === 'ask_data')
+  const hasTasks = choice.listed.some(({ name }) => name === 'maintenance_run')
+  const hasCompletion = prompts.some(({ name }) => COMPLETED_PROMPTS.includes(name))
   const server = new McpServer(
     { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
     {
@@ -98,6 +102,7 @@ function serverFor(context: RequestContext): McpServer {
         ...(prompts.length > 0 && { prompts: { listChanged: false } }),
         ...(hasCompletion && { completions: {} }),
         ...(hasSkills && { resources: { listChanged: false } }),
+        ...(hasTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
       },
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
     },
@@ -109,9 +114,10 @@ function serverFor(context: RequestContext): McpServer {
     callTool(
       context,
       { name: params.name, input: params.arguments ?? {}, traceparent: traceparentIn(mcpReq._meta) },
-      mcpReq.signal,
+      { signal: mcpReq.signal, client: readAbilities(mcpReq) },
     ),
   )
+  if (hasTasks) registerTasks(server, context)
   for (const { register } of prompts) register(server)
   if (hasCompletion) {
     server.server.setRequestHandler('completion/complete', ({ params }, { mcpReq }) =>

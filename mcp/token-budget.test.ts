@@ -4,6 +4,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import { expect, test } from 'vitest'
 import { RESOURCES } from '../src/contracts/scopes.ts'
 import { INSTRUCTIONS } from './instructions.ts'
+import { TOOLS } from './tools.ts'
 
 /** decisions, section 7: both endpoints with their instructions. */
 const BUDGET = 2_000
@@ -25,6 +26,14 @@ test.each(['viewer', 'admin'])('both tool lists with instructions stay within th
     `tokens for ${role}: ${RESOURCES.map((resource, at) => `${resource} ${costs[at]}`).join(', ')}, ${sum} in all`,
   )
   expect(sum).toBeLessThanOrEqual(BUDGET)
+})
+
+test('the whole table stays within it, whoever sees all of it', () => {
+  const costs = RESOURCES.map((resource) => {
+    const listed = TOOLS.filter((tool) => tool.resource === resource).map((tool) => tool.listed)
+    return countTokens(JSON.stringify(listed)) + countTokens(INSTRUCTIONS[resource])
+  })
+  expect(costs.reduce((all, cost) => all + cost, 0)).toBeLessThanOrEqual(BUDGET)
 })
 
 test.each(RESOURCES)('the instructions of /%s are short', (resource) => {

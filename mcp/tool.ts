@@ -6,6 +6,8 @@ import type { Operation } from '../src/contracts/operation.ts'
 import { atLeast, RoleName, type Role } from '../src/contracts/roles.ts'
 import { SCOPE_NAMES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import type { McpPrincipal } from './authenticate.ts'
+import type { ClientAbilities } from './client-abilities.ts'
+import type { ProtocolAnswer } from './protocol-answer.ts'
 
 /** A tool of the endpoint that the principal does not see, as `whoami` reports it. */
 export type HiddenTool = { readonly tool: string; readonly why: string }
@@ -27,6 +29,7 @@ export type ToolContext = {
   narrowing: Narrowing
   hidden: readonly HiddenTool[]
   appUrl: URL
+  client: ClientAbilities
 }
 
 type ToolDefinition<Input extends z.ZodObject> = {
@@ -36,6 +39,10 @@ type ToolDefinition<Input extends z.ZodObject> = {
   description: string
   /** Every operation it calls. */
   operations: readonly Operation[]
+  /** Where its operations answer to more people than can do anything with it. */
+  minimumRole?: Role
+  /** Clients ask their users before they call it, although nothing is lost that could not be had back. */
+  isDestructive?: true
   input: Input
   /** Only where code reads the answer: a model reads the text and would pay for both. */
   output?: ListedTool['outputSchema']
@@ -43,34 +50,35 @@ type ToolDefinition<Input extends z.ZodObject> = {
   isUntrusted?: boolean
   /** The answer to NOT_FOUND: the same for what does not exist and what is hidden. */
   notFoundText?: string
-  run(input: z.output<Input>, context: ToolContext): Promise<object>
+  run(input: z.output<Input>, context: ToolContext): Promise<object | ProtocolAnswer>
 }
 
-export type Tool = Omit<ToolDefinition<z.ZodObject>, 'run'> & {
+export type Tool = Omit<ToolDefinition<z.ZodObject>, 'run' | 'minimumRole'> & {
   /** One call needs all of them. */
   scopes: readonly Scope[]
   minimumRole: Role
   isReadOnly: boolean
   /** Its entry in `tools/list`, built once: servers are created for every request. */
   listed: ListedTool
-  run(input: unknown, context: ToolContext): Promise<object>
+  run(input: unknown, context: ToolContext): Promise<object | ProtocolAnswer>
 }
 
 export function tool<Input extends z.ZodObject>(definition: ToolDefinition<Input>): Tool {
   const { name, title, description, operations, input, output } = definition
   const isReadOnly = operations.every(({ readOnly }) => readOnly)
+  // Without a title of their own, which every conversation would pay for twice.
   const annotations = {
-    title,
     readOnlyHint: isReadOnly,
-    destructiveHint: operations.some(({ destructive }) => destructive),
-    idempotentHint: operations.every(({ idempotent }) => idempotent),
+    destructiveHint: definition.isDestructive ?? operations.some(({ destructive }) => destructive),
+    // Says something only of what changes something.
+    ...(!isReadOnly && { idempotentHint: operations.every(({ idempotent }) => idempotent) }),
     // Everything it reaches belongs to the organization.
     openWorldHint: false,
   }
   return {
     ...definition,
     scopes: scopesOf(operations),
-    minimumRole: highestRoleOf(operations),
+    minimumRole: definition.minimumRole ?? highestRoleOf(operations),
     isReadOnly,
     listed: {
       name,
@@ -98,8 +106,13 @@ function publishedSchema(input: z.ZodObject): ListedTool['inputSchema'] {
   const { $schema: _assumed, ...json } = z.toJSONSchema(input, {
     target: 'draft-2020-12',
     io: 'input',
-    // Names in a JSON object are always strings.
-    override: ({ jsonSchema }) => void delete jsonSchema.propertyNames,
+    override: ({ jsonSchema }) => {
+      // Names in a JSON object are always strings.
+      delete jsonSchema.propertyNames
+      // Checked all the same. No model counts characters, and whoever is over a limit is told so.
+      delete jsonSchema.maxLength
+      delete jsonSchema.maxItems
+    },
   })
   return json as ListedTool['inputSchema']
 }

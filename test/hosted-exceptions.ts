@@ -25,6 +25,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/connector-discovery.test.ts': CONNECTOR,
   'test/walks/connector-documents.test.ts': CONNECTOR,
   'test/walks/connector-liveness.test.ts': CONNECTOR,
+  'test/walks/connector-old-approvals.test.ts': CONNECTOR,
   'test/walks/connector-redirects.test.ts': CONNECTOR,
   'test/walks/connector-refresh.test.ts': CONNECTOR,
   'test/walks/connector-refusals.test.ts': CONNECTOR,
@@ -53,10 +54,12 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/invitation-pages.test.ts': PAGES,
   'test/walks/mail-over-smtp.test.ts': PAGES,
   'test/walks/mailed-links.test.ts': PAGES,
+  'test/walks/maintenance-clients.test.ts': CONNECTOR,
   'test/walks/mcp-interleaved.test.ts': CONNECTOR,
   'test/walks/mcp-limits.test.ts': CONNECTOR,
   'test/walks/mcp-tools.test.ts': CONNECTOR,
   'test/walks/notifications.test.ts': ENGINE,
+  'test/walks/proposed-revisions.test.ts': PAGES,
   'test/walks/shared-posts.test.ts': ENGINE,
   'test/walks/process.test.ts': ALONE,
   'test/walks/rotation.test.ts': 'the secrets behind tokens are the vendor’s',
@@ -130,6 +133,7 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'agents are found by client and by person, each in their own organization': CONNECTOR,
   },
   'test/walks/paging.test.ts': { listGrants: CONNECTOR, listOauthClients: CONNECTOR },
+  'test/walks/proposals.test.ts': { 'no agent, unless an owner chose so': ASSERTIONS },
   'test/walks/question-limits.test.ts': {
     'two systems over one database count together, and ask the databases that one of them holds':
       'the second system would have a vendor of its own',

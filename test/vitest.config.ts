@@ -53,7 +53,15 @@ export const ON_EMBEDDED = [...matching(...walks('apps', 'idempotency')), ...ABO
 export const SLOW_WALKS = matching(
   ...walks('email-integrations', 'managed-postgres', 'process', 'source-health', 'tenant-limits'),
   ...walks('failing-sources', 'databases', 'search-everywhere', 'question-limits', 'connector-documents'),
-  ...walks('delivery-lanes', 'shared-posts', 'retry-and-recover', 'audit', 'paging', 'bad-input'),
+  ...walks(
+    'delivery-lanes',
+    'shared-posts',
+    'retry-and-recover',
+    'audit',
+    'paging',
+    'bad-input',
+    'maintenance-races',
+  ),
 )
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')

@@ -1,7 +1,7 @@
 /** The connector: clients, grants, short-lived artifacts. The first two keep the names the contract gives them. */
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
-import { boolean, index, jsonb, pgTable, primaryKey, text } from '../drizzle.ts'
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text } from '../drizzle.ts'
 import { instant, orgId, secretHash } from './columns.ts'
 import { organizations } from './organizations.ts'
 import { users } from './identity.ts'
@@ -52,6 +52,8 @@ export const platformAccessGrants = pgTable(
     resource: text('resource').$type<'platform' | 'notifications'>().notNull(),
     /** What is left of what was approved; narrowing takes away. */
     scopes: text('scopes').array().$type<Scope[]>().notNull(),
+    /** Of the texts that were approved: `approvedScopes`. The first for rows of a process that does not know of it yet. */
+    scopeEdition: integer('scope_edition').notNull().default(1),
     /** Ids of the data sources it was given for; null: all that its person may ask. */
     sources: text('sources').array(),
     payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),

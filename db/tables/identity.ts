@@ -90,6 +90,8 @@ export const apiTokens = pgTable(
     secretHash: secretHash('secret_hash').notNull(),
     roleCap: text('role_cap').$type<Exclude<Role, 'member'>>().notNull(),
     scopes: text('scopes').array().$type<Scope[]>(),
+    /** Of the texts that its scopes were chosen by: `approvedScopes`. */
+    scopeEdition: integer('scope_edition').notNull().default(1),
     audiences: text('audiences').array().$type<Audience[]>().notNull(),
     /** Fingerprint of both JWT secrets: under others its hash matches nothing. Null: made before this was kept. */
     keyEpoch: text('key_epoch'),

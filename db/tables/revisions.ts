@@ -57,6 +57,20 @@ export const appHeads = pgTable(
   (t) => [primaryKey({ columns: [t.orgId, t.appId] })],
 )
 
+/**
+ * Revisions that only a proposal has made: nobody pushed or approved them, and nobody deploys them. A row goes when its
+ * revision becomes the head, or is no longer kept. Beside the revisions, because those do not change.
+ */
+export const proposedRevisions = pgTable(
+  'proposed_revisions',
+  {
+    orgId: orgId(),
+    revisionId: text('revision_id').notNull(),
+    appId: text('app_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.orgId, t.revisionId] })],
+)
+
 export const sourceBlobs = pgTable(
   'source_blobs',
   {

@@ -13,9 +13,7 @@ export const datasourceList = tool({
     'List the data sources you can query, with filterable columns and search targets. ' +
     'Call this before using filters in datasource_query.',
   operations: [listAskableDataSources],
-  input: z.strictObject({
-    cursor: z.string().max(1_000).optional().describe('next_cursor of the previous page.'),
-  }),
+  input: z.strictObject({ cursor: z.string().max(1_000).optional() }),
   run({ cursor }, { call, narrowing: { sources } }) {
     return fitPage(
       // At most 100 are exposed: a narrowed list is read in one page, so that no page is empty.

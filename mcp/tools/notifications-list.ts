@@ -21,7 +21,7 @@ export const notificationsList = tool({
     type: hidePattern(type.unwrap()).optional().describe('Event type, or a prefix such as deploy.*'),
     since: hidePattern(since.unwrap()).optional().describe('ISO 8601, UTC.'),
     limit: z.int().min(1).max(LIMIT.max).default(LIMIT.default),
-    cursor: z.string().max(1_000).optional().describe('next_cursor of the previous page.'),
+    cursor: z.string().max(1_000).optional(),
   }),
   isUntrusted: true,
   run({ limit: requested, ...filters }, { call }) {

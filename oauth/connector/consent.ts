@@ -1,6 +1,6 @@
 /**
  * Sign-in and approval of one authorization request. Everything is read again when the form is submitted; the form's
- * token binds request, user and document, so that what was shown is what is approved.
+ * token binds request, user, document and the texts of the scopes, so that what was shown is what is approved.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createHash } from 'node:crypto'
@@ -11,8 +11,14 @@ import { platformAccessGrants } from '../../db/schema.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
-import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource, type Scope } from '../../src/contracts/scopes.ts'
-import { describeApproval, sourceNames } from '../../src/cores/grants/index.ts'
+import {
+  DEFAULT_SCOPES,
+  RESOURCE_SCOPES,
+  SCOPE_EDITION,
+  type Resource,
+  type Scope,
+} from '../../src/contracts/scopes.ts'
+import { describeApproval, grantedScopes, sourceNames } from '../../src/cores/grants/index.ts'
 import { findSession, consumeSignInCode } from '../../src/cores/identity/index.ts'
 import { keyedHash, randomSecret, sameSecret } from '../../src/trust/keyed-hash.ts'
 import { chosenSources } from './chosen-sources.ts'
@@ -113,7 +119,10 @@ function showPage(consent: Consent, problem?: string, filled?: URLSearchParams):
 }
 
 const formToken = ({ deps, interaction, request, person }: Consent): string =>
-  keyedHash(deps.keyFor('consent'), JSON.stringify([interaction.uid, person.userId, request.documentSha256]))
+  keyedHash(
+    deps.keyFor('consent'),
+    JSON.stringify([interaction.uid, person.userId, request.documentSha256, SCOPE_EDITION]),
+  )
 
 /** The library finds the interaction by its cookie; the URL must name the same one. */
 async function readRequest(
@@ -244,7 +253,7 @@ async function rememberedDecision({
     .orderBy(desc(platformAccessGrants.id))
   const covering = rows
     .filter(({ orgId }) => organizations.some(({ id, isOpen }) => id === orgId && isOpen))
-    .filter(({ scopes }) => request.scopes.every((scope) => scopes.includes(scope)))
+    .filter((row) => request.scopes.every((scope) => grantedScopes(row).includes(scope)))
   const [newest] = covering
   if (!newest) return undefined
   // Only what is requested now: the earlier grant may have more.

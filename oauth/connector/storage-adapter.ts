@@ -8,9 +8,9 @@ import { and, eq, isNull, sql } from '../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../db/schema.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
-import type { Resource, Scope } from '../../src/contracts/scopes.ts'
+import { SCOPE_EDITION, type Resource, type Scope } from '../../src/contracts/scopes.ts'
 import { recordAudit, type AuditActor } from '../../src/cores/audit/index.ts'
-import { endGrant, findLiveGrant } from '../../src/cores/grants/index.ts'
+import { endGrant, findLiveGrant, grantedScopes, payloadWithScopes } from '../../src/cores/grants/index.ts'
 import { lockAuthor } from '../../src/cores/lock-author.ts'
 import { preparedQuery } from '../../src/cores/prepared-query.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
@@ -192,6 +192,7 @@ function grantAdapter(deps: ConnectorDeps): Adapter {
         userId: payload.accountId!,
         clientId: payload.clientId!,
         payload: { ...payload },
+        scopeEdition: SCOPE_EDITION,
         keyEpoch: deps.keyEpoch,
         createdAt: now,
         expiresAt: new Date(now.getTime() + (expiresIn ?? CONNECTOR_SECONDS.grant) * 1000),
@@ -209,7 +210,8 @@ function grantAdapter(deps: ConnectorDeps): Adapter {
       })
     },
     async find(id) {
-      return (await findLiveGrant(deps, id))?.grant.payload
+      const grant = (await findLiveGrant(deps, id))?.grant
+      return grant && payloadWithScopes(grant.payload, grantedScopes(grant))
     },
     async destroy(id) {
       const route = (Provider.ctx as { oidc?: { route?: string } } | undefined)?.oidc?.route

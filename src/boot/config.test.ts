@@ -106,6 +106,11 @@ const VALUES: Table = {
     bad: ['x', '[]', '{"e5":{}}', '{"minilm-l6-v2":{"url":"https://m.example","dimensions":384}}'],
   },
   EMBEDDING_THREADS: { good: ['1', '8'], bad: ['0', '65', ...NO_NUMBERS] },
+  MAINTENANCE_MODELS: {
+    good: ['{}', '{"claude":{"wire":"anthropic","url":"https://models.example","key":"k"}}'],
+    bad: ['x', '[]', '{"claude":{}}', '{"rules":{"wire":"anthropic","url":"https://models.example"}}'],
+  },
+  MAINTENANCE_RUNS_AT_ONCE: { good: ['1', '200'], bad: ['0', '201', ...NO_NUMBERS] },
   LOG_LINES_PER_MINUTE: { good: ['1', '60000'], bad: ['0', ...NO_NUMBERS] },
   LOG_MIB_PER_APP: { good: ['1', '1024'], bad: ['0', ...NO_NUMBERS] },
   QUESTIONS_PER_MINUTE: { good: ['1', '600'], bad: ['0', ...NO_NUMBERS] },
@@ -136,6 +141,7 @@ const VALUES: Table = {
   },
   REDIRECT_BASE_URL: PUBLIC,
   AUTH_SERVICE_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://auth.internal:4000'] },
+  AGENT_RUNNER_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://runner.internal:4000'] },
   DEPLOY_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://deploy.internal:4000'] },
   GATEWAY_URL: { ...ORIGIN, good: [...ORIGIN.good, 'http://gateway.internal:4000'] },
   AUTH_LOGIN_URL: {
@@ -160,6 +166,7 @@ const VALUES: Table = {
   JWT_SIGNING_KEY: SECRET,
   ACTOR_ASSERTION_SECRET: SECRET,
   DATA_KEY: SECRET,
+  AGENT_RUNNER_SECRET: SECRET,
   SVC_OPERATOR_TOKEN: { good: ['t'.repeat(32)], bad: ['t'.repeat(31)] },
   SVC_ADMIN_EMAIL: { good: ['ada@example.com'], bad: ['ada', 'ada@', '@example.com', 'ada@exam ple.com'] },
   SVC_ADMIN_PASSWORD: { good: ['p'.repeat(15), 'p'.repeat(256)], bad: ['p'.repeat(14), 'p'.repeat(257)] },
@@ -253,7 +260,16 @@ test.each(Object.entries(VALUES))(
 test('without any setting everything runs here, on loopback, embedded', () => {
   const config = readConfig({})
   expect(config).toMatchObject({
-    SVC_SERVICES: ['api-gateway', 'auth-service', 'deploy-api', 'console', 'site', 'mcp-server', 'worker'],
+    SVC_SERVICES: [
+      'api-gateway',
+      'auth-service',
+      'deploy-api',
+      'console',
+      'site',
+      'mcp-server',
+      'worker',
+      'agent-runner',
+    ],
     HOST: '127.0.0.1',
     PORT: 4000,
     METRICS_HOST: '127.0.0.1',
@@ -369,6 +385,7 @@ test('with the vendor’s auth service everything but the auth service runs here
     'site',
     'mcp-server',
     'worker',
+    'agent-runner',
   ])
 })
 
@@ -424,4 +441,27 @@ test('a deploy-api apart from its api-gateway must be told the database that bot
     'DATABASE_URL: required by deploy-api when the api-gateway runs elsewhere',
   ])
   expect(problemsOf({ SVC_SERVICES: 'deploy-api', DATABASE_URL: 'postgres://db.example/svc' })).toEqual([])
+})
+
+test('an agent-runner apart must be told who it works for, and nothing of a database', () => {
+  const apart = { SVC_SERVICES: 'agent-runner' }
+  expect(problemsOf(apart)).toEqual([
+    'AGENT_RUNNER_SECRET: required by agent-runner when the deploy-api runs elsewhere',
+    'DEPLOY_URL: required by agent-runner when the deploy-api runs elsewhere',
+  ])
+  const told = { AGENT_RUNNER_SECRET: hex('e'), DEPLOY_URL: 'http://deploy.internal:4000' }
+  expect(problemsOf({ ...apart, ...told })).toEqual([])
+  expect(problemsOf({ SVC_SERVICES: 'deploy-api,agent-runner', DATABASE_URL: 'postgres://db/svc' })).toEqual(
+    [],
+  )
+})
+
+test('the keys of models are refused where no agent-runner runs, and not repeated', () => {
+  const models = (key?: string) => JSON.stringify({ m: { wire: 'anthropic', url: 'https://m.example', key } })
+  const worker = { SVC_SERVICES: 'worker', DATABASE_URL: 'postgres://db/svc' }
+  expect(problemsOf({ ...worker, MAINTENANCE_MODELS: models('the-key') })).toEqual([
+    'MAINTENANCE_MODELS: keys belong to the agent-runner only; leave them out here',
+  ])
+  expect(problemsOf({ ...worker, MAINTENANCE_MODELS: models() })).toEqual([])
+  expect(problemsOf({ MAINTENANCE_MODELS: models('the-key') })).toEqual([])
 })

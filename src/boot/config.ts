@@ -7,6 +7,7 @@ import { EmbeddingModelsSetting } from '../contracts/embedding-settings.ts'
 import { DisplayName } from '../contracts/fields.ts'
 import { idPattern } from '../contracts/ids.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from '../contracts/limits.ts'
+import { MaintenanceModelsSetting } from '../contracts/model-settings.ts'
 import { LOG_LEVELS } from '../observe/log.ts'
 
 /** In the order in which the listener tries them for a path. */
@@ -19,6 +20,7 @@ export const SERVICE_NAMES = [
   // After the site: MCP clients probe well-known paths, and the site serves skills under one of them.
   'mcp-server',
   'worker',
+  'agent-runner',
 ] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
@@ -166,6 +168,17 @@ export const SETTINGS = {
       'Threads of the built-in embedding model, at most. Further ones start when texts wait and end after 30 s without any; each of them uses 160 MB.',
     default: 'the number of cores less one, from 1 to 4',
   },
+  MAINTENANCE_MODELS: {
+    schema: MaintenanceModelsSetting,
+    description:
+      'Language models of the maintenance agent and of judge checks, beside the built-in `rules`, as JSON: model name to `{"wire", "url", "key"}`. Keys belong to the agent-runner only; elsewhere leave them out. See docs/maintenance.md.',
+    default: 'the built-in `rules` only',
+  },
+  MAINTENANCE_RUNS_AT_ONCE: {
+    schema: whole(1, 200).default(4),
+    description: 'Maintenance runs that an agent-runner does at a time.',
+    default: '4',
+  },
   QUESTIONS_PER_MINUTE: {
     schema: whole(1, 1_000_000).default(60),
     description: 'Questions an organization may ask its data sources per minute.',
@@ -283,6 +296,12 @@ export const SETTINGS = {
     description: 'URL of the deploy-api when it runs in another process. May be internal.',
     default: 'in the same process',
   },
+  AGENT_RUNNER_URL: {
+    schema: address.optional(),
+    description:
+      'URL at which the worker reaches the agent-runner when it runs in another process. May be internal.',
+    default: 'in the same process',
+  },
   MCP_ALLOWED_ORIGINS: {
     schema: list(z.url()).default([]),
     description: 'Web origins that may call the MCP endpoints from a browser, separated by commas.',
@@ -346,6 +365,12 @@ export const SETTINGS = {
     description:
       'Encrypts stored credentials such as database passwords, chat tokens and webhook URLs: 32 bytes as hex.',
     default: 'generated when embedded',
+  },
+  AGENT_RUNNER_SECRET: {
+    schema: hexSecret,
+    description:
+      'By which the agent-runner, the deploy-api and the worker know each other when they run in different processes: 32 bytes as hex.',
+    default: 'derived from DATA_KEY in one process',
   },
   SVC_OPERATOR_TOKEN: {
     schema: z.string().min(32, 'must have at least 32 characters').optional(),
@@ -626,6 +651,7 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
     'AUTH_SERVICE_URL',
     'GATEWAY_URL',
     'DEPLOY_URL',
+    'AGENT_RUNNER_URL',
     'CHAT_URL',
   ] as const) {
     const url = addresses[key]
@@ -670,15 +696,31 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
   if (gatewayRunsElsewhere && config.DATABASE_URL === undefined) {
     problems.push('DATABASE_URL: required by deploy-api when the api-gateway runs elsewhere')
   }
-  const secrets = SECRET_KEYS.filter((key) => config[key] !== undefined)
+  problems.push(...problemsWithAgentRunner(config))
+  const secrets = ALL_SECRET_KEYS.filter((key) => config[key] !== undefined)
   if (new Set(secrets.map((key) => config[key]?.toLowerCase())).size < secrets.length) {
     problems.push(`${secrets.join(', ')}: must all be different`)
   }
   return problems
 }
 
+/** It has neither a database handle nor DATA_KEY: alone, it knows nobody without these. */
+function problemsWithAgentRunner(config: Config): string[] {
+  const runs = (name: ServiceName) => config.SVC_SERVICES.includes(name)
+  const hasKeys = [...config.MAINTENANCE_MODELS.values()].some(({ key }) => key !== undefined)
+  if (!runs('agent-runner')) {
+    return hasKeys ? ['MAINTENANCE_MODELS: keys belong to the agent-runner only; leave them out here'] : []
+  }
+  if (runs('deploy-api')) return []
+  return (['AGENT_RUNNER_SECRET', 'DEPLOY_URL'] as const)
+    .filter((key) => config[key] === undefined)
+    .map((key) => `${key}: required by agent-runner when the deploy-api runs elsewhere`)
+}
+
 export const SECRET_KEYS = ['JWT_SECRET', 'JWT_SIGNING_KEY', 'ACTOR_ASSERTION_SECRET', 'DATA_KEY'] as const
 export type SecretKey = (typeof SECRET_KEYS)[number]
+/** With those that only some installations have. */
+const ALL_SECRET_KEYS = [...SECRET_KEYS, 'AGENT_RUNNER_SECRET'] as const
 
 /** RFC 6376: RSA is the only key type that every receiver can verify. */
 export function isRsaKey(pem: string): boolean {

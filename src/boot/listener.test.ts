@@ -137,6 +137,16 @@ const HOSTS: [host: string, path: string, status: number, body: string][] = [
   ['auth.internal', '/api/v1/me', 421, 'Unknown host.\n'],
   ['localhost', '/api/v1/me', 421, 'Unknown host.\n'],
 ]
+test('the tool host of maintenance runs answers our own services, and nobody at a public address', async () => {
+  const env = { ...SPLIT, DEPLOY_URL: 'http://deploy.internal:4000' }
+  const { port } = await startListeningSystem({ env, services: { 'deploy-api': saying('deploy') } })
+  const at = async (host: string, path: string) => (await ask(port, { path, headers: { host } })).body
+  expect(await at('api.example.com', '/api/deploy/deployments')).toBe('deploy')
+  expect(await at('deploy.internal:4000', '/api/deploy/deployments')).toBe('deploy')
+  expect(await at('api.example.com', '/agent-runs/claimRun')).toBe('Not found.\n')
+  expect(await at('deploy.internal:4000', '/agent-runs/claimRun')).toBe('deploy')
+})
+
 test('a person who opens a path nobody owns gets the page of the console, where the console is', async () => {
   const saidPath: Service = async ({ url }) => new Response(new URL(url).pathname, { status: 404 })
   const { port } = await startListeningSystem({

@@ -125,7 +125,9 @@ function serviceFor(
     if (!service) continue
     const isPublic = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
     known ||= isPublic
-    if ((isPublic || internal) && SERVICES[name].owns.test(path)) return service
+    const { owns, ownsInternally } = SERVICES[name]
+    if ((isPublic || internal) && owns.test(path)) return service
+    if (internal && ownsInternally?.test(path)) return service
   }
   return known ? undefined : 'unknown host'
 }
@@ -152,7 +154,9 @@ function httpsHostsOf({ config, services }: System): ReadonlySet<string> {
 /** Addresses that only our own services and proxies use. */
 const isInternal = (host: string, config: Config): boolean =>
   isOwnAddress(host, config) ||
-  [config.AUTH_SERVICE_URL, config.GATEWAY_URL, config.DEPLOY_URL].some((url) => url?.host === host)
+  [config.AUTH_SERVICE_URL, config.GATEWAY_URL, config.DEPLOY_URL, config.AGENT_RUNNER_URL].some(
+    (url) => url?.host === host,
+  )
 
 /** The address this process listens on, as health checks and processes on the same machine write it. */
 const isOwnAddress = (host: string, config: Config): boolean =>

@@ -124,6 +124,7 @@ const NEEDED: [services: string, env: Record<string, string>, problems: string[]
     ['ACTOR_ASSERTION_SECRET: required by deploy-api', 'DATA_KEY: required by deploy-api'],
   ],
   ['console', {}, []],
+  ['agent-runner', { AGENT_RUNNER_SECRET: hex('a'), DEPLOY_URL: 'http://deploy.internal:4000' }, []],
   ['worker', POSTGRES, ['DATA_KEY: required by worker']],
   ['api-gateway,worker', { ...POSTGRES, DATA_KEY: hex('a') }, []],
 ]

@@ -24,6 +24,8 @@ const NEEDED: Record<ServiceName, (config: Config) => readonly SecretKey[]> = {
   site: () => [],
   // It opens sealed addresses and keys of integrations.
   worker: () => ['DATA_KEY'],
+  // The keys of models are enough: it opens nothing that is stored.
+  'agent-runner': () => [],
 }
 
 export async function readSecrets(config: Config): Promise<Secrets> {

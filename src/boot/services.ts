@@ -1,4 +1,6 @@
 /** Every service: its hosts, its paths, and how it is created. Imported lazily, so a worker never loads a page. */
+import type { AgentRunnerDeps } from '../agent-runner/agent-runner.ts'
+import type { AskDeps } from '../agent-runner/app.ts'
 import type { McpDeps } from '../../mcp/dependencies.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { ConnectorDeps } from '../../oauth/connector/dependencies.ts'
@@ -33,6 +35,7 @@ export type Deps = {
   readonly 'mcp-server': () => McpDeps & Observation
   readonly console: () => ConsoleDeps & Observation
   readonly site: () => SiteDeps & Observation
+  readonly 'agent-runner': () => Omit<AgentRunnerDeps, 'rules'> & AskDeps
   readonly worker: () => LoopDeps & JobDeps & TenantDeps & NotificationDeps & CheckRunnerDeps
 }
 
@@ -40,6 +43,8 @@ type ServiceEntry = {
   /** The public addresses that it answers at, besides internal ones. */
   readonly at: (config: Config) => readonly URL[]
   readonly owns: RegExp
+  /** Beside those, for our own services: at no public address. */
+  readonly ownsInternally?: RegExp
   readonly usesDatabase: boolean
   /** Loading is slow and needs no dependencies; starting is quick. */
   readonly load: () => Promise<(deps: Deps) => Running>
@@ -103,6 +108,8 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
     // Where the gateway runs too, it is offered the path first and relays; alone, this answers at the same address.
     at: (config) => [config.API_URL],
     owns: /^\/(api\/deploy|v1)(\/|$)/,
+    // The tool host, for the agent-runner alone.
+    ownsInternally: /^\/agent-runs(\/|$)/,
     usesDatabase: true,
     async load() {
       const { createDeployApi } = await import('../http/deploy-api.ts')
@@ -168,6 +175,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
         { startChecks },
         { startDeployments },
         { startPipelines },
+        { startMaintenance },
       ] = await Promise.all([
         import('../worker/loop.ts'),
         import('../worker/jobs.ts'),
@@ -175,6 +183,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
         import('../worker/checks.ts'),
         import('../worker/deployments.ts'),
         import('../worker/pipelines.ts'),
+        import('../worker/maintenance.ts'),
       ])
       return (deps) => {
         const own = deps.worker()
@@ -186,10 +195,31 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
             startChecks(own),
             startDeployments(own),
             startPipelines(own),
+            startMaintenance(own),
           ]
           return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
         }
         return { startJobs }
+      }
+    },
+  },
+  'agent-runner': {
+    // Internal: those who call it know its address.
+    at: () => [],
+    owns: /^\/agent-runner(\/|$)/,
+    usesDatabase: false,
+    async load() {
+      const [{ createAgentRunnerApp }, { startAgentRunner }, { rulesAnalyst }] = await Promise.all([
+        import('../agent-runner/app.ts'),
+        import('../agent-runner/agent-runner.ts'),
+        import('../agent-runner/rules/analyst.ts'),
+      ])
+      return (deps) => {
+        const own = deps['agent-runner']()
+        return {
+          ...asService(createAgentRunnerApp(own)),
+          startJobs: () => startAgentRunner({ ...own, rules: rulesAnalyst }),
+        }
       }
     },
   },

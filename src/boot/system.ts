@@ -5,6 +5,7 @@ import type { Embedded } from '../../db/embedded.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { isMigrated, migrate, readMigrations } from '../../db/migrate.ts'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
+import type { AskModel } from '../agent-runner/do-run.ts'
 import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
 import { httpProbes } from '../adapters/outbound/http-probe.ts'
 import { proxiedFetch } from '../adapters/outbound/proxied-fetch.ts'
@@ -15,14 +16,18 @@ import { smtpMail } from '../adapters/mail/smtp.ts'
 import { argon2Passwords } from '../adapters/passwords/argon2.ts'
 import { createSignInProviders } from '../adapters/sign-in/providers.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
+import { agentClient } from '../client/agent-client.ts'
+import { askModelAt } from '../client/ask-model.ts'
 import { overNetwork, type CallInProcess, type Service } from '../client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
+import { createSourceSearches } from '../cores/agent-tools/index.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import { createLogReads } from '../cores/logs/index.ts'
+import { LOG_SEARCHES_OF_RUNS } from '../contracts/limits.ts'
 import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
 import type { Readiness } from '../http/health.ts'
 import {
@@ -36,12 +41,15 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { noTracing } from '../observe/tracing-port.ts'
 import { readSecrets, type Secrets } from './secrets.ts'
+import { judgePort, modelAsker, offeredModels } from './maintenance-models.ts'
 import { SERVICES, type Deps, type Running } from './services.ts'
 import { allowsPasswords, providerSettings, signInUrlOf } from './sign-in-settings.ts'
 import { accessTokens } from '../trust/access-token.ts'
 import { actorAssertions } from '../trust/actor-assertion.ts'
+import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
 import { dataKeys } from '../trust/data-key.ts'
 import { deriveKey, keyEpochOf, type KeyPurpose } from '../trust/derive-key.ts'
+import { runIdentities } from '../trust/run-identity.ts'
 import { userTokens } from '../trust/user-token.ts'
 import { buildCommit } from './build-commit.ts'
 import { readPublishedSkills } from '../skills/read-published.ts'
@@ -83,9 +91,14 @@ export type Overrides = {
   readonly channels?: ChannelPorts
   readonly probeHttp?: HttpProbe
   readonly judge?: JudgePort
+  /** What the agent-runner asks instead of a provider. */
+  readonly askModel?: AskModel
   /** Calls a service of another process. */
   readonly network?: (base: URL) => Service
 }
+
+/** Longer than a judge waits for its model. */
+const JUDGE_TIMEOUT_MS = 100_000
 
 const MIGRATIONS = fileURLToPath(new URL('../../db/migrations', import.meta.url))
 
@@ -177,14 +190,15 @@ async function build(
   if (httpProbe) closers.push(() => httpProbe.close())
   const lineMatcher = runs.has('worker') ? createLineMatcher() : undefined
   if (lineMatcher) closers.push(() => lineMatcher.close())
-  // Organizations have no maintenance models, so judge checks are paused.
-  const judge = overrides.judge ?? null
+  // Apart from that of checks: a slow expression of either holds up its own kind only.
+  const sourceMatcher = runs.has('deploy-api') ? createLineMatcher() : undefined
+  if (sourceMatcher) closers.push(() => sourceMatcher.close())
 
   const network = overrides.network ?? overNetwork
   const running = new Map<ServiceName, Running>()
   /** A service in this process is called as a function, any other by its address. Looked up per call, so the order does not matter. */
-  const serviceAt = (name: ServiceName, address: URL): Service =>
-    Object.assign((request: Request) => (running.get(name)?.service ?? network(address))(request), {
+  const serviceAt = (name: ServiceName, address: URL, reach = network): Service =>
+    Object.assign((request: Request) => (running.get(name)?.service ?? reach(address))(request), {
       callInProcess: ((operation, input, options) =>
         running.get(name)?.service?.callInProcess?.(operation, input, options)) satisfies CallInProcess,
     })
@@ -194,6 +208,24 @@ async function build(
   const assertions = secrets.ACTOR_ASSERTION_SECRET
     ? actorAssertions(secrets.ACTOR_ASSERTION_SECRET, config.AUTH_URL.origin)
     : undefined
+
+  const runnerSecret =
+    config.AGENT_RUNNER_SECRET ??
+    (keysForData && Buffer.from(keysForData.keyFor('agent-runner')).toString('hex'))
+  const runnerTokens = runnerSecret === undefined ? undefined : agentRunnerTokens(runnerSecret)
+
+  const judge =
+    overrides.judge ??
+    judgePort({
+      db: () => connection!.db,
+      models: config.MAINTENANCE_MODELS,
+      ask: askModelAt(
+        serviceAt('agent-runner', config.AGENT_RUNNER_URL ?? config.API_URL, (address) =>
+          overNetwork(address, { timeoutMs: JUDGE_TIMEOUT_MS }),
+        ),
+        async () => runnerTokens!.sign('agent-runner', clock()),
+      ),
+    })
 
   const servedOrganizations = config.AUTH_MODE === 'hosted' ? new Set(config.HOSTED_ORGS) : undefined
   const hosted = servedOrganizations && { assertions: assertions!, servedOrganizations }
@@ -227,6 +259,12 @@ async function build(
       ...storage(),
       dataKeys: keysForData!,
       judge,
+      maintenanceModels: offeredModels(config.MAINTENANCE_MODELS),
+      runIdentities: runIdentities(keysForData!.keyFor('run-identity')),
+      agentRunnerTokens: runnerTokens,
+      findLines: sourceMatcher!.findLines,
+      sourceSearches: createSourceSearches(),
+      runLogReads: createLogReads(LOG_SEARCHES_OF_RUNS),
       auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       hosted,
       sourceThread: sourceThread!,
@@ -306,6 +344,14 @@ async function build(
       allowedOrigins: config.MCP_ALLOWED_ORIGINS,
       version: VERSION,
     }),
+    'agent-runner': () => ({
+      ...observation,
+      agentRunnerTokens: runnerTokens!,
+      models: config.MAINTENANCE_MODELS,
+      askModel: overrides.askModel ?? modelAsker(proxiedFetch(proxy)),
+      call: agentClient(serviceAt('deploy-api', config.DEPLOY_URL ?? config.API_URL)),
+      runsAtOnce: config.MAINTENANCE_RUNS_AT_ONCE,
+    }),
     worker: () => ({
       ...storage(),
       log,
@@ -314,7 +360,8 @@ async function build(
       dataKeys: keysForData!,
       probeHttp: overrides.probeHttp ?? httpProbe!.probe,
       matchLines: lineMatcher!.matchLines,
-      judge,
+      // Without a way to the agent-runner nothing can be judged here.
+      judge: overrides.judge || runs.has('agent-runner') || config.AGENT_RUNNER_URL ? judge : null,
       appUrl: config.APP_URL,
       siteUrl: config.SITE_URL,
       mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,

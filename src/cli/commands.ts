@@ -5,6 +5,7 @@ import { DEPLOYMENT_STATES } from '../contracts/deployment-states.ts'
 import { HITS_DEFAULT, HITS_MAX, PAGE_DEFAULT, PAGE_MAX } from '../contracts/limits.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES, INBOX_STATES } from '../contracts/list-filters.ts'
 import { LOG_LEVELS } from '../contracts/log-levels.ts'
+import { PROPOSAL_STATES } from '../contracts/outcomes.ts'
 import { CONCURRENCY_POLICIES, PIPELINE_RUN_STATES } from '../contracts/pipeline-states.ts'
 import { APP_SCOPES, SCOPE_NAMES } from '../contracts/scopes.ts'
 import type { Command, Option } from './command.ts'
@@ -54,6 +55,12 @@ const TITLE_AND_DESCRIPTION: readonly Option[] = [
 const DATABASE = { name: 'name', summary: 'Lowercase letter, then up to 40 of a-z, 0-9 and _' }
 const CONTEXT = { name: 'name', summary: 'From `svc context list`' }
 const SKILL = { name: 'id', summary: 'From `svc skills list`' }
+const PROPOSAL = { name: 'proposal_id', summary: 'pr_…, from `svc apps proposals list`' }
+const DIFF_SHA256 = {
+  long: 'diff-sha256',
+  value: 'sha256',
+  summary: 'Of the diff you looked at, from `svc apps proposals show`; another one is refused',
+}
 const REVISION = { name: 'revision_id', summary: 'rev_…, from `svc apps revisions`' }
 const DEPLOYMENT = { name: 'deployment_id', summary: 'dep_…, from `svc apps deployments`' }
 const GRANT = { name: 'grant_id', summary: 'grt_…, from `svc agents list`' }
@@ -84,7 +91,17 @@ const CHECK_OPTIONS: readonly Option[] = [
     choices: LOG_LEVELS,
   },
   { long: 'max-count', value: 'n', summary: 'More lines than this fail (default 0)' },
-  { long: 'window', value: 'minutes', summary: 'Log lines of so many minutes (default 10)' },
+  {
+    long: 'question',
+    value: 'text',
+    summary: 'About the log, to the organization’s maintenance model; without one the check is paused',
+  },
+  { long: 'max-tokens', value: 'n', summary: 'Of the model, for one run of the check (default 5000)' },
+  {
+    long: 'window',
+    value: 'minutes',
+    summary: 'Log lines of so many minutes (default 10; for a question 60)',
+  },
   { long: 'interval', value: 'seconds', summary: 'Between two runs, from 30 (default 60)' },
   { long: 'failures', value: 'n', summary: 'Notify after so many without a pass between (default 3)' },
   { long: 'successes', value: 'n', summary: 'Recover after so many in a row (default 1)' },
@@ -675,7 +692,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     path: 'apps checks add',
-    summary: 'Add a check of an address or of log lines',
+    summary: 'Add a check of an address, of log lines, or by a question about them',
     arguments: [APP, { name: 'name', summary: 'Display name, unique in the app' }],
     options: [...CHECK_OPTIONS, { long: 'disable', summary: 'Do not run it yet' }],
     listedBy: 'apps list',
@@ -683,6 +700,7 @@ export const COMMANDS: readonly Command[] = [
       'svc apps checks add billing Health --url https://billing.example.com/health',
       'svc apps checks add billing Health --url https://billing.example.com/health --header "Authorization: -" --condition "[STATUS] == 200" --condition "[BODY].status == UP" < token.txt',
       'svc apps checks add billing Panics --pattern panic --level error --window 10 --max-count 3',
+      'svc apps checks add billing Orders --question "Do orders go through?" --interval 3600',
     ],
     load: async () => (await import('./commands/checks.ts')).createCheck,
   },
@@ -733,6 +751,113 @@ export const COMMANDS: readonly Command[] = [
     listedBy: 'apps checks',
     examples: ['svc apps checks remove billing Health'],
     load: async () => (await import('./commands/checks.ts')).removeCheck,
+  },
+  {
+    path: 'apps maintenance status',
+    summary: 'Show whether the maintenance agent is on for an app, and its latest run',
+    arguments: [APP],
+    listedBy: 'apps list',
+    examples: ['svc apps maintenance status shop', 'svc apps maintenance status shop --json'],
+    load: async () => (await import('./commands/maintenance.ts')).showAppMaintenance,
+  },
+  {
+    path: 'apps maintenance enable',
+    summary: 'Turn the maintenance agent of an app on (admin or higher)',
+    arguments: [APP],
+    options: [YES],
+    listedBy: 'apps list',
+    examples: ['svc apps maintenance enable shop --yes'],
+    load: async () => (await import('./commands/maintenance.ts')).enableMaintenance,
+  },
+  {
+    path: 'apps maintenance disable',
+    summary: 'Turn the maintenance agent of an app off; a run in progress is stopped (admin or higher)',
+    arguments: [APP],
+    options: [YES],
+    listedBy: 'apps list',
+    examples: ['svc apps maintenance disable shop --yes'],
+    load: async () => (await import('./commands/maintenance.ts')).disableMaintenance,
+  },
+  {
+    path: 'apps maintenance run',
+    summary: 'Run the maintenance agent now and wait for its end (admin or higher); exits 11 for a finding',
+    arguments: [APP],
+    options: [
+      { long: 'follow', short: 'f', summary: 'Print every change; with --json one object a line' },
+      { long: 'async', summary: 'Do not wait' },
+      {
+        long: 'idempotency-key',
+        value: 'key',
+        summary: 'The same key is the same run, for good: it never starts a second one',
+      },
+    ],
+    listedBy: 'apps list',
+    examples: [
+      'svc apps maintenance run shop',
+      'svc apps maintenance run shop --follow --json',
+      'svc apps maintenance run shop --async --idempotency-key release-42',
+    ],
+    load: async () => (await import('./commands/maintenance.ts')).startMaintenanceRun,
+  },
+  {
+    path: 'apps maintenance runs',
+    summary: 'List the maintenance runs of an app, newest first',
+    arguments: [APP],
+    options: [...PAGING],
+    listedBy: 'apps list',
+    examples: ['svc apps maintenance runs shop --limit 5'],
+    load: async () => (await import('./commands/maintenance.ts')).listMaintenanceRuns,
+  },
+  {
+    path: 'apps proposals list',
+    summary: 'List the changes that the maintenance agent proposed for an app',
+    arguments: [APP],
+    options: [
+      { long: 'state', value: 'state', summary: 'Filter by state', choices: PROPOSAL_STATES },
+      ...PAGING,
+    ],
+    listedBy: 'apps list',
+    examples: ['svc apps proposals list shop', 'svc apps proposals list shop --state ready --json'],
+    load: async () => (await import('./commands/proposals.ts')).listProposals,
+  },
+  {
+    path: 'apps proposals show',
+    summary: 'Show a proposal, its evidence and what you may decide',
+    arguments: [APP, PROPOSAL],
+    options: [{ long: 'diff', summary: 'With its diff' }],
+    listedBy: 'apps proposals list',
+    examples: ['svc apps proposals show shop pr_0mjexample0000000000000000 --diff'],
+    load: async () => (await import('./commands/proposals.ts')).showProposal,
+  },
+  {
+    path: 'apps proposals approve',
+    summary: 'Approve a proposal of somebody else’s run; it is deployed (admin or higher)',
+    arguments: [APP, PROPOSAL],
+    options: [DIFF_SHA256, YES],
+    listedBy: 'apps proposals list',
+    examples: [
+      'svc apps proposals approve shop pr_0mjexample0000000000000000',
+      'svc apps proposals approve shop pr_0mjexample0000000000000000 --diff-sha256 9f86d0… --yes',
+    ],
+    load: async () => (await import('./commands/proposals.ts')).approveProposal,
+  },
+  {
+    path: 'apps proposals deny',
+    summary: 'Deny a proposal; the app stays as it is (admin or higher)',
+    arguments: [APP, PROPOSAL],
+    options: [DIFF_SHA256, YES],
+    listedBy: 'apps proposals list',
+    examples: ['svc apps proposals deny shop pr_0mjexample0000000000000000 --yes'],
+    load: async () => (await import('./commands/proposals.ts')).denyProposal,
+  },
+  {
+    path: 'apps proposals retry',
+    summary: 'Apply a stale proposal to the new source, or deploy a failed one again (admin or higher)',
+    arguments: [APP, PROPOSAL],
+    options: [DIFF_SHA256, YES],
+    listedBy: 'apps proposals list',
+    examples: ['svc apps proposals retry shop pr_0mjexample0000000000000000 --yes'],
+    load: async () => (await import('./commands/proposals.ts')).retryProposal,
   },
   {
     path: 'notifications list',

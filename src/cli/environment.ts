@@ -11,6 +11,8 @@ export type Environment = {
   readonly stdin: Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown }
   readonly stdout: Sink & { readonly isTTY?: boolean }
   readonly stderr: Sink & { readonly isTTY?: boolean }
+  /** Shows a long text page by page; false: it cannot. */
+  readonly showInPager?: (text: string) => Promise<boolean>
 }
 
 type Sink = { readonly write: (text: string) => unknown }
@@ -38,6 +40,8 @@ export const processEnvironment = (): Environment => ({
   get stderr() {
     return process.stderr
   },
+  showInPager: async (text) =>
+    process.platform !== 'win32' && (await import('./pager.ts')).showInPager(text, process.env),
 })
 
 /** Not `process.stdout`, which takes longer to open than help takes to print. */

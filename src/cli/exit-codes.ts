@@ -1,2 +1,2 @@
-/** Exit codes that are no error of the call: it worked, and what it found is not well. Scripts must not repeat it. */
+/** Exit codes that are no error of the call: it worked, and what it looked at has a problem. Scripts must not repeat it. */
 export const FOUND_FAILED = 11

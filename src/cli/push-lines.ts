@@ -64,7 +64,7 @@ const failureOf = (work: Promise<void>): Promise<ServiceError | undefined> =>
   )
 
 async function sendAgain<T>(ctx: CommandContext, send: () => Promise<T>, attempts: number): Promise<T> {
-  const pause = retryPause(ctx, attempts)
+  const pause = retryPause(ctx, { attempts })
   for (;;) {
     try {
       return await send()

@@ -7,8 +7,17 @@ import { mayRetry } from './runner/retry.ts'
 const FIRST_MS = 1_000
 const LONGEST_MS = 30_000
 
-/** `attempts`: after so many failures in a row the last one is thrown. Being told to come again is none. */
-export function retryPause({ info }: Pick<CommandContext, 'info'>, attempts = Number.POSITIVE_INFINITY) {
+type Patience = {
+  /** After so many failures in a row the last one is thrown. */
+  readonly attempts?: number
+  /** Whether being told to come again is one: for whoever asks, and has nothing that would be lost. */
+  readonly countsLimits?: boolean
+}
+
+export function retryPause(
+  { info }: Pick<CommandContext, 'info'>,
+  { attempts = Number.POSITIVE_INFINITY, countsLimits = false }: Patience = {},
+) {
   let failures = 0
   let isTold = false
   return {
@@ -20,7 +29,7 @@ export function retryPause({ info }: Pick<CommandContext, 'info'>, attempts = Nu
     /** Throws what another attempt would not change. */
     async afterFailure(error: unknown): Promise<void> {
       const { code, message, retryAfterSeconds } = toServiceError(error)
-      if (code !== 'RATE_LIMITED') failures += 1
+      if (countsLimits || code !== 'RATE_LIMITED') failures += 1
       if (!mayRetry(error) || failures >= attempts) throw error
       if (!isTold) info(`${message}; trying again`)
       isTold = true

@@ -1,4 +1,5 @@
 /** Makes text from the server safe to print: control characters are shown, not executed. */
+import { INVISIBLE } from '../contracts/invisible-characters.ts'
 
 /**
  * Control characters (an escape sequence can rewrite the screen, the title or the clipboard), marks that change the
@@ -13,7 +14,13 @@ export const sanitizeLine = (text: string): string =>
 /** Keeps the line breaks. */
 export const sanitizeLines = (text: string): string => text.split(/\r?\n/).map(sanitizeLine).join('\n')
 
-const shown = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+/** Of a text in which what nobody sees matters, as in source: it is shown too. Tabs stay. */
+export const visibleLine = (text: string): string => text.replaceAll(INVISIBLE, shown)
+
+function shown(character: string): string {
+  const code = character.codePointAt(0)!.toString(16)
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+}
 
 // oxlint-disable-next-line no-control-regex
 const NARROW = /^[\u0000-\u02ff]*$/

@@ -74,7 +74,8 @@ function setQuery(url: URL, input: Record<string, unknown>): void {
   }
 }
 
-function errorFrom(response: Response, body: unknown): ServiceError {
+/** An error that a service answered with, as it was thrown there. */
+export function errorFrom(response: Response, body: unknown): ServiceError {
   const error = (body as Partial<ErrorBody> | undefined)?.error
   if (!error || !(error.code in ERRORS)) {
     return new ServiceError('UNEXPECTED', undefined, {

@@ -28,7 +28,7 @@ export const ADDRESS_HEADER = 'x-svc-address'
 const NETWORK_TIMEOUT_MS = 28_000
 
 export const overNetwork =
-  (base: URL): Service =>
+  (base: URL, { timeoutMs = NETWORK_TIMEOUT_MS } = {}): Service =>
   (request) => {
     const { pathname, search } = new URL(request.url)
     const headers = new Headers(request.headers)
@@ -44,7 +44,7 @@ export const overNetwork =
       // Needed by fetch for a streamed body; the type does not know it yet.
       ...(request.body ? { duplex: 'half' } : {}),
       redirect: 'manual',
-      signal: AbortSignal.any([request.signal, AbortSignal.timeout(NETWORK_TIMEOUT_MS)]),
+      signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]),
     }).catch((error: unknown) => {
       // `fetch` throws this type when the peer is unreachable.
       if (!(error instanceof TypeError)) throw error

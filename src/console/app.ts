@@ -34,6 +34,12 @@ import { profileNotificationRoutes } from './pages/profile/notifications.ts'
 import { inboxRoutes } from './pages/inbox/inbox.ts'
 import { integrationRoutes } from './pages/integrations/integration.ts'
 import { integrationListRoutes } from './pages/integrations/integrations.ts'
+import { appMaintenanceRoutes } from './pages/maintenance/app-maintenance.ts'
+import { changeQueueRoutes } from './pages/maintenance/change-queue.ts'
+import { findingRoutes } from './pages/maintenance/finding.ts'
+import { organizationMaintenanceRoutes } from './pages/maintenance/organization-maintenance.ts'
+import { proposalRoutes } from './pages/maintenance/proposal.ts'
+import { runRoutes } from './pages/maintenance/run.ts'
 import { memberRoutes } from './pages/members/members.ts'
 import { newDatabaseRoutes } from './pages/data-sources/new-database.ts'
 import { organizationRoutes } from './pages/organizations/organizations.ts'
@@ -77,6 +83,12 @@ const ROUTES = [
   appLogsRoutes,
   appChecksRoutes,
   appPipelinesRoutes,
+  appMaintenanceRoutes,
+  runRoutes,
+  findingRoutes,
+  proposalRoutes,
+  changeQueueRoutes,
+  organizationMaintenanceRoutes,
   appTicketRoutes,
   appPeopleRoutes,
   appTokenRoutes,

@@ -31,15 +31,15 @@ export function redirectWithMessage(c: PageContext, path: string, text: string):
 }
 
 /** For a button in a row: act, report the result, and go back to the list. */
-export async function actAndReturn(
+export async function actAndReturn<Result>(
   c: PageContext,
   back: string,
-  done: string,
-  act: () => Promise<unknown>,
+  done: string | ((result: Result) => string),
+  act: () => Promise<Result>,
 ): Promise<Response> {
   try {
-    await act()
-    setFlash(c, 'done', done)
+    const result = await act()
+    setFlash(c, 'done', typeof done === 'string' ? done : done(result))
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code === 'UNAUTHENTICATED') throw error
     setFlash(c, 'problem', [error.message, ...(error.problems ?? []), error.hint].filter(Boolean).join('. '))

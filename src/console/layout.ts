@@ -167,7 +167,7 @@ const searchDialog = () =>
   html`<dialog id="palette" class="palette" aria-label="Search">
     <form method="get" action="${SEARCH}" role="search">
       ${icon('search')}
-      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search pages, data sources, agents, apps, tickets and IDs" placeholder="Pages, data sources, agents, apps, tickets, IDs" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="120" />
+      <input type="text" enterkeyhint="search" name="q" role="combobox" aria-label="Search pages, data sources, agents, apps, tickets, proposals and IDs" placeholder="Pages, data sources, agents, apps, tickets, IDs" aria-expanded="true" aria-autocomplete="list" aria-controls="palette-found" autocomplete="off" spellcheck="false" maxlength="120" />
       <button type="button" class="button-bare" commandfor="palette" command="close" aria-label="Close">${icon('close')}</button>
     </form>
     <div id="palette-found" class="found" role="listbox" aria-label="Found" tabindex="-1"></div>

@@ -21,6 +21,7 @@ const NAVIGATION: readonly Group[] = [
       { href: '/console', label: 'Overview', icon: 'home', for: 'anyone' },
       { href: '/console/data-sources', label: 'Data sources', icon: 'database', for: 'viewer' },
       { href: '/console/apps', label: 'Apps', icon: 'box', for: 'viewer' },
+      { href: '/console/proposals', label: 'Change queue', icon: 'branches', for: 'viewer' },
       { href: INBOX, label: 'Inbox', icon: 'inbox', for: 'viewer' },
     ],
   },
@@ -59,6 +60,7 @@ const NAVIGATION: readonly Group[] = [
         ],
       },
       { href: '/console/members', label: 'Members', icon: 'people', for: 'viewer' },
+      { href: '/console/maintenance', label: 'Maintenance agent', icon: 'pulse', for: 'viewer' },
       {
         href: '/console/integrations',
         label: 'Integrations',

@@ -43,6 +43,7 @@ export const createApp = creating({
 export const listApps = reading({
   service: 'deploy-api',
   name: 'listApps',
+  scope: 'maintenance:read',
   summary: 'List apps.',
   input: z.object({
     search: z.string().trim().max(120).optional().describe('Part of the alias or name.'),
@@ -57,6 +58,7 @@ export const listApps = reading({
 export const showApp = reading({
   service: 'deploy-api',
   name: 'showApp',
+  scope: 'maintenance:read',
   summary: 'Retrieve an app and its members.',
   input: z.object(appAlias),
   output: App.extend({ members: z.array(AppMember) }),

@@ -12,6 +12,8 @@ const ticket = { ticket_id: Code }
 const check = { check_id: Code, run_id: Code.optional() }
 const run = { execution_id: Code, outcome: Code.optional() }
 const proposal = { proposal_id: Code }
+/** With which API token, if it was decided with one. */
+const decision = { ...proposal, token_id: Code.optional(), grant_id: Code.optional() }
 const pipeline = { pipeline_id: Code, run_id: Code.optional() }
 const quota = { used_mib: Code, quota_mib: Code }
 const support = { support_session_id: Code }
@@ -121,7 +123,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { from: 'outcome' },
     summary: 'a maintenance run ended',
-    page: 'apps/{app}',
+    page: 'apps/{app}/maintenance/runs/{execution_id}',
   }),
   'application.maintenance.run.failed': event({
     when: 'The maintenance agent could not finish',
@@ -130,7 +132,7 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'agent_error' },
     summary: 'a maintenance run could not finish',
-    page: 'apps/{app}',
+    page: 'apps/{app}/maintenance/runs/{execution_id}',
   }),
   'application.maintenance.proposal.created': event({
     when: 'The maintenance agent opened a proposal that needs a reviewer',
@@ -139,25 +141,25 @@ export const EVENTS = {
     toldToActor: true,
     status: { is: 'proposal' },
     summary: 'a proposal needs review',
-    page: 'apps/{app}',
+    page: 'apps/{app}/proposals/{proposal_id}',
   }),
   'application.maintenance.proposal.approved': event({
     when: 'An eligible owner or admin approved a proposal',
     category: 'Maintenance',
-    data: proposal,
+    data: decision,
     toldToActor: false,
     status: { is: 'approved' },
     summary: 'a proposal was approved',
-    page: 'apps/{app}',
+    page: 'apps/{app}/proposals/{proposal_id}',
   }),
   'application.maintenance.proposal.denied': event({
     when: 'An eligible owner or admin denied a proposal',
     category: 'Maintenance',
-    data: proposal,
+    data: decision,
     toldToActor: false,
     status: { is: 'denied' },
     summary: 'a proposal was denied',
-    page: 'apps/{app}',
+    page: 'apps/{app}/proposals/{proposal_id}',
   }),
   'pipeline.run.failed': event({
     when: 'A pipeline starts failing; reported once, not every night',

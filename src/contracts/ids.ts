@@ -35,6 +35,9 @@ const PREFIXES = [
   'ppl',
   'prn',
   'apt',
+  'exec',
+  'pr',
+  'fnd',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

@@ -179,6 +179,8 @@ export const LOG_LINE_MAX = 16 * 1024
 export const LOG_DAYS = 7
 /** Of one app. Lines of further groups are counted together. */
 export const LOG_GROUPS_MAX = 5_000
+/** In place of the template of lines that were logged when there were so many. */
+export const OTHER_LINES = '(other lines)'
 /** How long a request may wait for lines, below every deadline; and how many of one organization may, in one process. */
 export const LOG_WAIT = { seconds: 20, perOrganization: 20 }
 /**
@@ -186,6 +188,10 @@ export const LOG_WAIT = { seconds: 20, perOrganization: 20 }
  * database. How many more of an organization wait, for longer than one may take, and how long that is.
  */
 export const LOG_SEARCHES = { total: 3, perOrganization: 2, waiting: 8, waitMs: 12_000, seconds: 10 }
+/** Together with the search itself within the time that an agent runner waits for an answer. */
+export const LOG_SEARCHES_OF_RUNS = { total: 2, perOrganization: 1, waiting: 8, waitMs: 15_000 }
+/** Of source, by maintenance runs; a search takes five seconds at most. */
+export const SOURCE_SEARCHES = { total: 2, perOrganization: 1, waiting: 8, waitMs: 15_000 }
 /**
  * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
  * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.
@@ -203,3 +209,25 @@ export const PIPELINE_LEASE_SECONDS = 60
 export const PIPELINE_PRESENCE_SECONDS = 60
 /** Claims of one organization that wait in one process. Each is an open request and nothing else. */
 export const WAITING_CLAIMS_PER_ORGANIZATION = 50
+/** decisions, 14. */
+export const MAINTENANCE = {
+  nightlyCron: '0 3 * * *',
+  timezone: 'UTC',
+  cooldownHours: 24,
+  tokenAllowance: 200_000,
+  tokenAllowanceMax: 1_000_000_000,
+}
+/** A run whose agent runner is not heard from for so long is lost; it calls several times in between. */
+export const MAINTENANCE_LEASE_SECONDS = 60
+/** decisions, 14: after downtime the newest missed time is made up for so long; a run that nobody starts waits as long. */
+export const MAINTENANCE_LATE_SECONDS = 6 * 60 * 60
+/** How long a request may wait for a run to change, and how many of one organization may, in one process. */
+export const MAINTENANCE_WAIT_MAX_SECONDS = 20
+export const MAINTENANCE_WAITS_MAX = 50
+/** References in the answer about a run: three findings and a proposal cite at most 80. */
+export const RUN_EVIDENCE_SHOWN = 200
+/** Runs of one app that people may start or have skipped: each is kept for good. */
+export const MAINTENANCE_STARTS_PER_APP = { count: 100, seconds: 60 * 60 }
+/** How long it is remembered which scheduled times there were, and what a run read and said (decisions, 14). */
+export const MAINTENANCE_SLOT_DAYS = 90
+export const MAINTENANCE_TRANSCRIPT_DAYS = 30

@@ -13,7 +13,7 @@ const OTLP_TYPES = ['application/x-protobuf', 'application/json'] as const
 
 const Level = z.enum(LOG_LEVELS)
 
-/** Logs are readable from developer, or by whoever builds or maintains the app; reading has no scope. */
+/** Logs are readable from developer, or by whoever builds or maintains the app. */
 const logs = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
 
 const LogLine = z.object({
@@ -84,6 +84,7 @@ export const exportLogs = creating({
 export const listLogs = reading({
   ...logs,
   name: 'listLogs',
+  scope: 'maintenance:read',
   summary: 'List log lines, newest first; or follow them with `after`.',
   input: z.object({
     ...appAlias,
@@ -118,6 +119,7 @@ export const listLogs = reading({
 export const listLogGroups = reading({
   ...logs,
   name: 'listLogGroups',
+  scope: 'maintenance:read',
   summary: 'List groups of similar log lines, the most frequent first.',
   input: z.object({ ...appAlias, since: since('a day ago'), ...window, ...pageInput }),
   output: z.object({ groups: z.array(LogGroup), ...pageOutput }),
@@ -129,6 +131,7 @@ export const listLogGroups = reading({
 export const summarizeLogs = reading({
   ...logs,
   name: 'summarizeLogs',
+  scope: 'maintenance:read',
   summary: 'Count log lines by level and time, and what was dropped.',
   input: z.object({ ...appAlias, since: since('a day before `until`'), until: window.until }),
   output: z.object({

@@ -46,8 +46,19 @@ const NAMED = `(?:${SECRET_NAME}|tokens(?=\\\\?["']?\\s{0,4}(?:=>|[:=])\\s{0,4}[
 const NAMED_NESTED = new RegExp(`${NAMED}(?=[{[])`, 'gi')
 const NESTED_PARTS = new RegExp(`${DOUBLE_QUOTED}|[{}[\\]]`, 'g')
 
+const PRIVATE_KEYS: Rules = { sign: includes('-----BEGIN '), rules: [hidePrivateKeys] }
+/** JSON Web Tokens, whole or cut, tokens with a prefix, and those of a chat bot. */
+const TOKENS: readonly Rules[] = [
+  { sign: includes('eyJ'), rules: [replacingEach(/[\w.-]+/g, hideWebToken)] },
+  {
+    sign: matches(new RegExp(`\\b(?:${PREFIXES})`)),
+    rules: [replacing(new RegExp(`\\b(?:${PREFIXES})[\\w.-]{8,}`, 'g'), HIDDEN)],
+  },
+  { sign: includes(':AA'), rules: [replacing(/\b\d{8,12}:AA[\w-]{30,}/g, HIDDEN)] },
+]
+
 const RULES: readonly Rules[] = [
-  { sign: includes('-----BEGIN '), rules: [hidePrivateKeys] },
+  PRIVATE_KEYS,
   { sign: includes('://'), rules: [replacingEach(/:\/\/[^\s"'<>]+/g, hideInAddress)] },
   {
     sign: matches(new RegExp(`bearer|basic|cookie|tokens|${SECRET_NAME}`, 'i')),
@@ -79,14 +90,7 @@ const RULES: readonly Rules[] = [
       ),
     ],
   },
-  // JSON Web Tokens, whole or cut, and tokens with a prefix.
-  { sign: includes('eyJ'), rules: [replacingEach(/[\w.-]+/g, hideWebToken)] },
-  {
-    sign: matches(new RegExp(`\\b(?:${PREFIXES})`)),
-    rules: [replacing(new RegExp(`\\b(?:${PREFIXES})[\\w.-]{8,}`, 'g'), HIDDEN)],
-  },
-  // Of a chat bot.
-  { sign: includes(':AA'), rules: [replacing(/\b\d{8,12}:AA[\w-]{30,}/g, HIDDEN)] },
+  ...TOKENS,
   // The last part has letters only: `lodash@4.17.21` is a version.
   {
     sign: includes('@'),
@@ -98,13 +102,22 @@ const RULES: readonly Rules[] = [
 export function maskSecrets(text: string, known: readonly string[] = []): string {
   let masked = text
   for (const secret of known.flatMap(spellingsOf)) masked = masked.replaceAll(secret, HIDDEN)
-  for (const { sign, rules } of RULES) {
-    if (!sign(masked)) continue
-    for (const hide of rules) masked = hide(masked)
-  }
+  masked = applied(RULES, masked)
   return hasLongRun(masked)
     ? masked.replaceAll(LONG_RUN, (run) => (run.split(/[-_/+=]/).some(looksRandom) ? HIDDEN : run))
     : masked
+}
+
+/** In source: only what is a token by its form. Names such as `password` are code there, and what follows them too. */
+export const maskTokens = (text: string): string => applied(TOKENS, text)
+
+function applied(all: readonly Rules[], text: string): string {
+  let masked = text
+  for (const { sign, rules } of all) {
+    if (!sign(masked)) continue
+    for (const hide of rules) masked = hide(masked)
+  }
+  return masked
 }
 
 /** To where it says that it ends; one that was cut, to the end of the text. */

@@ -55,4 +55,10 @@ export type ModelFailureReason = 'refused' | 'rate_limited' | 'unavailable' | 't
 /** As it can be handed on between processes. */
 export type ModelAnswer =
   | { readonly kind: 'turn'; readonly turn: ModelTurn }
-  | { readonly kind: 'failed'; readonly reason: ModelFailureReason; readonly isSent: boolean }
+  | {
+      readonly kind: 'failed'
+      readonly reason: ModelFailureReason
+      readonly isSent: boolean
+      /** When the provider wants to be asked again. */
+      readonly retryAfterSeconds?: number | undefined
+    }

@@ -14,6 +14,7 @@ import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
 import * as integrations from './integrations.ts'
 import * as logs from './logs.ts'
+import * as maintenance from './maintenance.ts'
 import * as members from './members.ts'
 import * as messageQueue from './message-queue.ts'
 import type { Operation, OperationService, Principal } from './operation.ts'
@@ -21,6 +22,7 @@ import * as organizations from './organizations.ts'
 import * as people from './people.ts'
 import * as revisions from './revisions.ts'
 import * as pipelines from './pipelines.ts'
+import * as proposals from './proposals.ts'
 import * as sessions from './sessions.ts'
 import * as subscriptions from './subscriptions.ts'
 import * as support from './support.ts'
@@ -147,6 +149,26 @@ export const OPERATIONS = [
   pipelines.claimPipelineRun,
   pipelines.keepPipelineRun,
   pipelines.finishPipelineRun,
+  maintenance.showMaintenanceSettings,
+  maintenance.updateMaintenanceSettings,
+  maintenance.showMaintenanceUsage,
+  maintenance.listAppMaintenance,
+  maintenance.showAppMaintenance,
+  maintenance.updateAppMaintenance,
+  maintenance.startMaintenanceRun,
+  maintenance.listMaintenanceRuns,
+  maintenance.showMaintenanceRun,
+  maintenance.showRunEvidence,
+  maintenance.showRunStep,
+  maintenance.listFindings,
+  maintenance.showFinding,
+  proposals.listProposals,
+  proposals.listProposalQueue,
+  proposals.showProposal,
+  proposals.downloadProposalPatch,
+  proposals.approveProposal,
+  proposals.denyProposal,
+  proposals.retryProposal,
   support.startSupportSession,
   support.elevateSupportSession,
   support.listSupportSessions,

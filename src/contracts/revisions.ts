@@ -23,6 +23,13 @@ const Revision = z.object({
   is_head: z.boolean().describe('The newest pushed or approved one.'),
 })
 
+const PushedRevision = Revision.extend({
+  created: z.boolean().describe('False: the same tree was pushed before.'),
+  undoes: z
+    .array(z.string())
+    .describe('Approved proposals whose change is in this one no longer. Their patches bring it back.'),
+})
+
 const SourceFile = z.object({
   path: z.string(),
   sha256: z.string(),
@@ -30,7 +37,7 @@ const SourceFile = z.object({
   executable: z.boolean(),
 })
 
-/** Source is readable from developer, or by whoever builds or maintains the app; it has no scope. */
+/** Source is readable from developer, or by whoever builds or maintains the app; changing it has no scope. */
 const source = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
 /** What is stored may not fit; archives and comparisons wait for their turn, and take their time. */
 const errors = {
@@ -44,7 +51,7 @@ export const pushRevision = creating({
   name: 'pushRevision',
   summary: 'Push a revision of an app’s source as a tar.gz archive.',
   input: z.object({ ...appAlias, body: z.instanceof(Uint8Array) }),
-  output: Revision.extend({ created: z.boolean().describe('False: the same tree was pushed before.') }),
+  output: PushedRevision,
   errors: errors.storingInTurn,
   closedToSupport: true,
   http: {
@@ -91,7 +98,7 @@ export const createRevision = creating({
       .min(1)
       .max(SOURCE_FILES_MAX),
   }),
-  output: Revision.extend({ created: z.boolean() }),
+  output: PushedRevision,
   errors: errors.storing,
   closedToSupport: true,
   http: {
@@ -105,6 +112,7 @@ export const createRevision = creating({
 export const listRevisions = reading({
   ...source,
   name: 'listRevisions',
+  scope: 'maintenance:read',
   summary: 'List the revisions of an app, newest first.',
   input: z.object({ ...appAlias, ...pageInput }),
   output: z.object({
@@ -122,6 +130,7 @@ export const listRevisions = reading({
 export const showRevision = reading({
   ...source,
   name: 'showRevision',
+  scope: 'maintenance:read',
   summary: 'Retrieve a revision and the list of its files.',
   input: z.object(revisionId),
   output: Revision.extend({ tree: z.array(SourceFile) }),
@@ -132,6 +141,7 @@ export const showRevision = reading({
 export const readSourceFile = reading({
   ...source,
   name: 'readSourceFile',
+  scope: 'maintenance:read',
   summary: 'Read one file of a revision.',
   input: z.object({ ...revisionId, path: Path }),
   output: SourceFile.extend({ text: z.string().nullable().describe('null: not text.') }),
@@ -166,6 +176,7 @@ const ChangedFile = z.object({
 export const diffRevisions = reading({
   ...source,
   name: 'diffRevisions',
+  scope: 'maintenance:read',
   summary: 'Compare two revisions, as git would.',
   input: z.object({
     ...revisionId,

@@ -5,16 +5,28 @@
 
 export const SCOPES = {
   'data:read': 'Query the data sources you may query',
-  'maintenance:read': 'Read maintenance runs, findings and proposals',
+  'maintenance:read':
+    'Read apps, maintenance runs, findings and proposals, including the source code and log lines you may read',
   'maintenance:run': 'Start maintenance runs',
   'maintenance:admin': 'Turn maintenance on and off',
-  'proposals:decide': 'Approve or deny proposed changes',
+  'proposals:decide': 'Approve, deny or retry proposed changes',
   'notifications:read': 'Read your notifications',
   'notifications:write': 'Mark your notifications as read and change what you follow',
 } as const
 
 export type Scope = keyof typeof SCOPES
 export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]]
+
+/**
+ * The edition of the texts above that an approval is recorded with. A scope that came to open more has a later first
+ * edition: whoever approved an earlier text has not approved that, so the scope counts as missing until it is approved
+ * again. Rows from before editions were recorded have the first.
+ */
+export const SCOPE_EDITION = 2
+const FIRST_EDITIONS: Partial<Record<Scope, number>> = { 'maintenance:read': 2, 'proposals:decide': 2 }
+
+export const approvedScopes = (scopes: readonly Scope[], edition: number): Scope[] =>
+  scopes.filter((scope) => (FIRST_EDITIONS[scope] ?? 1) <= edition)
 
 /** decisions, 13: of app tokens and workload identities only; no consent page offers them, no API token carries them. */
 export const APP_SCOPES = ['apps:report', 'apps:run'] as const

@@ -72,3 +72,8 @@ function* startsBefore(until: Date, after: Date): Generator<Date> {
     yield new Date(start)
   }
 }
+
+/** The date there at this moment, as YYYY-MM-DD. */
+export const localDay = (at: Date, timezone: string): string =>
+  // Sweden writes dates as ISO 8601 does.
+  new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(at)

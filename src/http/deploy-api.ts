@@ -1,16 +1,21 @@
 /** The deploy-api: apps, their members, tokens, logs, checks and tickets. The gateway relays to it. */
 import { cors } from 'hono/cors'
 import type { Verbs } from '../contracts/operations.ts'
+import * as agentTools from '../cores/agent-tools/index.ts'
 import * as appTokens from '../cores/app-tokens/index.ts'
 import * as apps from '../cores/apps/index.ts'
 import * as checks from '../cores/checks/index.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import * as deployments from '../cores/deployments/index.ts'
 import type { WithDirectory } from '../cores/directory/index.ts'
+import * as findings from '../cores/findings/index.ts'
+import * as proposals from '../cores/proposals/index.ts'
 import * as revisions from '../cores/revisions/index.ts'
 import * as pipelines from '../cores/pipelines/index.ts'
 import * as logs from '../cores/logs/index.ts'
+import * as maintenance from '../cores/maintenance/index.ts'
 import * as tickets from '../cores/tickets/index.ts'
+import { mountAgentCalls, type AgentCallDeps } from './agent-calls.ts'
 import { mount } from './mount.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
 import { validateRemotely, type ValidateDeps } from './validate-remotely.ts'
@@ -22,6 +27,8 @@ export type DeployDeps = Observation &
   revisions.WithSourceThread &
   revisions.SourceLimits &
   checks.ChecksDeps &
+  maintenance.WithMaintenanceModels &
+  AgentCallDeps &
   logs.LogDeps
 
 const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
@@ -82,6 +89,26 @@ const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
   claimPipelineRun: pipelines.claimPipelineRun,
   keepPipelineRun: pipelines.keepPipelineRun,
   finishPipelineRun: pipelines.finishPipelineRun,
+  showMaintenanceSettings: maintenance.showMaintenanceSettings,
+  updateMaintenanceSettings: maintenance.updateMaintenanceSettings,
+  showMaintenanceUsage: maintenance.showMaintenanceUsage,
+  listAppMaintenance: maintenance.listAppMaintenance,
+  showAppMaintenance: maintenance.showAppMaintenance,
+  updateAppMaintenance: maintenance.updateAppMaintenance,
+  startMaintenanceRun: maintenance.startMaintenanceRun,
+  listMaintenanceRuns: maintenance.listMaintenanceRuns,
+  showMaintenanceRun: maintenance.showMaintenanceRun,
+  showRunEvidence: findings.showRunEvidence,
+  showRunStep: agentTools.showRunStep,
+  listFindings: findings.listFindings,
+  showFinding: findings.showFinding,
+  listProposals: proposals.listProposals,
+  listProposalQueue: proposals.listProposalQueue,
+  showProposal: proposals.showProposal,
+  downloadProposalPatch: proposals.downloadProposalPatch,
+  approveProposal: proposals.approveProposal,
+  denyProposal: proposals.denyProposal,
+  retryProposal: proposals.retryProposal,
 }
 
 export function createDeployApi(deps: DeployDeps): ServiceApp {
@@ -95,5 +122,6 @@ export function createDeployApi(deps: DeployDeps): ServiceApp {
     }),
     operatorToken: undefined,
   })
+  mountAgentCalls(app, deps)
   return app
 }

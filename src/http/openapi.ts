@@ -100,7 +100,7 @@ function describe(op: Operation): OpenApiOperation {
     parameters: [
       ...pathNames.map((name) => parameter(name, 'path')),
       ...(inQuery ? rest.map((name) => parameter(name, 'query')) : []),
-      ...(op.takesIdempotencyKey ? [IDEMPOTENCY_KEY] : []),
+      ...(op.takesIdempotencyKey || 'idempotency_key' in op.input.shape ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(takes ? { requestBody: { required: true, content: contentOf(takes.type) } } : {}),
     ...(inQuery || rest.length === 0 ? {} : { requestBody: body(input, rest) }),

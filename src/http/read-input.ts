@@ -23,7 +23,7 @@ export function inputReader<I extends z.ZodObject, O extends z.ZodObject>(
   const parse = inputParser(op)
   return async (c, onBytes) => {
     const input = await readOutsidePath(op, c.req.raw, { onBytes, deadline: c.get('deadline') })
-    return parse({ ...input, ...c.req.param() })
+    return parse({ ...keyIn(op, c), ...input, ...c.req.param() })
   }
 }
 
@@ -43,6 +43,12 @@ async function readOutsidePath(
 /** Only where the operation takes several, and so has a field for it. */
 const contentTypeIn = ({ input }: Operation, contentType: string) =>
   'content_type' in input.shape ? { content_type: contentType } : {}
+
+/** Only where the operation itself remembers keys, and so has a field for them. */
+function keyIn({ input }: Operation, c: HttpContext) {
+  const key = 'idempotency_key' in input.shape ? c.req.header('idempotency-key') : undefined
+  return key === undefined ? {} : { idempotency_key: key }
+}
 
 const bodyLimit = ({ http }: Operation): number => http.maxBytes ?? BODY_MAX_BYTES
 

@@ -10,6 +10,8 @@ export type DataPurpose =
   | 'question-login'
   | 'unsubscribe'
   | 'address-digest'
+  | 'run-identity'
+  | 'agent-runner'
 
 export type DataKeys = {
   keyFor(purpose: DataPurpose): Uint8Array

@@ -8,6 +8,7 @@ import { sweepOauth } from '../cores/grants/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
 import { sweepLogs, type SweepLogsDeps } from '../cores/logs/index.ts'
+import { sweepMaintenance } from '../cores/maintenance/index.ts'
 import {
   sweepChatAuthorizations,
   sweepDeliveries,
@@ -58,6 +59,12 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     everySeconds: DAY,
     leaseSeconds: HOUR,
     run: () => sweepPipelineRuns(deps),
+  },
+  {
+    name: 'sweep maintenance',
+    everySeconds: DAY,
+    leaseSeconds: HOUR,
+    run: () => sweepMaintenance(deps),
   },
   {
     name: 'revoke public connect',

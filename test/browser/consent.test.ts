@@ -322,7 +322,7 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     await page.goto(`${base}/console/agents`)
     const window = page.getByRole('dialog', { name: /Console walk/ })
     await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
-    await window.getByLabel('Read maintenance runs').uncheck()
+    await window.getByLabel('Read apps, maintenance runs').uncheck()
     await window.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Permissions saved.').waitFor()
     expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([['data:read']])

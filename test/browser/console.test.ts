@@ -43,6 +43,7 @@ const PAGES = [
   '/console/apps/shop/pipelines/new',
   `/console/apps/shop/pipelines/${SEEDED_PIPELINE}`,
   `/console/apps/shop/pipelines/${SEEDED_PIPELINE}/edit`,
+  '/console/apps/shop/maintenance',
   '/console/apps/shop/tickets',
   '/console/apps/shop/people',
   '/console/apps/shop/tokens/new?scope=apps:run',
@@ -55,6 +56,8 @@ const PAGES = [
   '/console/agents?client_id=nobody',
   '/console/agents/clients',
   '/console/audit',
+  '/console/maintenance',
+  '/console/proposals',
   '/console/integrations',
   '/console/integrations?search=nobody',
   '/console/integrations/new/email',
@@ -197,7 +200,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       const { context, page, complaints } = await open({ viewport: { width, height: 800 } })
       await page.goto(`${base}/console/apps/shop/pipelines`)
       const tabs = page.getByRole('navigation', { name: 'Tabs' }).getByRole('link')
-      expect(await tabs.count()).toBe(8)
+      expect(await tabs.count()).toBe(9)
       for (const tab of await tabs.all()) {
         const box = await tab.boundingBox()
         expect(box!.x).toBeGreaterThanOrEqual(0)
@@ -205,9 +208,9 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       }
       const names: (string | null | undefined)[] = []
       await tabs.first().focus()
-      for (let at = 0; at < 8; at += 1) {
+      for (let at = 0; at < 9; at += 1) {
         names.push(await page.evaluate(() => document.activeElement?.firstChild?.textContent?.trim()))
-        if (at < 7) await page.keyboard.press('Tab')
+        if (at < 8) await page.keyboard.press('Tab')
       }
       expect(names).toEqual([
         'Overview',
@@ -216,6 +219,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
         'Logs',
         'Checks',
         'Pipelines',
+        'Maintenance',
         'Tickets',
         'People',
       ])

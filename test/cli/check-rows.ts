@@ -11,6 +11,8 @@ export const CHECK_ROWS: Row[] = [
   ['apps checks add shop Panics --pattern panic', 6, /already has a check with this name/],
   ['apps checks add nobody Panics --pattern panic', 4, /svc apps list/],
   ['apps checks add shop Other --pattern panic --context ro', 3, /error: /],
+  ['apps checks add shop Asked --question Well? --max-tokens 900', 0, /Asked +chk_\w+ +judge/],
+  ['apps checks add shop Other --question Well? --pattern panic', 5, /several kinds of checks/],
   ['apps checks add shop Other', 5, /Nothing to check/],
   ['apps checks add shop Other --pattern x --url https://x.test', 5, /several kinds/],
   [
@@ -56,7 +58,6 @@ export const CHECK_ROWS: Row[] = [
   // The lines of the rows about logs are there: it works, and what it finds is not well.
   ['apps checks add shop Declined --pattern declined --window 60', 0, /Declined +chk_\w+ +logs/],
   ['apps checks run shop Declined', 11, /fail/],
-  ['apps checks add shop Other --question "Is it well?"', 5, /Unknown option/],
   ['apps checks run shop Health', 6, /paused: Turned off/],
   ['apps checks run shop Nothing', 4, /svc apps checks/],
   ['apps checks run shop', 5, /requires <check>/],

@@ -20,6 +20,12 @@ import { PIPELINE_LINES, PIPELINE_ROWS } from './pipeline-rows.ts'
 import { commandOperations } from './command-operations.ts'
 import { DEPLOYMENT_LINES, DEPLOYMENT_ROWS, DEPLOYMENT_UNTRIED, makeDeployments } from './deployment-rows.ts'
 import {
+  makeMaintenance,
+  MAINTENANCE_LINES,
+  MAINTENANCE_ROWS,
+  MAINTENANCE_UNTRIED,
+} from './maintenance-rows.ts'
+import {
   makeNotifications,
   NOTIFICATION_LINES,
   NOTIFICATION_ROWS,
@@ -67,6 +73,7 @@ beforeAll(async () => {
   Object.assign(known, await makeNotifications(make, receiver.url))
   Object.assign(known, await makeAppThings(make))
   Object.assign(known, await makeDeployments(make))
+  await makeMaintenance(make)
   Object.assign(known, makeSourceFolders(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
@@ -310,6 +317,7 @@ const ROWS: Row[] = [
   ...CHECK_ROWS,
   ...SOURCE_ROWS,
   ...PIPELINE_ROWS,
+  ...MAINTENANCE_ROWS,
 
   // The rest.
   ['doctor', 0, /^ok +client: svc [^]*\nok +questions: /],
@@ -378,6 +386,7 @@ const LINES = [
   ...CHECK_LINES,
   ...SOURCE_LINES,
   ...PIPELINE_LINES,
+  ...MAINTENANCE_LINES,
 ]
 
 /** What each command calls, by its path. */
@@ -389,6 +398,7 @@ const OWN_EXITS: Record<string, number[]> = {
   'apps runner': [0, 3, 4, 11],
   // They work, and what they find is not well.
   'apps checks run': [11],
+  'apps maintenance run': [11],
   'apps deployments output': [11],
   login: [6],
   'context list': [],
@@ -408,6 +418,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...NOTIFICATION_UNTRIED,
   ...APP_UNTRIED,
   ...DEPLOYMENT_UNTRIED,
+  ...MAINTENANCE_UNTRIED,
   ...SOURCE_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {

@@ -31,6 +31,7 @@ export const LAYER_NAMES = [
   'http',
   'oauth',
   'worker',
+  'agent',
   'mcp',
   'pages',
   'console',
@@ -130,6 +131,16 @@ export const LAYERS: Record<LayerName, Layer> = {
     mayImport: SERVICE_IMPORTS,
     mayImportTypesOf: TYPES_OF_OBSERVE,
     message: 'Entry points do not import each other, and adapters come with the dependencies.',
+  },
+  agent: {
+    files: ['src/agent-runner'],
+    mayImport: ['contracts', 'trust', 'client'],
+    mayImportTypesOf: TYPES_OF_OBSERVE,
+    mayImportFiles: ['answer', 'authenticate', 'read-body', 'service-app'].map(
+      (name) => `src/http/${name}.ts`,
+    ),
+    message:
+      'The agent-runner holds model keys and no database handle: call the tool host through src/client.',
   },
   mcp: {
     files: ['mcp'],

@@ -57,9 +57,15 @@ describe('commands', () => {
     expect(PATHS.filter((path) => path.split(' ').length < 3 && !there.has(path))).toEqual([])
   })
 
-  test('the skill and its references name every command', () => {
+  /** decisions, 14: a person decides on proposals, and no text teaches an agent to. */
+  const UNTAUGHT = PATHS.filter((path) => /^apps proposals (approve|deny|retry)$/.test(path))
+
+  test('the skill and its references name every command but those that decide', () => {
     const there = named(textOf('svc'))
-    expect(PATHS.filter((path) => !there.has(path))).toEqual([])
+    expect(UNTAUGHT).toHaveLength(3)
+    expect(PATHS.filter((path) => !there.has(path))).toEqual(UNTAUGHT)
+    for (const { path, text } of PAGES)
+      expect([path, /proposals (approve|deny|retry)/.test(text)]).toEqual([path, false])
   })
 
   test('a command is not named by a longer word, nor by a command below it', () => {

@@ -3,20 +3,40 @@ import type * as z from 'zod'
 import { KEPT_SECRET } from '../../src/contracts/check-results.ts'
 import * as checks from '../../src/contracts/checks.ts'
 import { notFound, ServiceError } from '../../src/contracts/errors.ts'
+import { showMaintenanceSettings } from '../../src/contracts/maintenance.ts'
 import { changedWindows } from '../../src/cores/checks/changed-windows.ts'
 import type { FakeAppOverview } from './fake-app-overview.ts'
 import type { FakeContext } from './fake-data-sources.ts'
 
 type Check = z.output<typeof checks.showCheck.output>
+type MaintenanceSettings = z.output<typeof showMaintenanceSettings.output>
 type CheckRun = z.output<typeof checks.listCheckRuns.output>['runs'][number]
 
 /** Fixed, so that tests can name its page. */
 export const SEEDED_CHECK = `chk_${'0'.repeat(25)}`
 
+/** Whether questions to a model are offered depends on it. */
+const OFF: MaintenanceSettings = {
+  enabled: false,
+  model: null,
+  nightly_cron: '0 3 * * *',
+  timezone: 'UTC',
+  cooldown_hours: 24,
+  token_allowance: 200_000,
+  protected_paths: [],
+  mcp_decisions: 'link',
+  models: [
+    { name: 'rules', proposes: false },
+    { name: 'scripted', proposes: true },
+  ],
+  next_run_at: null,
+  apps_enabled: 0,
+}
+
 export type FakeChecks = ReturnType<typeof fakeChecks>
 
 export function fakeChecks({ on, list, id, clock }: FakeContext, { data: shown }: FakeAppOverview) {
-  const data = { runs: [] as CheckRun[], requested: [] as string[] }
+  const data = { runs: [] as CheckRun[], requested: [] as string[], maintenance: OFF }
   const checkOf = ({ check_id }: { check_id: string }): Check => {
     const check = shown.checks.find((one) => one.id === check_id)
     if (!check) throw notFound()
@@ -48,6 +68,7 @@ export function fakeChecks({ on, list, id, clock }: FakeContext, { data: shown }
     shown.checks.push(check)
     return check
   })
+  on(showMaintenanceSettings, () => data.maintenance)
   on(checks.showCheck, (asked) => checkOf(asked))
   on(
     checks.updateCheck,

@@ -22,6 +22,7 @@ import { fakeApps, seedApps } from './fake-apps.ts'
 import { fakeChecks, seedChecks } from './fake-checks.ts'
 import { fakeDataSources, seedDataSources, type FakeContext } from './fake-data-sources.ts'
 import { fakeLogs, seedLogs } from './fake-logs.ts'
+import { fakeMaintenance, seedMaintenance } from './fake-maintenance-gateway.ts'
 import { fakeNotifications, seedNotifications } from './fake-notifications.ts'
 
 type Org = z.output<typeof organizations.Organization>
@@ -370,6 +371,7 @@ export function createFakeGateway({
   const logs = fakeLogs(context)
   const checks = fakeChecks(context, appOverview)
   const pipelines = fakePipelines(context, appOverview)
+  const maintenance = fakeMaintenance(context, checks)
 
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
@@ -418,6 +420,7 @@ export function createFakeGateway({
     appSource,
     logs,
     pipelines,
+    maintenance,
     org,
     signIn,
     issue,
@@ -603,5 +606,6 @@ export function seed(gateway: FakeGateway): FakeGateway {
   seedAppSource(gateway.appSource)
   seedLogs(gateway.logs)
   seedPipelines(gateway.pipelines)
+  seedMaintenance(gateway.maintenance)
   return gateway
 }

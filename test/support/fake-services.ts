@@ -23,6 +23,7 @@ import { actorAssertions } from '../../src/trust/actor-assertion.ts'
 import { makeApiToken } from '../../src/trust/api-token.ts'
 import { hs256 } from '../../src/trust/hs256.ts'
 import { createMcpServer, type McpDeps } from '../../mcp/app.ts'
+import { MAINTENANCE_OPERATIONS, maintenanceAnswers, ORG_ID } from './fake-maintenance.ts'
 
 export const MCP = 'https://mcp.example.com'
 export const APP = 'https://app.example.com'
@@ -33,13 +34,13 @@ const JWT_SECRET = '11'.repeat(32)
 const ASSERTION_SECRET = '22'.repeat(32)
 const NOW = new Date('2026-11-15T12:00:00Z')
 const USER = { id: 'usr_1', email: 'ada@example.com', name: 'Ada' }
-const ORGANIZATION = { id: 'org_1', name: 'Northwind', slug: 'northwind' }
+const ORGANIZATION = { id: ORG_ID, name: 'Northwind', slug: 'northwind' }
 
 type Valid = z.output<typeof validateToken.output>
 export type Report = z.output<typeof reportToolCall.input>
 
 /** What the gateway does for each operation; a test puts its own in the place of one. */
-type Gateway = Record<string, (input: Record<string, unknown>) => object | Promise<object>>
+export type Gateway = Record<string, (input: Record<string, unknown>) => object | Promise<object>>
 
 const OPERATIONS: readonly Operation[] = [
   showQuota,
@@ -52,6 +53,7 @@ const OPERATIONS: readonly Operation[] = [
   listFollows,
   setFollow,
   reportToolCall,
+  ...MAINTENANCE_OPERATIONS,
 ]
 
 export const NOTIFICATION = `ntf_${'1'.repeat(25)}`
@@ -103,6 +105,7 @@ const defaultAnswers = (): Gateway => ({
   [setFollow.name]: ({ alias, categories, frequency }) =>
     alias === FOLLOW.app ? { ...FOLLOW, categories, frequency } : errorResponse('NOT_FOUND'),
   [reportToolCall.name]: () => new Response(null, { status: 204 }),
+  ...maintenanceAnswers(),
 })
 const FOLLOW = {
   app: 'shop',
@@ -185,12 +188,12 @@ export function fakeServices(changes: Partial<McpDeps> = {}) {
       const url = new URL(request.url)
       const operation = OPERATIONS.find((one) => takes(one, request.method, url.pathname))
       if (!operation) return errorResponse('NOT_FOUND')
-      const [, inPath] = pathPattern(operation).exec(url.pathname) ?? []
-      const named = /\{(\w+)\}/.exec(operation.http.path)?.[1]
+      const [, ...inPath] = pathPattern(operation).exec(url.pathname) ?? []
+      const named = [...operation.http.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
       const input = operation.input.parse({
         ...Object.fromEntries(url.searchParams),
         ...(body === '' ? {} : (JSON.parse(body) as object)),
-        ...(named === undefined ? {} : { [named]: decodeURIComponent(inPath ?? '') }),
+        ...Object.fromEntries(named.map((name, at) => [name, decodeURIComponent(inPath[at] ?? '')])),
       })
       if (operation === reportToolCall) reported.push(reportToolCall.input.parse(input))
       const answer = await system.does[operation.name]!(input)
@@ -264,6 +267,8 @@ type Sent = {
   token?: string
   headers?: Record<string, string | undefined>
   params?: Record<string, unknown>
+  /** Of a client of 2026. */
+  capabilities?: object
   signal?: AbortSignal
 }
 
@@ -271,13 +276,13 @@ const MODERN = '2026-07-28'
 const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientInfo': { name: 'hand-made', version: '0' },
-  'io.modelcontextprotocol/clientCapabilities': {},
 }
 
 /** One message as a client of that era writes it. */
 export function send(system: FakeServices, path: string, era: Era, method: string, sent: Sent = {}) {
   const { token, params = {} } = sent
-  const name = typeof params['name'] === 'string' ? { 'mcp-name': params['name'] } : {}
+  const named = params['name'] ?? params['taskId']
+  const name = typeof named === 'string' ? { 'mcp-name': named } : {}
   const all = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
@@ -290,7 +295,9 @@ export function send(system: FakeServices, path: string, era: Era, method: strin
   )
   const id = method.startsWith('notifications/') ? {} : { id: 7 }
   const given = params['_meta'] as object | undefined
-  const meta = era === 'of 2026' ? { _meta: { ...given, ...ENVELOPE } } : {}
+  const { capabilities = {} } = sent
+  const envelope = { ...ENVELOPE, 'io.modelcontextprotocol/clientCapabilities': capabilities }
+  const meta = era === 'of 2026' ? { _meta: { ...given, ...envelope } } : {}
   const body = JSON.stringify({ jsonrpc: '2.0', ...id, method, params: { ...params, ...meta } })
   const { signal } = sent
   return system.app.request(`${MCP}${path}`, { method: 'POST', headers, body, ...(signal && { signal }) })

@@ -9,9 +9,11 @@ import { createCheck } from '../../src/contracts/checks.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
+import * as maintenance from '../../src/contracts/maintenance.ts'
 import * as members from '../../src/contracts/members.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
 import { createPipeline } from '../../src/contracts/pipelines.ts'
+import { SCOPE_EDITION } from '../../src/contracts/scopes.ts'
 import * as subscriptions from '../../src/contracts/subscriptions.ts'
 import { startSupportSession } from '../../src/contracts/support.ts'
 import { createTicket } from '../../src/contracts/tickets.ts'
@@ -21,6 +23,7 @@ import { insertDelivery } from './deliveries.ts'
 import { archiveOf } from './source.ts'
 import { makeRevision } from './deployments.ts'
 import { stateIn } from './fake-integrations.ts'
+import { insertProposal } from './insert-proposal.ts'
 import { makeMember, type Org, type Person } from './make.ts'
 import { OPERATOR_TOKEN, type TestSystem } from './system.ts'
 
@@ -68,6 +71,7 @@ export async function furnishOrganization(
     redirectHost: '127.0.0.1',
     resource: 'platform',
     scopes: ['data:read', 'maintenance:read'],
+    scopeEdition: SCOPE_EDITION,
     payload: {},
     keyEpoch: system.system.auth!.keyEpoch,
     createdAt: now,
@@ -101,6 +105,13 @@ export async function furnishOrganization(
     title: 'Broken',
     body: 'Badly.',
   })
+  await byOwner(maintenance.updateMaintenanceSettings, { org_id: orgId, enabled: true, model: 'rules' })
+  await byOwner(maintenance.updateAppMaintenance, { alias: names.alias, enabled: true })
+  const { execution_id } = await byOwner(maintenance.startMaintenanceRun, {
+    alias: names.alias,
+    idempotency_key: 'shared',
+  })
+  const proposal = await insertProposal(system, { orgId, id: app.id }, { executionId: execution_id })
   await byMember(subscriptions.setFollow, { alias: names.alias, categories: ['Tickets'] })
   const { id: integration_id } = await byOwner(integrations.connectWebhook, { name: 'Hook', url: names.hook })
   const { id: subscription_id } = await byOwner(subscriptions.createSubscription, {
@@ -160,6 +171,9 @@ export async function furnishOrganization(
     pipeline: { alias: names.alias, pipeline_id },
     check: { alias: names.alias, check_id },
     ticket: { alias: names.alias, ticket_id },
+    run: { alias: names.alias, execution_id },
+    proposal: { alias: names.alias, proposal_id: proposal.id, diff_sha256: proposal.diffSha256 },
+    finding: { alias: names.alias, finding_id: proposal.findingId },
     integration_id,
     subscription_id,
     mySubscription,

@@ -4,6 +4,7 @@ import { listSessions } from '../../src/contracts/sessions.ts'
 import type { Known } from './api-requests.ts'
 import { stateIn } from './fake-integrations.ts'
 import { furnishOrganization, type FurnishedOrganization, type People } from './furnish-organization.ts'
+import { EVIDENCE_REF } from './insert-proposal.ts'
 import { makeOrganization, makePerson, PASSWORD, unique, type Org } from './make.ts'
 import type { TestSystem } from './system.ts'
 
@@ -58,6 +59,11 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     ticket_id: [things.ticket.ticket_id],
     revision_id: [things.revision_id],
     deployment_id: [things.deployment.deployment_id],
+    proposal_id: [things.proposal.proposal_id],
+    diff_sha256: [things.proposal.diff_sha256],
+    finding_id: [things.finding.finding_id],
+    execution_id: [things.run.execution_id],
+    ref: [EVIDENCE_REF],
     check_id: [things.check.check_id],
     'createCheck.definition': [CHECK],
     'updateCheck.definition': [CHECK],

@@ -48,6 +48,8 @@ const SAMPLES: Readonly<Record<string, string>> = {
   name: 'nothing',
   alias: 'nothing',
   client_id: 'nothing',
+  ref: 'nothing',
+  number: '1',
 }
 
 function sampleOf(schema: z.core.JSONSchema.JSONSchema): string {

@@ -42,6 +42,11 @@ import {
 } from '../../src/contracts/integrations.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../src/contracts/limits.ts'
 import {
+  startMaintenanceRun,
+  updateAppMaintenance,
+  updateMaintenanceSettings,
+} from '../../src/contracts/maintenance.ts'
+import {
   acceptInvitation,
   changeMemberRole,
   inviteMember,
@@ -62,6 +67,7 @@ import {
   startPipelineRun,
   updatePipeline,
 } from '../../src/contracts/pipelines.ts'
+import { approveProposal, denyProposal, retryProposal } from '../../src/contracts/proposals.ts'
 import { ROLES } from '../../src/contracts/roles.ts'
 import {
   rotateSession,
@@ -98,6 +104,7 @@ import {
 import { insertDelivery } from '../support/deliveries.ts'
 import { invitation, linkIn, resetLink } from '../support/links.ts'
 import { makeRevision } from '../support/deployments.ts'
+import { insertProposal } from '../support/insert-proposal.ts'
 import {
   makeApiToken,
   makeMember,
@@ -201,6 +208,17 @@ async function visited() {
   return { id, staff, there: { token: staff.token, organization: org.id } }
 }
 
+async function proposed(state: 'ready' | 'failed' = 'ready') {
+  await admin.call(updateMaintenanceSettings, { org_id: org.id, enabled: true, model: 'rules' })
+  const alias = unique('app')
+  const { id } = await admin.call(createApp, { alias, name: 'Shop' })
+  const proposal = await insertProposal(system, { orgId: org.id, id }, { state })
+  return {
+    asked: { alias, proposal_id: proposal.id, diff_sha256: proposal.diffSha256 },
+    subject: `${alias}: ${proposal.id}`,
+  }
+}
+
 async function appWithPipeline() {
   const { alias } = await appWithTicket()
   const { id } = await admin.call(createPipeline, { alias, name: 'nightly' })
@@ -224,6 +242,16 @@ async function linkedBy(call: Call) {
 }
 
 const LOGS_CHECK = { kind: 'logs', pattern: 'panic' } as const
+
+const setMaintenance = (call: Call, settings: object) =>
+  call(updateMaintenanceSettings, { org_id: org.id, model: 'rules', ...settings })
+
+async function maintainedApp(): Promise<{ alias: string }> {
+  const { alias } = await appWithTicket()
+  await setMaintenance(admin.call, { enabled: true })
+  await admin.call(updateAppMaintenance, { alias, enabled: true })
+  return { alias }
+}
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
 const DEEDS: Record<AuditAction, Act> = {
@@ -507,6 +535,21 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(deployments.reportBrokenRollout, { alias, deployment_id })
     return { by: admin, subject: `${alias}: ${deployment_id}` }
   },
+  'proposal.approved': async (as) => {
+    const { asked, subject } = await proposed()
+    await as(admin)(approveProposal, asked)
+    return { by: admin, subject }
+  },
+  'proposal.denied': async (as) => {
+    const { asked, subject } = await proposed()
+    await as(admin)(denyProposal, asked)
+    return { by: admin, subject }
+  },
+  'proposal.retried': async (as) => {
+    const { asked, subject } = await proposed('failed')
+    await as(admin)(retryProposal, asked)
+    return { by: admin, subject }
+  },
   'pipeline.created': async (as) => {
     const { alias } = await appWithTicket()
     await as(admin)(createPipeline, { alias, name: 'nightly', cron: '0 3 * * *' })
@@ -569,6 +612,37 @@ const DEEDS: Record<AuditAction, Act> = {
     const { id: check_id } = await admin.call(createCheck, { alias, name: 'Health', definition: LOGS_CHECK })
     await as(admin)(runCheck, { alias, check_id })
     return { by: admin, subject: `${alias}: Health` }
+  },
+  'maintenance.switched_on': async (as) => {
+    await setMaintenance(admin.call, { enabled: false })
+    await setMaintenance(as(admin), { enabled: true })
+    return { by: admin }
+  },
+  'maintenance.switched_off': async (as) => {
+    await setMaintenance(admin.call, { enabled: true })
+    await setMaintenance(as(admin), { enabled: false })
+    return { by: admin }
+  },
+  'maintenance.changed': async (as) => {
+    await setMaintenance(admin.call, { enabled: true, cooldown_hours: 24 })
+    await setMaintenance(as(admin), { cooldown_hours: 2, protected_paths: ['billing/**'] })
+    return { by: admin, subject: 'cooldown_hours: 24 → 2, protected_paths added: billing/**' }
+  },
+  'maintenance.app_switched_on': async (as) => {
+    const { alias } = await appWithTicket()
+    await setMaintenance(admin.call, { enabled: true })
+    await as(admin)(updateAppMaintenance, { alias, enabled: true })
+    return { by: admin, subject: alias }
+  },
+  'maintenance.app_switched_off': async (as) => {
+    const { alias } = await maintainedApp()
+    await as(admin)(updateAppMaintenance, { alias, enabled: false })
+    return { by: admin, subject: alias }
+  },
+  'maintenance.run_started': async (as) => {
+    const { alias } = await maintainedApp()
+    const { execution_id } = await as(admin)(startMaintenanceRun, { alias })
+    return { by: admin, subject: `${alias}: ${execution_id}` }
   },
   'support.started': async (as) => {
     const { email } = await makePerson(system)

@@ -40,6 +40,8 @@ test('operations that take a key are walked here, and none of them answers a sec
     'createCheck',
     'createPipeline',
     'startPipelineRun',
+    'approveProposal',
+    'denyProposal',
     'createSubscription',
     'replayDelivery',
     'replayFailedDeliveries',

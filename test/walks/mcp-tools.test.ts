@@ -151,7 +151,10 @@ describe('two organizations', () => {
       role: 'viewer',
       client: clientId,
       quota: { day: { limit: 5000 } },
-      hidden: [],
+      hidden: ['maintenance_run', 'maintenance_set', 'proposal_decide'].map((tool) => ({
+        tool,
+        why: 'needs the role admin',
+      })),
     })
   })
 })
@@ -209,7 +212,7 @@ describe('scopes', () => {
   })
 
   test('an API token does not see what it may not call, and hears why', async () => {
-    const { token } = await makeApiToken(system, org, org.owner, { scopes: ['maintenance:read'] })
+    const { token } = await makeApiToken(system, org, org.owner, { scopes: ['notifications:read'] })
     const { body } = await send('/platform', token, 'tools/list', {})
     const { tools } = body.result as { tools: { name: string }[] }
     expect(tools.map(({ name }) => name)).toEqual(['whoami'])

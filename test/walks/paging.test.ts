@@ -13,7 +13,7 @@ import {
   subscriptions,
 } from '../../db/schema.ts'
 import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
-import { createApp, listApps } from '../../src/contracts/apps.ts'
+import { createApp, listApps, showApp } from '../../src/contracts/apps.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import { listAskableDataSources, listDataSources, queryDataSource } from '../../src/contracts/data-sources.ts'
@@ -24,6 +24,13 @@ import { listGrants, listOauthClients, listRegistrations } from '../../src/contr
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
 import { listLogGroups, listLogs, pushLogs } from '../../src/contracts/logs.ts'
+import {
+  startMaintenanceRun,
+  listAppMaintenance,
+  listFindings,
+  listMaintenanceRuns,
+  updateAppMaintenance,
+} from '../../src/contracts/maintenance.ts'
 import { inviteMember, listInvitations, listMembers } from '../../src/contracts/members.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
 import {
@@ -33,6 +40,7 @@ import {
   listOrganizationsAsOperator,
 } from '../../src/contracts/organizations.ts'
 import { createPipeline, listPipelineRuns, listPipelines } from '../../src/contracts/pipelines.ts'
+import { listProposalQueue, listProposals } from '../../src/contracts/proposals.ts'
 import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
 import { listSessions, signInWithPassword } from '../../src/contracts/sessions.ts'
 import {
@@ -51,7 +59,9 @@ import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
+import { insertProposal } from '../support/insert-proposal.ts'
 import { makeMember, makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
+import { turnOn } from '../support/maintenance.ts'
 import { archiveOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
@@ -98,6 +108,13 @@ const randomWord = () => String.fromCodePoint(...Array.from(randomBytes(12), (by
 /** Every organization calls its app the same, so that a list that forgets the organization shows it. */
 const makeShop = (org: Org) =>
   org.owner.call(createApp, { alias: 'shop', name: 'Shop' }).catch(() => undefined)
+/** With the finding behind it. */
+async function addProposal(org: Org): Promise<void> {
+  await makeShop(org)
+  await turnOn(org)
+  const { id } = await org.owner.call(showApp, { alias: 'shop' })
+  await insertProposal(system, { orgId: org.id, id })
+}
 async function pushLine(org: Org, line: string): Promise<void> {
   await makeShop(org)
   await org.owner.call(pushLogs, { alias: 'shop', body: Buffer.from(line) })
@@ -247,6 +264,47 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { apps, next_cursor } = await org.owner.call(listApps, at)
       return { ids: apps.map(({ id }) => id), next_cursor }
+    },
+  },
+  listAppMaintenance: {
+    add: (org) => org.owner.call(createApp, { alias: unique('app'), name: longName() }),
+    page: async (org, at) => {
+      const { apps, next_cursor } = await org.owner.call(listAppMaintenance, { org_id: org.id, ...at })
+      return { ids: apps.map(({ app }) => app), next_cursor }
+    },
+  },
+  listMaintenanceRuns: {
+    add: async (org) => {
+      await makeShop(org)
+      await turnOn(org)
+      await org.owner.call(updateAppMaintenance, { alias: 'shop', enabled: true })
+      // All but the first are skipped.
+      await org.owner.call(startMaintenanceRun, { alias: 'shop' })
+    },
+    page: async (org, at) => {
+      const { runs, next_cursor } = await org.owner.call(listMaintenanceRuns, { alias: 'shop', ...at })
+      return { ids: runs.map(({ execution_id }) => execution_id), next_cursor }
+    },
+  },
+  listFindings: {
+    add: addProposal,
+    page: async (org, at) => {
+      const { findings, next_cursor } = await org.owner.call(listFindings, { alias: 'shop', ...at })
+      return { ids: findings.map(({ id }) => id), next_cursor }
+    },
+  },
+  listProposals: {
+    add: addProposal,
+    page: async (org, at) => {
+      const { proposals, next_cursor } = await org.owner.call(listProposals, { alias: 'shop', ...at })
+      return { ids: proposals.map(({ id }) => id), next_cursor }
+    },
+  },
+  listProposalQueue: {
+    add: addProposal,
+    page: async (org, at) => {
+      const { proposals, next_cursor } = await org.owner.call(listProposalQueue, { org_id: org.id, ...at })
+      return { ids: proposals.map(({ id }) => id), next_cursor }
     },
   },
   listAppTokens: {

@@ -1,15 +1,27 @@
 /** The sample app of the first start: every tab has something to show, and the logs lead to the bug. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { drainRuns } from '../../src/agent-runner/agent-runner.ts'
+import { rulesAnalyst } from '../../src/agent-runner/rules/analyst.ts'
 import { listApps, showApp } from '../../src/contracts/apps.ts'
 import { listCheckRuns, listChecks } from '../../src/contracts/checks.ts'
 import { listDeployments, readDeploymentOutput } from '../../src/contracts/deployments.ts'
 import { listLogGroups, listLogs, summarizeLogs } from '../../src/contracts/logs.ts'
+import {
+  showRunEvidence,
+  listFindings,
+  listMaintenanceRuns,
+  updateAppMaintenance,
+  updateMaintenanceSettings,
+} from '../../src/contracts/maintenance.ts'
 import type { Principal } from '../../src/contracts/operation.ts'
+import { RULES_MODEL } from '../../src/contracts/outcomes.ts'
 import { listPipelineRuns, listPipelines } from '../../src/contracts/pipelines.ts'
 import { diffRevisions, listRevisions, readSourceFile } from '../../src/contracts/revisions.ts'
+import { dispatchSlots } from '../../src/cores/maintenance/index.ts'
 import { loadSampleApp } from '../../src/sample/load-sample-app.ts'
 import { SAMPLE_APP } from '../../src/sample/sample-app.ts'
-import { makeOrganization, type Org } from '../support/make.ts'
+import { agentRunner, AGENT_RUNNER_SECRET } from '../support/maintained-app.ts'
+import { makeApiToken, makeOrganization, type Org } from '../support/make.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -17,7 +29,7 @@ let org: Org
 const { alias } = SAMPLE_APP
 
 beforeAll(async () => {
-  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api' })
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api', AGENT_RUNNER_SECRET })
   org = await makeOrganization(system)
   await load()
 })
@@ -96,4 +108,31 @@ test('it is loaded once, and nobody else sees it', async () => {
   expect((await org.owner.call(listApps, {})).apps.map((app) => app.alias)).toEqual([alias])
   const other = await makeOrganization(system)
   await expect(other.owner.call(showApp, { alias })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test('in the night the rules find the line with the bug, and everything that they cite opens', async () => {
+  // It outlives the night.
+  const { call } = await makeApiToken(system, org, org.owner)
+  await call(updateMaintenanceSettings, { org_id: org.id, enabled: true, model: RULES_MODEL })
+  await call(updateAppMaintenance, { alias, enabled: true })
+  const now = system.clock.now()
+  const night = new Date(now)
+  night.setUTCHours(3, 1, 0, 0)
+  if (night <= now) night.setUTCDate(night.getUTCDate() + 1)
+  system.clock.advance((night.getTime() - now.getTime()) / 1000)
+  const storage = { db: system.db, clock: () => system.clock.now(), log: system.system.log }
+  expect([await dispatchSlots(storage), await dispatchSlots(storage)]).toEqual([expect.any(Number), 0])
+  const noModel = () => Promise.reject(new Error('no model is asked'))
+  expect(await drainRuns({ ...agentRunner(system, noModel), rules: rulesAnalyst })).toBeGreaterThan(0)
+  const { runs } = await call(listMaintenanceRuns, { alias })
+  expect(runs).toHaveLength(1)
+  const [run] = runs
+  expect(run).toMatchObject({ outcome: 'finding_recorded', tokens: 0, model: RULES_MODEL })
+  const found = (await call(listFindings, { alias })).findings
+  expect(found).toMatchObject([{ location: 'src/discounts.js:8', kind: 'error', state: 'open' }])
+  expect(found[0]!.summary).toMatch(/^TypeError in discountOn at src\/discounts\.js:8: /)
+  for (const ref of found[0]!.evidence) {
+    const evidence = await call(showRunEvidence, { alias, execution_id: run!.execution_id, ref })
+    expect(evidence).toMatchObject({ pinned: true, text: expect.any(String) as string })
+  }
 })

@@ -343,6 +343,15 @@ describe('what it may do', () => {
       'summarizeLogs',
       'pushLogs',
       'exportLogs',
+      'updateMaintenanceSettings',
+      'updateAppMaintenance',
+      'startMaintenanceRun',
+      'showRunEvidence',
+      'showRunStep',
+      'downloadProposalPatch',
+      'approveProposal',
+      'denyProposal',
+      'retryProposal',
     ]
     expect(closed.map(({ name }) => name)).toEqual(expect.arrayContaining(ofApps))
     expect(closed.every(({ access }) => isRole(access) || access === 'session')).toBe(true)

@@ -22,11 +22,13 @@ import * as grants from '../../src/contracts/grants.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
 import * as logs from '../../src/contracts/logs.ts'
+import * as maintenance from '../../src/contracts/maintenance.ts'
 import * as members from '../../src/contracts/members.ts'
 import { OPERATIONS, type OperationName } from '../../src/contracts/operations.ts'
 import * as organizations from '../../src/contracts/organizations.ts'
 import { changePassword } from '../../src/contracts/people.ts'
 import * as pipelines from '../../src/contracts/pipelines.ts'
+import * as proposals from '../../src/contracts/proposals.ts'
 import * as revisions from '../../src/contracts/revisions.ts'
 import {
   rotateSession,
@@ -56,6 +58,7 @@ import {
   type Org,
   type Person,
 } from '../support/make.ts'
+import { insertProposal } from '../support/insert-proposal.ts'
 import { linkIn } from '../support/links.ts'
 import { archiveOf, sha256, uploadOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
@@ -83,6 +86,10 @@ const byApp = () => system.as({ token: here.app_token.token })
 const claimRun = () =>
   byApp()(pipelines.claimPipelineRun, { alias: ALIAS, worker: 'worker', pipelines: ['nightly'] })
 let claim: { alias: string; run_id: string; fence: number }
+const proposed = async (given: Parameters<typeof insertProposal>[2] = {}) => {
+  const { id, diffSha256 } = await insertProposal(system, { orgId: here.org.id, id: here.app.id }, given)
+  return { alias: ALIAS, proposal_id: id, diff_sha256: diffSha256 }
+}
 
 /** The same things under the same names in either of the two. */
 const furnish = (org: Org) =>
@@ -308,6 +315,18 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       }),
     updateCheck: () => here.byMember(checks.updateCheck, { ...here.check, name: 'Renamed' }),
     runCheck: () => here.byMember(checks.runCheck, here.check),
+    updateMaintenanceSettings: () =>
+      here.byOwner(maintenance.updateMaintenanceSettings, { org_id: here.org.id, cooldown_hours: 0 }),
+    updateAppMaintenance: async () => {
+      for (const enabled of [false, true])
+        await here.byOwner(maintenance.updateAppMaintenance, { alias: ALIAS, enabled })
+    },
+    startMaintenanceRun: () =>
+      here.byOwner(maintenance.startMaintenanceRun, { alias: ALIAS, idempotency_key: 'shared' }),
+    approveProposal: async () => here.as(colleague!)(proposals.approveProposal, await proposed()),
+    denyProposal: async () => here.as(colleague!)(proposals.denyProposal, await proposed()),
+    retryProposal: async () =>
+      here.as(colleague!)(proposals.retryProposal, await proposed({ state: 'failed' })),
     createTicket: () => here.byMember(createTicket, { alias: ALIAS, title: 'Again', body: 'Broken again.' }),
     replyToTicket: () => here.byOwner(replyToTicket, { ...here.ticket, body: 'Looking.' }),
     changeTicketStatus: () => here.byOwner(changeTicketStatus, { ...here.ticket, status: 'done' }),

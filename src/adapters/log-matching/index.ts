@@ -1,6 +1,6 @@
 /** Matches lines in a thread that is started when it is needed, and ended when it is not or when it takes too long. */
 import { Worker } from 'node:worker_threads'
-import type { MatchLines } from '../../cores/checks/match-lines-port.ts'
+import type { FindLines, MatchLines } from '../../cores/checks/match-lines-port.ts'
 import type { FromLineThread, Task } from './line-worker.ts'
 
 /** Of one task, from when the thread has it; a usual expression takes some milliseconds for a page. */
@@ -11,6 +11,7 @@ const HEAP_MIB = 128
 
 export function createLineMatcher({ taskMs = TASK_MS } = {}): {
   matchLines: MatchLines
+  findLines: FindLines
   close(): Promise<void>
 } {
   let worker: Worker | undefined
@@ -26,19 +27,19 @@ export function createLineMatcher({ taskMs = TASK_MS } = {}): {
     await ended?.terminate()
   }
 
-  async function run(task: Task): Promise<number | undefined> {
+  async function run(task: Task): Promise<number[] | undefined> {
     if (isClosed) return undefined
     clearTimeout(idle)
     const thread = worker ?? (await start())
     thread?.ref()
-    const count = thread && (await answerOf(thread, taskMs, () => thread.postMessage(task)))
-    if (!thread || typeof count !== 'number') {
+    const found = thread && (await answerOf(thread, taskMs, () => thread.postMessage(task)))
+    if (!thread || !Array.isArray(found)) {
       await end()
       return undefined
     }
     thread.unref()
     idle = setTimeout(() => void end(), IDLE_MS).unref()
-    return count
+    return found
   }
 
   async function start(): Promise<Worker | undefined> {
@@ -50,12 +51,15 @@ export function createLineMatcher({ taskMs = TASK_MS } = {}): {
     return (await answerOf(thread, START_MS)) === 'ready' ? thread : undefined
   }
 
+  const findLines: FindLines = (task) => {
+    const answer = last.then(() => run(task))
+    last = answer.catch(() => {})
+    return answer
+  }
+
   return {
-    matchLines(task) {
-      const answer = last.then(() => run(task))
-      last = answer.catch(() => {})
-      return answer
-    },
+    findLines,
+    matchLines: async (task) => (await findLines(task))?.length,
     close() {
       isClosed = true
       return end()

@@ -4,8 +4,8 @@ import { RE2JS } from 're2js'
 import type { MatchLines } from '../../cores/checks/match-lines-port.ts'
 
 export type Task = Parameters<MatchLines>[0]
-/** `ready` comes first, so that the time of a task does not begin while this file is loaded. */
-export type FromLineThread = 'ready' | number
+/** `ready` comes first, so that the time of a task does not begin while this file is loaded; then the places of those that match. */
+export type FromLineThread = 'ready' | number[]
 
 /** Pages of a few checks take turns; each keeps up to 8 MiB of what it has learned about its lines. */
 const COMPILED_MAX = 4
@@ -21,11 +21,11 @@ function compile(source: string): RE2JS {
 
 parentPort!.on('message', ({ source, lines, most }: Task) => {
   const regex = compile(source)
-  let count = 0
-  for (const line of lines) {
+  const found: number[] = []
+  for (const [at, line] of lines.entries()) {
     // Not `matcher().find()`: that wants to know where, for which there is no fast way.
-    if (regex.test(line) && ++count >= most) break
+    if (regex.test(line) && found.push(at) >= most) break
   }
-  parentPort!.postMessage(count satisfies FromLineThread)
+  parentPort!.postMessage(found satisfies FromLineThread)
 })
 parentPort!.postMessage('ready' satisfies FromLineThread)

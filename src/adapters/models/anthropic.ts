@@ -5,8 +5,8 @@ import {
   argumentsText,
   InvalidModelAnswer,
   member,
-  sumTokens,
   textMember,
+  tokensIn,
   type Wire,
 } from './model-wire.ts'
 
@@ -54,12 +54,11 @@ export const anthropic: Wire = {
       })),
       echo: [...ofType('thinking'), ...ofType('redacted_thinking')],
       ending: ENDINGS[textMember(body, 'stop_reason')] ?? 'other',
-      tokens: sumTokens(member(body, 'usage'), [
-        'input_tokens',
-        'cache_read_input_tokens',
-        'cache_creation_input_tokens',
-        'output_tokens',
-      ]),
+      tokens: tokensIn(member(body, 'usage'), {
+        input: 'input_tokens',
+        output: 'output_tokens',
+        cached: ['cache_read_input_tokens', 'cache_creation_input_tokens'],
+      }),
     }
   },
 }

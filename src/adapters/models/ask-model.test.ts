@@ -115,7 +115,11 @@ describe.each(MODEL_WIRES)('%s', (wire) => {
     ],
     ['529', { status: 529 }, { reason: 'rate_limited', isSent: false, retryAfterSeconds: 30 }],
     ['500', { status: 500 }, { reason: 'unavailable', isSent: true }],
-    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, { reason: 'unavailable' }],
+    [
+      'a redirect',
+      { status: 302, headers: { location: 'http://127.0.0.1:1/' } },
+      { reason: 'unavailable', isSent: false },
+    ],
     ['a reset', { fault: 'reset' }, { reason: 'unavailable', isSent: true }],
     ['half an answer', { fault: 'cut off' }, { reason: 'unavailable', isSent: true }],
     ['a page', { fault: 'not json' }, { reason: 'invalid_answer', isSent: true }],
@@ -131,6 +135,12 @@ describe.each(MODEL_WIRES)('%s', (wire) => {
     expect(await failureOf(ask())).toMatchObject(expected)
     // Never again by itself: each attempt is paid for.
     expect(server.received).toHaveLength(1)
+  })
+
+  test('a provider that is down has been sent nothing, and costs nothing', async () => {
+    const { ask, server } = await meet(wire, [{ text: 'x' }])
+    await server.stop()
+    expect(await failureOf(ask())).toMatchObject({ reason: 'unavailable', isSent: false })
   })
 
   test('silence ends with the time-out, and counts as sent', async () => {

@@ -9,6 +9,7 @@ import type {
   ModelTurn,
   ModelWire,
 } from '../../contracts/model-port.ts'
+import { isUnreached } from '../../contracts/unreached.ts'
 import { anthropic } from './anthropic.ts'
 import { InvalidModelAnswer, type Wire, type WireSettings } from './model-wire.ts'
 import { openAiChat } from './openai-chat.ts'
@@ -68,7 +69,7 @@ export async function askModel(
       body: JSON.stringify(body),
       signal: AbortSignal.any([signal, deadline]),
       // It would take the prompt and the key to a host that nobody named.
-      redirect: 'error',
+      redirect: 'manual',
     })
     if (!response.ok) {
       await response.body?.cancel()
@@ -87,7 +88,13 @@ export async function answerOfModel(...asked: Parameters<typeof askModel>): Prom
     return { kind: 'turn', turn: await askModel(...asked) }
   } catch (error) {
     if (!(error instanceof ModelFailure)) throw error
-    return { kind: 'failed', reason: error.reason, isSent: error.isSent }
+    const { reason, isSent, retryAfterSeconds } = error
+    return {
+      kind: 'failed',
+      reason,
+      isSent,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    }
   }
 }
 
@@ -108,6 +115,8 @@ function failureOf({ status, headers }: Response): ModelFailure {
     const retryAfterSeconds = Number.isFinite(wait) && wait > 0 ? Math.min(wait, RETRY_AFTER_MAX_SECONDS) : 30
     return new ModelFailure('rate_limited', { isSent: false, detail, retryAfterSeconds })
   }
+  // Somebody in front of the provider, and what is behind it has not been asked.
+  if (status < 400) return new ModelFailure('unavailable', { isSent: false, detail })
   if (status < 500) return new ModelFailure('refused', { isSent: false, detail })
   return new ModelFailure('unavailable', { isSent: true, detail })
 }
@@ -117,7 +126,7 @@ function asFailure(error: unknown, isLate: boolean): ModelFailure {
   if (isLate) return new ModelFailure('timeout', { isSent: true, detail: 'it took too long' })
   if (error instanceof InvalidModelAnswer || error instanceof SyntaxError)
     return new ModelFailure('invalid_answer', { isSent: true, detail: 'it cannot be read' })
-  return new ModelFailure('unavailable', { isSent: true, detail: 'the connection failed' })
+  return new ModelFailure('unavailable', { isSent: !isUnreached(error), detail: 'the connection failed' })
 }
 
 async function readText({ body }: Response): Promise<string> {

@@ -45,17 +45,27 @@ export function listMember(value: unknown, name: string): readonly unknown[] {
   return Array.isArray(found) ? found : []
 }
 
-/** Null unless every one of them that is there is a whole number, and at least one is. */
-export function sumTokens(usage: unknown, names: readonly string[]): number | null {
-  const found = names
-    .map((name) => member(usage, name))
-    .filter((value) => value !== undefined && value !== null)
-  if (found.length === 0) return null
-  const counts = found.map((value) =>
-    Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : NaN,
-  )
-  const sum = counts.reduce((total, count) => total + count, 0)
-  return Number.isNaN(sum) ? null : sum
+/**
+ * Null unless input and output are both said, in whole numbers, and there was some input: gateways leave out halves of it,
+ * or say zero. `cached`: input that some providers count apart.
+ */
+export function tokensIn(
+  usage: unknown,
+  names: { readonly input: string; readonly output: string; readonly cached?: readonly string[] },
+): number | null {
+  const [input, output] = [countIn(usage, names.input), countIn(usage, names.output)]
+  const cached = (names.cached ?? [])
+    .filter((name) => (member(usage, name) ?? null) !== null)
+    .map((name) => countIn(usage, name))
+  const asked = cached.reduce((sum, count) => sum + count, input)
+  // Not a number is not greater, either.
+  return asked > 0 && output >= 0 ? asked + output : null
+}
+
+/** NaN: it says nothing that could be counted. */
+function countIn(usage: unknown, name: string): number {
+  const value = member(usage, name)
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
 }
 
 /** Arguments that a provider sends as an object are written out again, so that all wires answer alike. */

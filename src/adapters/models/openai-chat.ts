@@ -6,8 +6,8 @@ import {
   InvalidModelAnswer,
   listMember,
   member,
-  sumTokens,
   textMember,
+  tokensIn,
   type Wire,
 } from './model-wire.ts'
 
@@ -43,7 +43,7 @@ export const openAiChat: Wire = {
       })),
       echo: [],
       ending: ENDINGS[textMember(choice, 'finish_reason')] ?? 'other',
-      tokens: sumTokens(member(body, 'usage'), ['prompt_tokens', 'completion_tokens']),
+      tokens: tokensIn(member(body, 'usage'), { input: 'prompt_tokens', output: 'completion_tokens' }),
     }
   },
 }

@@ -6,8 +6,8 @@ import {
   InvalidModelAnswer,
   listMember,
   member,
-  sumTokens,
   textMember,
+  tokensIn,
   type Wire,
 } from './model-wire.ts'
 
@@ -47,7 +47,7 @@ export const openAiResponses: Wire = {
       calls,
       echo: ofType('reasoning'),
       ending: endingOf(body, calls.length > 0),
-      tokens: sumTokens(member(body, 'usage'), ['input_tokens', 'output_tokens']),
+      tokens: tokensIn(member(body, 'usage'), { input: 'input_tokens', output: 'output_tokens' }),
     }
   },
 }

@@ -1,11 +1,11 @@
-/** Reads archives and compares texts in a thread that is started when it is needed and ended when it is not. */
+/** Reads archives, compares and edits texts in a thread that is started when it is needed and ended when it is not. */
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { gzip } from 'node:zlib'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SOURCE_MAX_BYTES } from '../../contracts/limits.ts'
 import { writeTar } from '../../contracts/write-tar.ts'
-import type { ComparedTexts, SourceThread } from '../../cores/revisions/source-thread.ts'
+import type { ComparedTexts, EditedTexts, SourceThread } from '../../cores/revisions/source-thread.ts'
 import { fairTurns } from './fair-turns.ts'
 import type { Task, TaskResult } from './source-worker.ts'
 import type { UnpackedArchive } from './unpack-archive.ts'
@@ -82,6 +82,8 @@ export function createSourceThread(): SourceThread & { close(): Promise<void> } 
       (await tasks.inTurn(orgId, async () => (isLate() ? undefined : run({ compare: texts })))) as
         | ComparedTexts
         | undefined,
+    edit: async (orgId, texts) =>
+      (await tasks.inTurn(orgId, () => run({ edit: texts }))) as EditedTexts | undefined,
     close: end,
   }
 }

@@ -86,7 +86,7 @@ test('more than may wait are refused, and so are those that waited too long', as
   expect(await inTurn('a', async () => 'done')).toBe('done')
 })
 
-test('the thread reads archives and compares, and a new one comes after it was ended', async () => {
+test('the thread reads archives, compares and edits, and a new one comes after it was ended', async () => {
   const thread = createSourceThread()
   onTestFinished(() => thread.close())
   const archive = gzipSync(writeTar([{ path: 'a', content: Buffer.from('x\n'), isExecutable: true }]))
@@ -98,4 +98,7 @@ test('the thread reads archives and compares, and a new one comes after it was e
   const side = (text: string) => ({ text, isExecutable: false })
   const compared = await thread.compare('org', { path: 'a', old: side('1\n'), now: side('2\n') }, () => false)
   expect([compared?.addedLines, compared?.removedLines]).toEqual([1, 1])
+  const edits = [{ path: 'a', old_text: '1', new_text: '2' }]
+  const edited = await thread.edit('org', { edits, texts: new Map([['a', '1\n']]) })
+  expect(edited).toEqual({ files: new Map([['a', '2\n']]), problems: [] })
 })

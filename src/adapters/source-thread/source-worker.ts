@@ -1,15 +1,25 @@
 /** The thread: one task after the other, answered in the order in which they came. */
 import { parentPort } from 'node:worker_threads'
-import type { ComparedTexts, TextsToCompare } from '../../cores/revisions/source-thread.ts'
+import type {
+  ComparedTexts,
+  EditedTexts,
+  TextsToCompare,
+  TextsToEdit,
+} from '../../cores/revisions/source-thread.ts'
+import { applyEdits } from './apply-edits.ts'
 import { compareTexts } from './compare-texts.ts'
 import { unpackArchive, type UnpackedArchive } from './unpack-archive.ts'
 
-export type Task = { readonly unpack: Uint8Array } | { readonly compare: TextsToCompare }
-export type TaskResult = { readonly done: UnpackedArchive | ComparedTexts } | { readonly failed: string }
+export type Task =
+  | { readonly unpack: Uint8Array }
+  | { readonly compare: TextsToCompare }
+  | { readonly edit: TextsToEdit }
+type Done = UnpackedArchive | ComparedTexts | EditedTexts
+export type TaskResult = { readonly done: Done } | { readonly failed: string }
 
 parentPort!.on('message', (task: Task) => {
   try {
-    const done = 'unpack' in task ? unpackArchive(task.unpack) : compareTexts(task.compare)
+    const done = doTask(task)
     parentPort!.postMessage({ done } satisfies TaskResult, transferredIn(done))
   } catch (error) {
     parentPort!.postMessage({
@@ -18,6 +28,11 @@ parentPort!.on('message', (task: Task) => {
   }
 })
 
+function doTask(task: Task): Done {
+  if ('unpack' in task) return unpackArchive(task.unpack)
+  return 'compare' in task ? compareTexts(task.compare) : applyEdits(task.edit)
+}
+
 /** Not copied: an archive may be as large as everything else this process holds. */
-const transferredIn = (done: UnpackedArchive | ComparedTexts): ArrayBuffer[] =>
+const transferredIn = (done: Done): ArrayBuffer[] =>
   typeof done === 'object' && 'tar' in done ? [done.tar] : []

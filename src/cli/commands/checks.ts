@@ -28,7 +28,11 @@ export const listChecks: Run = async (ctx, input) => {
 
 export const createCheck: Run = async (ctx, input) => {
   const definition = await definitionOf(ctx, input)
-  if (!definition) throw usageError('Nothing to check', 'Add --url for an address, or --pattern for logs')
+  if (!definition)
+    throw usageError(
+      'Nothing to check',
+      'Add --url for an address, --pattern for logs, or --question for the model',
+    )
   const created = await ctx.callOperation('createCheck', {
     alias: argument(input, 'app'),
     name: argument(input, 'name'),
@@ -147,9 +151,13 @@ async function definitionOf(
     level: textOption(input, 'level'),
     max_count: zeroOrCount(input, 'max-count'),
   })
-  const kinds = Object.entries({ http, logs }).filter(([, fields]) => Object.keys(fields).length > 0)
+  const judge = given({
+    question: textOption(input, 'question'),
+    max_tokens: countOption(input, 'max-tokens', 50_000),
+  })
+  const kinds = Object.entries({ http, logs, judge }).filter(([, fields]) => Object.keys(fields).length > 0)
   if (kinds.length > 1)
-    throw usageError('Options of several kinds of checks', 'Choose one of --url and --pattern')
+    throw usageError('Options of several kinds of checks', 'Choose one of --url, --pattern and --question')
   const kind = kinds[0]?.[0] ?? (window_minutes === undefined ? undefined : before?.kind)
   if (kind === undefined) return undefined
   return {

@@ -4,12 +4,12 @@ import { byteSize } from '../../contracts/byte-size.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
+import { shownDiff } from '../diff-text.ts'
 import { tableOf } from '../format-output.ts'
 import { argument, isSet, textOption } from '../options.ts'
 import { readPages } from '../read-pages.ts'
 import { pushFiles } from '../source/push.ts'
 import { readSourceFolder } from '../source/read-folder.ts'
-import { sanitizeLine } from '../terminal-text.ts'
 
 export const pushFolder: Run = async (ctx, input) => {
   const alias = argument(input, 'app')
@@ -80,16 +80,4 @@ function progressOn({ settings, environment }: CommandContext) {
     void environment.stderr.write(
       sent === all ? '\r\u001b[K' : `\r\u001b[KSending ${byteSize(sent)} of ${byteSize(all)}`,
     )
-}
-
-/** Control characters are shown, not executed; the exact text is that of --patch. */
-const shownDiff = (diff: string, color: boolean): string =>
-  diff
-    .split('\n')
-    .map((line) => painted(line.split('\t').map(sanitizeLine).join('\t'), color))
-    .join('\n')
-
-function painted(line: string, color: boolean): string {
-  const code = line.startsWith('+') ? 32 : line.startsWith('-') ? 31 : line.startsWith('@@') ? 36 : undefined
-  return color && code !== undefined ? `\u001b[${code}m${line}\u001b[0m` : line
 }

@@ -7,7 +7,7 @@ import { notFound } from '../../contracts/errors.ts'
 import { requireApp, requireAppWriter, type App } from '../apps/index.ts'
 import type { Directory } from '../directory/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
-import type { JudgePort } from './judge-port.ts'
+import type { WithJudge } from './judge-port.ts'
 import { openWindowUntil } from './maintenance-window.ts'
 import { withoutQuery } from './stored-definition.ts'
 
@@ -53,16 +53,19 @@ async function findCheck(db: Handle, app: App, id: string, lock?: 'for update'):
   return check
 }
 
+/** With the transaction that asks. */
+type JudgeReader = WithJudge & { readonly db: Handle }
+
 /** Why it is not run at this moment. */
 export async function pauseOf(
-  judge: JudgePort | null,
+  { judge, db }: JudgeReader,
   check: Pick<Check, 'orgId' | 'enabled' | 'definition' | 'maintenanceWindows'>,
   now: Date,
 ): Promise<CheckPause | null> {
   if (!check.enabled) return 'disabled'
   if (openWindowUntil(check.maintenanceWindows, now)) return 'maintenance_window'
   if (check.definition.kind !== 'judge') return null
-  return (await judge?.settingsOf(check.orgId)) ? null : 'no_maintenance_model'
+  return (await judge?.settingsOf(check.orgId, db)) ? null : 'no_maintenance_model'
 }
 
 export const RESULT_INITIALS: Readonly<Record<CheckResult, string>> = {
@@ -76,11 +79,11 @@ const RESULTS = new Map(
 )
 
 export async function presentCheck(
-  judge: JudgePort | null,
+  reader: JudgeReader,
   check: Check,
   { now, seesQuery: isSeen = true }: { readonly now: Date; readonly seesQuery?: boolean },
 ) {
-  const paused = await pauseOf(judge, check, now)
+  const paused = await pauseOf(reader, check, now)
   const until = openWindowUntil(check.maintenanceWindows, now)
   return {
     id: check.id,

@@ -152,7 +152,7 @@ async function measure(
   evidenceReaders: Turns,
   check: ClaimedCheck,
 ): Promise<Measurement | null> {
-  if (await pauseOf(judge, check, clock())) return null
+  if (await pauseOf({ judge, db }, check, clock())) return null
   const { orgId, definition } = check
   switch (definition.kind) {
     case 'http':

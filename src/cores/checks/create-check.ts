@@ -56,7 +56,7 @@ export const createCheck =
         action: 'check.created',
         subject: `${alias}: ${asked.name}`,
       })
-      return presentCheck(judge, check!, { now })
+      return presentCheck({ judge, db: tx }, check!, { now })
     }).catch(nameTaken)
     announceDue()
     return created

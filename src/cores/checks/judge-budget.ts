@@ -2,8 +2,8 @@
 
 type JudgeBudget = { readonly question: string; readonly maxTokens: number }
 
-/** Ids and numbers, of which logs are full, take a token for about so many bytes. */
-const BYTES_PER_TOKEN = 2
+/** No tokenizer makes more tokens than there are bytes, whatever somebody writes into a log. */
+const BYTES_PER_TOKEN = 1
 const OUTPUT_TOKENS_MAX = 2_000
 /** The instructions and the tool. */
 const FRAME_TOKENS = 300

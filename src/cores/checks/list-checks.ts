@@ -27,7 +27,7 @@ export const listChecks =
     )
     const seen = { now: clock(), seesQuery: seesQuery(member, appRole !== null) }
     return {
-      checks: await Promise.all(page.rows.map((row) => presentCheck(judge, row, seen))),
+      checks: await Promise.all(page.rows.map((row) => presentCheck({ judge, db }, row, seen))),
       next_cursor: page.next_cursor,
       ...counted,
     }

@@ -9,3 +9,6 @@ export type MatchLines = (asked: {
 }) => Promise<number | undefined>
 
 export type WithMatchLines = { readonly matchLines: MatchLines }
+
+/** The same, with the places of those that match, in their order. */
+export type FindLines = (asked: Parameters<MatchLines>[0]) => Promise<readonly number[] | undefined>

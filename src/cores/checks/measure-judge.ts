@@ -19,7 +19,7 @@ export async function measureJudge(
   { orgId, id, appId }: Pick<ClaimedCheck, 'orgId' | 'id' | 'appId'>,
   { question, window_minutes, max_tokens: maxTokens }: JudgeCheck,
 ): Promise<Measurement | null> {
-  const settings = await judge.settingsOf(orgId)
+  const settings = await judge.settingsOf(orgId, db)
   if (!settings) return null
   const since = new Date(clock().getTime() - window_minutes * 60_000)
   const maxBytes = evidenceBytes({ question, maxTokens })

@@ -19,7 +19,7 @@ export const runCheck =
     const requested = await withTransaction(db, async (tx) => {
       const { check } = await lockCheck(directory, tx, member, path)
       const now = clock()
-      const paused = await pauseOf(judge, check, now)
+      const paused = await pauseOf({ judge, db: tx }, check, now)
       if (paused) throw new ServiceError('CONFLICT', `The check is paused: ${CHECK_PAUSES[paused]}`)
       const waitMs = (check.requestedAt?.getTime() ?? 0) + APART_SECONDS * 1000 - now.getTime()
       // Longer only after a clock was set back, and then it says nothing.
@@ -38,7 +38,7 @@ export const runCheck =
         action: 'check.run_started',
         subject: `${path.alias}: ${check.name}`,
       })
-      return presentCheck(judge, due!, { now })
+      return presentCheck({ judge, db: tx }, due!, { now })
     })
     announceDue()
     return requested

@@ -7,5 +7,5 @@ export const showCheck =
   ({ db, clock, directory, judge }: ChecksDeps): Handler<'showCheck'> =>
   async (principal, path) => {
     const { check, seesQuery } = await requireCheck(directory, db, requireMember(principal), path)
-    return presentCheck(judge, check, { now: clock(), seesQuery })
+    return presentCheck({ judge, db }, check, { now: clock(), seesQuery })
   }

@@ -63,5 +63,5 @@ test('what is shown of the longest address is an address that may be shown', () 
 test('a question that its tokens do not pay for is refused', () => {
   const judge = { kind: 'judge' as const, question: '漢'.repeat(2_000), window_minutes: 60 }
   expect(() => storeDefinition(keys, key, { ...judge, max_tokens: 500 })).toThrow('The request is not valid')
-  expect(storeDefinition(keys, key, { ...judge, max_tokens: 5_000 }).sealedSecrets).toBeNull()
+  expect(storeDefinition(keys, key, { ...judge, max_tokens: 10_000 }).sealedSecrets).toBeNull()
 })

@@ -38,7 +38,7 @@ export const updateCheck =
         .where(hasCheckKey(check))
         .returning()
       await recordAudit(tx, clock, member, { orgId, action: 'check.changed', subject: `${alias}: ${name}` })
-      return presentCheck(judge, changed!, { now })
+      return presentCheck({ judge, db: tx }, changed!, { now })
     }).catch(nameTaken)
     announceDue()
     return updated

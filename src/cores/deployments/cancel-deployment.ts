@@ -8,6 +8,7 @@ import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { isDeployment, lockDeployment, presentDeployment } from './deployment-rows.ts'
+import { followDeployment } from './follow-deployment.ts'
 
 export const cancelDeployment =
   ({ db, clock, directory }: Storage & WithDirectory): Handler<'cancelDeployment'> =>
@@ -30,6 +31,7 @@ export const cancelDeployment =
         })
         .where(isDeployment(deployment))
         .returning()
+      await followDeployment(tx, clock, cancelled!)
       await recordAudit(tx, clock, principal, {
         orgId: app.orgId,
         action: 'deployment.cancelled',

@@ -9,6 +9,7 @@ import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { isDeployment, lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
+import { followDeployment } from './follow-deployment.ts'
 import { leaseFromNow } from './lease.ts'
 import { waitForWork } from './wait-for-work.ts'
 
@@ -47,6 +48,7 @@ async function claimNext(
       // A cancellation does not wait for the queue.
       .where(and(isDeployment(next), eq(deployments.state, 'queued')))
       .returning()
+    if (claimed) await followDeployment(tx, clock, claimed)
     return claimed
   })
 }

@@ -1,12 +1,13 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { revisions } from '../../../db/schema.ts'
-import { notFound } from '../../contracts/errors.ts'
+import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { isOnlyProposed } from '../revisions/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { lockQueue, presentDeployment } from './deployment-rows.ts'
 import { queueDeployment } from './queue-deployment.ts'
@@ -32,4 +33,10 @@ async function requireRevision(tx: Transaction, { orgId, id: appId }: App, id: s
     .where(and(eq(revisions.orgId, orgId), eq(revisions.appId, appId), eq(revisions.id, id)))
     .for('key share')
   if (!revision) throw notFound()
+  // Whoever could deploy it here would need nobody's approval.
+  if (await isOnlyProposed(tx, orgId, id)) {
+    throw new ServiceError('CONFLICT', 'This revision is only proposed', {
+      hint: 'It is deployed when somebody approves the proposal.',
+    })
+  }
 }

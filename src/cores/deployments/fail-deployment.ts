@@ -7,6 +7,7 @@ import type { DeploymentCode } from '../../contracts/deployment-states.ts'
 import type { Clock } from '../dependencies.ts'
 import { recordEvent } from '../notifications/index.ts'
 import { isDeployment, type Deployment } from './deployment-rows.ts'
+import { followDeployment } from './follow-deployment.ts'
 
 type Failure = {
   readonly code: DeploymentCode
@@ -39,6 +40,7 @@ export async function failDeployment(
     .where(and(isDeployment(deployment), eq(deployments.state, deployment.state), when))
     .returning()
   if (!failed) return undefined
+  await followDeployment(tx, clock, failed)
   await recordEvent(tx, clock, {
     orgId: failed.orgId,
     type: 'deploy.failed',

@@ -16,6 +16,7 @@ import {
   type Deployment,
 } from './deployment-rows.ts'
 import { failDeployment } from './fail-deployment.ts'
+import { followDeployment } from './follow-deployment.ts'
 
 type Ending = { readonly exitCode: number | null; readonly code: DeploymentCode | undefined }
 
@@ -46,13 +47,15 @@ async function finish(
   const outcome = outcomeOf(deployment, ending)
   if (outcome === 'succeeded' || outcome === 'cancelled') {
     const now = clock()
-    return change(tx, deployment, {
+    const ended = await change(tx, deployment, {
       state: outcome,
       exitCode,
       endedAt: now,
       releasedAt: now,
       leaseUntil: null,
     })
+    await followDeployment(tx, clock, ended)
+    return ended
   }
   const failed = await failDeployment(tx, clock, deployment, { code: outcome, exitCode, actorId: null })
   return failed!

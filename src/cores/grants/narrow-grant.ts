@@ -8,6 +8,7 @@ import { requireMember } from '../principal.ts'
 import { withTransaction } from '../transaction.ts'
 import { describeApproval, listVisibleSources, narrowSources } from './granted-sources.ts'
 import type { LivenessDeps } from './live-grant.ts'
+import { grantedScopes, payloadWithScopes } from './granted-scopes.ts'
 import { isLive, isManageable } from './grant-filters.ts'
 import { GRANT_COLUMNS, presentGrant } from './present-grant.ts'
 
@@ -29,8 +30,9 @@ export const narrowGrant =
         .for('update', { of: platformAccessGrants })
       if (!found) throw notFound()
       const { grant } = found
+      const granted = grantedScopes(grant)
       const known = await listVisibleSources(tx, member)
-      const wider = (scopes ?? []).filter((scope) => !grant.scopes.includes(scope))
+      const wider = (scopes ?? []).filter((scope) => !granted.includes(scope))
       const narrowed = narrowSources(grant.sources, sources, known)
       const problems = [...wider.map((scope) => `scopes: ${scope} was not approved`), ...narrowed.problems]
       if (problems.length > 0) {
@@ -40,13 +42,12 @@ export const narrowGrant =
         })
       }
       const left = {
-        scopes: scopes ? grant.scopes.filter((scope) => scopes.includes(scope)) : grant.scopes,
+        scopes: scopes ? granted.filter((scope) => scopes.includes(scope)) : granted,
         sources: narrowed.left,
       }
-      const isSame =
-        left.scopes.length === grant.scopes.length && left.sources?.length === grant.sources?.length
+      const isSame = left.scopes.length === granted.length && left.sources?.length === grant.sources?.length
       if (isSame) return presentGrant(found, known)
-      const set = { ...left, payload: withScopes(grant.payload, left.scopes) }
+      const set = { ...left, payload: payloadWithScopes(grant.payload, left.scopes) }
       await tx.update(platformAccessGrants).set(set).where(eq(platformAccessGrants.id, grant_id))
       const names =
         left.sources && known.filter(({ id }) => left.sources?.includes(id)).map(({ name }) => name)
@@ -58,9 +59,3 @@ export const narrowGrant =
       })
       return presentGrant({ ...found, grant: { ...grant, ...set } }, known)
     })
-
-/** The authorization server's own record of the grant: the next refresh must not bring the scopes back. */
-function withScopes(payload: Record<string, unknown>, scopes: readonly string[]): Record<string, unknown> {
-  const resources = Object.keys(payload.resources ?? {})
-  return { ...payload, resources: Object.fromEntries(resources.map((name) => [name, scopes.join(' ')])) }
-}

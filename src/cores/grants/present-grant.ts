@@ -1,5 +1,6 @@
 /** A grant as the API returns it. */
 import { platformAccessGrants, users } from '../../../db/schema.ts'
+import { grantedScopes } from './granted-scopes.ts'
 import { presentGrantedSources, type KnownSource } from './granted-sources.ts'
 
 type Row = {
@@ -20,7 +21,7 @@ export const presentGrant = ({ grant, user }: Row, known: readonly KnownSource[]
   host: grant.clientKind === 'metadata_document' ? new URL(grant.clientId).host : grant.redirectHost,
   user,
   resource: grant.resource,
-  scopes: grant.scopes,
+  scopes: grantedScopes(grant),
   sources: presentGrantedSources(grant.sources, known),
   created_at: grant.createdAt.toISOString(),
   last_used_at: grant.lastUsedAt?.toISOString() ?? null,

@@ -3,6 +3,7 @@ import { and, eq, gt, isNull, or } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { apiTokens } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
+import { approvedScopes, SCOPE_EDITION } from '../../contracts/scopes.ts'
 import { apiTokenHash, tokenPrefix } from '../../trust/api-token.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Keys, Storage } from '../dependencies.ts'
@@ -19,6 +20,9 @@ export const isLive = ({ clock, keyEpoch }: Pick<TokenDeps, 'clock' | 'keyEpoch'
     or(isNull(apiTokens.expiresAt), gt(apiTokens.expiresAt, clock())),
     or(isNull(apiTokens.keyEpoch), eq(apiTokens.keyEpoch, keyEpoch)),
   )
+
+export const scopesOf = ({ scopes, scopeEdition }: Pick<Row, 'scopes' | 'scopeEdition'>) =>
+  scopes && approvedScopes(scopes, scopeEdition)
 
 /** Stores the hash of a token, with its row in the audit trail. */
 export async function insertApiToken(
@@ -39,6 +43,7 @@ export async function insertApiToken(
       startsWith: tokenPrefix(token),
       secretHash: apiTokenHash(deps, token),
       keyEpoch: deps.keyEpoch,
+      scopeEdition: SCOPE_EDITION,
       createdAt: now,
     })
     .returning()
@@ -55,7 +60,7 @@ export const presentApiToken = (row: Row, userName: string) => ({
   user_name: userName,
   starts_with: row.startsWith,
   role_cap: row.roleCap,
-  scopes: row.scopes,
+  scopes: scopesOf(row),
   audiences: row.audiences,
   created_at: row.createdAt.toISOString(),
   expires_at: row.expiresAt?.toISOString() ?? null,

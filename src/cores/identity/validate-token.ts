@@ -16,10 +16,11 @@ import { jwtType } from '../../trust/hs256.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
 import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
-import { countGrantCall, findLiveGrant, touchGrant } from '../grants/index.ts'
+import { countGrantCall, findLiveGrant, grantedScopes, touchGrant } from '../grants/index.ts'
 import { findLiveSupportSession } from '../support-sessions/index.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
+import { scopesOf } from './api-token-rows.ts'
 import { currentMembership } from './current-membership.ts'
 import type { SessionDeps } from './start-session.ts'
 
@@ -193,7 +194,7 @@ async function validateApiToken(deps: ValidationDeps, { token, organization, aud
     kind: 'api_token' as const,
     user: found.user,
     ...matchOrganization(found, organization),
-    scopes: found.row.scopes,
+    scopes: scopesOf(found.row),
     audiences: found.row.audiences,
     expires_at: found.row.expiresAt?.toISOString() ?? null,
     token_id: found.row.id,
@@ -216,7 +217,7 @@ async function validateActor(deps: ValidationDeps, { token, organization, audien
     user: found.user,
     ...matchOrganization(found, organization),
     // An assertion never opens more than its token does.
-    scopes: actor.scopes.filter((scope) => found.row.scopes?.includes(scope) ?? true),
+    scopes: actor.scopes.filter((scope) => scopesOf(found.row)?.includes(scope) ?? true),
     audiences: ['api' as const],
     expires_at: actor.expiresAt.toISOString(),
     token_id: found.row.id,
@@ -242,7 +243,7 @@ async function validateGrant(
     user: found.user,
     ...matchOrganization(found, organization),
     // What was approved and not yet removed; the agent's token may be older than that.
-    scopes: actor.scopes.filter((scope) => found.grant.scopes.includes(scope)),
+    scopes: actor.scopes.filter((scope) => grantedScopes(found.grant).includes(scope)),
     audiences: ['api' as const],
     expires_at: actor.expiresAt.toISOString(),
     client_id: found.grant.clientId,

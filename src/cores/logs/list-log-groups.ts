@@ -1,13 +1,16 @@
+import type { SQL } from 'drizzle-orm'
 import { sql } from '../../../db/drizzle.ts'
 import { logGroups, logLines } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { OTHER_LINES } from '../../contracts/limits.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
+import type { Principal } from '../../contracts/operation.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireSourceReader } from '../apps/index.ts'
 import { groupId, lineId } from './line-ids.ts'
 import type { ReadDeps } from './list-logs.ts'
-import { matchingLines } from './matching-lines.ts'
+import { matchingLines, type LineFilter } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
 import { searchLines } from './search-lines.ts'
 
@@ -33,13 +36,36 @@ export const listLogGroups =
       { ...deps, signal: principal.signal },
       app,
       async (tx) =>
-        (await tx.execute(counted(app, { ...filter, since }, position, limit + 1))) as unknown as Row[],
+        (await tx.execute(
+          counted(app, { ...filter, since }, { below: position, order: BY_COUNT, limit: limit + 1 }),
+        )) as unknown as Row[],
     )
     const page = pageOf(rows, limit, ({ count, key }) => [String(count), key, since])
     return { groups: page.rows.map(presentGroup), next_cursor: page.next_cursor }
   }
 
 const DAY_MS = 24 * 60 * 60_000
+
+const BY_COUNT = sql`sum(lines) desc, coalesce(g.key, 0) desc`
+const BY_SEVERITY = sql`max(counted.level) desc, sum(lines) desc, coalesce(g.key, 0) desc`
+
+/** The most severe first, for whoever looks for what is wrong. */
+export const findWorstGroups = async (
+  deps: Pick<ReadDeps, 'db' | 'logReads'> & Pick<Principal, 'signal'>,
+  app: LogApp,
+  filter: LineFilter,
+  limit: number,
+): Promise<ReturnType<typeof presentGroup>[]> => {
+  const rows = await searchLines(
+    deps,
+    app,
+    async (tx) =>
+      (await tx.execute(
+        counted(app, filter, { below: undefined, order: BY_SEVERITY, limit }),
+      )) as unknown as Row[],
+  )
+  return rows.map(presentGroup)
+}
 
 type Position = { readonly count: string; readonly key: string; readonly since: string }
 
@@ -58,9 +84,8 @@ const isKey = (text: string): boolean =>
 
 const counted = (
   app: LogApp,
-  filter: Parameters<typeof matchingLines>[1],
-  below: Position | undefined,
-  limit: number,
+  filter: LineFilter,
+  { below, order, limit }: { below: Position | undefined; order: SQL; limit: number },
 ) => sql`
   with counted as (
     select group_key, max(level) as level, count(*) as lines, min(at) as first_at, max(at) as last_at, max(number) as sample
@@ -72,12 +97,12 @@ const counted = (
   left join ${logGroups} as g on g.org_id = ${app.orgId} and g.app_id = ${app.id} and g.key = counted.group_key
   group by coalesce(g.key, 0)
   ${below && sql`having (sum(lines), coalesce(g.key, 0)) < (${below.count}::bigint, ${below.key}::bigint)`}
-  order by sum(lines) desc, coalesce(g.key, 0) desc
+  order by ${order}
   limit ${sql.raw(String(limit))}`
 
 const presentGroup = ({ key, template, level, count, first_at: first, last_at: last, sample }: Row) => ({
   id: groupId(BigInt(key)),
-  template: template ?? '(other lines)',
+  template: template ?? OTHER_LINES,
   level: LOG_LEVELS[level]!,
   count,
   first_at: new Date(first).toISOString(),

@@ -11,7 +11,7 @@ import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { groupId, lineId, lineNumber } from './line-ids.ts'
 import type { LogReads } from './log-reads.ts'
-import { matchingLines } from './matching-lines.ts'
+import { matchingLines, type LineFilter } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
 import { isSearch, searchLines } from './search-lines.ts'
 
@@ -70,6 +70,24 @@ async function listNewest(
   return { lines: page.rows.map(presentLine), after: lineId(last), next_cursor: page.next_cursor }
 }
 
+/** The newest of an app, without a page of their own. */
+export const findNewestLines = async (
+  deps: Pick<Reading, 'db' | 'logReads' | 'signal'>,
+  app: LogApp,
+  filter: LineFilter,
+  limit: number,
+): Promise<ReturnType<typeof presentLine>[]> => {
+  const rows = await readLines(deps, app, isSearch(filter), (db) =>
+    db
+      .select()
+      .from(logLines)
+      .where(matchingLines(app, filter))
+      .orderBy(desc(logLines.at), desc(logLines.number))
+      .limit(limit),
+  )
+  return rows.map(presentLine)
+}
+
 function beforeIn(cursor: string | undefined) {
   const key = readCursor(cursor, 2)
   if (key === undefined) return undefined
@@ -105,7 +123,7 @@ async function listArrived(
 }
 
 const readLines = async (
-  reading: Reading,
+  reading: Pick<Reading, 'db' | 'logReads' | 'signal'>,
   app: LogApp,
   inTurn: boolean,
   read: (db: Handle) => PromiseLike<Row[]>,

@@ -1,13 +1,14 @@
 /** What one process grants those who read logs: whoever waits is woken, and no organization takes all there is. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LOG_SEARCHES, LOG_WAIT } from '../../contracts/limits.ts'
+import { LOG_SEARCHES, LOG_WAIT, type LOG_SEARCHES_OF_RUNS } from '../../contracts/limits.ts'
 import { createTurns } from '../turns.ts'
 import type { LogApp } from './log-record.ts'
 
 export type LogReads = ReturnType<typeof createLogReads>
 
-export function createLogReads() {
-  const { total, perOrganization, waiting, waitMs } = LOG_SEARCHES
+/** `limits`: of searches. Those of maintenance runs are apart, and wait longer. */
+export function createLogReads(limits: typeof LOG_SEARCHES_OF_RUNS = LOG_SEARCHES) {
+  const { total, perOrganization, waiting, waitMs } = limits
   return {
     arrivals: createArrivals(),
     waits: createTurns({

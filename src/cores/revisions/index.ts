@@ -10,5 +10,19 @@ export { downloadRevision } from './download-revision.ts'
 export { diffRevisions } from './diff-revisions.ts'
 export { sweepRevisions } from './sweep-revisions.ts'
 export type { SourceLimits } from './storage.ts'
-export type { WithSourceThread } from './source-thread.ts'
-export { sourceTree } from './source-tree.ts'
+export type { EditedTexts, WithSourceThread } from './source-thread.ts'
+export { sourceTree, type NamedFile } from './source-tree.ts'
+export { diffTrees, textOf } from './diff-trees.ts'
+export {
+  findFile,
+  findHead,
+  isOnlyProposed,
+  readFileOf,
+  requireRevision,
+  type AppKey,
+} from './find-revision.ts'
+export { readBlob, readBlobs } from './read-blobs.ts'
+export { isUndoneIn } from './find-undone.ts'
+export { moveHead, storeRevision } from './save-revision.ts'
+export { lockStorage } from './storage.ts'
+export { storeFiles } from './store-files.ts'

@@ -5,7 +5,7 @@ import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireSourceReader } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { findHead, presentRevision, REVISION } from './find-revision.ts'
+import { findHead, isPushedOrApproved, presentRevision, REVISION } from './find-revision.ts'
 
 export const listRevisions =
   ({ db, directory }: Storage & WithDirectory): Handler<'listRevisions'> =>
@@ -19,6 +19,7 @@ export const listRevisions =
         and(
           eq(revisions.orgId, app.orgId),
           eq(revisions.appId, app.id),
+          isPushedOrApproved,
           before === undefined ? undefined : lt(revisions.id, before),
         ),
       )

@@ -21,11 +21,13 @@ export async function readBlobs(
   db: Handle,
   orgId: string,
   sha256: readonly string[],
+  /** For whoever knows how large they are. */
+  atOnce: number = BATCH,
 ): Promise<ReadonlyMap<string, Buffer>> {
   const contents = new Map<string, Buffer>()
   const asked = [...new Set(sha256)]
-  for (let at = 0; at < asked.length; at += BATCH) {
-    const batch = JSON.stringify(asked.slice(at, at + BATCH))
+  for (let at = 0; at < asked.length; at += atOnce) {
+    const batch = JSON.stringify(asked.slice(at, at + atOnce))
     const rows = await db
       .select({ sha256: sourceBlobs.sha256, content: sourceBlobs.content })
       .from(sourceBlobs)

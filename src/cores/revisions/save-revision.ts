@@ -1,7 +1,7 @@
-/** Makes a revision of files that the app has, and makes it the head: the one way in which revisions come to be. */
+/** Makes revisions of files that the app has, and moves the head: the one way in which either comes to be. */
 import type { Transaction } from '../../../db/connect.ts'
-import { and, eq, isNotNull } from '../../../db/drizzle.ts'
-import { appBlobs, appHeads, revisions } from '../../../db/schema.ts'
+import { and, eq, inArray, isNotNull, ne } from '../../../db/drizzle.ts'
+import { appBlobs, appHeads, findings, proposals, proposedRevisions, revisions } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Principal } from '../../contracts/operation.ts'
@@ -9,31 +9,95 @@ import type { App } from '../apps/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { findHead, presentRevision, REVISION, type AppKey, type RevisionRow } from './find-revision.ts'
+import { findUndone } from './find-undone.ts'
 import { isOfApp, isOneOf, lockStorage, requireRoom, setStorage, type SourceLimits } from './storage.ts'
 import { sourceTree, type NamedFile, type SourceTree } from './source-tree.ts'
 
 /** Of the list of problems. */
 const MISSING_SHOWN = 100
 
+type SaveDeps = SourceLimits & { readonly clock: Clock }
+
 export async function saveRevision(
   tx: Transaction,
-  deps: SourceLimits & { readonly clock: Clock },
+  deps: SaveDeps,
   principal: Principal,
   app: App,
   files: readonly NamedFile[],
 ) {
   const key = { orgId: app.orgId, appId: app.id }
-  const { bytes } = await lockStorage(tx, app.orgId)
-  const tree = sourceTree(files, await readSizes(tx, key, files))
-  const existing = await findByTree(tx, key, tree)
-  const revision = existing ?? (await insertRevision(tx, deps, key, principal, tree, bytes))
+  const { revision, tree, isNew } = await storeRevision(tx, deps, key, principal, files)
   const head = await findHead(tx, key)
+  const undone = head === revision.id ? [] : await findUndone(tx, key, head, tree.manifest)
   if (head !== revision.id) {
-    await setHead(tx, key, revision.id, deps.clock())
+    await moveHead(tx, deps.clock, key, revision.id)
     const subject = `${app.alias}: ${revision.id}`
     await recordAudit(tx, deps.clock, principal, { orgId: app.orgId, action: 'revision.pushed', subject })
   }
-  return { ...presentRevision(revision, revision.id), created: existing === undefined }
+  return { ...presentRevision(revision, revision.id), created: isNew, undoes: undone }
+}
+
+/** The same tree is the same revision, whoever made it. */
+export async function storeRevision(
+  tx: Transaction,
+  deps: SaveDeps,
+  key: AppKey,
+  by: Pick<Principal, 'userId' | 'userName'>,
+  files: readonly NamedFile[],
+): Promise<{ revision: RevisionRow; tree: SourceTree; isNew: boolean }> {
+  const { bytes } = await lockStorage(tx, key.orgId)
+  const tree = sourceTree(files, await readSizes(tx, key, files))
+  const existing = await findByTree(tx, key, tree)
+  const revision = existing ?? (await insertRevision(tx, deps, key, by, tree, bytes))
+  return { revision, tree, isNew: existing === undefined }
+}
+
+/**
+ * Under the lock of the storage. What was proposed for another head is stale from this moment on, and what it is about lies
+ * before nobody: it is an open finding again, which the next run reports.
+ */
+export async function moveHead(
+  tx: Transaction,
+  clock: Clock,
+  key: AppKey,
+  revisionId: string,
+): Promise<void> {
+  const now = clock()
+  const head = { revisionId, setAt: now }
+  await tx
+    .insert(appHeads)
+    .values({ ...key, ...head })
+    .onConflictDoUpdate({ target: [appHeads.orgId, appHeads.appId], set: head })
+  await tx
+    .delete(proposedRevisions)
+    .where(and(eq(proposedRevisions.orgId, key.orgId), eq(proposedRevisions.revisionId, revisionId)))
+  const stale = await tx
+    .update(proposals)
+    .set({ state: 'stale', changedAt: now })
+    .where(
+      and(
+        eq(proposals.orgId, key.orgId),
+        eq(proposals.appId, key.appId),
+        eq(proposals.state, 'ready'),
+        ne(proposals.baseRevisionId, revisionId),
+      ),
+    )
+    .returning({ fingerprint: proposals.fingerprint })
+  if (stale.length === 0) return
+  await tx
+    .update(findings)
+    .set({ state: 'open' })
+    .where(
+      and(
+        eq(findings.orgId, key.orgId),
+        eq(findings.appId, key.appId),
+        eq(findings.state, 'proposed'),
+        inArray(
+          findings.fingerprint,
+          stale.map(({ fingerprint }) => fingerprint),
+        ),
+      ),
+    )
 }
 
 /** They are there until the transaction ends, because retention waits for it. */
@@ -70,9 +134,9 @@ async function findByTree(
 
 async function insertRevision(
   tx: Transaction,
-  deps: SourceLimits & { readonly clock: Clock },
+  deps: SaveDeps,
   app: AppKey,
-  { userId, userName }: Principal,
+  { userId, userName }: Pick<Principal, 'userId' | 'userName'>,
   { manifest, sha256, bytes }: SourceTree,
   storedBytes: number,
 ): Promise<RevisionRow> {
@@ -95,9 +159,3 @@ async function insertRevision(
     .where(and(isOfApp(app), isNotNull(appBlobs.unnamedSince), isOneOf(manifest.map((entry) => entry[1]))))
   return row
 }
-
-const setHead = (tx: Transaction, app: AppKey, revisionId: string, setAt: Date) =>
-  tx
-    .insert(appHeads)
-    .values({ ...app, revisionId, setAt })
-    .onConflictDoUpdate({ target: [appHeads.orgId, appHeads.appId], set: { revisionId, setAt } })

@@ -5,7 +5,16 @@
  */
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import { lt, sql } from '../../../db/drizzle.ts'
-import { appBlobs, appHeads, deployments, revisions, sourceBlobs, sourceStorage } from '../../../db/schema.ts'
+import {
+  appBlobs,
+  appHeads,
+  deployments,
+  proposals,
+  proposedRevisions,
+  revisions,
+  sourceBlobs,
+  sourceStorage,
+} from '../../../db/schema.ts'
 import { SOURCE_RETENTION } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
 import { separately } from '../separately.ts'
@@ -93,8 +102,8 @@ async function lockOldRevisions(tx: Transaction, app: AppKey, kept: number): Pro
 
 /**
  * It is not the head, nothing waits for it or runs with it, and it is none of those that were last deployed with success,
- * among which is whatever a rollback would deploy. Nor is it that of the last attempt, which may be what runs. What comes
- * to name revisions has its line here.
+ * among which is whatever a rollback would deploy. Nor is it that of the last attempt, which may be what runs, nor one of
+ * a proposal that may be deployed, nor one of the newest proposals. What comes to name revisions has its line here.
  */
 const isUnnamed = ({ orgId, appId }: AppKey, kept: number) => sql`
   not exists (select from ${appHeads}
@@ -107,7 +116,11 @@ const isUnnamed = ({ orgId, appId }: AppKey, kept: number) => sql`
     group by revision_id order by max(fence) desc limit ${kept})
   and id not in (select revision_id from ${deployments}
     where org_id = ${orgId} and app_id = ${appId} and started_at is not null
-    order by fence desc limit 1)`
+    order by fence desc limit 1)
+  and not exists (select from ${proposals} as p
+    where p.org_id = ${orgId} and p.app_id = ${appId} and ${revisions.id} in (p.base_revision_id, p.new_revision_id)
+      and (p.state in ('preparing', 'ready', 'failed') or p.id in (
+        select id from ${proposals} where org_id = ${orgId} and app_id = ${appId} order by id desc limit ${kept})))`
 
 async function deleteRevisions(
   tx: Transaction,
@@ -121,6 +134,9 @@ async function deleteRevisions(
     where org_id = ${orgId} and id in (select json_array_elements_text(${JSON.stringify(ids)}::json))
     returning manifest, manifest_bytes`)
   await tx.execute(sql`select set_config('svc.retention', '', true)`)
+  await tx.execute(sql`
+    delete from ${proposedRevisions}
+    where org_id = ${orgId} and revision_id in (select json_array_elements_text(${JSON.stringify(ids)}::json))`)
   const shas = new Set(rows.flatMap(({ manifest }) => manifest.map(([, sha256]) => sha256)))
   return {
     shas,

@@ -1,7 +1,7 @@
 /** What the token pool exports. */
 export { expireReservations } from './expire-reservations.ts'
 export { markSent } from './mark-sent.ts'
-export { readTokenPool } from './read-token-pool.ts'
-export { reserveTokens } from './reserve-tokens.ts'
-export { closeReservations, settleTokens } from './settle-tokens.ts'
+export { dayOf, readTokenPool } from './read-token-pool.ts'
+export { reservationParts, reserveTokens } from './reserve-tokens.ts'
+export { closeReservations, settlementParts, settleTokens } from './settle-tokens.ts'
 export { sweepTokenPools } from './sweep-token-pools.ts'

@@ -17,6 +17,34 @@ export const settleTokens = (
     return (await close(tx, own, ({ amount }) => actual ?? amount)) === 1
   })
 
+/**
+ * The same as parts of a statement that may do more, to be called `own`, `pool` and `closed`, which has the tokens that were
+ * booked as `actual`. `first`: what has to be locked before.
+ */
+export function settlementParts(
+  { orgId, id }: Reservation,
+  purpose: string,
+  actual: number | null,
+  first: SQL,
+): { own: SQL; pool: SQL; closed: SQL } {
+  const used = sql`coalesce(${actual === null ? null : String(actual)}::bigint, own.amount)`
+  return {
+    own: sql`
+      select id, day, amount from ${tokenReservations}
+      where org_id = ${orgId} and id = ${id} and purpose = ${purpose} and state in ('held', 'sent') and ${first}
+      for update`,
+    pool: sql`
+      update ${tokenPools} p set reserved = p.reserved - own.amount, spent = p.spent + least(${used}, own.amount),
+        overage = p.overage + greatest(${used} - own.amount, 0)
+      from own where p.org_id = ${orgId} and p.day = own.day`,
+    closed: sql`
+      update ${tokenReservations} r
+      set state = case when ${used} = 0 then 'released' else 'settled' end, actual = ${used}
+      from own where r.org_id = ${orgId} and r.id = own.id
+      returning r.actual`,
+  }
+}
+
 /** What was never sent is free again; what was sent counts in full. */
 export const closeReservations = (tx: Transaction, which: SQL | undefined): Promise<number> =>
   close(tx, which, ({ state, amount }) => (state === 'sent' ? amount : 0))

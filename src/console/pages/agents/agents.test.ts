@@ -43,7 +43,7 @@ describe('connected agents', () => {
     const words = textOf(await (await seeded()).read('/console/agents'))
     expect(words).toContain('assistant.example verified host calls itself “Assistant” , unverified')
     expect(words).toContain('“Editor on the laptop” self-declared name, unverified; redirects to 127.0.0.1')
-    expect(words).toContain('Approve or deny proposed changes')
+    expect(words).toContain('Approve, deny or retry proposed changes')
     expect(words).toContain('Permissions in Northwind Traders')
   })
 

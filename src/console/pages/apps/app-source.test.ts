@@ -123,7 +123,7 @@ describe('what changed', () => {
     const page = await diffOf(fake.data.diff)
     expect(page).toContain('class="diff-removed"')
     expect(page).toMatch(
-      /diff-added"><td class="code-number"><\/td><td class="code-number"><a href="[^"]+#L2"/,
+      /diff-added" id="file-0-line-2"><td class="code-number"><\/td><td class="code-number"><a href="[^"]+#L2"/,
     )
     expect(page).toContain('Compare with')
     // Without a revision it is the head's.

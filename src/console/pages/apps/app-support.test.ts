@@ -10,6 +10,7 @@ const SHOP = '/console/apps/shop'
 async function supportStaff() {
   const client = await signedIn()
   seed(client.gateway)
+  client.gateway.maintenance.turnOn()
   const { data, addOrganization, apps } = client.gateway
   const org = addOrganization('Fabrikam', 'admin')
   data.organizations.pop()
@@ -26,6 +27,7 @@ test.each([
   ['/deployments', ['Roll back', 'name="revision"', 'svc apps push']],
   ['/checks', ['New check', 'Create a check', 'svc apps checks add']],
   [`/checks/${SEEDED_CHECK}`, ['Run now', 'Edit', 'Turn off', 'Add window']],
+  ['/maintenance', ['Run now', 'Turn off', 'Turn on']],
   ['/pipelines', ['New pipeline', 'svc apps pipelines add']],
   [`/pipelines/${SEEDED_PIPELINE}`, ['Run now', 'Edit', 'Remove pipeline']],
 ])('%s offers support staff nothing that answers 403', async (path, offers) => {

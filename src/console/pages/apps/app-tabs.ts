@@ -20,6 +20,7 @@ const APP_TABS = {
   logs: { path: '/logs', label: 'Logs', for: 'source' },
   checks: { path: '/checks', label: 'Checks', for: 'anyone' },
   pipelines: { path: '/pipelines', label: 'Pipelines', for: 'anyone' },
+  maintenance: { path: '/maintenance', label: 'Maintenance', for: 'anyone' },
   tickets: { path: '/tickets', label: 'Tickets', for: 'anyone' },
   people: { path: '/people', label: 'People', for: 'anyone' },
 } as const satisfies Record<string, { path: string; label: string; for: 'anyone' | 'source' }>

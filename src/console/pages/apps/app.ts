@@ -8,11 +8,13 @@ import { listDeployments } from '../../../contracts/deployments.ts'
 import type { ServiceError } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { summarizeLogs } from '../../../contracts/logs.ts'
+import { showAppMaintenance } from '../../../contracts/maintenance.ts'
 import { listPipelines } from '../../../contracts/pipelines.ts'
 import { card, inputField, linkButton, type Content } from '../../../pages/parts.ts'
 import { stats, table, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { redirectWithMessage } from '../../flash.ts'
+import { plural } from '../../format.ts'
 import { attempt, formCard, statusOf, text } from '../../forms.ts'
 import { appPath, canManage } from './app-labels.ts'
 import { aliasOf, appPage, emptyTab, mayOpen, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
@@ -20,6 +22,7 @@ import { appTokensCard } from './app-tokens.ts'
 import { checkPath } from './check-labels.ts'
 import { checkBadge, checkStrip } from './check-strip.ts'
 import { deploymentBadge, deploymentPath, shortId } from './deployment-labels.ts'
+import { runResult, unlessOff } from '../maintenance/maintenance-labels.ts'
 import { countErrors, logChart, logSteps } from './log-chart.ts'
 
 export const appRoutes = () =>
@@ -62,14 +65,22 @@ const LATEST = 5
 async function factsOf(c: PageContext, app: App) {
   const session = sessionOf(c)
   const { alias } = app
-  const [running, latest, { checks }, { pipelines }, logs] = await Promise.all([
+  const [running, latest, { checks }, { pipelines }, logs, maintenance] = await Promise.all([
     session.call(listDeployments, { alias, state: 'succeeded', limit: 1 }),
     session.call(listDeployments, { alias, limit: LATEST }),
     session.call(listChecks, { alias, limit: PAGE_MAX }),
     session.call(listPipelines, { alias, limit: PAGE_MAX }),
     mayOpen(session, app, 'logs') ? readLogs(c, alias) : undefined,
+    unlessOff(session.call(showAppMaintenance, { alias })),
   ])
-  return { running: running.deployments[0], deployments: latest.deployments, checks, pipelines, logs }
+  return {
+    running: running.deployments[0],
+    deployments: latest.deployments,
+    checks,
+    pipelines,
+    logs,
+    maintenance,
+  }
 }
 
 async function readLogs(c: PageContext, alias: string) {
@@ -96,7 +107,7 @@ const gettingStarted = (app: App, mayPush: boolean) =>
       )
     : emptyTab('Nothing runs yet', 'What runs, its checks and its logs are shown here.', false)
 
-const glance = (app: App, { running, checks, pipelines, logs }: Facts) =>
+const glance = (app: App, { running, checks, pipelines, logs, maintenance }: Facts) =>
   stats('The app at a glance', [
     {
       label: 'Running',
@@ -117,8 +128,22 @@ const glance = (app: App, { running, checks, pipelines, logs }: Facts) =>
       note: pipelineNote(pipelines),
       href: tabPath(app.alias, 'pipelines'),
     },
+    maintenance !== undefined && {
+      label: 'Maintenance',
+      ...maintenanceFigure(maintenance),
+      href: tabPath(app.alias, 'maintenance'),
+    },
     { label: 'Open tickets', value: app.open_tickets, href: tabPath(app.alias, 'tickets') },
   ])
+
+function maintenanceFigure(status: NonNullable<Facts['maintenance']>): { value: Content; note: Content } {
+  const { settings, latest_run: run, open_proposals: open } = status
+  if (!settings.enabled) return { value: 'Off', note: undefined }
+  return {
+    value: run === null ? 'On' : runResult(run),
+    note: open > 0 ? `${plural(open, 'proposal')} to review` : run && time(run.created_at),
+  }
+}
 
 /** What is known, and no more: one that is paused, or has too few results for a state, neither passes nor fails. */
 function checkFigure(checks: readonly Check[]): { value: Content; note: Content } {

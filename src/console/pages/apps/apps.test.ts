@@ -23,6 +23,7 @@ const TABS = [
   ['/logs', 'Logs'],
   ['/checks', 'Checks'],
   ['/pipelines', 'Pipelines'],
+  ['/maintenance', 'Maintenance'],
   ['/tickets', 'Tickets'],
   ['/people', 'People'],
 ] as const

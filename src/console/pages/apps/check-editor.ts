@@ -5,6 +5,8 @@ import { CHECK_METHODS } from '../../../contracts/check-results.ts'
 import { createCheck, showCheck, updateCheck } from '../../../contracts/checks.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { LOG_LEVELS } from '../../../contracts/log-levels.ts'
+import { showMaintenanceSettings } from '../../../contracts/maintenance.ts'
+import { RULES_MODEL } from '../../../contracts/outcomes.ts'
 import { areaField, inputField, selectField } from '../../../pages/parts.ts'
 import { tabBar } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
@@ -22,8 +24,17 @@ export const checkEditorRoutes = () =>
     .post('/apps/:alias/checks/:id/edit', change)
 
 const KINDS = Object.keys(KIND_LABELS) as CheckKind[]
-/** A question to a model has no model to ask yet. One that was made by the API can still be edited. */
-const OFFERED_KINDS = KINDS.filter((kind) => kind !== 'judge')
+
+/** A question needs a model to ask; the built-in rules cannot answer one. One that is there can always be edited. */
+async function offeredKinds(c: PageContext): Promise<readonly CheckKind[]> {
+  const { call, organization } = sessionOf(c)
+  const settings = organization && (await call(showMaintenanceSettings, { org_id: organization.id }))
+  const canJudge =
+    settings?.enabled === true &&
+    settings.model !== RULES_MODEL &&
+    settings.models.some(({ name }) => name === settings.model)
+  return canJudge ? KINDS : KINDS.filter((kind) => kind !== 'judge')
+}
 
 export const newCheckPath = (alias: string, kind: CheckKind): string =>
   `${tabPath(alias, 'checks')}/new?kind=${kind}`
@@ -42,13 +53,13 @@ const NEW: Readonly<Record<CheckKind, Typed>> = {
 }
 
 async function showNew(c: PageContext, refused?: { typed: Typed; problem: ServiceError }) {
-  const app = await readApp(c)
-  const kind = kindOf(refused?.typed['kind'] ?? c.req.query('kind'), OFFERED_KINDS)
+  const [app, kinds] = await Promise.all([readApp(c), offeredKinds(c)])
+  const kind = kindOf(refused?.typed['kind'] ?? c.req.query('kind'), kinds)
   return page(c, {
     title: 'New check',
     parents: tabParents(app, 'checks'),
     status: statusOf(refused?.problem),
-    body: html`${tabBar(OFFERED_KINDS.map((one) => ({ href: newCheckPath(app.alias, one), label: KIND_LABELS[one], isCurrent: one === kind })))}
+    body: html`${tabBar(kinds.map((one) => ({ href: newCheckPath(app.alias, one), label: KIND_LABELS[one], isCurrent: one === kind })))}
       ${editor(c, {
         action: `${tabPath(app.alias, 'checks')}/new`,
         kind,
@@ -62,9 +73,8 @@ async function showNew(c: PageContext, refused?: { typed: Typed; problem: Servic
 
 async function make(c: PageContext) {
   const typed = typedOf(c)
-  const input = { alias: aliasOf(c), ...settingsOf(typed, OFFERED_KINDS) } as z.input<
-    typeof createCheck.input
-  >
+  const kinds = await offeredKinds(c)
+  const input = { alias: aliasOf(c), ...settingsOf(typed, kinds) } as z.input<typeof createCheck.input>
   const result = await attempt(() => sessionOf(c).call(createCheck, input))
   if ('problem' in result) return showNew(c, { typed, problem: byField(result.problem) })
   return redirectWithMessage(

@@ -81,7 +81,13 @@ describe('the editor', () => {
     expect(await client.read(CHECKS)).toContain('Its first run starts now')
   })
 
-  test('offers no question to a model, which nothing answers, but edits one that was made by the API', async () => {
+  test.each([
+    ['no model', {}],
+    ['the built-in rules', { enabled: true, model: 'rules' }],
+    ['a model that is turned off', { enabled: false, model: 'scripted' }],
+    ['a model that is gone', { enabled: true, model: 'gone' }],
+  ])('with %s it offers no question, but edits one that was made by the API', async (_what, settings) => {
+    Object.assign((fake.data.maintenance = { ...fake.data.maintenance }), settings)
     const definition = {
       kind: 'judge' as const,
       question: 'Is all well?',
@@ -100,6 +106,15 @@ describe('the editor', () => {
     )
     await client.post(`${CHECK}/edit`, { ...COMMON, ...judge, question: 'Is it quiet?' })
     expect(check().definition).toMatchObject({ question: 'Is it quiet?' })
+  })
+
+  test('with a language model turned on it offers a question to it', async () => {
+    fake.data.maintenance = { ...fake.data.maintenance, enabled: true, model: 'scripted' }
+    expect(await client.read(`${CHECKS}/new`)).toContain('kind=judge')
+    expect(await client.read(`${CHECKS}/new?kind=judge`)).toContain('name="question"')
+    const judge = { kind: 'judge', question: 'Is all well?', window_minutes: '60', max_tokens: '5000' }
+    await client.post(`${CHECKS}/new`, { ...COMMON, ...judge, name: 'Asked' })
+    expect(fake.shown.checks.at(-1)!.definition).toMatchObject({ kind: 'judge', question: 'Is all well?' })
   })
 
   test('says every problem beside its field, and keeps what was typed', async () => {

@@ -1,22 +1,28 @@
 /** Text of a source file as a page shows it: escaped, in lines that can be linked to, and nothing in it is invisible. */
 import { html } from 'hono/html'
+import { codeOf, INVISIBLE } from '../../../contracts/invisible-characters.ts'
 import type { Content } from '../../../pages/parts.ts'
 
-/** Characters that a browser would not show, or that would make others stand elsewhere. A tab is shown as one. */
-const INVISIBLE = /([\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\u00a0\u3164\uffa0])/u
-/** Of one line: longer ones are not written by people. */
+/** With the characters between the parts; a tab is shown as one. */
+const SEPARATING = new RegExp(`(${INVISIBLE.source})`, 'u')
+/** Of one line: longer ones are not written by people, and not proposed by agents. */
 const LINE_MAX = 2_000
 
 export function visibleText(line: string): Content {
   const shown = line.length > LINE_MAX ? line.slice(0, LINE_MAX).toWellFormed() : line
-  const parts = shown
-    .split(INVISIBLE)
-    .map((part, at) => (at % 2 === 0 || part === '\t' ? part : invisible(part)))
+  const parts = shown.split(SEPARATING).map((part, at) => (at % 2 === 0 ? part : invisible(part)))
   return html`${parts}${line.length > LINE_MAX && html` <span class="note">… ${line.length - LINE_MAX} more characters</span>`}`
 }
 
+/** The same as plain text, for titles. */
+export const visibleWords = (words: string): string =>
+  words
+    .split(SEPARATING)
+    .map((part, at) => (at % 2 === 0 ? part : codeOf(part)))
+    .join('')
+
 const invisible = (character: string) => {
-  const code = `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+  const code = codeOf(character)
   return html`<span class="invisible" title="Invisible character ${code}">${code}</span>`
 }
 

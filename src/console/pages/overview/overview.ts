@@ -1,11 +1,13 @@
 /** The first page: the organization at a glance, what to do next, and how to call the API. */
 import { html } from 'hono/html'
 import { summarizeActivity } from '../../../contracts/activity.ts'
+import { ERRORS, ServiceError } from '../../../contracts/errors.ts'
 import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
 import { listGrants } from '../../../contracts/grants.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listInvitations, listMembers } from '../../../contracts/members.ts'
 import { showProfile } from '../../../contracts/people.ts'
+import { listProposalQueue } from '../../../contracts/proposals.ts'
 import { listApiTokens } from '../../../contracts/tokens.ts'
 import { icon } from '../../../pages/icons.ts'
 import { page } from '../../layout.ts'
@@ -21,6 +23,7 @@ import {
   type Organization,
   type PageContext,
 } from '../../context.ts'
+import { QUEUE_PATH, unlessOff, unlessRefused } from '../maintenance/maintenance-labels.ts'
 import { mayInvite } from '../members/invitations.ts'
 
 export const overviewRoutes = () => createRoutes().get('/', showOverview)
@@ -45,6 +48,11 @@ async function showOverview(c: PageContext) {
           label: hasRole(session, 'developer') ? 'Exposed data sources' : 'Data sources',
           value: facts.sources,
           href: '/console/data-sources',
+        },
+        facts.toReview !== undefined && {
+          label: 'Proposals to review',
+          value: facts.toReview,
+          href: QUEUE_PATH,
         },
         {
           label: 'Your agents',
@@ -81,16 +89,18 @@ type Facts = Awaited<ReturnType<typeof factsOf>>
 
 async function factsOf(session: ConsoleSession, organization: Organization, now: Date) {
   const org_id = organization.id
-  const [members, owners, invitations, tokens, grants, profile, sources, questions] = await Promise.all([
-    session.call(listMembers, { org_id }),
-    session.call(listMembers, { org_id, role: 'owner', limit: 2 }),
-    mayInvite(organization) ? session.call(listInvitations, { org_id }) : undefined,
-    session.call(listApiTokens, {}),
-    session.call(listGrants, {}),
-    session.call(showProfile, {}),
-    countSources(session),
-    countQuestions(session, now),
-  ])
+  const [members, owners, invitations, tokens, grants, profile, sources, questions, toReview] =
+    await Promise.all([
+      session.call(listMembers, { org_id }),
+      session.call(listMembers, { org_id, role: 'owner', limit: 2 }),
+      mayInvite(organization) ? session.call(listInvitations, { org_id }) : undefined,
+      session.call(listApiTokens, {}),
+      session.call(listGrants, {}),
+      session.call(showProfile, {}),
+      countSources(session),
+      countQuestions(session, now),
+      countToReview(session, org_id),
+    ])
   return {
     members: countLabel(members.members, members.next_cursor),
     isAlone: members.members.length < 2,
@@ -101,6 +111,21 @@ async function factsOf(session: ConsoleSession, organization: Organization, now:
     profile,
     sources,
     questions,
+    toReview,
+  }
+}
+
+/**
+ * Undefined where the maintenance agent was never on. The page opens without the service that keeps proposals: whoever
+ * comes to see what is wrong comes here first.
+ */
+async function countToReview(session: ConsoleSession, org_id: string): Promise<string | undefined> {
+  try {
+    const queue = await unlessRefused(unlessOff(session.call(listProposalQueue, { org_id })))
+    return queue && countLabel(queue.proposals, queue.next_cursor)
+  } catch (error) {
+    if (error instanceof ServiceError && ERRORS[error.code].status >= 500) return 'Unavailable'
+    throw error
   }
 }
 

@@ -1,4 +1,4 @@
-/** Search from everywhere (Ctrl-K): pages, data sources, agents, apps, tickets and ids, as far as the reader may see them. */
+/** Search from everywhere (Ctrl-K): pages, data sources, agents, apps, tickets, proposals and ids, as far as the reader may see them. */
 import { html } from 'hono/html'
 import { listApps } from '../../../contracts/apps.ts'
 import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
@@ -6,7 +6,9 @@ import { showDelivery } from '../../../contracts/deliveries.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { listGrants } from '../../../contracts/grants.ts'
 import { idPattern } from '../../../contracts/ids.ts'
+import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listIntegrations } from '../../../contracts/integrations.ts'
+import { listProposalQueue } from '../../../contracts/proposals.ts'
 import { searchTickets } from '../../../contracts/tickets.ts'
 import { button, inputField } from '../../../pages/parts.ts'
 import { emptyState } from '../../components.ts'
@@ -22,9 +24,11 @@ import { page } from '../../layout.ts'
 import { placesFor, SEARCH } from '../../navigation.ts'
 import { clientLabel } from '../agents/client-labels.ts'
 import { appPath, STATUS_LABELS, ticketPath } from '../apps/app-labels.ts'
+import { visibleWords } from '../apps/source-text.ts'
 import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
 import { INTEGRATIONS_PATH } from '../integrations/integration-labels.ts'
 import { pathOf } from '../data-sources/source-labels.ts'
+import { PROPOSAL_LABELS, proposalPath, unlessOff } from '../maintenance/maintenance-labels.ts'
 
 type Found = { href: string; label: string; note?: string }
 type Group = { title: string; found: readonly Found[] }
@@ -42,7 +46,7 @@ async function showSearch(c: PageContext) {
   if (c.req.query('part') === 'options') return c.html(optionList(groups))
   return page(c, {
     title: 'Search',
-    lead: 'Pages, data sources, agents, apps, tickets and IDs.',
+    lead: 'Pages, data sources, agents, apps, tickets, proposals and IDs.',
     body: html`<div class="card">
       <form method="get" action="${SEARCH}" role="search" class="inline">
         ${inputField({ name: 'q', label: 'Search for', type: 'search', value: query, maxlength: QUERY_MAX_CHARACTERS, autocomplete: 'off' })}
@@ -56,8 +60,8 @@ async function showSearch(c: PageContext) {
 async function search(session: ConsoleSession, query: string): Promise<Group[]> {
   const pages = { title: 'Pages', found: findPlaces(session, query) }
   if (query === '') return [pages]
-  const [sources, agents, apps, tickets, ids] = await Promise.all(
-    [findSources, findAgents, findApps, findTickets, findIds].map((find) =>
+  const [sources, agents, apps, tickets, proposals, ids] = await Promise.all(
+    [findSources, findAgents, findApps, findTickets, findProposals, findIds].map((find) =>
       unlessRefused(find(session, query)),
     ),
   )
@@ -67,6 +71,7 @@ async function search(session: ConsoleSession, query: string): Promise<Group[]> 
     { title: 'Data sources', found: sources ?? [] },
     { title: 'Apps', found: apps ?? [] },
     { title: 'Tickets', found: tickets ?? [] },
+    { title: 'Proposals', found: proposals ?? [] },
     { title: 'Agents', found: agents ?? [] },
   ]
 }
@@ -130,6 +135,20 @@ async function findTickets({ call }: ConsoleSession, search: string): Promise<Fo
     label: title,
     note: `${app} · ${STATUS_LABELS[status].label}`,
   }))
+}
+
+/** Of those that wait for a reviewer; an app has at most one a day. */
+async function findProposals({ call, organization }: ConsoleSession, query: string): Promise<Found[]> {
+  const org_id = organization?.id ?? ''
+  const listed = await unlessOff(call(listProposalQueue, { org_id, limit: PAGE_MAX }))
+  return (listed?.proposals ?? [])
+    .filter(({ id, app, title }) => [id, app, title ?? ''].some((word) => includes(word, query)))
+    .slice(0, LIMIT)
+    .map(({ id, app, title, state }) => ({
+      href: proposalPath(app, id),
+      label: title === null ? `Proposal ${id.slice(-6)}` : visibleWords(title),
+      note: `${app} · ${PROPOSAL_LABELS[state].label}`,
+    }))
 }
 
 /** Ids of what is found by nothing else; tickets and agents are found by theirs above. */

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import type { CallAgent } from '../client/agent-client.ts'
+import type { ClaimedRun } from '../contracts/agent-calls.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import { startAgentRunner, type AgentRunnerDeps } from './agent-runner.ts'
+import { holdRun, RunOver } from './held-run.ts'
+
+const RUN: ClaimedRun = {
+  identity: 'identity',
+  lease_seconds: 60,
+  execution_id: 'exec_1',
+  org_id: 'org_1',
+  app_alias: 'shop',
+  app_name: 'Shop',
+  model: 'rules',
+  base_revision: null,
+  started_at: '2026-03-02T03:00:00.000Z',
+  tokens: 0,
+}
+const refused = () =>
+  new ServiceError('TIMEOUT', undefined, {
+    cause: new TypeError('fetch failed', {
+      cause: Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+    }),
+  })
+const broken = () => new ServiceError('TIMEOUT', undefined, { cause: new TypeError('terminated') })
+const unanswered = () => new ServiceError('TIMEOUT')
+const OK = { kind: 'result', result: {} }
+
+/** A tool host that fails so, call by call, and then answers. */
+function toolHost(...failures: Error[]) {
+  const called: string[] = []
+  const call = (async (name: string) => {
+    called.push(name)
+    const failure = failures.shift()
+    if (failure) throw failure
+    return name === 'endRun' ? { terminal_code: 'found_nothing' } : OK
+  }) as unknown as CallAgent
+  return { call, called }
+}
+
+async function hold<T>(call: CallAgent, work: (held: ReturnType<typeof holdRun>) => Promise<T>): Promise<T> {
+  const held = holdRun(call, RUN)
+  try {
+    return await work(held)
+  } finally {
+    held.release()
+  }
+}
+
+describe('a tool host that restarts', () => {
+  test('is asked again for what never reached it', async () => {
+    const { call, called } = toolHost(refused(), refused())
+    expect(await hold(call, (held) => held.tools.call('log_groups', {}))).toEqual(OK)
+    expect(called).toEqual(['callTool', 'callTool', 'callTool'])
+  })
+
+  test('is not asked again for what it may have done', async () => {
+    const { call, called } = toolHost(unanswered())
+    await expect(hold(call, (held) => held.tools.call('log_groups', {}))).rejects.toMatchObject({
+      code: 'TIMEOUT',
+    })
+    expect(called).toEqual(['callTool'])
+  })
+
+  test('is asked again for what it may have read, and not for what it may have written', async () => {
+    const reads = toolHost(broken())
+    expect(await hold(reads.call, (held) => held.tools.call('log_groups', {}))).toEqual(OK)
+    const writes = toolHost(broken())
+    await expect(
+      hold(writes.call, (held) =>
+        held.tools.call('record_finding', { kind: 'error', summary: 'x', evidence: ['log:x'] }),
+      ),
+    ).rejects.toMatchObject({ code: 'TIMEOUT' })
+    expect([reads.called.length, writes.called.length]).toEqual([2, 1])
+  })
+
+  test('is told again what a question used: it settles that once', async () => {
+    const { call, called } = toolHost(broken())
+    const settled = { reservationId: 'x', tokens: 5, ms: 1, said: '', requestSha256: '' }
+    await hold(call, (held) => held.tokens.settle(settled))
+    expect(called).toEqual(['settleTokens', 'settleTokens'])
+  })
+
+  test('hears the end until it has answered', async () => {
+    const { call, called } = toolHost(unanswered(), refused(), new Error('socket hang up'))
+    await hold(call, (held) => held.end({ kind: 'finished' }))
+    expect(called).toEqual(['endRun', 'endRun', 'endRun', 'endRun'])
+  })
+
+  test('has ended it already: then it is over', async () => {
+    const { call } = toolHost(unanswered(), new ServiceError('UNAUTHENTICATED'))
+    await expect(hold(call, (held) => held.end({ kind: 'finished' }))).rejects.toThrow(RunOver)
+  })
+})
+
+test('a run that is claimed while the agent runner stops is given back', async () => {
+  const asked = Promise.withResolvers<void>()
+  const claimed = Promise.withResolvers<{ run: ClaimedRun }>()
+  const endings: unknown[] = []
+  const call = (async (name: string, input: unknown, { signal }: { signal?: AbortSignal }) => {
+    if (name === 'claimRun')
+      return new Promise((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error))
+        void claimed.promise.then(resolve)
+        asked.resolve()
+      })
+    if (name === 'endRun') endings.push(input)
+    return { terminal_code: null }
+  }) as unknown as CallAgent
+  const runner = startAgentRunner({
+    call,
+    log: { warn() {} },
+    clock: () => new Date(),
+    agentRunnerTokens: { sign: async () => 'token' },
+    models: new Map(),
+    rules: async () => ({ kind: 'finished' }),
+    runsAtOnce: 1,
+  } as unknown as AgentRunnerDeps)
+  await asked.promise
+  const stopped = runner.stop()
+  claimed.resolve({ run: RUN })
+  await stopped
+  expect(endings).toEqual([{ ending: { kind: 'failed', reason: 'RUNNER_STOPPED' } }])
+})

@@ -1,0 +1,120 @@
+/**
+ * A run that this process holds: keeps its lease, carries its identity, and knows when it is over. What never reached the
+ * tool host is sent again, while it is restarted; so is what may be done twice, and the end of the run, which cannot be.
+ * Nothing else is repeated, because it may have been done.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { CallAgent } from '../client/agent-client.ts'
+import type { AgentCallInput, AgentCallName, AgentCallOutput, ClaimedRun } from '../contracts/agent-calls.ts'
+import {
+  WRITING_TOOLS,
+  type AgentTools,
+  type AnalystEnding,
+  type ToolAnswer,
+} from '../contracts/agent-tools.ts'
+import { ERRORS, ServiceError } from '../contracts/errors.ts'
+import { isUnreached } from '../contracts/unreached.ts'
+import type { RunTokens } from './ask-in-budget.ts'
+
+/** Fenced, lost, ended by the tool host: there is nothing left to say. */
+export class RunOver extends Error {
+  override readonly name = 'RunOver'
+}
+
+/** Of the lease: so often it is renewed, and so long without an answer the run stops by itself. */
+const RENEW = { every: 1 / 4, stopAfter: 1 / 2 }
+
+/** Between two tries. */
+const AGAIN_MS = 200
+
+/** Whether it was done nobody knows: the connection broke. */
+const isBroken = (error: unknown): boolean =>
+  isUnreached(error) || (error instanceof ServiceError && error.cause instanceof TypeError)
+
+/** The same, or there was no answer in time, or one that says nothing. */
+const isUnanswered = (error: unknown): boolean =>
+  !(error instanceof ServiceError) || ERRORS[error.code].status >= 500
+
+export type HeldRun = {
+  readonly tools: AgentTools
+  readonly tokens: RunTokens
+  /** Aborted with RunOver. */
+  readonly over: AbortSignal
+  end(ending: AnalystEnding): Promise<void>
+  /** Stops renewing, and whatever is on its way. */
+  release(): void
+}
+
+export function holdRun(call: CallAgent, run: ClaimedRun): HeldRun {
+  const over = new AbortController()
+  let identity = run.identity
+  let heardAt = performance.now()
+  const leaseMs = run.lease_seconds * 1000
+
+  async function callAs<Name extends AgentCallName>(
+    name: Name,
+    input: AgentCallInput<Name>,
+    isToRepeat: (error: unknown) => boolean = isUnreached,
+  ): Promise<AgentCallOutput<Name>> {
+    for (;;) {
+      over.signal.throwIfAborted()
+      try {
+        const answer = await call(name, input as never, { token: identity, signal: over.signal })
+        heardAt = performance.now()
+        return answer
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') over.abort(new RunOver())
+        over.signal.throwIfAborted()
+        // Until the lease is in doubt: then it is over by itself.
+        if (!isToRepeat(error)) throw error
+        await sleep(AGAIN_MS, undefined, { signal: over.signal }).catch(() => {})
+      }
+    }
+  }
+
+  const renew = async () => {
+    try {
+      ;({ identity } = await callAs('renewRun', {}))
+    } catch {
+      endIfUnheard()
+    }
+  }
+  const endIfUnheard = () => {
+    if (performance.now() - heardAt > leaseMs * RENEW.stopAfter) over.abort(new RunOver())
+  }
+  const timer = setInterval(() => {
+    // One that is still being sent again and again says nothing by itself.
+    endIfUnheard()
+    void renew()
+  }, leaseMs * RENEW.every)
+
+  return {
+    over: over.signal,
+    tools: {
+      call: async (tool, input) =>
+        (await callAs(
+          'callTool',
+          { tool, arguments: JSON.stringify(input) },
+          WRITING_TOOLS.includes(tool) ? isUnreached : isBroken,
+        )) as ToolAnswer<never>,
+    },
+    tokens: {
+      reserve: async (amount) => (await callAs('reserveTokens', { amount })).reservation_id,
+      async settle({ reservationId, requestSha256, ...settled }) {
+        await callAs(
+          'settleTokens',
+          { reservation_id: reservationId, request_sha256: requestSha256, ...settled },
+          isBroken,
+        )
+      },
+    },
+    async end(ending) {
+      await callAs('endRun', { ending }, isUnanswered)
+    },
+    release() {
+      clearInterval(timer)
+      // Nothing that is still being sent again outlives it.
+      over.abort(new RunOver())
+    },
+  }
+}

@@ -1,0 +1,292 @@
+/** The tab Maintenance of an app: whether the agent is on, its runs, its findings and its proposals. */
+import { randomUUID } from 'node:crypto'
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import {
+  startMaintenanceRun,
+  showAppMaintenance,
+  listFindings,
+  listMaintenanceRuns,
+  updateAppMaintenance,
+} from '../../../contracts/maintenance.ts'
+import { FINDING_STATES, PROPOSAL_STATES, RUN_OUTCOMES } from '../../../contracts/outcomes.ts'
+import { listProposals } from '../../../contracts/proposals.ts'
+import { button, notice, type Content } from '../../../pages/parts.ts'
+import {
+  badge,
+  emptyState,
+  exactTime,
+  filterSelect,
+  labelOptions,
+  listCard,
+  stats,
+  tabBar,
+  time,
+} from '../../components.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
+import { attempt, confirmDialog, form, text } from '../../forms.ts'
+import { aliasOf, appPage, readApp, type App } from '../apps/app-tabs.ts'
+import { shortId } from '../apps/deployment-labels.ts'
+import { visibleText } from '../apps/source-text.ts'
+import {
+  FINDING_LABELS,
+  findingBadge,
+  findingPath,
+  MAINTENANCE_PATH,
+  mayMaintain,
+  OUTCOME_LABELS,
+  PROPOSAL_LABELS,
+  runResult,
+  runPath,
+  tabPathOf,
+  unlessOff,
+  type Finding,
+} from './maintenance-labels.ts'
+import { proposalColumns, proposalRow } from './proposal-rows.ts'
+
+export const appMaintenanceRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/maintenance', (c) => show(c, 'runs', runList))
+    .get('/apps/:alias/maintenance/findings', (c) => show(c, 'findings', findingList))
+    .get('/apps/:alias/maintenance/proposals', (c) => show(c, 'proposals', proposalList))
+    .post('/apps/:alias/maintenance/switch', turn)
+    .post('/apps/:alias/maintenance/runs', start)
+
+type Status = z.output<typeof showAppMaintenance.output>
+type Part = 'runs' | 'findings' | 'proposals'
+
+/** While the organization is off there is no status; what happened before can still be read. */
+async function show(c: PageContext, part: Part, list: (c: PageContext) => Promise<Content>) {
+  const { call } = sessionOf(c)
+  const alias = aliasOf(c)
+  const [app, status, listed] = await Promise.all([
+    readApp(c),
+    unlessOff(call(showAppMaintenance, { alias })),
+    unlessOff(list(c)),
+  ])
+  return appPage(c, app, 'maintenance', {
+    actions: status && mayMaintain(sessionOf(c)) && actions(c, app, status),
+    body: html`${status ? glance(c, app, status) : offNotice(c)}
+      ${listed !== undefined && html`${parts(alias, part, status)} ${listed}`}`,
+  })
+}
+
+const offNotice = (c: PageContext) =>
+  emptyState(
+    'The maintenance agent is off',
+    mayMaintain(sessionOf(c))
+      ? 'It reads an app at night, and records findings or proposes a change that a person decides on. Turn it on for the organization first.'
+      : 'An owner or admin can turn it on for the organization.',
+    html`<a href="${MAINTENANCE_PATH}">Maintenance agent</a>`,
+  )
+
+const parts = (alias: string, current: Part, status: Status | undefined) =>
+  tabBar(
+    (
+      [
+        ['runs', '', 'Runs', undefined],
+        ['findings', '/findings', 'Findings', status?.open_findings],
+        ['proposals', '/proposals', 'Proposals', status?.open_proposals],
+      ] as const
+    ).map(([part, path, label, count]) => ({
+      href: tabPathOf(alias) + path,
+      label,
+      isCurrent: part === current,
+      ...(count !== undefined && count > 0 && { count }),
+    })),
+    'Maintenance',
+  )
+
+const isCooling = (c: PageContext, { manual_run_from: from }: Status): boolean =>
+  from !== null && Date.parse(from) > c.var.deps.clock().getTime()
+
+function actions(c: PageContext, { alias, name }: App, status: Status) {
+  const path = tabPathOf(alias)
+  const turnTo = (value: 'on' | 'off') => html`<input type="hidden" name="turn" value="${value}" />`
+  if (!status.settings.enabled)
+    return form(c, `${path}/switch`, html`${turnTo('on')}${button('Turn on')}`, '')
+  return html`${
+    !isCooling(c, status) &&
+    // The key is of this page: sent twice, it starts one run.
+    form(
+      c,
+      `${path}/runs`,
+      html`<input type="hidden" name="key" value="${randomUUID()}" />${button('Run now')}`,
+      '',
+    )
+  }
+  ${confirmDialog(c, {
+    id: 'turn-off',
+    label: 'Turn off',
+    title: `Turn off maintenance of ${name}?`,
+    action: `${path}/switch`,
+    text: 'A run that is under way is stopped, and no other begins.',
+    fields: turnTo('off'),
+    submit: 'Turn off',
+  })}`
+}
+
+const glance = (c: PageContext, { alias }: App, status: Status) =>
+  html`${stats('Maintenance at a glance', [
+    {
+      label: 'Status',
+      value: status.settings.enabled ? badge('On', 'on') : badge('Off', 'off'),
+      note: html`Model <code>${status.model}</code>`,
+    },
+    {
+      label: 'Next run',
+      value: status.next_run_at === null ? 'None' : time(status.next_run_at),
+      note: html`<code>${status.nightly_cron}</code> ${status.timezone}`,
+    },
+    {
+      label: 'Latest run',
+      value: status.latest_run === null ? 'None' : runResult(status.latest_run),
+      note: status.latest_run && time(status.latest_run.created_at),
+      ...(status.latest_run && { href: runPath(alias, status.latest_run.execution_id) }),
+    },
+    { label: 'Open findings', value: status.open_findings, href: `${tabPathOf(alias)}/findings` },
+    { label: 'To review', value: status.open_proposals, href: `${tabPathOf(alias)}/proposals` },
+  ])}
+  ${
+    status.settings.enabled &&
+    isCooling(c, status) &&
+    notice(
+      'info',
+      html`<p>Manual runs are possible again from ${exactTime(status.manual_run_from ?? '')}. The schedule is not affected.</p>`,
+    )
+  }`
+
+async function runList(c: PageContext) {
+  const alias = aliasOf(c)
+  const query = c.req.query()
+  const outcome = RUN_OUTCOMES.find((one) => one === query['outcome'])
+  const { runs, next_cursor, total } = await sessionOf(c).call(listMaintenanceRuns, {
+    alias,
+    outcome,
+    cursor: query['cursor'],
+    count: 'true',
+  })
+  return listCard(c, {
+    label: 'Filter runs',
+    filters: filterSelect({
+      name: 'outcome',
+      label: 'Outcome',
+      value: outcome,
+      all: 'All outcomes',
+      options: labelOptions(RUN_OUTCOMES, OUTCOME_LABELS),
+    }),
+    caption: 'Maintenance runs, newest first',
+    columns: ['Run', 'Outcome', 'Requested by', 'Tokens', 'Started'],
+    rows: runs.map((run) => [
+      html`<a class="subject" href="${runPath(alias, run.execution_id)}">${shortId(run.execution_id)}</a>`,
+      runResult(run),
+      html`${run.requested_by?.name ?? 'Schedule'}`,
+      html`${run.tokens.toLocaleString('en')}`,
+      time(run.created_at),
+    ]),
+    empty:
+      outcome === undefined
+        ? emptyState(
+            'No runs yet',
+            'The first one begins at the next scheduled time, or when somebody starts it.',
+          )
+        : emptyState('No runs with this outcome', 'Try a different one.'),
+    next: next_cursor,
+    total,
+  })
+}
+
+async function findingList(c: PageContext) {
+  const alias = aliasOf(c)
+  const query = c.req.query()
+  const state = FINDING_STATES.find((one) => one === query['state'])
+  const { findings, next_cursor, total } = await sessionOf(c).call(listFindings, {
+    alias,
+    state,
+    cursor: query['cursor'],
+    count: 'true',
+  })
+  return listCard(c, {
+    label: 'Filter findings',
+    filters: filterSelect({
+      name: 'state',
+      label: 'State',
+      value: state,
+      all: 'All states',
+      options: FINDING_STATES.map((value) => ({ value, label: FINDING_LABELS[value].label })),
+    }),
+    caption: 'Findings, newest first',
+    columns: ['Finding', 'State', 'Where', 'Found', 'Last'],
+    rows: findings.map((one) => [
+      html`<a class="subject" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a>`,
+      findingBadge(one.state),
+      one.location === null
+        ? html`<span class="note">–</span>`
+        : html`<code>${visibleText(one.location)}</code>`,
+      html`${one.times_found === 1 ? 'Once' : `${one.times_found} times`}`,
+      time(one.last_found_at),
+    ]),
+    empty:
+      state === undefined
+        ? emptyState('No findings', 'What a run finds wrong is listed here, with the lines that show it.')
+        : emptyState('No findings in this state', 'Try a different one.'),
+    next: next_cursor,
+    total,
+  })
+}
+
+const findingTitle = ({ summary, kind, id }: Finding): Content =>
+  summary === null ? `${kind} ${id.slice(-6)}` : visibleText(summary)
+
+async function proposalList(c: PageContext) {
+  const alias = aliasOf(c)
+  const query = c.req.query()
+  const state = PROPOSAL_STATES.find((one) => one === query['state'])
+  const { proposals, next_cursor, total } = await sessionOf(c).call(listProposals, {
+    alias,
+    state,
+    cursor: query['cursor'],
+    count: 'true',
+  })
+  return listCard(c, {
+    label: 'Filter proposals',
+    filters: filterSelect({
+      name: 'state',
+      label: 'State',
+      value: state,
+      all: 'All states',
+      options: PROPOSAL_STATES.map((value) => ({ value, label: PROPOSAL_LABELS[value].label })),
+    }),
+    caption: 'Proposals, newest first',
+    columns: proposalColumns(false),
+    rows: proposals.map((one) => proposalRow(one, false)),
+    empty:
+      state === undefined
+        ? emptyState(
+            'No proposals',
+            'At most one a day is made, and nothing is deployed before a person approves it.',
+          )
+        : emptyState('No proposals in this state', 'Try a different one.'),
+    next: next_cursor,
+    total,
+  })
+}
+
+function turn(c: PageContext) {
+  const enabled = text(c.get('form'), 'turn') === 'on'
+  return actAndReturn(c, tabPathOf(aliasOf(c)), enabled ? 'Turned on.' : 'Turned off.', () =>
+    sessionOf(c).call(updateAppMaintenance, { alias: aliasOf(c), enabled }),
+  )
+}
+
+/** To the new run, or back with the reason. */
+async function start(c: PageContext) {
+  const alias = aliasOf(c)
+  const idempotency_key = text(c.get('form'), 'key') || undefined
+  const result = await attempt(() => sessionOf(c).call(startMaintenanceRun, { alias, idempotency_key }))
+  if ('done' in result)
+    return redirectWithMessage(c, runPath(alias, result.done.execution_id), 'Run requested.')
+  setFlash(c, 'problem', [result.problem.message, result.problem.hint].filter(Boolean).join('. '))
+  return c.redirect(tabPathOf(alias), 303)
+}

@@ -1,0 +1,82 @@
+/** One finding: what is wrong, where, and the lines that show it. */
+import { html } from 'hono/html'
+import { notFound } from '../../../contracts/errors.ts'
+import { idPattern } from '../../../contracts/ids.ts'
+import { showFinding, showRunEvidence } from '../../../contracts/maintenance.ts'
+import { card } from '../../../pages/parts.ts'
+import { exactTime, pair } from '../../components.ts'
+import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { page } from '../../layout.ts'
+import { aliasOf, readApp, tabParents } from '../apps/app-tabs.ts'
+import { shortId } from '../apps/deployment-labels.ts'
+import { visibleText } from '../apps/source-text.ts'
+import { evidenceText, EXCERPT_LINES } from './evidence-text.ts'
+import {
+  evidencePath,
+  FINDING_LABELS,
+  findingBadge,
+  HIDDEN_TEXT,
+  runPath,
+  tabPathOf,
+  unlessRefused,
+  type Finding,
+} from './maintenance-labels.ts'
+
+export const findingRoutes = () => createRoutes().get('/apps/:alias/maintenance/findings/:id', showOne)
+
+/** Calls per page: a finding cites few. */
+const EVIDENCE_SHOWN = 12
+
+async function showOne(c: PageContext) {
+  const finding_id = idOf(c)
+  if (!idPattern('fnd').test(finding_id)) throw notFound()
+  const [app, one] = await Promise.all([
+    readApp(c),
+    sessionOf(c).call(showFinding, { alias: aliasOf(c), finding_id }),
+  ])
+  return page(c, {
+    title: `Finding ${one.id.slice(-6)}`,
+    parents: [
+      ...tabParents(app, 'maintenance'),
+      { label: 'Findings', href: `${tabPathOf(app.alias)}/findings` },
+    ],
+    lead: html`${findingBadge(one.state)} ${FINDING_LABELS[one.state].about}`,
+    body: html`${card('Summary', one.summary === null ? html`<p class="note">${HIDDEN_TEXT}</p>` : html`<p class="written">${visibleText(one.summary)}</p>`)}
+      ${await evidenceCard(c, one)} ${detailsCard(one)}`,
+  })
+}
+
+async function evidenceCard(c: PageContext, { app: alias, execution_id, evidence }: Finding) {
+  const { call } = sessionOf(c)
+  const read = await Promise.all(
+    evidence
+      .slice(0, EVIDENCE_SHOWN)
+      .map((ref) => unlessRefused(call(showRunEvidence, { alias, execution_id, ref }))),
+  )
+  return card(
+    'Evidence',
+    html`${evidence.length === 0 && html`<p class="note">${HIDDEN_TEXT}</p>`}
+      ${evidence.map((ref, at) => {
+        const found = read[at]
+        return html`<div class="evidence">
+          <p><a class="long" href="${evidencePath(alias, execution_id, ref)}">${visibleText(ref)}</a></p>
+          ${found && evidenceText(found, EXCERPT_LINES)}
+        </div>`
+      })}`,
+    'The exact lines that the run read.',
+  )
+}
+
+const detailsCard = (one: Finding) =>
+  card(
+    'Details',
+    html`<dl class="pairs">
+      ${pair('Kind', html`<code>${one.kind}</code>`)}
+      ${one.location !== null && pair('Where', html`<code class="long">${visibleText(one.location)}</code>`)}
+      ${pair('Found', one.times_found === 1 ? 'Once' : `${one.times_found} times`)}
+      ${pair('First', exactTime(one.first_found_at))} ${pair('Last', exactTime(one.last_found_at))}
+      ${pair('Run', html`<a href="${runPath(one.app, one.execution_id)}">${shortId(one.execution_id)}</a>`)}
+      ${pair('Fingerprint', html`<code class="long">${one.fingerprint}</code>`)}
+      ${pair('ID', html`<code class="long">${one.id}</code>`)}
+    </dl>`,
+  )

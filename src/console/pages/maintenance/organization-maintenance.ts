@@ -1,0 +1,244 @@
+/** Organization settings > Maintenance agent: on or off, its model and schedule, what it uses, and its apps. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import {
+  showMaintenanceSettings,
+  showMaintenanceUsage,
+  listAppMaintenance,
+  updateMaintenanceSettings,
+} from '../../../contracts/maintenance.ts'
+import { RULES_MODEL, RUN_REASONS } from '../../../contracts/outcomes.ts'
+import { areaField, button, card, inputField, selectField } from '../../../pages/parts.ts'
+import { badge, emptyState, listCard, pair, time } from '../../components.ts'
+import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import {
+  MAINTENANCE_PATH,
+  mayMaintain,
+  runBadge,
+  runPath,
+  tabPathOf,
+  unlessOff,
+} from './maintenance-labels.ts'
+import { usageChart, usageFigures, type Usage } from './usage-chart.ts'
+
+export const organizationMaintenanceRoutes = () =>
+  createRoutes()
+    .get('/maintenance', (c) => showSettings(c))
+    .post('/maintenance', save)
+    .post('/maintenance/switch', turn)
+    .post('/maintenance/decisions', setMcpDecisions)
+
+type Settings = z.output<typeof showMaintenanceSettings.output>
+type Apps = z.output<typeof listAppMaintenance.output>
+type Refused = { submitted: Submitted; problem: ServiceError }
+
+async function showSettings(c: PageContext, refused?: Refused) {
+  const session = sessionOf(c)
+  const { id: org_id } = organizationOf(c)
+  const [settings, usage, apps] = await Promise.all([
+    session.call(showMaintenanceSettings, { org_id }),
+    session.call(showMaintenanceUsage, { org_id }),
+    unlessOff(session.call(listAppMaintenance, { org_id, cursor: c.req.query('cursor'), count: 'true' })),
+  ])
+  const mayChange = mayMaintain(session)
+  return page(c, {
+    title: 'Maintenance agent',
+    lead: html`${settings.enabled ? badge('On', 'on') : badge('Off', 'off')} Reads apps at night, and records findings or
+      proposes a change. A person decides.`,
+    actions: mayChange && settings.enabled && turnOff(c),
+    status: statusOf(refused?.problem),
+    body: html`${!settings.enabled && !mayChange && emptyState('Off', 'An owner or admin can turn it on.')}
+      ${(settings.enabled || usage.runs > 0) && usageParts(usage)}
+      ${mayChange ? settingsForm(c, settings, refused) : settingsFacts(settings)}
+      ${settings.enabled && apps && appList(c, apps)}
+      ${decisionsCard(c, settings)}`,
+  })
+}
+
+const usageParts = (usage: Usage) =>
+  html`${usageFigures(usage)}
+    ${card('Tokens', usageChart(usage), 'By day in UTC, for runs and judge checks together.')}`
+
+const turnOff = (c: PageContext) =>
+  confirmDialog(c, {
+    id: 'turn-off',
+    label: 'Turn off',
+    title: 'Turn off the maintenance agent?',
+    action: `${MAINTENANCE_PATH}/switch`,
+    text: 'Runs that are under way are stopped, and it is turned off for every app. When it is on again, each app has to be turned on anew.',
+    submit: 'Turn off',
+  })
+
+type Submitted = {
+  model: string
+  nightly_cron: string
+  timezone: string
+  cooldown_hours: string
+  token_allowance: string
+  protected_paths: string
+}
+
+const FIELDS: (keyof Submitted)[] = [
+  'model',
+  'nightly_cron',
+  'timezone',
+  'cooldown_hours',
+  'token_allowance',
+  'protected_paths',
+]
+
+const shownOf = (settings: Settings): Submitted => ({
+  model: settings.model ?? settings.models[0]?.name ?? '',
+  nightly_cron: settings.nightly_cron,
+  timezone: settings.timezone,
+  cooldown_hours: String(settings.cooldown_hours),
+  token_allowance: String(settings.token_allowance),
+  protected_paths: settings.protected_paths.join('\n'),
+})
+
+function settingsForm(c: PageContext, settings: Settings, refused: Refused | undefined) {
+  const value = refused?.submitted ?? shownOf(settings)
+  const problem = refused?.problem
+  return formCard(c, {
+    title: 'Settings',
+    lead: settings.enabled
+      ? `On for ${settings.apps_enabled === 1 ? 'one app' : `${settings.apps_enabled} apps`}.`
+      : 'Turning it on turns on no app: choose those afterwards.',
+    action: MAINTENANCE_PATH,
+    problem,
+    shown: FIELDS,
+    fields: html`${selectField({
+      name: 'model',
+      label: 'Model',
+      value: value.model,
+      options: modelOptions(settings),
+      hint: 'Models are configured by the operator of this service.',
+      problem,
+    })}
+    ${inputField({ name: 'nightly_cron', label: 'Schedule', value: value.nightly_cron, required: true, maxlength: 100, autocomplete: 'off', hint: 'Five fields of cron, such as 0 3 * * *', problem })}
+    ${inputField({ name: 'timezone', label: 'Time zone', value: value.timezone, required: true, maxlength: 60, autocomplete: 'off', options: TIMEZONES, problem })}
+    ${inputField({ name: 'cooldown_hours', label: 'Cool-down in hours', type: 'number', value: value.cooldown_hours, required: true, hint: 'Between runs that people start, and before the same finding is reported again.', problem })}
+    ${inputField({ name: 'token_allowance', label: 'Tokens a day', type: 'number', value: value.token_allowance, required: true, hint: 'Never exceeded. Shared with judge checks; a day begins at midnight UTC.', problem })}
+    ${areaField({ name: 'protected_paths', label: 'Protected paths', value: value.protected_paths, rows: 4, maxlength: 20_000, placeholder: 'src/billing/**', hint: 'One pattern a line. No proposal may touch them, nor what is always protected: continuous integration, hooks, secrets, lock files and instructions of agents.', problem })}`,
+    submit: settings.enabled ? 'Save settings' : 'Turn on',
+  })
+}
+
+const TIMEZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+
+/** A model that is no longer configured stays selected, so that nothing changes by saving something else. */
+const modelOptions = ({ models, model }: Settings) => [
+  ...models.map(({ name, proposes }) => ({
+    value: name,
+    label:
+      name === RULES_MODEL
+        ? `${name} (built in, no language model)`
+        : proposes
+          ? name
+          : `${name} (findings only)`,
+  })),
+  ...(model !== null && !models.some(({ name }) => name === model)
+    ? [{ value: model, label: `${model} (not configured any more)` }]
+    : []),
+]
+
+const settingsFacts = (settings: Settings) =>
+  card(
+    'Settings',
+    html`<dl class="pairs">
+      ${pair('Model', settings.model === null ? 'None' : html`<code>${settings.model}</code>`)}
+      ${pair('Schedule', html`<code>${settings.nightly_cron}</code> ${settings.timezone}`)}
+      ${settings.next_run_at !== null && pair('Next run', time(settings.next_run_at))}
+      ${pair('Cool-down', `${settings.cooldown_hours} hours`)}
+      ${pair('Tokens a day', settings.token_allowance.toLocaleString('en'))}
+      ${pair('Protected paths', settings.protected_paths.length === 0 ? 'Those that are always protected' : settings.protected_paths.map((glob) => html`<code>${glob}</code><br />`))}
+    </dl>`,
+    'Owners and admins can change these settings.',
+  )
+
+const appList = (c: PageContext, { apps, next_cursor, total }: Apps) =>
+  listCard(c, {
+    title: 'Apps',
+    caption: 'Apps and their maintenance',
+    columns: ['App', 'Agent', 'Latest run', 'Open findings', 'To review'],
+    rows: apps.map(({ app, name, enabled, latest_run: run, open_findings, open_proposals }) => [
+      html`<a class="subject" href="${tabPathOf(app)}">${name}</a>`,
+      enabled ? badge('On', 'on') : badge('Off', 'off'),
+      run === null
+        ? html`<span class="note">None</span>`
+        : html`<a href="${runPath(app, run.execution_id)}">${runBadge(run)}</a> ${run.reason && html`<span class="note">${RUN_REASONS[run.reason]}</span>`} ${time(run.created_at)}`,
+      open_findings,
+      open_proposals,
+    ]),
+    empty: emptyState('No apps yet', html`<a href="/console/apps">Create an app</a>`),
+    next: next_cursor,
+    total,
+  })
+
+/** decisions, 14: an owner's choice, here and nowhere else. */
+function decisionsCard(c: PageContext, { mcp_decisions, model }: Settings) {
+  if (model === null || !hasRole(sessionOf(c), 'owner') || !mayMaintain(sessionOf(c))) return null
+  const isDirect = mcp_decisions === 'direct'
+  return card(
+    'Decisions over MCP',
+    html`<p>${isDirect ? 'An agent with the scope to decide may approve and deny for the person who connected it.' : 'An agent that wants to decide gets a link to the page of the proposal, where a person decides.'}</p>
+      ${isDirect ? form(c, `${MAINTENANCE_PATH}/decisions`, html`${chosen('link')}${button('Require a person')}`) : letAgentsDecide(c)}`,
+    isDirect ? 'Direct.' : 'By link to the console, where a signed-in person decides.',
+  )
+}
+
+const chosen = (value: Settings['mcp_decisions']) =>
+  html`<input type="hidden" name="mcp_decisions" value="${value}" />`
+
+const letAgentsDecide = (c: PageContext) =>
+  html`<div class="actions">${confirmDialog(c, {
+    id: 'direct',
+    label: 'Let agents decide',
+    title: 'Let agents decide?',
+    action: `${MAINTENANCE_PATH}/decisions`,
+    text: 'An agent with the scope to decide may then deploy changes to your apps without anybody looking at them.',
+    fields: chosen('direct'),
+    submit: 'Let agents decide',
+  })}</div>`
+
+/** What is no number is sent as it was typed: the gateway says so. */
+const numberOf = (typed: string): number => (typed.trim() === '' ? Number.NaN : Number(typed))
+
+async function save(c: PageContext) {
+  const { id: org_id } = organizationOf(c)
+  const submitted = Object.fromEntries(
+    FIELDS.map((name) => [name, text(c.get('form'), name).trim()]),
+  ) as Submitted
+  const result = await attempt(() =>
+    sessionOf(c).call(updateMaintenanceSettings, {
+      org_id,
+      enabled: true,
+      ...submitted,
+      cooldown_hours: numberOf(submitted.cooldown_hours),
+      token_allowance: numberOf(submitted.token_allowance),
+      protected_paths: submitted.protected_paths
+        .split(/\r?\n/)
+        .map((line) => line.trim())
+        .filter((line) => line !== ''),
+    }),
+  )
+  if ('problem' in result) return showSettings(c, { submitted, problem: result.problem })
+  return redirectWithMessage(c, MAINTENANCE_PATH, 'Saved. The maintenance agent is on.')
+}
+
+const turn = (c: PageContext) =>
+  actAndReturn(c, MAINTENANCE_PATH, 'Turned off for every app.', () =>
+    sessionOf(c).call(updateMaintenanceSettings, { org_id: organizationOf(c).id, enabled: false }),
+  )
+
+const setMcpDecisions = (c: PageContext) =>
+  actAndReturn(c, MAINTENANCE_PATH, 'Saved.', () =>
+    sessionOf(c).call(updateMaintenanceSettings, {
+      org_id: organizationOf(c).id,
+      mcp_decisions: text(c.get('form'), 'mcp_decisions') === 'direct' ? 'direct' : 'link',
+    }),
+  )

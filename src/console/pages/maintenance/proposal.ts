@@ -1,0 +1,280 @@
+/** One proposal: what it changes, what it rests on, what to look at, and the decision. */
+import { html } from 'hono/html'
+import { notFound } from '../../../contracts/errors.ts'
+import { idPattern } from '../../../contracts/ids.ts'
+import { showRunEvidence } from '../../../contracts/maintenance.ts'
+import {
+  DIFF_FLAGS,
+  PATCH_TYPE,
+  reasonsToTell,
+  type DiffFlag,
+} from '../../../contracts/proposal-decisions.ts'
+import {
+  approveProposal,
+  denyProposal,
+  downloadProposalPatch,
+  showProposal,
+  retryProposal,
+} from '../../../contracts/proposals.ts'
+import { button, card, linkButton, notice, type Content } from '../../../pages/parts.ts'
+import { badge, copyable, exactTime, pair, time } from '../../components.ts'
+import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn } from '../../flash.ts'
+import { plural } from '../../format.ts'
+import { confirmDialog, form, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { aliasOf, mayOpen, readApp, tabParents, type App } from '../apps/app-tabs.ts'
+import { deploymentPath, shortId } from '../apps/deployment-labels.ts'
+import { diffFiles, diffLineId } from '../apps/diff-files.ts'
+import { diffPath, sourcePath } from '../apps/source-paths.ts'
+import { visibleText, visibleWords } from '../apps/source-text.ts'
+import { evidenceText, EXCERPT_LINES } from './evidence-text.ts'
+import {
+  EVIDENCE_LABELS,
+  evidencePath,
+  HIDDEN_TEXT,
+  proposalBadge,
+  proposalPath,
+  runPath,
+  unlessRefused,
+  type ProposalDetails,
+} from './maintenance-labels.ts'
+
+export const proposalRoutes = () =>
+  createRoutes()
+    .get('/apps/:alias/proposals/:id', showOne)
+    .get('/apps/:alias/proposals/:id/patch', downloadPatch)
+    .post('/apps/:alias/proposals/:id/approve', approve)
+    .post('/apps/:alias/proposals/:id/deny', deny)
+    .post('/apps/:alias/proposals/:id/retry', retry)
+
+/** An id of the wrong shape is not found, like an unknown one. */
+function keyOf(c: PageContext) {
+  const proposal_id = idOf(c)
+  if (!idPattern('pr').test(proposal_id)) throw notFound()
+  return { alias: aliasOf(c), proposal_id }
+}
+const pathOf = (c: PageContext): string => proposalPath(aliasOf(c), keyOf(c).proposal_id)
+
+async function showOne(c: PageContext) {
+  const [app, one] = await Promise.all([readApp(c), sessionOf(c).call(showProposal, keyOf(c))])
+  return page(c, {
+    title: one.title === null ? `Proposal ${one.id.slice(-6)}` : visibleWords(one.title),
+    parents: tabParents(app, 'maintenance'),
+    lead: html`${proposalBadge(one.state)} ${one.author}, ${time(one.created_at)}`,
+    actions: one.diff !== null && linkButton(`${pathOf(c)}/patch`, 'Download .patch', 'quiet'),
+    body: html`${one.undone && undoneNotice(app, one)}
+      <div class="review">
+        <div class="review-main">${rationaleCard(one)} ${flagsCard(one)} ${diffPart(app, one)}</div>
+        <div class="review-side">${decisionCard(c, one)} ${await evidenceCard(c, app, one)} ${detailsCard(c, app, one)}</div>
+      </div>`,
+  })
+}
+
+const undoneNotice = ({ alias }: App, { new_revision_id }: ProposalDetails) =>
+  notice(
+    'problem',
+    html`<p><strong>A push has undone this change.</strong> The head has one of its files again as it was before. <a href="${sourcePath(alias)}">Look at the source</a>, or compare it with <a href="${sourcePath(alias, { revision: new_revision_id })}">the proposed revision</a>; whoever pushes should fetch the head first.</p>`,
+  )
+
+/** Written by a model that may have read hostile lines: plain text, and said so. */
+const rationaleCard = ({ rationale }: ProposalDetails) =>
+  card(
+    'Rationale',
+    rationale === null
+      ? html`<p class="note">${HIDDEN_TEXT}</p>`
+      : html`<p class="written">${rationale.split('\n').map((line, at) => html`${at > 0 && html`<br />`}${visibleText(line)}`)}</p>
+          <p class="note">Written by the model. Check it against the diff and the evidence.</p>`,
+  )
+
+function flagsCard({ flags, files }: ProposalDetails) {
+  if (flags === null) return null
+  const kinds = [...Map.groupBy(flags, ({ kind }) => kind)]
+  return card(
+    'Look at',
+    kinds.length === 0
+      ? html`<p class="note">Nothing was found by signs. Read the diff all the same.</p>`
+      : html`<ul class="flags">${kinds.map(
+          ([
+            kind,
+            found,
+          ]) => html`<li><span class="flag-kind">${badge(plural(found.length, 'place'), 'bad')} <strong>${DIFF_FLAGS[kind]}</strong></span>
+          <ul class="lines">${found.map((flag) => html`<li>${flagPlace(flag, files ?? [])} <code>${visibleText(flag.detail)}</code></li>`)}</ul></li>`,
+        )}</ul>`,
+  )
+}
+
+type Flag = NonNullable<ProposalDetails['flags']>[number]
+
+function flagPlace({ path, line }: Flag, files: readonly { path: string }[]) {
+  const at = files.findIndex((file) => file.path === path)
+  const place = html`${visibleText(path)}${line !== null && `:${line}`}`
+  return html`<a href="#${line === null ? `file-${at}` : diffLineId(at, line)}">${place}</a>`
+}
+
+const FLAG_WORDS: Record<DiffFlag, string> = {
+  invisible_character: 'Invisible character',
+  mixed_alphabet: 'Another alphabet',
+  hidden_by_blanks: 'Behind blanks',
+  new_dependency: 'New dependency',
+  new_host: 'New host',
+  dangerous_call: 'Dangerous call',
+  removed_test: 'Removed test',
+}
+
+function diffPart(
+  { alias }: App,
+  { id, diff, files, flags, new_revision_id: revision, ...one }: ProposalDetails,
+) {
+  if (diff === null || files === null)
+    return card(
+      'Changes',
+      html`<p>${plural(one.files_changed, 'file')}, ${plural(one.added_lines, 'line')} added, ${one.removed_lines} removed.</p><p class="note">${HIDDEN_TEXT}</p>`,
+    )
+  const notes = (path: string, line: number) =>
+    (flags ?? [])
+      .filter((flag) => flag.path === path && flag.line === line)
+      .map(({ kind, detail }) => `${FLAG_WORDS[kind]}: ${detail}`)
+  return diffFiles({
+    alias,
+    revision,
+    diff,
+    files,
+    notes,
+    rest: copyable('command', `svc apps proposals show ${alias} ${id} --diff`, 'Command'),
+  })
+}
+
+/** What the reader may do is the gateway's word; nothing is computed here. */
+function decisionCard(c: PageContext, one: ProposalDetails) {
+  const { decision, decided } = one
+  const { approve: mayApprove, deny: mayDeny, retry: mayRetry } = decision.can
+  const reasons = reasonsToTell(decision.reasons)
+  return card(
+    'Decision',
+    html`${decided && decidedText(one, decided)}
+      ${
+        reasons.length > 0 &&
+        html`<ul class="reasons" aria-label="What you may not do, and why">${reasons.map(({ actions, code, message }) => html`<li><strong>${actions.join(', ')}</strong>: ${message}. <code class="note">${code}</code></li>`)}</ul>`
+      }
+      ${mayApprove && html`<p>Approving makes it the head of the source and deploys it, as a push of your own would.</p>`}
+      ${
+        (mayApprove || mayDeny || mayRetry) &&
+        html`<div class="actions">
+          ${mayApprove && decide(c, one, 'approve', button('Approve'))}
+          ${mayRetry && decide(c, one, 'retry', button('Retry'))}
+          ${
+            mayDeny &&
+            confirmDialog(c, {
+              id: 'deny',
+              label: 'Deny',
+              title: 'Deny this proposal?',
+              action: `${pathOf(c)}/deny`,
+              text: 'The agent does not propose it again until the source has changed there.',
+              fields: diffField(one),
+              submit: 'Deny',
+            })
+          }
+        </div>`
+      }
+      <p class="note">Only ${decision.required_roles.map((role) => `${role}s`).join(' and ')} may approve it, and never whoever started the run.</p>`,
+  )
+}
+
+const VIA = {
+  console: 'in the console',
+  cli: 'with the client',
+  api: 'over the API',
+  mcp: 'over MCP',
+} as const
+
+const decidedText = (
+  { state, deployment_id, app }: ProposalDetails,
+  { approved, by, via, token, agent, at }: NonNullable<ProposalDetails['decided']>,
+) =>
+  html`<p>${approved ? 'Approved' : 'Denied'} by <strong>${by}</strong> ${VIA[via]}${token && html`, with the API token <strong>${token.name ?? token.id}</strong>`}${agent && html`, by the agent <strong>${visibleWords(agent.name ?? agent.id)}</strong>`}, ${exactTime(at)}.</p>
+    ${deployment_id !== null && html`<p>${proposalBadge(state)} <a href="${deploymentPath(app, deployment_id)}">Deployment ${deployment_id.slice(-6)}</a></p>`}`
+
+/** What is decided on is what was on the page: another diff is refused. */
+const diffField = ({ diff_sha256 }: ProposalDetails) =>
+  html`<input type="hidden" name="diff_sha256" value="${diff_sha256}" />`
+
+const decide = (c: PageContext, one: ProposalDetails, action: string, submit: Content) =>
+  form(c, `${pathOf(c)}/${action}`, html`${diffField(one)}${submit}`, '')
+
+/** Calls per page: a proposal cites few. */
+const EVIDENCE_SHOWN = 12
+
+async function evidenceCard(c: PageContext, app: App, { execution_id, evidence }: ProposalDetails) {
+  const { alias } = app
+  const { call } = sessionOf(c)
+  const shown = evidence.slice(0, EVIDENCE_SHOWN)
+  const read = await Promise.all(
+    shown.map(async ({ ref }) =>
+      ref === null ? undefined : unlessRefused(call(showRunEvidence, { alias, execution_id, ref })),
+    ),
+  )
+  return card(
+    'Evidence',
+    html`${evidence.length === 0 && html`<p class="note">None.</p>`}
+      ${evidence.map(({ ref, kind, sha256 }, at) => {
+        const found = read[at]
+        return html`<div class="evidence">
+          <p>${badge(EVIDENCE_LABELS[kind], 'off')} ${ref === null ? html`<code title="${sha256}">${sha256.slice(0, 12)}…</code>` : html`<a class="long" href="${evidencePath(alias, execution_id, ref)}">${visibleText(ref)}</a>`}</p>
+          ${found && evidenceText(found, EXCERPT_LINES)}
+        </div>`
+      })}`,
+    evidence.some(({ ref }) => ref === null) ? HIDDEN_TEXT : 'The exact lines that the run read.',
+  )
+}
+
+function detailsCard(c: PageContext, app: App, one: ProposalDetails) {
+  const { alias } = app
+  const readsSource = mayOpen(sessionOf(c), app, 'source')
+  const revision = (id: string, href: string) =>
+    readsSource ? html`<a href="${href}">${shortId(id)}</a>` : shortId(id)
+  return card(
+    'Details',
+    html`<dl class="pairs">
+      ${pair('Run', html`<a href="${runPath(alias, one.execution_id)}">${shortId(one.execution_id)}</a>`)}
+      ${pair('Requested by', one.requested_by?.name ?? 'The schedule')}
+      ${pair('Base', revision(one.base_revision_id, sourcePath(alias, { revision: one.base_revision_id })))}
+      ${pair('Proposed', revision(one.new_revision_id, diffPath(alias, one.new_revision_id, one.base_revision_id)))}
+      ${pair('SHA-256 of the diff', html`<code class="long">${one.diff_sha256}</code>`)}
+      ${pair('ID', html`<code class="long">${one.id}</code>`)}
+    </dl>`,
+  )
+}
+
+async function downloadPatch(c: PageContext) {
+  const { alias, proposal_id } = keyOf(c)
+  const { body } = await sessionOf(c).call(downloadProposalPatch, { alias, proposal_id })
+  return c.body(new Uint8Array(body), 200, {
+    'content-type': `${PATCH_TYPE}; charset=utf-8`,
+    'content-disposition': `attachment; filename="${alias}-${proposal_id}.patch"`,
+  })
+}
+
+const lookedAt = (c: PageContext) => ({ ...keyOf(c), diff_sha256: text(c.get('form'), 'diff_sha256') })
+
+const approve = (c: PageContext) =>
+  actAndReturn(c, pathOf(c), 'Approved. It is deployed by the next runner.', () =>
+    sessionOf(c).call(approveProposal, lookedAt(c)),
+  )
+
+const deny = (c: PageContext) =>
+  actAndReturn(c, pathOf(c), 'Denied.', () => sessionOf(c).call(denyProposal, lookedAt(c)))
+
+const retry = (c: PageContext) =>
+  actAndReturn(
+    c,
+    pathOf(c),
+    ({ state }) => RETRIED[state] ?? 'Retried.',
+    () => sessionOf(c).call(retryProposal, lookedAt(c)),
+  )
+
+const RETRIED: Partial<Record<ProposalDetails['state'], string>> = {
+  ready: 'Applied to the new source: review it again.',
+  approved: 'Deploying again.',
+  stale: 'The source has changed since: retry once more to apply it to the new source.',
+}

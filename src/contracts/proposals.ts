@@ -1,0 +1,210 @@
+/** Proposals of the maintenance agent: a change between two revisions, and what people decide about it. */
+import * as z from 'zod'
+import { appAlias } from './apps.ts'
+import { Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { creating, reading } from './operation.ts'
+import { ACTIONABLE, EVIDENCE_KINDS, PROPOSAL_STATES } from './outcomes.ts'
+import { countedPageInput, countedPageOutput } from './paging.ts'
+import {
+  DECIDING_ROLES,
+  DECISION_REASONS,
+  DIFF_FLAGS,
+  PATCH_TYPE,
+  type DecisionReason,
+  type DiffFlag,
+} from './proposal-decisions.ts'
+
+const ReasonName = z.enum(Object.keys(DECISION_REASONS) as [DecisionReason, ...DecisionReason[]])
+const FlagName = z.enum(Object.keys(DIFF_FLAGS) as [DiffFlag, ...DiffFlag[]])
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lowercase hex')
+
+const proposalId = { ...appAlias, proposal_id: Id('pr') }
+const decided = {
+  ...proposalId,
+  diff_sha256: Sha256.describe('Of the diff that was looked at; another one is refused.'),
+}
+
+const Reasons = z.array(z.object({ code: ReasonName, message: z.string() }))
+
+/** The only source of what whoever asks may do now: no client computes it. */
+const Decision = z.object({
+  eligible: z.boolean().describe('You may approve it now.'),
+  can: z.object({ approve: z.boolean(), deny: z.boolean(), retry: z.boolean() }),
+  reasons: z
+    .object({ approve: Reasons, deny: Reasons, retry: Reasons })
+    .describe('Why you may not do each of them; empty for what you may do.'),
+  required_roles: z.array(z.enum(DECIDING_ROLES)),
+})
+
+const hidden = 'null if you may not read source and logs.'
+
+const Proposal = z.object({
+  id: z.string(),
+  app: z.string().describe('Its alias.'),
+  state: z.enum(PROPOSAL_STATES),
+  title: z.string().nullable().describe(`Written by the model; ${hidden}`),
+  author: z.string().describe('The maintenance agent, whose principal nobody can sign in as.'),
+  execution_id: z.string().describe('The run that made it.'),
+  requested_by: z
+    .object({ user_id: z.string().nullable(), name: z.string() })
+    .nullable()
+    .describe('Who started the run; null: the schedule.'),
+  fingerprint: z.string(),
+  base_revision_id: z.string(),
+  new_revision_id: z.string(),
+  tree_sha256: z.string(),
+  diff_sha256: z.string(),
+  files_changed: z.int(),
+  added_lines: z.int(),
+  removed_lines: z.int(),
+  decided: z
+    .object({
+      approved: z.boolean(),
+      by: z.string(),
+      user_id: z.string().nullable(),
+      via: z.enum(['console', 'cli', 'api', 'mcp']),
+      token: z
+        .object({ id: z.string(), name: z.string().nullable() })
+        .nullable()
+        .describe('The API token that it was decided with.'),
+      agent: z
+        .object({ id: z.string(), name: z.string().nullable() })
+        .nullable()
+        .describe('The grant of the agent that it was decided with.'),
+      at: Time,
+    })
+    .nullable(),
+  deployment_id: z.string().nullable(),
+  created_at: Time,
+  decision: Decision,
+})
+
+const Flag = z.object({
+  kind: FlagName,
+  path: z.string(),
+  line: z.int().nullable().describe('In the new file; null: the file as a whole.'),
+  detail: z.string().describe('The host, the dependency, the call or the character, as plain text.'),
+})
+
+const ProposalDetails = Proposal.extend({
+  rationale: z.string().nullable().describe(`Written by the model; ${hidden}`),
+  diff: z.string().nullable().describe(`What \`git apply\` reads; ${hidden}`),
+  files: z
+    .array(
+      z.object({
+        path: z.string(),
+        change: z.enum(['added', 'removed', 'changed']),
+        added_lines: z.int(),
+        removed_lines: z.int(),
+      }),
+    )
+    .nullable()
+    .describe(hidden),
+  undone: z.boolean().describe('It was approved, and the head has one of its files again as it was before.'),
+  flags: z.array(Flag).nullable().describe(`What a reviewer should look at; ${hidden}`),
+  evidence: z.array(
+    z.object({
+      ref: z.string().nullable().describe(hidden),
+      kind: z.enum(EVIDENCE_KINDS),
+      sha256: z.string(),
+    }),
+  ),
+})
+
+const proposals = {
+  service: 'deploy-api',
+  access: 'viewer',
+  scope: 'maintenance:read',
+  errors: ['NOT_FOUND', 'MAINTENANCE_AGENT_NOT_FOUND'],
+} as const
+/** From viewer, because the decision says who may: its reasons are the answer. */
+const decisions = {
+  ...proposals,
+  scope: 'proposals:decide',
+  errors: ['NOT_FOUND', 'MAINTENANCE_AGENT_NOT_FOUND', 'CONFLICT'],
+  closedToSupport: true,
+} as const
+const states = {
+  state: z.enum(PROPOSAL_STATES).optional(),
+}
+
+export const listProposals = reading({
+  ...proposals,
+  name: 'listProposals',
+  summary: 'List the proposals of an app, newest first.',
+  input: z.object({ ...appAlias, ...states, ...countedPageInput }),
+  output: z.object({ proposals: z.array(Proposal), ...countedPageOutput }),
+  http: { method: 'get', path: '/api/deploy/deployments/{alias}/proposals' },
+})
+
+export const listProposalQueue = reading({
+  ...proposals,
+  name: 'listProposalQueue',
+  summary: 'List the proposals of all apps of an organization, newest first; those that need a reviewer.',
+  input: z.object({
+    org_id: Id('org'),
+    state: z
+      .enum(PROPOSAL_STATES)
+      .optional()
+      .describe(`Default: those that a person can do something about, ${ACTIONABLE.join(', ')}.`),
+    ...countedPageInput,
+  }),
+  output: z.object({ proposals: z.array(Proposal), ...countedPageOutput }),
+  http: { method: 'get', path: '/api/deploy/orgs/{org_id}/proposals' },
+})
+
+export const showProposal = reading({
+  ...proposals,
+  name: 'showProposal',
+  summary: 'Retrieve a proposal: its diff, its evidence, what to look at, and what you may do.',
+  input: z.object(proposalId),
+  output: ProposalDetails,
+  http: { method: 'get', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}' },
+})
+
+export const downloadProposalPatch = reading({
+  ...proposals,
+  name: 'downloadProposalPatch',
+  summary: 'Download the diff of a proposal as a patch.',
+  input: z.object(proposalId),
+  output: z.object({ body: z.instanceof(Uint8Array) }),
+  closedToSupport: true,
+  http: {
+    method: 'get',
+    path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/patch',
+    gives: PATCH_TYPE,
+    filename: '{alias}-{proposal_id}.patch',
+  },
+})
+
+export const approveProposal = creating({
+  ...decisions,
+  takesIdempotencyKey: true,
+  name: 'approveProposal',
+  summary: 'Approve a proposal. Its revision becomes the head, and is deployed as any other.',
+  input: z.object(decided),
+  output: Proposal,
+  http: { method: 'post', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/approve' },
+})
+
+export const denyProposal = creating({
+  ...decisions,
+  takesIdempotencyKey: true,
+  name: 'denyProposal',
+  summary: 'Deny a proposal. The agent does not propose it again until the source has changed there.',
+  input: z.object(decided),
+  output: Proposal,
+  http: { method: 'post', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/deny' },
+})
+
+export const retryProposal = creating({
+  ...decisions,
+  name: 'retryProposal',
+  summary:
+    'Retry a proposal. A stale one is applied to the new source, and is to be decided again; a failed one is deployed again, or is stale if the source has changed since.',
+  input: z.object(decided),
+  output: Proposal,
+  errors: [...decisions.errors, 'RATE_LIMITED', 'TIMEOUT'],
+  http: { method: 'post', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/retry' },
+})

@@ -1,0 +1,40 @@
+/** One step of a run with what was asked and answered, for those who may read source and logs. */
+import { and, eq } from '../../../db/drizzle.ts'
+import { runSteps } from '../../../db/schema.ts'
+import { notFound } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import type { DataKeys } from '../../trust/data-key.ts'
+import { requireSourceReader } from '../apps/index.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { requireAppMaintenance, requireRun } from '../maintenance/index.ts'
+import { openTranscript } from './record-step.ts'
+
+export const showRunStep =
+  (deps: Storage & WithDirectory & { readonly dataKeys: DataKeys }): Handler<'showRunStep'> =>
+  async (principal, { alias, execution_id, number }) => {
+    const { db, directory, dataKeys } = deps
+    const { app } = await requireAppMaintenance(deps, db, principal, alias, { history: true })
+    await requireSourceReader(directory, db, principal, alias)
+    const run = await requireRun(db, app, execution_id)
+    const [step] = await db
+      .select()
+      .from(runSteps)
+      .where(
+        and(eq(runSteps.orgId, app.orgId), eq(runSteps.executionId, run.id), eq(runSteps.number, number)),
+      )
+    if (!step) throw notFound()
+    const transcript = openTranscript(dataKeys, step)
+    return {
+      number: step.number,
+      tool: step.tool,
+      result: step.result,
+      tokens: step.tokens,
+      ms: step.ms,
+      at: step.at.toISOString(),
+      request_sha256: step.requestSha256,
+      result_sha256: step.resultSha256,
+      request: transcript?.request ?? null,
+      answer: transcript?.answer ?? null,
+    }
+  }

@@ -1,0 +1,60 @@
+/** The proposal that a deployment carries out, and the finding behind it, stand as the deployment does. */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, eq, inArray } from '../../../db/drizzle.ts'
+import { findings, proposals } from '../../../db/schema.ts'
+import type { DeploymentState } from '../../contracts/deployment-states.ts'
+import type { FindingState, ProposalState } from '../../contracts/outcomes.ts'
+import type { Clock } from '../dependencies.ts'
+import type { Deployment } from './deployment-rows.ts'
+
+/** Cancelled: it can be deployed again, as one that failed. */
+const STATES = {
+  queued: 'approved',
+  running: 'deploying',
+  succeeded: 'deployed',
+  failed: 'failed',
+  cancelled: 'failed',
+} as const satisfies Record<DeploymentState, ProposalState>
+
+type FindingChange = { readonly from: readonly FindingState[]; readonly to: FindingState }
+
+/** What was not deployed after all is open again: the next run that finds it says so. */
+const FAILED: FindingChange = { from: ['proposed', 'resolved'], to: 'open' }
+const FINDING_CHANGES: Partial<Record<DeploymentState, FindingChange>> = {
+  succeeded: { from: ['open', 'proposed'], to: 'resolved' },
+  failed: FAILED,
+  cancelled: FAILED,
+}
+
+/** In the transaction of every change of a deployment's state. */
+export async function followDeployment(
+  tx: Transaction,
+  clock: Clock,
+  { orgId, id, state }: Pick<Deployment, 'orgId' | 'id' | 'state'>,
+): Promise<void> {
+  const [proposal] = await tx
+    .update(proposals)
+    .set({ state: STATES[state], changedAt: clock() })
+    .where(
+      and(
+        eq(proposals.orgId, orgId),
+        eq(proposals.deploymentId, id),
+        inArray(proposals.state, ['approved', 'deploying', 'deployed', 'failed']),
+      ),
+    )
+    .returning({ appId: proposals.appId, fingerprint: proposals.fingerprint })
+  if (!proposal) return
+  const change = FINDING_CHANGES[state]
+  if (change === undefined) return
+  await tx
+    .update(findings)
+    .set({ state: change.to })
+    .where(
+      and(
+        eq(findings.orgId, orgId),
+        eq(findings.appId, proposal.appId),
+        eq(findings.fingerprint, proposal.fingerprint),
+        inArray(findings.state, [...change.from]),
+      ),
+    )
+}

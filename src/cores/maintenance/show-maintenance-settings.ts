@@ -1,0 +1,38 @@
+import type { Handle } from '../../../db/connect.ts'
+import { and, count, eq } from '../../../db/drizzle.ts'
+import { appMaintenance } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import type { Storage } from '../dependencies.ts'
+import { requireMember } from '../principal.ts'
+import { readSettings, type Settings, type WithMaintenanceModels } from './settings-rows.ts'
+
+export const showMaintenanceSettings =
+  ({ db, maintenanceModels }: Storage & WithMaintenanceModels): Handler<'showMaintenanceSettings'> =>
+  async (principal) => {
+    const { orgId } = requireMember(principal)
+    return presentSettings(db, await readSettings(db, orgId), { maintenanceModels })
+  }
+
+export async function presentSettings(
+  db: Handle,
+  settings: Settings,
+  { maintenanceModels }: WithMaintenanceModels,
+) {
+  const [on] = await db
+    .select({ n: count() })
+    .from(appMaintenance)
+    .where(and(eq(appMaintenance.orgId, settings.orgId), eq(appMaintenance.enabled, true)))
+  return {
+    enabled: settings.enabled,
+    model: settings.model,
+    models: [...maintenanceModels],
+    nightly_cron: settings.nightlyCron,
+    timezone: settings.timezone,
+    cooldown_hours: settings.cooldownHours,
+    token_allowance: settings.tokenAllowance,
+    protected_paths: [...settings.protectedPaths],
+    mcp_decisions: settings.mcpDecisions,
+    next_run_at: settings.nextSlotAt?.toISOString() ?? null,
+    apps_enabled: on!.n,
+  }
+}

@@ -1,0 +1,46 @@
+import type { Transaction } from '../../../db/connect.ts'
+import { appLeases, appMaintenance } from '../../../db/schema.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import type { App } from '../apps/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Clock, Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { lockAuthor } from '../lock-author.ts'
+import { requireMember } from '../principal.ts'
+import { withTransaction } from '../transaction.ts'
+import { presentAppMaintenance } from './app-maintenance.ts'
+import { stopRuns } from './end-run.ts'
+import { requireAppMaintenance } from './maintenance-access.ts'
+import { lockSettings, lockSwitch, maintenanceOff } from './settings-rows.ts'
+
+export const updateAppMaintenance =
+  ({ db, clock, directory }: Storage & WithDirectory): Handler<'updateAppMaintenance'> =>
+  (principal, { alias, enabled }) =>
+    withTransaction(db, async (tx) => {
+      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
+      const found = await requireAppMaintenance({ directory }, tx, principal, alias)
+      const settings = await lockSettings(tx, member.orgId, 'share')
+      if (!settings.enabled) throw maintenanceOff()
+      const wasEnabled = (await lockSwitch(tx, found.app, 'update'))?.enabled ?? false
+      if (enabled !== wasEnabled) {
+        await setSwitch(tx, clock, found.app, enabled)
+        await recordAudit(tx, clock, member, {
+          orgId: member.orgId,
+          action: enabled ? 'maintenance.app_switched_on' : 'maintenance.app_switched_off',
+          subject: alias,
+        })
+      }
+      return presentAppMaintenance(tx, { ...found, settings }, clock())
+    })
+
+async function setSwitch(tx: Transaction, clock: Clock, app: App, enabled: boolean): Promise<void> {
+  const { orgId, id: appId } = app
+  const changedAt = clock()
+  await tx
+    .insert(appMaintenance)
+    .values({ orgId, appId, enabled, changedAt })
+    .onConflictDoUpdate({ target: [appMaintenance.orgId, appMaintenance.appId], set: { enabled, changedAt } })
+  // From here on there is a row to lock, whoever may hold it.
+  await tx.insert(appLeases).values({ orgId, appId }).onConflictDoNothing()
+  if (!enabled) await stopRuns(tx, clock, { orgId, appId, reason: 'APP_SWITCHED_OFF' })
+}

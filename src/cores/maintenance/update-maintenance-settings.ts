@@ -1,0 +1,183 @@
+/** Turns the agent of an organization on or off. Off covers every app at once, and none is on when it is on again. */
+import type { Transaction } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { appMaintenance, maintenanceRuns, maintenanceSettings } from '../../../db/schema.ts'
+import type { AuditAction } from '../../contracts/audit.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Clock, Storage } from '../dependencies.ts'
+import { lockAuthor } from '../lock-author.ts'
+import { requireMember, requireRole, type MemberPrincipal } from '../principal.ts'
+import { nextDueAt, problemsWithSchedule } from '../schedule.ts'
+import { withTransaction } from '../transaction.ts'
+import { stopRuns } from './end-run.ts'
+import { presentSettings } from './show-maintenance-settings.ts'
+import {
+  lockSettings,
+  nextSlotAfter,
+  readSettings,
+  type Settings,
+  type WithMaintenanceModels,
+} from './settings-rows.ts'
+
+export const updateMaintenanceSettings =
+  ({ db, clock, maintenanceModels }: Storage & WithMaintenanceModels): Handler<'updateMaintenanceSettings'> =>
+  (principal, input) =>
+    withTransaction(db, async (tx) => {
+      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
+      const before = await lockOrCreate(tx, member.orgId)
+      const now = clock()
+      const after = withNextSlot(before, merge(before, input), now)
+      if (after.mcpDecisions !== before.mcpDecisions) requireOwnerInConsole(member)
+      requireValid({ before, after, now, maintenanceModels })
+      await tx.update(maintenanceSettings).set(after).where(eq(maintenanceSettings.orgId, after.orgId))
+      if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
+      else if (after.model !== before.model) await changeWaiting(tx, after)
+      await recordChanges(tx, clock, member, before, after)
+      return presentSettings(tx, after, { maintenanceModels })
+    })
+
+/** The row itself is what two first changes wait for. */
+async function lockOrCreate(tx: Transaction, orgId: string): Promise<Settings> {
+  await tx
+    .insert(maintenanceSettings)
+    .values(await readSettings(tx, orgId))
+    .onConflictDoNothing()
+  return lockSettings(tx, orgId, 'update')
+}
+
+type Changes = Parameters<Handler<'updateMaintenanceSettings'>>[1]
+
+const merge = (before: Settings, changes: Changes): Settings => ({
+  ...before,
+  enabled: changes.enabled ?? before.enabled,
+  model: changes.model ?? before.model,
+  nightlyCron: changes.nightly_cron ?? before.nightlyCron,
+  timezone: changes.timezone ?? before.timezone,
+  cooldownHours: changes.cooldown_hours ?? before.cooldownHours,
+  tokenAllowance: changes.token_allowance ?? before.tokenAllowance,
+  protectedPaths: changes.protected_paths ?? before.protectedPaths,
+  mcpDecisions: changes.mcp_decisions ?? before.mcpDecisions,
+})
+
+/** A time that has come and was not dispatched yet stays due, whatever else is changed. */
+function withNextSlot(before: Settings, after: Settings, now: Date): Settings {
+  const isSame =
+    after.enabled === before.enabled &&
+    after.nightlyCron === before.nightlyCron &&
+    after.timezone === before.timezone
+  if (isSame) return after
+  return problemsWithSchedule(after.nightlyCron, after.timezone, now).length > 0
+    ? after
+    : { ...after, nextSlotAt: nextSlotAfter(after, now) }
+}
+
+/**
+ * decisions, 14: chosen by an owner, in the console: no token and no agent may lift its own bar. The signed-in session is what holds;
+ * that it is the console's is what the client says of itself.
+ */
+function requireOwnerInConsole(member: MemberPrincipal): void {
+  requireRole(member, 'owner', 'Only an owner may let agents decide about proposals')
+  if (member.kind !== 'user' || member.entryPoint !== 'console') {
+    throw new ServiceError('FORBIDDEN', 'This can be changed in the console only')
+  }
+}
+
+type Change = {
+  readonly before: Settings
+  readonly after: Settings
+  readonly now: Date
+} & WithMaintenanceModels
+
+function requireValid({ before, after, now, maintenanceModels }: Change): void {
+  const isKnown = (model: string) => maintenanceModels.some(({ name }) => name === model)
+  const isNewModel = after.model !== before.model || (after.enabled && !before.enabled)
+  const problems = [
+    ...(after.enabled && after.model === null ? ['model: is required to turn the agent on'] : []),
+    ...(after.model !== null && isNewModel && !isKnown(after.model)
+      ? ['model: must be one of those in `models`']
+      : []),
+    ...problemsWithSlots(after, now),
+  ]
+  if (problems.length > 0) throw new ServiceError('INVALID_REQUEST', undefined, { problems })
+}
+
+const HOUR_MS = 60 * 60 * 1000
+/** More than an hour has that comes due every few minutes. */
+const TIMES_LOOKED_AT = 30
+
+function problemsWithSlots({ nightlyCron, timezone }: Settings, now: Date): string[] {
+  const problems = problemsWithSchedule(nightlyCron, timezone, now)
+  if (problems.length > 0) return problems.map((problem) => problem.replace(/^cron:/, 'nightly_cron:'))
+  let last = nextDueAt(nightlyCron, timezone, now)
+  for (let n = 0; n < TIMES_LOOKED_AT && last; n++) {
+    const next = nextDueAt(nightlyCron, timezone, last)
+    if (next && next.getTime() - last.getTime() < HOUR_MS) {
+      return ['nightly_cron: must come due at most once an hour']
+    }
+    last = next
+  }
+  return []
+}
+
+/** What waits is done by the model that is chosen now: the earlier one may cost more, or be gone. */
+async function changeWaiting(tx: Transaction, { orgId, model }: Settings): Promise<void> {
+  if (model === null) return
+  await tx
+    .update(maintenanceRuns)
+    .set({ model })
+    .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.status, 'queued')))
+}
+
+async function turnAppsOff(tx: Transaction, clock: Clock, orgId: string): Promise<void> {
+  await tx
+    .update(appMaintenance)
+    .set({ enabled: false, changedAt: clock() })
+    .where(and(eq(appMaintenance.orgId, orgId), eq(appMaintenance.enabled, true)))
+  await stopRuns(tx, clock, { orgId, reason: 'ORGANIZATION_SWITCHED_OFF' })
+}
+
+async function recordChanges(
+  tx: Transaction,
+  clock: Clock,
+  actor: MemberPrincipal,
+  before: Settings,
+  after: Settings,
+): Promise<void> {
+  const { orgId } = after
+  if (after.enabled !== before.enabled) {
+    const action: AuditAction = after.enabled ? 'maintenance.switched_on' : 'maintenance.switched_off'
+    await recordAudit(tx, clock, actor, { orgId, action })
+  }
+  const changed = changesOf(before, after)
+  if (changed.length > 0) {
+    await recordAudit(tx, clock, actor, { orgId, action: 'maintenance.changed', subject: changed.join(', ') })
+  }
+}
+
+function changesOf(before: Settings, after: Settings): string[] {
+  const change = (name: string, from: string | number | null, to: string | number | null) =>
+    from === to ? [] : [`${name}: ${from ?? 'none'} → ${to ?? 'none'}`]
+  return [
+    ...change('model', before.model, after.model),
+    ...change('nightly_cron', before.nightlyCron, after.nightlyCron),
+    ...change('timezone', before.timezone, after.timezone),
+    ...change('cooldown_hours', before.cooldownHours, after.cooldownHours),
+    ...change('token_allowance', before.tokenAllowance, after.tokenAllowance),
+    ...pathChanges('added', after.protectedPaths, before.protectedPaths),
+    ...pathChanges('removed', before.protectedPaths, after.protectedPaths),
+    ...change('mcp_decisions', before.mcpDecisions, after.mcpDecisions),
+  ]
+}
+
+/** By name, as many as a line has place for. */
+const PATHS_NAMED = 10
+
+function pathChanges(word: 'added' | 'removed', of: readonly string[], without: readonly string[]): string[] {
+  const changed = of.filter((path) => !without.includes(path))
+  if (changed.length === 0) return []
+  const more = changed.length - PATHS_NAMED
+  const named = changed.slice(0, PATHS_NAMED).join(' ')
+  return [`protected_paths ${word}: ${named}${more > 0 ? ` and ${more} more` : ''}`]
+}

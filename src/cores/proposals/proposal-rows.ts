@@ -1,0 +1,144 @@
+/** Proposals as the operations find and return them. */
+import type { Handle, Transaction } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { findings, proposals } from '../../../db/schema.ts'
+import { notFound } from '../../contracts/errors.ts'
+import type { FindingState } from '../../contracts/outcomes.ts'
+import { decisionFor, type Decidable, type Decider, type DecisionRules } from './decide.ts'
+
+export type Proposal = typeof proposals.$inferSelect
+
+/** All but what is long. */
+export const LISTED = {
+  orgId: proposals.orgId,
+  id: proposals.id,
+  appId: proposals.appId,
+  executionId: proposals.executionId,
+  state: proposals.state,
+  title: proposals.title,
+  requestedById: proposals.requestedById,
+  requestedBy: proposals.requestedBy,
+  fingerprint: proposals.fingerprint,
+  baseRevisionId: proposals.baseRevisionId,
+  newRevisionId: proposals.newRevisionId,
+  treeSha256: proposals.treeSha256,
+  diffSha256: proposals.diffSha256,
+  files: proposals.files,
+  decidedById: proposals.decidedById,
+  decidedBy: proposals.decidedBy,
+  decidedVia: proposals.decidedVia,
+  decidedTokenId: proposals.decidedTokenId,
+  decidedToken: proposals.decidedToken,
+  decidedGrantId: proposals.decidedGrantId,
+  decidedAgent: proposals.decidedAgent,
+  decidedAt: proposals.decidedAt,
+  deploymentId: proposals.deploymentId,
+  createdAt: proposals.createdAt,
+}
+export type ListedProposal = Pick<Proposal, keyof typeof LISTED>
+
+export const isProposal = ({ orgId, id }: { orgId: string; id: string }) =>
+  and(eq(proposals.orgId, orgId), eq(proposals.id, id))
+
+const isProposalOf = ({ orgId, id: appId }: { orgId: string; id: string }, id: string) =>
+  and(isProposal({ orgId, id }), eq(proposals.appId, appId))
+
+/** Those of another app do not exist in this one. */
+export async function requireProposal(
+  db: Handle,
+  app: { orgId: string; id: string },
+  id: string,
+): Promise<Proposal> {
+  const [row] = await db.select().from(proposals).where(isProposalOf(app, id))
+  if (!row) throw notFound()
+  return row
+}
+
+/** Whoever decides holds its row: each finds the state that the one before has left. */
+export async function lockProposal(
+  tx: Transaction,
+  app: { orgId: string; id: string },
+  id: string,
+): Promise<Proposal> {
+  const [row] = await tx.select().from(proposals).where(isProposalOf(app, id)).for('update')
+  if (!row) throw notFound()
+  return row
+}
+
+export async function changeProposal(
+  tx: Transaction,
+  proposal: Pick<Proposal, 'orgId' | 'id'>,
+  values: Partial<Proposal>,
+): Promise<Proposal> {
+  const [row] = await tx.update(proposals).set(values).where(isProposal(proposal)).returning()
+  return row!
+}
+
+/** The finding behind a proposal stands as it does. */
+export async function setFinding(
+  tx: Transaction,
+  { orgId, appId, fingerprint }: Pick<Proposal, 'orgId' | 'appId' | 'fingerprint'>,
+  state: FindingState,
+): Promise<void> {
+  await tx
+    .update(findings)
+    .set({ state })
+    .where(and(eq(findings.orgId, orgId), eq(findings.appId, appId), eq(findings.fingerprint, fingerprint)))
+}
+
+/** The principal that made it: nobody can sign in as one. */
+const authorIdOf = ({ executionId }: Pick<Proposal, 'executionId'>): string => `run:${executionId}`
+
+export const decidableOf = (row: Pick<Proposal, 'state' | 'executionId' | 'requestedById'>): Decidable => ({
+  state: row.state,
+  authorId: authorIdOf(row),
+  requestedById: row.requestedById,
+})
+
+export type Viewing = {
+  readonly alias: string
+  readonly who: Decider
+  /** Whether whoever asks may read source and logs: texts of the model may quote them. */
+  readonly readsSource: boolean
+  readonly rules: DecisionRules
+}
+
+export function presentProposal(row: ListedProposal, { alias, who, readsSource, rules }: Viewing) {
+  const sum = (side: 'added' | 'removed') => row.files.reduce((total, file) => total + file[side], 0)
+  return {
+    id: row.id,
+    app: alias,
+    state: row.state,
+    title: readsSource ? row.title : null,
+    author: AUTHOR,
+    execution_id: row.executionId,
+    requested_by: row.requestedBy === null ? null : { user_id: row.requestedById, name: row.requestedBy },
+    fingerprint: row.fingerprint,
+    base_revision_id: row.baseRevisionId,
+    new_revision_id: row.newRevisionId,
+    tree_sha256: row.treeSha256,
+    diff_sha256: row.diffSha256,
+    files_changed: row.files.length,
+    added_lines: sum('added'),
+    removed_lines: sum('removed'),
+    decided: presentDecided(row),
+    deployment_id: row.deploymentId,
+    created_at: row.createdAt.toISOString(),
+    decision: decisionFor(decidableOf(row), who, rules),
+  }
+}
+
+export const AUTHOR = 'Maintenance agent'
+
+function presentDecided(row: ListedProposal) {
+  if (row.decidedAt === null || row.decidedVia === null) return null
+  return {
+    approved: row.state !== 'denied',
+    by: row.decidedBy ?? '',
+    user_id: row.decidedById,
+    via: row.decidedVia,
+    token: row.decidedTokenId === null ? null : { id: row.decidedTokenId, name: row.decidedToken },
+    agent: row.decidedGrantId === null ? null : { id: row.decidedGrantId, name: row.decidedAgent },
+    at: row.decidedAt.toISOString(),
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * decisions, 14: a stale proposal is applied to the new head, and is then to be decided again; a failed one is deployed again,
+ * or becomes stale when somebody has changed the source since it was approved.
+ */
+import type { Transaction } from '../../../db/connect.ts'
+import { ToolRefused } from '../../contracts/agent-tools.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Principal } from '../../contracts/operation.ts'
+import type { Handler, Output } from '../../contracts/operations.ts'
+import { requireApp } from '../apps/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { readSettings } from '../maintenance/index.ts'
+import { requireMember } from '../principal.ts'
+import { findHead, lockStorage, requireRevision } from '../revisions/index.ts'
+import { withTransaction } from '../transaction.ts'
+import { deployProposal } from './deploy-proposal.ts'
+import { prepareChange, type PreparedChange } from './prepare-change.ts'
+import { lockDecider, refuseUnlessAllowed, type Deciding } from './proposal-access.ts'
+import {
+  changeProposal,
+  lockProposal,
+  presentProposal,
+  requireProposal,
+  setFinding,
+  type Proposal,
+} from './proposal-rows.ts'
+import { findTwin, storeChange, type ProposalDeps } from './propose-change.ts'
+import { auditDecision } from './record-decision.ts'
+
+type RetryDeps = ProposalDeps & WithDirectory
+type Asked = { readonly alias: string; readonly proposal_id: string; readonly diff_sha256: string }
+
+export const retryProposal =
+  (deps: RetryDeps): Handler<'retryProposal'> =>
+  async (principal, asked) => {
+    const applied = await applyToHead(deps, principal, asked)
+    return withTransaction(deps.db, async (tx): Promise<Output<'retryProposal'>> => {
+      const deciding = await lockDecider(tx, deps, principal, asked.alias)
+      await lockStorage(tx, deciding.app.orgId)
+      const proposal = await lockProposal(tx, deciding.app, asked.proposal_id)
+      refuseUnlessAllowed('retry', proposal, deciding.viewing, asked.diff_sha256)
+      const retried =
+        proposal.state === 'failed'
+          ? await deployAgain(tx, deps, deciding, proposal)
+          : await saveApplied(tx, deps, deciding, proposal, applied)
+      await auditDecision(tx, deps.clock, 'retried', {
+        alias: asked.alias,
+        principal: deciding.principal,
+        proposal: retried,
+      })
+      return presentProposal(retried, deciding.viewing)
+    })
+  }
+
+type Applied = { readonly head: string; readonly change: PreparedChange }
+
+/** Before the transaction, because comparing takes its time. Undefined: it is not stale, or whoever asks may not retry it. */
+async function applyToHead(
+  deps: RetryDeps,
+  principal: Principal,
+  { alias, proposal_id, diff_sha256 }: Asked,
+): Promise<Applied | undefined> {
+  const { app } = await requireApp(deps.directory, deps.db, requireMember(principal), alias)
+  const proposal = await requireProposal(deps.db, app, proposal_id)
+  if (proposal.state !== 'stale') return undefined
+  // Everything that would refuse it does so now: nobody who may not retry makes us compare.
+  await withTransaction(deps.db, async (tx) => {
+    const { viewing } = await lockDecider(tx, deps, principal, alias)
+    refuseUnlessAllowed('retry', proposal, viewing, diff_sha256)
+  })
+  const key = { orgId: app.orgId, appId: app.id }
+  const head = await findHead(deps.db, key)
+  if (head === undefined) return undefined
+  const { manifest } = await requireRevision(deps.db, key, head)
+  const { protectedPaths } = await readSettings(deps.db, app.orgId)
+  try {
+    return { head, change: await prepareChange(deps, app.orgId, manifest, { ...proposal, protectedPaths }) }
+  } catch (error) {
+    throw error instanceof ToolRefused ? doesNotApply(error) : error
+  }
+}
+
+const doesNotApply = ({ message, problems }: ToolRefused): ServiceError =>
+  new ServiceError('CONFLICT', 'The change cannot be applied to the source as it is now', {
+    problems: problems.length > 0 ? problems : [message],
+    hint: 'Deny it: the next run looks at the new source.',
+  })
+
+async function saveApplied(
+  tx: Transaction,
+  deps: RetryDeps,
+  { app }: Deciding,
+  proposal: Proposal,
+  applied: Applied | undefined,
+): Promise<Proposal> {
+  const key = { orgId: app.orgId, appId: app.id }
+  if (applied === undefined || (await findHead(tx, key)) !== applied.head) {
+    throw new ServiceError('CONFLICT', 'The source changed in the meantime', { hint: 'Retry it once more.' })
+  }
+  const stored = await storeChange(tx, deps, key, applied.head, applied.change)
+  const twin = await findTwin(tx, key, stored.treeSha256, proposal.id)
+  if (twin !== undefined) throw new ServiceError('CONFLICT', `The same change is in proposal ${twin}`)
+  await setFinding(tx, proposal, 'proposed')
+  return changeProposal(tx, proposal, { ...stored, state: 'ready', changedAt: deps.clock() })
+}
+
+async function deployAgain(
+  tx: Transaction,
+  { clock }: RetryDeps,
+  { app, principal }: Deciding,
+  proposal: Proposal,
+): Promise<Proposal> {
+  const head = await findHead(tx, { orgId: app.orgId, appId: app.id })
+  if (head === proposal.newRevisionId) {
+    const deploymentId = await deployProposal(tx, clock, app, proposal, principal)
+    await setFinding(tx, proposal, 'proposed')
+    return changeProposal(tx, proposal, { state: 'approved', deploymentId, changedAt: clock() })
+  }
+  // The approval was of a change to a source that is not there any more.
+  return changeProposal(tx, proposal, {
+    state: 'stale',
+    deploymentId: null,
+    decidedById: null,
+    decidedBy: null,
+    decidedVia: null,
+    decidedTokenId: null,
+    decidedToken: null,
+    decidedGrantId: null,
+    decidedAgent: null,
+    decidedAt: null,
+    changedAt: clock(),
+  })
+}

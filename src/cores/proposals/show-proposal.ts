@@ -1,0 +1,56 @@
+import type { Handle } from '../../../db/connect.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import type { Storage } from '../dependencies.ts'
+import type { WithDirectory } from '../directory/index.ts'
+import { readEvidence } from '../findings/index.ts'
+import { findHead, isUndoneIn, requireRevision } from '../revisions/index.ts'
+import { diffFlags } from './diff-flags.ts'
+import { viewProposals } from './proposal-access.ts'
+import { presentProposal, requireProposal, type Proposal } from './proposal-rows.ts'
+
+export const showProposal =
+  (deps: Storage & WithDirectory): Handler<'showProposal'> =>
+  async (principal, { alias, proposal_id }) => {
+    const { app, ...viewing } = await viewProposals(deps, principal, alias)
+    const proposal = await requireProposal(deps.db, app, proposal_id)
+    const { readsSource } = viewing
+    const paths = proposal.files.map(({ path }) => path)
+    return {
+      ...presentProposal(proposal, viewing),
+      rationale: readsSource ? proposal.rationale : null,
+      diff: readsSource ? proposal.diff : null,
+      files: readsSource ? proposal.files.map(presentFile) : null,
+      flags: readsSource ? diffFlags(proposal.diff, paths) : null,
+      undone: await isUndone(deps.db, proposal),
+      evidence: (await readCited(deps.db, proposal)).map(({ ref, kind, sha256 }) => ({
+        ref: readsSource ? ref : null,
+        kind,
+        sha256,
+      })),
+    }
+  }
+
+const presentFile = ({ path, before, after, added, removed }: Proposal['files'][number]) => ({
+  path,
+  change: before === null ? ('added' as const) : after === null ? ('removed' as const) : ('changed' as const),
+  added_lines: added,
+  removed_lines: removed,
+})
+
+/** In the order in which it cites them. */
+async function readCited(db: Handle, { orgId, executionId, evidence }: Proposal) {
+  const rows = await readEvidence(db, { orgId, executionId }, evidence)
+  return rows.toSorted((a, b) => evidence.indexOf(a.ref) - evidence.indexOf(b.ref))
+}
+
+const APPROVED: readonly Proposal['state'][] = ['approved', 'deploying', 'deployed', 'failed']
+
+async function isUndone(
+  db: Handle,
+  { orgId, appId, state, files, newRevisionId }: Proposal,
+): Promise<boolean> {
+  if (!APPROVED.includes(state)) return false
+  const head = await findHead(db, { orgId, appId })
+  if (head === undefined || head === newRevisionId) return false
+  return isUndoneIn(files, (await requireRevision(db, { orgId, appId }, head)).manifest)
+}

@@ -1,0 +1,5 @@
+module Secrets
+  def self.key
+    File.read(ENV.fetch("KEY_FILE"))
+  end
+end

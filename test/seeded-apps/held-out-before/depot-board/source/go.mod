@@ -1,0 +1,3 @@
+module depotboard
+
+go 1.19

@@ -1,0 +1,6 @@
+package example.rooms;
+
+import java.time.Instant;
+
+/** Without an end: until somebody leaves. */
+public record Booking(String room, Instant start, Instant end) {}

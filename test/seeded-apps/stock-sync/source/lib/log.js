@@ -1,0 +1,1 @@
+exports.log = (level, message) => process.stdout.write(`${JSON.stringify({ level, message })}\n`)

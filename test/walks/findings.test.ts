@@ -1,0 +1,354 @@
+/** What the maintenance agent finds night after night: once each, and quiet where somebody denied it. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Call } from '../../src/client/http-client.ts'
+import { ToolRefused, type ToolInput } from '../../src/contracts/agent-tools.ts'
+import {
+  showAppMaintenance,
+  showFinding,
+  listFindings,
+  updateMaintenanceSettings,
+} from '../../src/contracts/maintenance.ts'
+import { approveProposal, denyProposal, showProposal, listProposals } from '../../src/contracts/proposals.ts'
+import { claimDeployment, finishDeployment } from '../../src/contracts/deployments.ts'
+import { pushRevision } from '../../src/contracts/revisions.ts'
+import { concludeRun } from '../../src/cores/agent-tools/index.ts'
+import { readConclusion } from '../../src/cores/findings/index.ts'
+import { makeApiToken, makeMember, makeOrganization, type Org } from '../support/make.ts'
+import { endAs, endEverything, makeMaintainedApp, turnOn } from '../support/maintenance.ts'
+import {
+  agentOf,
+  find,
+  linesRead,
+  logRead,
+  makeProposal,
+  MODEL,
+  MODELS,
+  propose,
+  read,
+  startRun,
+  type Agent,
+} from '../support/proposals.ts'
+import { archiveOf } from '../support/source.ts'
+import { statementsDuring } from '../support/statements.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+const SUM = 'export const sum = (items) =>\n  items.reduce((total, { price }) => total + price, 0)\n'
+const REPAIR = { path: 'src/sum.js', old_text: 'total + price', new_text: 'total + (price ?? 0)' }
+const LOG_LINE = `lgl_${'0'.repeat(24)}1`
+
+let system: TestSystem
+let agent: Agent
+/** By API tokens, which outlive the nights that these tests take. */
+let org: Org
+let admin: Call
+let alias: string
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...MODELS })
+  agent = agentOf(system)
+  const made = await makeOrganization(system)
+  org = { ...made, owner: { ...made.owner, ...(await makeApiToken(system, made, made.owner)) } }
+  admin = (await makeApiToken(system, org, await makeMember(system, org, 'admin'))).call
+  await turnOn(org, { model: MODEL, cooldown_hours: 0 })
+})
+afterAll(async () => {
+  await agent.close()
+  await system.stop()
+})
+beforeEach(async () => {
+  // Other files leave runs that wait, in the same database.
+  await endEverything(system)
+  ;({ alias } = await makeMaintainedApp(org))
+  await push(SUM)
+})
+
+const push = (sum: string) =>
+  org.owner.call(pushRevision, { alias, body: archiveOf({ 'src/sum.js': sum, 'README.md': '# Shop\n' }) })
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'ok',
+    (error: unknown) => (error instanceof ToolRefused ? error.code : expect.fail(String(error))),
+  )
+
+/** What a run gets for the change, and for the finding alone. */
+async function again(change: Partial<ToolInput<'propose_change'>> = {}, text = SUM) {
+  const run = await startRun(system, org.owner.call, alias)
+  const lines = linesRead('src/sum.js', text.trimEnd())
+  await read(agent, run, lines)
+  const evidence = [lines.ref]
+  const proposed = await codeOf(propose(agent, run, { evidence, edits: [REPAIR], ...change }))
+  const found = await codeOf(find(agent, run, { kind: 'error', summary: 'The sum', evidence }))
+  await endAs(system, run, 'found_nothing')
+  return [proposed, found]
+}
+
+test('what was denied stays quiet until its lines change, however it is cut', async () => {
+  const { id } = await makeProposal(system, agent, {
+    call: org.owner.call,
+    alias,
+    path: REPAIR.path,
+    text: SUM,
+    old: REPAIR.old_text,
+    now: REPAIR.new_text,
+  })
+  system.clock.advance(24 * 60 * 60)
+  // Not decided yet.
+  expect(await again()).toEqual(['DUPLICATE', 'ok'])
+  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
+  await admin(denyProposal, { alias, proposal_id: id, diff_sha256 })
+  expect(await again()).toEqual(['DUPLICATE', 'DUPLICATE'])
+  const edits = [{ ...REPAIR, new_text: 'total + Number(price)' }]
+  expect(await again({ evidence: ['file:src/sum.js#L2-L2'], edits })).toEqual(['DUPLICATE', 'DUPLICATE'])
+  const moved = `// moved\n${SUM}`
+  await push(moved)
+  expect(await again({}, moved)).toEqual(['DUPLICATE', 'DUPLICATE'])
+  const changed = SUM.replace('{ price }', '{ price, tax }')
+  await push(changed)
+  expect(await again({}, changed)).toEqual(['ok', 'ok'])
+})
+
+test('the same tree is not proposed twice, whatever is cited', async () => {
+  const first = await startRun(system, org.owner.call, alias)
+  await read(agent, first, linesRead('src/sum.js', SUM.trimEnd()), logRead(LOG_LINE, 'one thing failed'))
+  await propose(agent, first, { evidence: [`log:${LOG_LINE}`], edits: [REPAIR] })
+  await endAs(system, first, 'proposed')
+  system.clock.advance(24 * 60 * 60)
+  const second = await startRun(system, org.owner.call, alias)
+  await read(
+    agent,
+    second,
+    linesRead('src/sum.js', SUM.trimEnd()),
+    logRead(LOG_LINE, 'something else entirely'),
+  )
+  expect(await codeOf(propose(agent, second, { evidence: [`log:${LOG_LINE}`], edits: [REPAIR] }))).toBe(
+    'DUPLICATE',
+  )
+  await endAs(system, second, 'found_nothing')
+})
+
+test('a finding is one however often it is found, and is reported again after the cool-down', async () => {
+  const found = async (line: string) => {
+    const run = await startRun(system, org.owner.call, alias)
+    await read(agent, run, logRead(LOG_LINE, line), linesRead('src/sum.js', SUM.trimEnd()))
+    const evidence = [`log:${LOG_LINE}`, 'file:src/sum.js#L1-L2']
+    await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 24 })
+    const answer = await find(agent, run, { kind: 'error', summary: 'A\u202e bad sum', evidence })
+    await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 0 })
+    const { finding, known } = await readConclusion(system.db, run)
+    await endAs(system, run, 'finding_recorded')
+    return { ...answer, reported: finding !== undefined, known }
+  }
+  const first = await found('sum of 3 failed')
+  expect(first).toMatchObject({ is_known: false, reported: true, known: 0 })
+  expect(await found('sum of 77 failed')).toMatchObject({
+    is_known: true,
+    finding_id: first.finding_id,
+    reported: false,
+    known: 1,
+  })
+  // A night in spring has 23 hours.
+  system.clock.advance(23 * 60 * 60)
+  expect(await found('sum of 5 failed')).toMatchObject({ is_known: false, reported: true })
+  const finding = await org.owner.call(showFinding, { alias, finding_id: first.finding_id })
+  expect(finding).toMatchObject({
+    kind: 'error',
+    state: 'open',
+    summary: 'A bad sum',
+    times_found: 3,
+    fingerprint: first.fingerprint,
+  })
+  expect((await org.owner.call(listFindings, { alias })).findings).toHaveLength(1)
+})
+
+test('two problems in the same lines are two findings, and what is denied of one says nothing of the other', async () => {
+  const lines = linesRead('src/sum.js', SUM.trimEnd())
+  const night = async () => {
+    nextNight()
+    const run = await startRun(system, org.owner.call, alias)
+    await read(agent, run, lines)
+    const at = (line: number) =>
+      find(agent, run, {
+        kind: 'error',
+        summary: `Line ${line}`,
+        evidence: [lines.ref],
+        location: { path: 'src/sum.js', line },
+      })
+    return { run, at, end: () => endAs(system, run, 'finding_recorded') }
+  }
+  const first = await night()
+  const price = await first.at(2)
+  const name = await first.at(1)
+  expect(name.finding_id).not.toBe(price.finding_id)
+  await first.end()
+  const second = await night()
+  expect((await second.at(2)).finding_id).toBe(price.finding_id)
+  expect((await second.at(1)).finding_id).toBe(name.finding_id)
+  // The change says which of them it is about.
+  const { proposal_id } = await propose(agent, second.run, { evidence: [lines.ref], edits: [REPAIR] })
+  await second.end()
+  const show = (finding_id: string) => org.owner.call(showFinding, { alias, finding_id })
+  expect(await show(price.finding_id)).toMatchObject({ state: 'proposed' })
+  expect(await show(name.finding_id)).toMatchObject({ state: 'open', summary: 'Line 1' })
+  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id })
+  await admin(denyProposal, { alias, proposal_id, diff_sha256 })
+  const third = await night()
+  expect(await codeOf(third.at(2))).toBe('DUPLICATE')
+  expect((await third.at(1)).finding_id).toBe(name.finding_id)
+  await third.end()
+})
+
+test('a finding is resolved when the line of its place is in the source no more, and is news when it is back', async () => {
+  const night = async (sum: string, isFound: boolean) => {
+    nextNight()
+    const run = await startRun(system, org.owner.call, alias)
+    const lines = linesRead('src/sum.js', sum.trimEnd())
+    await read(agent, run, lines)
+    const location = { path: 'src/sum.js', line: sum.trimEnd().split('\n').length }
+    if (isFound)
+      await find(agent, run, { kind: 'error', summary: 'The sum', evidence: [lines.ref], location })
+    await concludeRun(agent, run, { kind: 'failed', reason: 'UNEXPECTED' })
+    return (await org.owner.call(listFindings, { alias })).findings.map(({ state }) => state)
+  }
+  expect(await night(SUM, true)).toEqual(['open'])
+  const moved = `// pushed\n${SUM}`
+  await push(moved)
+  expect(await night(moved, false)).toEqual(['open'])
+  const repaired = SUM.replace('total + price', 'total + (price ?? 0)')
+  await push(repaired)
+  expect(await night(repaired, false)).toEqual(['resolved'])
+  expect(await status()).toMatchObject({ open_findings: 0 })
+  await push(SUM)
+  expect(await night(SUM, true)).toEqual(['open'])
+})
+
+test('lists of findings do not read the lines that those cite', async () => {
+  const statements = await statementsDuring(system.db, () => org.owner.call(listFindings, { alias }))
+  const selected = statements.filter((statement) => statement.includes('from "findings"'))
+  expect(selected.length).toBeGreaterThan(0)
+  for (const statement of selected) expect(statement).not.toContain('"matter"')
+})
+
+test('a run records three findings at most', async () => {
+  const run = await startRun(system, org.owner.call, alias)
+  const codes: string[] = []
+  for (const [n, word] of ['orders', 'mails', 'users', 'carts'].entries()) {
+    const line = logRead(`lgl_${'0'.repeat(24)}${n}`, `${word} failed`)
+    await read(agent, run, line)
+    codes.push(await codeOf(find(agent, run, { kind: 'error', summary: word, evidence: [line.ref] })))
+  }
+  expect(codes).toEqual(['ok', 'ok', 'ok', 'TOO_MANY_FINDINGS'])
+  await endAs(system, run, 'finding_recorded')
+})
+
+test('references that the database cannot even be asked for were not read', async () => {
+  const run = await startRun(system, org.owner.call, alias)
+  for (const ref of ['file:a\0b#L1-L1', 'file:\ud800#L1-L1', "file:'; drop table proposals; --#L1-L1"]) {
+    expect(await codeOf(find(agent, run, { kind: 'error', summary: 'x', evidence: [ref] }))).toBe(
+      'EVIDENCE_NOT_READ',
+    )
+  }
+  await endAs(system, run, 'found_nothing')
+})
+
+const proposed = () =>
+  makeProposal(system, agent, {
+    call: org.owner.call,
+    alias,
+    path: REPAIR.path,
+    text: SUM,
+    old: REPAIR.old_text,
+    now: REPAIR.new_text,
+  })
+const nextNight = () => system.clock.advance(24 * 60 * 60)
+const status = () => org.owner.call(showAppMaintenance, { alias })
+
+test('what was proposed and then overtaken by a push is found and proposed again', async () => {
+  const { id, run } = await proposed()
+  await push(`// pushed\n${SUM}`)
+  expect(await status()).toMatchObject({ open_findings: 1, open_proposals: 1 })
+  nextNight()
+  const second = await startRun(system, org.owner.call, alias)
+  const lines = linesRead('src/sum.js', `// pushed\n${SUM}`.trimEnd())
+  await read(agent, second, lines)
+  const evidence = [lines.ref]
+  await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 24 })
+  expect(await find(agent, second, { kind: 'error', summary: 'The sum', evidence })).toMatchObject({
+    is_known: false,
+  })
+  await org.owner.call(updateMaintenanceSettings, { org_id: org.id, cooldown_hours: 0 })
+  expect((await readConclusion(system.db, second)).finding).toMatchObject({ summary: 'The sum' })
+  // In place of the stale one: the queue has it once, of the run that made it.
+  const again = await propose(agent, second, { evidence, edits: [REPAIR] })
+  expect(again.proposal_id).toBe(id)
+  expect(await admin(showProposal, { alias, proposal_id: id })).toMatchObject({
+    state: 'ready',
+    execution_id: second.executionId,
+    decision: { eligible: true },
+  })
+  expect(second.executionId).not.toBe(run.executionId)
+  expect((await org.owner.call(listProposals, { alias })).proposals).toHaveLength(1)
+  expect(await status()).toMatchObject({ open_findings: 0, open_proposals: 1 })
+  await endAs(system, second, 'proposed', { proposalId: id })
+})
+
+test('what was approved and failed to be deployed is found again', async () => {
+  const { id } = await proposed()
+  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
+  await admin(approveProposal, { alias, proposal_id: id, diff_sha256 })
+  const { deployment, fence } = await org.owner.call(claimDeployment, { alias, runner: 'r' })
+  const claimed = { alias, deployment_id: deployment!.id, fence: fence! }
+  await org.owner.call(finishDeployment, { ...claimed, exit_code: 1 })
+  expect(await status()).toMatchObject({ open_findings: 1, open_proposals: 1 })
+  nextNight()
+  const run = await startRun(system, org.owner.call, alias)
+  const lines = linesRead('src/sum.js', SUM.trimEnd())
+  await read(agent, run, lines)
+  expect(await find(agent, run, { kind: 'error', summary: 'x', evidence: [lines.ref] })).toMatchObject({
+    is_known: false,
+  })
+  await endAs(system, run, 'finding_recorded')
+})
+
+test('what was denied is not proposed again with something else cited for it', async () => {
+  const { id } = await proposed()
+  const { diff_sha256 } = await admin(showProposal, { alias, proposal_id: id })
+  nextNight()
+  const attempt = async () => {
+    const run = await startRun(system, org.owner.call, alias)
+    await read(agent, run, linesRead('src/sum.js', SUM.trimEnd()), linesRead('README.md', '# Shop'))
+    const edits = [{ ...REPAIR, new_text: 'total  + (price ?? 0)' }]
+    const code = await codeOf(propose(agent, run, { evidence: ['file:README.md#L1-L1'], edits }))
+    await endAs(system, run, 'found_nothing')
+    return code
+  }
+  // Not decided yet, and then denied.
+  expect(await attempt()).toBe('DUPLICATE')
+  await admin(denyProposal, { alias, proposal_id: id, diff_sha256 })
+  expect(await attempt()).toBe('DUPLICATE')
+})
+
+test('two checks that fail are two findings, and each is known by its check', async () => {
+  const failed = (check: string, n: number) => ({
+    ref: `check:chr_${'0'.repeat(24)}${n}`,
+    kind: 'check' as const,
+    location: `chr_${'0'.repeat(24)}${n}`,
+    fromLine: null,
+    toLine: null,
+    text: JSON.stringify({ check, check_id: `chk_${check}`, result: 'fail' }),
+  })
+  const night = async (...reads: ReturnType<typeof failed>[]) => {
+    const run = await startRun(system, org.owner.call, alias)
+    await read(agent, run, ...reads)
+    const ids: string[] = []
+    for (const { ref } of reads) {
+      const found = await find(agent, run, { kind: 'availability', summary: ref, evidence: [ref] })
+      ids.push(found.finding_id)
+    }
+    await endAs(system, run, 'finding_recorded')
+    return ids
+  }
+  const [front, back] = await night(failed('front', 1), failed('back', 2))
+  expect(front).not.toBe(back)
+  expect(await night(failed('back', 3))).toEqual([back])
+  expect((await org.owner.call(listFindings, { alias })).findings).toHaveLength(2)
+})

@@ -1,0 +1,302 @@
+/** What two may do at one moment to the maintenance of an app, on connections of their own. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { and, eq, ne, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  findings,
+  maintenanceRuns,
+  maintenanceSettings,
+  proposals,
+  runSteps,
+  tokenPools,
+} from '../../db/schema.ts'
+import {
+  startMaintenanceRun,
+  showMaintenanceUsage,
+  listMaintenanceRuns,
+  updateAppMaintenance,
+  updateMaintenanceSettings,
+} from '../../src/contracts/maintenance.ts'
+import { pushRevision } from '../../src/contracts/revisions.ts'
+import {
+  claimRun,
+  dispatchSlots,
+  expireRuns,
+  Fenced,
+  reserveRunTokens,
+  settleRunTokens,
+  underLease,
+  type RunKey,
+} from '../../src/cores/maintenance/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import { makeOrganization, unique, type Org } from '../support/make.ts'
+import {
+  claimNextRun,
+  endAs,
+  endEverything,
+  makeMaintainedApp,
+  storageOf,
+  turnOn,
+} from '../support/maintenance.ts'
+import {
+  agentOf,
+  find,
+  linesRead,
+  logRead,
+  MODEL,
+  MODELS,
+  propose,
+  read,
+  startRun,
+} from '../support/proposals.ts'
+import { archiveOf } from '../support/source.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+let system: TestSystem
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...MODELS })
+})
+afterAll(() => system.stop())
+beforeEach(() => endEverything(system))
+
+async function maintained(settings: object = {}) {
+  const org: Org = await makeOrganization(system)
+  await turnOn(org, { cooldown_hours: 0, token_allowance: 10_000, ...settings })
+  return { org, app: await makeMaintainedApp(org), by: org.owner.call }
+}
+
+const log = {
+  warn(event: string, fields?: object) {
+    throw new Error(event, { cause: fields })
+  },
+}
+const times = <T>(n: number, work: (nth: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: n }, (_, nth) => work(nth)))
+
+const step = (run: RunKey, number: number) => ({
+  orgId: run.orgId,
+  executionId: run.executionId,
+  number,
+  tool: 'read_file',
+  result: 'ok',
+  requestSha256: '',
+  resultSha256: '',
+  ms: 0,
+  at: system.clock.now(),
+})
+
+/** True: written. False: refused because the run does not hold the app any more. */
+const write = (run: RunKey, number: number): Promise<boolean> =>
+  withTransaction(system.db, async (tx) => {
+    await underLease(tx, run)
+    await tx.insert(runSteps).values(step(run, number))
+    await tx.execute(sql`select pg_sleep(0.02)`)
+    // Whoever turns it off waits for this write: until its end the run is what it was.
+    const [seen] = await tx
+      .select({ status: maintenanceRuns.status })
+      .from(maintenanceRuns)
+      .where(eq(maintenanceRuns.id, run.executionId))
+    expect(seen!.status).toBe('running')
+    return true
+  }).catch((error: unknown) => {
+    if (error instanceof Fenced) return false
+    throw error
+  })
+
+const stepsOf = async ({ executionId }: RunKey) =>
+  (await system.db.select().from(runSteps).where(eq(runSteps.executionId, executionId))).length
+
+/** Its findings and proposals. */
+const madeBy = async ({ executionId }: RunKey) => [
+  (await system.db.select().from(findings).where(eq(findings.executionId, executionId))).length,
+  (await system.db.select().from(proposals).where(eq(proposals.executionId, executionId))).length,
+]
+
+test('a key that 40 use at once starts one run', async () => {
+  const { app, by } = await maintained()
+  const asked = { alias: app.alias, idempotency_key: unique('key') }
+  const started = await times(40, () => by(startMaintenanceRun, asked))
+  expect(new Set(started.map(({ execution_id }) => execution_id)).size).toBe(1)
+  expect(started.filter(({ replayed }) => !replayed)).toHaveLength(1)
+  expect((await by(listMaintenanceRuns, { alias: app.alias })).runs).toHaveLength(1)
+})
+
+test('of 40 that start one at once, one holds the app and the others are skipped', async () => {
+  const { app, by } = await maintained()
+  const started = await times(40, () => by(startMaintenanceRun, { alias: app.alias }))
+  expect(started.filter(({ status }) => status === 'queued')).toHaveLength(1)
+  expect(started.filter(({ outcome }) => outcome === 'skipped')).toHaveLength(39)
+})
+
+test('of 20 runners that claim at once, each of three runs goes to one', async () => {
+  const made = [await maintained(), await maintained(), await maintained()]
+  for (const { app, by } of made) await by(startMaintenanceRun, { alias: app.alias })
+  const claimed = await times(20, () =>
+    claimRun(storageOf(system), { claimId: randomUUID(), models: ['rules'] }),
+  )
+  const orgs = claimed.flatMap((one) => (one ? [one.key.orgId] : []))
+  expect(orgs.toSorted()).toEqual(made.map(({ org }) => org.id).toSorted())
+})
+
+test('of five processes that dispatch at once, each night of an app has one run', async () => {
+  const made = [await maintained(), await maintained()]
+  const { db } = system
+  const now = system.clock.now()
+  await db.update(maintenanceSettings).set({ nextSlotAt: now }).where(eq(maintenanceSettings.enabled, true))
+  const dispatched = await times(5, () =>
+    dispatchSlots({ db, clock: () => new Date(now.getTime() + 1_000), log }),
+  )
+  expect(dispatched.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(2)
+  for (const { org } of made) {
+    const runs = await db.select().from(maintenanceRuns).where(eq(maintenanceRuns.orgId, org.id))
+    expect(runs.map(({ status }) => status)).toEqual(['queued'])
+  }
+})
+
+test('300 reservations at once never exceed the allowance, and what is settled balances', async () => {
+  const { org, app, by } = await maintained()
+  await by(startMaintenanceRun, { alias: app.alias })
+  const run = await claimNextRun(system)
+  const reserved = (await times(300, () => reserveRunTokens(storageOf(system), run, 70))).filter(
+    (id) => id !== undefined,
+  )
+  expect(reserved).toHaveLength(Math.floor(10_000 / 70))
+  await Promise.all(reserved.map((id) => settleRunTokens(system.db, run, id, 30)))
+  const { today, run_tokens } = await by(showMaintenanceUsage, { org_id: org.id })
+  expect(today).toMatchObject({ spent: 30 * reserved.length, reserved: 0 })
+  expect(run_tokens).toBe(30 * reserved.length)
+})
+
+describe('turned off while a run writes', () => {
+  /** Each of 60: the write is there and came first, or it is refused and is not there; and none comes later. */
+  test('60 races: every write came before, or nothing of it is there', { timeout: 180_000 }, async () => {
+    const { org, app, by } = await maintained()
+    let written = 0
+    // How long turning off takes here: the write comes ever later within it, and after it.
+    let offMs = 0
+    for (let n = 0; n < 60; n++) {
+      await by(updateAppMaintenance, { alias: app.alias, enabled: true })
+      await by(startMaintenanceRun, { alias: app.alias })
+      const run = await claimNextRun(system)
+      const reservation = n % 2 === 0 ? await reserveRunTokens(storageOf(system), run, 10) : undefined
+      const began = performance.now()
+      const delayMs = (offMs * 1.2 * n) / 60
+      const [wrote, , settled] = await Promise.all([
+        sleep(delayMs).then(() => write(run, 1)),
+        (n % 20 === 19
+          ? by(updateMaintenanceSettings, { org_id: org.id, enabled: false })
+          : by(updateAppMaintenance, { alias: app.alias, enabled: false })
+        ).then(() => (offMs = performance.now() - began)),
+        reservation && sleep(delayMs).then(() => settleRunTokens(system.db, run, reservation, 4)),
+      ])
+      expect(await stepsOf(run)).toBe(wrote ? 1 : 0)
+      written += wrote ? 1 : 0
+      expect(await write(run, 2)).toBe(false)
+      await expect(endAs(system, run, 'proposed')).rejects.toThrow(Fenced)
+      const [row] = await system.db
+        .select()
+        .from(maintenanceRuns)
+        .where(and(eq(maintenanceRuns.orgId, run.orgId), eq(maintenanceRuns.id, run.executionId)))
+      expect(row).toMatchObject({ status: 'ended', terminalCode: 'fenced_disabled' })
+      if (reservation) expect(row!.tokens).toBe(settled ? 4 : 10)
+      if (n % 20 === 19) await by(updateMaintenanceSettings, { org_id: run.orgId, enabled: true })
+    }
+    const [pool] = await system.db.select().from(tokenPools).where(eq(tokenPools.orgId, org.id))
+    expect(pool).toMatchObject({ reserved: 0, overage: 0 })
+    console.log(`60 races: ${written} writes came first`)
+    expect(written).toBeGreaterThan(0)
+    expect(written).toBeLessThan(60)
+  })
+
+  test(
+    '60 races of findings and proposals: each came before, or nothing of it is there',
+    { timeout: 180_000 },
+    async () => {
+      const { app, by } = await maintained({ model: MODEL })
+      const agent = agentOf(system)
+      const source = 'export const sum = 1\n'
+      await by(pushRevision, { alias: app.alias, body: archiveOf({ 'src/sum.js': source }) })
+      const lines = linesRead('src/sum.js', source.trimEnd())
+      let [written, offMs] = [0, 0]
+      for (let n = 0; n < 60; n++) {
+        await by(updateAppMaintenance, { alias: app.alias, enabled: true })
+        const run = await startRun(system, by, app.alias)
+        const line = logRead(`lgl_${String(n).padStart(25, '0')}`, `${'xy'.repeat(n + 1)} failed`)
+        await read(agent, run, lines, line)
+        const tryTo = () =>
+          (n % 2 === 0
+            ? find(agent, run, { kind: 'error', summary: 'x', evidence: [line.ref] })
+            : propose(agent, run, {
+                evidence: [line.ref],
+                edits: [{ path: 'src/sum.js', old_text: 'sum = 1', new_text: `sum = ${n + 2}` }],
+              })
+          ).then(
+            () => true,
+            (error: unknown) => {
+              if (error instanceof Fenced) return false
+              throw error
+            },
+          )
+        const began = performance.now()
+        const [wrote] = await Promise.all([
+          sleep((offMs * 1.2 * n) / 60).then(tryTo),
+          // At first the write has a lead, so that some come before on every machine.
+          sleep(Math.max(0, 2 * (15 - n)))
+            .then(() => by(updateAppMaintenance, { alias: app.alias, enabled: false }))
+            .then(() => (offMs = performance.now() - began)),
+        ])
+        const made = await madeBy(run)
+        expect(made).toEqual(wrote ? [1, n % 2] : [0, 0])
+        written += wrote ? 1 : 0
+        expect(await tryTo()).toBe(false)
+        expect(await madeBy(run)).toEqual(made)
+        // One for each app and day.
+        await system.db.delete(proposals).where(eq(proposals.appId, app.id))
+      }
+      await agent.close()
+      console.log(`60 races of findings and proposals: ${written} came first`)
+      expect(written).toBeGreaterThan(0)
+      expect(written).toBeLessThan(60)
+    },
+  )
+
+  test('a run that ends while it is turned off, or lost, ends once', async () => {
+    const { app, by } = await maintained()
+    for (let n = 0; n < 15; n++) {
+      await by(updateAppMaintenance, { alias: app.alias, enabled: true })
+      await by(startMaintenanceRun, { alias: app.alias })
+      const run = await claimNextRun(system)
+      const [ended] = await Promise.allSettled([
+        endAs(system, run, 'found_nothing'),
+        by(updateAppMaintenance, { alias: app.alias, enabled: false }),
+        expireRuns({ ...storageOf(system), log }),
+      ])
+      const [row] = await system.db
+        .select()
+        .from(maintenanceRuns)
+        .where(eq(maintenanceRuns.id, run.executionId))
+      expect(row!.terminalCode).toBe(ended.status === 'fulfilled' ? 'found_nothing' : 'fenced_disabled')
+      const [told] = await system.db.execute<{ n: number }>(
+        sql`select count(*)::int as n from outbox where subject = ${`maintenance-runs/${run.executionId}`}`,
+      )
+      expect(told!.n).toBe(ended.status === 'fulfilled' ? 1 : 0)
+    }
+  })
+
+  test('a run that is started while it is turned off is skipped, fenced, or refused: never left open', async () => {
+    const { app, by } = await maintained()
+    for (let n = 0; n < 15; n++) {
+      await by(updateAppMaintenance, { alias: app.alias, enabled: true })
+      await Promise.allSettled([
+        by(startMaintenanceRun, { alias: app.alias }),
+        by(updateAppMaintenance, { alias: app.alias, enabled: false }),
+      ])
+      const open = await system.db
+        .select()
+        .from(maintenanceRuns)
+        .where(and(eq(maintenanceRuns.appId, app.id), ne(maintenanceRuns.status, 'ended')))
+      expect(open).toEqual([])
+    }
+  })
+})

@@ -1,0 +1,757 @@
+/** Proposals of the maintenance agent: what it may propose, who decides, and what becomes of it. */
+import { and, count, eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import {
+  apps,
+  auditLog,
+  events,
+  findings,
+  maintenanceSettings,
+  outbox,
+  proposals,
+  revisions,
+  runEvidence,
+} from '../../db/schema.ts'
+import type { Call } from '../../src/client/http-client.ts'
+import { ToolRefused, type Edit } from '../../src/contracts/agent-tools.ts'
+import { setAppMember } from '../../src/contracts/apps.ts'
+import * as deploy from '../../src/contracts/deployments.ts'
+import { ServiceError } from '../../src/contracts/errors.ts'
+import {
+  showAppMaintenance,
+  showMaintenanceRun,
+  showRunEvidence,
+  listFindings,
+  updateAppMaintenance,
+  updateMaintenanceSettings,
+} from '../../src/contracts/maintenance.ts'
+import {
+  approveProposal,
+  denyProposal,
+  downloadProposalPatch,
+  showProposal,
+  listProposalQueue,
+  listProposals,
+  retryProposal,
+} from '../../src/contracts/proposals.ts'
+import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
+import { startSupportSession } from '../../src/contracts/support.ts'
+import { Fenced, sweepMaintenance, type RunKey } from '../../src/cores/maintenance/index.ts'
+import { shipOutbox } from '../../src/cores/notifications/events/outbox.ts'
+import { sweepRevisions } from '../../src/cores/revisions/index.ts'
+import { actorOf, signActor } from '../support/actor.ts'
+import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+import { endAs, makeMaintainedApp, storageOf, turnOn } from '../support/maintenance.ts'
+import {
+  agentOf,
+  find,
+  linesRead,
+  logRead,
+  makeProposal,
+  MODEL,
+  MODELS,
+  propose,
+  read,
+  startRun,
+  type Agent,
+} from '../support/proposals.ts'
+import { archiveOf, sha256, type Tree } from '../support/source.ts'
+import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
+
+const SUM = 'export const sum = (items) =>\n  items.reduce((total, { price }) => total + price, 0)\n'
+const TREE: Tree = {
+  'src/sum.js': SUM,
+  'src/other.js': 'export const other = 1\n',
+  'package.json': '{ "name": "shop" }\n',
+  '.env': 'KEY=1\n',
+}
+const REPAIR = { path: 'src/sum.js', old_text: 'total + price', new_text: 'total + (price ?? 0)' }
+const LOG_LINE = `lgl_${'0'.repeat(24)}1`
+
+let system: TestSystem
+let agent: Agent
+let [org, other]: Org[] = []
+let [admin, developer, viewer]: Person[] = []
+let alias: string
+let appId: string
+
+beforeAll(async () => {
+  system = await startSystem({ SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...MODELS })
+  agent = agentOf(system)
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+  ;[admin, developer, viewer] = [
+    await makeMember(system, org, 'admin'),
+    await makeMember(system, org, 'developer'),
+    await makeMember(system, org, 'viewer'),
+  ]
+  for (const one of [org, other]) await turnOn(one, { model: MODEL, cooldown_hours: 0 })
+})
+afterAll(async () => {
+  await agent.close()
+  await system.stop()
+})
+beforeEach(async () => {
+  ;({ alias, id: appId } = await makeMaintainedApp(org!))
+  await push(TREE)
+})
+
+const owner: Call = (...given) => org!.owner.call(...given)
+const as = (person: Person | undefined, { id } = org!): Call =>
+  system.as({ token: person!.token, organization: id })
+const push = (tree: Tree) => owner(pushRevision, { alias, body: archiveOf(tree) })
+const headOf = async () => (await owner(listRevisions, { alias })).head_id
+const show = (id: string, by = owner) => by(showProposal, { alias, proposal_id: id })
+const make = (by?: Call) =>
+  makeProposal(system, agent, {
+    call: owner,
+    alias,
+    ...(by && { by }),
+    path: REPAIR.path,
+    text: SUM,
+    old: REPAIR.old_text,
+    now: REPAIR.new_text,
+  })
+const asked = async (id: string) => ({ alias, proposal_id: id, diff_sha256: (await show(id)).diff_sha256 })
+const approve = async (id: string, by = as(admin)) => by(approveProposal, await asked(id))
+const deny = async (id: string, by = as(admin)) => by(denyProposal, await asked(id))
+const retry = async (id: string, by = as(admin)) => by(retryProposal, await asked(id))
+const rows = async () =>
+  (await system.db.select({ n: count() }).from(proposals).where(eq(proposals.appId, appId)))[0]!.n
+
+/** Code and reasons of a refusal. */
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => expect.fail('it was not refused'),
+    (error: unknown) => {
+      if (!(error instanceof ServiceError)) throw error
+      return [error.code, ...(error.problems ?? []).map((problem) => problem.split(':')[0])]
+    },
+  )
+const refusedCode = (work: Promise<unknown>) =>
+  work.then(
+    () => 'ok',
+    (error: unknown) => {
+      if (error instanceof ToolRefused) return error.code
+      if (error instanceof Fenced) return 'FENCED'
+      throw error
+    },
+  )
+const eventsOf = async (id: string) =>
+  (
+    await system.db
+      .select({ type: outbox.type, data: outbox.data, actorId: outbox.actorId })
+      .from(outbox)
+      .where(eq(outbox.subject, `proposals/${id}`))
+      .orderBy(outbox.seq)
+  ).map(({ type, ...rest }) => ({ type: type.replace('application.maintenance.proposal.', ''), ...rest }))
+const shippedOf = async (id: string) => {
+  while ((await shipOutbox(storageOf(system))) > 0);
+  const shipped = await system.db
+    .select({ type: events.type })
+    .from(events)
+    .where(eq(events.subject, `proposals/${id}`))
+    .orderBy(events.seq)
+  return shipped.map(({ type }) => type.replace('application.maintenance.proposal.', ''))
+}
+const auditOf = async (action: 'proposal.approved' | 'proposal.denied' | 'proposal.retried', id: string) =>
+  (
+    await system.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.orgId, org!.id), eq(auditLog.action, action)))
+  )
+    .filter(({ subject }) => subject?.includes(id))
+    .map(({ subject, actorKind, actorId }) => ({ subject, actorKind, actorId }))
+const claim = async () => {
+  const { deployment, fence } = await owner(deploy.claimDeployment, { alias, runner: 'r' })
+  return { deployment_id: deployment!.id, fence: fence! }
+}
+const finish = async (exit_code: number) =>
+  owner(deploy.finishDeployment, { alias, ...(await claim()), exit_code })
+
+describe('a proposal', () => {
+  test('is a server’s diff between two revisions, with evidence, and is told of once', async () => {
+    const before = await headOf()
+    const { id, run, fingerprint } = await make()
+    const shown = await show(id)
+    expect(shown).toMatchObject({
+      app: alias,
+      state: 'ready',
+      title: 'Repair the sum',
+      author: 'Maintenance agent',
+      execution_id: run.executionId,
+      requested_by: null,
+      fingerprint,
+      base_revision_id: before,
+      files_changed: 1,
+      added_lines: 1,
+      removed_lines: 1,
+      files: [{ path: 'src/sum.js', change: 'changed', added_lines: 1, removed_lines: 1 }],
+      flags: [],
+      undone: false,
+      decided: null,
+      deployment_id: null,
+      evidence: [{ kind: 'file', ref: 'file:src/sum.js#L1-L2', sha256: sha256(SUM.trimEnd()) }],
+    })
+    expect(shown.diff).toContain('+  items.reduce((total, { price }) => total + (price ?? 0), 0)\n')
+    expect(shown.diff_sha256).toBe(sha256(shown.diff!))
+    expect(await headOf()).toBe(before)
+    const { body } = await owner(downloadProposalPatch, { alias, proposal_id: id })
+    expect(sha256(body)).toBe(shown.diff_sha256)
+    expect(await eventsOf(id)).toEqual([{ type: 'created', data: { proposal_id: id }, actorId: null }])
+    expect((await owner(listProposals, { alias, count: 'true' })).proposals.map((one) => one.id)).toEqual([
+      id,
+    ])
+    const queue = await owner(listProposalQueue, { org_id: org!.id, limit: 200 })
+    expect(queue.proposals.find((one) => one.id === id)).toMatchObject({ app: alias, state: 'ready' })
+  })
+
+  test('that is approved takes the way of any other change, and stands as its deployment does', async () => {
+    const { id, fingerprint } = await make()
+    const approved = await approve(id)
+    expect(approved).toMatchObject({
+      state: 'approved',
+      decided: { approved: true, by: admin!.name, user_id: admin!.userId, token: null },
+    })
+    expect(await headOf()).toBe(approved.new_revision_id)
+    const deployment = await owner(deploy.showDeployment, { alias, deployment_id: approved.deployment_id! })
+    expect(deployment).toMatchObject({
+      state: 'queued',
+      revision_id: approved.new_revision_id,
+      requested_by: admin!.name,
+    })
+    expect(await eventsOf(id)).toMatchObject([
+      { type: 'created' },
+      { type: 'approved', data: { proposal_id: id }, actorId: admin!.userId },
+    ])
+    expect(await auditOf('proposal.approved', id)).toEqual([
+      { subject: `${alias}: ${id}`, actorKind: 'user', actorId: admin!.userId },
+    ])
+    const claimed = await claim()
+    expect((await show(id)).state).toBe('deploying')
+    await owner(deploy.finishDeployment, { alias, ...claimed, exit_code: 0 })
+    expect((await show(id)).state).toBe('deployed')
+    const finding = async () =>
+      (await owner(listFindings, { alias })).findings.find((one) => one.fingerprint === fingerprint)?.state
+    expect(await finding()).toBe('resolved')
+    await owner(deploy.reportBrokenRollout, { alias, deployment_id: claimed.deployment_id })
+    expect([(await show(id)).state, await finding()]).toEqual(['failed', 'open'])
+  })
+
+  test('that is denied leaves the app as it is', async () => {
+    const before = await headOf()
+    const { id, fingerprint } = await make()
+    expect(await deny(id)).toMatchObject({ state: 'denied', decided: { approved: false, by: admin!.name } })
+    expect([await headOf(), (await owner(deploy.listDeployments, { alias })).deployments]).toEqual([
+      before,
+      [],
+    ])
+    expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['created', 'denied'])
+    expect(await auditOf('proposal.denied', id)).toHaveLength(1)
+    expect((await owner(listFindings, { alias, state: 'quiet' })).findings).toMatchObject([{ fingerprint }])
+  })
+
+  test('is stale from the moment somebody pushes, and a push that undoes one says so', async () => {
+    const { id } = await make()
+    await push({ ...TREE, 'new.txt': 'x' })
+    expect(await show(id)).toMatchObject({
+      state: 'stale',
+      decision: { can: { approve: false, deny: true, retry: true } },
+    })
+    expect(await refusal(approve(id))).toEqual(['CONFLICT', 'STALE'])
+    // It waits for somebody still, and what it is about is open again.
+    const queue = await owner(listProposalQueue, { org_id: org!.id, limit: 200 })
+    expect(queue.proposals.map((one) => one.id)).toContain(id)
+    expect(await owner(showAppMaintenance, { alias })).toMatchObject({ open_findings: 1, open_proposals: 1 })
+    const again = await retry(id)
+    expect(again).toMatchObject({ state: 'ready', base_revision_id: await headOf() })
+    expect(await owner(showAppMaintenance, { alias })).toMatchObject({ open_findings: 0, open_proposals: 1 })
+    await approve(id)
+    expect(await push({ ...TREE, 'new.txt': 'y' })).toMatchObject({ undoes: [id] })
+    expect((await show(id)).undone).toBe(true)
+    // Said once.
+    expect(await push({ ...TREE, 'new.txt': 'z' })).toMatchObject({ undoes: [] })
+  })
+})
+
+describe('a change that the agent may not propose', () => {
+  let run: RunKey
+  beforeEach(async () => {
+    run = await startRun(system, owner, alias)
+    await read(
+      agent,
+      run,
+      linesRead('src/sum.js', SUM.trimEnd()),
+      linesRead('src/other.js', TREE['src/other.js']!.trimEnd()),
+    )
+  })
+  const evidence = ['file:src/sum.js#L1-L2']
+  const attempt = (...edits: Edit[]) => refusedCode(propose(agent, run, { evidence, edits }))
+
+  // In one app and one run: each is refused, and leaves nothing behind.
+  const REFUSED: [string, string, Edit[]][] = [
+    [
+      'touches what is protected',
+      'PROTECTED_PATH',
+      [{ path: '.github/workflows/ci.yml', create: 'on: push\n' }],
+    ],
+    ['touches a secret', 'PROTECTED_PATH', [{ path: '.env', old_text: 'KEY=1', new_text: 'KEY=2' }]],
+    ['leaves the tree', 'EDIT_DOES_NOT_APPLY', [{ path: '../x', create: 'x' }]],
+    ['is absolute', 'EDIT_DOES_NOT_APPLY', [{ path: '/etc/passwd', create: 'x' }]],
+    ['hides in a name', 'EDIT_DOES_NOT_APPLY', [{ path: 'src/\u202ea.js', create: 'x' }]],
+    ['collides with a file', 'EDIT_DOES_NOT_APPLY', [{ path: 'SRC/sum.js', create: 'x' }]],
+    ['lies below a file', 'EDIT_DOES_NOT_APPLY', [{ path: 'src/sum.js/x', create: 'x' }]],
+    ['fits nowhere', 'EDIT_DOES_NOT_APPLY', [{ ...REPAIR, old_text: 'nothing of the kind' }]],
+    ['fits twice', 'EDIT_DOES_NOT_APPLY', [{ ...REPAIR, old_text: 'total' }]],
+    ['changes nothing', 'NO_CHANGE', [{ ...REPAIR, new_text: REPAIR.old_text }]],
+    [
+      'has eleven files',
+      'CHANGE_TOO_LARGE',
+      Array.from({ length: 11 }, (_, n) => ({ path: `f${n}`, create: 'x\n' })),
+    ],
+    ['has too many lines', 'CHANGE_TOO_LARGE', [{ path: 'long.txt', create: 'x\n'.repeat(401) }]],
+    [
+      'has a line that nobody reads to its end',
+      'CHANGE_TOO_LARGE',
+      [{ path: 'x.js', create: ' '.repeat(501) }],
+    ],
+    ['has too many bytes', 'CHANGE_TOO_LARGE', [{ path: 'long.txt', create: 'x'.repeat(64 * 1024 + 1) }]],
+    [
+      'edits what it has not read',
+      'EVIDENCE_NOT_READ',
+      [{ path: 'package.json', old_text: 'shop', new_text: 'shup' }],
+    ],
+  ]
+
+  test('is refused with a code, whatever is wrong with it, and nothing is written', async () => {
+    for (const [what, code, edits] of REFUSED) expect(await attempt(...edits), what).toBe(code)
+    expect(await rows()).toBe(0)
+    expect((await owner(listRevisions, { alias })).revisions).toHaveLength(1)
+  })
+
+  test('touches what the organization protects', async () => {
+    await owner(updateMaintenanceSettings, { org_id: org!.id, protected_paths: ['src/**'] })
+    expect(await attempt(REPAIR)).toBe('PROTECTED_PATH')
+    await owner(updateMaintenanceSettings, { org_id: org!.id, protected_paths: [] })
+    expect(await attempt(REPAIR)).toBe('ok')
+  })
+
+  test('cites what this run has not read, or another run has', async () => {
+    const foreign = await makeMaintainedApp(other!)
+    const elsewhere = await startRun(system, other!.owner.call, foreign.alias)
+    await read(agent, elsewhere, logRead(LOG_LINE, 'a secret of somebody else'))
+    for (const ref of [
+      `log:${LOG_LINE}`,
+      'file:src/sum.js#L1-L3',
+      'file:package.json#L1-L1',
+      'file:src/sum.js#L2-L1',
+    ]) {
+      expect(await refusedCode(propose(agent, run, { evidence: [ref], edits: [REPAIR] })), ref).toBe(
+        'EVIDENCE_NOT_READ',
+      )
+    }
+    expect(await rows()).toBe(0)
+    await endAs(system, elsewhere, 'found_nothing')
+  })
+
+  test('comes after somebody pushed, or turned it off', async () => {
+    await push({ ...TREE, 'new.txt': 'x' })
+    expect(await attempt(REPAIR)).toBe('EDIT_DOES_NOT_APPLY')
+    await owner(updateAppMaintenance, { alias, enabled: false })
+    expect(await attempt(REPAIR)).toBe('FENCED')
+    expect(await refusedCode(find(agent, run, { kind: 'error', summary: 'x', evidence }))).toBe('FENCED')
+    expect(await rows()).toBe(0)
+  })
+
+  test('is that of a run that is stopped then: the run names it all the same', async () => {
+    expect(await attempt(REPAIR)).toBe('ok')
+    await owner(updateAppMaintenance, { alias, enabled: false })
+    const [{ id } = { id: '' }] = (await owner(listProposals, { alias })).proposals
+    expect(await owner(showMaintenanceRun, { alias, execution_id: run.executionId })).toMatchObject({
+      terminal_code: 'fenced_disabled',
+      proposal_id: id,
+    })
+  })
+
+  test('is a second one of the day: it is recorded as a finding', async () => {
+    await attempt(REPAIR)
+    const second = { path: 'src/other.js', old_text: 'other = 1', new_text: 'other = 2' }
+    const other = ['file:src/other.js#L1-L1']
+    expect(await refusedCode(propose(agent, run, { evidence: other, edits: [second] }))).toBe(
+      'PROPOSAL_LIMIT',
+    )
+    expect(await rows()).toBe(1)
+    expect((await owner(listFindings, { alias })).findings.map(({ state }) => state)).toEqual([
+      'open',
+      'proposed',
+    ])
+    // The day is that of the organization's time zone.
+    await endAs(system, run, 'proposed')
+    await owner(updateMaintenanceSettings, { org_id: org!.id, timezone: 'Pacific/Kiritimati' })
+    run = await startRun(system, owner, alias)
+    await read(agent, run, linesRead('src/other.js', TREE['src/other.js']!.trimEnd()))
+    expect(await refusedCode(propose(agent, run, { evidence: other, edits: [second] }))).toBe('ok')
+    await owner(updateMaintenanceSettings, { org_id: org!.id, timezone: 'UTC' })
+  })
+})
+
+describe('who decides', () => {
+  test('not whoever started the run: another owner or admin', async () => {
+    const { id } = await make(as(admin))
+    expect(await show(id, as(admin))).toMatchObject({
+      requested_by: { user_id: admin!.userId, name: admin!.name },
+      decision: {
+        eligible: false,
+        can: { approve: false, deny: true, retry: false },
+        reasons: { approve: [{ code: 'REQUESTER' }], deny: [], retry: [{ code: 'NOTHING_TO_RETRY' }] },
+      },
+    })
+    expect(await refusal(approve(id))).toEqual(['FORBIDDEN', 'REQUESTER'])
+    expect(await approve(id, owner)).toMatchObject({ state: 'approved' })
+  })
+
+  test('nobody below admin, and nobody of another organization', async () => {
+    const { id } = await make()
+    for (const person of [viewer, developer]) {
+      expect((await show(id, as(person))).decision).toMatchObject({
+        eligible: false,
+        reasons: { approve: [{ code: 'ROLE' }], deny: [{ code: 'ROLE' }] },
+      })
+      expect(await refusal(approve(id, as(person)))).toEqual(['FORBIDDEN', 'ROLE'])
+      expect(await refusal(deny(id, as(person)))).toEqual(['FORBIDDEN', 'ROLE'])
+    }
+    const theirs = { alias, proposal_id: id }
+    expect(await refusal(other!.owner.call(showProposal, theirs))).toEqual(['NOT_FOUND'])
+    expect(await refusal(other!.owner.call(downloadProposalPatch, theirs))).toEqual(['NOT_FOUND'])
+    expect(await refusal(other!.owner.call(approveProposal, await asked(id)))).toEqual(['NOT_FOUND'])
+    // Nor by way of an app of theirs that has the same name.
+    await makeMaintainedApp(other!, alias)
+    expect(await refusal(other!.owner.call(denyProposal, await asked(id)))).toEqual(['NOT_FOUND'])
+    const { proposals: queue } = await other!.owner.call(listProposalQueue, { org_id: other!.id })
+    expect(queue.filter((one) => one.id === id)).toEqual([])
+    expect((await show(id)).state).toBe('ready')
+  })
+
+  test('no agent, unless an owner chose so', async () => {
+    const { id } = await make()
+    const token = await makeApiToken(system, org!, admin!)
+    const actor = actorOf(org!, admin!, token.id, ['maintenance:read', 'proposals:decide'])
+    const call = system.as({ token: await signActor(system, actor) })
+    expect((await show(id, call)).decision.reasons).toMatchObject({
+      approve: [{ code: 'AGENT' }],
+      deny: [{ code: 'AGENT' }],
+      retry: [{ code: 'AGENT' }, { code: 'NOTHING_TO_RETRY' }],
+    })
+    expect(await refusal(approve(id, call))).toEqual(['FORBIDDEN', 'AGENT'])
+    await setMcpDecisions('direct')
+    expect(await approve(id, call)).toMatchObject({ decided: { via: 'mcp', token: { id: token.id } } })
+    await setMcpDecisions('link')
+  })
+
+  test('an API token may, and is named', async () => {
+    const { id } = await make()
+    const token = await makeApiToken(system, org!, admin!, { name: 'release script' })
+    expect(await approve(id, token.call)).toMatchObject({
+      decided: {
+        by: admin!.name,
+        via: 'api',
+        token: { id: token.id, name: system.isHosted ? null : 'release script' },
+      },
+    })
+    expect((await eventsOf(id)).at(-1)).toMatchObject({ data: { proposal_id: id, token_id: token.id } })
+    expect(await auditOf('proposal.approved', id)).toEqual([
+      {
+        subject: `${alias}: ${id}, by API token ${token.id}`,
+        actorKind: 'api_token',
+        actorId: admin!.userId,
+      },
+    ])
+    // One that may only read decides nothing.
+    const reader = await makeApiToken(system, org!, admin!, { scopes: ['maintenance:read'] })
+    expect(await refusal(deny(id, reader.call))).toEqual(['FORBIDDEN'])
+  })
+
+  test('a token that may decide and not read is answered without the words of the model', async () => {
+    const { id } = await make()
+    const decider = await makeApiToken(system, org!, admin!, { scopes: ['proposals:decide'] })
+    expect(await deny(id, decider.call)).toMatchObject({ state: 'denied', title: null })
+    expect((await show(id)).title).toBe('Repair the sum')
+  })
+
+  test('no support session', async () => {
+    const { id } = await make()
+    await system.as({ token: OPERATOR_TOKEN })(startSupportSession, {
+      org: org!.id,
+      staff_email: other!.owner.email,
+      reason: 'Ticket 4711: a proposal',
+    })
+    const staff = as(other!.owner)
+    expect(await show(id, staff)).toMatchObject({ title: null, diff: null, decision: { eligible: false } })
+    for (const operation of [approveProposal, denyProposal, retryProposal]) {
+      expect(await refusal(staff(operation, await asked(id)))).toEqual(['FORBIDDEN'])
+    }
+  })
+
+  test('with the diff that they looked at, and once', async () => {
+    const { id } = await make()
+    const wrong = { alias, proposal_id: id, diff_sha256: sha256('another') }
+    for (const operation of [approveProposal, denyProposal]) {
+      expect(await refusal(as(admin)(operation, wrong))).toEqual(['CONFLICT', 'DIFF_CHANGED'])
+    }
+    expect(await refusal(retry(id))).toEqual(['CONFLICT', 'NOTHING_TO_RETRY'])
+    await approve(id)
+    expect(await refusal(approve(id))).toEqual(['CONFLICT', 'ALREADY_DECIDED'])
+    expect(await refusal(deny(id))).toEqual(['CONFLICT', 'ALREADY_DECIDED'])
+  })
+
+  test('nobody while it is off, but everybody who could reads what there is', async () => {
+    const { id, run } = await make()
+    await owner(updateMaintenanceSettings, { org_id: org!.id, enabled: false })
+    for (const decide of [approve, deny, retry]) {
+      expect(await refusal(decide(id))).toEqual(['MAINTENANCE_AGENT_NOT_FOUND'])
+    }
+    expect(await show(id)).toMatchObject({
+      state: 'ready',
+      decision: {
+        eligible: false,
+        can: { approve: false, deny: false, retry: false },
+        reasons: { approve: [{ code: 'MAINTENANCE_OFF' }], deny: [{ code: 'MAINTENANCE_OFF' }] },
+      },
+    })
+    expect(
+      await owner(showRunEvidence, { alias, execution_id: run.executionId, ref: 'file:src/sum.js#L1-L2' }),
+    ).toMatchObject({
+      text: SUM.trimEnd(),
+    })
+    await turnOn(org!, { model: MODEL, cooldown_hours: 0 })
+    const never = await makeOrganization(system)
+    expect(await refusal(never.owner.call(listProposalQueue, { org_id: never.id }))).toEqual([
+      'MAINTENANCE_AGENT_NOT_FOUND',
+    ])
+  })
+})
+
+const setMcpDecisions = (mcpDecisions: 'link' | 'direct') =>
+  system.db.update(maintenanceSettings).set({ mcpDecisions }).where(eq(maintenanceSettings.orgId, org!.id))
+
+describe('at the same moment', () => {
+  const settled = async (works: Promise<unknown>[]) =>
+    (await Promise.allSettled(works)).map((one) =>
+      one.status === 'fulfilled' ? 'ok' : (one.reason as ServiceError).code,
+    )
+
+  /** Until they all wait for each other, or for the app, whose row is held meanwhile. Embedded there is one connection. */
+  const settledTogether = async (works: () => Promise<unknown>[]) => {
+    if (inject('engine') === 'pglite') return settled(works())
+    const answers = await system.db.transaction(async (tx) => {
+      await tx.select({ id: apps.id }).from(apps).where(eq(apps.id, appId)).for('update')
+      const started = works()
+      const result = settled(started)
+      await vi.waitUntil(async () => (await waiting()) >= started.length, { timeout: 10_000, interval: 20 })
+      return { result }
+    })
+    return answers.result
+  }
+  const waiting = async () => {
+    const [row] = await system.db.execute<{ n: number }>(sql`
+      select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+    return row!.n
+  }
+
+  test('two approve: one does, with one deployment and one event', async () => {
+    const { id } = await make()
+    const given = await asked(id)
+    const people = [admin, org!.owner, admin]
+    const answers = await settledTogether(() => people.map((person) => as(person)(approveProposal, given)))
+    expect(answers.toSorted()).toEqual(['CONFLICT', 'CONFLICT', 'ok'])
+    expect((await owner(deploy.listDeployments, { alias })).deployments).toHaveLength(1)
+    expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['created', 'approved'])
+  })
+
+  test('one approves and one denies: one of them does', async () => {
+    const { id } = await make()
+    const given = await asked(id)
+    const answers = await settled([as(admin)(approveProposal, given), owner(denyProposal, given)])
+    expect(answers.toSorted()).toEqual(['CONFLICT', 'ok'])
+    const { state } = await show(id)
+    expect((await owner(deploy.listDeployments, { alias })).deployments).toHaveLength(
+      state === 'denied' ? 0 : 1,
+    )
+    expect((await eventsOf(id)).map(({ type }) => type)).toEqual([
+      'created',
+      state === 'denied' ? 'denied' : 'approved',
+    ])
+  })
+
+  test('one approves and one pushes: neither undoes the other unseen', async () => {
+    const { id } = await make()
+    const given = await asked(id)
+    let pushed = ''
+    const [approved] = await settledTogether(() => [
+      as(admin)(approveProposal, given),
+      push({ ...TREE, 'new.txt': 'x' }).then((revision) => (pushed = revision.id)),
+    ])
+    const { deployments } = await owner(deploy.listDeployments, { alias })
+    expect([(await show(id)).state, deployments.length]).toEqual(
+      approved === 'ok' ? ['approved', 1] : ['stale', 0],
+    )
+    // Whichever was first, what was pushed is the head: had it been second, approving would have been refused.
+    expect(await headOf()).toBe(pushed)
+  })
+})
+
+describe('retrying', () => {
+  test('a failed one deploys it again; after a push it is stale, and applied to the new source', async () => {
+    const { id } = await make()
+    await approve(id)
+    await finish(1)
+    expect(await show(id)).toMatchObject({ state: 'failed', decision: { can: { retry: true } } })
+    const first = (await show(id)).deployment_id
+    const again = await retry(id)
+    expect(again.state).toBe('approved')
+    expect(again.deployment_id).not.toBe(first)
+    await finish(1)
+    await push({ ...TREE, 'src/other.js': 'export const other = 2\n' })
+    expect(await retry(id)).toMatchObject({ state: 'stale', decided: null, deployment_id: null })
+    expect(await retry(id)).toMatchObject({ state: 'ready', base_revision_id: await headOf() })
+    await approve(id)
+    await finish(0)
+    expect((await show(id)).state).toBe('deployed')
+    // As people are told: what has the same key is told once.
+    expect(await shippedOf(id)).toEqual(['created', 'approved', 'approved'])
+    expect(await auditOf('proposal.retried', id)).toHaveLength(3)
+  })
+
+  test('one that does not apply to the new source says why', async () => {
+    const { id } = await make()
+    await push({ ...TREE, 'src/sum.js': 'export const sum = () => 0\n' })
+    const given = await asked(id)
+    const error = await as(admin)(retryProposal, given).catch((caught: unknown) => caught)
+    expect(error).toMatchObject({
+      code: 'CONFLICT',
+      problems: ['"src/sum.js": does not have a text that is to be replaced'],
+    })
+    expect(await refusal(retry(id, as(developer)))).toEqual(['FORBIDDEN', 'ROLE'])
+    expect((await show(id)).state).toBe('stale')
+  })
+
+  test('a cancelled deployment can be retried, too', async () => {
+    const { id } = await make()
+    const { deployment_id } = await approve(id)
+    await owner(deploy.cancelDeployment, { alias, deployment_id: deployment_id! })
+    expect((await show(id)).state).toBe('failed')
+    expect((await retry(id)).state).toBe('approved')
+  })
+})
+
+describe('evidence', () => {
+  test('resolves to the exact lines, outlasts what it was read from, and is not for everybody', async () => {
+    const run = await startRun(system, owner, alias)
+    const line = 'sum failed: password=[hidden]'
+    await read(agent, run, linesRead('src/sum.js', SUM.trimEnd()), logRead(LOG_LINE, line))
+    const ref = 'file:src/sum.js#L2-L2'
+    await find(agent, run, {
+      kind: 'error',
+      summary: 'x',
+      evidence: [ref, `log:${LOG_LINE}`],
+      location: { path: 'src/sum.js', line: 2 },
+    })
+    expect(
+      await refusedCode(
+        find(agent, run, {
+          kind: 'error',
+          summary: 'x',
+          evidence: [ref],
+          location: { path: 'src/sum.js', line: 9 },
+        }),
+      ),
+    ).toBe('EVIDENCE_NOT_READ')
+    await endAs(system, run, 'finding_recorded')
+    const at = { alias, execution_id: run.executionId }
+    const text = SUM.split('\n')[1]!
+    expect(await owner(showRunEvidence, { ...at, ref })).toEqual({
+      ref,
+      kind: 'file',
+      location: 'src/sum.js',
+      from_line: 2,
+      to_line: 2,
+      sha256: sha256(text),
+      pinned: true,
+      text,
+    })
+    const stored = await system.db
+      .select()
+      .from(runEvidence)
+      .where(eq(runEvidence.executionId, run.executionId))
+    expect(JSON.stringify(stored)).not.toContain('sum failed')
+    // However much a run has read, the cited comes first, and no answer has all of it.
+    await system.db.execute(sql`
+      insert into run_evidence (org_id, execution_id, ref, kind, location, sha256, sealed_text, read_at)
+      select ${org!.id}, ${run.executionId}, 'log:' || n, 'log', n::text, '', 'x', '2000-01-01'
+      from generate_series(1, 600) n`)
+    const { evidence } = await owner(showMaintenanceRun, at)
+    expect([evidence.length, evidence[0]!.pinned, evidence[1]!.pinned]).toEqual([200, true, true])
+    await sweepMaintenance({
+      ...storageOf(system),
+      clock: () => new Date(system.clock.now().getTime() + 31 * 86_400_000),
+    })
+    expect(await owner(showRunEvidence, { ...at, ref: `log:${LOG_LINE}` })).toMatchObject({ text: line })
+    // Of what nothing cites only the number stays.
+    expect(await refusal(owner(showRunEvidence, { ...at, ref: 'file:src/sum.js#L1-L2' }))).toEqual([
+      'NOT_FOUND',
+    ])
+    expect(await refusal(as(viewer)(showRunEvidence, { ...at, ref }))).toEqual(['FORBIDDEN'])
+    expect(await refusal(owner(showRunEvidence, { ...at, ref: 'file:none#L1-L1' }))).toEqual(['NOT_FOUND'])
+    expect(await refusal(other!.owner.call(showRunEvidence, { ...at, ref }))).toEqual(['NOT_FOUND'])
+    // Nor by way of another app.
+    const { alias: elsewhere } = await makeMaintainedApp(org!)
+    expect(await refusal(owner(showRunEvidence, { ...at, alias: elsewhere, ref }))).toEqual(['NOT_FOUND'])
+  })
+
+  test('viewers get codes, counts and digests, and who builds the app all of it', async () => {
+    const { id, run } = await make()
+    const seen = await show(id, as(viewer))
+    expect(seen).toMatchObject({
+      title: null,
+      rationale: null,
+      diff: null,
+      files: null,
+      flags: null,
+      files_changed: 1,
+    })
+    expect(seen.evidence).toMatchObject([{ ref: null, kind: 'file' }])
+    expect(JSON.stringify(seen)).not.toContain('sum.js')
+    expect(await refusal(as(viewer)(downloadProposalPatch, { alias, proposal_id: id }))).toEqual([
+      'FORBIDDEN',
+    ])
+    const { findings: hidden } = await as(viewer)(listFindings, { alias })
+    expect(hidden).toMatchObject([
+      { summary: null, location: null, evidence: [], execution_id: run.executionId },
+    ])
+    const queued = async () =>
+      (await as(viewer)(listProposalQueue, { org_id: org!.id, limit: 200 })).proposals.find(
+        (one) => one.id === id,
+      )?.title
+    expect(await queued()).toBeNull()
+    await owner(setAppMember, { alias, user_id: viewer!.userId, role: 'builder' })
+    expect([(await show(id, as(viewer))).title, await queued()]).toEqual(['Repair the sum', 'Repair the sum'])
+  })
+})
+
+test('retention keeps the revisions of a proposal that may be deployed', async () => {
+  const { id } = await make()
+  const { base_revision_id, new_revision_id } = await show(id)
+  const limits = { ...storageOf(system), sourceStorageBytes: 1 }
+  for (let n = 0; n < 12; n++) await push({ ...TREE, 'n.txt': `${n}` })
+  await system.db.update(proposals).set({ state: 'failed' }).where(eq(proposals.id, id))
+  await sweepRevisions(limits)
+  const kept = async () =>
+    (await system.db.select({ id: revisions.id }).from(revisions).where(eq(revisions.appId, appId))).map(
+      (row) => row.id,
+    )
+  expect(await kept()).toEqual(expect.arrayContaining([base_revision_id, new_revision_id]))
+  expect((await system.db.select().from(findings).where(eq(findings.appId, appId))).length).toBe(1)
+  await system.db.delete(proposals).where(eq(proposals.id, id))
+  await sweepRevisions(limits)
+  expect(await kept()).not.toContain(new_revision_id)
+})

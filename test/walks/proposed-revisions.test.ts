@@ -1,0 +1,132 @@
+/** What an agent has proposed and nobody has approved is deployed by nobody, whoever asks and by whichever way. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Call } from '../../src/client/http-client.ts'
+import { run } from '../../src/cli/run.ts'
+import { setAppMember } from '../../src/contracts/apps.ts'
+import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
+import { approveProposal, denyProposal, showProposal, retryProposal } from '../../src/contracts/proposals.ts'
+import { listRevisions, pushRevision, showRevision } from '../../src/contracts/revisions.ts'
+import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
+import { fakeEnvironment } from '../support/fake-environment.ts'
+import { makeMaintainedApp, turnOn } from '../support/maintenance.ts'
+import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+import { agentOf, makeProposal, MODEL, MODELS, type Agent } from '../support/proposals.ts'
+import { archiveOf } from '../support/source.ts'
+import { formOn, newWalker, signInOnPage } from '../support/walker.ts'
+
+const OLD = 'export const total = NaN\n'
+const NEW = 'export const total = count\n'
+
+let system: ListeningSystem
+let agent: Agent
+let [org, other]: Org[] = []
+let [admin, requester, builder]: Person[] = []
+
+beforeAll(async () => {
+  system = await startListeningSystem({
+    SVC_SERVICES: 'api-gateway,auth-service,deploy-api,console',
+    ...MODELS,
+  })
+  agent = agentOf(system)
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+  ;[admin, requester, builder] = [
+    await makeMember(system, org, 'admin'),
+    await makeMember(system, org, 'admin'),
+    await makeMember(system, org, 'viewer'),
+  ]
+  await turnOn(org, { model: MODEL, cooldown_hours: 0 })
+})
+afterAll(async () => {
+  await agent.close()
+  await system.stop()
+})
+
+const owner: Call = (...given) => org!.owner.call(...given)
+const as = (person: Person | undefined): Call => system.as({ token: person!.token, organization: org!.id })
+const push = (alias: string, files: Record<string, string>) =>
+  owner(pushRevision, { alias, body: archiveOf(files) })
+
+/** By whom the run was started, who builds the app, and the revision that is only proposed. */
+async function propose() {
+  const { alias } = await makeMaintainedApp(org!)
+  await push(alias, { 'total.js': OLD })
+  await owner(setAppMember, { alias, user_id: builder!.userId, role: 'builder' })
+  const change = { path: 'total.js', text: OLD, old: 'NaN', now: 'count' }
+  const { id } = await makeProposal(system, agent, { call: owner, alias, by: as(requester), ...change })
+  const { new_revision_id: revision, diff_sha256 } = await owner(showProposal, { alias, proposal_id: id })
+  return { alias, revision, asked: { alias, proposal_id: id, diff_sha256 } }
+}
+
+const refused = (work: Promise<unknown>) =>
+  work.then(
+    () => 'deployed',
+    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
+  )
+const ONLY_PROPOSED = 'CONFLICT: This revision is only proposed'
+
+const svc = async (token: string, line: string) => {
+  const environment = fakeEnvironment({ env: { SVC_API_URL: system.origin, SVC_API_KEY: token } })
+  return { exit: await run(line.split(' '), environment), out: environment.out(), err: environment.err() }
+}
+
+test('neither before it is decided nor after it was denied, by the API, a token, the client or the console', async () => {
+  const { alias, revision, asked } = await propose()
+  const token = await makeApiToken(system, org!, admin!)
+  const byBuilder = await makeApiToken(system, org!, builder!)
+  const deploy = (call: Call) => refused(call(createDeployment, { alias, revision_id: revision }))
+  const walker = newWalker(system)
+  await signInOnPage(walker, builder!.email)
+  await walker.follow(await walker.open('/console'))
+
+  for (const state of ['ready', 'denied']) {
+    if (state === 'denied') await as(admin)(denyProposal, asked)
+    for (const call of [owner, as(admin), as(requester), as(builder), token.call, byBuilder.call]) {
+      expect(await deploy(call)).toBe(ONLY_PROPOSED)
+    }
+    expect(await svc(byBuilder.token, `apps deploy ${alias} ${revision}`)).toMatchObject({
+      exit: 6,
+      out: '',
+      err: expect.stringContaining('only proposed'),
+    })
+    expect((await svc(byBuilder.token, `apps revisions ${alias}`)).out).not.toContain(revision)
+    const page = await walker.open(`/console/apps/${alias}/deployments`)
+    expect(page.text).toContain('name="revision"')
+    expect(page.text).not.toContain(revision)
+    // Nor with a form that was changed by hand.
+    const sent = await walker.follow(
+      await walker.send(page, 'Deploy', { ...formOn(page, 'Deploy').fields, revision }),
+    )
+    expect(sent.words).toContain('only proposed')
+  }
+  // Whoever may read the source may look at it.
+  expect((await as(builder)(showRevision, { alias, revision_id: revision })).id).toBe(revision)
+  expect((await as(builder)(listRevisions, { alias })).revisions).toHaveLength(1)
+  expect((await owner(listDeployments, { alias })).deployments).toEqual([])
+  expect(await refused(other!.owner.call(createDeployment, { alias, revision_id: revision }))).toMatch(
+    /^NOT_FOUND/,
+  )
+})
+
+test('once it is approved, or somebody has pushed the same, it is a revision as any other', async () => {
+  const approved = await propose()
+  await as(admin)(approveProposal, approved.asked)
+  const pushed = await propose()
+  const same = await push(pushed.alias, { 'total.js': NEW })
+  expect(same.id).toBe(pushed.revision)
+  for (const { alias, revision } of [approved, pushed]) {
+    // Also when something else is the head since.
+    await push(alias, { 'total.js': OLD })
+    await as(builder)(createDeployment, { alias, revision_id: revision })
+    expect((await as(builder)(listRevisions, { alias })).revisions.map(({ id }) => id)).toContain(revision)
+  }
+})
+
+test('what a proposal was before it was applied anew stays so', async () => {
+  const { alias, revision, asked } = await propose()
+  await push(alias, { 'total.js': OLD, 'new.txt': 'x' })
+  const again = await as(admin)(retryProposal, asked)
+  expect(again.new_revision_id).not.toBe(revision)
+  for (const revision_id of [revision, again.new_revision_id]) {
+    expect(await refused(as(builder)(createDeployment, { alias, revision_id }))).toBe(ONLY_PROPOSED)
+  }
+})
