@@ -18,7 +18,7 @@ import {
 import { timed } from './timing.ts'
 
 /** As many as exporters send at once by default. */
-const LINES = 512
+export const LINES = 512
 const REQUESTS = 100
 const ROUNDS = 5
 const SEARCHED = 1_000_000
@@ -63,7 +63,7 @@ export const appLogs = () =>
     }
   })
 
-async function makeApp(at: string, token: string): Promise<string> {
+export async function makeApp(at: string, token: string): Promise<string> {
   const post = async (path: string, body: object) => {
     const response = await fetch(`${at}${path}`, {
       method: 'POST',
@@ -111,7 +111,7 @@ function contest({ url, token }: Contestant) {
 }
 
 /** As exporters write them; lines as servers log them, some with what has to be hidden. */
-function requestOf(n: number): string {
+export function requestOf(n: number): string {
   const now = BigInt(Date.now()) * 1_000_000n
   const logRecords = Array.from({ length: LINES }, (_, line) => ({
     timeUnixNano: String(now + BigInt(line)),

@@ -8,11 +8,17 @@ export type Load = { readonly perSecond: number; readonly cpuMs: number }
 /** `lane` tells which of the connections it runs on: for work of which each piece needs the one before. */
 type Work = (lane: number) => Promise<void>
 
-export async function measured(program: Program, count: number, work: Work): Promise<Load> {
-  const [cpu, started] = [cpuSeconds(program), performance.now()]
+/** Several programs that share the load are measured as one. */
+export async function measured(
+  programs: Program | readonly Program[],
+  count: number,
+  work: Work,
+): Promise<Load> {
+  const used = () => [programs].flat().reduce((sum, program) => sum + cpuSeconds(program), 0)
+  const [cpu, started] = [used(), performance.now()]
   await inLanes(count, work)
   const seconds = (performance.now() - started) / 1000
-  return { perSecond: count / seconds, cpuMs: ((cpuSeconds(program) - cpu) * 1000) / count }
+  return { perSecond: count / seconds, cpuMs: ((used() - cpu) * 1000) / count }
 }
 
 export async function inLanes(count: number, work: Work): Promise<void> {

@@ -50,10 +50,14 @@ export const mcp = () =>
     }
   })
 
-type Message = { readonly method: string; readonly params: Record<string, unknown>; readonly says: string }
+export type Message = {
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly says: string
+}
 
 /** `says` stands in every good answer: a server that refuses quickly must not win. */
-const WHOAMI: Message = {
+export const WHOAMI: Message = {
   method: 'tools/call',
   params: { name: 'whoami', arguments: {} },
   says: '\\"quota\\":',
@@ -73,7 +77,7 @@ const ENVELOPE = {
 }
 
 /** Copies of the person who connected, with a membership and a grant each; one token for each of them. */
-async function tokensOfPeople(database: string, jwtSecret: string, first: string): Promise<string[]> {
+export async function tokensOfPeople(database: string, jwtSecret: string, first: string): Promise<string[]> {
   const claims = JSON.parse(Buffer.from(first.split('.')[1]!, 'base64url').toString()) as Claims
   const key = new Uint8Array(Buffer.from(jwtSecret, 'hex'))
   const jwt = hs256(key, { typ: ACCESS_TOKEN_TYPE, issuer: claims.iss, audience: claims.aud })
@@ -112,27 +116,38 @@ type Racer = Message & {
   readonly tokens: readonly string[]
 }
 
+/** Sends one message again and again with one token; at another address than its own with that in `host`. */
+export function messageSender(
+  url: string,
+  token: string,
+  { method, params, says }: Message,
+  host: Record<string, string> = {},
+) {
+  const name = typeof params['name'] === 'string' ? { 'mcp-name': params['name'] } : {}
+  const { send, close } = sender(url, {
+    method: 'POST',
+    headers: {
+      ...host,
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': VERSION,
+      'mcp-method': method,
+      ...name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: ENVELOPE } }),
+  })
+  async function call(): Promise<void> {
+    const answer = await send()
+    if (!answer.includes(says)) throw new Error(`${url} said: ${answer.slice(0, 300)}`)
+  }
+  return { call, close }
+}
+
 async function race(racers: readonly Racer[]): Promise<Load[]> {
-  const seen = racers.map(({ program, url, tokens, method, params, says }) => {
-    const name = typeof params['name'] === 'string' ? { 'mcp-name': params['name'] } : {}
-    const senders = tokens.map((token) =>
-      sender(url, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${token}`,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': VERSION,
-          'mcp-method': method,
-          ...name,
-        },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: ENVELOPE } }),
-      }),
-    )
-    const ask = async (lane: number) => {
-      const answer = await senders[lane % senders.length]!.send()
-      if (!answer.includes(says)) throw new Error(`${url} said: ${answer.slice(0, 300)}`)
-    }
+  const seen = racers.map(({ program, url, tokens, ...message }) => {
+    const senders = tokens.map((token) => messageSender(url, token, message))
+    const ask = (lane: number) => senders[lane % senders.length]!.call()
     const close = () => senders.forEach((one) => one.close())
     return { program, close, ask, loads: [] as Load[] }
   })

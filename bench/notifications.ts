@@ -24,7 +24,7 @@ const HAS_GRAPHILE = existsSync(file('node_modules/graphile-worker'))
  */
 const WEBHOOKS = 1_000
 const ORGANIZATIONS = 10
-const EVENTS = 10
+export const EVENTS = 10
 const MESSAGES = WEBHOOKS * EVENTS
 const GROUPS = [8, 16, IN_FLIGHT_MAX]
 const SUBSCRIPTIONS = 10_000
@@ -40,21 +40,8 @@ type Racer = { readonly name: string; readonly race: (round: string) => Promise<
 
 export async function notifications(): Promise<string[]> {
   const postgres = await startPostgres()
-  const [port, securePort] = [await freePort(), await freePort()]
-  const certificate = selfSigned(`*.${HOST}`)
-  const receiver = run([
-    file('notification-receiver.ts'),
-    JSON.stringify({ port, securePort, ...certificate }),
-  ])
   try {
-    await untilSays('ready', receiver)
-    const stage = {
-      url: postgres.url,
-      at: `http://127.0.0.1:${port}`,
-      ports: { http: port, https: securePort },
-      ca: certificate.cert,
-    }
-    return [
+    return await withReceiver(postgres.url, async (stage) => [
       ...(HAS_GRAPHILE
         ? []
         : ['without graphile-worker, which is not installed (npm ci --prefix bench --legacy-peer-deps)']),
@@ -63,14 +50,34 @@ export async function notifications(): Promise<string[]> {
       ...(await fanOutCost(stage)),
       ...(await flood(stage)),
       ...(await fairness(stage)),
-    ]
+    ])
   } finally {
-    await receiver.stop()
     await postgres.stop()
   }
 }
 
-type Stage = {
+/** A program that gets the messages, and counts them. */
+export async function withReceiver<T>(url: string, work: (stage: Stage) => Promise<T>): Promise<T> {
+  const [port, securePort] = [await freePort(), await freePort()]
+  const certificate = selfSigned(`*.${HOST}`)
+  const receiver = run([
+    file('notification-receiver.ts'),
+    JSON.stringify({ port, securePort, ...certificate }),
+  ])
+  try {
+    await untilSays('ready', receiver)
+    return await work({
+      url,
+      at: `http://127.0.0.1:${port}`,
+      ports: { http: port, https: securePort },
+      ca: certificate.cert,
+    })
+  } finally {
+    await receiver.stop()
+  }
+}
+
+export type Stage = {
   readonly url: string
   readonly at: string
   readonly ports: Readonly<Record<Scheme, number>>
@@ -79,7 +86,7 @@ type Stage = {
 
 /** A host of its own for each webhook, as in life: connections are kept for each, by both contestants. */
 const HOST = 'receiver.localhost'
-const addressOf = ({ ports }: Stage, scheme: Scheme, run: string, n: number | '{n}') =>
+export const addressOf = ({ ports }: Stage, scheme: Scheme, run: string, n: number | '{n}') =>
   `${scheme}://w${n}.${HOST}:${ports[scheme]}/${run}/${n}`
 
 async function messagesPerSecond(stage: Stage, scheme: Scheme, groups: readonly number[]): Promise<string[]> {
@@ -126,21 +133,8 @@ async function ours(
 ): Promise<void> {
   await inDatabase(stage.url, async (connection, url) => {
     const dataKey = randomBytes(32).toString('hex')
-    const harness = await notificationHarness(connection, dataKey, Date.now())
     const run = `ours-${scheme}-${group}-${round}`
-    for (let first = 0; first < WEBHOOKS; first += WEBHOOKS / ORGANIZATIONS) {
-      const org = await harness.organization()
-      for (let n = first; n < first + WEBHOOKS / ORGANIZATIONS; n++) {
-        const { integrationId } = await harness.integration(org, 'webhook', {
-          url: addressOf(stage, scheme, run, n),
-        })
-        await harness.subscription(org, integrationId, 'deploy.*')
-      }
-      for (let n = 0; n < EVENTS; n++) await harness.record(org, { type: 'deploy.failed' })
-    }
-    while (await shipAndFanOut(harness.deps));
-    // Those that wait for seconds would share a POST, which the other queue does not do.
-    await connection.sql.query('update messages set goes_alone = true')
+    await fillMessages(connection, dataKey, WEBHOOKS, (n) => addressOf(stage, scheme, run, n))
     const settings = JSON.stringify({ url, dataKey, group, ca: stage.ca })
     await measure(
       stage,
@@ -150,6 +144,27 @@ async function ours(
       seenBy(racers, `svc, ${group} at once`),
     )
   })
+}
+
+/** Ten events for each webhook, fanned out and due. */
+export async function fillMessages(
+  connection: Connection,
+  dataKey: string,
+  webhooks: number,
+  addressOfWebhook: (n: number) => string,
+): Promise<void> {
+  const harness = await notificationHarness(connection, dataKey, Date.now())
+  for (let first = 0; first < webhooks; first += webhooks / ORGANIZATIONS) {
+    const org = await harness.organization()
+    for (let n = first; n < first + webhooks / ORGANIZATIONS; n++) {
+      const { integrationId } = await harness.integration(org, 'webhook', { url: addressOfWebhook(n) })
+      await harness.subscription(org, integrationId, 'deploy.*')
+    }
+    for (let n = 0; n < EVENTS; n++) await harness.record(org, { type: 'deploy.failed' })
+  }
+  while (await shipAndFanOut(harness.deps));
+  // Those that wait for seconds would share a POST, which other queues do not do.
+  await connection.sql.query('update messages set goes_alone = true')
 }
 
 async function graphile(
@@ -188,7 +203,7 @@ async function measure(
   try {
     await untilSays('ready', racer)
     const nodeBefore = cpuSeconds(racer)
-    const result = await untilReceived(`${at}/${name}`, racer)
+    const result = await untilReceived(`${at}/${name}`, MESSAGES, [racer])
     seen.perSecond.push(((MESSAGES - 1) / result.ms) * 1000)
     seen.nodeMs.push(((cpuSeconds(racer) - nodeBefore) * 1000) / MESSAGES)
     seen.databaseMs.push(((databaseSeconds(postmaster) - databaseBefore) * 1000) / MESSAGES)
@@ -197,16 +212,22 @@ async function measure(
   }
 }
 
-async function untilReceived(url: string, racer: Program): Promise<{ ms: number }> {
+/** Each of them once. */
+export async function untilReceived(
+  url: string,
+  messages: number,
+  senders: readonly Program[],
+): Promise<{ ms: number }> {
   for (;;) {
     const { count, distinct, ms } = (await (await fetch(url)).json()) as {
       count: number
       distinct: number
       ms: number
     }
-    if (distinct === MESSAGES && count === MESSAGES) return { ms }
-    if (count > MESSAGES) throw new Error('something arrived twice')
-    if (racer.child.exitCode !== null) throw new Error(`it ended: ${racer.output()}`)
+    if (distinct === messages && count === messages) return { ms }
+    if (count > messages) throw new Error('something arrived twice')
+    const ended = senders.find(({ child }) => child.exitCode !== null)
+    if (ended) throw new Error(`it ended: ${ended.output()}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
@@ -218,7 +239,7 @@ async function finished(args: readonly string[]): Promise<void> {
 }
 
 /** All of the server, because a commit is not the work of one process. One that ended meanwhile is counted by its parent. */
-function databaseSeconds(postmaster: number): number {
+export function databaseSeconds(postmaster: number): number {
   const own = (fields: readonly string[], at: readonly number[]) =>
     at.reduce((sum, field) => sum + Number(fields[field]), 0) / 100
   let total = 0
@@ -240,12 +261,12 @@ function statOf(pid: string): string[] | undefined {
   }
 }
 
-async function postmasterOf({ sql }: Connection): Promise<number> {
+export async function postmasterOf({ sql }: Connection): Promise<number> {
   const [row] = await sql.query<{ pid: number }>('select pg_backend_pid() as pid')
   return Number(statOf(String(row!.pid))![1])
 }
 
-async function inDatabase<T>(
+export async function inDatabase<T>(
   server: string,
   work: (connection: Connection, url: string) => Promise<T>,
 ): Promise<T> {

@@ -11,7 +11,9 @@ import { notifications } from './notifications.ts'
 import { question } from './question.ts'
 import { questionMemory } from './question-memory.ts'
 import { recall } from './recall.ts'
+import { replicas } from './replicas.ts'
 import { scifact } from './scifact.ts'
+import { workload } from './workload.ts'
 
 const BENCHES: Record<string, () => Promise<string[]>> = {
   gateway,
@@ -28,6 +30,8 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   notifications,
   apps,
   maintenance,
+  replicas,
+  workload,
 }
 
 const asked = process.argv.slice(2)

@@ -2,9 +2,11 @@
 import { drizzle } from './drizzle.ts'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
+import { openDriver } from './driver-socket.ts'
 import { openEmbedded, type Embedded } from './embedded.ts'
 import * as schema from './schema.ts'
 import { makeTransactionsSafe, SAFE_OPTIONS } from './safe-transactions.ts'
+import { withoutPipelining } from './without-pipelining.ts'
 
 export type Database = PostgresJsDatabase<typeof schema>
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0]
@@ -26,7 +28,7 @@ export type Where =
 export type ConnectOptions = {
   readonly poolSize?: number
   readonly statementTimeoutMs?: number
-  /** Off behind a pooler in transaction mode. */
+  /** Off behind a pooler in transaction mode that does not know named statements. */
   readonly prepare?: boolean
 }
 
@@ -52,7 +54,8 @@ export async function connect(
 
 /** The caller holds the lock of the data folder, which guards other files too. */
 function connectEmbedded(embedded: Embedded): Connection {
-  const client = openClient('', {
+  const options = {
+    ...USUAL,
     socket: embedded.socket,
     user: 'postgres',
     database: 'postgres',
@@ -63,7 +66,11 @@ function connectEmbedded(embedded: Embedded): Connection {
     idle_timeout: 0,
     connect_timeout: 0,
     backoff: () => 0.01,
-  })
+  }
+  // The driver's types leave out `socket`, `max_pipeline` and a `max_lifetime` of none.
+  const client = makeTransactionsSafe(
+    postgres('', options as object as postgres.Options<Record<string, never>>),
+  )
   return {
     kind: 'embedded',
     ...handlesOf(client),
@@ -79,15 +86,21 @@ async function connectPostgres(
   { poolSize, statementTimeoutMs, prepare }: Required<ConnectOptions>,
 ): Promise<Connection> {
   const address = addressOf(url)
-  const client = openClient(url, {
+  const driver = openDriver(url, {
+    ...USUAL,
     max: poolSize,
+    // Also the COMMIT of the driver's own is a named statement unless this is off. Behind a pooler it would not be found,
+    // which ends the transaction, and the driver's second COMMIT then succeeds with nothing left to commit.
+    prepare,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     connection: {
-      ...SAFE_OPTIONS.connection,
       application_name: 'svc',
-      statement_timeout: statementTimeoutMs,
+      // The limit is an option and not a parameter of its own, and it comes last: PgBouncer takes no other parameters
+      // than `options`, and from 1.20 on no options that end in spaces.
+      options: `${SAFE_OPTIONS.connection.options}-c statement_timeout=${statementTimeoutMs}`,
     },
   })
+  const client = makeTransactionsSafe(prepare ? driver : withoutPipelining(driver, poolSize))
   const close = () => client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
   try {
     await client.unsafe('select 1')
@@ -98,12 +111,8 @@ async function connectPostgres(
   return { kind: 'postgres', ...handlesOf(client, prepare), close }
 }
 
-function openClient(url: string, options: object): postgres.Sql {
-  // Drizzle knows the types of its columns; asking the server for types would cost every connection a query.
-  const settings = { ...SAFE_OPTIONS, fetch_types: false, onnotice() {}, ...options }
-  // The driver's types leave out `socket`, `max_pipeline` and a `max_lifetime` of none.
-  return makeTransactionsSafe(postgres(url, settings as postgres.Options<Record<string, never>>))
-}
+// Drizzle knows the types of its columns; asking the server for types would cost every connection a query.
+const USUAL = { ...SAFE_OPTIONS, fetch_types: false, onnotice() {} }
 
 function handlesOf(client: postgres.Sql, prepare = true): { db: Database; sql: Sql } {
   const queries = ({ unsafe }: Pick<postgres.Sql, 'unsafe'>): SqlQueries => ({
@@ -146,7 +155,13 @@ function preparing<Client extends postgres.ISql>(client: Client): Client {
 function addressOf(url: string): string {
   if (!URL.canParse(url))
     throw new Error('The database address is not of the form postgres://user@host:5432/name')
-  const { host, pathname } = new URL(url)
+  const { host, pathname, searchParams } = new URL(url)
+  // The driver would neither wait between attempts nor ever give up.
+  if (host.includes(','))
+    throw new Error('The database address names several hosts. Name one: that of a proxy, or one that moves')
+  // They would replace those without which a lost connection is not safe.
+  if (searchParams.has('options'))
+    throw new Error('The database address has options. Set them for the role: ALTER ROLE ... SET ...')
   return `${host}${pathname}`
 }
 

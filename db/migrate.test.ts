@@ -40,11 +40,11 @@ async function again(name: string): Promise<Connection> {
 test('what is missing is applied once, in order, and the database knows whether it is ready', async () => {
   const { sql } = await database('ordered')
   expect(await isMigrated(sql, [FIRST])).toBe(false)
-  expect(await migrate(sql, [FIRST])).toEqual(['0000_people'])
+  expect(await migrate(sql, [FIRST])).toEqual({ applied: ['0000_people'], newer: [] })
   expect(await isMigrated(sql, [FIRST])).toBe(true)
   expect(await isMigrated(sql, [FIRST, SECOND])).toBe(false)
-  expect(await migrate(sql, [FIRST, SECOND])).toEqual(['0001_pets'])
-  expect(await migrate(sql, [FIRST, SECOND])).toEqual([])
+  expect(await migrate(sql, [FIRST, SECOND])).toEqual({ applied: ['0001_pets'], newer: [] })
+  expect(await migrate(sql, [FIRST, SECOND])).toEqual({ applied: [], newer: [] })
   // An old replica stays ready while a new one has migrated already.
   expect(await isMigrated(sql, [FIRST])).toBe(true)
 })
@@ -53,25 +53,43 @@ test('starters that come together share the work and never repeat it', async () 
   await database('together')
   const starters = await Promise.all(Array.from({ length: 4 }, () => again('together')))
   const applied = await Promise.all(starters.map(({ sql }) => migrate(sql, [FIRST, SECOND])))
-  expect(applied.flat().toSorted()).toEqual(['0000_people', '0001_pets'])
+  expect(applied.flatMap((one) => one.applied).toSorted()).toEqual(['0000_people', '0001_pets'])
 })
 
 test('a migration that fails leaves nothing behind and is tried again', async () => {
   const { sql } = await database('failing')
   const broken = migration('0001_pets', 'create table pets (id int)', 'create table pets (id int)')
   await expect(migrate(sql, [FIRST, broken])).rejects.toThrow('already exists')
-  expect(await migrate(sql, [FIRST, SECOND])).toEqual(['0001_pets'])
+  expect(await migrate(sql, [FIRST, SECOND])).toEqual({ applied: ['0001_pets'], newer: [] })
 })
 
-test('a database of a newer program is refused, and so is a migration whose text was changed', async () => {
-  const { sql } = await database('refused')
+test('an older program starts over a newer database, and says so', async () => {
+  const { sql } = await database('newer')
   await migrate(sql, [FIRST, SECOND])
-  await expect(migrate(sql, [FIRST])).rejects.toThrow(
-    'This database is newer than this program: it holds the migration 0001_pets. Upgrade svc, or restore a backup made before.',
+  expect(await migrate(sql, [FIRST])).toEqual({ applied: [], newer: ['0001_pets'] })
+  // It waits for nobody: while a newer one migrates, an older one may be started again.
+  const { sql: other } = await again('newer')
+  await sql.transaction(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock(7566947)')
+    expect(await migrate(other, [FIRST])).toEqual({ applied: [], newer: ['0001_pets'] })
+  })
+})
+
+test('it does not where a newer migration breaks it, where one is missing between, or where a text was changed', async () => {
+  const { sql } = await database('refused')
+  const third = migration('0002_breaking-pets', 'drop table pets')
+  await migrate(sql, [FIRST, SECOND])
+  await expect(migrate(sql, [migration('0000_people', 'create table persons (id int)')])).rejects.toThrow(
+    'The migration 0000_people was changed after it was applied',
   )
-  await expect(
-    migrate(sql, [migration('0000_people', 'create table persons (id int)'), SECOND]),
-  ).rejects.toThrow('The migration 0000_people was changed after it was applied')
+  await migrate(sql, [FIRST, SECOND, third])
+  await expect(migrate(sql, [FIRST, SECOND])).rejects.toThrow(
+    'This database is newer than this program and cannot be used by it: it holds the migration 0002_breaking-pets. Upgrade svc, or restore a backup made before.',
+  )
+  await sql.query(`update svc_migrations set name = '0002_toys' where name = '0002_breaking-pets'`)
+  expect(await migrate(sql, [FIRST, SECOND])).toMatchObject({ newer: ['0002_toys'] })
+  await sql.query(`delete from svc_migrations where name = '0001_pets'`)
+  await expect(migrate(sql, [FIRST, SECOND])).rejects.toThrow('it holds the migration 0002_toys')
 })
 
 test.each([
@@ -102,5 +120,29 @@ test('the migrations of the program are read in the order of the journal', async
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
   })
   const { sql } = await database('product')
-  expect(await migrate(sql, migrations)).toEqual(migrations.map(({ name }) => name))
+  expect((await migrate(sql, migrations)).applied).toEqual(migrations.map(({ name }) => name))
+})
+
+test('a migration that waits for a long reader lets everybody else through, and is applied in the end', async () => {
+  const { sql } = await database('held')
+  await migrate(sql, [FIRST])
+  const [reader, other] = [await again('held'), await again('held')]
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const { promise: isReading, resolve: reads } = Promise.withResolvers<void>()
+  const reading = reader.sql.transaction(async (tx) => {
+    await tx.query('select * from people')
+    reads()
+    await released
+  })
+  await isReading
+  const migrating = migrate(sql, [FIRST, migration('0001_more', 'alter table people add column more int')])
+  const isWaiting = async () =>
+    (await other.sql.query(`select 1 from pg_locks where not granted and relation = 'people'::regclass`))
+      .length
+  await expect.poll(isWaiting).toBe(1)
+  // Behind it: answered while the reader still reads.
+  expect(await other.sql.query('select id from people')).toEqual([])
+  release()
+  await reading
+  expect(await migrating).toMatchObject({ applied: ['0001_more'] })
 })

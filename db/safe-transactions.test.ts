@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql as text } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
-import { connect, type Connection } from './connect.ts'
+import { connect, type Connection, type SqlQueries } from './connect.ts'
 
 let server: TestPostgres
 let direct: Connection
@@ -46,6 +46,52 @@ test('a transaction whose server process ends fails with the loss, and the next 
   expect(await direct.sql.query('select * from story where id = -1')).toEqual([])
   await close()
 })
+
+/** What broke: queries sent between the error of a connection and its close waited for ever, and so did their connection. */
+test.each([
+  ['named statements', true],
+  ['none, as behind a pooler', false],
+])(
+  'connections that the server ends under load answer everybody, and are used again (%s)',
+  async (_, prepare) => {
+    const POOL = 5
+    const { db, sql, close } = await connect({ url: server.url }, { poolSize: POOL, prepare })
+    const storm = new AbortController()
+    const wrong: unknown[] = []
+    let asked = 0
+    const ask = async () => {
+      while (!storm.signal.aborted) {
+        const n = ++asked
+        await db.execute<{ n: number }>(text`select ${n}::int as n`).then(
+          ([row]) => row?.n === n || wrong.push(row),
+          () => {},
+        )
+      }
+    }
+    const lanes = Array.from({ length: 4 * POOL }, ask)
+    for (let round = 0; round < 30; round++) {
+      await sleep(50)
+      await direct.sql.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'svc'`,
+      )
+    }
+    storm.abort()
+    await Promise.all(lanes)
+    expect(wrong).toEqual([])
+    const asleep = async (tx: SqlQueries) => {
+      const [me] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.5)')
+      return me?.pid
+    }
+    // One that was ended last may not know it yet.
+    const distinct = () =>
+      Promise.all(Array.from({ length: POOL }, () => sql.transaction(asleep))).then(
+        (pids) => new Set(pids).size,
+        () => 'not yet',
+      )
+    await expect.poll(distinct, { timeout: 10_000 }).toBe(POOL)
+    await close()
+  },
+)
 
 /** What broke: the driver's ROLLBACK ended the process, connections never came back, halves joined other stories. */
 test('connections that are cut again and again under load leave whole stories and a pool that works', async () => {
@@ -111,3 +157,26 @@ async function cuttable(port: number) {
     close: () => proxy.close(),
   }
 }
+
+test.each([true, false])(
+  'a pool that is closed answers everybody who waits (prepare: %s)',
+  async (prepare) => {
+    const { db, close } = await connect({ url: server.url }, { poolSize: 3, prepare })
+    const asked = [
+      ...Array.from({ length: 30 }, () => db.execute(text`select pg_sleep(0.05)`)),
+      ...Array.from({ length: 10 }, () => db.transaction((tx) => tx.execute(text`select pg_sleep(0.05)`))),
+    ]
+    const answered = Promise.allSettled(asked)
+    await sleep(20)
+    await close()
+    expect(await answered).toHaveLength(40)
+  },
+)
+
+test('an address with several hosts, or with options, is refused with a sentence and without its password', async () => {
+  for (const url of ['postgres://a:hush@h1,h2/svc', 'postgres://a:hush@h1/svc?options=-cwork_mem%3D1']) {
+    const failure = await connect({ url }).catch(String)
+    expect(failure).toMatch(/The database address (names several hosts|has options)/)
+    expect(failure).not.toContain('hush')
+  }
+})

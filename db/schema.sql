@@ -1222,6 +1222,34 @@ CREATE TABLE validated_members (
 );
 CREATE INDEX validated_members_by_time ON public.validated_members USING btree (org_id, validated_at);
 
+CREATE TABLE workload_bindings (
+  id text NOT NULL,
+  org_id text NOT NULL,
+  app_id text NOT NULL,
+  app_alias text NOT NULL,
+  namespace text NOT NULL,
+  service_account text NOT NULL,
+  uid text NOT NULL,
+  created_by text NOT NULL,
+  created_by_name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  CONSTRAINT workload_bindings_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT workload_bindings_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX workload_bindings_by_account ON public.workload_bindings USING btree (namespace, service_account, uid);
+CREATE INDEX workload_bindings_by_app ON public.workload_bindings USING btree (org_id, app_id, id);
+
+CREATE TABLE workload_pods (
+  binding_id text NOT NULL,
+  pod_uid text NOT NULL,
+  pod_name text NOT NULL,
+  first_seen_at timestamp with time zone NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  CONSTRAINT workload_pods_binding_id_pod_uid_pk PRIMARY KEY (binding_id, pod_uid),
+  CONSTRAINT workload_pods_binding_id_workload_bindings_id_fk FOREIGN KEY (binding_id) REFERENCES workload_bindings(id) ON DELETE CASCADE
+);
+
 CREATE OR REPLACE FUNCTION public.refuse_change_of_source()
  RETURNS trigger
  LANGUAGE plpgsql

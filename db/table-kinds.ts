@@ -93,6 +93,8 @@ export const TABLE_KINDS: Record<TableName, TableKind> = {
   token_reservations: 'tenant',
   users: 'identity',
   validated_members: 'identity',
+  workload_bindings: 'identity',
+  workload_pods: 'identity',
 }
 
 type Schema = typeof schema

@@ -3,13 +3,12 @@
  * minute and only between our services.
  */
 import type { Context } from 'hono'
-import type * as z from 'zod'
 import { httpClient, type CallOptions } from '../src/client/http-client.ts'
 import { notServed, ServiceError } from '../src/contracts/errors.ts'
 import { BEARER_MAX } from '../src/contracts/limits.ts'
 import type { Role } from '../src/contracts/roles.ts'
 import { RESOURCE_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
-import { validateToken, type ValidatedToken } from '../src/contracts/tokens.ts'
+import { isPerson, validateToken, type PersonValidation } from '../src/contracts/tokens.ts'
 import type { AgentClaims } from '../src/trust/access-token.ts'
 import { answerForAssertion } from '../src/trust/fresh-validations.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
@@ -20,7 +19,7 @@ import { resourceUrl } from './resource.ts'
 export type McpPrincipal = {
   readonly userId: string
   readonly orgId: string
-  readonly user: Valid['user']
+  readonly user: PersonValidation['user']
   readonly organization: NonNullable<Valid['organization']>
   readonly role: Role
   readonly scopes: readonly Scope[]
@@ -44,7 +43,7 @@ export type Credential = {
   authenticate(): Promise<McpPrincipal | undefined>
 }
 
-type Valid = z.output<typeof ValidatedToken>
+type Valid = PersonValidation
 
 type Presented = { token: string; resource: Resource; as: CallOptions }
 
@@ -103,6 +102,7 @@ async function authenticateGrant(
    * one got in the same process within the last second (src/trust/fresh-validations.ts).
    */
   const valid = await httpClient(deps.auth, as)(validateToken, { token: assertion, audience: resource })
+  if (!isPerson(valid)) return undefined
   const { user, organization, role, retry_after_seconds: retryAfterSeconds } = valid
   if (user.id !== userId || organization?.id !== orgId || role === null) return undefined
   const granted = { scopes: valid.scopes ?? [], canStepUp: true, retryAfterSeconds }
@@ -114,6 +114,7 @@ async function authenticateApiToken(
   { token, resource, as }: Presented,
 ): Promise<McpPrincipal | undefined> {
   const valid = await httpClient(deps.auth, as)(validateToken, { token, audience: resource })
+  if (!isPerson(valid)) return undefined
   const { kind, user, organization, role, token_id: tokenId } = valid
   if (kind !== 'api_token' || organization === null || role === null) return undefined
   if (deps.servedOrganizations?.has(organization.id) === false) throw notServed()

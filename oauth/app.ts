@@ -19,6 +19,7 @@ import * as invitation from './pages/invitation.ts'
 import * as mailedLinks from './pages/mailed-links.ts'
 import * as messageQueue from './pages/operator-message-queue.ts'
 import * as registrations from './pages/operator-registrations.ts'
+import * as workloadIdentity from './pages/operator-workload-identity.ts'
 import * as operator from './pages/operator.ts'
 import { AUTH_ASSETS, problemPage } from './pages/page.ts'
 import * as signIn from './pages/sign-in.ts'
@@ -39,6 +40,7 @@ const PAGES: readonly [method: 'get' | 'post', path: string, page: Page][] = [
   ['post', '/auth/invitation/:secret', invitation.submitInvitation],
   ['post', '/auth/operator', operator.submitOperatorToken],
   ['get', '/auth/operator/message-queue', messageQueue.showMessageQueue],
+  ['get', '/auth/operator/workload-identity', workloadIdentity.showWorkloadIdentity],
   ['get', '/auth/operator/registrations', registrations.showRegistrations],
   ['post', '/auth/operator/registrations', registrations.submitEviction],
 ]
@@ -77,7 +79,8 @@ function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
     try {
       const { token = bearerOf(c), organization, audience } = await read(c)
       if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
-      const valid = await validate({ token, organization, audience, requestId: c.get('requestId') })
+      const as = { requestId: c.get('requestId'), address: c.get('address') }
+      const valid = await validate({ token, organization, audience, ...as })
       return await answer(c, operation.output.parse(valid), 200, format)
     } catch (error) {
       return await answerError(c, error, format)
@@ -88,7 +91,8 @@ function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
     const bearer = bearerIn(options.token && `Bearer ${options.token}`)
     const { token = bearer, organization, audience } = readValues(input)
     if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
-    const valid = await validate({ token, organization, audience, requestId: variables.requestId })
+    const { requestId, address } = variables
+    const valid = await validate({ token, organization, audience, requestId, address })
     return rememberAnswer(received(operation.output.parse(valid)), token)
   })
 }
@@ -96,7 +100,8 @@ function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
 /** How the auth service validates the tokens of its own requests, without HTTP. */
 function validateLocally(deps: AuthDeps): Validate {
   const validate = validateToken(deps)
-  return ({ token, organization, requestId }) => validate({ token, organization, audience: 'api', requestId })
+  return ({ token, organization, requestId, address }) =>
+    validate({ token, organization, audience: 'api', requestId, address })
 }
 
 function mountPage(app: ServiceApp, deps: AuthDeps, method: 'get' | 'post', path: string, show: Page): void {

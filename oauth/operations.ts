@@ -5,6 +5,7 @@ import * as grants from '../src/cores/grants/index.ts'
 import * as identity from '../src/cores/identity/index.ts'
 import * as organizations from '../src/cores/organizations/index.ts'
 import * as supportSessions from '../src/cores/support-sessions/index.ts'
+import * as workloads from '../src/cores/workloads/index.ts'
 import type { AuthDeps } from './dependencies.ts'
 
 export const AUTH_VERBS: Omit<Verbs<'auth-service', AuthDeps>, 'validateToken'> = {
@@ -38,6 +39,7 @@ export const AUTH_VERBS: Omit<Verbs<'auth-service', AuthDeps>, 'validateToken'> 
   createApiToken: identity.createApiToken,
   listApiTokens: identity.listApiTokens,
   revokeApiToken: identity.revokeApiToken,
+  showServiceAccount: workloads.showServiceAccount,
   listAudit: audit.listAudit,
   listGrants: grants.listGrants,
   narrowGrant: grants.narrowGrant,

@@ -5,6 +5,7 @@
 
 const PAGES = 'the auth service with its pages is the vendor’s'
 const CONNECTOR = 'there is no authorization server: the MCP endpoints take API tokens only'
+const WORKLOADS = 'there is no workload identity with hosted auth: workers use tokens'
 const NONE_SERVED = 'whoever is in no organization that is served is refused with 403: hosted-auth.test.ts'
 const ASSERTIONS = 'assertions of the own MCP server are trusted for their minute: hosted-auth.test.ts'
 const ALONE =
@@ -70,6 +71,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/sign-in-provider.test.ts': PAGES,
   'test/walks/sign-in-socket.test.ts': PAGES,
   'test/walks/who-is-told.test.ts': ENGINE,
+  'test/walks/workload-identity.test.ts': WORKLOADS,
 }
 
 /** Single tests and groups, by their titles as the file has them. */
@@ -86,6 +88,8 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'grant.reused': CONNECTOR,
     'client.switched_off': CONNECTOR,
     'client.switched_on': CONNECTOR,
+    'app.service_account_bound': WORKLOADS,
+    'app.service_account_unbound': WORKLOADS,
     'a password chosen by a mailed link is told too, where the person works': PAGES,
   },
   'test/walks/bad-input.test.ts': {
@@ -132,8 +136,12 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   'test/walks/list-totals.test.ts': {
     'agents are found by client and by person, each in their own organization': CONNECTOR,
   },
-  'test/walks/paging.test.ts': { listGrants: CONNECTOR, listOauthClients: CONNECTOR },
   'test/walks/proposals.test.ts': { 'no agent, unless an owner chose so': ASSERTIONS },
+  'test/walks/paging.test.ts': {
+    listGrants: CONNECTOR,
+    listOauthClients: CONNECTOR,
+    listServiceAccounts: WORKLOADS,
+  },
   'test/walks/question-limits.test.ts': {
     'two systems over one database count together, and ask the databases that one of them holds':
       'the second system would have a vendor of its own',
@@ -142,6 +150,10 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   'test/walks/search-everywhere.test.ts': {
     'keeps to the sources of an agent’s grant': CONNECTOR,
     'opens to nobody who may not ask the source, and in no other organization': CONNECTOR,
+  },
+  'test/walks/two-organizations.test.ts': {
+    bindServiceAccount: WORKLOADS,
+    unbindServiceAccount: WORKLOADS,
   },
   'test/walks/skills-over-http.test.ts': {
     'beside the skills every well-known path is still that of the MCP server, and the front that of the console':

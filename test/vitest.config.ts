@@ -10,6 +10,8 @@ declare module 'vitest' {
     engine: 'pglite' | 'postgres'
     /** `hosted`: walks run with the auth service at a vendor's. Left out: our own. */
     auth: 'self' | 'hosted'
+    /** Walks reach Postgres through a PgBouncer in transaction mode. Left out: directly. */
+    isPooled: boolean
     chromium: string
     /** Every look and every path through the pages; without it the two that show most. */
     everyLook: boolean
@@ -33,19 +35,22 @@ export const ENGINES = matching(
   'src/adapters/embeddings/built-in.test.ts',
 )
 
-const UNITS = matching(...['src', 'mcp', 'oauth', 'db', 'bin'].map((folder) => `${folder}/**/*.test.ts`))
+const UNITS = matching(
+  ...['src', 'mcp', 'oauth', 'db', 'bin', 'sdk'].map((folder) => `${folder}/**/*.test.ts`),
+)
 const GLOBAL_SETUP = 'test/support/global-setup.ts'
 /** Repository tests that ask a migrated database; they run where the walks run. */
 const NEEDS_DATABASE = matching('test/repository/schema.test.ts')
 const walks = (...names: string[]) => names.map((name) => `test/walks/${name}.test.ts`)
 export const WALKS = matching(...walks('**/*'))
 /** What these prove lies in the managed databases: without a server for those, a run on Postgres would be the embedded one again. */
-const ABOUT_VECTORS = matching(...walks('ask-a-source', 'search-configuration'))
+export const ABOUT_VECTORS = matching(...walks('ask-a-source', 'search-configuration'))
+export const WITHOUT_SERVER = process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS
 /**
  * Walks that run on both engines here, because they show where the two differ: transactions, paging, vectors. The others
  * run here on Postgres, and embedded among the long tests.
  */
-export const ON_EMBEDDED = [...matching(...walks('apps', 'idempotency')), ...ABOUT_VECTORS]
+export const ON_EMBEDDED = matching(...walks('apps', 'idempotency', 'search-configuration'))
 /**
  * On both engines among the long tests, because `npm test` has four minutes: they start programs and servers, wait for mail,
  * or take seconds for going through everything that is there.
@@ -60,8 +65,12 @@ export const SLOW_WALKS = matching(
     'audit',
     'paging',
     'bad-input',
-    'maintenance-races',
+    'scopes',
+    'delivery-promises',
   ),
+  ...walks('revisions', 'pipelines', 'deployments', 'logs', 'checks', 'activity', 'connector-registration'),
+  ...walks('maintenance', 'maintenance-races', 'maintenance-clients', 'maintenance-loop', 'run-endings'),
+  ...walks('ask-a-source', 'proposals', 'workload-identity', 'connector-sources', 'notifications'),
 )
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')
@@ -110,7 +119,7 @@ export default defineConfig({
         'postgres',
         onEngine('postgres', {
           include: [...WALKS, ...NEEDS_DATABASE],
-          exclude: [...SLOW_WALKS, ...(process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS)],
+          exclude: [...SLOW_WALKS, ...WITHOUT_SERVER],
         }),
       ),
       ...(chromium ? [browser(chromium)] : []),

@@ -4,7 +4,16 @@ import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
 import { matching } from './matching.ts'
-import { ENGINES, ON_EMBEDDED, onEngine, SLOW_WALKS, WALKS } from './vitest.config.ts'
+import { findPgBouncer } from './support/pgbouncer.ts'
+import {
+  ABOUT_VECTORS,
+  ENGINES,
+  ON_EMBEDDED,
+  onEngine,
+  SLOW_WALKS,
+  WALKS,
+  WITHOUT_SERVER,
+} from './vitest.config.ts'
 
 /** What waits more than it works, and asks nothing about time, runs two at a time; the rest one after the other. */
 const IN_PARALLEL = matching(
@@ -18,16 +27,18 @@ const IN_PARALLEL = matching(
   'test/long/packed-client.test.ts',
   'test/long/sample.test.ts',
   'test/long/split.test.ts',
+  'test/long/worker-sdk.test.ts',
   ...ENGINES,
 )
 
 /**
  * `.ci/run` has some twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at any
- * moment, thousands of made-up requests. Walks with hosted auth are left out there, too.
+ * moment, thousands of made-up requests, a whole image. Walks with hosted auth and behind a pooler are left out there, too.
  */
 const IS_CI = process.env['LONG_TESTS'] === 'ci'
 const NOT_IN_CI = matching(
   'test/long/fuzz.test.ts',
+  'test/long/image.test.ts',
   'test/long/kill-checks.test.ts',
   'test/long/kill-configuration.test.ts',
   'test/long/kill-notifications.test.ts',
@@ -35,6 +46,7 @@ const NOT_IN_CI = matching(
   'test/long/mcp-load.test.ts',
   'test/long/model-flood.test.ts',
   'test/long/neighbors.test.ts',
+  'test/long/replicas.test.ts',
 )
 
 const shared = {
@@ -43,6 +55,28 @@ const shared = {
   provide: { engine: 'postgres' as const, auth: 'self' as const, everyLook: true },
   testTimeout: 5 * 60_000,
   hookTimeout: 2 * 60_000,
+}
+
+const ABOUT_POOLERS = matching('test/long/pgbouncer.test.ts')
+
+const hasPgBouncer = findPgBouncer() !== undefined
+if (!hasPgBouncer && !IS_CI) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
+
+/** Every walk once more, through a pooler. */
+const POOLED: TestProjectInlineConfiguration = {
+  test: {
+    ...onEngine('postgres', {
+      name: 'pgbouncer',
+      include: [...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS],
+      exclude: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS,
+      isolate: false,
+      maxWorkers: 2,
+      testTimeout: 60_000,
+      hookTimeout: 2 * 60_000,
+      sequence: { groupOrder: 3 },
+    }),
+    provide: { engine: 'postgres', isPooled: hasPgBouncer },
+  },
 }
 
 const HOSTED: TestProjectInlineConfiguration = {
@@ -82,6 +116,7 @@ export default defineConfig({
         test: onEngine('postgres', {
           name: 'postgres',
           include: SLOW_WALKS,
+          exclude: WITHOUT_SERVER,
           isolate: false,
           maxWorkers: 2,
           testTimeout: 60_000,
@@ -103,12 +138,22 @@ export default defineConfig({
           ...shared,
           name: 'serial',
           include: matching('test/long/*.test.ts'),
-          exclude: [...IN_PARALLEL, ...(IS_CI ? NOT_IN_CI : [])],
+          exclude: [...IN_PARALLEL, ...ABOUT_POOLERS, ...(IS_CI ? NOT_IN_CI : [])],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
       },
-      ...(IS_CI ? [] : [HOSTED]),
+      {
+        test: {
+          ...shared,
+          // Where KUBE_APISERVER names the binary of a real API server; otherwise it says so.
+          name: 'kube',
+          include: matching('test/kube/*.test.ts'),
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      ...(IS_CI ? [] : [HOSTED, POOLED]),
     ],
   },
 })

@@ -537,11 +537,16 @@ describe('an engine that is lost', () => {
     const key = Buffer.from(seen.find((line) => line.startsWith('K:'))?.slice(2) ?? '', 'latin1')
     const cancelled = async (statement: string) => {
       connection.send(simpleQuery(statement))
-      await sleep(300)
-      const messenger = await rawClient(databases.port)
-      messenger.send(int32(16), int32(80877102), key)
-      await messenger.closed
-      return (await connection.until('Z')).filter((line) => !line.startsWith('D:'))
+      const answer = connection.until('Z')
+      // Where the statement has not begun yet, there is nothing to cancel.
+      for (let isOver = false; !isOver;) {
+        await sleep(300)
+        const messenger = await rawClient(databases.port)
+        messenger.send(int32(16), int32(80877102), key)
+        await messenger.closed
+        isOver = await Promise.race([answer.then(() => true), sleep(2_000, false)])
+      }
+      return (await answer).filter((line) => !line.startsWith('D:'))
     }
     const answered = async (statement: string) => {
       connection.send(simpleQuery(statement))

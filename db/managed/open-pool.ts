@@ -10,7 +10,7 @@ import {
 } from './postgres-connection.ts'
 import { problem } from './problem.ts'
 
-export type { Target, TlsMode } from './open-socket.ts'
+export type { Target } from './open-socket.ts'
 
 export type PoolSettings = ConnectionSettings & { readonly max: number; readonly idleSeconds: number }
 

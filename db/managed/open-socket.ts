@@ -25,12 +25,32 @@ export type Target = {
   readonly ca?: string
 }
 
+/** As the driver reads an address: no `sslmode` means no TLS, and an unknown one means verify-full. */
+export function tlsModeOf(query: URLSearchParams): TlsMode {
+  if (query.get('sslrootcert') === 'system') return 'verify-full'
+  const asked = query.get('sslmode') ?? query.get('ssl') ?? 'disable'
+  switch (asked) {
+    case 'disable':
+    case 'false':
+      return 'disable'
+    case 'prefer':
+    case 'allow':
+      return 'prefer'
+    case 'require':
+      return 'require'
+    default:
+      return 'verify-full'
+  }
+}
+
 /** Name servers, connection and TLS together. */
 const CONNECT_MS = 5_000
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
+type Address = Pick<Target, 'host' | 'port' | 'ssl' | 'addresses' | 'ca'>
+
 /** The socket has a listener for errors, and none for what the server sends. */
-export async function openSocket(target: Target, withinMs = CONNECT_MS): Promise<Socket> {
+export async function openSocket(target: Address, withinMs = CONNECT_MS): Promise<Socket> {
   const attempt: Attempt = { over: false }
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(problem('ETIMEDOUT', 'The connection timed out')), withinMs)
@@ -47,7 +67,7 @@ export async function openSocket(target: Target, withinMs = CONNECT_MS): Promise
 
 type Attempt = { over: boolean; socket?: Socket }
 
-async function dial(target: Target, attempt: Attempt): Promise<Socket> {
+async function dial(target: Address, attempt: Attempt): Promise<Socket> {
   const { host, port, ssl } = target
   const addresses = await target.addresses?.()
   if (addresses?.length === 0)

@@ -1,9 +1,10 @@
 /** The operator's Postgres server on which managed databases are created, each with its own login. */
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import type { TenantLimit, TenantLimits } from '../../src/contracts/tenant-limits.ts'
+import { openDriver } from '../driver-socket.ts'
 import { makeTransactionsSafe, SAFE_OPTIONS } from '../safe-transactions.ts'
 import { revokePublicConnect } from './revoke-public-connect.ts'
-import type { TlsMode } from './open-pool.ts'
+import { tlsModeOf, type TlsMode } from './open-socket.ts'
 import { toManagedServerError, ManagedServerError } from './managed-server-error.ts'
 import { isPgvectorSupported, isPostgresSupported, MIN_PGVECTOR, MIN_POSTGRES } from './required-versions.ts'
 import { createManagedDatabase, dropManagedDatabase, type Admin } from './managed-database.ts'
@@ -39,6 +40,7 @@ export type ManagedServer = {
 
 const STATEMENT_TIMEOUT_MS = 60_000
 const IDLE_SECONDS = 30
+const CONNECT_SECONDS = 10
 
 /** Connects at first use. The roles in `keepConnect` are granted what PUBLIC loses. */
 export function openManagedServer(
@@ -49,14 +51,14 @@ export function openManagedServer(
   const sql = openClient(url, { max: 2, idle_timeout: IDLE_SECONDS })
   const admin: Admin = {
     sql,
-    async inDatabase(database, work) {
+    inDatabase: inTurn(async (database, work) => {
       const own = openClient(url, { max: 1, database })
       try {
         await work(own)
       } finally {
         await own.end({ timeout: 5 })
       }
-    },
+    }),
   }
 
   return {
@@ -86,6 +88,16 @@ export function openManagedServer(
     port,
     ssl,
     close: () => sql.end({ timeout: 5 }),
+  }
+}
+
+/** However many databases are made at once: one connection beside the pool. */
+function inTurn(work: Admin['inDatabase']): Admin['inDatabase'] {
+  let last: Promise<unknown> = Promise.resolve()
+  return (...args) => {
+    const next = last.then(() => work(...args))
+    last = next.catch(() => {})
+    return next
   }
 }
 
@@ -125,7 +137,7 @@ function openClient(url: string, options: object): postgres.Sql {
   const settings = {
     ...SAFE_OPTIONS,
     fetch_types: false,
-    connect_timeout: 10,
+    connect_timeout: CONNECT_SECONDS,
     onnotice() {},
     connection: {
       ...SAFE_OPTIONS.connection,
@@ -136,32 +148,13 @@ function openClient(url: string, options: object): postgres.Sql {
     },
     ...options,
   }
-  // The driver's types leave out `max_pipeline`.
-  return makeTransactionsSafe(postgres(url, settings as postgres.Options<Record<string, never>>))
+  return makeTransactionsSafe(openDriver(url, settings))
 }
 
-/** As the driver reads it: no `sslmode` means no TLS, and an unknown one means verify-full. */
 function addressOf(url: string): { host: string; port: number; ssl: TlsMode } {
   // The parser's own error carries the whole address, and with it the password.
   if (!URL.canParse(url)) throw new ManagedServerError('MANAGED_DATABASE_URL is not a valid Postgres URL.')
   const { hostname, port, searchParams } = new URL(url)
   const host = decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost'
-  return { host, port: Number(port) || 5432, ssl: tlsMode(searchParams) }
-}
-
-function tlsMode(query: URLSearchParams): TlsMode {
-  if (query.get('sslrootcert') === 'system') return 'verify-full'
-  const asked = query.get('sslmode') ?? query.get('ssl') ?? 'disable'
-  switch (asked) {
-    case 'disable':
-    case 'false':
-      return 'disable'
-    case 'prefer':
-    case 'allow':
-      return 'prefer'
-    case 'require':
-      return 'require'
-    default:
-      return 'verify-full'
-  }
+  return { host, port: Number(port) || 5432, ssl: tlsModeOf(searchParams) }
 }

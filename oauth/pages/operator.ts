@@ -12,6 +12,7 @@ import { page } from './page.ts'
 export const OPERATOR_PAGES = {
   registrations: { path: '/auth/operator/registrations', title: 'Client registrations' },
   'message-queue': { path: '/auth/operator/message-queue', title: 'Message queue' },
+  'workload-identity': { path: '/auth/operator/workload-identity', title: 'Workload identity' },
 } as const
 type OperatorPage = keyof typeof OPERATOR_PAGES
 

@@ -5,6 +5,8 @@ import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { openapi } from '../../src/http/openapi.ts'
 import { clientRequests } from './client-requests.ts'
 import { errorsPage } from './errors-page.ts'
+import { valuesSchemaFile } from './chart-schema.ts'
+import { ownValuesTable, serviceValuesTable } from './chart-values-table.ts'
 import { lintLayers } from './lint-layers.ts'
 import { settingsTable } from './settings-table.ts'
 import { betweenMarkers } from './table.ts'
@@ -21,6 +23,16 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   {
     path: 'docs/operating.md',
     text: () => betweenMarkers(read('docs/operating.md'), 'settings', settingsTable()),
+  },
+  { path: 'chart/values.schema.json', text: valuesSchemaFile },
+  {
+    path: 'docs/self-hosting.md',
+    text: () =>
+      betweenMarkers(
+        betweenMarkers(read('docs/self-hosting.md'), 'values', ownValuesTable()),
+        'service-values',
+        serviceValuesTable(),
+      ),
   },
 ]
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ConfigProblems, readConfig, SECRET_KEYS, type SETTINGS } from './config.ts'
+import { ConfigProblems, readConfig, SECRET_KEYS, SETTINGS } from './config.ts'
 
 type Env = Record<string, string>
 
@@ -214,12 +214,23 @@ const VALUES: Table = {
     ],
   },
   NOTIFY_ALLOW_NETS: { good: ['10.0.0.0/8, ::1', '127.0.0.1'], bad: ['10.0.0.0/33', 'hooks.internal'] },
+  WORKLOAD_IDENTITY_ENABLED: { good: ['true', 'off'], bad: ['maybe'] },
+  WORKLOAD_AUDIENCE: { good: ['svc-control-plane'], bad: ['a'.repeat(257)] },
+  SVC_WORKLOAD_AUDIENCE: { good: ['', 'svc-control-plane'], bad: ['a'.repeat(257)] },
+  WORKLOAD_NAMESPACES: {
+    good: ['', `org_${'0'.repeat(25)}=shop, org_${'0'.repeat(25)}=shop-2`],
+    bad: ['shop', 'acme=shop', `org_${'0'.repeat(25)}=Shop`, `org_${'0'.repeat(25)}=-shop`],
+  },
+  KUBERNETES_SERVICE_HOST: ANY_TEXT,
+  KUBERNETES_SERVICE_PORT: { good: ['443', '6443'], bad: ['0', '65536', ...NO_NUMBERS] },
+  KUBERNETES_CREDENTIALS_DIR: ANY_TEXT,
   LOG_LEVEL: { good: ['debug', 'info', 'warn', 'error', 'silent'], bad: ['trace', 'INFO'] },
   LOG_FORMAT: { good: ['json', 'text'], bad: ['pretty'] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     good: ['http://collector:4318', 'https://otel.example.com/v1'],
     bad: ['collector:4318'],
   },
+  STOP_DELAY_SECONDS: { good: ['0', '60'], bad: ['61', ...NO_NUMBERS] },
   STOP_SECONDS: { good: ['0', '600'], bad: ['601', ...NO_NUMBERS] },
   ARGON2_MEMORY_KIB: { good: ['64', '1048576'], bad: ['63', '1048577', ...NO_NUMBERS] },
 }
@@ -241,6 +252,14 @@ const COMPANIONS: Partial<Record<keyof typeof SETTINGS, Env>> = {
   CHAT_CLIENT_SECRET: { CHAT_CLIENT_ID: 'x' },
 }
 
+/** contract, Authentication 9: empty, it switches off. */
+const KEEPS_EMPTY = ['SVC_WORKLOAD_AUDIENCE']
+
+test('no other setting takes an empty value for one', () => {
+  const keeping = Object.entries(SETTINGS).filter(([, setting]) => 'keepsEmpty' in setting)
+  expect(keeping.map(([key]) => key)).toEqual(KEEPS_EMPTY)
+})
+
 test.each(Object.entries(VALUES))(
   '%s takes its good values and refuses its bad ones',
   (key, { good, bad }) => {
@@ -253,7 +272,7 @@ test.each(Object.entries(VALUES))(
       for (const problem of problems) expect(problem).toMatch(new RegExp(`^${key}: `))
     }
     // Compose files and charts leave empty variables behind.
-    expect(readConfig({ [key]: '' })).toEqual(readConfig({}))
+    if (!KEEPS_EMPTY.includes(key)) expect(readConfig({ [key]: '' })).toEqual(readConfig({}))
   },
 )
 
@@ -464,4 +483,22 @@ test('the keys of models are refused where no agent-runner runs, and not repeate
   ])
   expect(problemsOf({ ...worker, MAINTENANCE_MODELS: models() })).toEqual([])
   expect(problemsOf({ MAINTENANCE_MODELS: models('the-key') })).toEqual([])
+})
+
+test('an empty audience of the deploy-api is a value, and any other empty variable an absence', () => {
+  expect(readConfig({ SVC_WORKLOAD_AUDIENCE: '' }).SVC_WORKLOAD_AUDIENCE).toBe('')
+  const unset = readConfig({ WORKLOAD_AUDIENCE: '', WORKLOAD_NAMESPACES: '' })
+  expect([unset.SVC_WORKLOAD_AUDIENCE, unset.WORKLOAD_AUDIENCE]).toEqual([
+    'svc-control-plane',
+    'svc-control-plane',
+  ])
+})
+
+test('both sides of workload identity are for the same audience, unless it is off', () => {
+  const problem = ['WORKLOAD_AUDIENCE, SVC_WORKLOAD_AUDIENCE: must be the same']
+  expect(problemsOf({ WORKLOAD_AUDIENCE: 'other' })).toEqual(problem)
+  expect(problemsOf({ SVC_WORKLOAD_AUDIENCE: 'other' })).toEqual(problem)
+  expect(problemsOf({ WORKLOAD_AUDIENCE: 'other', SVC_WORKLOAD_AUDIENCE: 'other' })).toEqual([])
+  expect(problemsOf({ WORKLOAD_AUDIENCE: 'other', SVC_WORKLOAD_AUDIENCE: '' })).toEqual([])
+  expect(problemsOf({ WORKLOAD_AUDIENCE: 'other', WORKLOAD_IDENTITY_ENABLED: 'false' })).toEqual([])
 })

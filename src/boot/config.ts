@@ -28,6 +28,8 @@ type Setting = {
   readonly schema: z.ZodType<unknown, string | undefined>
   readonly description: string
   readonly default?: string
+  /** An empty value is a value, and not an absence. */
+  readonly keepsEmpty?: true
 }
 
 const hexSecret = z
@@ -40,16 +42,32 @@ const hexSecret = z
 const address = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
   .transform((text) => new URL(text))
+/** What a schema takes and does not show, for the schema of the chart: a range of whole numbers, or some words. */
+export const ACCEPTED = new WeakMap<
+  object,
+  { readonly min: number; readonly max: number } | { readonly words: readonly string[] }
+>()
+function accepting<Schema extends object>(
+  accepted: NonNullable<ReturnType<typeof ACCEPTED.get>>,
+  schema: Schema,
+): Schema {
+  ACCEPTED.set(schema, accepted)
+  return schema
+}
 /** Digits only: `Number` also reads a blank as 0 and accepts 0x10 and 1e3. */
 const whole = (min: number, max: number) =>
-  z
-    .string()
-    .refine((digits) => /^\d{1,9}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
-      error: `must be a whole number from ${min} to ${max}`,
-    })
-    .transform(Number)
+  accepting(
+    { min, max },
+    z
+      .string()
+      .refine((digits) => /^\d{1,9}$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+        error: `must be a whole number from ${min} to ${max}`,
+      })
+      .transform(Number),
+  )
 const port = whole(0, 65_535)
-const flag = z.stringbool({ truthy: ['true', '1', 'on', 'yes'], falsy: ['false', '0', 'off', 'no'] })
+const FLAG = { truthy: ['true', '1', 'on', 'yes'], falsy: ['false', '0', 'off', 'no'] }
+const flag = accepting({ words: [...FLAG.truthy, ...FLAG.falsy] }, z.stringbool(FLAG))
 const text = z.string().min(1)
 const list = <Item extends string>(item: z.ZodType<Item, string>) =>
   z
@@ -61,6 +79,9 @@ const list = <Item extends string>(item: z.ZodType<Item, string>) =>
         .filter(Boolean),
     )
     .pipe(z.array(item))
+
+/** contract, Authentication 9: on both sides. */
+const WORKLOAD_AUDIENCE_DEFAULT = 'svc-control-plane'
 
 /** Every setting: schema, description, default. The table in docs/operating.md is generated from it. */
 export const SETTINGS = {
@@ -336,7 +357,7 @@ export const SETTINGS = {
     default: 'portless',
   },
   OAUTH_REFRESH_GRACE_S: {
-    schema: z.coerce.number<string>().int().min(0).max(300).default(60),
+    schema: whole(0, 300).default(60),
     description: 'Seconds during which a used refresh token returns the same answer again. 0 turns this off.',
     default: '60',
   },
@@ -518,6 +539,45 @@ export const SETTINGS = {
       'Private networks that http checks of an organization may reach, as `org_…=10.0.0.0/8` separated by commas. Whoever works on an app of it can make the server send requests there; of the answers only pass or fail and the status are kept. Link-local addresses are never reached.',
     default: 'none: public addresses only',
   },
+  WORKLOAD_IDENTITY_ENABLED: {
+    schema: flag.default(true),
+    description:
+      'auth-service: whether pods of its cluster may authenticate with their service account (workload identity).',
+    default: 'on, in a cluster',
+  },
+  WORKLOAD_AUDIENCE: {
+    schema: text.max(256).default(WORKLOAD_AUDIENCE_DEFAULT),
+    description: 'auth-service: audience that service-account tokens must be for. Change both together.',
+    default: WORKLOAD_AUDIENCE_DEFAULT,
+  },
+  SVC_WORKLOAD_AUDIENCE: {
+    schema: z.string().max(256).default(WORKLOAD_AUDIENCE_DEFAULT),
+    description:
+      'deploy-api: the same audience. Empty (`SVC_WORKLOAD_AUDIENCE=""`): workload identity is off, and workers need a token.',
+    default: WORKLOAD_AUDIENCE_DEFAULT,
+    keepsEmpty: true,
+  },
+  WORKLOAD_NAMESPACES: {
+    schema: z.string().transform(readOrganizationNamespaces).default(new Map<string, readonly string[]>()),
+    description:
+      'auth-service: namespaces whose service accounts an organization may bind to its apps, as `org_…=namespace` separated by commas.',
+    default: 'none',
+  },
+  KUBERNETES_SERVICE_HOST: {
+    schema: text.optional(),
+    description: 'Host of the API server. Kubernetes sets it in every pod.',
+    default: 'no cluster, no workload identity',
+  },
+  KUBERNETES_SERVICE_PORT: {
+    schema: whole(1, 65_535).default(443),
+    description: 'Port of the API server. Kubernetes sets it in every pod.',
+    default: '443',
+  },
+  KUBERNETES_CREDENTIALS_DIR: {
+    schema: text.default('/var/run/secrets/kubernetes.io/serviceaccount'),
+    description: 'Folder with `token` and `ca.crt` of the service account of the auth-service.',
+    default: '/var/run/secrets/kubernetes.io/serviceaccount',
+  },
   LOG_LEVEL: {
     schema: z.enum(LOG_LEVELS).default('info'),
     description: `Lowest level to log: ${LOG_LEVELS.join(', ')}.`,
@@ -532,6 +592,12 @@ export const SETTINGS = {
     schema: address.optional(),
     description: 'OTLP/HTTP endpoint for traces.',
     default: 'no traces',
+  },
+  STOP_DELAY_SECONDS: {
+    schema: whole(0, 60).default(0),
+    description:
+      'Seconds on shutdown in which `/readyz` returns 503 and requests are still taken, so that a load balancer stops sending them first. Longer than it needs to notice.',
+    default: '0',
   },
   STOP_SECONDS: {
     schema: whole(0, 600).default(25),
@@ -574,7 +640,9 @@ export class ConfigProblems extends Error {
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const shape = Object.fromEntries(Object.entries(SETTINGS).map(([key, { schema }]) => [key, schema]))
   // An empty variable counts as unset: compose files and charts leave such variables behind.
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([key, value]) => value !== '' || keepsEmpty(key)),
+  )
   const parsed = z.object(shape).safeParse(set)
   const problems = parsed.success
     ? []
@@ -586,6 +654,9 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   if (problems.length > 0) throw new ConfigProblems(problems)
   return config
 }
+
+const keepsEmpty = (key: string): boolean =>
+  (SETTINGS as Readonly<Record<string, Setting>>)[key]?.keepsEmpty === true
 
 /** Valid settings as given, invalid ones as if unset. */
 function validSettings(
@@ -697,6 +768,14 @@ function problemsBetween(config: Config, set: Record<string, unknown>): string[]
     problems.push('DATABASE_URL: required by deploy-api when the api-gateway runs elsewhere')
   }
   problems.push(...problemsWithAgentRunner(config))
+  const hasBoth = (['auth-service', 'deploy-api'] as const).every((name) =>
+    config.SVC_SERVICES.includes(name),
+  )
+  const isOn = config.WORKLOAD_IDENTITY_ENABLED && config.SVC_WORKLOAD_AUDIENCE !== ''
+  // Every token would be refused, without a word why.
+  if (hasBoth && isOn && config.WORKLOAD_AUDIENCE !== config.SVC_WORKLOAD_AUDIENCE) {
+    problems.push('WORKLOAD_AUDIENCE, SVC_WORKLOAD_AUDIENCE: must be the same')
+  }
   const secrets = ALL_SECRET_KEYS.filter((key) => config[key] !== undefined)
   if (new Set(secrets.map((key) => config[key]?.toLowerCase())).size < secrets.length) {
     problems.push(`${secrets.join(', ')}: must all be different`)
@@ -737,21 +816,33 @@ export const isLoopback = (hostname: string): boolean =>
   ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
 
 /** `org_…=10.0.0.0/8`, separated by commas; an organization with several networks is named several times. */
-function readOrganizationNets(text: string, context: z.RefinementCtx): Map<string, readonly string[]> {
-  const nets = new Map<string, string[]>()
+function readOrganizationNets(text: string, context: z.RefinementCtx) {
+  return readByOrganization(text, context, isCidr, 'a range such as org_…=10.0.0.0/8')
+}
+
+/** `org_…=namespace`, in the same way. RFC 1123. */
+function readOrganizationNamespaces(text: string, context: z.RefinementCtx) {
+  const isNamespace = (name: string) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name)
+  return readByOrganization(text, context, isNamespace, 'a namespace such as org_…=shop')
+}
+
+function readByOrganization(
+  text: string,
+  context: z.RefinementCtx,
+  isValue: (value: string) => boolean,
+  example: string,
+): Map<string, readonly string[]> {
+  const values = new Map<string, string[]>()
   for (const entry of text.split(',').map((one) => one.trim())) {
     if (entry === '') continue
-    const [, orgId, net] = /^([^=]+)=([^=]+)$/.exec(entry) ?? []
-    if (orgId !== undefined && net !== undefined && idPattern('org').test(orgId) && isCidr(net)) {
-      nets.set(orgId, [...(nets.get(orgId) ?? []), net])
+    const [, orgId, value] = /^([^=]+)=([^=]+)$/.exec(entry) ?? []
+    if (orgId !== undefined && value !== undefined && idPattern('org').test(orgId) && isValue(value)) {
+      values.set(orgId, [...(values.get(orgId) ?? []), value])
     } else {
-      context.addIssue({
-        code: 'custom',
-        message: `${entry} must be an organization and a range such as org_…=10.0.0.0/8`,
-      })
+      context.addIssue({ code: 'custom', message: `${entry} must be an organization and ${example}` })
     }
   }
-  return nets
+  return values
 }
 
 function isCidr(range: string): boolean {

@@ -28,10 +28,12 @@ export async function restore(config: Config, file: string, replace: boolean): P
 export async function migrateOnly(config: Config): Promise<void> {
   const migrations = await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url)))
   const run = async (where: Parameters<typeof connect>[0]) => {
-    const connection = await connect(where)
+    // Nothing is asked twice, and a job that applies migrations may not know of the pooler in between.
+    const connection = await connect(where, { poolSize: 1, prepare: false })
     try {
-      const applied = await migrate(connection.sql, migrations)
+      const { applied, newer } = await migrate(connection.sql, migrations)
       print(applied.length === 0 ? 'No pending migrations.' : `Applied: ${applied.join(', ')}`)
+      if (newer.length > 0) print(`This database is newer than this program: ${newer.join(', ')}.`)
     } finally {
       await connection.close()
     }

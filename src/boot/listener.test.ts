@@ -309,6 +309,18 @@ test.skipIf(!hasIPv6)(
   },
 )
 
+test('a load balancer that asks by HTTP/1.0 without a Host is told of health, and of nothing else', async () => {
+  const { port } = await startListeningSystem()
+  const askWithoutHost = async (path: string) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.end(`GET ${path} HTTP/1.0\r\n\r\n`)
+    return (await text(socket)).split('\r\n', 1)[0]
+  }
+  expect(await askWithoutHost('/healthz')).toBe('HTTP/1.1 200 OK')
+  expect(await askWithoutHost('/readyz')).toBe('HTTP/1.1 200 OK')
+  expect(await askWithoutHost('/api/v1/me')).toBe('HTTP/1.1 400 Bad Request')
+})
+
 test('a client that hangs up before it is heard does no harm', async () => {
   const { port } = await startListeningSystem({ services: { 'api-gateway': addressSeen } })
   for (let count = 0; count < 20; count++) {
@@ -358,6 +370,21 @@ test('a stop lets a slow request finish, takes no new connection, and does not w
   expect(performance.now() - began).toBeLessThan(3_000)
 })
 
+test('a stop lets a slow reader have a large answer to its end', async () => {
+  const size = 30_000_000
+  const large: Service = async () => new Response('x'.repeat(size))
+  const { port, stop } = await startListeningSystem({ services: { 'api-gateway': large } })
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /api HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`)
+  await once(socket, 'readable')
+  const stopped = stop()
+  await sleep(2_500)
+  let read = 0
+  for await (const chunk of socket) read += (chunk as Buffer).length
+  expect(read).toBeGreaterThan(size)
+  await stopped
+})
+
 /** Idle to us, while the next request is under way to us: closing such a connection at once would lose it. */
 test('a connection in use is told to go with an answer, not cut off between two requests', async () => {
   const { port, stop } = await startListeningSystem({ services: { 'api-gateway': saying('whole') } })
@@ -385,6 +412,18 @@ test('while it stops it is alive and not ready', async () => {
   })
   answer()
   await Promise.all([slow, stopped])
+})
+
+test('with a delay it goes on taking connections while it is not ready, each for one answer, and then takes no more', async () => {
+  const { port, stop } = await startListeningSystem({ env: { STOP_DELAY_SECONDS: '1' } })
+  const began = performance.now()
+  const stopped = stop()
+  // Each over a connection of its own: they come from a balancer that has not noticed yet.
+  expect(await ask(port, { path: '/readyz' })).toMatchObject({ status: 503 })
+  expect(await ask(port)).toMatchObject({ status: 200, body: 'gateway', headers: { connection: 'close' } })
+  await stopped
+  expect(performance.now() - began).toBeGreaterThan(950)
+  await expect(ask(port)).rejects.toThrow('ECONNREFUSED')
 })
 
 test('who does not finish in the time that is given is cut off', async () => {

@@ -1,6 +1,7 @@
 /** One port: checks the Host, determines the address of the client, and chooses the service by path. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { BlockList, isIPv4, isIPv6, Server as NetServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
@@ -20,6 +21,9 @@ const KEEP_ALIVE_MS = 65_000
 /** A connection that was idle this long has no request on its way to us. */
 const IDLE_MS = 1_000
 
+/** RFC 6761: nobody's. */
+const NO_HOST = 'none.invalid'
+
 /** RFC 6797: a year. Not for subdomains: those of the operator's domain are not ours to decide about. */
 const HSTS = 'max-age=31536000'
 
@@ -33,6 +37,8 @@ export async function listen(system: System): Promise<Listening> {
   const handle = getRequestListener(dispatcher(system, readiness), {
     // The default replaces globalThis.Response, and then `instanceof Response` fails for everybody else here.
     overrideGlobalObjects: false,
+    // Load balancers ask for health by HTTP/1.0, without a Host. All else needs one.
+    hostname: NO_HOST,
   })
   const answering = new Set<ServerResponse>()
   const server = createServer((incoming, outgoing) => {
@@ -53,7 +59,9 @@ export async function listen(system: System): Promise<Listening> {
     async stop() {
       stopping = true
       answering.forEach(closeAfterAnswer)
-      await closeGracefully(server, config.STOP_SECONDS)
+      // A balancer that has not noticed yet still opens connections: they are answered, not refused.
+      if (config.STOP_DELAY_SECONDS > 0) await sleep(config.STOP_DELAY_SECONDS * 1000)
+      await closeGracefully(server, answering, config.STOP_SECONDS)
     },
   }
 }
@@ -71,11 +79,17 @@ async function bind(server: Server, port: number, host: string, setting: string)
 }
 
 /** Finishes open requests, takes no new ones, and closes what is still open after `seconds`. */
-async function closeGracefully(server: Server, seconds: number): Promise<void> {
+async function closeGracefully(
+  server: Server,
+  answering: ReadonlySet<ServerResponse>,
+  seconds: number,
+): Promise<void> {
   // Not the close of an HTTP server: that one also closes connections whose next request may be on its way.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
   const idle = setTimeout(() => {
-    server.closeIdleConnections()
+    // Node takes a connection for idle when its answer was written, also while most of it waits for a slow reader.
+    const isSending = [...answering].some((one) => one.writableEnded && !one.writableFinished)
+    if (!isSending) server.closeIdleConnections()
     idle.refresh()
   }, IDLE_MS)
   const late = setTimeout(() => server.closeAllConnections(), seconds * 1000)
@@ -89,20 +103,23 @@ function closeAfterAnswer(outgoing: ServerResponse): void {
   if (!outgoing.headersSent) outgoing.setHeader('connection', 'close')
 }
 
+type Serving = Pick<System, 'config' | 'services'>
+
 /** Chooses the service of a request. */
 export const dispatcher =
-  (system: System, readiness: Readiness = system.readiness): Service =>
+  (system: Serving & Pick<System, 'readiness'>, readiness: Readiness = system.readiness): Service =>
   async (request) => {
     const { pathname, host } = new URL(request.url)
     const health = await answerHealth(pathname, readiness)
     if (health) return health
+    if (host === NO_HOST) return plain(400, 'No host.\n')
     const service = serviceFor(system, host, pathname)
     if (service === 'unknown host') return plain(421, 'Unknown host.\n')
     return service ? service(request) : notFound(system, request, host)
   }
 
 /** People get the console's page where there is one; programs a line. */
-async function notFound(system: System, request: Request, host: string): Promise<Response> {
+async function notFound(system: Serving, request: Request, host: string): Promise<Response> {
   const isPerson = request.method === 'GET' && request.headers.get('accept')?.includes('text/html')
   const service = isPerson ? serviceFor(system, host, NOT_FOUND_PAGE) : undefined
   if (typeof service !== 'function') return plain(404, 'Not found.\n')
@@ -114,7 +131,7 @@ const plain = (status: number, text: string): Response =>
 
 /** Public addresses come from the configuration: a forged Host reaches no service, so no page is built from it. */
 function serviceFor(
-  { config, services }: System,
+  { config, services }: Serving,
   host: string,
   path: string,
 ): Service | 'unknown host' | undefined {
@@ -233,5 +250,5 @@ export async function listenForMetrics({ config, metrics }: System): Promise<Lis
       .then(({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text))
   })
   const port = await bind(server, config.METRICS_PORT, config.METRICS_HOST, 'METRICS_PORT')
-  return { port, stop: () => closeGracefully(server, 1) }
+  return { port, stop: () => closeGracefully(server, new Set(), 1) }
 }

@@ -69,7 +69,7 @@ async function createLink(
     ...config,
     SVC_SERVICES: ['auth-service'],
   })
-  const { db, close } = await connect(where)
+  const { db, close } = await connect(where, { poolSize: 1, prepare: config.DATABASE_PREPARE })
   try {
     const link = await createOperatorResetLink(
       {

@@ -4,6 +4,7 @@ import { connect, type Connection } from '../../db/connect.ts'
 import type { Embedded } from '../../db/embedded.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { isMigrated, migrate, readMigrations } from '../../db/migrate.ts'
+import { apiServer } from '../adapters/cluster/api-server.ts'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import type { AskModel } from '../agent-runner/do-run.ts'
 import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
@@ -21,6 +22,7 @@ import { askModelAt } from '../client/ask-model.ts'
 import { overNetwork, type CallInProcess, type Service } from '../client/service.ts'
 import type { Config, ServiceName } from './config.ts'
 import { ServiceError } from '../contracts/errors.ts'
+import { TOKEN_REVIEWS } from '../contracts/limits.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import { createSourceSearches } from '../cores/agent-tools/index.ts'
@@ -29,6 +31,13 @@ import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifica
 import { createLogReads } from '../cores/logs/index.ts'
 import { LOG_SEARCHES_OF_RUNS } from '../contracts/limits.ts'
 import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
+import {
+  checkPermission,
+  createTokenReviews,
+  PROBLEM_TEXTS,
+  type Cluster,
+  type Workloads,
+} from '../cores/workloads/index.ts'
 import type { Readiness } from '../http/health.ts'
 import {
   createManaged,
@@ -93,6 +102,9 @@ export type Overrides = {
   readonly judge?: JudgePort
   /** What the agent-runner asks instead of a provider. */
   readonly askModel?: AskModel
+  /** The cluster that this process runs in, and the namespaces of organizations that are not known at the start. */
+  readonly cluster?: Cluster
+  readonly workloadNamespaces?: ReadonlyMap<string, readonly string[]>
   /** Calls a service of another process. */
   readonly network?: (base: URL) => Service
 }
@@ -149,10 +161,14 @@ async function build(
   const connection = usesDatabase
     ? (overrides.connection ?? (await openDatabase(config, overrides.embedded)))
     : undefined
-  if (connection && !overrides.connection) closers.push(() => connection.close())
+  if (connection && !overrides.connection) {
+    closers.push(() => connection.close())
+    if (connection.kind === 'postgres') await warnOfEndlessStatements(connection, log)
+  }
   if (connection) {
-    const applied = await migrate(connection.sql, migrations)
+    const { applied, newer } = await migrate(connection.sql, migrations)
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
+    if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
   }
   const directory = config.AUTH_MODE === 'hosted' ? validatedDirectory(clock) : localDirectory
   const storage = () => ({ db: connection!.db, clock, directory })
@@ -193,6 +209,12 @@ async function build(
   // Apart from that of checks: a slow expression of either holds up its own kind only.
   const sourceMatcher = runs.has('deploy-api') ? createLineMatcher() : undefined
   if (sourceMatcher) closers.push(() => sourceMatcher.close())
+
+  const cluster = runs.has('auth-service') ? (overrides.cluster ?? ownCluster(config, closers)) : undefined
+  const workloads: Workloads | undefined = cluster && {
+    ...createTokenReviews({ cluster, audience: config.WORKLOAD_AUDIENCE, clock, log }),
+    namespaces: overrides.workloadNamespaces ?? config.WORKLOAD_NAMESPACES,
+  }
 
   const network = overrides.network ?? overNetwork
   const running = new Map<ServiceName, Running>()
@@ -267,6 +289,7 @@ async function build(
       runLogReads: createLogReads(LOG_SEARCHES_OF_RUNS),
       auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       hosted,
+      workloadAudience: hosted ? undefined : config.SVC_WORKLOAD_AUDIENCE || undefined,
       sourceThread: sourceThread!,
       sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
       logReads: createLogReads(),
@@ -281,6 +304,7 @@ async function build(
       keyFor,
       userTokens: userTokens(keyFor('user-token'), config.AUTH_URL.origin),
       actorAssertions: assertions,
+      workloads,
       keyEpoch,
       mcpCallsPerMinute: config.MCP_CALLS_PER_MINUTE,
       issuer: config.AUTH_URL,
@@ -394,7 +418,7 @@ async function build(
     nodeHandlers: new Map(
       [...running].flatMap(([name, { nodeHandler }]) => (nodeHandler ? [[name, nodeHandler] as const] : [])),
     ),
-    readiness: () => readiness(connection, migrations),
+    readiness: () => readiness(connection, migrations, workloads),
     metrics,
     log,
     managed,
@@ -427,18 +451,50 @@ async function openDatabase(config: Config, embedded: Promise<Embedded> | undefi
   return connect(embedded ? { embedded } : { folder: config.SVC_DATA_DIR })
 }
 
+/** We ask for a limit with each connection, and a pooler in between keeps that to itself. */
+async function warnOfEndlessStatements({ sql }: Connection, log: Logger): Promise<void> {
+  const [row] = await sql.query<{ limit: string }>(`select current_setting('statement_timeout') as limit`)
+  if (row?.limit !== '0') return
+  log.warn('statements have no time limit', {
+    remedy: 'ALTER ROLE ... SET statement_timeout, see docs/operating.md#poolers',
+  })
+}
+
 async function readiness(
   connection: Connection | undefined,
   migrations: Awaited<ReturnType<typeof readMigrations>>,
+  workloads: Workloads | undefined,
 ): ReturnType<Readiness> {
   if (!connection) return { ready: true }
   try {
     return (await isMigrated(connection.sql, migrations))
-      ? { ready: true }
+      ? { ready: true, warnings: warningsOf(workloads) }
       : { ready: false, because: 'migrations are not applied' }
   } catch {
     return { ready: false, because: 'the database cannot be reached' }
   }
+}
+
+/** People sign in all the same: only workers are refused, or not even they, and would be by every other process. */
+function warningsOf(workloads: Workloads | undefined): string[] {
+  // Where no organization has a namespace nobody uses it, and a missing role is no problem.
+  if (workloads && workloads.namespaces.size > 0) checkPermission(workloads)
+  const problem = workloads?.status().problem
+  return problem ? [`${PROBLEM_TEXTS[problem.stops]}: ${problem.reason}`] : []
+}
+
+/** Undefined outside of a cluster, and where workload identity is off. */
+function ownCluster(config: Config, closers: (() => Promise<void> | void)[]): Cluster | undefined {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = config
+  if (!config.WORKLOAD_IDENTITY_ENABLED || host === undefined) return undefined
+  const cluster = apiServer({
+    host,
+    port,
+    credentialsFolder: config.KUBERNETES_CREDENTIALS_DIR,
+    timeoutMs: TOKEN_REVIEWS.seconds * 1000,
+  })
+  closers.push(() => cluster.close())
+  return cluster
 }
 
 /** Derived at first use: a process without the JWT secrets never needs one. */

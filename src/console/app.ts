@@ -19,6 +19,7 @@ import { appPeopleRoutes } from './pages/apps/app-people.ts'
 import { appPipelinesRoutes } from './pages/apps/app-pipelines.ts'
 import { appSourceRoutes } from './pages/apps/app-source.ts'
 import { appTicketRoutes } from './pages/apps/app-tickets.ts'
+import { appServiceAccountRoutes } from './pages/apps/app-service-accounts.ts'
 import { appTokenRoutes } from './pages/apps/app-tokens.ts'
 import { appListRoutes } from './pages/apps/apps.ts'
 import { auditRoutes } from './pages/audit/audit.ts'
@@ -92,6 +93,7 @@ const ROUTES = [
   appTicketRoutes,
   appPeopleRoutes,
   appTokenRoutes,
+  appServiceAccountRoutes,
   ticketRoutes,
   connectRoutes,
   agentRoutes,

@@ -60,6 +60,8 @@ export const AUDIT_ACTIONS = {
   'revision.pushed': 'pushed a revision',
   'app.token_created': 'created a token of an app',
   'app.token_revoked': 'revoked a token of an app',
+  'app.service_account_bound': 'bound a service account to an app',
+  'app.service_account_unbound': 'removed a service account from an app',
   'ticket.filed': 'created a ticket',
   'ticket.replied': 'replied to a ticket',
   'ticket.noted': 'added a note to a ticket',
@@ -112,7 +114,7 @@ export const AuditEntry = z.object({
   action: AuditActionName,
   actor: z
     .object({
-      kind: z.enum(['user', 'api_token', 'app_token', 'actor', 'operator', 'system']),
+      kind: z.enum(['user', 'api_token', 'app_token', 'workload', 'actor', 'operator', 'system']),
       id: z.string().nullable(),
       name: z.string(),
     })

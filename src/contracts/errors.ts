@@ -106,6 +106,14 @@ export const ERRORS = {
     user: 'Tell whoever keeps the database. Other data sources are not affected.',
     operator: 'Find the request in the log: the cause has the code that the database reported.',
   },
+  CLUSTER_UNAVAILABLE: {
+    status: 503,
+    exit: 1,
+    message: 'The cluster cannot say now whose token this is',
+    user: 'Try again in a few seconds. The token was neither accepted nor refused.',
+    operator:
+      'Check that the auth-service reaches the API server of its cluster. The log and the operator page Workload identity have the cause.',
+  },
   TIMEOUT: {
     status: 504,
     exit: 7,

@@ -38,6 +38,7 @@ const PREFIXES = [
   'exec',
   'pr',
   'fnd',
+  'wlb',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 

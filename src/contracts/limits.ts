@@ -138,6 +138,33 @@ export const TOKENS_PER_APP = 50
 /** Exporters send every few seconds; a hundred processes may share one token. */
 export const APP_TOKEN_CALLS = { count: 3_000, seconds: 60 }
 
+/** As many as an app has clusters and stages. */
+export const WORKLOAD_BINDINGS_PER_APP = 50
+/** As of an app token: all pods of a service account share them. */
+export const WORKLOAD_CALLS = { count: 3_000, seconds: 60 }
+/** Of a binding, the pods that came in last. */
+export const WORKLOAD_PODS_KEPT = 20
+/** decisions, 15: how long what the cluster said about a token counts, yes and no. */
+export const TOKEN_REVIEW_SECONDS = { accepted: 30, refused: 5 }
+/**
+ * How long the cluster may take to answer: longer than it does, shorter than workers wait. And how many answers a process
+ * remembers, of yes and of no each.
+ */
+export const TOKEN_REVIEWS = { seconds: 3, remembered: 10_000 }
+/**
+ * Questions to the cluster that one process has open, in all and of one organization. None takes from another: forged
+ * tokens keep nobody waiting whose token was accepted before, and whoever binds service accounts keeps no pod waiting.
+ */
+export const CLUSTER_QUESTIONS = {
+  acceptedBefore: { total: 32, perOrganization: 8 },
+  newcomer: { total: 24, perOrganization: 8 },
+  account: { total: 16, perOrganization: 5 },
+}
+/** Of one binding, from one network: pods that are refused ask again every few seconds, and somebody who guesses more often. */
+export const REFUSED_WORKLOAD_TOKENS = { count: 20, seconds: 60 }
+/** Of one organization: more than a script binds. */
+export const SERVICE_ACCOUNT_READS = { count: 100, seconds: 60 }
+
 /** decisions, 13: a revision of an app's source. */
 export const SOURCE_MAX_BYTES = 50 * 1024 * 1024
 export const SOURCE_FILE_MAX_BYTES = 1024 * 1024
@@ -151,6 +178,8 @@ export const DEPLOYMENT_UNCLAIMED_SECONDS = 24 * 60 * 60
 export const ROLLOUT_REPORT_SECONDS = 24 * 60 * 60
 /** Shorter than services wait for each other. */
 export const DEPLOYMENT_WAIT_MAX_SECONDS = 15
+/** As every wait, shorter than a process that stops has for what it has begun (STOP_SECONDS). */
+export const PIPELINE_WAIT_MAX_SECONDS = 20
 /** Calls of one organization that wait in one process. */
 export const DEPLOYMENT_WAITS_MAX = 50
 /** Of one app: more of them are a mistake of whoever makes them. */

@@ -113,7 +113,7 @@ export type EntryPoint = 'console' | 'cli' | 'api' | 'mcp'
 
 /** Who calls, as validated for this call. */
 export type Principal = {
-  readonly kind: 'user' | 'api_token' | 'app_token' | 'actor' | 'operator' | 'anonymous'
+  readonly kind: 'user' | 'api_token' | 'app_token' | 'workload' | 'actor' | 'operator' | 'anonymous'
   readonly userId: string | null
   /** As the audit trail names them. */
   readonly userName: string
@@ -124,7 +124,7 @@ export type Principal = {
   readonly role: Role | null
   /** null: not limited by scopes. */
   readonly scopes: readonly Scope[] | null
-  /** Of an app token: it opens the operations of its scope on this app, and nothing else. */
+  /** Of an app token or a workload: it opens the operations of its scope on this app, and nothing else. */
   readonly app?: { readonly id: string; readonly scope: AppScope } | undefined
   readonly audiences: readonly Audience[]
   readonly expiresAt: Date | null

@@ -28,6 +28,7 @@ import * as subscriptions from './subscriptions.ts'
 import * as support from './support.ts'
 import * as tickets from './tickets.ts'
 import * as tokens from './tokens.ts'
+import * as workloads from './workloads.ts'
 
 export const OPERATIONS = [
   people.whoAmI,
@@ -62,6 +63,7 @@ export const OPERATIONS = [
   tokens.listApiTokens,
   tokens.revokeApiToken,
   tokens.validateToken,
+  workloads.showServiceAccount,
   audit.listAudit,
   grants.listGrants,
   grants.narrowGrant,
@@ -121,6 +123,9 @@ export const OPERATIONS = [
   appTokens.createAppToken,
   appTokens.listAppTokens,
   appTokens.revokeAppToken,
+  workloads.bindServiceAccount,
+  workloads.listServiceAccounts,
+  workloads.unbindServiceAccount,
   logs.exportLogs,
   logs.pushLogs,
   logs.listLogs,

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { ClaimId, DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { PIPELINE_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 import {
@@ -171,7 +172,7 @@ export const claimPipelineRun = creating({
     wait_seconds: z
       .int()
       .min(0)
-      .max(25)
+      .max(PIPELINE_WAIT_MAX_SECONDS)
       .default(0)
       .describe('If nothing is due, answer only when there is a run to claim, or after so long.'),
   }),

@@ -6,6 +6,7 @@ import { BEARER_MAX } from './limits.ts'
 import { creating, reading, removing } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 import { GrantableRole, RoleName } from './roles.ts'
+import { APP_SCOPES, SCOPE_NAMES } from './scopes.ts'
 
 export const ApiToken = z.object({
   id: z.string(),
@@ -104,6 +105,23 @@ export const TokenHolder = z.object({
 export const ValidatedToken = z.object({
   valid: z.literal(true),
   ...TokenHolder.shape,
+  kind: z.enum([...TokenHolder.shape.kind.options, 'workload']),
+  user: TokenHolder.shape.user.nullable().describe('null for a workload.'),
+  scopes: z
+    .array(z.enum([...SCOPE_NAMES, ...APP_SCOPES]))
+    .nullable()
+    .describe('null: not limited by scopes.'),
+  deployment: z.string().optional().describe('Of a workload: the alias of its app.'),
+  workload: z
+    .object({
+      binding_id: z.string(),
+      app_id: z.string(),
+      namespace: z.string(),
+      service_account: z.string(),
+      pod: z.string().nullable(),
+    })
+    .optional()
+    .describe('Of a workload: the service account that it runs as.'),
   membership: z
     .object({
       id: z.string().optional().describe('Another one each time the user joins.'),
@@ -114,6 +132,30 @@ export const ValidatedToken = z.object({
     .optional()
     .describe('The user as a member of the organization; absent in a support session.'),
 })
+
+type Validated = z.output<typeof ValidatedToken>
+
+/** Of a person, or of an agent that acts for one. */
+export type PersonValidation = Omit<Validated, 'kind' | 'user' | 'scopes' | 'deployment' | 'workload'> &
+  Pick<z.output<typeof TokenHolder>, 'kind' | 'user' | 'scopes'>
+/** Of a program that its cluster vouches for. */
+export type WorkloadValidation = Omit<
+  Validated,
+  'kind' | 'user' | 'role' | 'scopes' | 'deployment' | 'workload'
+> & {
+  readonly kind: 'workload'
+  readonly user: null
+  readonly role: null
+  readonly scopes: ['apps:report']
+  readonly deployment: string
+  readonly workload: NonNullable<Validated['workload']>
+}
+
+/** The answer of the auth service, told apart. */
+export const isWorkload = (valid: Validated | WorkloadValidation): valid is WorkloadValidation =>
+  valid.kind === 'workload' && valid.deployment !== undefined && valid.workload !== undefined
+export const isPerson = (valid: Validated | PersonValidation): valid is PersonValidation =>
+  valid.kind !== 'workload' && valid.user !== null
 
 export const validateToken = reading({
   name: 'validateToken',
@@ -128,6 +170,6 @@ export const validateToken = reading({
   }),
   output: ValidatedToken,
   access: 'anyone',
-  errors: ['UNAUTHENTICATED'],
+  errors: ['UNAUTHENTICATED', 'RATE_LIMITED', 'CLUSTER_UNAVAILABLE'],
   http: { method: 'post', path: '/api/v1/tokens/validate' },
 })

@@ -1,7 +1,10 @@
 /** The deploy-api: apps, their members, tokens, logs, checks and tickets. The gateway relays to it. */
 import { cors } from 'hono/cors'
+import { httpClient } from '../client/http-client.ts'
+import { ServiceError } from '../contracts/errors.ts'
 import type { Verbs } from '../contracts/operations.ts'
 import * as agentTools from '../cores/agent-tools/index.ts'
+import { showServiceAccount } from '../contracts/workloads.ts'
 import * as appTokens from '../cores/app-tokens/index.ts'
 import * as apps from '../cores/apps/index.ts'
 import * as checks from '../cores/checks/index.ts'
@@ -16,9 +19,12 @@ import * as logs from '../cores/logs/index.ts'
 import * as maintenance from '../cores/maintenance/index.ts'
 import * as tickets from '../cores/tickets/index.ts'
 import { mountAgentCalls, type AgentCallDeps } from './agent-calls.ts'
+import * as workloads from '../cores/workloads/index.ts'
+import { readServiceAccountToken } from '../trust/service-account-token.ts'
+import { bearerOfPrincipal, type Validate } from './authenticate.ts'
 import { mount } from './mount.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
-import { validateRemotely, type ValidateDeps } from './validate-remotely.ts'
+import { validateRemotely, withTrace, type ValidateDeps } from './validate-remotely.ts'
 
 export type DeployDeps = Observation &
   Storage &
@@ -29,9 +35,10 @@ export type DeployDeps = Observation &
   checks.ChecksDeps &
   maintenance.WithMaintenanceModels &
   AgentCallDeps &
-  logs.LogDeps
+  logs.LogDeps &
+  Pick<workloads.BindingDeps, 'workloadAudience'>
 
-const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
+const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps & workloads.BindingDeps> = {
   createApp: apps.createApp,
   listApps: apps.listApps,
   showApp: apps.showApp,
@@ -61,6 +68,9 @@ const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
   createAppToken: appTokens.createAppToken,
   listAppTokens: appTokens.listAppTokens,
   revokeAppToken: appTokens.revokeAppToken,
+  bindServiceAccount: workloads.bindServiceAccount,
+  listServiceAccounts: workloads.listServiceAccounts,
+  unbindServiceAccount: workloads.unbindServiceAccount,
   exportLogs: logs.exportLogs,
   pushLogs: logs.pushLogs,
   listLogs: logs.listLogs,
@@ -114,14 +124,37 @@ const DEPLOY_VERBS: Verbs<'deploy-api', DeployDeps> = {
 export function createDeployApi(deps: DeployDeps): ServiceApp {
   const app = createServiceApp('deploy-api', deps)
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
-  mount(app, DEPLOY_VERBS, deps, {
-    validate: validateRemotely(deps),
-    validateAppToken: appTokens.validateAppToken({
-      ...deps,
-      servedOrganizations: deps.hosted?.servedOrganizations,
-    }),
-    operatorToken: undefined,
-  })
+  mount(
+    app,
+    DEPLOY_VERBS,
+    { ...deps, findServiceAccount: findServiceAccount(deps) },
+    {
+      validate: refusingWorkloads(deps, validateRemotely(deps)),
+      validateAppToken: appTokens.validateAppToken({
+        ...deps,
+        servedOrganizations: deps.hosted?.servedOrganizations,
+      }),
+      operatorToken: undefined,
+    },
+  )
   mountAgentCalls(app, deps)
   return app
 }
+
+/** In the name of whoever binds it: the auth-service checks their role itself. */
+const findServiceAccount =
+  (deps: DeployDeps): workloads.BindingDeps['findServiceAccount'] =>
+  (principal, account) => {
+    const { requestId, address, orgId } = principal
+    const as = { token: bearerOfPrincipal(principal), organization: orgId ?? undefined, requestId, address }
+    return httpClient(withTrace(deps, deps.auth), as)(showServiceAccount, account)
+  }
+
+/** contract, Authentication 9: tokens for any audience but ours, and all of them where SVC_WORKLOAD_AUDIENCE is empty. */
+const refusingWorkloads =
+  ({ workloadAudience }: DeployDeps, validate: Validate): Validate =>
+  (presented) => {
+    const claims = readServiceAccountToken(presented.token)
+    const isForUs = !claims || (workloadAudience !== undefined && claims.audiences.includes(workloadAudience))
+    return isForUs ? validate(presented) : Promise.reject(new ServiceError('UNAUTHENTICATED'))
+  }

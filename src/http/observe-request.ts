@@ -79,7 +79,8 @@ function logRequest(
     status: request.status,
     ms: Math.round(request.seconds * 10_000) / 10,
     user: principal?.userId ?? undefined,
-    app_token: principal?.app && principal.tokenId,
+    app_token: principal?.kind === 'app_token' ? principal.tokenId : undefined,
+    workload: principal?.kind === 'workload' ? principal.userName : undefined,
     org: principal?.orgId ?? undefined,
     entryPoint: principal?.entryPoint,
   }

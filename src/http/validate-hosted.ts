@@ -6,6 +6,7 @@ import { httpClient } from '../client/http-client.ts'
 import { notServed } from '../contracts/errors.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
 import { listOrganizations } from '../contracts/organizations.ts'
+import { isWorkload } from '../contracts/tokens.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import { rememberValidation } from '../cores/directory/index.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
@@ -66,6 +67,7 @@ async function findOwnServed(
 }
 
 async function remember(deps: HostedDeps, valid: TokenValidation, askedAt: Date): Promise<void> {
+  if (isWorkload(valid)) return
   const { user, organization, role, membership } = valid
   // Support staff are not members.
   if (organization === null || role === null || valid.support_session_id !== undefined) return

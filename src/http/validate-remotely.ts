@@ -1,8 +1,9 @@
 /** Validates a bearer token at the auth service, and this installation's own assertions where that does not know them. */
+import type * as z from 'zod'
 import { httpClient } from '../client/http-client.ts'
 import type { Service } from '../client/service.ts'
 import { ServiceError } from '../contracts/errors.ts'
-import { validateToken } from '../contracts/tokens.ts'
+import { isPerson, isWorkload, validateToken, type ValidatedToken } from '../contracts/tokens.ts'
 import type { Clock, Storage } from '../cores/dependencies.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
 import type { Tracing } from '../observe/tracing-port.ts'
@@ -10,6 +11,7 @@ import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-asser
 import { isAppToken } from '../trust/app-token.ts'
 import { freshAnswer } from '../trust/fresh-validations.ts'
 import { jwtType } from '../trust/hs256.ts'
+import { isServiceAccountToken } from '../trust/service-account-token.ts'
 import type { Validate } from './authenticate.ts'
 import { validateHosted } from './validate-hosted.ts'
 
@@ -33,14 +35,27 @@ export function validateRemotely(deps: ValidateDeps & Storage): Validate {
   const validate: Validate = async ({ token, organization, requestId, address, validation }) => {
     // Nobody else's business, the vendor's with hosted auth least of all.
     if (isAppToken(token)) throw notForAppTokens()
+    // decisions, 15: hosted auth has no workload identity, and the vendor must not see tokens of this cluster.
+    if (deps.hosted && isServiceAccountToken(token)) throw new ServiceError('UNAUTHENTICATED')
     return (
       (await validateAssertion(deps, token, organization)) ??
-      // About any other organization the answer would be another one.
-      (organization === undefined ? freshAnswer(validation, token) : undefined) ??
-      httpClient(auth, { requestId, address })(validateToken, { token, organization, audience: 'api' })
+      toldApart(
+        // About any other organization the answer would be another one.
+        (organization === undefined ? freshAnswer(validation, token) : undefined) ??
+          (await httpClient(auth, { requestId, address })(validateToken, {
+            token,
+            organization,
+            audience: 'api',
+          })),
+      )
     )
   }
   return deps.hosted ? validateHosted({ ...deps, ...deps.hosted, auth }, validate) : validate
+}
+
+function toldApart(valid: z.output<typeof ValidatedToken>): TokenValidation {
+  if (isWorkload(valid) || isPerson(valid)) return valid
+  throw new ServiceError('UNEXPECTED', undefined, { cause: 'the auth service names nobody' })
 }
 
 const notForAppTokens = () =>

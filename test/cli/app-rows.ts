@@ -9,6 +9,7 @@ export async function makeAppThings(make: Call): Promise<Record<string, string>>
   return { apptoken: id }
 }
 
+const NO_BINDING = 'wlb_0mwhkcyh5nlh1pqqssy5gj19q'
 const NO_TOKEN = 'apt_0mwhkcyh5nlh1pqqssy5gj19q'
 
 export const APP_ROWS: Row[] = [
@@ -31,6 +32,25 @@ export const APP_ROWS: Row[] = [
   ['apps tokens revoke shop {apptoken} --yes', 0, /Revoked/],
   ['apps tokens revoke shop {apptoken} --yes', 4, /svc apps tokens/],
   [`apps tokens revoke shop ${NO_TOKEN} --yes --context ro`, 3, /error: /],
+
+  // No cluster: what binding does in one is in test/walks/workload-identity.test.ts.
+  [
+    'apps bind shop --namespace shop --service-account worker',
+    6,
+    /Workload identity is off[^]*SERVER_API_TOKEN/,
+  ],
+  ['apps bind shop --namespace shop', 5, /Missing option --service-account/],
+  ['apps bind shop --service-account worker', 5, /Missing option --namespace/],
+  ['apps bind shop --namespace Shop --service-account worker', 5, /namespace/],
+  ['apps bind nothing --namespace shop --service-account worker', 4, /svc apps list/],
+  ['apps bind shop --namespace shop --service-account worker --context ro', 3, /error: /],
+  ['apps bindings shop', 0, /^BINDING +NAMESPACE +SERVICE ACCOUNT/],
+  ['apps bindings nothing', 4, /svc apps list/],
+  ['apps bindings', 5, /requires <app>/],
+  ['apps bindings shop --context scoped', 3, /scopes of this token/],
+  [`apps bindings remove shop ${NO_BINDING}`, 5, /Add --yes/],
+  [`apps bindings remove shop ${NO_BINDING} --yes`, 4, /svc apps bindings/],
+  [`apps bindings remove shop ${NO_BINDING} --yes --context ro`, 3, /error: /],
 
   [
     'apps logs push shop',
@@ -69,9 +89,14 @@ export const APP_LINES = [
   'apps tokens shop',
   'apps tokens create shop --scope apps:run',
   `apps tokens revoke shop ${NO_TOKEN} --yes`,
+  'apps bind shop --namespace shop --service-account worker',
+  'apps bindings shop',
+  `apps bindings remove shop ${NO_BINDING} --yes`,
 ]
 
 export const APP_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'apps bind': { exits: [0], because: 'needs a cluster: test/walks/workload-identity.test.ts' },
+  'apps bindings remove': { exits: [0], because: 'needs a cluster: test/walks/workload-identity.test.ts' },
   'apps tokens create': {
     exits: [6],
     because: 'needs as many tokens as an app may have: test/walks/app-tokens.test.ts',

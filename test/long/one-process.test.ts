@@ -245,16 +245,24 @@ test.each(['backup', 'restore'])('%s is not for Postgres, which has its own tool
   })
 })
 
-test('a database of a newer program is refused and left alone', async () => {
+test('a database of a newer program is used, unless a migration of it says that it breaks this one', async () => {
   const installation = await newInstallation()
-  const { sql, close } = await connect({ folder: installation.SVC_DATA_DIR })
-  await sql.query(`insert into svc_migrations values ('9999_from_the_future', 'x', now())`)
-  await close()
+  const record = async (name: string) => {
+    const { sql, close } = await connect({ folder: installation.SVC_DATA_DIR })
+    await sql.query(`insert into svc_migrations values ($1, 'x', now())`, [name])
+    await close()
+  }
+  await record('9998_from_the_future')
+  expect(await own.run({ env: installation, args: ['migrate'] })).toMatchObject({
+    code: 0,
+    stdout: 'No pending migrations.\nThis database is newer than this program: 9998_from_the_future.\n',
+  })
+  await record('9999_breaking')
   for (const args of [[], ['migrate']]) {
     expect(await own.run({ env: installation, args })).toMatchObject({
       code: 1,
       stderr:
-        'This database is newer than this program: it holds the migration 9999_from_the_future. Upgrade svc, or restore a backup made before.\n',
+        'This database is newer than this program and cannot be used by it: it holds the migration 9999_breaking. Upgrade svc, or restore a backup made before.\n',
     })
   }
 })

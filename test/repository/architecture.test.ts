@@ -25,7 +25,7 @@ describe('the tree', () => {
     expect(importCircles(tree)).toEqual([])
   })
 
-  test('only src/boot/config.ts and src/cli/environment.ts read the environment', () => {
+  test('only the files that are there for it read the environment', () => {
     expect(readersOfTheEnvironment(tree)).toEqual([])
   })
 

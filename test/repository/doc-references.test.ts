@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { settingsInTemplates } from '../../scripts/generated/chart-schema.ts'
 import { SETTINGS } from '../../src/boot/config.ts'
 import { COMMAND_VARIABLES } from '../../src/cli/runner/start-command.ts'
 import { DEPLOYMENT_CODES } from '../../src/contracts/deployment-states.ts'
@@ -34,6 +35,8 @@ const OF_WORKERS = [
   'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
   'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
 ]
+/** In the file `.env` of the compose file. */
+const OF_COMPOSE = ['DATABASE_PASSWORD']
 /** In the conditions of checks, in brackets. */
 const OF_CONDITIONS = ['RESPONSE_TIME']
 
@@ -50,6 +53,8 @@ const world: World = {
     ...Object.keys(PIPELINE_RUN_CODES),
     ...OF_WORKERS,
     ...OF_CONDITIONS,
+    ...OF_COMPOSE,
+    ...settingsInTemplates(),
     ...Object.keys(DEPLOYMENT_CODES),
     ...Object.keys(DECISION_REASONS),
     ...COMMAND_VARIABLES,

@@ -15,6 +15,7 @@ const PREFIXES = [
 /** Ids of things that people have no word for. */
 const WITHOUT_WORD = {
   apt: 'a token of an app',
+  wlb: 'a service account that is bound to an app',
   chr: 'a run of a check',
   idn: 'an identity at a provider',
   lgl: 'a log line',

@@ -55,7 +55,11 @@ export function importCircles(tree: Tree): string[] {
 }
 
 /** The server's settings and those of the client, which is another program. */
-const MAY_READ_THE_ENVIRONMENT = ['src/boot/config.ts', 'src/cli/environment.ts']
+const MAY_READ_THE_ENVIRONMENT = [
+  'src/boot/config.ts',
+  'src/cli/environment.ts',
+  'sdk/worker/src/environment.ts',
+]
 
 /** Files of the product other than those two that read the environment. */
 export function readersOfTheEnvironment(tree: Tree): string[] {

@@ -38,6 +38,7 @@ export const LAYER_NAMES = [
   'skills',
   'site',
   'cli',
+  'sdk',
   'observe',
   'boot',
   'config',
@@ -177,6 +178,13 @@ export const LAYERS: Record<LayerName, Layer> = {
     mayImport: ['contracts', 'client', 'skills'],
     mayImportTypesOf: TYPES_OF_OBSERVE,
     message: 'The command line is a client: call the gateway through src/client.',
+  },
+  sdk: {
+    files: ['sdk'],
+    mayImport: [],
+    packages: { only: ['node:fs', 'node:fs/promises', 'node:os', 'node:timers/promises'] },
+    message:
+      'The worker SDK is published by itself, without dependencies: it speaks HTTP, and imports nothing of ours.',
   },
   observe: {
     files: ['src/observe'],

@@ -3,6 +3,7 @@ import { generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
 import { expect, test } from 'vitest'
 import { dumpSchema } from '../../scripts/generated/dump-schema.ts'
 import type { SqlQueries } from '../../db/connect.ts'
+import { isBreaking, readMigrations } from '../../db/migrate.ts'
 import * as tables from '../../db/schema.ts'
 import { TABLE_KINDS, type TableKind } from '../../db/table-kinds.ts'
 import { testDatabase } from '../support/database.ts'
@@ -25,6 +26,30 @@ test('migrations are numbered without gaps, named by what they do, and all in th
   expect(journal.entries.map(({ tag }) => tag)).toEqual(names)
   expect(names.map((name) => name.slice(0, 5))).toEqual(names.map((_, n) => `${String(n).padStart(4, '0')}_`))
 })
+
+/** What takes something from a program that does not know of it: it reads, or writes no value. */
+const BREAKING =
+  /\bdrop\s+(table|column|view|function|type)\b|\brename\b|\balter\s+column\b.*\b(set\s+not\s+null|type)\b|\badd\s+column\b(?!.*\bdefault\b).*\bnot\s+null\b/is
+const breaks = (text: string): boolean =>
+  text.split('--> statement-breakpoint').some((statement) => BREAKING.test(statement))
+
+test('a migration that the version before cannot work with is called breaking', async () => {
+  const [, ...later] = await readMigrations()
+  const unnamed = later.filter(({ name, statements }) => statements.some(breaks) && !isBreaking(name))
+  expect(unnamed.map(({ name }) => name)).toEqual([])
+})
+
+test.each([
+  ['ALTER TABLE "apps" DROP COLUMN "alias";', true],
+  ['DROP TABLE "apps" CASCADE;', true],
+  ['ALTER TABLE "apps" RENAME COLUMN "alias" TO "name";', true],
+  ['ALTER TABLE "apps" ALTER COLUMN "alias" SET NOT NULL;', true],
+  ['ALTER TABLE "apps" ALTER COLUMN "alias" SET DATA TYPE integer;', true],
+  ['ALTER TABLE "apps" ADD COLUMN "kind" text NOT NULL;', true],
+  ['ALTER TABLE "apps" ADD COLUMN "kind" text DEFAULT \'own\' NOT NULL;', false],
+  ['ALTER TABLE "apps" ADD COLUMN "kind" text;', false],
+  ['CREATE TABLE "kinds" ("id" text NOT NULL);--> statement-breakpoint\nDROP INDEX "kinds_by_id";', false],
+])('%s: %s', (text, expected) => expect(breaks(text)).toBe(expected))
 
 test('db/schema.sql is the schema of a freshly migrated database', async () => {
   const { sql } = await testDatabase()

@@ -25,7 +25,7 @@ export type Import = {
   typeOnly: boolean
 }
 
-const CODE_FOLDERS = ['src', 'mcp', 'oauth', 'db', 'test', 'scripts', 'bench']
+const CODE_FOLDERS = ['src', 'mcp', 'oauth', 'db', 'sdk', 'test', 'scripts', 'bench']
 
 let read: Tree | undefined
 
@@ -48,7 +48,7 @@ export function filesUnder(folder: string): string[] {
     return (
       readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
         // The benches have packages of their own.
-        .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+        .filter((entry) => entry.isFile() && !/\/(node_modules|dist)(\/|$)/.test(entry.parentPath))
         .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
         .toSorted()
     )

@@ -37,7 +37,7 @@ describe('the test configuration', () => {
   })
 
   test('has a project for every test file', () => {
-    const files = ['src', 'mcp', 'oauth', 'db', 'bin', 'test', 'scripts', 'bench']
+    const files = ['src', 'mcp', 'oauth', 'db', 'bin', 'sdk', 'test', 'scripts', 'bench']
       .flatMap((folder) => filesUnder(folder))
       .filter((path) => path.endsWith('.test.ts'))
     expect(files.length).toBeGreaterThan(150)

@@ -37,13 +37,16 @@ async function newEmbedded(parent: string): Promise<TestDatabase> {
   return connect({ folder })
 }
 
-export type PostgresServer = { readonly url: string; readonly template: string }
+/** `pooler` is there where walks run behind one in transaction mode. */
+export type PostgresServer = { readonly url: string; readonly template: string; readonly pooler?: string }
 
-async function newOnServer({ url, template }: PostgresServer): Promise<TestDatabase> {
+async function newOnServer({ url, template, pooler }: PostgresServer): Promise<TestDatabase> {
   const name = `${template}_${randomBytes(4).toString('hex')}`
   await onServer(url, `create database ${name} template ${template}`)
   const own = databaseUrl(url, name)
-  const connection = await connect({ url: own })
+  const connection = pooler
+    ? await connect({ url: databaseUrl(pooler, name) }, { prepare: false })
+    : await connect({ url: own })
   return {
     ...connection,
     url: own,

@@ -5,11 +5,14 @@ import * as checks from '../../src/contracts/checks.ts'
 import { notFound } from '../../src/contracts/errors.ts'
 import * as logs from '../../src/contracts/logs.ts'
 import type { showPipeline } from '../../src/contracts/pipelines.ts'
+import * as workloads from '../../src/contracts/workloads.ts'
 import type { FakeContext } from './fake-data-sources.ts'
 
 type Check = z.output<typeof checks.showCheck.output>
 type Pipeline = z.output<typeof showPipeline.output>
 type Token = z.output<typeof appTokens.listAppTokens.output>['tokens'][number]
+
+type Binding = z.output<typeof workloads.listServiceAccounts.output>['service_accounts'][number]
 
 export const SEEDED_PIPELINE = 'ppl_0mwhkcyh5nlh1pqqssy5gj19q'
 
@@ -21,6 +24,8 @@ export function fakeAppOverview({ on, list, id, clock, me }: FakeContext) {
     checks: [] as Check[],
     pipelines: [] as Pipeline[],
     tokens: [] as Token[],
+    serviceAccounts: [] as Binding[],
+    audience: 'svc-control-plane' as string | null,
     buckets: [] as z.output<typeof logs.summarizeLogs.output>['buckets'],
     /** Of logs, where it is another than usual. */
     logUse: {} as Partial<z.output<typeof logs.summarizeLogs.output>>,
@@ -52,6 +57,29 @@ export function fakeAppOverview({ on, list, id, clock, me }: FakeContext) {
   on(appTokens.revokeAppToken, ({ token_id }) => {
     if (!data.tokens.some((one) => one.id === token_id)) throw notFound()
     data.tokens = data.tokens.filter((one) => one.id !== token_id)
+    return {}
+  })
+  on(workloads.listServiceAccounts, (input) => ({
+    ...(list('service_accounts', data.serviceAccounts, input) as object),
+    audience: data.audience,
+  }))
+  on(workloads.bindServiceAccount, ({ namespace, service_account }) => {
+    const binding: Binding = {
+      id: id('wlb'),
+      namespace,
+      service_account,
+      uid: '2d61a0c4-8f0e-4c39-9a55-0d6f5f6f1c11',
+      created_by: me.name,
+      created_at: daysAgo(0),
+      last_used_at: null,
+      pods: [],
+    }
+    data.serviceAccounts.unshift(binding)
+    return binding
+  })
+  on(workloads.unbindServiceAccount, ({ binding_id }) => {
+    if (!data.serviceAccounts.some((one) => one.id === binding_id)) throw notFound()
+    data.serviceAccounts = data.serviceAccounts.filter((one) => one.id !== binding_id)
     return {}
   })
   return { data, daysAgo, id, me }
@@ -115,6 +143,16 @@ export function seedAppOverview({ data, daysAgo, id, me }: FakeAppOverview): voi
     created_by: me.name,
     created_at: daysAgo(20),
     last_used_at: daysAgo(0.001),
+  })
+  data.serviceAccounts.push({
+    id: id('wlb'),
+    namespace: 'shop',
+    service_account: 'worker',
+    uid: '0717b7b2-5b2e-4a7c-8f6e-3f1f6b1f2a10',
+    created_by: me.name,
+    created_at: daysAgo(20),
+    last_used_at: daysAgo(0.001),
+    pods: [{ name: 'worker-6c9f7d-x2x7p', first_seen_at: daysAgo(2), last_seen_at: daysAgo(0.001) }],
   })
   for (let hour = 7 * 24; hour >= 0; hour -= 1) {
     data.buckets.push({

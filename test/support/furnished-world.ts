@@ -56,6 +56,8 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     alias: [names.alias],
     app: [names.alias],
     'createApp.alias': [unique('app'), unique('app'), names.alias],
+    namespace: ['shop'],
+    service_account: ['worker'],
     ticket_id: [things.ticket.ticket_id],
     revision_id: [things.revision_id],
     deployment_id: [things.deployment.deployment_id],

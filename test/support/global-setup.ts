@@ -8,6 +8,7 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../../db/connect.ts'
 import { migrate, readMigrations } from '../../db/migrate.ts'
 import { databaseUrl, onServer, snapshot, type PostgresServer } from './database.ts'
+import { findPgBouncer, startPgBouncer } from './pgbouncer.ts'
 import { startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
@@ -40,10 +41,14 @@ async function setupPostgres(project: TestProject): Promise<() => Promise<void>>
   const { sql, close } = await connect({ url: databaseUrl(url, template) }, { poolSize: 1 })
   await migrate(sql, await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url))))
   await close()
-  project.provide('postgres', { url, template })
+  const pooler = project.getProvidedContext().isPooled
+    ? await startPgBouncer(findPgBouncer()!, url)
+    : undefined
+  project.provide('postgres', { url, template, ...(pooler && { pooler: pooler.url }) })
   // The server of npm has no pgvector.
   project.provide('managedDatabases', given ?? 'embedded')
   return async () => {
+    await pooler?.stop()
     if (given) {
       const left = await onServer(
         url,

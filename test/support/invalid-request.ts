@@ -50,6 +50,8 @@ const SAMPLES: Readonly<Record<string, string>> = {
   client_id: 'nothing',
   ref: 'nothing',
   number: '1',
+  namespace: 'nothing',
+  service_account: 'nothing',
 }
 
 function sampleOf(schema: z.core.JSONSchema.JSONSchema): string {

@@ -6,19 +6,29 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { freePort } from './free-port.ts'
 
-export type TestPostgres = { readonly url: string; readonly stop: () => Promise<void> }
+export type TestPostgres = {
+  readonly url: string
+  /** As `pg_ctl stop -m fast`: clients are cut off, the data stays. */
+  readonly halt: () => Promise<void>
+  /** At the same address, with the same data. */
+  readonly resume: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
 
 type Binaries = { readonly initdb: string; readonly postgres: string }
 type Identity = { readonly uid?: number; readonly gid?: number }
 
 /** Postgres refuses to run as root; this is `nobody`, who is known on every Linux. */
-const NOBODY = 65_534
+export const NOBODY = 65_534
 
-/** The server ends, and its files go, with whoever started it: also when that was killed, its standard input closes. */
+/**
+ * The server ends, and its files go, with whoever started it: also when that was killed, its standard input closes. Unless
+ * it is halted.
+ */
 const ENDS_WITH_US = `exec 3<&0
 "$@" 3<&- & server=$!
 (cat <&3 >/dev/null; kill -INT "$server") 2>/dev/null &
-wait "$server"; rm -rf "$0"`
+wait "$server"; [ -e "$0/halted" ] || rm -rf "$0"`
 
 export async function startPostgres(attempts = 3): Promise<TestPostgres> {
   const home = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
@@ -29,8 +39,23 @@ export async function startPostgres(attempts = 3): Promise<TestPostgres> {
     const binaries = await findBinaries(isRoot ? home : undefined)
     await initialize(binaries.initdb, home, password, identity)
     const port = await freePort()
-    const server = await start(binaries.postgres, home, port, identity)
-    return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => stop(server) }
+    let server = await start(binaries.postgres, home, port, identity)
+    const halted = join(home, 'halted')
+    return {
+      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+      async halt() {
+        await writeFile(halted, '')
+        await stop(server)
+      },
+      async resume() {
+        await rm(halted)
+        server = await start(binaries.postgres, home, port, identity)
+      },
+      async stop() {
+        await stop(server)
+        await rm(home, { recursive: true, force: true })
+      },
+    }
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     // Somebody took the free port before the server did.

@@ -48,6 +48,8 @@ export type Start = {
   readonly args?: readonly string[]
   /** At a terminal, by way of the program `script`; both of its outputs are one then. */
   readonly terminal?: boolean
+  /** Of another version of the program. */
+  readonly launcher?: string
 }
 export type Finished = Exit & { readonly stdout: string; readonly stderr: string }
 
@@ -73,14 +75,14 @@ export function processes(): Processes {
     folders.push(folder)
     return folder
   }
-  const begin = async ({ env = {}, args = [], terminal = false }: Start) => {
+  const begin = async ({ env = {}, args = [], terminal = false, launcher = LAUNCHER }: Start) => {
     const PORT = env['PORT'] ?? String(await freePort())
     const METRICS_PORT = env['METRICS_PORT'] ?? String(await freePort())
     const home = await newFolder()
     const SVC_DATA_DIR = env['SVC_DATA_DIR'] ?? join(home, 'data')
     // Nothing of this test's own environment: a developer's settings must not decide what is proved.
     const clean = { PATH: process.env['PATH'] ?? '', HOME: home }
-    const command = [process.execPath, LAUNCHER, ...args]
+    const command = [process.execPath, launcher, ...args]
     // Any port, because the usual one is the same for every installation on this machine.
     const settings = { ...clean, SVC_DATA_DIR, MANAGED_DATABASE_PORT: '0', ...env, PORT, METRICS_PORT }
     const child = startChild(terminal ? atTerminal(command) : command, home, settings)
@@ -122,6 +124,12 @@ type Child = {
 /** Kills the process whose number it is given as soon as its own standard input ends, which is when we end. */
 const GUARD = 'cat >/dev/null; kill -KILL "$0" 2>/dev/null'
 
+/** Ends with us, also when we are killed. Returns how to let go of a process that has ended. */
+export function endWithUs(pid: number): () => void {
+  const guard = spawn('/bin/sh', ['-c', GUARD, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
+  return () => void guard.kill('SIGKILL')
+}
+
 const atTerminal = (command: readonly string[]): string[] => [
   'script',
   '--quiet',
@@ -134,7 +142,7 @@ const atTerminal = (command: readonly string[]): string[] => [
 
 function startChild([program, ...args]: readonly string[], cwd: string, env: Env): Child {
   const child = spawn(program!, args, { cwd, env, stdio: 'pipe' })
-  const guard = spawn('/bin/sh', ['-c', GUARD, String(child.pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
+  const letGo = endWithUs(child.pid!)
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
@@ -142,7 +150,7 @@ function startChild([program, ...args]: readonly string[], cwd: string, env: Env
   const exited = new Promise<Exit>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => {
-      guard.kill('SIGKILL')
+      letGo()
       resolve({ code, signal })
     })
   })

@@ -101,6 +101,8 @@ export const TABLE_ENDINGS = {
   token_pools: ORGANIZATION,
   token_reservations: RECORD,
   users: PERSON,
+  workload_bindings: { noRight: 'belongs to the app, which goes on when whoever made it leaves' },
+  workload_pods: RECORD,
   validated_members: { noRight: 'says what the vendor said; every call is validated anew' },
 } as const satisfies Record<keyof typeof TABLE_KINDS, TableEnding>
 

@@ -87,6 +87,7 @@ import { elevateSupportSession, endSupportSession, startSupportSession } from '.
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
 import { mailboxOf, unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
 import {
   newAssistant,
@@ -94,6 +95,7 @@ import {
   preRegistered,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { fakeCluster } from '../support/fake-cluster.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import {
   configurationOf,
@@ -127,6 +129,8 @@ let member: Person
 
 let place: Awaited<ReturnType<typeof placeForDatabases>>
 
+const cluster = fakeCluster()
+
 beforeAll(async () => {
   place = await placeForDatabases()
   const env = {
@@ -134,7 +138,12 @@ beforeAll(async () => {
     ATTACH_ALLOWED: '127.0.0.1',
     ...place.settings,
   }
-  system = await startListeningSystem(env, { withMail: true, checks: fakeChecks, chatApp: fakeChatApp })
+  system = await startListeningSystem(env, {
+    withMail: true,
+    checks: fakeChecks,
+    chatApp: fakeChatApp,
+    ...cluster.overrides,
+  })
 })
 
 beforeEach(async () => {
@@ -498,6 +507,19 @@ const DEEDS: Record<AuditAction, Act> = {
     const made = await as(admin)(createAppToken, { alias, name: 'runner', scope: 'apps:run' })
     await as(admin)(revokeAppToken, { alias, token_id: made.id })
     return { by: admin, subject: `${alias}: runner (${made.starts_with}…)` }
+  },
+  'app.service_account_bound': async (as) => {
+    const { alias } = await appWithTicket()
+    const account = cluster.addAccount(org.id, 'worker')
+    await as(admin)(bindServiceAccount, { alias, ...account })
+    return { by: admin, subject: `${alias}: ${account.namespace}/worker` }
+  },
+  'app.service_account_unbound': async (as) => {
+    const { alias } = await appWithTicket()
+    const account = cluster.addAccount(org.id, 'worker')
+    const { id: binding_id } = await admin.call(bindServiceAccount, { alias, ...account })
+    await as(admin)(unbindServiceAccount, { alias, binding_id })
+    return { by: admin, subject: `${alias}: ${account.namespace}/worker` }
   },
   'revision.pushed': async (as) => {
     const { alias } = await appWithTicket()

@@ -56,6 +56,8 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { createTicket, listTickets } from '../../src/contracts/tickets.ts'
 import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { bindServiceAccount, listServiceAccounts } from '../../src/contracts/workloads.ts'
+import { fakeCluster } from '../support/fake-cluster.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
 import { insertSource } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
@@ -68,9 +70,11 @@ import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.
 let system: TestSystem
 let operator: Call
 
+const cluster = fakeCluster()
+
 beforeAll(async () => {
   const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ORGANIZATIONS_PER_PERSON: '100' }
-  system = await startSystem(env, { checks: fakeChecks })
+  system = await startSystem(env, { checks: fakeChecks, ...cluster.overrides })
   operator = system.as({ token: OPERATOR_TOKEN })
 })
 
@@ -316,6 +320,17 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { tokens, next_cursor } = await org.owner.call(listAppTokens, { alias: 'shop', ...at })
       return { ids: tokens.map(({ id }) => id), next_cursor }
+    },
+  },
+  listServiceAccounts: {
+    add: async (org) => {
+      await makeShop(org)
+      const account = cluster.addAccount(org.id, unique('worker'))
+      return org.owner.call(bindServiceAccount, { alias: 'shop', ...account })
+    },
+    page: async (org, at) => {
+      const found = await org.owner.call(listServiceAccounts, { alias: 'shop', ...at })
+      return { ids: found.service_accounts.map(({ id }) => id), next_cursor: found.next_cursor }
     },
   },
   listLogs: {

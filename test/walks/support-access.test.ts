@@ -314,6 +314,8 @@ describe('what it may do', () => {
     const ofApps = [
       'createAppToken',
       'revokeAppToken',
+      'bindServiceAccount',
+      'unbindServiceAccount',
       'pushRevision',
       'uploadFiles',
       'createRevision',

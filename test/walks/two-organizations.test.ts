@@ -40,8 +40,10 @@ import * as subscriptions from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { changeTicketStatus, createTicket, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
+import * as workloads from '../../src/contracts/workloads.ts'
 import { expireDeployments } from '../../src/cores/deployments/index.ts'
 import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
+import { fakeCluster } from '../support/fake-cluster.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { configurationOf, insertSource, placeForDatabases } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
@@ -100,6 +102,13 @@ const furnish = (org: Org) =>
     { client: CLIENT, blocked: BLOCKED, address: ADDRESS, hook: HOOK, alias: ALIAS, source: 'shared' },
   )
 
+const cluster = fakeCluster()
+const bind = (org: Org, name: string) =>
+  system.as({ token: owner!.token, organization: org.id })(workloads.bindServiceAccount, {
+    alias: ALIAS,
+    ...cluster.addAccount(org.id, name),
+  })
+
 /** All rows of an organization. Sessions are left out: they belong to a person, and name the organization chosen last. */
 async function rowsOf({ id }: Org): Promise<string> {
   const tables = await system.db.execute<{ name: string }>(
@@ -121,7 +130,12 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
   beforeAll(async () => {
     place = await placeForDatabases('embedded')
     const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...place.settings }
-    system = await startSystem(env, { withMail: true, checks: fakeChecks, chatApp: fakeChatApp })
+    system = await startSystem(env, {
+      withMail: true,
+      checks: fakeChecks,
+      chatApp: fakeChatApp,
+      ...cluster.overrides,
+    })
     ;[owner, colleague, member] = [
       await makePerson(system),
       await makePerson(system),
@@ -130,6 +144,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     staff = await makePerson(system)
     untouched = await makeOrganization(system, owner)
     await furnish(untouched)
+    if (!system.isHosted) await bind(untouched, 'worker')
     await operator()(organizations.setOrganizationDomains, {
       org_id: untouched.id,
       domains: [`${unique('corp')}.test`],
@@ -435,6 +450,11 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       here.byOwner(appTokens.createAppToken, { alias: ALIAS, name: 'collector', scope: 'apps:report' }),
     revokeAppToken: () =>
       here.byOwner(appTokens.revokeAppToken, { alias: ALIAS, token_id: here.app_token.id }),
+    bindServiceAccount: () => bind(here.org, 'second'),
+    unbindServiceAccount: async () => {
+      const { id: binding_id } = await bind(here.org, 'third')
+      await here.byOwner(workloads.unbindServiceAccount, { alias: ALIAS, binding_id })
+    },
     removeCheck: () => here.byMember(checks.removeCheck, here.check),
     removeAppMember: () => here.byOwner(apps.removeAppMember, { alias: ALIAS, user_id: member!.userId }),
     signOutEverywhere: async () => {

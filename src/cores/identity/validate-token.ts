@@ -2,17 +2,17 @@
  * Whose token this is, and what it may do at this moment. Membership, role and switches are read on every call,
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
-import type * as z from 'zod'
 import { and, eq, gt, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../contracts/limits.ts'
 import { lowerOf, type Role } from '../../contracts/roles.ts'
 import type { Audience } from '../../contracts/scopes.ts'
-import type { ValidatedToken } from '../../contracts/tokens.ts'
+import type { PersonValidation, WorkloadValidation } from '../../contracts/tokens.ts'
 import { ACTOR_ASSERTION_TYPE, type Actor, type ActorAssertions } from '../../trust/actor-assertion.ts'
 import { apiTokenHash, isApiToken } from '../../trust/api-token.ts'
 import { jwtType } from '../../trust/hs256.ts'
+import { isServiceAccountToken } from '../../trust/service-account-token.ts'
 import { USER_TOKEN_TYPE } from '../../trust/user-token.ts'
 import { recordAudit } from '../audit/index.ts'
 import { callLimitValues, countingCall, notCounting, type Counting } from '../count-call.ts'
@@ -21,15 +21,18 @@ import { findLiveSupportSession } from '../support-sessions/index.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
 import { scopesOf } from './api-token-rows.ts'
+import type { WithWorkloads } from '../workloads/index.ts'
 import { currentMembership } from './current-membership.ts'
 import type { SessionDeps } from './start-session.ts'
+import { validateWorkload } from './validate-workload.ts'
 
-export type ValidationDeps = SessionDeps & {
-  /** Undefined where no MCP server belongs to this installation. */
-  readonly actorAssertions: ActorAssertions | undefined
-  readonly keyEpoch: string
-  readonly mcpCallsPerMinute: number
-}
+export type ValidationDeps = SessionDeps &
+  WithWorkloads & {
+    /** Undefined where no MCP server belongs to this installation. */
+    readonly actorAssertions: ActorAssertions | undefined
+    readonly keyEpoch: string
+    readonly mcpCallsPerMinute: number
+  }
 
 export type Presented = {
   token: string
@@ -37,10 +40,14 @@ export type Presented = {
   organization?: string | undefined
   audience?: Audience | undefined
   requestId: string
+  /** Of whoever shows it. */
+  address: string
 }
 
 /** With the generation of a session, which stays inside the auth service. */
-export type TokenValidation = z.output<typeof ValidatedToken> & { session_generation?: number | undefined }
+export type TokenValidation =
+  | (PersonValidation & { session_generation?: number | undefined })
+  | WorkloadValidation
 
 /** "Last used" is for people who tidy up: a minute is precise enough, and most calls then write nothing. */
 const LAST_USED_PRECISION_MS = 60_000
@@ -58,6 +65,8 @@ export const validateToken =
         return validateActor(deps, presented)
       case undefined:
       default:
+        // The cluster gives its tokens no type of their own.
+        if (isServiceAccountToken(presented.token)) return validateWorkload(deps, presented)
         throw refused()
     }
   }
@@ -259,8 +268,8 @@ function matchOrganization(
     organization,
     role,
     membership,
-  }: Pick<TokenValidation, 'membership'> & {
-    organization: NonNullable<TokenValidation['organization']>
+  }: Pick<PersonValidation, 'membership'> & {
+    organization: NonNullable<PersonValidation['organization']>
     role: Role
   },
   requested: string | undefined,

@@ -9,6 +9,7 @@ import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from 
 import { actAndReturn } from '../../flash.ts'
 import { form, text } from '../../forms.ts'
 import { appPath, canManage, partLabel, PART_OPTIONS } from './app-labels.ts'
+import { serviceAccountsCard } from './app-service-accounts.ts'
 import { aliasOf, appPage, readApp, tabPath, type App } from './app-tabs.ts'
 
 export const appPeopleRoutes = () =>
@@ -20,7 +21,9 @@ export const appPeopleRoutes = () =>
 
 async function showPeople(c: PageContext) {
   const app = await readApp(c)
-  return appPage(c, app, 'people', { body: await peopleList(c, app) })
+  return appPage(c, app, 'people', {
+    body: html`${await peopleList(c, app)} ${await serviceAccountsCard(c, app)}`,
+  })
 }
 
 async function peopleList(c: PageContext, app: App) {

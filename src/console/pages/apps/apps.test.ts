@@ -130,6 +130,28 @@ describe('one app', () => {
     expect(shop().members.some(({ user_id }) => user_id === grace)).toBe(false)
   })
 
+  test('shows the service accounts that report about it and their pods, and lets admins bind and remove them', async () => {
+    const bound = () => client.gateway.appOverview.data.serviceAccounts
+    const page = await client.read(PEOPLE)
+    expect(page).toContain('shop/worker')
+    expect(page).toContain('worker-6c9f7d-x2x7p')
+    const form = await client.read(`${SHOP}/service-accounts/new`)
+    expect(form).toContain('audience: &quot;svc-control-plane&quot;')
+    const account = { namespace: 'shop', service_account: 'nightly' }
+    expect((await client.post(`${SHOP}/service-accounts/new`, account)).status).toBe(303)
+    expect(bound()[0]).toMatchObject(account)
+    await client.post(`${SHOP}/service-accounts/${bound()[0]!.id}/remove`)
+    expect(bound().map(({ service_account }) => service_account)).toEqual(['worker'])
+    const wrong = { namespace: 'Shop', service_account: 'nightly' }
+    const refused = await client.post(`${SHOP}/service-accounts/new`, wrong)
+    expect([refused.status, (await refused.text()).includes('value="Shop"')]).toEqual([400, true])
+  })
+
+  test('says nothing of service accounts where workload identity is off and none is bound', async () => {
+    Object.assign(client.gateway.appOverview.data, { serviceAccounts: [], audience: null })
+    expect(await client.read(PEOPLE)).not.toContain('Service accounts')
+  })
+
   test('is renamed', async () => {
     await client.post(`${SHOP}/name`, { name: 'The store' })
     expect(await client.read(SHOP)).toContain('App renamed to The store.')

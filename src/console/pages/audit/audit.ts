@@ -78,6 +78,7 @@ const KINDS: Record<Entry['actor']['kind'], string | undefined> = {
   api_token: 'API token',
   // Its name says it.
   app_token: undefined,
+  workload: undefined,
   actor: 'agent',
   operator: 'operator',
   system: 'system',

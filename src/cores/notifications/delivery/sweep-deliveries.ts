@@ -5,29 +5,42 @@
 import { sql } from '../../../../db/drizzle.ts'
 import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { inParts } from '../../in-parts.ts'
 
 export type SweepDeliveriesDeps = Storage & { readonly deliveryDays: number }
 
 export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveriesDeps): Promise<void> {
   const before = daysBefore(clock(), deliveryDays)
-  await db.execute(sql`
-    update attempts set response = null
-    where response is not null and started_at < ${daysBefore(clock(), RESPONSE_EXCERPT.days)}::timestamptz`)
-  await db.execute(sql`delete from deliveries where settled_at < ${before}::timestamptz`)
-  await db.execute(sql`
-    with gone as (
-      delete from messages m
-      where m.created_at < ${before}::timestamptz and m.state in ('sent', 'failed', 'dropped')
-        and not exists (select from deliveries d where d.org_id = m.org_id and d.message_id = m.id)
-      returning m.org_id, m.id
-    )
-    delete from attempts a using gone where a.org_id = gone.org_id and a.message_id = gone.id`)
+  await inParts(db, { table: 'attempts' }, (isInPart) =>
+    db.execute(sql`
+      update attempts set response = null
+      where ${isInPart} and response is not null
+        and started_at < ${daysBefore(clock(), RESPONSE_EXCERPT.days)}::timestamptz`),
+  )
+  await inParts(db, { table: 'deliveries' }, (isInPart) =>
+    db.execute(sql`delete from deliveries where ${isInPart} and settled_at < ${before}::timestamptz`),
+  )
+  await inParts(db, { table: 'messages' }, (isInPart) =>
+    db.execute(sql`
+      with gone as (
+        delete from messages
+        where ${isInPart} and created_at < ${before}::timestamptz and state in ('sent', 'failed', 'dropped')
+          and not exists (
+            select from deliveries d where d.org_id = messages.org_id and d.message_id = messages.id)
+        returning org_id, id
+      )
+      delete from attempts a using gone where a.org_id = gone.org_id and a.message_id = gone.id`),
+  )
   // Before the events: whether somebody may still see a notification is read off the event it is about.
-  await db.execute(sql`delete from notifications where at < ${before}::timestamptz`)
-  await db.execute(sql`
-    delete from events e
-    where e.fanned_out_at < ${before}::timestamptz
-      and not exists (select from deliveries d where d.org_id = e.org_id and d.event_id = e.id)`)
+  await inParts(db, { table: 'notifications' }, (isInPart) =>
+    db.execute(sql`delete from notifications where ${isInPart} and at < ${before}::timestamptz`),
+  )
+  await inParts(db, { table: 'events' }, (isInPart) =>
+    db.execute(sql`
+      delete from events
+      where ${isInPart} and fanned_out_at < ${before}::timestamptz
+        and not exists (select from deliveries d where d.org_id = events.org_id and d.event_id = events.id)`),
+  )
   await db.execute(sql`
     delete from message_targets t
     where t.next_allowed_at < ${before}::timestamptz

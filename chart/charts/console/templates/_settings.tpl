@@ -1,0 +1,5 @@
+{{- define "console.settings" -}}
+{{- end -}}
+
+{{- define "console.secrets" -}}
+{{- end -}}

@@ -1,0 +1,5 @@
+{{- define "site.settings" -}}
+{{- end -}}
+
+{{- define "site.secrets" -}}
+{{- end -}}
