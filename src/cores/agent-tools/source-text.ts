@@ -4,35 +4,15 @@ import { maskTokens } from '../../contracts/mask-secrets.ts'
 import { plainText } from '../../contracts/plain-text.ts'
 import type { Handle } from '../../../db/connect.ts'
 import type { ManifestEntry } from '../../../db/schema.ts'
-import { fitsGlob } from '../proposals/index.ts'
+import { fitsGlob, SECRET_FILES } from '../proposals/index.ts'
 import { requireRevision } from '../revisions/index.ts'
 import { cutText } from './fit-rows.ts'
 import type { ToolRun } from './tool.ts'
 
 /** Shown to nobody who might pass them on; the names are listed all the same. */
-const SECRET_FILES = [
-  '.env*',
-  '*.env',
-  '*.pem',
-  '*.key',
-  '*.p12',
-  '*.pfx',
-  '*.jks',
-  '*.keystore',
-  '*.kdbx',
-  'id_rsa*',
-  'id_ed25519*',
-  'id_ecdsa*',
-  '.ssh/**',
-  '.aws/**',
-  '.kube/**',
-  '.netrc',
-  '.npmrc',
-  '.pypirc',
-  '.htpasswd',
-]
+const HIDDEN_FILES = [...SECRET_FILES, '.ssh/**', '.aws/**', '.kube/**', '.npmrc', '.pypirc']
 
-export const isSecretFile = (path: string): boolean => SECRET_FILES.some((glob) => fitsGlob(path, glob))
+export const isSecretFile = (path: string): boolean => HIDDEN_FILES.some((glob) => fitsGlob(path, glob))
 
 export async function readManifest(db: Handle, run: ToolRun): Promise<readonly ManifestEntry[]> {
   if (run.baseRevisionId === null) throw new ToolRefused('NO_SOURCE')

@@ -1,4 +1,5 @@
 /** Paths that no proposal may touch: whatever runs before anybody looks, guards something, or instructs agents. */
+import { SECRET_FILES } from './secret-files.ts'
 import { fitsGlob } from './path-globs.ts'
 
 /** Files and folders of these names, wherever they lie. */
@@ -37,23 +38,10 @@ const ALWAYS = [
   '.gitconfig',
   'CODEOWNERS',
   // Secrets, and where they are kept.
-  '.env*',
-  '*.env',
-  '*.pem',
-  '*.key',
-  '*.p12',
-  '*.pfx',
-  '*.jks',
-  '*.keystore',
-  '*.kdbx',
-  'id_rsa*',
-  'id_ed25519*',
-  'id_ecdsa*',
+  ...SECRET_FILES,
   '.ssh',
   '.aws',
   '.kube',
-  '.netrc',
-  '.htpasswd',
   // Where packages come from.
   '.npmrc',
   '.yarnrc*',
