@@ -1,8 +1,9 @@
 /** One process per data folder: the embedded database has no lock of its own, and two writers would destroy it. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { dataFolderError, makeDataFolder } from './data-folder.ts'
 
 const SQLITE_BUSY = 5
 
@@ -13,13 +14,16 @@ export class DataFolderInUse extends Error {
   override readonly name = 'DataFolderInUse'
 }
 
+/** A handle that nobody refers to any more is closed when memory is cleaned up, and its lock ends with it. */
+const held = new Set<DatabaseSync>()
+
 /**
  * Uses the lock of an empty SQLite file. The kernel holds it, so it ends with the process however the process ends, and
  * of two processes that start together one is refused. Nothing else in this process may open that file: closing any
  * handle of it would release the lock, which is why the holder is named in a separate file.
  */
 export function lockDataFolder(folder: string): DataFolderLock {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeDataFolder(folder)
   const holder = join(folder, 'lock-holder.txt')
   const file = new DatabaseSync(join(folder, 'lock'))
   try {
@@ -31,9 +35,11 @@ export function lockDataFolder(folder: string): DataFolderLock {
   writeFileSync(holder, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, {
     mode: 0o600,
   })
+  held.add(file)
   return {
     release() {
       rmSync(holder, { force: true })
+      held.delete(file)
       file.close()
     },
   }
@@ -42,6 +48,8 @@ export function lockDataFolder(folder: string): DataFolderLock {
 function refusal(folder: string, holder: string, error: unknown): Error {
   const { errcode, message } = error as { errcode?: number; message?: string }
   if (errcode !== SQLITE_BUSY) {
+    const known = dataFolderError(folder, error)
+    if (known) return known
     return new Error(`The data folder ${folder} cannot be locked (${message}). Put it on a local disk.`, {
       cause: error,
     })

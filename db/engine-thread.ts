@@ -15,6 +15,21 @@ export type EngineThread = {
   readonly stop: () => Promise<void>
 }
 
+/** PGlite throws what its file system met as a bare number, of the WASI table (preview 1, errno). */
+const FILE_ERRORS: Readonly<Record<number, readonly [code: string, message: string]>> = {
+  2: ['EACCES', 'permission denied'],
+  19: ['EDQUOT', 'disk quota exceeded'],
+  29: ['EIO', 'input/output error'],
+  51: ['ENOSPC', 'no space left on device'],
+  63: ['EPERM', 'operation not permitted'],
+  69: ['EROFS', 'read-only file system'],
+}
+
+function fileError(thrown: unknown): Error {
+  const [code, message] = FILE_ERRORS[(thrown as { errno?: number } | null)?.errno ?? 0] ?? []
+  return code === undefined ? new Error('unknown reason') : Object.assign(new Error(message), { code })
+}
+
 export async function startEngineThread(
   workerData: EngineSettings,
   { openMs }: { openMs?: number } = {},
@@ -35,7 +50,7 @@ export async function startEngineThread(
   }
   const exited = new Promise<void>((settle) => worker.once('exit', () => settle()))
   const ended = new Promise<Error>((settle) => {
-    worker.on('error', (error) => settle(error instanceof Error ? error : new Error('unknown reason')))
+    worker.on('error', (error: unknown) => settle(error instanceof Error ? error : fileError(error)))
     worker.on('exit', (code) => settle(new Error(`its thread ended with code ${code}`)))
   })
   const ready = new Promise<'ready'>((settle) => worker.once('message', settle))

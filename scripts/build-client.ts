@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '..')
 
 /** These stay in the entry file, so that `svc --help` loads only that and help. */
 const NEEDED_BY_HELP =
-  /\/(main|run|environment|commands|find-command|client-version|channels|limits|list-filters|scopes)\.ts$/
+  /\/(main|run|environment|commands|console-pages|find-command|client-version|channels|limits|list-filters|scopes)\.ts$/
 
 /** These load modules that most calls do not need: crypto, zlib. */
 const NEEDED_BY_FEW = /\/(update-config|private-files)\.ts$|\/src\/skills\//

@@ -197,10 +197,10 @@ async function deletePlan({ config }: FirstRun): Promise<void> {
 }
 
 /**
- * Installed, `svc` is on the path. In a checkout it is a file: run in another folder, the line finds nothing, where npx
- * would fetch somebody else's package of that name and hand it the token.
+ * A file of the checkout: run in another folder, the line finds nothing, where npx would fetch somebody else's package
+ * of that name and hand it the token.
  */
-const CLIENT = /[\\/]node_modules[\\/]/.test(import.meta.dirname) ? 'svc' : './bin/svc'
+const CLIENT = './bin/svc'
 
 const loginCommand = ({ config }: FirstRun, token: string): string =>
   `${CLIENT} login --api-url ${config.API_URL.origin} --api-key ${token}`

@@ -10,6 +10,7 @@ import { answerHealth, type Readiness } from '../http/health.ts'
 import { NOT_FOUND_PAGE } from '../console/safe-next.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
+import { bindPort, METRICS_PORT, OWN_PORT } from './try-ports.ts'
 
 export type Listening = { readonly port: number; readonly stop: () => Promise<void> }
 
@@ -53,7 +54,7 @@ export async function listen(system: System): Promise<Listening> {
   server.headersTimeout = HEADERS_MS
   server.requestTimeout = REQUEST_MS
   server.keepAliveTimeout = KEEP_ALIVE_MS
-  const port = await bind(server, config.PORT, config.HOST, 'PORT')
+  const port = await bindPort(server, { port: config.PORT, host: config.HOST, settings: OWN_PORT })
   return {
     port,
     async stop() {
@@ -64,18 +65,6 @@ export async function listen(system: System): Promise<Listening> {
       await closeGracefully(server, answering, config.STOP_SECONDS)
     },
   }
-}
-
-async function bind(server: Server, port: number, host: string, setting: string): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const taken = error.code === 'EADDRINUSE'
-      reject(taken ? new Error(`Port ${port} is in use. Stop the other program, or set ${setting}.`) : error)
-    })
-    server.listen(port, host, resolve)
-  })
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : port
 }
 
 /** Finishes open requests, takes no new ones, and closes what is still open after `seconds`. */
@@ -249,6 +238,7 @@ export async function listenForMetrics({ config, metrics }: System): Promise<Lis
       .expose()
       .then(({ text, type }) => response.writeHead(200, { 'content-type': type }).end(text))
   })
-  const port = await bind(server, config.METRICS_PORT, config.METRICS_HOST, 'METRICS_PORT')
+  const { METRICS_PORT: wanted, METRICS_HOST: host } = config
+  const port = await bindPort(server, { port: wanted, host, settings: METRICS_PORT })
   return { port, stop: () => closeGracefully(server, new Set(), 1) }
 }

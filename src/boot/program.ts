@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { ConfigProblems, readConfig, SETTINGS } from './config.ts'
 import { createLogger } from '../observe/log.ts'
+import { logDisplay, startSteps, terminalDisplay } from './start-steps.ts'
 import { VERSION } from './version.ts'
 
 const HELP = `svc ${VERSION}
@@ -31,15 +32,19 @@ async function main(): Promise<void> {
   if (values.help) return print(HELP)
   if (command === 'settings') return print(settingsText())
   const config = readConfig()
+  const terminal = process.stdout.isTTY ? terminalDisplay((text) => process.stdout.write(text)) : undefined
   const log = createLogger({
     level: config.LOG_LEVEL,
-    pretty: (config.LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json')) === 'text',
-    write: (line) => process.stdout.write(line),
+    pretty: (config.LOG_FORMAT ?? (terminal ? 'text' : 'json')) === 'text',
+    write: terminal?.print ?? ((line) => process.stdout.write(line)),
     clock: () => new Date(),
   })
   switch (command) {
     case 'start':
-      if (file === undefined) return (await import('./start.ts')).start(config, log, { empty: values.empty })
+      if (file === undefined) {
+        const steps = startSteps(terminal ?? logDisplay(log))
+        return (await import('./start.ts')).start(config, log, { empty: values.empty, steps })
+      }
       break
     case 'migrate':
       if (file === undefined) return (await import('./database-commands.ts')).migrateOnly(config)

@@ -1,23 +1,33 @@
 /** Starts the chosen services, prints their address, and stops them on a signal. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { dataFolderError, isDiskFull } from '../../db/data-folder.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
-import { openEmbedded, type Embedded } from '../../db/embedded.ts'
+import { databaseFolder, openEmbedded, type Embedded } from '../../db/embedded.ts'
 import type { AuthDeps } from '../../oauth/dependencies.ts'
 import type { Config } from './config.ts'
 import type { Logger } from '../observe/log.ts'
+import { requireDiskSpace } from './disk-space.ts'
 import { isEmbedded } from './services.ts'
+import { logDisplay, startSteps, type StartSteps } from './start-steps.ts'
 import type { Overrides } from './system.ts'
+import { PortInUse, tryPorts } from './try-ports.ts'
 
-type Options = { readonly empty?: boolean; readonly overrides?: Overrides }
+type Options = { readonly empty?: boolean; readonly steps?: StartSteps; readonly overrides?: Overrides }
 
 export async function start(
   config: Config,
   log: Logger,
-  { empty = false, overrides = {} }: Options = {},
+  { empty = false, steps = startSteps(logDisplay(log)), overrides = {} }: Options = {},
 ): Promise<void> {
   const stopped = stopSignal()
   const closers: (() => Promise<void> | void)[] = []
   try {
-    const embedded = openEmbeddedDatabase(config, closers)
+    await tryPorts(config).catch((error: unknown) => {
+      if (error instanceof PortInUse) refuseUsedFolder(config)
+      throw error
+    })
+    const embedded = openEmbeddedDatabase(config, closers, steps)
     // Only now: the database opens in its own thread while this one loads the program.
     const [{ createSystem }, { listen, listenForMetrics }, { firstRun }, { loadSample }] = await Promise.all([
       import('./system.ts'),
@@ -25,7 +35,12 @@ export async function start(
       import('./first-run.ts'),
       import('../sample/load-sample.ts'),
     ])
-    const system = await createSystem(config, log, { embedded, ...overrides })
+    const building = createSystem(config, log, { embedded: embedded?.database, ...overrides })
+    // It may fail while the database is still opening, and is awaited after that.
+    building.catch(() => {})
+    const isOpen = await (embedded?.shown ?? true)
+    const tables = embedded?.isNew ? 'Making the tables' : 'Starting the services'
+    const system = await (isOpen ? steps.run(tables, () => building) : building)
     closers.push(() => system.stop())
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
@@ -33,9 +48,14 @@ export async function start(
     const terminal = process.stdout.isTTY
     // Not for an organization with a name of its own, nor where no api-gateway runs to load it.
     const sample = !empty && config.SVC_ORG === undefined && system.gateway !== undefined
-    const first = system.auth && (await firstRun({ config, auth: system.auth, terminal, sample }))
-    await system.managed?.open()
-    if (system.gateway) await loadSample(system.gateway, { alone: isEmbedded(config) })
+    const { auth, gateway, managed } = system
+    const owner = embedded?.isNew ? 'Making the first owner' : 'Looking for an owner'
+    const first = auth && (await steps.run(owner, () => firstRun({ config, auth, terminal, sample })))
+    if (first) steps.showAll()
+    await steps.run(first && sample ? 'Loading the sample' : 'Opening managed databases', async () => {
+      await managed?.open()
+      if (gateway) await loadSample(gateway, { alone: isEmbedded(config) })
+    })
     if (system.auth && isEmbedded(config)) closers.push(await openControls(config, system.auth, log))
     const listening = await listen(system)
     closers.push(() => listening.stop())
@@ -44,10 +64,21 @@ export async function start(
     await first?.discardPlan()
     log.info('ready', { services: config.SVC_SERVICES, port: listening.port, database: databaseKind(config) })
     log.info('stopping', { because: await stopped })
+  } catch (error) {
+    // It may fill at any moment, and every library says it in its own way.
+    if (isEmbedded(config) && isDiskFull(error)) throw dataFolderError(config.SVC_DATA_DIR, error)
+    throw error
   } finally {
     for (const close of closers.toReversed()) await close()
   }
   log.info('stopped')
+}
+
+/** Whoever starts the same installation twice is told so, not to choose another port. */
+function refuseUsedFolder(config: Config): void {
+  if (isEmbedded(config) && existsSync(join(config.SVC_DATA_DIR, 'lock'))) {
+    lockDataFolder(config.SVC_DATA_DIR).release()
+  }
 }
 
 /** With a Postgres server, commands reach the database themselves. */
@@ -68,25 +99,44 @@ async function openControls(config: Config, auth: AuthDeps, log: Logger): Promis
   )
 }
 
+type OpeningDatabase = {
+  readonly isNew: boolean
+  readonly database: Promise<Embedded>
+  /** Its step is over; false: it failed. */
+  readonly shown: Promise<boolean>
+}
+
 /** Locks the data folder and opens the embedded database in it. */
 function openEmbeddedDatabase(
   config: Config,
   closers: (() => Promise<void> | void)[],
-): Promise<Embedded> | undefined {
+  steps: StartSteps,
+): OpeningDatabase | undefined {
   if (!isEmbedded(config)) return undefined
-  const lock = lockDataFolder(config.SVC_DATA_DIR)
+  const folder = config.SVC_DATA_DIR
+  const lock = lockDataFolder(folder)
   closers.push(() => lock.release())
-  const embedded = openEmbedded(config.SVC_DATA_DIR)
-  // A failure is reported where it is awaited; until then it must not end the process as unhandled.
-  embedded.catch(() => {})
+  const isNew = !existsSync(databaseFolder(folder))
+  if (isNew) {
+    requireDiskSpace(folder)
+    steps.showAll()
+  }
+  const database = openEmbedded(folder)
+  const shown = steps
+    .run(isNew ? 'Making the database' : 'Opening the database', () => database)
+    // A failure is reported where the database is awaited; until then it must not end the process as unhandled.
+    .then(
+      () => true,
+      () => false,
+    )
   // Also when nothing connected to it: it would keep the process alive, and use the folder without a lock.
   closers.push(() =>
-    embedded.then(
+    database.then(
       (opened) => opened.close(),
       () => {},
     ),
   )
-  return embedded
+  return { isNew, database, shown }
 }
 
 const addressLines = (config: Config): string[] =>

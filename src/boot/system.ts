@@ -272,6 +272,8 @@ async function build(
       siteUrl: config.SITE_URL,
       mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
       apiUrl: config.API_URL,
+      appUrl: config.APP_URL,
+      mcpUrl: config.MCP_URL,
       operatorToken: config.SVC_OPERATOR_TOKEN,
       version: VERSION,
       hosted,

@@ -18,7 +18,10 @@ export function parseApiUrl(typed: string, named: string): URL {
 /** `URL.parse` for Node 20, which the client has to run on. */
 export const parseUrl = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null)
 
-/** https, or http that stays on this machine (RFC 6761, 6.3; RFC 6890). */
+/** https, or http that stays on this machine. */
 export const isConfidential = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'https:' ||
-  (protocol === 'http:' && /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))
+  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+
+/** RFC 6761, 6.3; RFC 6890. */
+export const isLoopback = (hostname: string): boolean =>
+  /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)

@@ -2,6 +2,7 @@
 import { ERRORS, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
 import type { Input, Output } from '../contracts/operations.ts'
 import { sendRequest, type HttpResponse } from './http-request.ts'
+import type { Proxy } from './proxy.ts'
 import { REQUESTS, type Request } from './requests.ts'
 import { ServerError } from './server-error.ts'
 
@@ -15,6 +16,7 @@ export type Server = {
   readonly token: string
   readonly timeoutMs: number
   readonly userAgent: string
+  readonly proxy?: Proxy | undefined
   readonly signal?: AbortSignal
   /** Called with a line for every request, without secrets. */
   readonly trace?: (line: string) => void
@@ -28,27 +30,47 @@ export const httpClient =
     const url = new URL(path, server.apiUrl)
     const { query, body, type } = contentOf(method, bytes?.takes, rest)
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value))
-    // Not `performance`: loading it takes longer than what it would measure.
-    const startedAt = Date.now()
-    const response = await sendRequest(url, {
-      method,
-      headers: {
-        accept: 'application/json',
-        authorization: `Bearer ${server.token}`,
-        'user-agent': server.userAgent,
-        // The activity list shows `cli` as the source because of it.
-        'x-svc-client': 'cli',
-        ...(body === undefined ? {} : { 'content-type': type }),
-      },
-      ...(body === undefined ? {} : { body }),
-      timeoutMs: server.timeoutMs,
-      signal: server.signal,
-    })
-    const ms = Date.now() - startedAt
-    server.trace?.(`${method} ${url.href} ${response.status} ${ms} ms ${requestIdOf(response) ?? ''}`)
+    const headers = body === undefined ? {} : { 'content-type': type }
+    const response = await sendToServer(server, { method, url, headers, body })
     const given = bytes?.gives && response.status === 200 ? { body: response.bytes } : undefined
     return (given ?? parseResponse(url, response)) as Output<typeof name>
   }
+
+export type ServerRequest = {
+  readonly method: string
+  /** Of the server itself: the token goes there. */
+  readonly url: URL
+  /** In lower case; those of the client itself come last. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | undefined
+}
+
+export async function sendToServer(
+  server: Server,
+  { method, url, headers, body }: ServerRequest,
+): Promise<HttpResponse> {
+  if (url.origin !== server.apiUrl.origin) throw new Error(`the token is not for ${url.origin}`)
+  // Not `performance`: loading it takes longer than what it would measure.
+  const startedAt = Date.now()
+  const response = await sendRequest(url, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...headers,
+      authorization: `Bearer ${server.token}`,
+      'user-agent': server.userAgent,
+      // The activity list shows `cli` as the source because of it.
+      'x-svc-client': 'cli',
+    },
+    ...(body === undefined ? {} : { body }),
+    timeoutMs: server.timeoutMs,
+    proxy: server.proxy,
+    signal: server.signal,
+  })
+  const ms = Date.now() - startedAt
+  server.trace?.(`${method} ${url.href} ${response.status} ${ms} ms ${requestIdOf(response) ?? ''}`)
+  return response
+}
 
 function contentOf(method: string, takes: string | undefined, input: Record<string, unknown>) {
   if (takes !== undefined) {
@@ -71,7 +93,7 @@ function fillPath(template: string, input: Readonly<Record<string, unknown>>) {
   return { path, rest }
 }
 
-function parseResponse(url: URL, response: HttpResponse): unknown {
+export function parseResponse(url: URL, response: HttpResponse): unknown {
   const { status } = response
   if (status === 204) return {}
   const body = jsonOf(response.body)

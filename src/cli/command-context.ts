@@ -1,7 +1,8 @@
 /** What a command works with: its environment, its settings, its output, and the server it calls. */
-import type { CallOperation } from './call-operation.ts'
+import type { CallOperation, ServerRequest } from './call-operation.ts'
 import type { Environment } from './environment.ts'
 import type { Format, View } from './format-output.ts'
+import type { HttpResponse } from './http-request.ts'
 import type { ResolvedContext } from './resolve-context.ts'
 
 export type Settings = {
@@ -26,6 +27,8 @@ export type CommandContext = {
   /** The server and token of this call; throws UNAUTHENTICATED where there are none. */
   readonly resolveContext: () => Promise<ResolvedContext>
   readonly callOperation: CallOperation
+  /** Sends a request that is no operation of the table: `svc api`. Every status is returned. */
+  readonly sendRequest: (request: ServerRequest) => Promise<HttpResponse>
   /** Calls operations of another server than that of the context: `svc login` checks a token before it saves it. */
   readonly clientFor: (server: { readonly apiUrl: URL; readonly token: string }) => CallOperation
 }

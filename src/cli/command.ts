@@ -1,11 +1,17 @@
 /** The shape of a command: plain data, read by help, completion, the parser and the tests of the skill texts. */
 import type { CommandContext } from './command-context.ts'
 
+/** What the shell completes a value with, beside fixed choices: names that exist, from this machine or the server. */
+export type ValueKind = 'contexts' | 'sources' | 'databases' | 'apps' | 'skills'
+
 export type Argument = {
   readonly name: string
   readonly summary: string
   readonly optional?: true
+  /** The last one: takes all that follow, for another program. */
+  readonly rest?: true
   readonly choices?: readonly string[]
+  readonly values?: ValueKind
 }
 
 export type Option = {
@@ -17,11 +23,14 @@ export type Option = {
   readonly summary: string
   readonly repeatable?: true
   readonly choices?: readonly string[]
+  readonly values?: ValueKind
 }
 
 /** Arguments and options of one call. Options are keyed by their long name; a repeatable one is a list. */
 export type CommandInput = {
   readonly args: Readonly<Record<string, string | undefined>>
+  /** Those of an argument that takes all that follow. */
+  readonly rest?: readonly string[]
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 }
 

@@ -8,7 +8,8 @@ import { LOG_LEVELS } from '../contracts/log-levels.ts'
 import { PROPOSAL_STATES } from '../contracts/outcomes.ts'
 import { CONCURRENCY_POLICIES, PIPELINE_RUN_STATES } from '../contracts/pipeline-states.ts'
 import { APP_SCOPES, SCOPE_NAMES } from '../contracts/scopes.ts'
-import type { Command, Option } from './command.ts'
+import type { Argument, Command, Option } from './command.ts'
+import { CONSOLE_PAGE_NAMES } from './console-pages.ts'
 
 /** First words that have commands below them. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -25,7 +26,12 @@ const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
 
 /** Every command takes them. */
 export const GLOBAL_OPTIONS: readonly Option[] = [
-  { long: 'context', value: 'name', summary: 'Use this context instead of the current one' },
+  {
+    long: 'context',
+    value: 'name',
+    summary: 'Use this context instead of the current one',
+    values: 'contexts',
+  },
   { long: 'output', short: 'o', value: 'format', summary: 'Output format', choices: OUTPUT_FORMATS },
   { long: 'json', summary: 'Short for -o json; errors are printed as JSON too' },
   { long: 'timeout', value: 'seconds', summary: 'Time limit for each request (default 30)' },
@@ -52,9 +58,13 @@ const TITLE_AND_DESCRIPTION: readonly Option[] = [
   { long: 'title', value: 'text', summary: 'Display name' },
   { long: 'description', value: 'text', summary: 'What the data is about' },
 ]
-const DATABASE = { name: 'name', summary: 'Lowercase letter, then up to 40 of a-z, 0-9 and _' }
-const CONTEXT = { name: 'name', summary: 'From `svc context list`' }
-const SKILL = { name: 'id', summary: 'From `svc skills list`' }
+const NEW_DATABASE: Argument = {
+  name: 'name',
+  summary: 'Lowercase letter, then up to 40 of a-z, 0-9 and _',
+}
+const DATABASE: Argument = { name: 'name', summary: 'From `svc db list`, without db_', values: 'databases' }
+const CONTEXT: Argument = { name: 'name', summary: 'From `svc context list`', values: 'contexts' }
+const SKILL: Argument = { name: 'id', summary: 'From `svc skills list`', values: 'skills' }
 const PROPOSAL = { name: 'proposal_id', summary: 'pr_…, from `svc apps proposals list`' }
 const DIFF_SHA256 = {
   long: 'diff-sha256',
@@ -65,7 +75,7 @@ const REVISION = { name: 'revision_id', summary: 'rev_…, from `svc apps revisi
 const DEPLOYMENT = { name: 'deployment_id', summary: 'dep_…, from `svc apps deployments`' }
 const GRANT = { name: 'grant_id', summary: 'grt_…, from `svc agents list`' }
 const CLIENT = { name: 'client_id', summary: 'From `svc agents clients`' }
-const APP = { name: 'app', summary: 'Alias, from `svc apps list`' }
+const APP: Argument = { name: 'app', summary: 'Alias, from `svc apps list`', values: 'apps' }
 const CHECK = { name: 'check', summary: 'Name or chk_…, from `svc apps checks`' }
 const CHECK_OPTIONS: readonly Option[] = [
   { long: 'url', value: 'url', summary: 'Address to ask (http or https)' },
@@ -209,7 +219,7 @@ export const COMMANDS: readonly Command[] = [
     path: 'datasource query',
     summary: 'Query a data source',
     arguments: [
-      { name: 'source_id', summary: 'db_… or ds_…, from `svc datasource list`' },
+      { name: 'source_id', summary: 'db_… or ds_…, from `svc datasource list`', values: 'sources' },
       { name: 'question', summary: 'Question in plain language, or - to read it from stdin' },
     ],
     options: [
@@ -235,7 +245,13 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Search all data sources you can query',
     arguments: [{ name: 'question', summary: 'Question in plain language, or - to read it from stdin' }],
     options: [
-      { long: 'source', value: 'source_id', summary: 'Search only this one; repeatable', repeatable: true },
+      {
+        long: 'source',
+        value: 'source_id',
+        summary: 'Search only this one',
+        repeatable: true,
+        values: 'sources',
+      },
     ],
     examples: [
       'svc datasource search "parental leave"',
@@ -261,7 +277,7 @@ export const COMMANDS: readonly Command[] = [
   {
     path: 'db create',
     summary: 'Create a managed Postgres database with pgvector',
-    arguments: [DATABASE],
+    arguments: [NEW_DATABASE],
     options: TITLE_AND_DESCRIPTION,
     examples: ['svc db create handbook', 'svc db create handbook --title "Staff handbook"'],
     load: async () => (await import('./commands/db.ts')).createDatabase,
@@ -272,13 +288,21 @@ export const COMMANDS: readonly Command[] = [
     arguments: [DATABASE],
     options: [{ long: 'quiet', short: 'q', summary: 'Print only the connection string' }],
     listedBy: 'db list',
-    examples: ['svc db connect handbook', 'psql "$(svc db connect handbook -q)"'],
+    examples: ['svc db connect handbook', 'svc db connect handbook --json'],
     load: async () => (await import('./commands/db.ts')).connectDatabase,
+  },
+  {
+    path: 'db psql',
+    summary: 'Open psql on a database; the password is not visible to other users',
+    arguments: [DATABASE, { name: 'arguments', summary: 'For psql', optional: true, rest: true }],
+    listedBy: 'db list',
+    examples: ['svc db psql handbook', 'svc db psql handbook -- -At -c "select count(*) from handbook"'],
+    load: async () => (await import('./commands/psql.ts')).openPsql,
   },
   {
     path: 'db attach',
     summary: 'Attach an existing Postgres database with pgvector (admin or higher)',
-    arguments: [DATABASE],
+    arguments: [NEW_DATABASE],
     options: [
       {
         long: 'url',
@@ -357,7 +381,13 @@ export const COMMANDS: readonly Command[] = [
     arguments: [GRANT],
     options: [
       { long: 'scope', value: 'scope', summary: 'Scope to keep', repeatable: true, choices: SCOPE_NAMES },
-      { long: 'source', value: 'source_id', summary: 'Data source to keep', repeatable: true },
+      {
+        long: 'source',
+        value: 'source_id',
+        summary: 'Data source to keep',
+        repeatable: true,
+        values: 'sources',
+      },
       { long: 'no-sources', summary: 'Keep no data source' },
     ],
     listedBy: 'agents list',
@@ -1042,7 +1072,7 @@ export const COMMANDS: readonly Command[] = [
       BY_EVENT_TYPE,
       { long: 'state', value: 'state', summary: 'Filter by state', choices: DELIVERY_STATES },
       { long: 'channel', value: 'channel', summary: 'Filter by channel', choices: CHANNEL_NAMES },
-      { long: 'app', value: 'alias', summary: 'Filter by app' },
+      { long: 'app', value: 'alias', summary: 'Filter by app', values: 'apps' },
       { long: 'event', value: 'event_id', summary: 'Filter by event (evt_…)' },
       BY_INTEGRATION,
       ...FROM_TO,
@@ -1099,7 +1129,7 @@ export const COMMANDS: readonly Command[] = [
         summary: 'Kind of call (default function)',
         choices: ACTIVITY_TYPES,
       },
-      { long: 'source', value: 'source_id', summary: 'Filter by data source' },
+      { long: 'source', value: 'source_id', summary: 'Filter by data source', values: 'sources' },
       { long: 'user', value: 'user_id', summary: 'Filter by user (usr_…)' },
       {
         long: 'outcome',
@@ -1112,6 +1142,60 @@ export const COMMANDS: readonly Command[] = [
     ],
     examples: ['svc activity', 'svc activity --type data_source --source db_handbook --outcome failed'],
     load: async () => (await import('./commands/activity.ts')).listActivity,
+  },
+  {
+    path: 'open',
+    summary: 'Open a page of the console in the browser, or print its URL where there is none',
+    arguments: [
+      {
+        name: 'page',
+        summary: 'Page (default overview)',
+        optional: true,
+        choices: CONSOLE_PAGE_NAMES,
+      },
+      { name: 'name', summary: 'Of an app or a data source', optional: true },
+    ],
+    options: [{ long: 'no-browser', summary: 'Print the URL' }],
+    examples: ['svc open', 'svc open apps shop', 'svc open activity --no-browser'],
+    load: async () => (await import('./commands/open.ts')).openConsole,
+  },
+  {
+    path: 'api',
+    summary: 'Call the HTTP API with the login of the context',
+    arguments: [
+      { name: 'method', summary: 'GET, POST, PUT, PATCH or DELETE' },
+      { name: 'path', summary: 'Path, such as /api/v1/me; the API is described at /api/docs' },
+    ],
+    options: [
+      {
+        long: 'field',
+        short: 'F',
+        value: 'key=value',
+        summary: 'Field of the body, or parameter of a GET or DELETE: true, null, 5, @file or text',
+        repeatable: true,
+      },
+      {
+        long: 'raw-field',
+        short: 'f',
+        value: 'key=value',
+        summary: 'The same, always as text',
+        repeatable: true,
+      },
+      {
+        long: 'input',
+        value: 'file',
+        summary: 'Body from a file, or - for stdin; fields are parameters then',
+      },
+      { long: 'header', short: 'H', value: 'line', summary: 'Header as "Name: value"', repeatable: true },
+      { long: 'paginate', summary: 'Fetch all pages of a list' },
+    ],
+    examples: [
+      'svc api GET /api/v1/me',
+      'svc api GET /api/wf/activity -F type=data_source --paginate',
+      'svc api POST /api/wf/slim/search -f "query=parental leave" -F "sources[]=db_handbook"',
+      'svc api PUT /api/wf/data-sources/db_handbook --input configuration.json',
+    ],
+    load: async () => (await import('./commands/api.ts')).callApi,
   },
   {
     path: 'doctor',
@@ -1128,12 +1212,6 @@ export const COMMANDS: readonly Command[] = [
       'svc completion bash > ~/.local/share/bash-completion/completions/svc',
       'svc completion fish | source',
     ],
-    load: async () =>
-      (await import('./commands/completion.ts')).completionFor({
-        commands: COMMANDS,
-        groups: GROUPS,
-        globalOptions: GLOBAL_OPTIONS,
-        rootOptions: ROOT_OPTIONS,
-      }),
+    load: async () => (await import('./commands/completion.ts')).printCompletion,
   },
 ]

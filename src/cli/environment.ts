@@ -13,9 +13,11 @@ export type Environment = {
   readonly stderr: Sink & { readonly isTTY?: boolean }
   /** Shows a long text page by page; false: it cannot. */
   readonly showInPager?: (text: string) => Promise<boolean>
+  /** Opens a URL in the browser of this machine; false: it cannot. */
+  readonly openInBrowser?: (url: string) => Promise<boolean>
 }
 
-type Sink = { readonly write: (text: string) => unknown }
+type Sink = { readonly write: (text: string | Uint8Array) => unknown }
 
 /** Getters, because each costs time and few calls need all of them. */
 export const processEnvironment = (): Environment => ({
@@ -42,10 +44,12 @@ export const processEnvironment = (): Environment => ({
   },
   showInPager: async (text) =>
     process.platform !== 'win32' && (await import('./pager.ts')).showInPager(text, process.env),
+  openInBrowser: async (url) =>
+    (await import('./browser.ts')).openInBrowser(url, process.platform, process.env),
 })
 
 /** Not `process.stdout`, which takes longer to open than help takes to print. */
-function writeOut(text: string): void {
+function writeOut(text: string | Uint8Array): void {
   let rest = Buffer.from(text)
   try {
     while (rest.length > 0) rest = rest.subarray(writeSync(1, rest))

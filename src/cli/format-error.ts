@@ -9,6 +9,8 @@ export type ErrorFormat = {
   readonly color: boolean
   /** The command that lists what was not found. */
   readonly listedBy?: string | undefined
+  /** What to do about a token that the server refuses. */
+  readonly loginHint?: string
 }
 
 export const exitCodeOf = (failure: ServiceError): number => ERRORS[failure.code].exit
@@ -21,11 +23,12 @@ export const toServiceError = (error: unknown): ServiceError =>
         cause: error,
       })
 
-export function formatError(failure: ServiceError, { json, color, listedBy }: ErrorFormat): string {
+export function formatError(failure: ServiceError, format: ErrorFormat): string {
+  const { json, color } = format
   const { code, message, problems } = failure
   const [status, requestId] =
     failure instanceof ServerError ? [failure.status, failure.requestId] : [undefined, undefined]
-  const hint = hintOf(failure, listedBy)
+  const hint = hintOf(failure, format)
   if (json) {
     return formatJson(
       {
@@ -55,12 +58,10 @@ export function formatError(failure: ServiceError, { json, color, listedBy }: Er
 
 function hintOf(
   { code, hint, retryAfterSeconds }: ServiceError,
-  listedBy: string | undefined,
+  { listedBy, loginHint }: ErrorFormat,
 ): string | undefined {
   if (retryAfterSeconds !== undefined) return `Try again in ${retryAfterSeconds} s.`
   if (hint !== undefined) return hint
   if (code === 'NOT_FOUND' && listedBy !== undefined) return `List what exists: svc ${listedBy}`
-  return code === 'UNAUTHENTICATED'
-    ? 'Check your login with: svc status. Log in again with: svc login'
-    : undefined
+  return code === 'UNAUTHENTICATED' ? loginHint : undefined
 }

@@ -1,15 +1,13 @@
 /** Help and completion, where commands have three words. */
 import { expect, test } from 'vitest'
-import type { CommandContext } from './command-context.ts'
 import type { Command } from './command.ts'
-import { completionFor } from './commands/completion.ts'
 import { processEnvironment } from './environment.ts'
 import { nextWords } from './find-command.ts'
 import { run } from './run.ts'
 
 async function said(...argv: string[]): Promise<string> {
   const written: string[] = []
-  const stdout = { write: (text: string) => written.push(text) }
+  const stdout = { write: (text: string | Uint8Array) => written.push(String(text)) }
   expect(await run(argv, { ...processEnvironment(), stdout })).toBe(0)
   return written.join('')
 }
@@ -44,15 +42,4 @@ test('what can follow, each word once', () => {
   expect(after('apps', 'checks')).toEqual(['run', 'add'])
   expect(after('apps', 'logs', 'push')).toEqual([])
   expect(nextWords(['apps'], COMMANDS)[1]).toEqual(['logs', 'Summary of apps logs'])
-})
-
-test('completion knows the words after one and after two', async () => {
-  let script = ''
-  const ctx = { print: (data: { script: string }) => (script = data.script) } as unknown as CommandContext
-  const tree = { commands: COMMANDS, groups: { apps: 'Apps' }, globalOptions: [], rootOptions: [] }
-  await completionFor(tree)(ctx, { args: { shell: 'bash' }, options: {} })
-  expect(script).toContain('"") words="status apps"')
-  expect(script).toContain('"apps") words="list logs checks"')
-  expect(script).toContain('"apps checks") words="run add"')
-  expect(script).toContain('"apps logs") words="push"')
 })

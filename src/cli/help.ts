@@ -58,8 +58,10 @@ const usageLine = ({ path, arguments: wanted = [] }: Command): string =>
   [
     'svc',
     path,
-    ...wanted.map(({ name, optional }) => (optional ? `[${name}]` : `<${name}>`)),
+    ...wanted.filter(({ rest }) => !rest).map(({ name, optional }) => (optional ? `[${name}]` : `<${name}>`)),
     '[options]',
+    // After two dashes, because the words of another program look like options of ours.
+    ...wanted.filter(({ rest }) => rest).map(({ name }) => `[-- ${name}…]`),
   ].join(' ')
 
 const listed = (group: string) =>

@@ -1,12 +1,14 @@
 /** One HTTP request to a server that may be down, slow, or not svc at all: a response, or an error with a hint. */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
 import { ServiceError } from '../contracts/errors.ts'
+import type { Proxy } from './proxy.ts'
 
 export type HttpRequest = {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
   readonly timeoutMs: number
+  readonly proxy?: Proxy | undefined
   /** Ends the request at once. */
   readonly signal?: AbortSignal | undefined
 }
@@ -23,41 +25,75 @@ const RESPONSE_MAX_BYTES = 64 * 1024 * 1024
 
 /** Redirects are not followed: they could carry the token to another server. */
 export async function sendRequest(url: URL, request: HttpRequest): Promise<HttpResponse> {
-  if (!/(^|\.)localhost$/.test(url.hostname)) return sendTo(undefined, url, request)
+  if (request.proxy) return sendThrough(request.proxy, url, request)
+  if (!/(^|\.)localhost$/.test(url.hostname)) return sendTo(direct(url), url, request)
   // RFC 6761, 6.3: the name never leaves this machine. Asking the resolver costs as much as the rest of the request, and
   // some resolvers return only one of the two addresses.
-  return sendTo('127.0.0.1', url, request).catch((error: unknown) => {
+  return sendTo(direct(url, '127.0.0.1'), url, request).catch((error: unknown) => {
     if (!wasRefused(error)) throw error
-    return sendTo('::1', url, request).catch(() => {
+    return sendTo(direct(url, '::1'), url, request).catch(() => {
       throw error
     })
   })
 }
 
+/** The connection that a request is written to. */
+type Connection = {
+  readonly secure: boolean
+  readonly options: RequestOptions & { readonly servername?: string }
+  readonly failed: (error: Error) => ServiceError
+}
+
+const direct = (url: URL, address?: string): Connection => ({
+  secure: url.protocol === 'https:',
+  options: {
+    // Without an agent the connection closes after the response, and the process can end.
+    agent: false,
+    ...(address !== undefined && { hostname: address, servername: url.hostname }),
+  },
+  failed: (error) => unreachable(url, error),
+})
+
+/** One time limit for the tunnel and the request in it. */
+async function sendThrough(proxy: Proxy, url: URL, request: HttpRequest): Promise<HttpResponse> {
+  const { openRoute, proxyUnreachable } = await import('./proxy-route.ts')
+  const began = Date.now()
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), request.timeoutMs)
+  const signal = request.signal ? AbortSignal.any([late.signal, request.signal]) : late.signal
+  const route = await openRoute(proxy, url, { signal })
+    .catch((error: unknown) => {
+      throw late.signal.aborted ? timedOut(url, request.timeoutMs) : error
+    })
+    .finally(() => clearTimeout(timer))
+  const failed = (error: Error) =>
+    url.protocol === 'https:' ? unreachable(url, error) : proxyUnreachable(proxy, url, error)
+  return sendTo({ ...route, failed }, url, request, Date.now() - began)
+}
+
 const wasRefused = (error: unknown): boolean =>
   error instanceof Error && (error.cause as { code?: string } | undefined)?.code === 'ECONNREFUSED'
 
-function sendTo(address: string | undefined, url: URL, request: HttpRequest): Promise<HttpResponse> {
+function sendTo(connection: Connection, url: URL, request: HttpRequest, spentMs = 0): Promise<HttpResponse> {
   const { method, headers, body, timeoutMs, signal } = request
+  const { secure, options, failed } = connection
   // Not `import`: on Node 22 and 24 its namespace alone costs more than the request, and on Node 20 `fetch` does.
-  const { request: open } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
+  const { request: open } = process.getBuiltinModule(secure ? 'node:https' : 'node:http')
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const sent = open(url, {
+      ...options,
       method,
-      headers: { ...headers, ...length, host: url.host },
-      // Without an agent the connection closes after the response, and the process can end.
-      agent: false,
+      headers: { ...options.headers, ...headers, ...length, host: url.host },
       ...(signal && { signal }),
-      ...(address !== undefined && { hostname: address, servername: url.hostname }),
     })
     const fail = (error: Error) => {
       clearTimeout(timer)
       sent.destroy()
       reject(error)
     }
-    const timer = setTimeout(() => fail(timedOut(url, timeoutMs)), timeoutMs)
-    sent.on('error', (error) => fail(unreachable(url, error)))
+    const timer = setTimeout(() => fail(timedOut(url, timeoutMs)), Math.max(1, timeoutMs - spentMs))
+    sent.on('error', (error) => fail(failed(error)))
     sent.on('response', (response) => {
       const chunks: Buffer[] = []
       let size = 0
@@ -66,7 +102,7 @@ function sendTo(address: string | undefined, url: URL, request: HttpRequest): Pr
         size += chunk.length
         if (size > RESPONSE_MAX_BYTES) fail(unexpected(url, 'sent a response that is too large'))
       })
-      response.on('error', (error) => fail(unreachable(url, error)))
+      response.on('error', (error) => fail(failed(error)))
       response.on('end', () => {
         clearTimeout(timer)
         const bytes = Buffer.concat(chunks)

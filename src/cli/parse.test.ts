@@ -46,6 +46,26 @@ describe('a command line', () => {
     expect(parse(['datasource', 'query', 'db_x', '--', '--why?']).input.args['question']).toBe('--why?')
   })
 
+  test('what follows -- goes to another program, where a command starts one', () => {
+    const { input } = parse(['db', 'psql', '--json', 'handbook', '--', '-At', '-c', 'select 1'])
+    expect(input.args).toEqual({ name: 'handbook' })
+    expect(input.rest).toEqual(['-At', '-c', 'select 1'])
+    expect(parse(['db', 'psql', 'handbook']).input.rest).toEqual([])
+    expect(mistake('db psql handbook -At')).toBe(
+      'INVALID_REQUEST: Unknown option for svc db psql: -A | Put what is for the other program after --. Run: svc db psql --help',
+    )
+  })
+
+  test.each([
+    ['logout', 'svc context remove <name>'],
+    ['whoami', 'svc status'],
+    ['version', 'svc --version'],
+  ])('svc %s is called %s here', (word, instead) => {
+    expect(mistake(word)).toBe(
+      `INVALID_REQUEST: Unknown command: ${word} | Did you mean ${instead}? Run: svc --help`,
+    )
+  })
+
   test('a third word is part of the command, unless it is told that it is not', () => {
     const parsed = (line: string) => {
       const { command, input } = parse(words(line))

@@ -15,14 +15,25 @@ export function parse(argv: readonly string[]): Parsed {
   const options = [...(command.options ?? []), ...GLOBAL_OPTIONS]
   const { values, positionals } = parseOptions(command, options, rest)
   for (const option of options) checkChoice(`--${option.long}`, option.choices, values[option.long])
-  return { command, input: { args: namedArguments(command, positionals), options: values } }
+  return { command, input: { ...namedArguments(command, positionals), options: values } }
+}
+
+/** Words of other programs, and what does the same here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  logout: 'svc context remove <name>',
+  whoami: 'svc status',
+  version: 'svc --version',
 }
 
 function unknownCommand(words: readonly string[]): ServiceError {
   const [group = ''] = words
   if (!Object.hasOwn(GROUPS, group)) {
     const known = nextWords([]).map(([word]) => word)
-    return usageError(`Unknown command: ${group}`, `${didYouMean(group, known, 'svc ')}Run: svc --help`)
+    const same = Object.hasOwn(ELSEWHERE, group) ? `Did you mean ${ELSEWHERE[group]}? ` : undefined
+    return usageError(
+      `Unknown command: ${group}`,
+      `${same ?? didYouMean(group, known, 'svc ')}Run: svc --help`,
+    )
   }
   const known = words.length > 1 ? words.slice(0, -1) : words
   const isMissing = nextWords(words).length > 0
@@ -70,7 +81,13 @@ function toUsageError(error: unknown, command: Command, options: readonly Option
   const run = `Run: svc ${command.path} --help`
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
     const known = options.map(({ long }) => `--${long}`)
-    return usageError(`Unknown option for svc ${command.path}: ${flag}`, `${didYouMean(flag, known)}${run}`)
+    const elsewhere = command.arguments?.some((one) => one.rest)
+      ? 'Put what is for the other program after --. '
+      : ''
+    return usageError(
+      `Unknown option for svc ${command.path}: ${flag}`,
+      `${elsewhere}${didYouMean(flag, known)}${run}`,
+    )
   }
   const option = options.find(({ long, short }) => flag === `--${long}` || flag === `-${short}`)
   if (option?.value === undefined) return usageError(`${flag} does not take a value`, run)
@@ -81,16 +98,17 @@ function toUsageError(error: unknown, command: Command, options: readonly Option
   )
 }
 
-function namedArguments(command: Command, given: readonly string[]): CommandInput['args'] {
-  const wanted = command.arguments ?? []
+function namedArguments(command: Command, given: readonly string[]): Pick<CommandInput, 'args' | 'rest'> {
+  const all = command.arguments ?? []
+  const wanted = all.filter(({ rest }) => !rest)
   const missing = wanted.slice(given.length).find(({ optional }) => !optional)
   if (missing) {
     throw usageError(`svc ${command.path} requires <${missing.name}>: ${missing.summary}`, example(command))
   }
-  if (given.length > wanted.length) {
-    const extra = given.slice(wanted.length).join(' ')
+  const rest = given.slice(wanted.length)
+  if (rest.length > 0 && wanted.length === all.length) {
     throw usageError(
-      `Unexpected argument for svc ${command.path}: ${extra}`,
+      `Unexpected argument for svc ${command.path}: ${rest.join(' ')}`,
       `${meant(command.path.split(' '), given[0])}${wanted.length > 0 ? 'Quote text that contains spaces. ' : ''}${example(command)}`,
     )
   }
@@ -98,7 +116,7 @@ function namedArguments(command: Command, given: readonly string[]): CommandInpu
     if (given[index] === '') throw usageError(`<${name}> must not be empty`, example(command))
     checkChoice(`<${name}>`, choices, given[index])
   }
-  return Object.fromEntries(wanted.map(({ name }, index) => [name, given[index]]))
+  return { args: Object.fromEntries(wanted.map(({ name }, index) => [name, given[index]])), rest }
 }
 
 const example = ({ examples }: Command): string => `Example: ${examples[0]}`

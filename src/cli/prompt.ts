@@ -85,18 +85,26 @@ export async function secretOption(ctx: CommandContext, input: CommandInput, lon
 }
 
 /** The value of an option or argument that was given as `-`. */
-export async function readStdin({ environment }: CommandContext, what: string): Promise<string> {
+export async function readStdin(ctx: CommandContext, what: string): Promise<string> {
+  const text = (await readStdinBytes(ctx, what, INPUT_MAX_BYTES)).toString('utf8').trim()
+  if (text === '') throw usageError(`No input on stdin for ${what}`, 'Pipe it in: svc … - < file')
+  return text
+}
+
+export async function readStdinBytes(
+  { environment }: CommandContext,
+  what: string,
+  maxBytes: number,
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of environment.stdin) {
     chunks.push(Buffer.from(chunk as Buffer | string))
     size += chunks.at(-1)!.length
-    if (size > INPUT_MAX_BYTES)
+    if (size > maxBytes)
       throw usageError(`The input on stdin is too long for ${what}`, 'Check that it is the right file')
   }
-  const text = Buffer.concat(chunks).toString('utf8').trim()
-  if (text === '') throw usageError(`No input on stdin for ${what}`, 'Pipe it in: svc … - < file')
-  return text
+  return Buffer.concat(chunks)
 }
 
 /** More than the longest question or token. */

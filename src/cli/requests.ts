@@ -3,6 +3,7 @@ import type { OperationName } from '../contracts/operations.ts'
 
 export const REQUESTS = {
   whoAmI: ['GET', '/api/v1/me'],
+  showInstallation: ['GET', '/api/v1/installation'],
   showProfile: ['GET', '/api/v1/profile'],
   updateProfile: ['PATCH', '/api/v1/profile'],
   changePassword: ['PUT', '/api/v1/profile/password'],

@@ -1,13 +1,15 @@
 /** Runs the command that a command line names, and prints the error when it fails. */
-import { httpClient } from './call-operation.ts'
+import { httpClient, sendToServer, type Server } from './call-operation.ts'
 import { USER_AGENT } from './client-version.ts'
 import type { CommandContext, Settings } from './command-context.ts'
 import type { CommandInput } from './command.ts'
 import { configPaths, isReadableByOthers } from './config-files.ts'
 import { isAgent, wantsColor, type Environment } from './environment.ts'
 import { exitCodeOf, formatError, toServiceError } from './format-error.ts'
+import { findCommand } from './find-command.ts'
 import { formatOutput, type Format } from './format-output.ts'
 import { parse } from './parse.ts'
+import { proxyFor } from './proxy.ts'
 import { ENV_CONTEXT, resolveContext, type ResolvedContext } from './resolve-context.ts'
 import { withSpinner } from './spinner.ts'
 import { sanitizeLines } from './terminal-text.ts'
@@ -20,6 +22,8 @@ export async function runCommand(argv: readonly string[], environment: Environme
       environment.stdout.write((await import('../skills/prompt.ts')).skillPrompt())
       return 0
     }
+    // Not in the table of commands: only the scripts of `svc completion` call it.
+    if (argv[0] === '__complete') return await printCandidates(argv.slice(1), environment)
     const { command, input } = parse(argv)
     listedBy = command.listedBy
     const ctx = createCommandContext(environment, settingsFrom(input, environment))
@@ -30,7 +34,8 @@ export async function runCommand(argv: readonly string[], environment: Environme
     // From the raw words, because the options themselves may be what could not be parsed.
     const [json, agent] = [asksForJson(argv), isAgent(environment)]
     const color = !agent && !argv.includes('--no-color') && wantsColor(environment)
-    environment.stderr.write(formatError(failure, { json, color, listedBy }))
+    const loginHint = loginHintFor(argv, environment)
+    environment.stderr.write(formatError(failure, { json, color, listedBy, loginHint }))
     if (failure.code === 'INVALID_REQUEST' && agent && !json) {
       environment.stderr.write('AI agents: run `svc --skill-prompt` for instructions.\n')
     }
@@ -39,6 +44,18 @@ export async function runCommand(argv: readonly string[], environment: Environme
     }
     return exitCodeOf(failure)
   }
+}
+
+/** Somebody waits with a finger on the key: not longer than this for names from the server. */
+const COMPLETE_TIMEOUT_MS = 2_000
+
+async function printCandidates(words: readonly string[], environment: Environment): Promise<number> {
+  const { complete } = await import('./complete.ts')
+  const quiet = { format: undefined, debug: false, color: false, interactive: false }
+  const contextFor = (context: string | undefined) =>
+    createCommandContext(environment, { ...quiet, context, timeoutMs: COMPLETE_TIMEOUT_MS })
+  environment.stdout.write(await complete(words, contextFor))
+  return 0
 }
 
 /** 128 plus the number of SIGINT, as shells report it. */
@@ -52,6 +69,19 @@ const asksForJson = (argv: readonly string[]): boolean =>
       word === '--output=json' ||
       (word === 'json' && (argv[index - 1] === '-o' || argv[index - 1] === '--output')),
   )
+
+/** Only what would help: another login changes nothing while the variables are set. */
+function loginHintFor(argv: readonly string[], { env }: Environment): string {
+  const isLogin = findCommand(argv).command?.path === 'login'
+  const isFromEnv = isLogin
+    ? !argv.some((word) => word.startsWith('--api-key')) && Boolean(env['SVC_API_KEY'])
+    : Boolean(env['SVC_API_URL'] && env['SVC_API_KEY'])
+  const create = 'Create a token in the console under Settings, API tokens.'
+  if (isLogin) return isFromEnv ? `The token comes from SVC_API_KEY. ${create}` : create
+  return isFromEnv
+    ? `The token comes from SVC_API_KEY. ${create} To use your saved contexts, unset SVC_API_URL and SVC_API_KEY.`
+    : 'Check your login with: svc status. Log in again with: svc login'
+}
 
 const stackOf = (cause: unknown): string =>
   cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
@@ -88,8 +118,16 @@ function createCommandContext(environment: Environment, settings: Settings): Com
   const info = (line: string) => void environment.stderr.write(`${line}\n`)
   const resolve = async () => (resolved ??= resolveAndWarn(environment, settings.context, info))
   const { timeoutMs, debug } = settings
+  const serverAt = ({ apiUrl, token }: Pick<ResolvedContext, 'apiUrl' | 'token'>): Server => ({
+    apiUrl,
+    token,
+    timeoutMs,
+    userAgent: USER_AGENT,
+    proxy: proxyFor(apiUrl, environment.env),
+    ...(debug && { trace: info }),
+  })
   const clientFor: CommandContext['clientFor'] = (server) => {
-    const call = httpClient({ ...server, timeoutMs, userAgent: USER_AGENT, ...(debug && { trace: info }) })
+    const call = httpClient(serverAt(server))
     return (name, input) => withSpinner({ settings, environment }, call(name, input))
   }
   return {
@@ -99,6 +137,8 @@ function createCommandContext(environment: Environment, settings: Settings): Com
     resolveContext: resolve,
     clientFor,
     callOperation: async (name, input) => clientFor(await resolve())(name, input),
+    sendRequest: async (request) =>
+      withSpinner({ settings, environment }, sendToServer(serverAt(await resolve()), request)),
     print: (data, view, defaultFormat = 'table') =>
       void environment.stdout.write(formatOutput(data, view, settings.format ?? defaultFormat)),
   }

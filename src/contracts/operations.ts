@@ -12,6 +12,7 @@ import * as deliveries from './deliveries.ts'
 import * as deployments from './deployments.ts'
 import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
+import * as installation from './installation.ts'
 import * as integrations from './integrations.ts'
 import * as logs from './logs.ts'
 import * as maintenance from './maintenance.ts'
@@ -32,6 +33,7 @@ import * as workloads from './workloads.ts'
 
 export const OPERATIONS = [
   people.whoAmI,
+  installation.showInstallation,
   people.showProfile,
   people.updateProfile,
   people.changePassword,

@@ -8,6 +8,7 @@ import * as activity from '../cores/activity/index.ts'
 import * as databases from '../cores/databases/index.ts'
 import type { WithDirectory } from '../cores/directory/index.ts'
 import * as identity from '../cores/identity/index.ts'
+import * as installation from '../cores/installation/index.ts'
 import * as notifications from '../cores/notifications/index.ts'
 import * as search from '../cores/search/index.ts'
 import { answerError, formatFor } from './answer.ts'
@@ -28,17 +29,17 @@ export type GatewayDeps = Observation &
   notifications.IntegrationDeps &
   notifications.VerificationDeps &
   notifications.ChatDeps &
-  notifications.ListIntegrationsDeps & {
+  notifications.ListIntegrationsDeps &
+  installation.InstallationDeps & {
     readonly attached: databases.AttachedDatabases
     readonly deploy: Service
-    readonly apiUrl: URL
     /** Undefined: the operations of the operator are closed. */
     readonly operatorToken: string | undefined
-    readonly version: string
   }
 
 const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   whoAmI: identity.whoAmI,
+  showInstallation: installation.showInstallation,
   createDatabase: databases.createDatabase,
   attachDatabase: databases.attachDatabase,
   showConnectionString: databases.showConnectionString,

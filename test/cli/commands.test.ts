@@ -14,6 +14,7 @@ import { newAssistant, register, type ListeningSystem } from '../support/assista
 import { fakeEnvironment, type FakeEnvironment } from '../support/fake-environment.ts'
 import { PASSWORD } from '../support/make.ts'
 import { migratedFolder, processes, type ServerProcess } from '../support/process.ts'
+import { API_LINES, API_ROWS, API_UNTRIED, makePsql } from './api-rows.ts'
 import { APP_LINES, APP_ROWS, APP_UNTRIED, makeAppThings } from './app-rows.ts'
 import { CHECK_LINES, CHECK_ROWS } from './check-rows.ts'
 import { PIPELINE_LINES, PIPELINE_ROWS } from './pipeline-rows.ts'
@@ -75,6 +76,7 @@ beforeAll(async () => {
   Object.assign(known, await makeDeployments(make))
   await makeMaintenance(make)
   Object.assign(known, makeSourceFolders(await own.newFolder()))
+  Object.assign(known, makePsql(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
 afterAll(() => void receiver.server.close())
@@ -311,6 +313,7 @@ const ROWS: Row[] = [
   ['activity --from yesterday', 5, /Invalid value for --from: yesterday/],
   ['activity --user usr_x', 5, /error: /],
 
+  ...API_ROWS,
   ...NOTIFICATION_ROWS,
   ...APP_ROWS,
   ...DEPLOYMENT_ROWS,
@@ -380,6 +383,7 @@ const LINES = [
   'agents on',
   'activity',
   'doctor',
+  ...API_LINES,
   ...NOTIFICATION_LINES,
   ...APP_LINES,
   ...DEPLOYMENT_LINES,
@@ -394,6 +398,8 @@ const calls = commandOperations()
 
 /** Exit codes of commands that call no server, and those that a command adds to its operations'. */
 const OWN_EXITS: Record<string, number[]> = {
+  // Those of whatever it calls.
+  api: [1, 3, 4, 6, 7],
   // It asks a server that does not answer again and again.
   'apps runner': [0, 3, 4, 11],
   // They work, and what they find is not well.
@@ -415,6 +421,7 @@ const OWN_EXITS: Record<string, number[]> = {
 }
 
 const UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  ...API_UNTRIED,
   ...NOTIFICATION_UNTRIED,
   ...APP_UNTRIED,
   ...DEPLOYMENT_UNTRIED,
@@ -433,7 +440,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
 const pathOf = (line: string): string | undefined => findCommand(line.split(' ')).command?.path
 
 test('there is a line for every command that calls the server', () => {
-  const calling = [...calls].flatMap(([path, names]) => (names.length > 0 ? [path] : []))
+  const calling = [...calls].flatMap(([path, names]) => (names.length > 0 || path === 'api' ? [path] : []))
   expect(LINES.map((line) => pathOf(line) ?? line).toSorted()).toEqual(calling.toSorted())
 })
 

@@ -60,20 +60,34 @@ test('the reader of a pipe may close it early', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test('bash completion completes commands, options and choices', () => {
+test('bash completion completes commands, options and values, also in words that bash splits', () => {
   const file = join(folder, 'completion.bash')
   writeFileSync(file, svc('completion', 'bash').stdout)
-  const completed = (line: string) => {
-    const words = ['svc', ...line.split(' ')]
-    const script = `source ${file}; COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _svc; echo "\${COMPREPLY[@]}"`
-    return spawnSync('/bin/bash', ['-c', script], { encoding: 'utf8' }).stdout.trim()
+  const config = join(folder, 'config')
+  mkdirSync(config, { recursive: true })
+  const context = { api_url: 'https://a.test', user: { id: 'usr_x', email: 'a@b.c' }, organization: null }
+  writeFileSync(
+    join(config, 'config.json'),
+    JSON.stringify({ version: 1, contexts: { work: context, 'work:2': context } }),
+  )
+  const completed = (...words: string[]) => {
+    const typed = ['svc', ...words].map((word) => `'${word}'`).join(' ')
+    const script = `svc() { '${node.path}' '${client}' "$@"; }; source ${file}
+COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _svc; echo "\${COMPREPLY[@]}"`
+    const env = { PATH: '/usr/bin:/bin', HOME: join(folder, 'home'), SVC_CONFIG_DIR: config }
+    const { stdout, stderr } = spawnSync('/bin/bash', ['-c', script], { encoding: 'utf8', env })
+    return stdout.trim() + stderr
   }
-  expect(completed('db c')).toBe('create connect')
-  expect(completed('--json skills install --no-')).toBe('--no-agents --no-color')
-  expect(completed('completion z')).toBe('zsh')
-  expect(completed('apps tok')).toBe('tokens')
-  expect(completed('apps tokens ')).toContain('create revoke')
-  expect(completed('--json apps tokens create shop --sc')).toBe('--scope')
+  expect(completed('db', 'c')).toBe('create connect')
+  expect(completed('--json', 'skills', 'install', '--no-')).toBe('--no-agents --no-color')
+  expect(completed('completion', 'z')).toBe('zsh')
+  expect(completed('status', '-o', '')).toBe('table json yaml')
+  expect(completed('context', 'use', '')).toBe('work work:2')
+  // Split at = and :.
+  expect(completed('status', '--output', '=')).toBe('table json yaml')
+  expect(completed('status', '--output', '=', 'j')).toBe('json')
+  expect(completed('context', 'use', 'work', ':')).toBe('2')
+  expect(completed('agents', 'narrow', 'grt_x', '--scope', 'data', ':', 're')).toBe('read')
 })
 
 /** Each of these costs more than everything else the client does before it calls the server. */

@@ -1,47 +1,69 @@
-/** The package as npm makes it: its client runs on the machine's own Node, with an empty home and nothing beside it. */
+/** The package of the client as npm makes and installs it: alone, on the machine's own Node, with an empty home. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { packClient } from '../../scripts/pack-client.ts'
+import { readText } from '../repository/source-tree.ts'
 import { machinesNode } from '../support/installed-client.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const node = machinesNode()
 let folder: string
-beforeAll(() => {
+let archive: string
+/** What `npm i -g` makes of the archive. */
+let prefix: string
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-packed-'))
+  mkdirSync(join(folder, 'home'))
+  archive = await packClient(folder)
+  prefix = join(folder, 'prefix')
+  const npm = ['install', '--global', '--prefix', prefix, '--offline', '--no-audit', '--no-fund', archive]
+  execFileSync('npm', npm, { cwd: join(folder, 'home'), stdio: 'pipe' })
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function svc(program: string, ...args: string[]) {
+function svc(...args: string[]) {
   const env = { PATH: '/usr/bin:/bin', HOME: join(folder, 'home') }
-  const { status, stdout, stderr } = spawnSync(node.path, [program, ...args], {
-    env,
-    cwd: join(folder, 'home'),
-    encoding: 'utf8',
-  })
+  const program = join(prefix, 'bin', 'svc')
+  const cwd = join(folder, 'home')
+  const { status, stdout, stderr } = spawnSync(node.path, [program, ...args], { env, cwd, encoding: 'utf8' })
   return { status, stdout, stderr }
 }
 
-test('npm pack builds the client into the package, and the package is all it needs', () => {
-  // A copy, so that no dist/ appears in the checkout.
-  const copy = join(folder, 'copy')
-  const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n')
-  for (const path of tracked) cpSync(join(ROOT, path), join(copy, path))
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  execFileSync('npm', ['pack', '--pack-destination', folder], { cwd: copy, stdio: 'pipe' })
-  const archive = readdirSync(folder).find((name) => name.endsWith('.tgz'))!
-  execFileSync('tar', ['xzf', archive], { cwd: folder })
-  mkdirSync(join(folder, 'home'))
+test('it has a scoped name, one program, no dependencies, and less than 1 MB', () => {
+  const packages = join(prefix, 'lib/node_modules')
+  expect(readdirSync(packages)).toEqual(['@svc-dev'])
+  const installed = join(packages, '@svc-dev/client')
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as object
+  expect(manifest).toMatchObject({ name: '@svc-dev/client', bin: { svc: 'bin/svc.cjs' } })
+  for (const field of ['dependencies', 'optionalDependencies', 'peerDependencies', 'scripts']) {
+    expect(manifest).not.toHaveProperty(field)
+  }
+  expect(existsSync(join(installed, 'node_modules'))).toBe(false)
+  expect(readdirSync(join(prefix, 'bin'))).toEqual(['svc'])
+  expect(readdirSync(installed).toSorted()).toEqual([
+    'LICENSE',
+    'README.md',
+    'bin',
+    'dist',
+    'package.json',
+    'skills',
+  ])
+  expect(readdirSync(join(installed, 'bin'))).toEqual(['svc.cjs'])
+  expect(statSync(archive).size).toBeLessThan(1024 * 1024)
+})
 
-  const program = join(folder, 'package/bin/svc.cjs')
-  expect(svc(program, '--version')).toMatchObject({ status: 0, stderr: '' })
-  expect(svc(program, 'status', '--json')).toMatchObject({ status: 3 })
-  expect(svc(program, 'login', '--api-url', 'http://localhost:1', '--api-key', 'svc_x')).toMatchObject({
-    status: 1,
-  })
-  expect(svc(program, 'skills', 'install', 'svc')).toMatchObject({ status: 0 })
+test(`it works alone on ${node.version}`, () => {
+  const { version } = JSON.parse(readText('package.json')) as { version: string }
+  expect(svc('--version')).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
+  expect(svc('--help')).toMatchObject({ status: 0, stderr: '' })
+  expect(svc('--skill-prompt')).toMatchObject({ status: 0, stderr: '' })
+  expect(svc('status', '--json')).toMatchObject({ status: 3 })
+  const login = ['login', '--api-url', 'http://localhost:1', '--api-key', 'svc_x']
+  expect(svc(...login)).toMatchObject({ status: 1 })
+  expect(svc('skills', 'install', 'svc')).toMatchObject({ status: 0 })
   expect(readdirSync(join(folder, 'home/.agents/skills/svc')).toSorted()).toEqual(['SKILL.md', 'references'])
+  // Completion, the proxy and the other commands are files of their own, which only their first use loads.
+  expect(svc('__complete', 'skills', 'show', '=svc-f').stdout).toMatch(/^svc-faq\t/)
 })

@@ -27,8 +27,8 @@ export function fakeEnvironment({
     cwd,
     platform: 'linux',
     stdin: Object.assign(Readable.from(stdin === '' ? [] : [stdin]), { isTTY: terminal }),
-    stdout: { write: (text) => out.push(text), isTTY: terminal },
-    stderr: { write: (text) => err.push(text), isTTY: terminal },
+    stdout: { write: (text) => out.push(Buffer.from(text).toString()), isTTY: terminal },
+    stderr: { write: (text) => err.push(Buffer.from(text).toString()), isTTY: terminal },
     out: () => out.join(''),
     err: () => err.join(''),
   }

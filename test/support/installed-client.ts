@@ -1,19 +1,12 @@
 /** The client as `npm i -g` lays it out: built, without sources, and run by the Node that the machine has. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { delimiter, join, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { buildClient } from '../../scripts/build-client.ts'
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+import { layOutClient } from '../../scripts/pack-client.ts'
 
 /** Answers the file that `svc` is a link to. */
 export async function installClient(folder: string): Promise<string> {
-  mkdirSync(join(folder, 'bin'), { recursive: true })
-  for (const path of ['bin/svc.cjs', 'package.json', 'skills/published']) {
-    cpSync(join(ROOT, path), join(folder, path), { recursive: true })
-  }
-  await buildClient(folder)
+  await layOutClient(folder)
   return join(folder, 'bin', 'svc.cjs')
 }
 

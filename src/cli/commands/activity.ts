@@ -30,4 +30,11 @@ export const listActivity: Run = async (ctx, input) => {
     MS: 'duration_ms',
   })
   ctx.print(found, view)
+  if (found.activity.length > 0) return
+  // Whoever asked a question and sees an empty list looks at the other kind of calls.
+  ctx.info(
+    filters.type === 'data_source'
+      ? 'No questions to data sources. Other calls: svc activity --type function'
+      : 'No calls of functions. Questions to data sources: svc activity --type data_source',
+  )
 }

@@ -49,7 +49,7 @@ export const createDatabase: Run = async (ctx, input) => {
     ...titleAndDescription(input),
   })
   ctx.print(created, table([created]))
-  ctx.info(`Connect with: svc db connect ${argument(input, 'name')}`)
+  ctx.info(`Connect with: svc db psql ${argument(input, 'name')}`)
 }
 
 export const attachDatabase: Run = async (ctx, input) => {

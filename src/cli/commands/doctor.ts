@@ -8,6 +8,8 @@ import { exitCodeOf, toServiceError } from '../format-error.ts'
 import { sendRequest, type HttpResponse } from '../http-request.ts'
 import { checkMcpEndpoint } from '../mcp-check/check-endpoint.ts'
 import { textOption } from '../options.ts'
+import { proxyException, proxyFor, proxyVariable, type Proxy } from '../proxy.ts'
+import { proxiedFetch } from '../proxied-fetch.ts'
 import { ENV_CONTEXT } from '../resolve-context.ts'
 import { sanitizeLine } from '../terminal-text.ts'
 
@@ -38,7 +40,8 @@ export const doctor: Run = async (ctx, input) => {
   }
   const mcp = textOption(input, 'mcp')
   if (mcp !== undefined) {
-    for await (const result of checkMcpEndpoint(mcp, { fetch, timeoutMs: ctx.settings.timeoutMs })) {
+    const http = { fetch: proxiedFetch(ctx.environment.env), timeoutMs: ctx.settings.timeoutMs }
+    for await (const result of checkMcpEndpoint(mcp, http)) {
       checks.push({ check: 'assistants', ...result })
       if (!result.ok) exit ||= ERRORS.UNEXPECTED.exit
     }
@@ -82,11 +85,16 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
       return [`${paths.folder}, tokens readable only by you`, undefined]
     })
   }
+  const proxy = await step('proxy', async () => {
+    const found = proxyFor(context.apiUrl, environment.env)
+    return [proxyMessage(found, context.apiUrl, environment.env), found]
+  })
   const health = await step('server', async () => {
     const startedAt = Date.now()
     const url = new URL('/healthz', context.apiUrl)
     const headers = { accept: 'application/json', 'user-agent': USER_AGENT }
-    const response = await sendRequest(url, { method: 'GET', headers, timeoutMs: settings.timeoutMs })
+    const { timeoutMs } = settings
+    const response = await sendRequest(url, { method: 'GET', headers, timeoutMs, proxy })
     const ms = Date.now() - startedAt
     if (response.status !== 200) {
       throw new ServiceError('UNEXPECTED', `${url.href} returned ${response.status}`, {
@@ -110,6 +118,14 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
       undefined,
     ]
   })
+}
+
+function proxyMessage(proxy: Proxy | undefined, url: URL, env: CommandContext['environment']['env']): string {
+  // Without its user and password.
+  if (proxy) return `${proxy.url.origin} (${proxy.variable})`
+  const variable = proxyVariable(url, env)
+  if (variable === undefined) return 'none'
+  return `${variable} is not used for ${url.hostname}: ${proxyException(url, env)}`
 }
 
 /** Tokens expire by the server's clock, and every list shows its times. */

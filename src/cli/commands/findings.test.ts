@@ -13,7 +13,10 @@ function contextWith(answers: Answers, format?: Format) {
   const [out, said] = [[] as string[], [] as string[]]
   const printed: unknown[] = []
   const ctx = {
-    environment: { ...fakeEnvironment(), stdout: { write: (text: string) => out.push(text) } },
+    environment: {
+      ...fakeEnvironment(),
+      stdout: { write: (text: string | Uint8Array) => out.push(String(text)) },
+    },
     settings: { format, timeoutMs: 30_000 },
     info: (line: string) => said.push(line),
     print: (data: unknown, _view: View) => printed.push(data),

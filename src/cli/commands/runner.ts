@@ -7,6 +7,7 @@ import { USER_AGENT } from '../client-version.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { argument, countOption, isSet, textOption } from '../options.ts'
+import { proxyFor } from '../proxy.ts'
 import { pause, RETRY_MAX_MS, retryDelayMs, mayRetry } from '../runner/retry.ts'
 import { runDeployment, type RunnerSettings } from '../runner/run-deployment.ts'
 import { onStopSignals } from '../runner/stop-signals.ts'
@@ -21,7 +22,9 @@ export const runDeployments: Run = async (ctx, input) => {
   const { apiUrl, token } = await ctx.resolveContext()
   const stopping = new AbortController()
   const aborting = new AbortController()
-  const server = { apiUrl, token, timeoutMs: ctx.settings.timeoutMs, userAgent: USER_AGENT }
+  const { timeoutMs } = ctx.settings
+  const proxy = proxyFor(apiUrl, ctx.environment.env)
+  const server = { apiUrl, token, timeoutMs, userAgent: USER_AGENT, proxy }
   const call = httpClient(server)
   const signals = onStopSignals({
     first: () => {

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { signedIn } from '../../../test/support/console-client.ts'
+import { seed } from '../../../test/support/fake-gateway.ts'
+import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import type { CommandContext } from '../command-context.ts'
+import { CONSOLE_PAGES } from '../console-pages.ts'
+import { openConsole } from './open.ts'
+
+type Given = {
+  args?: Record<string, string>
+  options?: Record<string, boolean>
+  env?: Record<string, string>
+  terminal?: boolean
+  opens?: boolean
+  format?: 'json'
+}
+
+async function open({ args = {}, options = {}, env = {}, terminal = true, opens = true, format }: Given) {
+  const tried: string[] = []
+  const environment = {
+    ...fakeEnvironment({ env, terminal }),
+    openInBrowser: async (url: string) => {
+      tried.push(url)
+      return opens
+    },
+  }
+  const printed: unknown[] = []
+  const ctx = {
+    environment,
+    settings: { format },
+    print: (data: unknown) => printed.push(data),
+    info: (line: string) => printed.push(line),
+    callOperation: async () => ({ console_url: 'https://app.example.com/console' }),
+  } as unknown as CommandContext
+  await openConsole(ctx, { args, options })
+  return { tried, printed }
+}
+
+const DISPLAY = { DISPLAY: ':0' }
+const OVERVIEW = 'https://app.example.com/console'
+
+test('a page opens in the browser', async () => {
+  expect(await open({ env: DISPLAY })).toEqual({ tried: [OVERVIEW], printed: [`Opened ${OVERVIEW}`] })
+  const url = 'https://app.example.com/console/apps/a%2F..%2Fb'
+  expect(await open({ env: DISPLAY, args: { page: 'apps', name: 'a/../b' }, format: 'json' })).toEqual({
+    tried: [url],
+    printed: [{ url, opened: true }],
+  })
+})
+
+test.each([
+  ['nobody sits at a terminal', { env: DISPLAY, terminal: false }],
+  ['there is no display', {}],
+  ['it is another machine', { env: { ...DISPLAY, SSH_CONNECTION: '1' } }],
+  ['an agent calls', { env: { ...DISPLAY, CLAUDECODE: '1' } }],
+  ['it is not wanted', { env: DISPLAY, options: { 'no-browser': true } }],
+])('where %s, the URL is printed', async (_why, given) => {
+  expect(await open(given)).toEqual({ tried: [], printed: [{ url: OVERVIEW, opened: false }] })
+})
+
+test('a browser that does not start, or that BROWSER names', async () => {
+  const failed = await open({ env: DISPLAY, opens: false })
+  expect(failed.printed).toEqual([{ url: OVERVIEW, opened: false }])
+  expect((await open({ env: { BROWSER: 'lynx', SSH_CONNECTION: '1' } })).tried).toEqual([OVERVIEW])
+})
+
+test('a page without parts takes no name', async () => {
+  await expect(open({ args: { page: 'audit', name: 'x' } })).rejects.toMatchObject({
+    code: 'INVALID_REQUEST',
+    message: 'The page audit has no parts',
+  })
+})
+
+test('the console has every page', async () => {
+  const client = await signedIn()
+  seed(client.gateway)
+  const names = { datasources: 'db_handbook', apps: 'shop' } as Record<string, string>
+  const paths = Object.entries(CONSOLE_PAGES).flatMap(([page, { path, item }]) => [
+    path,
+    ...(item === undefined ? [] : [item.replace('{name}', names[page]!)]),
+  ])
+  for (const path of paths) expect([path, (await client.get(path)).status]).toEqual([path, 200])
+})

@@ -1,0 +1,92 @@
+/** `svc db psql` with a psql that writes down how it was started. */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import type { CommandContext } from '../command-context.ts'
+import { openPsql } from './psql.ts'
+
+const CONNECTION = {
+  name: 'handbook',
+  url: 'postgres://app:p%40ss@db.test:6543/acme_handbook?sslmode=require',
+  host: 'db.test',
+  port: 6543,
+  database: 'acme_handbook',
+  user: 'app',
+  password: 'p@ss',
+}
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-psql-'))
+  const psql = join(folder, 'psql')
+  writeFileSync(
+    psql,
+    `#!/bin/sh\n{ env; printf 'argument %s\\n' "$@"; tr '\\0' ' ' < /proc/$$/cmdline; } > "$SEEN"\nexit "\${PSQL_EXIT:-0}"\n`,
+  )
+  chmodSync(psql, 0o755)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function psql(rest: string[], env: Record<string, string> = {}) {
+  const seen = join(folder, 'seen.txt')
+  const PATH = `${folder}:/usr/bin:/bin`
+  const ctx = {
+    environment: fakeEnvironment({ env: { PATH, SEEN: seen, ...env } }),
+    callOperation: async () => CONNECTION,
+  } as unknown as CommandContext
+  return {
+    done: openPsql(ctx, { args: { name: 'handbook' }, rest, options: {} }),
+    seen: () => readFileSync(seen, 'utf8'),
+  }
+}
+
+test('the connection is in the environment, arguments are passed on, and the password is in none of them', async () => {
+  const { done, seen } = psql(['-c', 'select 1; -- it’s "quoted"'])
+  await done
+  for (const line of [
+    'PGHOST=db.test',
+    'PGPORT=6543',
+    'PGUSER=app',
+    'PGPASSWORD=p@ss',
+    'PGDATABASE=acme_handbook',
+    'PGSSLMODE=require',
+  ]) {
+    expect(seen()).toContain(`${line}\n`)
+  }
+  const shown = seen()
+    .split('\n')
+    .filter((line) => !/^\w+=/.test(line))
+  expect(shown).toContain('argument select 1; -- it’s "quoted"')
+  expect(shown.join('\n')).not.toMatch(/p@ss|p%40ss/)
+})
+
+test('nothing of the environment leads psql elsewhere, and the token stays here', async () => {
+  const { done, seen } = psql([], {
+    PGSERVICE: 'other',
+    PGHOSTADDR: '192.0.2.1',
+    PGPASSFILE: '/x',
+    PGOPTIONS: '-c role=postgres',
+    SVC_API_KEY: 'svc_secret',
+    LANG: 'C',
+  })
+  await done
+  expect(seen()).not.toMatch(/PGSERVICE|PGHOSTADDR|PGPASSFILE|PGOPTIONS|svc_secret/)
+  expect(seen()).toContain('LANG=C\n')
+})
+
+test('a psql that fails is an unexpected error: its own codes mean other things here', async () => {
+  await expect(psql([], { PSQL_EXIT: '3' }).done).rejects.toMatchObject({
+    code: 'UNEXPECTED',
+    message: 'psql ended with exit code 3',
+  })
+})
+
+test('no psql: a sentence that says what to install', async () => {
+  await expect(psql([], { PATH: '/nowhere' }).done).rejects.toMatchObject({
+    code: 'UNEXPECTED',
+    message: 'psql is not installed, or not on the PATH',
+    hint: expect.stringContaining('postgresql-client') as string,
+  })
+})

@@ -1,0 +1,91 @@
+/** What the shells are told to offer; bash itself is asked in test/cli/installed.test.ts. */
+import { expect, test } from 'vitest'
+import { fakeEnvironment } from '../../test/support/fake-environment.ts'
+import type { CommandContext } from './command-context.ts'
+import { complete } from './complete.ts'
+
+const LISTS = {
+  listAskableDataSources: { data_sources: [{ id: 'db_handbook', name: 'Staff\thand\u001bbook' }] },
+  listDataSources: { data_sources: [{ source_id: 'db_handbook', name: 'Handbook' }] },
+  listApps: {
+    apps: [
+      { alias: 'shop', name: 'Shop' },
+      { alias: 'site', name: 'Site' },
+    ],
+  },
+} as Record<string, object>
+
+const contexts: (string | undefined)[] = []
+const contextFor = (named: string | undefined) => {
+  contexts.push(named)
+  return {
+    environment: fakeEnvironment({ env: { SVC_CONFIG_DIR: '/nowhere' } }),
+    callOperation: async (name: string) => LISTS[name],
+  } as unknown as CommandContext
+}
+
+/** The line as typed, up to the cursor. */
+async function offered(line: string): Promise<string[]> {
+  const words = line.split(' ')
+  const told = await complete([...words.slice(0, -1), `=${words.at(-1)}`], contextFor)
+  return told
+    .split('\n')
+    .filter((text) => text !== '')
+    .map((text) => text.split('\t')[0]!)
+}
+
+test.each([
+  ['', ['status', 'datasource', 'api', 'open']],
+  ['da', ['datasource']],
+  ['db c', ['create', 'connect']],
+  ['--json db ps', ['psql']],
+  ['--context work db ps', ['psql']],
+  ['help db at', ['attach']],
+  ['apps tokens ', ['create', 'revoke', 'shop', 'site']],
+  ['apps tokens s', ['shop', 'site']],
+  ['apps tokens create si', ['site']],
+  ['apps proposals show sh', ['shop']],
+  ['datasource query ', ['db_handbook']],
+  ['datasource query db_handbook ', []],
+  ['agents narrow grt_x --source ', ['db_handbook']],
+  ['agents narrow grt_x --scope data', ['data:read']],
+  ['db connect ', ['handbook']],
+  ['db create ', []],
+  ['db psql handbook -- ', []],
+  ['skills install svc-', ['svc-ai-gateway', 'svc-faq']],
+  ['completion z', ['zsh']],
+  ['status -o ', ['table', 'json', 'yaml']],
+  ['status --output=j', ['--output=json']],
+  ['status -o json --no', ['--no-color']],
+  ['apps push shop ', []],
+  ['apps diff shop rev_x --pa', ['--patch']],
+  ['open app', ['apps']],
+  ['--ver', ['--version']],
+  ['frobnicate x', []],
+])('svc %s', async (line, expected) => {
+  const found = await offered(line)
+  expect(line === '' ? expected.every((word) => found.includes(word)) : found).toEqual(
+    line === '' ? true : expected,
+  )
+})
+
+test('names come from the context of the line', async () => {
+  await offered('apps tokens --context work s')
+  expect(contexts.at(-1)).toBe('work')
+  await offered('apps tokens --context=other s')
+  expect(contexts.at(-1)).toBe('other')
+  await offered('apps tokens s')
+  expect(contexts.at(-1)).toBeUndefined()
+})
+
+test('a name of somebody else cannot break the line', async () => {
+  expect(await complete(['datasource', 'query', '='], contextFor)).toBe(
+    'db_handbook\tStaff hand\\u001bbook\n',
+  )
+})
+
+test('without a server there are no names, and no error', async () => {
+  const offline = () =>
+    ({ callOperation: () => Promise.reject(new Error('no connection')) }) as unknown as CommandContext
+  expect(await complete(['apps', 'tokens', '=s'], offline)).toBe('')
+})
