@@ -2,6 +2,7 @@
 import { apps } from './apps.ts'
 import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
+import { consolePages } from './console.ts'
 import { connector, mcpCall } from './connector.ts'
 import { gateway } from './gateway.ts'
 import { maintenance } from './maintenance.ts'
@@ -22,6 +23,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   mcp,
   'cold-start': coldStart,
   client,
+  console: consolePages,
   memory,
   question,
   'question-memory': questionMemory,

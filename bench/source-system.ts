@@ -151,6 +151,8 @@ export const knownVectors = (
 ): EmbeddingModels => ({
   names: [model],
   dimensionsOf: (name) => (name === model ? dimensions : undefined),
+  takesBulk: () => false,
+  tokensOf: () => 0,
   async embed(_owner, _name, question) {
     const vector = vectorOf(question)
     if (!vector) throw new Error(`no vector is known for "${question}"`)

@@ -18,8 +18,11 @@ CREATE TABLE activity (
   question_digest text,
   answer_digest text,
   request_id text NOT NULL,
+  client_name text,
+  grant_id text,
   CONSTRAINT activity_org_id_id_pk PRIMARY KEY (org_id, id)
 );
+CREATE INDEX activity_by_grant ON public.activity USING btree (org_id, grant_id, id) WHERE (grant_id IS NOT NULL);
 CREATE INDEX activity_by_name ON public.activity USING btree (org_id, name, id);
 CREATE INDEX activity_by_type ON public.activity USING btree (org_id, type, id);
 CREATE INDEX activity_by_user ON public.activity USING btree (org_id, user_id, id);
@@ -149,6 +152,7 @@ CREATE TABLE attempts (
   duration_ms integer,
   carried_by text,
   response text,
+  request_headers jsonb,
   CONSTRAINT attempts_org_id_message_id_number_pk PRIMARY KEY (org_id, message_id, number)
 );
 
@@ -373,6 +377,13 @@ CREATE TABLE email_suppressions (
   CONSTRAINT email_suppressions_pkey PRIMARY KEY (email_digest)
 );
 
+CREATE TABLE embedding_counts (
+  org_id text NOT NULL,
+  day timestamp with time zone NOT NULL,
+  tokens bigint NOT NULL,
+  CONSTRAINT embedding_counts_pkey PRIMARY KEY (org_id)
+);
+
 CREATE TABLE events (
   org_id text NOT NULL,
   id text NOT NULL,
@@ -524,6 +535,44 @@ CREATE TABLE jobs (
   lease_until timestamp with time zone,
   CONSTRAINT jobs_pkey PRIMARY KEY (name)
 );
+
+CREATE TABLE loads (
+  org_id text NOT NULL,
+  id text NOT NULL,
+  source_id text NOT NULL,
+  filename text NOT NULL,
+  format text NOT NULL,
+  bytes bigint NOT NULL,
+  sha256 text NOT NULL,
+  received bigint NOT NULL DEFAULT 0,
+  state text NOT NULL,
+  phase text,
+  plan jsonb,
+  read_bytes bigint NOT NULL DEFAULT 0,
+  read_lines bigint NOT NULL DEFAULT 0,
+  rows bigint NOT NULL DEFAULT 0,
+  embedded bigint NOT NULL DEFAULT 0,
+  problems jsonb NOT NULL DEFAULT '[]'::jsonb,
+  problem_count integer NOT NULL DEFAULT 0,
+  failure text,
+  configuration_saved boolean NOT NULL DEFAULT false,
+  waits_for text,
+  waits_until timestamp with time zone,
+  failing_since timestamp with time zone,
+  is_staged boolean NOT NULL DEFAULT false,
+  lease_token text,
+  lease_until timestamp with time zone,
+  worked_at timestamp with time zone,
+  created_by text NOT NULL,
+  created_by_name text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  finished_at timestamp with time zone,
+  CONSTRAINT loads_org_id_id_pk PRIMARY KEY (org_id, id),
+  CONSTRAINT loads_org_id_source_id_data_sources_org_id_id_fk FOREIGN KEY (org_id, source_id) REFERENCES data_sources(org_id, id) ON DELETE CASCADE
+);
+CREATE INDEX loads_by_source ON public.loads USING btree (org_id, source_id, id);
+CREATE INDEX loads_unfinished ON public.loads USING btree (state, worked_at) WHERE ((state = ANY (ARRAY['uploading'::text, 'running'::text])) OR is_staged);
 
 CREATE TABLE log_groups (
   org_id text NOT NULL,

@@ -42,6 +42,7 @@ export const AUTH_VERBS: Omit<Verbs<'auth-service', AuthDeps>, 'validateToken'> 
   showServiceAccount: workloads.showServiceAccount,
   listAudit: audit.listAudit,
   listGrants: grants.listGrants,
+  showGrant: grants.showGrant,
   narrowGrant: grants.narrowGrant,
   revokeGrant: grants.revokeGrant,
   listOauthClients: grants.listOauthClients,

@@ -20,6 +20,7 @@ const ENGINE =
 
 /** Whole files. */
 export const FILES: Readonly<Record<string, string>> = {
+  'test/walks/agents.test.ts': CONNECTOR,
   'test/walks/connector-attacks.test.ts': CONNECTOR,
   'test/walks/connector-codes.test.ts': CONNECTOR,
   'test/walks/connector-consent.test.ts': CONNECTOR,

@@ -13,6 +13,7 @@ import {
   jsonb,
   pgTable,
   primaryKey,
+  sql,
   text,
   uniqueIndex,
 } from '../drizzle.ts'
@@ -112,6 +113,9 @@ export const activity = pgTable(
     userName: text('user_name').notNull(),
     entryPoint: text('entry_point').$type<(typeof ACTIVITY_SOURCES)[number]>().notNull(),
     clientId: text('client_id'),
+    /** As the client called itself then, like the user's. */
+    clientName: text('client_name'),
+    grantId: text('grant_id'),
     outcome: text('outcome').$type<ActivityOutcome>().notNull(),
     error: text('error').$type<ErrorCode>(),
     durationMs: integer('duration_ms').notNull(),
@@ -127,5 +131,9 @@ export const activity = pgTable(
     index('activity_by_type').on(t.orgId, t.type, t.id),
     index('activity_by_user').on(t.orgId, t.userId, t.id),
     index('activity_by_name').on(t.orgId, t.name, t.id),
+    // Only the calls of agents: no other one pays for it.
+    index('activity_by_grant')
+      .on(t.orgId, t.grantId, t.id)
+      .where(sql`${t.grantId} is not null`),
   ],
 )

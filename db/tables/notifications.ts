@@ -370,6 +370,8 @@ export const attempts = pgTable(
     carriedBy: text('carried_by'),
     /** How the answer begins: masked, for admins, and for a few days only. */
     response: text('response'),
+    /** What was sent along, for as long. */
+    requestHeaders: jsonb('request_headers').$type<Readonly<Record<string, string>>>(),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.messageId, t.number] })],
 )

@@ -73,7 +73,7 @@ export function consentPage(shown: {
         request.name !== null && [
           'Client name',
           // Isolated: a name in a right-to-left script must not reorder our own text.
-          html`<bdi>“${request.name}”</bdi> <span class="note">Unverified: chosen by the client.</span>`,
+          html`<bdi>“${request.name}”</bdi> <span class="note">unverified, chosen by the client</span>`,
         ],
         [
           'Redirects to',
@@ -86,10 +86,11 @@ export function consentPage(shown: {
       ${organizations.length === 0 && notice('problem', html`<p>You are not a member of an organization yet.</p>`)}
       <form method="post" class="card">
         <input type="hidden" name="form" value="${form}" />
+        <div class="consent-columns">
         <fieldset>
           <legend>Organization</legend>
-          <div class="choices">
-            ${organizations.map(
+          <div class="choices choices-long">
+            ${chosenFirst(organizations, chosen).map(
               (organization) =>
                 html`<label class="choice">
                   <input type="radio" name="organization" value="${organization.id}" required ${organization === chosen && html`checked`} ${!organization.isOpen && html`disabled`} />
@@ -111,11 +112,12 @@ export function consentPage(shown: {
             )}
           </div>
         </fieldset>
+        </div>
         ${request.onThisComputer && notice('info', html`<p>Allow this only if you started it yourself just now. Any program on this computer can use this name.</p>`)}
-        <div class="actions">
+        <div class="actions decide">
           <button type="submit" name="decision" value="approve" class="button button-main" ${!hasOpen && html`disabled`}>Allow</button>
           <button type="submit" name="decision" value="deny" class="button button-quiet" formnovalidate>Deny</button>
-          <button type="submit" name="decision" value="sign_in" class="button button-quiet" formnovalidate>Sign in as somebody else</button>
+          <button type="submit" name="decision" value="sign_in" class="button button-quiet" formnovalidate>Switch account</button>
         </div>
         <p class="note">You can narrow or revoke this access at any time under Connected agents.</p>
       </form>`,
@@ -137,6 +139,10 @@ function preselected(
   return likely?.isOpen ? likely : undefined
 }
 
+/** Of many, the preselected one must not be below the edge of the list. */
+const chosenFirst = (all: readonly OrganizationChoice[], chosen: OrganizationChoice | undefined) =>
+  chosen === undefined ? all : [chosen, ...all.filter((organization) => organization !== chosen)]
+
 const DAY_SECONDS = 24 * 60 * 60
 
 function howLong({ canRefresh }: ConsentRequest): string {
@@ -152,7 +158,7 @@ function sourcesIn(organization: OrganizationChoice, filled: URLSearchParams | u
   }
   const fields = sourceFields(organization.id)
   return sourceChoice({
-    legend: html`Data sources of ${organization.name}`,
+    legend: html`Data sources<span class="unseen"> of ${organization.name}</span>`,
     fields,
     all: 'All that I can query, including future ones',
     sources: organization.sources.map(({ id, name, title }) => ({ id, name: title, note: sourceIdOf(name) })),

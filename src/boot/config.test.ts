@@ -113,6 +113,7 @@ const VALUES: Table = {
   MAINTENANCE_RUNS_AT_ONCE: { good: ['1', '200'], bad: ['0', '201', ...NO_NUMBERS] },
   LOG_LINES_PER_MINUTE: { good: ['1', '60000'], bad: ['0', ...NO_NUMBERS] },
   LOG_MIB_PER_APP: { good: ['1', '1024'], bad: ['0', ...NO_NUMBERS] },
+  EMBEDDING_TOKENS_PER_DAY: { good: ['1', '20000000'], bad: ['0', ...NO_NUMBERS] },
   QUESTIONS_PER_MINUTE: { good: ['1', '600'], bad: ['0', ...NO_NUMBERS] },
   QUESTIONS_PER_DAY: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },
   SOURCE_STORAGE_MIB: { good: ['1', '100000'], bad: ['0', ...NO_NUMBERS] },

@@ -189,6 +189,12 @@ export const SETTINGS = {
       'Threads of the built-in embedding model, at most. Further ones start when texts wait and end after 30 s without any; each of them uses 160 MB.',
     default: 'the number of cores less one, from 1 to 4',
   },
+  EMBEDDING_TOKENS_PER_DAY: {
+    schema: whole(1, 1_000_000_000_000).default(20_000_000),
+    description:
+      'Tokens an organization may embed per day (UTC) to fill tables: by loads and by the embeddings endpoint.',
+    default: '20000000',
+  },
   MAINTENANCE_MODELS: {
     schema: MaintenanceModelsSetting,
     description:

@@ -87,8 +87,14 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
     owns: /^\/(api|v1)(\/|$)/,
     usesDatabase: true,
     async load() {
-      const { createGateway } = await import('../http/gateway.ts')
-      return (deps) => asService(createGateway(deps['api-gateway']()))
+      const [{ createGateway }, { startLoads }] = await Promise.all([
+        import('../http/gateway.ts'),
+        import('../worker/loads.ts'),
+      ])
+      return (deps) => {
+        const own = deps['api-gateway']()
+        return { ...asService(createGateway(own)), startJobs: () => startLoads(own) }
+      }
     },
   },
   'auth-service': {

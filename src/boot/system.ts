@@ -26,6 +26,7 @@ import { TOKEN_REVIEWS } from '../contracts/limits.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import { createSourceSearches } from '../cores/agent-tools/index.ts'
+import { createTextEmbedding } from '../cores/embeddings/index.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import { createLogReads } from '../cores/logs/index.ts'
@@ -183,6 +184,7 @@ async function build(
       }))
     : undefined
   if (models && !overrides.models) closers.push(() => models.close())
+  const embedTexts = models && createTextEmbedding(models)
   const managed =
     runs.has('api-gateway') && connection
       ? createManaged({ config, connection, dataKeys: keysForData!, log })
@@ -259,6 +261,8 @@ async function build(
       ...managed!,
       dataKeys: keysForData!,
       models: models!,
+      embedTexts: embedTexts!,
+      embeddingTokensPerDay: config.EMBEDDING_TOKENS_PER_DAY,
       tableInfo: createTableInfoCache(),
       questionLimits: { perMinute: config.QUESTIONS_PER_MINUTE, perDay: config.QUESTIONS_PER_DAY },
       auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),

@@ -315,6 +315,46 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./commands/db.ts')).attachDatabase,
   },
   {
+    path: 'db load',
+    summary:
+      'Load a CSV or NDJSON file into a new table, with embeddings and indexes; the same command continues it',
+    arguments: [DATABASE, { name: 'file', summary: '.csv with a header, or .ndjson' }],
+    options: [
+      {
+        long: 'embed',
+        value: 'column',
+        summary: 'Column whose text is searched (repeatable)',
+        repeatable: true,
+      },
+      { long: 'id', value: 'column', summary: 'Column with unique values (default: the number of the row)' },
+      { long: 'title', value: 'column', summary: 'Title of a hit (default: the first other column)' },
+      { long: 'filter', value: 'column', summary: 'Column to filter by (repeatable)', repeatable: true },
+      { long: 'table', value: 'name', summary: 'Default: the name of the database' },
+      { long: 'append', summary: 'Add the rows to a table that was loaded before' },
+      { long: 'save', summary: 'Save the search configuration, too' },
+      { long: 'model', value: 'name', summary: 'Embedding model (default: the built-in one)' },
+      { long: 'language', value: 'name', summary: 'Of the words, such as german (default: english)' },
+    ],
+    listedBy: 'db list',
+    examples: [
+      'svc db load handbook staff.csv --id number --title name --embed description --save',
+      'svc db load handbook new.ndjson --id number --embed description --append',
+    ],
+    load: async () => (await import('./commands/load.ts')).loadFile,
+  },
+  {
+    path: 'db loads',
+    summary: 'List the loads of a database, newest first, or cancel one',
+    arguments: [DATABASE],
+    options: [
+      { long: 'cancel', value: 'load_id', summary: 'End this one, and delete what it staged' },
+      ...PAGING,
+    ],
+    listedBy: 'db list',
+    examples: ['svc db loads handbook', 'svc db loads handbook --cancel lod_0mi1x2'],
+    load: async () => (await import('./commands/load.ts')).listLoads,
+  },
+  {
     path: 'db remove',
     summary: 'Delete a database and all its data; an attached database is only detached',
     arguments: [DATABASE],

@@ -1,15 +1,14 @@
 /** The web console: pages rendered here, every fact and every change asked of the gateway. */
 import { Hono, type Next } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { matchedRoutes } from 'hono/route'
 import { ServiceError } from '../contracts/errors.ts'
 import { idPattern, makeId } from '../contracts/ids.ts'
-import { BODY_MAX_BYTES } from '../contracts/limits.ts'
 import { serveAssets } from '../pages/assets.ts'
 import { CONSOLE_ASSETS } from './layout.ts'
 import { activityRoutes } from './pages/activity/activity.ts'
 import { agentClientRoutes } from './pages/agents/agent-clients.ts'
-import { agentRoutes } from './pages/agents/agents.ts'
+import { agentListRoutes } from './pages/agents/agents.ts'
+import { agentRoutes } from './pages/agents/agent.ts'
 import { appRoutes } from './pages/apps/app.ts'
 import { appChecksRoutes } from './pages/apps/app-checks.ts'
 import { appDeploymentsRoutes } from './pages/apps/app-deployments.ts'
@@ -27,6 +26,10 @@ import { chatAccountRoutes } from './pages/profile/chat-account.ts'
 import { connectIntegrationRoutes } from './pages/integrations/connect-integration.ts'
 import { connectRoutes } from './pages/connect/connect.ts'
 import { dataSourceRoutes } from './pages/data-sources/data-source.ts'
+import { sourceAccessRoutes } from './pages/data-sources/source-access.ts'
+import { sourceDatabaseRoutes } from './pages/data-sources/source-database.ts'
+import { sourceSearchRoutes } from './pages/data-sources/source-search.ts'
+import { sourceUsageRoutes } from './pages/data-sources/source-usage.ts'
 import { dataSourceListRoutes } from './pages/data-sources/data-sources.ts'
 import { deliveryListRoutes } from './pages/deliveries/deliveries.ts'
 import { deliveryRoutes } from './pages/deliveries/delivery.ts'
@@ -42,6 +45,8 @@ import { organizationMaintenanceRoutes } from './pages/maintenance/organization-
 import { proposalRoutes } from './pages/maintenance/proposal.ts'
 import { runRoutes } from './pages/maintenance/run.ts'
 import { memberRoutes } from './pages/members/members.ts'
+import { LOAD_FILE_PATH, loadFileRoutes } from './pages/data-sources/load-file.ts'
+import { loadRoutes } from './pages/data-sources/load.ts'
 import { newDatabaseRoutes } from './pages/data-sources/new-database.ts'
 import { organizationRoutes } from './pages/organizations/organizations.ts'
 import { overviewRoutes } from './pages/overview/overview.ts'
@@ -59,6 +64,7 @@ import { newTokenRoutes } from './pages/settings/new-token.ts'
 import { tokenRoutes } from './pages/settings/tokens.ts'
 import { compressPages } from './compress-pages.ts'
 import { handleError } from './error-page.ts'
+import { limitBody } from './limit-body.ts'
 import { HOME, NOT_FOUND_PAGE } from './safe-next.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
@@ -72,8 +78,14 @@ const ROUTES = [
   memberRoutes,
   dataSourceListRoutes,
   newDatabaseRoutes,
+  loadFileRoutes,
+  loadRoutes,
   searchAllRoutes,
   dataSourceRoutes,
+  sourceAccessRoutes,
+  sourceSearchRoutes,
+  sourceDatabaseRoutes,
+  sourceUsageRoutes,
   removeDatabaseRoutes,
   activityRoutes,
   appListRoutes,
@@ -96,6 +108,7 @@ const ROUTES = [
   appServiceAccountRoutes,
   ticketRoutes,
   connectRoutes,
+  agentListRoutes,
   agentRoutes,
   agentClientRoutes,
   auditRoutes,
@@ -137,7 +150,7 @@ export function createConsole(deps: ConsoleDeps): Hono<ConsoleEnv> {
   app.get('/', (c) => c.redirect(HOME, 302))
   app.get('/favicon.ico', (c) => c.redirect(CONSOLE_ASSETS.icon.path, 302))
   serveAssets(app, CONSOLE_ASSETS)
-  app.use('/console/*', requireSameOrigin, bodyLimit({ maxSize: BODY_MAX_BYTES }))
+  app.use('/console/*', requireSameOrigin, limitBody(LOAD_FILE_PATH))
   // For addresses of this host that belong to no service; whoever asks need not be signed in.
   app.get(NOT_FOUND_PAGE, () => {
     throw new ServiceError('NOT_FOUND')

@@ -13,7 +13,7 @@ export const emptyState = (title: string, body: Content, action?: Content) =>
     ${action && html`<div class="actions">${action}</div>`}
   </div>`
 
-export type Tab = { href: string; label: string; isCurrent: boolean; count?: number }
+export type Tab = { href: string; label: string; isCurrent: boolean; count?: number | string }
 
 /** Pages that share one place. Links, not ARIA tabs: each is a page of its own, with an address. Two bars on a page need two labels. */
 export const tabBar = (tabs: readonly Tab[], label = 'Tabs') =>

@@ -7,17 +7,33 @@ import { sessionOf, type PageContext } from './context.ts'
 import { safeNext } from './safe-next.ts'
 
 /** A form about the organization it was shown for, whichever another tab has switched to meanwhile. */
-export const form = (c: PageContext, action: string, body: Content, className?: string) =>
+export const form = (
+  c: PageContext,
+  action: string,
+  body: Content,
+  className?: string,
+  encoding?: Encoding,
+) =>
   personalForm(
     c,
     action,
     [html`<input type="hidden" name="organization" value="${sessionOf(c).organization?.id ?? ''}" />`, body],
     className,
+    encoding,
   )
 
+/** Of a form with a file. */
+type Encoding = 'multipart/form-data'
+
 /** A form about the user: it keeps working when they have just lost access to the organization of the page. */
-export const personalForm = (c: PageContext, action: string, body: Content, className = 'stack') =>
-  html`<form method="post" action="${action}" class="${className}">
+export const personalForm = (
+  c: PageContext,
+  action: string,
+  body: Content,
+  className = 'stack',
+  encoding?: Encoding,
+) =>
+  html`<form method="post" action="${action}" class="${className}" ${encoding && html`enctype="${encoding}"`}>
     <input type="hidden" name="form_token" value="${sessionOf(c).formToken}" />
     ${body}
   </form>`
@@ -36,6 +52,8 @@ type FormCard = {
   shown?: readonly string[]
   className?: string
   isPersonal?: true
+  /** One of its fields is a file. */
+  isUpload?: true
 }
 
 /** A card with one form; why the last submission was refused is shown above it. */
@@ -44,7 +62,7 @@ export function formCard(c: PageContext, { title, lead, action, fields, submit, 
     ? html`<div class="actions">${button(submit, kind)} ${linkButton(rest.cancel, 'Cancel', 'quiet')}</div>`
     : button(submit, kind)
   const show = rest.isPersonal ? personalForm : form
-  const body = html`${problemNotice(rest.problem, rest.shown)} ${show(c, action, html`${fields} ${end}`, rest.className)}`
+  const body = html`${problemNotice(rest.problem, rest.shown)} ${show(c, action, html`${fields} ${end}`, rest.className, rest.isUpload && 'multipart/form-data')}`
   return title === undefined ? html`<div class="card">${body}</div>` : card(title, body, lead)
 }
 

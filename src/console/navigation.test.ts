@@ -30,7 +30,8 @@ describe('a page shows where it is', () => {
   test.each([
     ['/console', 'Overview', '', ''],
     ['/console/data-sources', 'Data sources', '', ''],
-    ['/console/data-sources/db_handbook', 'Data sources', 'Data sources', ''],
+    ['/console/data-sources/db_handbook', 'Data sources', 'Data sources', 'Ask'],
+    ['/console/data-sources/db_handbook/search', 'Data sources', 'Data sources', 'Search'],
     ['/console/apps/shop', 'Apps', 'Apps', 'Overview'],
     ['/console/apps/shop/people', 'Apps', 'Apps', 'People'],
     [`/console/apps/shop/tickets/${SEEDED_TICKET}`, 'Apps', 'Apps The shop Tickets', ''],
@@ -38,7 +39,7 @@ describe('a page shows where it is', () => {
     ['/console/proposals', 'Change queue', '', ''],
     ['/console/maintenance', 'Maintenance agent', 'Organization settings', ''],
     ['/console/inbox', 'Inbox', '', ''],
-    ['/console/activity', 'Activity', 'MCP', ''],
+    ['/console/activity', 'Activity', 'MCP', 'Questions 133'],
     ['/console/agents', 'Connected agents', 'MCP', 'Agents'],
     ['/console/agents/clients', 'Connected agents', 'MCP', 'Clients'],
     ['/console/settings/tokens', 'API tokens', 'Settings', ''],

@@ -3,7 +3,8 @@ import * as z from 'zod'
 import { ERRORS, type ErrorCode } from './errors.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, ACTIVITY_TYPES } from './list-filters.ts'
+import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, ACTIVITY_TYPE_FILTERS, ACTIVITY_TYPES } from './list-filters.ts'
+import { AGENTS_TOLD_MAX } from './limits.ts'
 import { creating, reading } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 
@@ -20,6 +21,8 @@ export const ActivityEntry = z.object({
   user: z.object({ id: z.string(), name: z.string() }),
   source: z.enum(ACTIVITY_SOURCES).describe('The entry point of the call.'),
   client_id: z.string().nullable().describe('The OAuth client, when an agent called.'),
+  client_name: z.string().nullable().describe('The name the client gave itself, unverified.'),
+  grant_id: z.string().nullable().describe('The grant of the agent that called.'),
   outcome: z.enum(ACTIVITY_OUTCOMES),
   error: ErrorName.nullable(),
   duration_ms: z.int(),
@@ -40,9 +43,11 @@ const activity = {
 } as const
 
 const filters = {
-  type: z.enum(ACTIVITY_TYPES).default('function'),
+  type: z.enum(ACTIVITY_TYPE_FILTERS).default('function'),
   source: z.string().max(60).optional().describe('Only this data source: `ds_…` or `db_…`.'),
   user_id: Id('usr').optional().describe('Only this user. Owners and admins see everybody.'),
+  grant_id: Id('grt').optional().describe('Only calls of the agent with this grant.'),
+  entry_point: z.enum(ACTIVITY_SOURCES).optional().describe('Only calls that came in here.'),
   from: z.iso.datetime().optional(),
   to: z.iso.datetime().optional(),
 }
@@ -56,11 +61,29 @@ export const listActivity = reading({
   http: { method: 'get', path: '/api/wf/activity' },
 })
 
+/** By its last call: it may have ended since, and be called otherwise now. */
+const ActiveAgent = z.object({
+  grant_id: z.string(),
+  client_id: z.string(),
+  client_name: z.string().nullable().describe('The name the client gave itself, unverified.'),
+  user: z.object({ id: z.string(), name: z.string() }),
+  last_call_at: Time,
+  calls: z.int(),
+  refused: z.int(),
+  failed: z.int(),
+  days: z
+    .array(z.object({ day: z.iso.date().describe('UTC.'), calls: z.int() }))
+    .describe('Days with calls, oldest first.'),
+})
+
 export const summarizeActivity = reading({
   ...activity,
   name: 'summarizeActivity',
-  summary: 'Count calls per day and outcome.',
-  input: z.object(filters),
+  summary: 'Count calls per day and outcome, and on request by agent.',
+  input: z.object({
+    ...filters,
+    agents: z.stringbool().default(false).describe('Whether to count by agent, too.'),
+  }),
   output: z.object({
     days: z
       .array(
@@ -69,9 +92,14 @@ export const summarizeActivity = reading({
           answered: z.int(),
           refused: z.int(),
           failed: z.int(),
+          questions: z.int().describe('Questions to data sources among these calls.'),
         }),
       )
       .describe('Days with calls, oldest first; the last 30 days unless `from` and `to` are set.'),
+    agents: z
+      .array(ActiveAgent)
+      .optional()
+      .describe(`The agents that called, the last one first, at most ${AGENTS_TOLD_MAX}.`),
   }),
   http: { method: 'get', path: '/api/wf/activity/summary' },
 })

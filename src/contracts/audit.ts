@@ -42,6 +42,10 @@ export const AUDIT_ACTIONS = {
   'database.attached': 'attached a database',
   'database.removed': 'removed a database',
   'database.connection_shown': 'viewed a connection string',
+  'load.started': 'started to load a file',
+  'load.succeeded': 'loaded a file',
+  'load.failed': 'failed to load a file',
+  'load.canceled': 'canceled a load',
   'data_source.configured': 'saved a search configuration',
   'data_source.described': 'edited a data source',
   'data_source.switched_on': 'turned a data source on',
@@ -91,6 +95,7 @@ export const AUDIT_ACTIONS = {
   'integration.connected': 'connected an integration',
   'integration.verified': 'confirmed an email address by its link',
   'integration.changed': 'changed an integration',
+  'integration.tested': 'sent a test event to an integration',
   'integration.removed': 'removed an integration',
   'subscription.created': 'created a subscription',
   'subscription.changed': 'changed a subscription',
@@ -132,6 +137,14 @@ export const listAudit = reading({
     org_id: Id('org'),
     action: AuditActionName.optional(),
     user_id: Id('usr').optional().describe('Only actions of this user.'),
+    search: z
+      .string()
+      .trim()
+      .max(120)
+      .optional()
+      .describe(
+        'Part of what was done, of its subject, of the name of whoever did it, or of the request id.',
+      ),
     from: z.iso.datetime().optional(),
     to: z.iso.datetime().optional(),
     ...countedPageInput,

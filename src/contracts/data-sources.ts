@@ -130,6 +130,47 @@ export const showDataSource = reading({
   http: { method: 'get', path: '/api/wf/data-sources/{source_id}' },
 })
 
+const TABLE_KINDS = ['table', 'view', 'foreign'] as const
+
+const VectorColumn = z.object({
+  name: z.string(),
+  dimensions: z.int().nullable().describe('null: of any size, which cannot be searched.'),
+  models: z
+    .array(z.string())
+    .describe('The configured models of this size; one of them must have made the vectors.'),
+  index: z.string().nullable().describe('Method of the index on it, such as `hnsw`.'),
+  metric: z.enum(METRICS).nullable().describe('What that index measures.'),
+  without_vector: z.int().nullable().describe('Rows without one, which are never found; null: not counted.'),
+})
+
+const SourceTable = z.object({
+  table: z.string().describe('`name`, or `schema.name` outside of `public`.'),
+  kind: z.enum(TABLE_KINDS),
+  rows: z.int().nullable().describe('null: not counted.'),
+  is_estimated: z.boolean().describe('Whether `rows` is an estimate.'),
+  columns: z.array(z.object({ name: z.string(), type: z.string() })),
+  vectors: z.array(VectorColumn),
+  configured: z.boolean().describe('Whether the saved configuration searches it.'),
+})
+
+export const listTables = reading({
+  service: 'api-gateway',
+  name: 'listTables',
+  summary:
+    'List the tables of a data source, what in them can be searched, and the configuration that would.',
+  input: z.object(sourceId),
+  output: z.object({
+    tables: z.array(SourceTable).describe('Those with vectors first.'),
+    more: z.boolean().describe('Whether there are more tables than are listed.'),
+    suggestion: SearchConfiguration.nullable().describe(
+      'What is saved, and every table that could be added. null: nothing can be searched.',
+    ),
+  }),
+  access: 'developer',
+  errors: ['NOT_FOUND', 'CONFLICT', 'SOURCE_FAILED', 'TIMEOUT'],
+  http: { method: 'get', path: '/api/wf/data-sources/{source_id}/tables' },
+})
+
 export const saveSearchConfiguration = updating({
   service: 'api-gateway',
   name: 'saveSearchConfiguration',

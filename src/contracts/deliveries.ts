@@ -1,9 +1,11 @@
 /** The delivery ledger: what became of every event, by which attempts, and why something was not sent. */
 import * as z from 'zod'
-import { CHANNEL_NAMES, DELIVERY_STATES } from './channels.ts'
+import { CHANNEL_NAMES, DELIVERY_STATES, INTEGRATION_KINDS } from './channels.ts'
 import { EventPattern, TimingName } from './events.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
+import { INTEGRATION_STATES } from './integrations.ts'
+import { DELIVERY_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
 
@@ -40,6 +42,16 @@ export const REASONS = {
 export type DeliveryReason = keyof typeof REASONS
 export const DELIVERY_REASONS = Object.keys(REASONS) as [DeliveryReason, ...DeliveryReason[]]
 
+/** Not sent because somebody chose so, or left: nothing is wrong with the receiver. */
+export const NOT_SENT_BY_CHOICE: readonly DeliveryReason[] = [
+  'matched_nobody',
+  'own_action',
+  'integration_off',
+  'subscription_off',
+  'no_longer_permitted',
+  'not_a_member',
+]
+
 /** interface.md, the ledger's three outcomes; an attempt without an answer yet has none. */
 const OUTCOMES = ['sent', 'failed', 'dropped'] as const
 
@@ -68,6 +80,7 @@ const Delivery = z.object({
   reason: z.enum(DELIVERY_REASONS).nullable(),
   unconfirmed: z.boolean().describe('Failed without an answer: it may have arrived.'),
   attempts: z.int(),
+  http_status: z.int().nullable().describe('Of the last attempt.'),
   duration_ms: z.int().nullable().describe('Of the last attempt.'),
   next_attempt_at: Time.nullable(),
   replay_of: z.string().nullable(),
@@ -91,6 +104,10 @@ const Attempt = z.object({
     .string()
     .nullable()
     .describe('The first 1 KiB of the answer as plain text, without secrets. Kept for seven days.'),
+  request_headers: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe('Of a webhook: what was sent along, signatures masked. Kept for seven days.'),
 })
 
 /** `stopped`: the integration was turned off, lost or removed meanwhile. */
@@ -129,10 +146,23 @@ export const listDeliveries = reading({
   ...ledger,
   name: 'listDeliveries',
   summary: 'List deliveries, newest first.',
-  input: z.object({ ...deliveryFilters, ...countedPageInput }),
+  input: z.object({
+    ...deliveryFilters,
+    missed: z.stringbool().default(false).describe('Only what was to arrive and has not, for any reason.'),
+    ...countedPageInput,
+  }),
   output: z.object({ deliveries: z.array(Delivery), ...countedPageOutput }),
   http: { method: 'get', path: '/api/notifications/deliveries' },
 })
+
+/** Of what was to arrive: what still waits for its first attempt, and what somebody chose not to send, is in none of them. */
+const outcomeCounts = {
+  sent: z.int(),
+  failed: z.int(),
+  unconfirmed: z.int(),
+  retrying: z.int().describe('Not arrived so far; another attempt follows.'),
+  not_sent: z.int().describe('Dropped because of the receiver or its address.'),
+}
 
 export const summarizeDeliveries = reading({
   ...ledger,
@@ -144,9 +174,7 @@ export const summarizeDeliveries = reading({
       z.object({ day: z.iso.date(), sent: z.int(), failed: z.int(), dropped: z.int(), open: z.int() }),
     ),
     last_24_hours: z.object({
-      sent: z.int(),
-      failed: z.int(),
-      unconfirmed: z.int(),
+      ...outcomeCounts,
       p95_ms: z.int().nullable().describe('From the event to the receiver’s answer.'),
     }),
     oldest_waiting_at: Time.nullable(),
@@ -154,18 +182,73 @@ export const summarizeDeliveries = reading({
   http: { method: 'get', path: '/api/notifications/deliveries/summary' },
 })
 
+const Failure = z.object({
+  delivery_id: z.string(),
+  at: Time,
+  reason: z.enum(DELIVERY_REASONS).nullable(),
+  http_status: z.int().nullable(),
+})
+
+const Health = z.object({
+  last_24_hours: z.object(outcomeCounts),
+  days: z
+    .array(z.object({ day: z.iso.date(), sent: z.int(), missed: z.int().describe('All others.') }))
+    .describe('Of the last seven days, those on which something was to arrive; UTC.'),
+  last_failure: Failure.nullable().describe('The newest of those seven days that has not arrived.'),
+})
+
+export const listIntegrationHealth = reading({
+  ...ledger,
+  name: 'listIntegrationHealth',
+  summary: 'List how deliveries to each integration go: the last 24 hours, seven days, and the last failure.',
+  input: z.object({}),
+  output: z.object({
+    integrations: z.array(
+      Health.extend({
+        id: z.string(),
+        kind: z.enum(INTEGRATION_KINDS),
+        name: z.string(),
+        state: z.enum(INTEGRATION_STATES),
+        subscriptions: z.int(),
+        failing_since: Time.nullable(),
+        last_success_at: Time.nullable().describe('Null: nothing has ever arrived.'),
+        next_attempt_at: Time.nullable().describe('Of the next message that has failed before.'),
+      }),
+    ),
+    members: Health.describe('Emails and direct messages to members.'),
+  }),
+  http: { method: 'get', path: '/api/integrations/health' },
+})
+
 export const showDelivery = reading({
   ...ledger,
   name: 'showDelivery',
   summary: 'Show a delivery: what was sent, and every attempt.',
-  input: z.object({ delivery_id: Id('dlv') }),
+  input: z.object({
+    delivery_id: Id('dlv'),
+    wait: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(DELIVERY_WAIT_MAX_SECONDS)
+      .default(0)
+      .describe('Seconds: answer only when another attempt has ended, or after so long.'),
+    attempts: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(100)
+      .default(0)
+      .describe('With `wait`: ended attempts that are known already.'),
+  }),
   output: Delivery.extend({
+    integration_id: z.string().nullable(),
     timing: TimingName.nullable(),
     notification: ThinNotification,
     attempts_made: z.array(Attempt),
     digest_of: z.int().describe('How many deliveries the same message carried.'),
   }),
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'RATE_LIMITED'],
   http: { method: 'get', path: '/api/notifications/deliveries/{delivery_id}' },
 })
 

@@ -25,6 +25,9 @@ test('everything that can be said about a model is read', () => {
     headers: { 'x-project': 'p 1' },
     query_prefix: 'query: ',
     extra: { input_type: 'query', nested: { list: [1, null] } },
+    passage_prefix: 'passage: ',
+    passage_extra: { input_type: 'document' },
+    bulk: true,
     send_dimensions: true,
     timeout_ms: 3000,
   }

@@ -15,6 +15,12 @@ const OWN_HEADERS =
 /** Fields of the body that have a setting of their own. */
 const OWN_FIELDS = ['model', 'input', 'dimensions']
 
+const FurtherFields = z.record(
+  z.string().refine((name) => !OWN_FIELDS.includes(name), 'has a setting of its own'),
+  z.json(),
+  'must be an object of JSON values',
+)
+
 const RemoteModel = z
   .strictObject(
     {
@@ -46,13 +52,12 @@ const RemoteModel = z
        * Further fields of the body, such as `"input_type": "query"`. `"encoding_format": null` takes out the one that
        * is sent otherwise: Voyage refuses `float`, although that is what it answers with.
        */
-      extra: z
-        .record(
-          z.string().refine((name) => !OWN_FIELDS.includes(name), 'has a setting of its own'),
-          z.json(),
-          'must be an object of JSON values',
-        )
-        .optional(),
+      extra: FurtherFields.optional(),
+      /** The same two for texts in bulk, which are passages. */
+      passage_prefix: z.string('must be text').max(2000, 'must have at most 2000 characters').optional(),
+      passage_extra: FurtherFields.optional(),
+      /** Opens it to whoever fills a table: the embeddings endpoint and loads. Closed by default, because it costs money. */
+      bulk: z.boolean('must be true or false').optional(),
       /** Asks for vectors of this length; for models that can shorten theirs. */
       send_dimensions: z.boolean('must be true or false').optional(),
       timeout_ms: whole(100, 60_000).optional(),

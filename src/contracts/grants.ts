@@ -61,6 +61,38 @@ export const listGrants = reading({
   http: { method: 'get', path: '/api/v1/grants' },
 })
 
+/** Why a grant has ended: by its user, an admin, its own client, a stolen token, with the membership, or by itself. */
+export const GRANT_END_REASONS = [
+  'disconnected',
+  'revoked',
+  'token_revoked',
+  'reuse_detected',
+  'access_ended',
+  'expired',
+  'keys_rotated',
+] as const
+export type GrantEndReason = (typeof GRANT_END_REASONS)[number]
+
+export const showGrant = reading({
+  name: 'showGrant',
+  summary: 'Show a grant, also one that has ended.',
+  service: 'auth-service',
+  input: z.object({ grant_id: Id('grt') }),
+  output: Grant.extend({
+    ended: z
+      .object({
+        at: Time.nullable().describe('null: with the rotation of a secret.'),
+        reason: z.enum(GRANT_END_REASONS),
+      })
+      .nullable()
+      .describe('null: not yet.'),
+    blocked: z.boolean().describe('Whether the organization blocks its client.'),
+  }),
+  access: 'viewer',
+  errors: ['NOT_FOUND'],
+  http: { method: 'get', path: '/api/v1/grants/{grant_id}' },
+})
+
 export const narrowGrant = updating({
   name: 'narrowGrant',
   summary: 'Remove scopes or data sources from a grant.',

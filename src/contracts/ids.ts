@@ -39,6 +39,7 @@ const PREFIXES = [
   'pr',
   'fnd',
   'wlb',
+  'lod',
 ] as const
 export type IdPrefix = (typeof PREFIXES)[number]
 
@@ -51,6 +52,12 @@ const RANDOM_DIGITS = 16
 export function makeId(prefix: IdPrefix, nowMs: number): string {
   const time = Math.floor(nowMs).toString(36).padStart(TIME_DIGITS, '0')
   return `${prefix}_${time}${randomDigits()}`
+}
+
+/** Sorts before every id of this moment and later: an index by id then finds a period. */
+export function firstIdOf(prefix: IdPrefix, ms: number): string {
+  const inRange = Math.min(Math.max(0, Math.floor(ms)), 36 ** TIME_DIGITS - 1)
+  return `${prefix}_${inRange.toString(36).padStart(TIME_DIGITS, '0')}`
 }
 
 function randomDigits(): string {

@@ -196,6 +196,16 @@ export const sendAddressVerification = creating({
   http: { method: 'post', path: '/api/integrations/{integration_id}/verification', success: 204 },
 })
 
+export const testIntegration = creating({
+  ...integrations,
+  name: 'testIntegration',
+  summary: 'Send a test event to an integration now, whatever it is subscribed to.',
+  input: z.object(integrationId),
+  output: z.object({ event_id: z.string(), delivery_id: z.string() }),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/integrations/{integration_id}/test', success: 201 },
+})
+
 export const removeIntegration = removing({
   ...integrations,
   name: 'removeIntegration',

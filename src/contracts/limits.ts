@@ -9,6 +9,8 @@ export const BEARER_MAX = 8192
 /** Rows in a page of a list. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
+/** In a summary of activity. */
+export const AGENTS_TOLD_MAX = 100
 /** Rows of a list that are counted at most: nobody pages further, and counting millions would cost more than reading them. */
 export const COUNT_MAX = 10_000
 
@@ -253,6 +255,9 @@ export const MAINTENANCE_LATE_SECONDS = 6 * 60 * 60
 /** How long a request may wait for a run to change, and how many of one organization may, in one process. */
 export const MAINTENANCE_WAIT_MAX_SECONDS = 20
 export const MAINTENANCE_WAITS_MAX = 50
+/** How long a request may wait for an attempt to end, and how many of one organization may, in one process. */
+export const DELIVERY_WAIT_MAX_SECONDS = 20
+export const DELIVERY_WAITS_MAX = 20
 /** References in the answer about a run: three findings and a proposal cite at most 80. */
 export const RUN_EVIDENCE_SHOWN = 200
 /** Runs of one app that people may start or have skipped: each is kept for good. */
@@ -260,3 +265,32 @@ export const MAINTENANCE_STARTS_PER_APP = { count: 100, seconds: 60 * 60 }
 /** How long it is remembered which scheduled times there were, and what a run read and said (decisions, 14). */
 export const MAINTENANCE_SLOT_DAYS = 90
 export const MAINTENANCE_TRANSCRIPT_DAYS = 30
+/** decisions, 5: one call of the embeddings endpoint. */
+export const EMBEDDINGS_MAX_TEXTS = 256
+export const EMBEDDINGS_MAX_BYTES = 1024 * 1024
+/**
+ * The file of a load, and a part of it in one request: every part is read into memory, and lies in one row of the managed
+ * database until the load has ended.
+ */
+export const LOAD_MAX_BYTES = 256 * 1024 * 1024
+export const LOAD_PART_BYTES = 1024 * 1024
+/** Of each part but the last: of smaller ones there would be too many to be read at once. */
+export const LOAD_PART_MIN_BYTES = 1024
+/** What a browser may upload at once: the console reads a form as a whole. */
+export const LOAD_FORM_BYTES = 16 * 1024 * 1024
+/** One row of a file: less than full text search holds of one (1 MB), and a quote that does not end is found soon. */
+export const LOAD_RECORD_BYTES = 256 * 1024
+/** A wider table is no table to ask, and each column takes part in every statement. */
+export const LOAD_COLUMNS_MAX = 100
+/** An index of Postgres takes keys of 2,704 bytes. */
+export const LOAD_ID_CHARACTERS = 200
+/** Problems of a file that are listed; all are counted. */
+export const LOAD_PROBLEMS_SHOWN = 100
+/** Of one organization: loads that are being uploaded or run. */
+export const LOADS_UNFINISHED_MAX = 10
+/** A step of a load that is not heard from for so long is taken over; its process says so several times in between. */
+export const LOAD_LEASE_SECONDS = 30
+/** An upload that stopped, a model or a database that is away: given up after so long. */
+export const LOAD_GIVE_UP_SECONDS = 24 * 60 * 60
+/** How long the row of a load that has ended is kept. */
+export const LOAD_DAYS = 90

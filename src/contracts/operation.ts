@@ -133,6 +133,8 @@ export type Principal = {
   /** Which token of the session this is; only the auth service knows. */
   readonly sessionGeneration?: number | undefined
   readonly clientId?: string | undefined
+  /** Chosen by the client, unverified. */
+  readonly clientName?: string | undefined
   readonly grantId?: string | undefined
   /** Every audit row written during a support session carries it. */
   readonly supportSessionId?: string | undefined

@@ -10,10 +10,12 @@ import * as dataSources from './data-sources.ts'
 import * as databases from './databases.ts'
 import * as deliveries from './deliveries.ts'
 import * as deployments from './deployments.ts'
+import * as embeddings from './embeddings.ts'
 import * as grants from './grants.ts'
 import * as inbox from './inbox.ts'
 import * as installation from './installation.ts'
 import * as integrations from './integrations.ts'
+import * as loads from './loads.ts'
 import * as logs from './logs.ts'
 import * as maintenance from './maintenance.ts'
 import * as members from './members.ts'
@@ -68,6 +70,7 @@ export const OPERATIONS = [
   workloads.showServiceAccount,
   audit.listAudit,
   grants.listGrants,
+  grants.showGrant,
   grants.narrowGrant,
   grants.revokeGrant,
   grants.listOauthClients,
@@ -79,7 +82,16 @@ export const OPERATIONS = [
   databases.attachDatabase,
   databases.showConnectionString,
   databases.removeDatabase,
+  loads.createLoad,
+  loads.uploadLoadPart,
+  loads.previewLoad,
+  loads.startLoad,
+  loads.showLoad,
+  loads.listLoads,
+  loads.cancelLoad,
+  embeddings.createEmbeddings,
   dataSources.listDataSources,
+  dataSources.listTables,
   dataSources.showDataSource,
   dataSources.saveSearchConfiguration,
   dataSources.updateDataSource,
@@ -193,6 +205,7 @@ export const OPERATIONS = [
   integrations.connectForum,
   integrations.configureForum,
   integrations.updateIntegration,
+  integrations.testIntegration,
   integrations.removeIntegration,
   integrations.showChatLink,
   integrations.beginChatLink,
@@ -220,6 +233,7 @@ export const OPERATIONS = [
   messageQueue.showMessageQueue,
   deliveries.recoverDeliveries,
   deliveries.listRecoveries,
+  deliveries.listIntegrationHealth,
 ] as const satisfies readonly Operation[]
 
 type Listed = (typeof OPERATIONS)[number]

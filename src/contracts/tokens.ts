@@ -90,6 +90,7 @@ export const TokenHolder = z.object({
   token_id: z.string().optional(),
   session_id: z.string().optional(),
   client_id: z.string().optional(),
+  client_name: z.string().optional().describe('The name the client gave itself, unverified.'),
   grant_id: z.string().optional(),
   support_session_id: z.string().optional().describe('Set in a support session.'),
   sources: z

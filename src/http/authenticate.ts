@@ -139,6 +139,7 @@ export async function authenticatePresented(
     sessionId: valid.session_id,
     sessionGeneration: valid.session_generation,
     clientId: valid.client_id,
+    clientName: valid.client_name,
     grantId: valid.grant_id,
     supportSessionId: valid.support_session_id,
     sources: valid.sources ?? null,

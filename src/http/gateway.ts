@@ -1,4 +1,5 @@
 /** The api-gateway: databases, data sources, activity and notifications; every other operation is relayed to its service. */
+import { compress } from 'hono/compress'
 import { cors } from 'hono/cors'
 import { httpClient } from '../client/http-client.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
@@ -7,8 +8,10 @@ import { OPERATIONS, type OperationName, type Verbs } from '../contracts/operati
 import * as activity from '../cores/activity/index.ts'
 import * as databases from '../cores/databases/index.ts'
 import type { WithDirectory } from '../cores/directory/index.ts'
+import * as embeddings from '../cores/embeddings/index.ts'
 import * as identity from '../cores/identity/index.ts'
 import * as installation from '../cores/installation/index.ts'
+import * as loads from '../cores/loads/index.ts'
 import * as notifications from '../cores/notifications/index.ts'
 import * as search from '../cores/search/index.ts'
 import { answerError, formatFor } from './answer.ts'
@@ -26,6 +29,7 @@ export type GatewayDeps = Observation &
   WithDirectory &
   databases.DatabaseDeps &
   search.SearchDeps &
+  loads.LoadDeps &
   notifications.IntegrationDeps &
   notifications.VerificationDeps &
   notifications.ChatDeps &
@@ -44,7 +48,16 @@ const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   attachDatabase: databases.attachDatabase,
   showConnectionString: databases.showConnectionString,
   removeDatabase: databases.removeDatabase,
+  createLoad: loads.createLoad,
+  uploadLoadPart: loads.uploadLoadPart,
+  previewLoad: loads.previewLoad,
+  startLoad: loads.startLoad,
+  showLoad: loads.showLoad,
+  listLoads: loads.listLoads,
+  cancelLoad: loads.cancelLoad,
+  createEmbeddings: embeddings.createEmbeddings,
   listDataSources: search.listDataSources,
+  listTables: search.listTables,
   showDataSource: search.showDataSource,
   saveSearchConfiguration: search.saveSearchConfiguration,
   updateDataSource: search.updateDataSource,
@@ -73,6 +86,7 @@ const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   connectForum: notifications.connectForum,
   configureForum: notifications.configureForum,
   updateIntegration: notifications.updateIntegration,
+  testIntegration: notifications.testIntegration,
   removeIntegration: notifications.removeIntegration,
   showChatLink: notifications.showChatLink,
   beginChatLink: notifications.beginChatLink,
@@ -99,6 +113,7 @@ const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
   showMessageQueue: notifications.showMessageQueue,
   recoverDeliveries: notifications.recoverDeliveries,
   listRecoveries: notifications.listRecoveries,
+  listIntegrationHealth: notifications.listIntegrationHealth,
 }
 
 export function createGateway(deps: GatewayDeps): ServiceApp {
@@ -129,11 +144,16 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
     c.set('route', 'openapi')
     return c.json(openapiDocument())
   })
-  app.get('/api/docs', async (c) => {
+  // Public, and the same for everybody: compressing it tells nobody anything.
+  app.use('/api/docs/*', compress())
+  const showDocs = async (c: HttpContext, tag?: string) => {
     c.set('route', 'docs')
     const { apiDocsPage } = await import('./api-docs.ts')
-    return apiDocsPage(openapiDocument())
-  })
+    const page = await apiDocsPage(openapiDocument(), { tag, search: c.req.query('q') })
+    return page ?? c.redirect('/api/docs', 302)
+  }
+  app.get('/api/docs', (c) => showDocs(c))
+  app.get('/api/docs/:tag', (c) => showDocs(c, c.req.param('tag')))
   return app
 }
 

@@ -7,11 +7,15 @@ const GAP = 2
 /** One among thousands stays visible. */
 const MIN_HEIGHT = 2
 
+type Fill = 'ink-plain' | 'ink-dotted' | 'ink-hatched' | 'strip-ground'
+
 export type StripBar = {
   /** On hover. */
   readonly title: string
   readonly height: number
-  readonly fill: 'ink-plain' | 'ink-dotted' | 'ink-hatched' | 'strip-ground'
+  readonly fill: Fill
+  /** The upper part of it. */
+  readonly top?: { readonly height: number; readonly fill: Fill }
 }
 
 /** `about` says the same in words; every bar has its own number on hover. */
@@ -32,8 +36,8 @@ export function stripOfBars(about: string, bars: readonly StripBar[]) {
   const width = Math.max(1, bars.length * (BAR + GAP) - GAP)
   return html`<svg class="strip" width="${width}" height="${STRIP_HEIGHT}" viewBox="0 0 ${width} ${STRIP_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${about}">
     ${bars.map(
-      ({ title, height, fill }, at) =>
-        html`<g><title>${title}</title><rect class="${fill}" x="${at * (BAR + GAP)}" y="${STRIP_HEIGHT - height}" width="${BAR}" height="${height}" rx="1" /></g>`,
+      ({ title, height, fill, top }, at) =>
+        html`<g><title>${title}</title><rect class="${fill}" x="${at * (BAR + GAP)}" y="${STRIP_HEIGHT - height}" width="${BAR}" height="${height}" rx="1" />${top && html`<rect class="${top.fill}" x="${at * (BAR + GAP)}" y="${STRIP_HEIGHT - height}" width="${BAR}" height="${top.height}" rx="1" />`}</g>`,
     )}
   </svg>`
 }

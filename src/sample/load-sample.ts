@@ -11,6 +11,7 @@ import { dataSources, installationFacts } from '../../db/schema.ts'
 import { BUILT_IN_MODEL } from '../contracts/embedding-settings.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Principal } from '../contracts/operation.ts'
+import { SAMPLE_DATABASE, SAMPLE_SOURCE } from '../contracts/sample.ts'
 import { findSource, readLogin, createDatabase } from '../cores/databases/index.ts'
 import { setDataSourceExposure, saveSearchConfiguration, setDataSourceState } from '../cores/search/index.ts'
 import type { GatewayDeps } from '../http/gateway.ts'
@@ -29,9 +30,7 @@ type SampleState = z.output<typeof SampleState>
 /** Longer than loading takes anywhere, and than creating a database may take. */
 const LOADING_MS = 3 * 60_000
 
-const NAME = 'sample'
-export const SAMPLE_SOURCE = `db_${NAME}`
-export const SAMPLE_QUESTION = 'May I work from Spain for a month?'
+export { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../contracts/sample.ts'
 
 /** In the transaction of the first run. */
 export async function requestSample(tx: Transaction, principal: Principal): Promise<void> {
@@ -97,7 +96,7 @@ async function loadSampleDatabase(deps: GatewayDeps, principal: Principal): Prom
   }
   if (!before || before.preparingUntil !== null) {
     await createDatabase(deps)(principal, {
-      name: NAME,
+      name: SAMPLE_DATABASE,
       title: 'Sample: handbook and catalog',
       description:
         'The staff handbook of a small outdoor shop and the things it sells. Ask about leave, travel and expenses, or for gear.',

@@ -7,6 +7,7 @@ import { sweepDeploymentOutput } from '../cores/deployments/index.ts'
 import { sweepOauth } from '../cores/grants/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
+import { sweepLoads } from '../cores/loads/index.ts'
 import { sweepLogs, type SweepLogsDeps } from '../cores/logs/index.ts'
 import { sweepMaintenance } from '../cores/maintenance/index.ts'
 import {
@@ -108,6 +109,7 @@ const SWEEPS = [
   sweepIdempotencyKeys,
   sweepOauth,
   sweepInvitations,
+  sweepLoads,
   sweepChatAuthorizations,
 ]
 

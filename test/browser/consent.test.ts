@@ -1,9 +1,7 @@
 /** The approval of an assistant in a real browser: the page that asks, and the answer that really arrives. */
 import { createHash, randomBytes } from 'node:crypto'
-import { EventEmitter, once } from 'node:events'
 import * as http from 'node:http'
 import * as https from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listGrants } from '../../src/contracts/grants.ts'
@@ -15,6 +13,7 @@ import { axeFindings, openBrowser } from '../support/browser.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
 import { makeOrganization, PASSWORD, type Org } from '../support/make.ts'
 import { freePort } from '../support/free-port.ts'
+import { receive, type Receiver } from '../support/receiver.ts'
 import { selfSigned } from '../support/self-signed.ts'
 import { LOOKS } from '../support/looks.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -298,6 +297,40 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     },
   )
 
+  test.each([
+    ['everything, of one among seven organizations', { width: 1280, height: 860 }, EVERYTHING, 6],
+    ['everything, of one organization', { width: 720, height: 860 }, EVERYTHING, 0],
+    [
+      'what is asked for by default, on a phone',
+      { width: 375, height: 860 },
+      'data:read maintenance:read',
+      0,
+    ],
+  ] as const)('%s: whatever decides is seen without scrolling', async (_what, viewport, scope, more) => {
+    const own = await makeOrganization(system)
+    for (let at = 0; at < 8; at += 1) await makeExposedSource(system, own)
+    for (let at = 0; at < more; at += 1) await makeOrganization(system, own.owner)
+    await own.owner.call(switchOrganization, { org_id: own.id })
+    const clientId = await register('http://127.0.0.1/cb', 'A quite long name of an assistant on a laptop')
+    const answerTo = `http://127.0.0.1:${program.port}/cb`
+    const url = authorizeUrl(clientId, answerTo, scope)
+    const { context, page } = await openQuestion(url, { viewport }, own.owner.email)
+    await page.getByLabel('Only selected').first().check()
+    const below = async () => {
+      const decisive = page.locator('h1, dd, .notice, [name=scope], :checked, button[name=decision]')
+      const boxes = await decisive.evaluateAll((all) =>
+        all
+          .filter((one) => one.checkVisibility())
+          .map((one) => ({ text: one.outerHTML.slice(0, 90), box: one.getBoundingClientRect() })),
+      )
+      expect(boxes.length).toBeGreaterThan(8)
+      return boxes.filter(({ box }) => box.top < 0 || box.bottom > 860).map(({ text }) => text)
+    }
+    expect(await below()).toEqual([])
+    expect(await axeFindings(page)).toEqual([])
+    await context.close()
+  })
+
   test('whatever a client calls itself is text between two quotation marks', async () => {
     const answerTo = `http://127.0.0.1:${program.port}/cb`
     const ask = async (name: string) => authorizeUrl(await register('http://127.0.0.1/cb', name), answerTo)
@@ -320,47 +353,20 @@ describe.skipIf(findChromium() === undefined)('consent in a browser', { timeout:
     const { context, page, complaints } = await openQuestion(authorizeUrl(clientId, answerTo))
     await Promise.all([program.next(), allow(page).click()])
     await page.goto(`${base}/console/agents`)
-    const window = page.getByRole('dialog', { name: /Console walk/ })
-    await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
-    await window.getByLabel('Read apps, maintenance runs').uncheck()
-    await window.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('link', { name: /“Console walk”/ }).click()
+    await page.getByLabel('Read apps, maintenance runs').uncheck()
+    await page.getByRole('button', { name: 'Save permissions' }).click()
     await page.getByText('Permissions saved.').waitFor()
     expect((await grantsOf(clientId)).map(({ scopes }) => scopes)).toEqual([['data:read']])
-    await page.getByRole('button', { name: /^Manage “Console walk”/ }).click()
-    await window.getByRole('button', { name: 'Disconnect agent' }).click()
+    await page.getByRole('button', { name: 'Disconnect' }).click()
+    await page.getByRole('button', { name: 'Disconnect agent' }).click()
     await page.getByText('Agent disconnected.').waitFor()
+    await page.getByText('This agent has no access any more.').waitFor()
     expect(await grantsOf(clientId)).toEqual([])
     expect(complaints).toEqual([])
     await context.close()
   })
 })
-
-type Receiver = { port: number; next: () => Promise<URL>; close: () => void }
-
-/** A client that waits for its answer, on all three spellings of loopback. */
-async function receive(server: http.Server | https.Server): Promise<Receiver> {
-  const arrivals = new EventEmitter<{ answer: [URL] }>()
-  server.on('request', (request: http.IncomingMessage, response: http.ServerResponse) => {
-    response
-      .writeHead(200, { 'content-type': 'text/html' })
-      .end('<title>Connected</title>You may close this.')
-    const url = new URL(request.url ?? '', `http://${request.headers.host}`)
-    if (url.pathname === '/cb') arrivals.emit('answer', url)
-  })
-  server.listen(0, '::')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    async next() {
-      const [url] = await once(arrivals, 'answer', { signal: AbortSignal.timeout(20_000) })
-      return url as URL
-    },
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
-}
 
 const anyAddress = (): string =>
   `2001:db8:${randomBytes(2).toString('hex')}:${randomBytes(2).toString('hex')}::1`

@@ -7,6 +7,7 @@ import { axeFindings, openBrowser } from '../support/browser.ts'
 import { SEEDED_PIPELINE } from '../support/fake-app-overview.ts'
 import { SEEDED_TICKET } from '../support/fake-apps.ts'
 import { SEEDED_CHECK } from '../support/fake-checks.ts'
+import { SEEDED_LOADS } from '../support/fake-loads.ts'
 import type { FakeGateway } from '../support/fake-gateway.ts'
 import { serveConsole } from '../support/serve-console.ts'
 
@@ -19,8 +20,17 @@ const PAGES = [
   '/console/data-sources/search',
   '/console/data-sources/db_handbook',
   '/console/data-sources/db_warehouse',
+  '/console/data-sources/db_handbook/access',
+  '/console/data-sources/db_handbook/search',
+  '/console/data-sources/db_warehouse/search',
+  '/console/data-sources/db_handbook/database',
+  '/console/data-sources/db_handbook/usage',
   '/console/data-sources/db_handbook/remove',
+  '/console/data-sources/load',
+  ...Object.values(SEEDED_LOADS).map((id) => `/console/data-sources/db_handbook/loads/${id}`),
+  '/console/activity',
   '/console/activity?type=data_source&outcome=failed',
+  '/console/activity?type=function',
   '/console/apps',
   '/console/apps?search=nothing',
   '/console/apps/shop',
@@ -51,11 +61,15 @@ const PAGES = [
   '/console/apps/shop/tickets/new',
   `/console/apps/shop/tickets/${SEEDED_TICKET}`,
   '/console/connect',
+  '/console/connect?assistant=codex',
+  '/console/connect?assistant=cursor',
+  '/console/connect?assistant=token',
   '/console/agents',
   '/console/agents?all=true',
   '/console/agents?client_id=nobody',
   '/console/agents/clients',
   '/console/audit',
+  '/console/audit?search=token',
   '/console/maintenance',
   '/console/proposals',
   '/console/integrations',
@@ -70,6 +84,8 @@ const PAGES = [
   '/console/subscriptions/new?pattern=application.*',
   '/console/deliveries',
   '/console/deliveries?channel=forum&type=Nonsense!',
+  '/console/deliveries?live=true',
+  '/console/deliveries?state=missed',
   '/console/inbox',
   '/console/inbox?state=read&type=deploy.*',
   '/console/organizations',
@@ -411,8 +427,8 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
   })
 })
 
-/** An integration of every kind, deliveries in different states, and every deployment. */
-function pagesOfOne({ notifications, appSource }: FakeGateway): string[] {
+/** Every agent, an integration of every kind, deliveries in different states, and every deployment. */
+function pagesOfOne({ data, notifications, appSource }: FakeGateway): string[] {
   const { integrations, deliveries } = notifications.data
   const kinds = ['email', 'chat', 'webhook', 'forum'].map((kind) =>
     integrations.find((one) => one.kind === kind),
@@ -421,6 +437,7 @@ function pagesOfOne({ notifications, appSource }: FakeGateway): string[] {
     deliveries.find((one) => one.state === state),
   )
   return [
+    ...data.grants.map((one) => `/console/agents/${one.id}`),
     ...kinds.map((one) => `/console/integrations/${one?.id}`),
     ...states.map((one) => `/console/deliveries/${one?.id}`),
     ...appSource.data.deployments.map((one) => `/console/apps/shop/deployments/${one.id}`),

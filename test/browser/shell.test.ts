@@ -98,7 +98,7 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
   })
 
   test('what is hidden is not seen, whatever else it is', async () => {
-    const page = await open('/console/agents', { javaScriptEnabled: false })
+    const page = await open('/console/connect?assistant=codex', { javaScriptEnabled: false })
     const copy = page.locator('button[data-copy]').first()
     await copy.waitFor({ state: 'attached' })
     expect(await copy.isVisible()).toBe(false)
@@ -108,12 +108,14 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
   test('copying works where the browser has no clipboard API', async () => {
     const page = await open('/console', { permissions: ['clipboard-read', 'clipboard-write'] })
     await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
-    await page.goto(`${base}/console/agents`)
+    await page.goto(`${base}/console/connect?assistant=codex`)
     await page.getByRole('button', { name: 'Copy' }).first().click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     const reader = await page.context().newPage()
     await reader.goto(`${base}/console`)
-    expect(await reader.evaluate(() => navigator.clipboard.readText())).toBe(`${base}/platform`)
+    expect(await reader.evaluate(() => navigator.clipboard.readText())).toBe(
+      `codex mcp add svc --url ${base}/platform`,
+    )
     await page.context().close()
   })
 
@@ -142,6 +144,7 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
   test.each([
     '/console/members',
     '/console/agents?all=true',
+    '/console/activity',
     '/console/subscriptions',
     '/console/deliveries',
   ])('%s: every row is one line', async (path) => {

@@ -20,6 +20,7 @@ import { CHECK_LINES, CHECK_ROWS } from './check-rows.ts'
 import { PIPELINE_LINES, PIPELINE_ROWS } from './pipeline-rows.ts'
 import { commandOperations } from './command-operations.ts'
 import { DEPLOYMENT_LINES, DEPLOYMENT_ROWS, DEPLOYMENT_UNTRIED, makeDeployments } from './deployment-rows.ts'
+import { LOAD_LINES, LOAD_ROWS, LOAD_UNTRIED, makeLoadFiles } from './load-rows.ts'
 import {
   makeMaintenance,
   MAINTENANCE_LINES,
@@ -77,6 +78,7 @@ beforeAll(async () => {
   await makeMaintenance(make)
   Object.assign(known, makeSourceFolders(await own.newFolder()))
   Object.assign(known, makePsql(await own.newFolder()))
+  Object.assign(known, makeLoadFiles(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
 afterAll(() => void receiver.server.close())
@@ -263,6 +265,7 @@ const ROWS: Row[] = [
   ['db attach warehouse', 5, /Missing option --url/],
   ['db attach warehouse --url -', 5, /error: /, { stdin: 'postgres://a:b@127.0.0.1:1/x' }],
   ['db attach warehouse --url - --context ro', 3, /error: /, { stdin: 'postgres://a:b@127.0.0.1:1/x' }],
+  ...LOAD_ROWS,
   ['db remove orders', 5, /Add --yes/],
   ['db remove orders', 5, /Canceled; nothing was changed/, { terminal: true, stdin: 'order\n' }],
   ['db remove orders --yes --context ro', 3, /error: /],
@@ -389,6 +392,7 @@ const LINES = [
   ...DEPLOYMENT_LINES,
   ...CHECK_LINES,
   ...SOURCE_LINES,
+  ...LOAD_LINES,
   ...PIPELINE_LINES,
   ...MAINTENANCE_LINES,
 ]
@@ -427,6 +431,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...DEPLOYMENT_UNTRIED,
   ...MAINTENANCE_UNTRIED,
   ...SOURCE_UNTRIED,
+  ...LOAD_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {
     exits: [0, 6],

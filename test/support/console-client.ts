@@ -55,13 +55,31 @@ export function openConsole(options: FakeOptions & { appUrl?: string; signInUrl?
     return send(path, { method: 'POST', body, headers: { origin: new URL(appUrl).origin, ...headers } })
   }
 
+  /** The same with a file, as a browser sends it. */
+  const upload = async (path: string, fields: Record<string, string>, file: File) => {
+    const form_token = /name="form_token" value="([^"]*)"/.exec(await read('/console/profile'))?.[1] ?? ''
+    const body = new FormData()
+    const all = { form_token, organization: gateway.data.chosen ?? '', ...fields }
+    for (const [name, value] of Object.entries(all)) body.append(name, value)
+    body.append('file', file)
+    // With its length, as a browser says it.
+    const request = new Request('http://x', { method: 'POST', body })
+    const bytes = await request.arrayBuffer()
+    const headers = {
+      origin: new URL(appUrl).origin,
+      'content-type': request.headers.get('content-type')!,
+      'content-length': String(bytes.byteLength),
+    }
+    return send(path, { method: 'POST', body: bytes, headers })
+  }
+
   const signIn = async (path = '/console/sign-in') => {
     const begun = await get(path)
     const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state') ?? ''
     return get(`/console/sign-in/done?${new URLSearchParams({ code: gateway.signIn(), state })}`)
   }
 
-  return { gateway, deps, app, cookies, time, send, get, read, post, signIn }
+  return { gateway, deps, app, cookies, time, send, get, read, post, upload, signIn }
 }
 
 export async function signedIn(options: Parameters<typeof openConsole>[0] = {}) {

@@ -10,8 +10,9 @@ import { atLeast, type Role } from '../../src/contracts/roles.ts'
 
 type Source = z.output<typeof dataSources.DataSourceWithHealth> & { org: string }
 type Entry = z.output<typeof ActivityEntry> & { org: string }
+type Table = z.output<typeof dataSources.listTables.output>['tables'][number]
 type Asked = { org: string | null; token: string }
-type Page = { limit: number; cursor?: string | undefined }
+type Page = { limit: number; cursor?: string | undefined; count?: boolean }
 
 export type FakeContext = {
   on: <I extends z.ZodObject, O extends z.ZodObject>(
@@ -38,6 +39,9 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     /** Every question as it arrived. */
     questions: [] as z.output<typeof dataSources.queryDataSource.input>[],
     exposedMax: 100,
+    /** What the database of every source holds, or why it does not say. */
+    tables: TABLES as Table[] | ServiceError,
+    suggestion: SUGGESTION as dataSources.SearchConfiguration | null,
     /** What a search over all of them could not ask. */
     unavailable: undefined as { source_id: string; reason: string }[] | undefined,
   }
@@ -105,6 +109,8 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
       user: { id: me.id, name: me.name },
       source: 'api',
       client_id: null,
+      client_name: null,
+      grant_id: null,
       outcome: 'answered',
       error: null,
       duration_ms: 41,
@@ -143,6 +149,31 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     list('data_sources', data.sources.filter((one) => one.org === org.id).filter(fits(search)), page),
   )
   own(dataSources.showDataSource, ({ source_id }, org) => find(org, source_id))
+  own(dataSources.listTables, ({ source_id }, org) => {
+    const source = find(org, source_id)
+    if (data.tables instanceof ServiceError) throw data.tables
+    const saved = source.connection_config?.embedding_configs ?? []
+    const tables = data.tables.map((one) => ({
+      ...one,
+      configured: saved.some(({ table }) => table === one.table),
+    }))
+    return { tables, more: false, suggestion: data.suggestion }
+  })
+  own(dataSources.saveSearchConfiguration, ({ source_id, connection_config, filter_schema }, org) => {
+    const source = find(org, source_id)
+    const wrong = connection_config.embedding_configs.filter(({ table }) => table === 'missing')
+    if (wrong.length > 0) {
+      throw new ServiceError('INVALID_SEARCH_CONFIGURATION', undefined, {
+        problems: wrong.map(({ label }) => `${label}: there is no table "missing" that can be read`),
+      })
+    }
+    Object.assign(source, { connection_config, filter_schema, configured_at: daysAgo(0) })
+    return { ...source, notes: [] }
+  })
+  own(dataSources.showQuota, () => ({
+    minute: { limit: 60, left: 58, resets_at: daysAgo(0) },
+    day: { limit: 5_000, left: 4_812, resets_at: daysAgo(-0.5) },
+  }))
   own(dataSources.updateDataSource, ({ source_id, name, description }, org) => {
     const source = find(org, source_id)
     return Object.assign(source, {
@@ -184,42 +215,68 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     return { ...data.answer, ...(data.unavailable ? { unavailable: data.unavailable } : {}) }
   })
 
-  type Filters = z.output<typeof summarizeActivity.input>
-  const matching = ({ type, source, user_id, from, to }: Filters, org: { id: string; role: Role }) => {
+  type Filters = Omit<z.output<typeof summarizeActivity.input>, 'agents'>
+  const matching = (
+    { type, source, user_id, grant_id, entry_point, from, to }: Filters,
+    org: { id: string; role: Role },
+  ) => {
     const seesAll = atLeast(org.role, 'admin')
     if (user_id !== undefined && user_id !== me.id && !seesAll) throw new ServiceError('FORBIDDEN')
     return data.activity
       .filter(
         (one) =>
           one.org === org.id &&
-          one.type === type &&
+          (type === 'all' || one.type === type) &&
           (seesAll || one.user.id === me.id) &&
           (!source || one.name === source) &&
           (!user_id || one.user.id === user_id) &&
+          (!grant_id || one.grant_id === grant_id) &&
+          (!entry_point || one.source === entry_point) &&
           (!from || one.at >= from) &&
           (!to || one.at <= to),
       )
       .toSorted((a, b) => b.at.localeCompare(a.at))
   }
-  own(listActivity, ({ outcome, limit, cursor, ...filters }, org) =>
+  own(listActivity, ({ outcome, limit, cursor, count, ...filters }, org) =>
     list(
       'activity',
       matching(filters, org).filter((one) => !outcome || one.outcome === outcome),
-      { limit, cursor },
+      { limit, cursor, count },
     ),
   )
-  own(summarizeActivity, (filters, org) => {
-    const days = new Map<string, { day: string; answered: number; refused: number; failed: number }>()
-    for (const { at, outcome } of matching(filters, org).toReversed()) {
+  own(summarizeActivity, ({ agents, ...filters }, org) => {
+    const rows = matching(filters, org)
+    const grants = [...new Set(rows.map(({ grant_id }) => grant_id))].filter((one) => one !== null)
+    const days = new Map<string, z.output<typeof summarizeActivity.output>['days'][number]>()
+    for (const { at, outcome, type } of rows.toReversed()) {
       const day = at.slice(0, 10)
-      const counted = days.get(day) ?? { day, answered: 0, refused: 0, failed: 0 }
+      const counted = days.get(day) ?? { day, answered: 0, refused: 0, failed: 0, questions: 0 }
       counted[outcome] += 1
+      if (type === 'data_source') counted.questions += 1
       days.set(day, counted)
     }
-    return { days: [...days.values()] }
+    const byAgent = grants.map((one) => agentOf(rows.filter((row) => row.grant_id === one)))
+    return { days: [...days.values()], ...(agents && { agents: byAgent }) }
   })
 
   return { data, add, addActivity }
+}
+
+function agentOf(rows: readonly Entry[]) {
+  const [last] = rows
+  const count = (outcome: Entry['outcome']) => rows.filter((row) => row.outcome === outcome).length
+  const days = [...new Set(rows.map(({ at }) => at.slice(0, 10)))].toSorted()
+  return {
+    grant_id: last?.grant_id ?? '',
+    client_id: last?.client_id ?? '',
+    client_name: last?.client_name ?? null,
+    user: last?.user ?? { id: '', name: '' },
+    last_call_at: last?.at ?? '',
+    calls: rows.length,
+    refused: count('refused'),
+    failed: count('failed'),
+    days: days.map((day) => ({ day, calls: rows.filter(({ at }) => at.startsWith(day)).length })),
+  }
 }
 
 const askable = ({
@@ -237,6 +294,71 @@ const askable = ({
   targets: connection_config?.embedding_configs.map(({ label }) => label) ?? [],
   description,
 })
+
+const column = (name: string, type: string) => ({ name, type })
+
+const TABLES: Table[] = [
+  {
+    table: 'handbook.pages',
+    kind: 'table',
+    rows: 1_204,
+    is_estimated: false,
+    columns: [
+      column('id', 'int8'),
+      column('title', 'text'),
+      column('body', 'text'),
+      column('embedding', 'vector'),
+    ],
+    vectors: [
+      {
+        name: 'embedding',
+        dimensions: 384,
+        models: ['minilm-l6-v2'],
+        index: 'hnsw',
+        metric: 'cosine',
+        without_vector: 3,
+      },
+    ],
+    configured: false,
+  },
+  {
+    table: 'messages',
+    kind: 'table',
+    rows: 81_040,
+    is_estimated: true,
+    columns: [column('id', 'int8'), column('text', 'text'), column('vector', 'vector')],
+    vectors: [
+      { name: 'vector', dimensions: 1_536, models: [], index: null, metric: null, without_vector: 0 },
+    ],
+    configured: false,
+  },
+  {
+    table: 'teams',
+    kind: 'table',
+    rows: 12,
+    is_estimated: true,
+    columns: [column('id', 'int8'), column('name', 'text')],
+    vectors: [],
+    configured: false,
+  },
+]
+
+const SUGGESTION: dataSources.SearchConfiguration = {
+  connection_config: {
+    embedding_configs: [
+      {
+        label: 'pages',
+        table: 'handbook.pages',
+        columns: ['embedding'],
+        model: 'minilm-l6-v2',
+        dimensions: 384,
+        content_columns: 'id, title, body',
+        distance_metric: 'cosine',
+      },
+    ],
+  },
+  filter_schema: {},
+}
 
 const HANDBOOK: dataSources.SearchConfiguration = {
   connection_config: {
@@ -297,7 +419,9 @@ export function seedDataSources(
   { data, add, addActivity }: FakeDataSources,
   org: string,
   people: readonly { user_id: string; name: string }[],
+  agents: readonly Agent[],
 ): void {
+  const [own, colleague] = agents.map(callOf)
   add(
     org,
     'handbook',
@@ -319,9 +443,7 @@ export function seedDataSources(
       const person = people[(days + number) % people.length]!
       addActivity(org, days + number / 100, {
         user: { id: person.user_id, name: person.name },
-        ...(number % 3 === 1
-          ? { source: 'mcp', client_id: 'https://assistant.example/oauth/client.json' }
-          : {}),
+        ...(number % 3 === 1 ? own : {}),
         ...(number % 4 === 3
           ? { outcome: 'refused', error: 'RATE_LIMITED', hits: null, answer_bytes: 0 }
           : {}),
@@ -329,5 +451,21 @@ export function seedDataSources(
       })
     }
   }
-  addActivity(org, 0.2, { type: 'function', name: 'whoami', source: 'mcp', hits: null })
+  addActivity(org, 0.2, { type: 'function', name: 'whoami', hits: null, ...own })
+  for (const days of [1.1, 1.2, 3.1]) addActivity(org, days, { name: 'db_salaries', ...colleague })
 }
+
+type Agent = {
+  id: string
+  client_id: string
+  client_name: string | null
+  user: { id: string; name: string }
+}
+
+const callOf = ({ id, client_id, client_name, user }: Agent): Partial<Entry> => ({
+  source: 'mcp',
+  grant_id: id,
+  client_id,
+  client_name,
+  user: { id: user.id, name: user.name },
+})

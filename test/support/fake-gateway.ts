@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import type * as z from 'zod'
 import type { Service } from '../../src/client/service.ts'
 import * as access from '../../src/contracts/access.ts'
-import { listAudit } from '../../src/contracts/audit.ts'
+import { AUDIT_ACTIONS, listAudit } from '../../src/contracts/audit.ts'
 import { ERRORS, notFound, ServiceError } from '../../src/contracts/errors.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
@@ -20,6 +20,7 @@ import { fakeAppSource, seedAppSource } from './fake-app-source.ts'
 import { fakePipelines, seedPipelines } from './fake-pipelines.ts'
 import { fakeApps, seedApps } from './fake-apps.ts'
 import { fakeChecks, seedChecks } from './fake-checks.ts'
+import { fakeLoads, seedLoads } from './fake-loads.ts'
 import { fakeDataSources, seedDataSources, type FakeContext } from './fake-data-sources.ts'
 import { fakeLogs, seedLogs } from './fake-logs.ts'
 import { fakeMaintenance, seedMaintenance } from './fake-maintenance-gateway.ts'
@@ -303,6 +304,12 @@ export function createFakeGateway({
       input,
     ),
   )
+  on(grants.showGrant, ({ grant_id }) => {
+    const grant = data.grants.find((one) => one.id === grant_id)
+    const isOpen = grant?.user.id === me.id || atLeast(current(data.chosen ?? '').role, 'admin')
+    if (!grant || !isOpen) throw notFound()
+    return { ended: null, ...grant, blocked: data.blockedClients.has(grant.client_id) }
+  })
   on(grants.narrowGrant, ({ grant_id, scopes, sources: asked }) => {
     const grant = data.grants.find((one) => one.id === grant_id) ?? fail(notFound())
     const held = grant.sources ?? sources.data.sources
@@ -341,12 +348,16 @@ export function createFakeGateway({
     else data.blockedClients.delete(client_id)
     return {}
   })
-  on(listAudit, ({ action, user_id, from, to, ...input }) =>
+  on(listAudit, ({ action, user_id, search, from, to, ...input }) =>
     list(
       'audit',
       data.audit.filter(
         (entry) =>
           (!action || entry.action === action) &&
+          (!search ||
+            [AUDIT_ACTIONS[entry.action], entry.subject, entry.actor.name, entry.request_id].some((text) =>
+              text?.toLowerCase().includes(search.toLowerCase()),
+            )) &&
           (!user_id || entry.actor.id === user_id) &&
           (!from || entry.at >= from) &&
           (!to || entry.at <= to),
@@ -364,6 +375,7 @@ export function createFakeGateway({
     organizationOf: ({ org }) => current(org ?? data.chosen ?? ''),
   }
   const sources = fakeDataSources(context)
+  const loads = fakeLoads(context)
   const notifications = fakeNotifications(context)
   const apps = fakeApps(context)
   const appOverview = fakeAppOverview(context)
@@ -413,6 +425,7 @@ export function createFakeGateway({
   return {
     data,
     sources,
+    loads,
     notifications,
     apps,
     appOverview,
@@ -443,9 +456,11 @@ function serve(handlers: Handlers, data: { liveTokens: Set<string>; seen: string
         const token = c.req.header('authorization')?.slice('Bearer '.length) ?? ''
         if (operation.access !== 'anyone' && !data.liveTokens.has(token))
           throw new ServiceError('UNAUTHENTICATED')
-        const body: unknown = ['POST', 'PUT', 'PATCH'].includes(c.req.method)
-          ? await c.req.json()
-          : c.req.query()
+        const body: unknown = operation.http.takes
+          ? { ...c.req.query(), body: new Uint8Array(await c.req.arrayBuffer()) }
+          : ['POST', 'PUT', 'PATCH'].includes(c.req.method)
+            ? await c.req.json()
+            : c.req.query()
         const input = operation.input.safeParse({ ...(body as object), ...c.req.param() })
         if (!input.success) {
           const problems = input.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
@@ -598,7 +613,9 @@ export function seed(gateway: FakeGateway): FakeGateway {
       support_session_id: null,
     })
   }
-  seedDataSources(gateway.sources, gateway.org.id, data.members)
+  const [assistant, , deskAssistant] = data.grants
+  seedDataSources(gateway.sources, gateway.org.id, data.members, [assistant!, deskAssistant!])
+  seedLoads(gateway.loads, gateway.org.id)
   seedNotifications(gateway.notifications)
   seedApps(gateway.apps)
   seedAppOverview(gateway.appOverview)

@@ -126,11 +126,14 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
       reason: null,
       unconfirmed: false,
       attempts: 1,
+      http_status: 204,
       duration_ms: 84,
       next_attempt_at: null,
       replay_of: null,
       created_at: at,
       settled_at: at,
+      integration_id:
+        data.integrations.find(({ name }) => name === (facts.destination ?? 'Operations desk'))?.id ?? null,
       timing: 'immediately',
       digest_of: 1,
       notification: {
@@ -154,6 +157,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
           duration_ms: 84,
           carried_by: null,
           response: 'ok',
+          request_headers: HEADERS,
         },
       ],
       ...facts,
@@ -344,7 +348,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
     return Object.assign(follow, { categories, frequency })
   })
 
-  type Filters = Omit<z.output<typeof deliveries.listDeliveries.input>, 'limit' | 'cursor'>
+  type Filters = Omit<z.output<typeof deliveries.listDeliveries.input>, 'limit' | 'cursor' | 'missed'>
   const matching = (filters: Filters) =>
     data.deliveries
       .filter(
@@ -363,18 +367,69 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
           (!filters.to || one.created_at <= filters.to),
       )
       .toSorted((a, b) => b.created_at.localeCompare(a.created_at))
-  own(deliveries.listDeliveries, ({ limit, cursor, ...filters }, { org }) => {
+  own(deliveries.listDeliveries, ({ limit, cursor, missed, ...filters }, { org }) => {
     data.organizationsAsked.push(org)
-    return list('deliveries', matching(filters), { limit, cursor })
+    return list(
+      'deliveries',
+      matching(filters).filter((one) => !missed || isMissed(one)),
+      { limit, cursor },
+    )
   })
   own(deliveries.summarizeDeliveries, () => ({
     days: data.days,
     last_24_hours:
       data.days.length > 0
-        ? { sent: 412, failed: 9, unconfirmed: 2, p95_ms: 1_840 }
-        : { sent: 0, failed: 0, unconfirmed: 0, p95_ms: null },
+        ? { sent: 412, failed: 9, unconfirmed: 2, retrying: 3, not_sent: 1, p95_ms: 1_840 }
+        : { sent: 0, failed: 0, unconfirmed: 0, retrying: 0, not_sent: 0, p95_ms: null },
     oldest_waiting_at: data.deliveries.find(({ state }) => state === 'waiting')?.created_at ?? null,
   }))
+  const healthOf = (id: string | null) => {
+    const own = data.deliveries.filter(
+      (one) => one.channel !== null && one.integration_id === id && one.created_at >= daysAgo(7),
+    )
+    const recent = own.filter(({ created_at }) => created_at >= daysAgo(1))
+    const count = (is: (one: Delivery) => boolean) => recent.filter(is).length
+    const last = own.filter(isMissed).toSorted((a, b) => b.created_at.localeCompare(a.created_at))[0]
+    const days = Map.groupBy(own, ({ created_at }) => created_at.slice(0, 10))
+    return {
+      last_24_hours: {
+        sent: count(({ state }) => state === 'sent'),
+        failed: count(({ state, unconfirmed }) => state === 'failed' && !unconfirmed),
+        unconfirmed: count(({ unconfirmed }) => unconfirmed),
+        retrying: count(({ state }) => state === 'retrying'),
+        not_sent: count((one) => one.state === 'dropped' && isMissed(one)),
+      },
+      days: [...days].map(([day, all]) => ({
+        day,
+        sent: all.filter(({ state }) => state === 'sent').length,
+        missed: all.filter(isMissed).length,
+      })),
+      last_failure: last
+        ? {
+            delivery_id: last.id,
+            at: last.attempts_made.at(-1)?.started_at ?? last.created_at,
+            reason: last.reason,
+            http_status: last.http_status,
+          }
+        : null,
+    }
+  }
+  own(deliveries.listIntegrationHealth, () => ({
+    integrations: data.integrations.map((one) => ({
+      ...one,
+      next_attempt_at:
+        data.deliveries.find(({ integration_id, state }) => integration_id === one.id && state === 'retrying')
+          ?.next_attempt_at ?? null,
+      ...healthOf(one.id),
+    })),
+    members: healthOf(null),
+  }))
+  own(integrations.testIntegration, ({ integration_id }) => {
+    const { name, state } = found(data.integrations, integration_id)
+    if (state !== 'active') throw new ServiceError('CONFLICT', 'The integration is not active')
+    const { id: delivery_id, event_id } = addDelivery('svc.test', 0, { destination: name, app: null })
+    return { event_id, delivery_id }
+  })
   own(deliveries.showDelivery, ({ delivery_id }) => found(data.deliveries, delivery_id))
   own(deliveries.replayDelivery, ({ delivery_id }) => {
     const old = found(data.deliveries, delivery_id)
@@ -435,6 +490,23 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
   })
 
   return { data, daysAgo, id, addIntegration, addSubscription, addDelivery, addInbox }
+}
+
+const isMissed = ({ state, reason, channel }: Delivery): boolean =>
+  channel !== null &&
+  (state === 'failed' ||
+    state === 'retrying' ||
+    (state === 'dropped' && reason !== null && !deliveries.NOT_SENT_BY_CHOICE.includes(reason)))
+
+const HEADERS = {
+  'content-type': 'application/json',
+  'user-agent': 'svc/0.0.0',
+  'X-Svc-Event-Count': '1',
+  'X-Svc-Timestamp': '1794732000',
+  'X-Svc-Signature': 'v1=…',
+  'webhook-id': 'msg_00000000000000000000001',
+  'webhook-timestamp': '1794732000',
+  'webhook-signature': 'v1,…',
 }
 
 /** Integrations in every state, subscriptions, and a month of deliveries with every outcome. */
@@ -532,7 +604,13 @@ export function seedNotifications(notifications: FakeNotifications): void {
       app: number % 5 === 0 ? null : 'billing',
       ...(number % 3 === 1 ? { channel: 'chat' as const, destination: '#tickets' } : {}),
       ...(number % 7 === 3
-        ? { state: 'dropped' as const, reason: 'no_chat_account' as const, attempts: 0, duration_ms: null }
+        ? {
+            state: 'dropped' as const,
+            reason: 'no_chat_account' as const,
+            attempts: 0,
+            http_status: null,
+            duration_ms: null,
+          }
         : {}),
     })
   }
@@ -542,6 +620,7 @@ export function seedNotifications(notifications: FakeNotifications): void {
     state: 'dropped',
     reason: 'matched_nobody',
     attempts: 0,
+    http_status: null,
     attempts_made: [],
     duration_ms: null,
     timing: null,
@@ -565,11 +644,13 @@ function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
     duration_ms,
     carried_by: null,
     response: http_status === null ? null : '<h1>Service temporarily unavailable</h1>',
+    request_headers: HEADERS,
   })
   addDelivery('pipeline.run.failed', 0.2, {
     state: 'retrying',
     reason: 'server_error',
     attempts: 4,
+    http_status: 500,
     duration_ms: 210,
     destination: 'Nightly collector',
     next_attempt_at: daysAgo(-0.05),
@@ -585,6 +666,7 @@ function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
     state: 'failed',
     reason: 'outcome_unknown',
     unconfirmed: true,
+    http_status: null,
     duration_ms: null,
     attempts_made: [
       {
@@ -597,12 +679,14 @@ function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
         duration_ms: null,
         carried_by: null,
         response: null,
+        request_headers: HEADERS,
       },
     ],
   })
   addDelivery('application.check.failed', 0.05, {
     state: 'waiting',
     attempts: 0,
+    http_status: null,
     duration_ms: null,
     timing: 'hourly',
     next_attempt_at: daysAgo(-0.01),
@@ -614,6 +698,7 @@ function seedAttempts({ daysAgo, addDelivery }: FakeNotifications): void {
     state: 'failed',
     reason: 'gave_up',
     attempts: 10,
+    http_status: 503,
     destination: 'Nightly collector',
     attempts_made: [6, 5.99994, 5.996, 5.975, 5.89, 5.68, 5.26, 4.68, 3.85, 2.85].map((days, at) =>
       tried(at + 1, days, at % 3 === 1 ? null : 503, 300 + at * 40),

@@ -1,5 +1,10 @@
 /** An organization that has one of everything. Its system needs the fakes of fake-integrations.ts. */
-import { notifications, platformAccessGrants, subscriptions as subscriptionRows } from '../../db/schema.ts'
+import {
+  loads,
+  notifications,
+  platformAccessGrants,
+  subscriptions as subscriptionRows,
+} from '../../db/schema.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import * as apps from '../../src/contracts/apps.ts'
@@ -83,6 +88,18 @@ export async function furnishOrganization(
     enabled: true,
     exposed: true,
   })
+  const load_id = makeId('lod', now.getTime())
+  await system.db.insert(loads).values({
+    ...{ orgId, id: load_id, sourceId: source_id, filename: 'shared.csv', format: 'csv', state: 'succeeded' },
+    ...{
+      bytes: 8,
+      received: 8,
+      sha256: '0'.repeat(64),
+      createdBy: org.owner.userId,
+      createdByName: org.owner.name,
+    },
+    ...{ createdAt: now, updatedAt: now, finishedAt: now },
+  })
   const app = await byOwner(apps.createApp, { alias: names.alias, name: 'Shop' })
   await byOwner(apps.setAppMember, { alias: names.alias, user_id: member.userId, role: 'builder' })
   const appToken = await byMember(createAppToken, {
@@ -164,6 +181,7 @@ export async function furnishOrganization(
     token,
     grant_id,
     source_id,
+    load_id,
     app,
     app_token: appToken,
     revision_id,

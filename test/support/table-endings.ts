@@ -38,6 +38,10 @@ export const TABLE_ENDINGS = {
   checks: ORGANIZATION,
   data_source_health: ORGANIZATION,
   data_sources: ORGANIZATION,
+  embedding_counts: ORGANIZATION,
+  loads: {
+    noRight: 'ends without a table when whoever started it may no longer; what it made is the organization’s',
+  },
   default_subscriptions: ORGANIZATION,
   deliveries: NOTIFICATION,
   deployment_output: RECORD,

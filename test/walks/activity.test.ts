@@ -88,6 +88,8 @@ describe('a row for', () => {
       user: { id: asked.owner.userId, name: asked.owner.name },
       source: 'api',
       client_id: null,
+      client_name: null,
+      grant_id: null,
       outcome: 'answered',
       error: null,
       duration_ms: expect.any(Number) as number,
@@ -233,7 +235,8 @@ describe('reading it', () => {
     expect(await read(reader, { user_id: reader.userId })).toHaveLength(1)
     const { days } = await reader.call(summarizeActivity, { type: 'data_source' })
     const day = system.clock.now().toISOString().slice(0, 10)
-    expect(days).toEqual([{ day, answered: 0, refused: seesAll ? 2 : 1, failed: 0 }])
+    const refused = seesAll ? 2 : 1
+    expect(days).toEqual([{ day, answered: 0, refused, failed: 0, questions: refused }])
   })
 
   test('another organization sees none of it, also by the id of a user or a source', async () => {

@@ -37,6 +37,7 @@ import {
   connectWebhook,
   removeChatLink,
   removeIntegration,
+  testIntegration,
   updateIntegration,
   verifyAddress,
 } from '../../src/contracts/integrations.ts'
@@ -85,6 +86,7 @@ import {
 } from '../../src/contracts/subscriptions.ts'
 import { elevateSupportSession, endSupportSession, startSupportSession } from '../../src/contracts/support.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
+import { cancelLoad, startLoad } from '../../src/contracts/loads.ts'
 import { createTicket, changeTicketStatus, replyToTicket } from '../../src/contracts/tickets.ts'
 import { createApiToken, revokeApiToken } from '../../src/contracts/tokens.ts'
 import { bindServiceAccount, unbindServiceAccount } from '../../src/contracts/workloads.ts'
@@ -105,6 +107,7 @@ import {
 } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { invitation, linkIn, resetLink } from '../support/links.ts'
+import { startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
 import { makeRevision } from '../support/deployments.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
 import {
@@ -158,7 +161,7 @@ afterAll(async () => {
 })
 
 const read = async (
-  filter: { action?: AuditAction; user_id?: string; from?: string; to?: string } = {},
+  filter: { action?: AuditAction; user_id?: string; search?: string; from?: string; to?: string } = {},
   { id, owner } = org,
 ) => (await owner.call(listAudit, { org_id: id, limit: 200, ...filter })).audit
 
@@ -261,6 +264,9 @@ async function maintainedApp(): Promise<{ alias: string }> {
   await admin.call(updateAppMaintenance, { alias, enabled: true })
   return { alias }
 }
+
+const LOADED = 'id,text\n1,one thing\n'
+const LOADING = { table: 'things', id_column: 'id', embed_columns: ['text'], model: 'toy-3' }
 
 /** A row for each, by type: an action that nobody can walk to does not compile. */
 const DEEDS: Record<AuditAction, Act> = {
@@ -446,6 +452,30 @@ const DEEDS: Record<AuditAction, Act> = {
     await admin.call(createDatabase, { name: 'opened' })
     await as(admin)(showConnectionString, { name: 'opened' })
     return { by: admin, subject: 'db_opened' }
+  },
+  'load.started': async (as) => {
+    await admin.call(createDatabase, { name: 'filled' })
+    const { id } = await uploadFile(admin.call, 'filled', LOADED)
+    await as(admin)(startLoad, { load_id: id, ...LOADING })
+    return { by: admin, subject: 'file.csv into db_filled, table things' }
+  },
+  'load.succeeded': async (as) => {
+    await admin.call(createDatabase, { name: 'succeeding' })
+    await startFile(as(admin), 'succeeding', LOADED, LOADING)
+    await takeLoadSteps(system)
+    return { by: admin, subject: 'file.csv into db_succeeding, table things' }
+  },
+  'load.failed': async (as) => {
+    await admin.call(createDatabase, { name: 'failing' })
+    await startFile(as(admin), 'failing', `${LOADED}1,twice\n`, LOADING)
+    await takeLoadSteps(system)
+    return { by: admin, subject: 'file.csv into db_failing, table things' }
+  },
+  'load.canceled': async (as) => {
+    await admin.call(createDatabase, { name: 'canceled' })
+    const { id } = await uploadFile(admin.call, 'canceled', LOADED)
+    await as(admin)(cancelLoad, { load_id: id })
+    return { by: admin, subject: 'file.csv in db_canceled' }
   },
   'data_source.configured': async (as) => {
     const { sourceId } = await insertSource(system, org)
@@ -733,6 +763,11 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(admin)(testSubscription, { subscription_id })
     return { by: admin, subject: 'deploy.failed to Receiver' }
   },
+  'integration.tested': async (as) => {
+    const { integration_id } = await subscribed()
+    await as(admin)(testIntegration, { integration_id })
+    return { by: admin, subject: 'Receiver' }
+  },
   'subscription.unsubscribed': async (as) => {
     const { subscription_id: subscriptionId, integration_id } = await subscribed()
     const key = system.system.gateway!.dataKeys.keyFor('unsubscribe')
@@ -870,6 +905,18 @@ describe('filters', () => {
     const mine = await read({ user_id: admin.userId })
     expect(mine).toMatchObject([{ action: 'token.created', actor: { id: admin.userId } }])
     expect(await read({ user_id: admin.userId, action: 'member.left' })).toEqual([])
+  })
+
+  test('by text: of what was done, its subject, who did it, or the request; wildcards are letters', async () => {
+    const [later, earlier] = await read({ action: 'token.created' })
+    const ids = async (search: string) => (await read({ search })).map(({ id }) => id)
+    expect(await ids(later!.subject!.slice(2).toUpperCase())).toEqual([later!.id])
+    expect(await ids(earlier!.request_id!.slice(-12))).toEqual([earlier!.id])
+    expect(await ids('Created an API')).toEqual([later!.id, earlier!.id])
+    expect(await ids(admin.name)).toContain(earlier!.id)
+    expect(await ids('%')).toEqual([])
+    expect((await read({ search: '  ' })).length).toBeGreaterThan(2)
+    expect((await read({ search: later!.subject! }, await makeOrganization(system))).length).toBe(0)
   })
 
   test('by time: from is included, to is not', async () => {

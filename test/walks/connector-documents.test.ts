@@ -193,7 +193,7 @@ describe('the page', () => {
     host.putClient(path, { client_name: 'Claude' })
     const page = await arrive(system, newBrowser(), org.owner, client().request().url)
     expect(page.words).toContain(`${new URL(host.origin).host} requests access`)
-    expect(page.words).toMatch(/Client name “Claude”.{0,4}Unverified: chosen by the client/)
+    expect(page.words).toMatch(/Client name “Claude”.{0,4}unverified, chosen by the client/)
     expect(boxes(page, 'organization').all).toEqual([org.id])
   })
 })

@@ -146,7 +146,14 @@ test('is summed up: per day, the last day, and what waits longest', async () => 
   const sum = (which: 'sent' | 'failed' | 'dropped' | 'open') =>
     days.reduce((all, day) => all + day[which], 0)
   expect([sum('sent'), sum('failed'), sum('dropped'), sum('open')]).toEqual([2, 2, 1, 1])
-  expect(last_24_hours).toEqual({ sent: 2, failed: 1, unconfirmed: 1, p95_ms: 250 })
+  expect(last_24_hours).toEqual({
+    sent: 2,
+    failed: 1,
+    unconfirmed: 1,
+    retrying: 0,
+    not_sent: 0,
+    p95_ms: 250,
+  })
   const [row] = await system.db.select().from(messages).where(eq(messages.id, waiting.messageId))
   expect(oldest_waiting_at).toBe(row!.createdAt.toISOString())
 })

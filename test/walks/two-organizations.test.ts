@@ -21,6 +21,7 @@ import * as deployments from '../../src/contracts/deployments.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
+import * as loads from '../../src/contracts/loads.ts'
 import * as logs from '../../src/contracts/logs.ts'
 import * as maintenance from '../../src/contracts/maintenance.ts'
 import * as members from '../../src/contracts/members.ts'
@@ -62,6 +63,7 @@ import {
 } from '../support/make.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
 import { linkIn } from '../support/links.ts'
+import { announced, startFile, uploadFile } from '../support/loads.ts'
 import { archiveOf, sha256, uploadOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
@@ -251,6 +253,14 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       }
     },
     createDatabase: () => here.byOwner(databases.createDatabase, { name: 'made' }),
+    createLoad: () => here.byOwner(loads.createLoad, announced('made', 'id,text\n1,begun\n')),
+    uploadLoadPart: () => uploadFile(here.byOwner, 'made', 'id,text\n1,uploaded\n'),
+    startLoad: () =>
+      startFile(here.byOwner, 'made', 'id,text\n1,started\n', { id_column: 'id', embed_columns: ['text'] }),
+    cancelLoad: async () => {
+      const { id: load_id } = await here.byOwner(loads.createLoad, announced('made', 'id,text\n1,ended\n'))
+      await here.byOwner(loads.cancelLoad, { load_id })
+    },
     removeDatabase: async () => {
       const { name } = await insertSource(system, here.org, { name: 'removed' })
       await here.byOwner(databases.removeDatabase, { name, confirm: name })
@@ -409,6 +419,8 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     replayFailedDeliveries: () => here.byOwner(replayFailedDeliveries, { from: '2000-01-01T00:00:00Z' }),
     testSubscription: () =>
       here.byOwner(subscriptions.testSubscription, { subscription_id: here.subscription_id }),
+    testIntegration: () =>
+      here.byOwner(integrations.testIntegration, { integration_id: here.integration_id }),
     connectForum: () =>
       here.byOwner(integrations.connectForum, { url: `https://${unique('forum')}.test`, api_key: 'key' }),
     updateSubscription: () =>
@@ -474,6 +486,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     sendEmailVerification: 'mails a link to a person, and writes to no organization',
     exchangeSignInCode: 'belongs to a person, and writes to no organization',
     attachDatabase: 'inserts the row that createDatabase inserts',
+    createEmbeddings: 'counts tokens, each organization its own: test/walks/loads.test.ts',
     setOauthClientActive: 'is the operator’s, for all organizations',
     evictRegistration: 'is the operator’s, for all organizations',
     updateProfile: 'is seen in every organization of the person, and told in each',

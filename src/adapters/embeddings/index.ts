@@ -3,35 +3,63 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { BUILT_IN_MODEL, type EmbeddingSettings } from '../../contracts/embedding-settings.ts'
 import type { EmbeddingModels, EmbedOptions } from '../../cores/search/embedding-models.ts'
 import { builtInModel, type BuiltInOptions } from './built-in.ts'
+import { cutText } from './cut-text.ts'
 import { openAiCompatibleModel, type RemoteDeps } from './openai-compatible.ts'
 import { unavailable } from './unavailable.ts'
 
 type Model = {
   readonly dimensions: number
+  readonly takesBulk: boolean
+  /** Text in bulk is sent in another form than a question, so its vector is another one. */
+  readonly tellsBulk: boolean
+  tokensOf(text: string): number
   embed(owner: string, text: string, options: EmbedOptions): Promise<Float32Array>
 }
+
+/** The first and the last of every text. */
+const OWN_TOKENS = 2
+/** Of English; what a provider counts is known only afterward. */
+const BYTES_PER_TOKEN = 4
 
 export function createEmbeddingModels(
   settings: EmbeddingSettings,
   overrides: RemoteDeps & BuiltInOptions = {},
 ): EmbeddingModels {
   const builtIn = builtInModel(overrides)
-  const models = new Map<string, Model>([[BUILT_IN_MODEL.name, builtIn]])
+  const models = new Map<string, Model>([
+    [
+      BUILT_IN_MODEL.name,
+      {
+        ...builtIn,
+        takesBulk: true,
+        tellsBulk: false,
+        tokensOf: (text) => cutText(text).tokens + OWN_TOKENS,
+      },
+    ],
+  ])
   for (const [name, remote] of settings) {
     const { dimensions, embed } = openAiCompatibleModel(name, remote, overrides)
-    models.set(name, { dimensions, embed: (_, text) => embed(text) })
+    models.set(name, {
+      dimensions,
+      takesBulk: remote.bulk ?? false,
+      tellsBulk: true,
+      tokensOf: (text) => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN),
+      embed: (_, text, { kind }) => embed(text, kind),
+    })
   }
   const cache = vectorCache()
 
   return {
     names: [...models.keys()],
     dimensionsOf: (name) => models.get(name)?.dimensions,
+    takesBulk: (name) => models.get(name)?.takesBulk ?? false,
+    tokensOf: (name, text) => models.get(name)?.tokensOf(text) ?? 0,
     async embed(owner, name, text, options = {}) {
       const model = models.get(name)
       // A data source may use a model that was removed from the settings.
       if (!model) throw unavailable('an embedding model that is not in EMBEDDING_MODELS', 'operator')
       return cache.vectorOf(
-        [owner, name, text],
+        [owner, name, text, ...(model.tellsBulk && options.kind === 'bulk' ? ['bulk'] : [])],
         (signal) => model.embed(owner, text, { ...options, signal }),
         options,
       )

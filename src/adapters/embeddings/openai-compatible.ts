@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import * as z from 'zod'
 import type { RemoteModelSettings } from '../../contracts/embedding-settings.ts'
+import type { TextKind } from './text-queue.ts'
 import { codeOf, unavailable } from './unavailable.ts'
 import { checkedVector } from './vector.ts'
 
@@ -69,8 +70,8 @@ export function openAiCompatibleModel(name: string, settings: RemoteModelSetting
   /** With jitter: requests that failed together must not retry together. */
   const retryDelay = () => RETRY_MS * (0.5 + random())
 
-  const embed = async (question: string): Promise<Float32Array> => {
-    const body = bodyOf(name, settings, question)
+  const embed = async (text: string, kind: TextKind = 'question'): Promise<Float32Array> => {
+    const body = bodyOf(name, settings, text, kind)
     try {
       return await attempt(body).catch(async (error: unknown) => {
         if (!(error instanceof AttemptFailed) || error.retryMs === undefined) throw error
@@ -97,17 +98,25 @@ function headersOf({ key, header = 'authorization', headers = {} }: RemoteModelS
   return all
 }
 
-function bodyOf(name: string, settings: RemoteModelSettings, question: string): string {
-  const { remote_model: model = name, query_prefix: prefix = '', extra = {} } = settings
+function bodyOf(name: string, settings: RemoteModelSettings, text: string, kind: TextKind): string {
+  const { remote_model: model = name } = settings
+  const { prefix = '', extra = {} } = kind === 'bulk' ? passageForm(settings) : questionForm(settings)
   const { encoding_format: format = 'float', ...further } = extra
   return JSON.stringify({
     model,
-    input: prefix + question,
+    input: prefix + text,
     ...(format === null ? {} : { encoding_format: format }),
     ...(settings.send_dimensions ? { dimensions: settings.dimensions } : {}),
     ...further,
   })
 }
+
+const questionForm = ({ query_prefix: prefix, extra }: RemoteModelSettings) => ({ prefix, extra })
+/** Without fields of its own it is sent with those of questions. */
+const passageForm = ({ passage_prefix: prefix, passage_extra, extra }: RemoteModelSettings) => ({
+  prefix,
+  extra: passage_extra ?? extra,
+})
 
 async function readAnswer({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []

@@ -8,7 +8,10 @@ const MESSAGE = {
   body: '[]',
   keptFor: 'org_1 int_1',
 }
-const after = (posted: Posted) => sendWebhook(async () => posted, 'svc/1')(MESSAGE)
+const after = async (posted: Posted) => {
+  const { requestHeaders: _headers, ...outcome } = await sendWebhook(async () => posted, 'svc/1')(MESSAGE)
+  return outcome
+}
 const answered = (status: number, retryAfterSeconds?: number): Posted => ({
   kind: 'answered',
   status,
@@ -30,6 +33,24 @@ test('what was signed travels as it is, with our name beside it', async () => {
       keptFor: 'org_1 int_1',
     },
   ])
+})
+
+test('what was sent along is told for people to read, without what is signed with the secret', async () => {
+  const headers = {
+    'X-Svc-Timestamp': '1',
+    'X-Svc-Signature': 'v1=0123456789abcdef',
+    'webhook-signature': 'v1,AbCdEf==',
+  }
+  for (const posted of [answered(500), { kind: 'unknown' } as const]) {
+    const { requestHeaders } = await sendWebhook(async () => posted, 'svc/1')({ ...MESSAGE, headers })
+    expect(requestHeaders).toEqual({
+      'content-type': 'application/json',
+      'user-agent': 'svc/1',
+      'X-Svc-Timestamp': '1',
+      'X-Svc-Signature': 'v1=…',
+      'webhook-signature': 'v1,…',
+    })
+  }
 })
 
 test.each([200, 201, 202, 204, 299])('%i is sent', async (status) => {

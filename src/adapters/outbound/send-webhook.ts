@@ -5,12 +5,18 @@ import type { GuardedPost } from './guarded-post.ts'
 
 export const sendWebhook =
   (post: GuardedPost, userAgent: string): ChannelPort<'webhook'> =>
-  async ({ url, headers, body, keptFor }) => {
-    const posted = await post({
-      url,
-      headers: { 'content-type': 'application/json', 'user-agent': userAgent, ...headers },
-      body,
-      keptFor,
-    })
-    return posted.kind === 'answered' ? outcomeOf('webhook', posted) : withoutAnswer(posted)
+  async ({ url, headers: signed, body, keptFor }) => {
+    const headers = { 'content-type': 'application/json', 'user-agent': userAgent, ...signed }
+    const posted = await post({ url, headers, body, keptFor })
+    const outcome = posted.kind === 'answered' ? outcomeOf('webhook', posted) : withoutAnswer(posted)
+    return { ...outcome, requestHeaders: withoutSignatures(headers) }
   }
+
+/** Whoever has a signature with its body can send it once more, for as long as the receiver takes its time stamp. */
+const withoutSignatures = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      /signature$/i.test(name) ? `${value.slice(0, 'v1='.length)}…` : value,
+    ]),
+  )

@@ -2,15 +2,18 @@
 import { and, eq, gte, lt } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { firstIdOf } from '../../contracts/ids.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { findSource, sourceIdOf } from '../databases/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { MemberPrincipal } from '../principal.ts'
 
 type Filters = {
-  type: 'function' | 'data_source'
+  type: 'function' | 'data_source' | 'all'
   source?: string | undefined
   user_id?: string | undefined
+  grant_id?: string | undefined
+  entry_point?: 'mcp' | 'cli' | 'api' | undefined
   from?: string | undefined
   to?: string | undefined
 }
@@ -18,7 +21,7 @@ type Filters = {
 export async function activityFilter(
   { db }: Storage,
   principal: MemberPrincipal,
-  { type, source, user_id, from, to }: Filters,
+  { type, source, user_id, grant_id, entry_point, from, to }: Filters,
 ) {
   const seesAll = atLeast(principal.role, 'admin')
   if (user_id !== undefined && user_id !== principal.userId && !seesAll) {
@@ -27,11 +30,14 @@ export async function activityFilter(
   const userId = user_id ?? (seesAll ? undefined : principal.userId)
   return and(
     eq(activity.orgId, principal.orgId),
-    eq(activity.type, type),
+    type === 'all' ? undefined : eq(activity.type, type),
     userId === undefined ? undefined : eq(activity.userId, userId),
     source === undefined ? undefined : eq(activity.name, await nameOf(db, principal.orgId, source)),
-    from === undefined ? undefined : gte(activity.at, new Date(from)),
-    to === undefined ? undefined : lt(activity.at, new Date(to)),
+    grant_id === undefined ? undefined : eq(activity.grantId, grant_id),
+    entry_point === undefined ? undefined : eq(activity.entryPoint, entry_point),
+    // An id begins with the time of its row: every index of the table then reads the period, and not all rows.
+    from === undefined ? undefined : gte(activity.id, firstIdOf('act', Date.parse(from))),
+    to === undefined ? undefined : lt(activity.id, firstIdOf('act', Date.parse(to))),
   )
 }
 

@@ -37,6 +37,8 @@ const present = (row: typeof activity.$inferSelect) => ({
   user: { id: row.userId, name: row.userName },
   source: row.entryPoint,
   client_id: row.clientId,
+  client_name: row.clientName,
+  grant_id: row.grantId,
   outcome: row.outcome,
   error: row.error,
   duration_ms: row.durationMs,

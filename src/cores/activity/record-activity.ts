@@ -61,6 +61,8 @@ async function recordCall(
     entryPoint:
       principal.entryPoint === 'mcp' || principal.entryPoint === 'cli' ? principal.entryPoint : 'api',
     clientId: principal.clientId ?? null,
+    clientName: principal.clientName ?? null,
+    grantId: principal.grantId ?? null,
     outcome: outcomeOf(code),
     error: code,
     durationMs: Math.max(0, clock().getTime() - began.getTime()),
@@ -87,6 +89,8 @@ export const insertActivity = preparedQuery((db) =>
       userName: sql.placeholder('userName'),
       entryPoint: sql.placeholder('entryPoint'),
       clientId: sql.placeholder('clientId'),
+      clientName: sql.placeholder('clientName'),
+      grantId: sql.placeholder('grantId'),
       outcome: sql.placeholder('outcome'),
       error: sql.placeholder('error'),
       durationMs: sql.placeholder('durationMs'),

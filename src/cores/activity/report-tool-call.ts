@@ -29,6 +29,8 @@ export const reportToolCall =
       userName: member.userName,
       entryPoint: 'mcp',
       clientId: member.clientId ?? null,
+      clientName: member.clientName ?? null,
+      grantId: member.grantId ?? null,
       outcome,
       error: error ?? null,
       durationMs: duration_ms,

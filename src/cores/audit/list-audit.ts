@@ -1,21 +1,24 @@
 /** The audit trail of one organization, newest first. */
-import { and, desc, eq, gte, lt } from '../../../db/drizzle.ts'
+import { and, desc, eq, gte, ilike, inArray, lt, or } from '../../../db/drizzle.ts'
 import { auditLog } from '../../../db/schema.ts'
+import { AUDIT_ACTIONS, type AuditAction } from '../../contracts/audit.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { likePattern } from '../like-pattern.ts'
 import { ONE_ROW, totalOf } from '../total-of.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 
 export const listAudit =
   ({ db }: Storage): Handler<'listAudit'> =>
-  async (principal, { action, user_id, from, to, limit, cursor, count }) => {
+  async (principal, { action, user_id, search, from, to, limit, cursor, count }) => {
     const { orgId } = requireMember(principal)
     const before = readCursor(cursor, 1)?.[0]
     const matching = and(
       eq(auditLog.orgId, orgId),
       action && eq(auditLog.action, action),
       user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
+      search ? contains(search) : undefined,
       from === undefined ? undefined : gte(auditLog.at, new Date(from)),
       to === undefined ? undefined : lt(auditLog.at, new Date(to)),
     )
@@ -43,3 +46,17 @@ export const listAudit =
       ...counted,
     }
   }
+
+/** What was done is stored as a code, and searched for in the words that people read. */
+function contains(text: string) {
+  const words = text.toLowerCase()
+  const actions = (Object.keys(AUDIT_ACTIONS) as AuditAction[]).filter((action) =>
+    AUDIT_ACTIONS[action].toLowerCase().includes(words),
+  )
+  return or(
+    actions.length > 0 ? inArray(auditLog.action, actions) : undefined,
+    ...[auditLog.subject, auditLog.actorName, auditLog.requestId].map((column) =>
+      ilike(column, likePattern(text)),
+    ),
+  )
+}

@@ -6,6 +6,7 @@ export { createDatabase, type DatabaseDeps } from './create-database.ts'
 export { enforceTenantLimits } from './enforce-tenant-limits.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { removeDatabase } from './remove-database.ts'
+export { writeToDatabase } from './write-to-database.ts'
 export type { TenantDeps, TenantServer } from './tenants.ts'
 export {
   nameContains,

@@ -3,10 +3,12 @@ import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray, isNull } from '../../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../../db/schema.ts'
+import type { GrantEndReason } from '../../contracts/grants.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 
-export type EndReason = 'disconnected' | 'revoked' | 'token_revoked' | 'reuse_detected' | 'access_ended'
+/** By somebody's doing; the others come by themselves. */
+export type EndReason = Exclude<GrantEndReason, 'expired' | 'keys_rotated'>
 
 /** One of them, with the row of the audit trail that says why. False when it was ended before. */
 export async function endGrant(

@@ -256,6 +256,7 @@ async function validateGrant(
     audiences: ['api' as const],
     expires_at: actor.expiresAt.toISOString(),
     client_id: found.grant.clientId,
+    client_name: found.grant.clientName ?? undefined,
     grant_id: grantId,
     sources: found.grant.sources ?? undefined,
     retry_after_seconds: found.retryAfterSeconds ?? undefined,

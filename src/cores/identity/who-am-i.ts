@@ -19,6 +19,7 @@ export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
     token_id: principal.tokenId,
     session_id: principal.sessionId,
     client_id: principal.clientId,
+    client_name: principal.clientName,
     grant_id: principal.grantId,
     support_session_id: principal.supportSessionId,
     sources: principal.sources === null ? undefined : [...principal.sources],

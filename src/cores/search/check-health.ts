@@ -3,20 +3,15 @@ import { and, eq, isNull, lte, or } from '../../../db/drizzle.ts'
 import { dataSourceHealth } from '../../../db/schema.ts'
 import type { SearchEntry } from '../../contracts/data-sources.ts'
 import type { SourceProblem } from '../../contracts/source-health.ts'
-import { openSource, type Queries, type SourceRow } from '../databases/index.ts'
-import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import { openSource, type SourceRow } from '../databases/index.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
-import { parseTableName, quoteTable } from './quote.ts'
-import { countIn } from './read-rows.ts'
+import { countVectors, type Counted } from './count-vectors.ts'
 import { failureOf, failureProblem, isHealthOf, recordFailure } from './source-health.ts'
-import type { TableInfo } from './table-info.ts'
 import { wordsProblem } from './words-problem.ts'
 
 const CHECK_EVERY_MS = 5 * 60_000
 /** After so long no further table is begun. */
 const CHECK_MS = 5_000
-/** Rows that are counted. Of a larger table the planner's statistics are asked. */
-const COUNTED_MAX = 100_000
 
 /** Never fails: what keeps it from looking is what there is to tell. */
 export async function checkHealth(deps: ConfigurationDeps, source: SourceRow): Promise<void> {
@@ -84,7 +79,7 @@ async function addProblems(
   for (const entry of checked.fitting) {
     if (deps.clock().getTime() > until) return
     const tableInfo = checked.tables.get(entry.table)!
-    const counted = await countVectors(queries, entry, tableInfo)
+    const counted = await countVectors(queries, { table: entry.table, vector: entry.columns[0]! }, tableInfo)
     found.push(...vectorProblems(entry, counted))
     const words = await wordsProblem(queries, entry, tableInfo)
     if (words) found.push({ ...words, text: `${entry.label}: ${words.text}` })
@@ -95,28 +90,6 @@ async function addProblems(
       found.push({ kind: 'missing_index', text: `${entry.label}: ${text}: ${statement}`, statement })
     }
   }
-}
-
-type Counted = { readonly rows: number; readonly without: number; readonly isEstimated: boolean }
-
-async function countVectors(
-  queries: Queries,
-  { table, columns: [vector] }: SearchEntry,
-  tableInfo: TableInfo,
-): Promise<Counted> {
-  const [counted] = await queries.query<{ rows: number; without: number }>(
-    `select count(*)::int as rows, (count(*) - count(v))::int as without ` +
-      `from (select ${quoteIdentifier(vector!)} as v from ${quoteTable(table)} limit ${COUNTED_MAX + 1}) counted`,
-  )
-  const [rows, without] = [countIn(counted, 'rows'), countIn(counted, 'without')]
-  if (rows <= COUNTED_MAX) return { rows, without, isEstimated: false }
-  const name = parseTableName(table)
-  const [known] = await queries.query<{ share: number }>(
-    'select null_frac::float8 as share from pg_catalog.pg_stats where schemaname = $1 and tablename = $2 and attname = $3',
-    [name.schema, name.table, vector!],
-  )
-  const all = Math.max(rows, tableInfo.rows)
-  return { rows: all, without: Math.round(all * (known?.share ?? without / rows)), isEstimated: true }
 }
 
 function vectorProblems({ label, dimensions }: SearchEntry, counted: Counted): SourceProblem[] {

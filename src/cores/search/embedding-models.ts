@@ -1,4 +1,4 @@
-/** The models that turn a question into a vector. Only questions are embedded here; the service never writes vectors. */
+/** The models that turn texts into vectors: questions, and in bulk the rows of whoever fills a table. */
 export type EmbedOptions = {
   /** Somebody waits for a question, the usual case; texts in bulk come after those. */
   readonly kind?: 'question' | 'bulk' | undefined
@@ -9,6 +9,10 @@ export type EmbedOptions = {
 export type EmbeddingModels = {
   /** Undefined when no such model is configured. */
   dimensionsOf(model: string): number | undefined
+  /** Whether it may be used in bulk: the operator opens each model of a provider, which costs money. */
+  takesBulk(model: string): boolean
+  /** What a text counts against the daily allowance; known before it is sent, so an estimate. */
+  tokensOf(model: string, text: string): number
   /** Names, for error messages. */
   readonly names: readonly string[]
   /**

@@ -13,10 +13,10 @@ export type TableInfo = {
 }
 
 /** One round trip. A table that our login cannot read does not exist. */
-const TABLE_INFO = `
-select c.reltuples::float8 as rows, c.relkind::text as kind,
+const SELECT_TABLES = `
+select n.nspname::text as schema, c.relname::text as name, c.reltuples::float8 as rows, c.relkind::text as kind,
   (select coalesce(json_agg(json_build_object('name', a.attname, 'type', t.typname, 'kind', t.typtype,
-      'modifier', a.atttypmod, 'schema', tn.nspname, 'virtual', a.attgenerated = 'v')), '[]')
+      'modifier', a.atttypmod, 'schema', tn.nspname, 'virtual', a.attgenerated = 'v') order by a.attnum), '[]')
     from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_namespace tn on tn.oid = t.typnamespace
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
   (select coalesce(json_agg(json_build_object('column', a.attname, 'method', m.amname, 'operators', o.opcname)), '[]')
@@ -25,25 +25,49 @@ select c.reltuples::float8 as rows, c.relkind::text as kind,
     left join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
     where i.indrelid = c.oid and i.indisvalid and i.indpred is null) as indexes
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
-where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f')
+where c.relkind in ('r', 'p', 'v', 'm', 'f')
   and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')`
 
+const TABLE_INFO = `${SELECT_TABLES} and n.nspname = $1 and c.relname = $2`
+
+/** Those with vectors first. Without partitions, which are parts of their table, and what an extension brought. */
+const TABLES = `${SELECT_TABLES}
+  and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_' and not c.relispartition
+  and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+order by exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and t.typname = 'vector') desc, 1, 2
+limit $1::int`
+
 /** JSON stays text on its way. */
-type Row = { rows: number; kind: string; columns: string; indexes: string }
+type Row = { schema: string; name: string; rows: number; kind: string; columns: string; indexes: string }
 
 export async function readTableInfo(queries: Queries, name: string): Promise<TableInfo | undefined> {
   const { schema, table } = parseTableName(name)
   const rows = await queries.query<Row>(TABLE_INFO, [schema, table])
   checkRows(rows, { max: 1, texts: ['kind'], numbers: ['rows'] })
   const [row] = rows
-  if (!row) return undefined
-  return {
-    rows: row.rows,
-    kind: row.kind,
-    columns: new Map(columnsIn(row.columns).map((column) => [column.name, column])),
-    indexes: indexesIn(row.indexes),
-  }
+  return row && tableInfoOf(row)
 }
+
+const tableInfoOf = ({ rows, kind, columns, indexes }: Row): TableInfo => ({
+  rows,
+  kind,
+  columns: new Map(columnsIn(columns).map((column) => [column.name, column])),
+  indexes: indexesIn(indexes),
+})
+
+/** By their names as configurations write them; at most so many. */
+export async function readTables(queries: Queries, max: number): Promise<ReadonlyMap<string, TableInfo>> {
+  const rows = await queries.query<Row>(TABLES, [String(max)])
+  checkRows(rows, { max, texts: ['schema', 'name', 'kind'], numbers: ['rows'] })
+  // A configuration cannot name what is in a schema with a dot in its name.
+  const named = rows.filter(({ schema }) => !schema.includes('.'))
+  return new Map(named.map((row) => [tableName(row), tableInfoOf(row)]))
+}
+
+/** Where a dot would be read as the end of the schema, the schema is always written. */
+const tableName = ({ schema, name }: Pick<Row, 'schema' | 'name'>): string =>
+  schema === 'public' && !name.includes('.') ? name : `${schema}.${name}`
 
 /** Tables change rarely and questions come often. A change in between is noticed by the statement that fails. */
 const CACHE_MS = 60_000

@@ -20,31 +20,37 @@ function ago(date) {
   }
   return onlyDay.format(date)
 }
-const times = [...document.querySelectorAll('time[datetime]')]
-for (const time of times) {
-  const date = new Date(time.dateTime)
-  time.title = `${exact.format(date)} (${time.title})`
-  time.textContent = ('day' in time.dataset ? onlyDay : shown).format(date)
+let moving = []
+function showTimes(root) {
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const date = new Date(time.dateTime)
+    time.title = `${exact.format(date)} (${time.title})`
+    time.textContent = ('day' in time.dataset ? onlyDay : shown).format(date)
+  }
+  moving = document.querySelectorAll('time[data-relative]')
+  tick()
 }
-const moving = times.filter((time) => 'relative' in time.dataset)
 function tick() {
   for (const time of moving) {
     const text = ago(new Date(time.dateTime))
     if (text !== time.textContent) time.textContent = text
   }
 }
-tick()
-if (moving.length > 0) setInterval(() => document.hidden || tick(), 1000)
+showTimes(document)
+setInterval(() => document.hidden || tick(), 1000)
 
 // What a row cuts off is shown on hover.
-for (const cell of document.querySelectorAll('td .cell')) {
-  cell.addEventListener('pointerenter', () => {
-    const isCut = [cell, ...cell.querySelectorAll('*')].some(
-      (part) => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0,
-    )
-    if (isCut && !cell.querySelector('dialog')) cell.title = cell.innerText
-  })
-}
+document.addEventListener('pointerover', ({ target }) => {
+  const cell = target.closest('td .cell')
+  if (!cell || cell.title || cell.querySelector('dialog')) return
+  const isCut = [cell, ...cell.querySelectorAll('*')].some(
+    (part) => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0,
+  )
+  if (isCut) cell.title = cell.innerText
+})
+
+// In a long list beside what is shown, the one that is shown is in view.
+document.querySelector('.picks [aria-current]')?.scrollIntoView({ block: 'nearest' })
 
 // Copying. The API exists in secure contexts only; elsewhere the older command copies what is selected.
 async function copy(source) {
@@ -217,4 +223,36 @@ for (const output of document.querySelectorAll('pre[data-live]')) {
   }
   output.scrollTop = output.scrollHeight
   setTimeout(follow, 1000)
+}
+
+// A part of a page that is asked for again while the page is open, until it contains data-final. What has the focus keeps it.
+for (const part of document.querySelectorAll('[data-refresh]')) {
+  const status = document.querySelector('[data-refresh-status]')
+  const said = status?.textContent
+  const isFinal = () => part.querySelector('[data-final]') !== null
+  let known
+  let asked = 0
+  let failures = 0
+  async function refresh() {
+    asked += 1
+    const answer = await fetch(part.dataset.refresh, { redirect: 'manual' }).catch(() => ({}))
+    const found = answer.ok && (await answer.text())
+    failures = found ? 0 : failures + 1
+    if (status) status.textContent = failures > 1 ? 'Not connected. Reload the page if this stays.' : said
+    if (found && found !== known) {
+      const focused = part.contains(document.activeElement) && document.activeElement.href
+      part.innerHTML = known = found
+      showTimes(part)
+      if (focused) [...part.querySelectorAll('a')].find(({ href }) => href === focused)?.focus()
+    }
+    if (isFinal()) document.title = `✓ ${document.title}`
+    else later()
+  }
+  // Whoever leaves the page open asks less, and nobody asks for a page that is not seen.
+  const later = () =>
+    setTimeout(
+      () => (document.hidden ? later() : refresh()),
+      Math.min(2000 * 2 ** failures, 10_000) + (asked < 150 ? 0 : 3000),
+    )
+  if (!isFinal()) later()
 }

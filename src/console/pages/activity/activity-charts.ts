@@ -28,7 +28,10 @@ export function chartDays(from: string | undefined, to: string | undefined, now:
 
 /** Days without calls are included: a gap would look like a shorter period. */
 export const withEmptyDays = (days: readonly string[], counted: readonly Day[]): Day[] =>
-  days.map((day) => counted.find((one) => one.day === day) ?? { day, answered: 0, refused: 0, failed: 0 })
+  days.map(
+    (day) =>
+      counted.find((one) => one.day === day) ?? { day, answered: 0, refused: 0, failed: 0, questions: 0 },
+  )
 
 export function activityCharts(noun: 'Questions' | 'Calls', days: readonly Day[]) {
   const total = (outcome: ActivityOutcome): number => days.reduce((sum, day) => sum + day[outcome], 0)

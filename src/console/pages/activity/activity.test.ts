@@ -11,6 +11,7 @@ const seeded = async (options: Parameters<typeof signedIn>[0] = {}) => {
 
 const PATH = '/console/activity'
 const QUESTIONS = `${PATH}?type=data_source`
+const FUNCTIONS = `${PATH}?type=function`
 const textOf = (page: string): string =>
   page
     .replaceAll('<wbr />', '')
@@ -23,12 +24,41 @@ const rowsOf = (page: string): string[] =>
     .slice(1)
 
 describe('the activity list', () => {
-  test('shows functions unless asked for data sources, as the API does', async () => {
+  test('opens with questions; functions are the other tab, and each says how many', async () => {
     const client = await seeded()
-    const functions = rowsOf(await client.read(PATH))
+    const page = await client.read(PATH)
+    expect(rowsOf(page)).toHaveLength(50)
+    const all = client.gateway.sources.data.activity
+    const count = all.filter(({ type }) => type === 'data_source').length
+    expect(textOf(/<nav class="tabs".*?<\/nav>/s.exec(page)?.[0] ?? '')).toBe(
+      ` Questions ${count} Functions 1 `,
+    )
+    const functions = rowsOf(await client.read(FUNCTIONS))
     expect(functions).toHaveLength(1)
     expect(functions[0]).toContain('whoami')
-    expect(rowsOf(await client.read(QUESTIONS))).toHaveLength(50)
+  })
+
+  test('the other tab keeps the filters, but not the data source and not the page', async () => {
+    const client = await seeded()
+    const page = await client.read(`${QUESTIONS}&source=db_handbook&via=mcp&cursor_page=2`)
+    const functions = /href="([^"]*type=function[^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&')
+    expect(functions).toBe('/console/activity?type=function&via=mcp')
+    expect(rowsOf(await client.read(functions!))).toHaveLength(1)
+  })
+
+  test('by agent, which has a name and a page, and by where calls came in', async () => {
+    const client = await seeded()
+    const [grant, , other] = client.gateway.data.grants
+    const page = await client.read(`${QUESTIONS}&agent=${grant!.id}`)
+    expect(page).toContain(`<option value="${other!.id}"`)
+    expect(textOf(page)).toContain('assistant.example (“Assistant”), Ada Lovelace')
+    const rows = rowsOf(page)
+    expect(rows.length).toBeGreaterThan(5)
+    expect(rows.every((row) => row.includes('assistant.example mcp'))).toBe(true)
+    expect(page).toContain(`<a href="/console/agents/${grant!.id}">`)
+    const scripts = rowsOf(await client.read(`${QUESTIONS}&via=api`))
+    expect(scripts.length).toBeGreaterThan(5)
+    expect(scripts.every((row) => row.includes(' None api '))).toBe(true)
   })
 
   test('a row says when, who, which source, via what, its outcome, how long and how large', async () => {
@@ -47,9 +77,9 @@ describe('the activity list', () => {
     })
     const [answered, refused] = rowsOf(await client.read(QUESTIONS))
     expect(answered).toContain(
-      '15 Nov 2026, 09:36 UTC Ada Lovelace db_handbook api answered 41 ms 38 B 5.1 KiB 10 hits',
+      '15 Nov 2026, 09:36 UTC db_handbook Ada Lovelace None api answered 10 hits 41 ms 38 B → 5.1 KiB',
     )
-    expect(refused).toContain('None mcp assistant.example refused NOT_FOUND 1.2 s 38 B 0 B')
+    expect(refused).toContain('None Ada Lovelace assistant.example mcp refused NOT_FOUND 1.2 s 38 B → 0 B')
   })
 
   test('owners and admins see everybody and choose a person; others see their own', async () => {
@@ -95,10 +125,10 @@ describe('the activity list', () => {
   test('nonsense in the address is left out', async () => {
     const client = await seeded()
     const response = await client.get(
-      `${PATH}?type=x&outcome=y&person=z&from=2026-02-31&to=0000-01-01&source=${'a'.repeat(80)}`,
+      `${PATH}?type=x&outcome=y&person=z&agent=a&via=b&from=2026-02-31&to=0000-01-01&source=${'a'.repeat(80)}`,
     )
     expect(response.status).toBe(200)
-    expect(rowsOf(await response.text())).toHaveLength(1)
+    expect(rowsOf(await response.text())).toHaveLength(50)
     expect((await client.get(`${QUESTIONS}&from=2026-11-15&to=2026-11-01`)).status).toBe(200)
   })
 
@@ -110,7 +140,7 @@ describe('the activity list', () => {
 
   test('empty lists say what to do next', async () => {
     const client = await signedIn()
-    expect(await client.read(PATH)).toContain('href="/console/activity?type=data_source"')
+    expect(await client.read(FUNCTIONS)).toContain('No function calls yet')
     expect(await client.read(QUESTIONS)).toContain('No questions yet')
     expect(await client.read(`${QUESTIONS}&outcome=failed`)).toContain('No activity found')
   })
@@ -142,9 +172,9 @@ describe('the charts', () => {
   })
 
   test('a day without calls is a day', () => {
-    const counted = { day: '2026-11-14', answered: 2, refused: 1, failed: 0 }
+    const counted = { day: '2026-11-14', answered: 2, refused: 1, failed: 0, questions: 3 }
     expect(withEmptyDays(['2026-11-13', '2026-11-14'], [counted])).toEqual([
-      { day: '2026-11-13', answered: 0, refused: 0, failed: 0 },
+      { day: '2026-11-13', answered: 0, refused: 0, failed: 0, questions: 0 },
       counted,
     ])
   })

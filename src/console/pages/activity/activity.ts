@@ -1,25 +1,14 @@
 /** Activity: who called what, when and with which outcome; never the content. */
 import { html } from 'hono/html'
-import type * as z from 'zod'
-import { listActivity, summarizeActivity, type ActivityEntry } from '../../../contracts/activity.ts'
+import { listActivity, summarizeActivity } from '../../../contracts/activity.ts'
 import { listDataSources } from '../../../contracts/data-sources.ts'
 import { idPattern } from '../../../contracts/ids.ts'
-import { PAGE_MAX } from '../../../contracts/limits.ts'
-import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES } from '../../../contracts/list-filters.ts'
+import { COUNT_MAX, PAGE_MAX } from '../../../contracts/limits.ts'
+import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, type ACTIVITY_TYPES } from '../../../contracts/list-filters.ts'
 import { listMembers } from '../../../contracts/members.ts'
-import { inputField, selectField, type Option } from '../../../pages/parts.ts'
+import { inputField, type Option } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
-import {
-  badge,
-  breakable,
-  dayFilters,
-  emptyState,
-  filterSelect,
-  labelOptions,
-  memberOptions,
-  time,
-  listCard,
-} from '../../components.ts'
+import { dayFilters, emptyState, filterSelect, memberOptions, listCard, type Tab } from '../../components.ts'
 import {
   createRoutes,
   hasRole,
@@ -28,17 +17,20 @@ import {
   type ConsoleSession,
   type PageContext,
 } from '../../context.ts'
+import { callerLabel } from '../agents/client-labels.ts'
 import { activityCharts, chartDays, withEmptyDays } from './activity-charts.ts'
+import { ACTIVITY_PATH, entryCells, entryColumns } from './activity-rows.ts'
 import { beginOf, endOf, readDay } from '../../day-filter.ts'
-import { plural, formatBytes, formatDuration } from '../../format.ts'
 
-type Entry = z.output<typeof ActivityEntry>
 type Type = (typeof ACTIVITY_TYPES)[number]
-const PATH = '/console/activity'
 
 export const activityRoutes = () => createRoutes().get('/activity', showActivity)
 
-const TYPE_LABELS: Record<Type, string> = { function: 'Functions', data_source: 'Data sources' }
+/** The first is what the page opens with. */
+const TABS = [
+  { type: 'data_source', label: 'Questions' },
+  { type: 'function', label: 'Functions' },
+] as const satisfies { type: Type; label: string }[]
 
 async function showActivity(c: PageContext) {
   const session = sessionOf(c)
@@ -46,40 +38,54 @@ async function showActivity(c: PageContext) {
   const seesAll = hasRole(session, 'admin')
   const filters = readFilters(c.req.query(), seesAll)
   const { type, outcome, from, to } = filters
-  const rows = { type, source: filters.source, user_id: filters.person }
-  const subject = type === 'data_source' ? 'Data source' : 'Function'
+  const calls = { user_id: filters.person, grant_id: filters.agent, entry_point: filters.via }
+  const rows = { ...calls, type, source: filters.source }
+  const period = { from: beginOf(from), to: endOf(to) }
   const days = chartDays(from, to, c.var.deps.clock())
-  const [list, summary, sources, people] = await Promise.all([
+  const [list, other, summary, sources, people] = await Promise.all([
     session.call(listActivity, {
       ...rows,
+      ...period,
       outcome,
-      from: beginOf(from),
-      to: endOf(to),
       cursor: c.req.query('cursor'),
+      count: 'true',
+    }),
+    // A function names no data source.
+    session.call(listActivity, {
+      ...calls,
+      ...period,
+      outcome,
+      type: otherThan(type),
+      limit: 1,
       count: 'true',
     }),
     session.call(summarizeActivity, {
       ...rows,
       from: beginOf(days[0] ?? from),
       to: endOf(days.at(-1) ?? to),
+      agents: 'true',
     }),
     sourceOptions(session),
     seesAll ? session.call(listMembers, { org_id, limit: PAGE_MAX }) : undefined,
   ])
+  const noun = type === 'data_source' ? 'Questions' : 'Calls'
   return page(c, {
     title: 'Activity',
     lead: `${seesAll ? 'Calls by all members' : 'Your calls'} in ${organizationOf(c).name}, from the console, assistants and scripts. Questions and answers are never stored, only sizes and digests.`,
-    body: html`${activityCharts(type === 'data_source' ? 'Questions' : 'Calls', withEmptyDays(days, summary.days))}
+    tabs: tabsFor(c, type, { [type]: list.total, [otherThan(type)]: other.total }),
+    body: html`${activityCharts(noun, withEmptyDays(days, summary.days))}
       ${listCard(c, {
         label: 'Filter activity',
-        filters: html`${selectField({ name: 'type', label: 'Type', value: type, options: labelOptions(ACTIVITY_TYPES, TYPE_LABELS) })}
-          ${sources ? filterSelect({ name: 'source', label: 'Data source', value: filters.source, all: 'All data sources', options: sources }) : inputField({ name: 'source', label: 'Data source', value: filters.source ?? '', maxlength: 60, placeholder: 'db_…' })}
+        filters: html`<input type="hidden" name="type" value="${type}" />
+          ${type === 'data_source' && sourceFilter(filters.source, sources)}
           ${people && filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(people.members), missing: 'Former member' })}
+          ${filterSelect({ name: 'agent', label: 'Agent', value: filters.agent, all: 'All agents', options: (summary.agents ?? []).map(agentOption), missing: 'Another agent' })}
+          ${filterSelect({ name: 'via', label: 'Source', value: filters.via, all: 'All sources', options: ACTIVITY_SOURCES.map((value) => ({ value, label: value })) })}
           ${filterSelect({ name: 'outcome', label: 'Outcome', value: outcome, all: 'All outcomes', options: ACTIVITY_OUTCOMES.map((value) => ({ value, label: value })) })}
           ${dayFilters(filters)}`,
-        caption: `Activity of ${TYPE_LABELS[type].toLowerCase()}, newest first`,
-        columns: ['Time', 'User', subject, 'Via', 'Outcome', 'Duration', 'Request', 'Response'],
-        rows: list.activity.map(entryRow),
+        caption: `${noun}, newest first`,
+        columns: entryColumns(type),
+        rows: list.activity.map(entryCells),
         empty: emptyList(c, type),
         next: list.next_cursor,
         total: list.total,
@@ -87,18 +93,62 @@ async function showActivity(c: PageContext) {
   })
 }
 
+const otherThan = (type: Type): Type => (type === 'function' ? 'data_source' : 'function')
+
+/** The other tab keeps the filters, but not the page of the list. */
+function tabsFor(c: PageContext, current: Type, counts: Partial<Record<Type, number | undefined>>): Tab[] {
+  const kept = new URL(c.req.url).searchParams
+  for (const name of ['type', 'cursor', 'cursor_page', 'cursor_back']) kept.delete(name)
+  return TABS.map(({ type, label }) => {
+    const query = new URLSearchParams([['type', type], ...kept])
+    if (type === 'function') query.delete('source')
+    return {
+      href: `${ACTIVITY_PATH}?${query}`,
+      label,
+      isCurrent: type === current,
+      count: countLabel(counts[type] ?? 0),
+    }
+  })
+}
+
+const NUMBER = new Intl.NumberFormat('en-US')
+const countLabel = (count: number): string => `${NUMBER.format(count)}${count >= COUNT_MAX ? '+' : ''}`
+
+type Agent = { grant_id: string; client_id: string; client_name: string | null; user: { name: string } }
+
+const agentOption = ({ grant_id, client_id, client_name, user }: Agent): Option => ({
+  value: grant_id,
+  label: `${callerLabel(client_id, client_name)}, ${user.name}`,
+})
+
 /** Filters are part of an address that people edit: invalid values are ignored, not refused. */
 function readFilters(query: Record<string, string>, seesAll: boolean) {
-  const { type, source, person, outcome, from, to } = query
+  const { type, source, person, agent, via, outcome, from, to } = query
+  const isFunction = type === 'function'
   return {
-    type: ACTIVITY_TYPES.find((one) => one === type) ?? ACTIVITY_TYPES[0],
-    source: listActivity.input.shape.source.safeParse(source?.trim() || undefined).data,
+    type: isFunction ? ('function' as const) : ('data_source' as const),
+    source: isFunction
+      ? undefined
+      : listActivity.input.shape.source.safeParse(source?.trim() || undefined).data,
     person: seesAll && person !== undefined && idPattern('usr').test(person) ? person : undefined,
+    agent: agent !== undefined && idPattern('grt').test(agent) ? agent : undefined,
+    via: ACTIVITY_SOURCES.find((one) => one === via),
     outcome: ACTIVITY_OUTCOMES.find((one) => one === outcome),
     from: readDay(from),
     to: readDay(to),
   }
 }
+
+const sourceFilter = (value: string | undefined, options: Option[] | undefined) =>
+  options
+    ? filterSelect({ name: 'source', label: 'Data source', value, all: 'All data sources', options })
+    : inputField({
+        name: 'source',
+        label: 'Data source',
+        value: value ?? '',
+        maxlength: 60,
+        placeholder: 'db_…',
+      })
 
 /** Only developers may list every data source; an organization has no more than one page of them. */
 async function sourceOptions(session: ConsoleSession): Promise<Option[] | undefined> {
@@ -113,7 +163,7 @@ function emptyList(c: PageContext, type: Type) {
     return emptyState(
       'No activity found',
       'Try different filters.',
-      html`<a href="${PATH}?${new URLSearchParams({ type })}">Clear filters</a>`,
+      html`<a href="${ACTIVITY_PATH}?${new URLSearchParams({ type })}">Clear filters</a>`,
     )
   }
   return type === 'data_source'
@@ -125,23 +175,6 @@ function emptyList(c: PageContext, type: Type) {
     : emptyState(
         'No function calls yet',
         'Functions are the tools that assistants call besides querying data sources.',
-        html`<a href="${PATH}?type=data_source">Show data source questions</a>`,
+        html`<a href="/console/connect">Connect an assistant</a>`,
       )
 }
-
-const OUTCOME_BADGES = { answered: 'on', refused: 'wait', failed: 'bad' } as const
-
-const entryRow = (entry: Entry) => [
-  time(entry.at),
-  entry.user.name,
-  entry.name === null
-    ? html`<span class="note">None</span>`
-    : html`<code class="id-text">${entry.name}</code>`,
-  html`${entry.source}${entry.client_id !== null && html` <span class="note id-text" title="${entry.client_id}">${clientHost(entry.client_id)}</span>`}`,
-  html`${badge(entry.outcome, OUTCOME_BADGES[entry.outcome])}${entry.error !== null && html` <code class="note">${breakable(entry.error, '_')}</code>`}`,
-  html`<span class="measure">${formatDuration(entry.duration_ms)}</span>`,
-  html`<span class="measure">${formatBytes(entry.question_bytes)}</span>`,
-  html`<span class="measure">${formatBytes(entry.answer_bytes)}</span>${entry.hits !== null && html` <span class="note measure">${plural(entry.hits, 'hit')}</span>`}`,
-]
-
-const clientHost = (id: string): string => (id.startsWith('https://') ? (URL.parse(id)?.host ?? id) : id)

@@ -30,51 +30,33 @@ describe('connected agents', () => {
     'an %s switches to everybody’s and filters by client',
     async (role) => {
       const client = await seeded({ role })
-      expect(await client.read('/console/agents')).not.toContain('Manage “Desk assistant”')
+      expect(await client.read('/console/agents')).not.toContain(
+        'Desk assistant” (desk.northwind.example) of',
+      )
       const all = await client.read('/console/agents?all=true')
-      expect(all).toContain('Manage “Desk assistant” (desk.northwind.example) of Grace Hopper')
+      expect(all).toContain('Disconnect “Desk assistant” (desk.northwind.example) of Grace Hopper')
       expect(all).toContain('grace@northwind.example')
       const one = await client.read('/console/agents?all=true&client_id=desk-assistant')
       expect(agentForms(one).filter((action) => action.endsWith('/disconnect'))).toHaveLength(1)
     },
   )
 
-  test('a proven host stands first; a name is the client’s own word', async () => {
-    const words = textOf(await (await seeded()).read('/console/agents'))
-    expect(words).toContain('assistant.example verified host calls itself “Assistant” , unverified')
-    expect(words).toContain('“Editor on the laptop” self-declared name, unverified; redirects to 127.0.0.1')
-    expect(words).toContain('Approve, deny or retry proposed changes')
-    expect(words).toContain('Permissions in Northwind Traders')
+  test('each leads to its page', async () => {
+    const client = await seeded()
+    const page = await client.read('/console/agents')
+    expect(page).toContain(`<a href="/console/agents/${client.gateway.data.grants[0]!.id}">`)
+    expect(textOf(page)).toContain('assistant.example (“Assistant”) verified host data:read +2')
   })
 
   test('a name that is markup is shown as the text it is', async () => {
     const client = await seeded()
-    client.gateway.data.grants[0]!.client_name = '</strong><script>alert(1)</script>"\'>'
-    for (const address of ['/console/agents', '/console/agents/clients']) {
+    const [grant] = client.gateway.data.grants
+    grant!.client_name = '</strong><script>alert(1)</script>"\'>'
+    for (const address of ['/console/agents', '/console/agents/clients', `/console/agents/${grant!.id}`]) {
       const page = await client.read(address)
       expect(page).not.toContain('<script>alert')
       expect(page).toContain('&lt;script&gt;alert(1)')
     }
-  })
-
-  test('narrowing leaves what stays ticked', async () => {
-    const client = await seeded()
-    const [grant] = client.gateway.data.grants
-    await client.post(`/console/agents/${grant?.id}/narrow`, { scopes: ['data:read', 'made:up'] })
-    expect(grant?.scopes).toEqual(['data:read'])
-    const page = await client.read('/console/agents')
-    expect(page).toContain('Permissions saved.')
-    // With one thing left there is nothing to narrow, only to disconnect.
-    expect(agentForms(page).filter((action) => action.endsWith('/narrow'))).toEqual([])
-  })
-
-  test('nothing ticked changes nothing, and says what to do instead', async () => {
-    const client = await seeded()
-    const [grant] = client.gateway.data.grants
-    await client.post(`/console/agents/${grant?.id}/narrow`)
-    expect(grant?.scopes).toHaveLength(3)
-    expect(client.gateway.data.seen).not.toContain('narrowGrant')
-    expect(await client.read('/console/agents')).toContain('or disconnect the agent')
   })
 
   test('a disconnected agent is gone, and the list is the one that was left', async () => {
@@ -101,16 +83,14 @@ describe('connected agents', () => {
     )
     const next = /href="([^"]+)"[^>]*>Next page/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? ''
     expect(next).toContain(`all=true&client_id=${encodeURIComponent(grant!.client_id)}&cursor=`)
-    expect(agentForms(await client.read(next)).filter((action) => action.endsWith('/narrow'))).toHaveLength(
-      11,
-    )
+    expect(agentForms(await client.read(next))).toHaveLength(11)
   })
 
-  test('whoever has none is told the address an assistant connects to', async () => {
+  test('whoever has none is led to connecting one', async () => {
     const client = await signedIn({ role: 'viewer' })
     const page = await client.read('/console/agents')
     expect(page).toContain('You have not connected an assistant yet')
-    expect(page).toContain('http://mcp.localhost:4000/platform')
+    expect(page).toContain('href="/console/connect"')
     expect(await client.read('/console')).toContain('Connect an assistant')
   })
 
@@ -122,11 +102,110 @@ describe('connected agents', () => {
 
   test('while agents are off the page says so and leads to the switch', async () => {
     const client = await seeded()
+    const [grant] = client.gateway.data.grants
     expect(await client.read('/console/agents')).not.toContain('Agents are turned off')
     client.gateway.org.agents_enabled = false
-    const page = await client.read('/console/agents')
-    expect(page).toContain('Agents are turned off')
-    expect(page).toContain('<a href="/console/settings/security">turned on</a>')
+    for (const address of ['/console/agents', `/console/agents/${grant!.id}`]) {
+      const page = await client.read(address)
+      expect(page).toContain('Agents are turned off')
+      expect(page).toContain('<a href="/console/settings/security">turned on</a>')
+    }
+  })
+})
+
+describe('one agent', () => {
+  const one = async (options: Parameters<typeof signedIn>[0] = {}) => {
+    const client = await seeded(options)
+    const [grant, , colleagues] = client.gateway.data.grants
+    const path = `/console/agents/${grant!.id}`
+    return { client, grant: grant!, colleagues: colleagues!, path }
+  }
+
+  test('a proven host stands first; a name is the client’s own word', async () => {
+    const { client, path } = await one()
+    const words = textOf(await client.read(path))
+    expect(words).toContain('assistant.example verified host calls itself “Assistant” , unverified')
+    expect(words).toContain('Approve, deny or retry proposed changes')
+    const editor = client.gateway.data.grants[1]!
+    expect(textOf(await client.read(`/console/agents/${editor.id}`))).toContain(
+      '“Editor on the laptop” self-declared name, unverified; redirects to 127.0.0.1',
+    )
+  })
+
+  test('says what it called, per day and last, and leads to all of it', async () => {
+    const { client, grant, path } = await one()
+    const page = await client.read(path)
+    expect(page).toContain('Calls per day, 17 Oct to 15 Nov')
+    const calls = textOf(page.slice(page.indexOf('Last calls'), page.indexOf('split-side')))
+    expect(calls).toMatch(/whoami answered 41 ms 38 B → 5.1 KiB/)
+    expect(page).toContain(`/console/activity?agent=${grant.id}`)
+    // A colleague's calls are not among them.
+    expect(calls).not.toContain('db_salaries')
+  })
+
+  test('says until when, and how to take it away', async () => {
+    const { client, grant, path } = await one()
+    const page = await client.read(path)
+    expect(textOf(page)).toContain('or after 30 days without a call')
+    expect(agentForms(page)).toEqual([
+      `/console/agents/${grant.id}/disconnect`,
+      `/console/agents/${grant.id}/narrow`,
+      `/console/agents/${grant.id}/sources`,
+    ])
+  })
+
+  test('an admin opens a colleague’s; nobody else does', async () => {
+    const { client, colleagues } = await one({ role: 'admin' })
+    expect(textOf(await client.read(`/console/agents/${colleagues.id}`))).toContain(
+      'Acts for Grace Hopper in Northwind Traders.',
+    )
+    const viewer = await one({ role: 'viewer' })
+    expect((await viewer.client.get(`/console/agents/${viewer.colleagues.id}`)).status).toBe(404)
+    expect((await viewer.client.get('/console/agents/grt_unknown')).status).toBe(404)
+  })
+
+  test('one that has ended says how, keeps its calls, and offers nothing to change', async () => {
+    const { client, grant, path } = await one()
+    Object.assign(grant, { ended: { at: '2026-11-15T08:00:00.000Z', reason: 'reuse_detected' } })
+    const page = await client.read(path)
+    expect(textOf(page)).toContain('This agent has no access any more. One of its tokens was used twice')
+    expect(page).toContain('Last calls')
+    expect(agentForms(page)).toEqual([])
+  })
+
+  test('a blocked client is said to be', async () => {
+    const { client, grant, path } = await one()
+    client.gateway.data.blockedClients.add(grant.client_id)
+    expect(await client.read(path)).toContain('This client is blocked.')
+  })
+
+  test('one that never called is told to be asked', async () => {
+    const { client } = await one()
+    const editor = client.gateway.data.grants[1]!
+    const page = await client.read(`/console/agents/${editor.id}`)
+    expect(page).toContain('No calls yet')
+    expect(page).not.toContain('Last calls')
+    // Its endpoint has no data sources.
+    expect(page).not.toContain('>Data sources</h2>')
+  })
+
+  test('narrowing leaves what stays ticked', async () => {
+    const { client, grant, path } = await one()
+    const response = await client.post(`${path}/narrow`, { scopes: ['data:read', 'made:up'] })
+    expect(response.headers.get('location')).toBe(path)
+    expect(grant.scopes).toEqual(['data:read'])
+    const page = await client.read(path)
+    expect(page).toContain('Permissions saved.')
+    // With one thing left there is nothing to narrow, only to disconnect.
+    expect(agentForms(page).filter((action) => action.endsWith('/narrow'))).toEqual([])
+  })
+
+  test('nothing ticked changes nothing, and says what to do instead', async () => {
+    const { client, grant, path } = await one()
+    await client.post(`${path}/narrow`)
+    expect(grant.scopes).toHaveLength(3)
+    expect(client.gateway.data.seen).not.toContain('narrowGrant')
+    expect(await client.read(path)).toContain('or disconnect the agent')
   })
 })
 
@@ -140,81 +219,67 @@ describe('data sources of an agent', () => {
       sources.add(org.id, name.toLowerCase(), { name, enabled: true, exposed: true })
     }
     const [grant, , graces] = client.gateway.data.grants
-    return { client, grant: grant!, graces: graces! }
+    return { client, grant: grant!, graces: graces!, path: `/console/agents/${grant!.id}` }
   }
 
   test('one that may ask all is limited to what is ticked', async () => {
-    const { client, grant } = await withSources()
-    const before = await client.read('/console/agents')
-    expect(textOf(before)).toContain('Query the data sources you may query all, including future ones')
+    const { client, grant, path } = await withSources()
+    const before = await client.read(path)
     expect(before).toMatch(/name="which" value="all" checked/)
     expect(before).not.toMatch(/name="sources" value="[^"]*" checked/)
-    await client.post(`/console/agents/${grant.id}/sources`, { which: 'chosen', sources: ['db_handbook'] })
+    await client.post(`${path}/sources`, { which: 'chosen', sources: ['db_handbook'] })
     expect(grant.sources).toMatchObject([{ source_id: 'db_handbook', name: 'Handbook' }])
-    const after = await client.read('/console/agents')
+    const after = await client.read(path)
     expect(after).toContain('Data sources saved.')
-    expect(textOf(after)).toContain('Query the data sources you may query only Handbook')
+    expect(textOf(after)).toContain('Data sources Handbook db_handbook')
     // One is left: there is nothing to take away but the agent itself.
-    expect(agentForms(after)).not.toContain(`/console/agents/${grant.id}/sources`)
+    expect(agentForms(after)).not.toContain(`${path}/sources`)
   })
 
   test('one that is limited loses what is not ticked any more, and is offered nothing else', async () => {
-    const { client, grant } = await withSources()
+    const { client, grant, path } = await withSources()
     grant.sources = [granted('Prices'), granted('Recipes')]
-    const page = await client.read('/console/agents')
-    expect(textOf(page)).toContain('only Prices, Recipes')
+    const page = await client.read(path)
     expect(page).toMatch(/name="sources" value="db_prices" checked/)
-    expect(page).not.toContain('db_handbook')
-    await client.post(`/console/agents/${grant.id}/sources`, { sources: ['db_recipes'] })
+    expect(page.slice(page.indexOf('>Data sources</h2>'))).not.toContain('db_handbook')
+    await client.post(`${path}/sources`, { sources: ['db_recipes'] })
     expect(grant.sources).toEqual([granted('Recipes')])
-    await client.post(`/console/agents/${grant.id}/sources`, { sources: ['db_recipes', 'db_handbook'] })
+    await client.post(`${path}/sources`, { sources: ['db_recipes', 'db_handbook'] })
     expect(grant.sources).toEqual([granted('Recipes')])
-    expect(await client.read('/console/agents')).toContain('A grant can only be narrowed')
+    expect(await client.read(path)).toContain('A grant can only be narrowed')
   })
 
   test('“all” changes nothing; none at all changes nothing, and says what to do instead', async () => {
-    const { client, grant } = await withSources()
-    await client.post(`/console/agents/${grant.id}/sources`, { which: 'all', sources: ['db_handbook'] })
-    expect(await client.read('/console/agents')).not.toContain('saved.')
-    await client.post(`/console/agents/${grant.id}/sources`, { which: 'chosen' })
-    expect(await client.read('/console/agents')).toContain('Keep at least one data source')
+    const { client, grant, path } = await withSources()
+    await client.post(`${path}/sources`, { which: 'all', sources: ['db_handbook'] })
+    expect(await client.read(path)).not.toContain('saved.')
+    await client.post(`${path}/sources`, { which: 'chosen' })
+    expect(await client.read(path)).toContain('Keep at least one data source')
     expect(client.gateway.data.seen).not.toContain('narrowGrant')
     expect(grant.sources).toBeNull()
   })
 
   test('an admin sees and limits everybody’s', async () => {
     const { client, graces } = await withSources({ role: 'admin' })
-    const page = await client.read('/console/agents?all=true')
-    expect(page).toContain('All that Grace Hopper can query, including future ones')
-    await client.post(`/console/agents/${graces.id}/sources`, {
-      which: 'chosen',
-      sources: 'db_catalog',
-      back: '/console/agents?all=true',
-    })
-    expect(textOf(await client.read('/console/agents?all=true'))).toContain('only Catalog')
+    const path = `/console/agents/${graces.id}`
+    expect(await client.read(path)).toContain('All that Grace Hopper can query, including future ones')
+    await client.post(`${path}/sources`, { which: 'chosen', sources: 'db_catalog' })
+    expect(textOf(await client.read(path))).toContain('Data sources Catalog db_catalog')
   })
 
   test('one without the scope has no data sources to speak of, and nothing is asked for in vain', async () => {
-    const { client, grant } = await withSources()
+    const { client, path } = await withSources()
     for (const one of client.gateway.data.grants) one.scopes = ['maintenance:read']
-    const page = await client.read('/console/agents')
+    const page = await client.read(path)
     expect(page).not.toContain('including future ones')
-    expect(agentForms(page)).not.toContain(`/console/agents/${grant.id}/sources`)
+    expect(agentForms(page)).not.toContain(`${path}/sources`)
     expect(client.gateway.data.seen).not.toContain('listAskableDataSources')
   })
 
-  test('many are named in the window, a few on the line', async () => {
-    const { client, grant } = await withSources()
-    grant.sources = Array.from({ length: 12 }, (_, at) => granted(`Part${at}`))
-    const page = await client.read('/console/agents')
-    expect(textOf(page)).toContain('only Part0, Part1, Part2, Part3 and 8 more')
-    expect(page.match(/name="sources"/g)).toHaveLength(12)
-  })
-
   test('a name that is markup is shown as the text it is', async () => {
-    const { client, grant } = await withSources()
+    const { client, grant, path } = await withSources()
     grant.sources = [granted('A'), { ...granted('B'), name: '</label><script>alert(1)</script>' }]
-    const page = await client.read('/console/agents')
+    const page = await client.read(path)
     expect(page).not.toContain('<script>alert')
     expect(page).toContain('&lt;script&gt;alert(1)')
   })

@@ -11,14 +11,46 @@ export function clientLabel({ client_id, kind, name, host }: Client): string {
   return kind === 'metadata_document' ? `${host} (“${name}”)` : `“${name}” (${host})`
 }
 
+/** Of a row of activity, which keeps nothing else: the address of a metadata document is verified, other ids say little. */
+export function callerLabel(client_id: string, name: string | null): string {
+  const host = hostOf(client_id)
+  return clientLabel({ client_id, kind: host === null ? 'dynamic' : 'metadata_document', name, host })
+}
+
+/** For a column: what is verified, or else the name. */
+export const shortCallerLabel = (client_id: string, name: string | null): string =>
+  hostOf(client_id) ?? callerLabel(client_id, name)
+
+const hostOf = (client_id: string): string | null =>
+  client_id.startsWith('https://') ? (URL.parse(client_id)?.host ?? null) : null
+
+export type GrantOfClient = {
+  client_id: string
+  client_kind: ClientKind
+  client_name: string | null
+  host: string
+}
+
+export const clientOf = ({ client_id, client_kind, client_name, host }: GrantOfClient): Client => ({
+  client_id,
+  kind: client_kind,
+  name: client_name,
+  host,
+})
+
+/** The host of a metadata document is verified once one was read from it. */
+export const verifiedBadge = ({ kind }: Pick<Client, 'kind'>) =>
+  kind === 'metadata_document' && badge('verified host', 'on')
+
 /** The host of a metadata document is verified once one was read from it; of others we know the redirect host. */
-export function clientSummary({ client_id, kind, name, host }: Client, isVerified = true) {
+export function clientSummary(client: Client, isVerified = true) {
+  const { client_id, kind, name, host } = client
   const itself = name && html`<bdi>“${name}”</bdi>`
   const redirectsTo = host && `; redirects to ${host}`
   switch (kind) {
     case 'metadata_document':
       return html`<div class="two-lines">
-        <span><strong>${host ?? client_id}</strong> ${isVerified && badge('verified host', 'on')}</span>
+        <span><strong>${host ?? client_id}</strong> ${isVerified && verifiedBadge(client)}</span>
         ${itself && html`<span class="note">calls itself ${itself}, unverified</span>`}
       </div>`
     case 'dynamic':

@@ -1,4 +1,4 @@
-/** Which data sources a connected agent can query: the summary in its row, and the form that limits them. */
+/** Which data sources a connected agent can query: as a list, and as the form that limits them. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import type { AskableSource } from '../../../contracts/data-sources.ts'
@@ -6,23 +6,17 @@ import type { Grant as GrantShape } from '../../../contracts/grants.ts'
 import { button } from '../../../pages/parts.ts'
 import { sourceBoxes, sourceChoice } from '../../../pages/source-choice.ts'
 import { organizationOf, type PageContext } from '../../context.ts'
-import { backField, form } from '../../forms.ts'
+import { form } from '../../forms.ts'
 
 type Grant = z.output<typeof GrantShape>
 export type Askable = z.output<typeof AskableSource>
 
 export const canQueryData = ({ scopes }: Grant): boolean => scopes.includes('data:read')
 
-/** The rest is in its dialog. */
-const NAMED_MAX = 4
-
-export function sourceSummary({ sources }: Grant): string {
-  if (sources === null) return 'all, including future ones'
-  if (sources.length === 0) return 'none'
-  const named = sources.slice(0, NAMED_MAX).map(({ name }) => name)
-  const more = sources.length - named.length
-  return `only ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-}
+export const sourceList = ({ sources, user }: Grant) =>
+  sources === null || sources.length === 0
+    ? html`<p>${sources === null ? `All that ${user.name} can query, including future ones.` : 'None.'}</p>`
+    : html`<ul class="plain">${sources.map(({ source_id, name }) => html`<li>${name} <code class="note">${source_id}</code></li>`)}</ul>`
 
 /** Nothing where nothing can be removed: no access to data, no data sources, or only one left. */
 export function sourcesForm(
@@ -37,13 +31,12 @@ export function sourcesForm(
     return { id, name: source.name, note: html`<code>${id}</code>` }
   })
   if (!canQueryData(grant) || choices.length < (grant.sources === null ? 1 : 2)) return null
-  const legend = `Data sources it can query in ${organizationOf(c).name}`
+  const legend = html`<span class="unseen">Data sources it can query in ${organizationOf(c).name}</span>`
   const fields = { which: 'which', source: 'sources' }
   return form(
     c,
     action,
-    html`${backField(c)}
-    ${
+    html`${
       grant.sources === null
         ? sourceChoice({
             legend,

@@ -1,10 +1,10 @@
 /** The audit trail: who did what, newest first. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { AUDIT_ACTIONS, listAudit, type AuditAction, type AuditEntry } from '../../../contracts/audit.ts'
-import { idPattern } from '../../../contracts/ids.ts'
+import { AUDIT_ACTIONS, listAudit, type AuditEntry } from '../../../contracts/audit.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
+import { inputField, linkButton } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
 import {
   badge,
@@ -16,11 +16,16 @@ import {
   listCard,
 } from '../../components.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { beginOf, endOf, readDay } from '../../day-filter.ts'
+import { exportAudit } from './audit-export.ts'
+import { asInput, readFilters } from './audit-filters.ts'
 
 type Entry = z.output<typeof AuditEntry>
 
-export const auditRoutes = () => createRoutes().get('/audit', showAudit)
+export const auditRoutes = () =>
+  createRoutes()
+    .get('/audit', showAudit)
+    .get('/audit.csv', exportAudit('csv'))
+    .get('/audit.ndjson', exportAudit('ndjson'))
 
 async function showAudit(c: PageContext) {
   requireRole(c, 'admin', 'Only owners and admins can view the audit trail')
@@ -30,10 +35,7 @@ async function showAudit(c: PageContext) {
   const [{ audit, next_cursor, total }, { members }] = await Promise.all([
     session.call(listAudit, {
       org_id,
-      action: filters.action,
-      user_id: filters.person,
-      from: beginOf(filters.from),
-      to: endOf(filters.to),
+      ...asInput(filters),
       cursor: c.req.query('cursor'),
       count: 'true',
     }),
@@ -42,9 +44,11 @@ async function showAudit(c: PageContext) {
   return page(c, {
     title: 'Audit trail',
     lead: 'Changes in this organization and who made them. Entries cannot be edited.',
+    actions: exportLinks(c),
     body: listCard(c, {
       label: 'Filter audit trail',
-      filters: html`${filterSelect({ name: 'action', label: 'Action', value: filters.action, all: 'All actions', options: Object.entries(AUDIT_ACTIONS).map(([value, label]) => ({ value, label })) })}
+      filters: html`${inputField({ name: 'search', label: 'Contains', type: 'search', value: filters.search ?? '', maxlength: 120, placeholder: 'Name or ID' })}
+        ${filterSelect({ name: 'action', label: 'Action', value: filters.action, all: 'All actions', options: Object.entries(AUDIT_ACTIONS).map(([value, label]) => ({ value, label })) })}
         ${filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(members), missing: 'Not a member' })}
         ${dayFilters(filters)}`,
       caption: 'Audit trail, newest first',
@@ -61,16 +65,13 @@ async function showAudit(c: PageContext) {
   })
 }
 
-/** Filters are part of an address that people edit: invalid values are ignored, not refused. */
-function readFilters(query: Record<string, string>) {
-  const { action, person, from, to } = query
-  return {
-    action:
-      action !== undefined && Object.hasOwn(AUDIT_ACTIONS, action) ? (action as AuditAction) : undefined,
-    person: person !== undefined && idPattern('usr').test(person) ? person : undefined,
-    from: readDay(from),
-    to: readDay(to),
-  }
+/** The export applies the same filters and starts at the first row. */
+function exportLinks(c: PageContext) {
+  const query = new URL(c.req.url).searchParams
+  for (const name of ['cursor', 'cursor_page', 'cursor_back']) query.delete(name)
+  const filters = query.size === 0 ? '' : `?${query}`
+  return html`${linkButton(`/console/audit.csv${filters}`, 'Export CSV', 'quiet')}
+  ${linkButton(`/console/audit.ndjson${filters}`, 'Export NDJSON', 'quiet')}`
 }
 
 const KINDS: Record<Entry['actor']['kind'], string | undefined> = {

@@ -8,8 +8,19 @@ export type SetupStep =
   | { kind: 'link'; label: string; href: string }
   | { kind: 'file'; path: string; text: string }
 
+const ASSISTANT_IDS = [
+  'claude-code',
+  'claude',
+  'chatgpt',
+  'codex',
+  'cursor',
+  'vs-code',
+  'gemini-cli',
+] as const
+export type AssistantId = (typeof ASSISTANT_IDS)[number]
+
 export type Assistant = {
-  id: string
+  id: AssistantId
   name: string
   /** Where its calls come from: this computer reaches loopback, a vendor's cloud reaches public addresses only. */
   callsFrom: 'computer' | 'cloud'

@@ -12,63 +12,91 @@ const textOf = (page: string): string => page.replaceAll(/<[^>]*>/g, ' ').replac
 const linksOf = (page: string): string[] =>
   [...page.matchAll(/href="([^"]+)"/g)].map(([, href]) => (href ?? '').replaceAll('&amp;', '&'))
 
+/** The page of one assistant. */
+const pick = (id: string) => `/console/connect?assistant=${id}`
+const mainOf = (page: string) => page.slice(page.indexOf('<main'))
+
 describe('connect an assistant', () => {
-  test('every assistant is told of this server, the platform first', async () => {
-    const page = await (await open(PUBLIC)).read('/console/connect')
-    for (const { name } of ASSISTANTS) expect(page).toContain(`>${name}</h2>`)
+  test('one is picked, and only that one is told of this server, the platform first', async () => {
+    const client = await open(PUBLIC)
+    const all = await client.read('/console/connect')
+    for (const { id, name } of ASSISTANTS) {
+      expect(linksOf(all).some((href) => href.startsWith(`${pick(id)}&since=`))).toBe(true)
+      const page = await client.read(pick(id))
+      expect(page).toContain(`>${name}</h2>`)
+      expect(page.match(/aria-current="page">/g)).toHaveLength(2)
+    }
+    const page = await client.read(pick('claude-code'))
+    expect(page.indexOf('https://mcp.example.com/platform')).toBeLessThan(
+      page.indexOf('https://mcp.example.com/notifications'),
+    )
     expect(page).toContain('claude mcp add --transport http svc https://mcp.example.com/platform')
     expect(page).toContain(
       'claude mcp add --transport http svc-notifications https://mcp.example.com/notifications',
     )
-    expect(page.indexOf('https://mcp.example.com/platform')).toBeLessThan(
-      page.indexOf('https://mcp.example.com/notifications'),
-    )
-    for (const scheme of ['https://claude.ai/', 'https://chatgpt.com/', 'cursor://', 'vscode:']) {
-      expect(linksOf(page).some((href) => href.startsWith(scheme))).toBe(true)
-    }
+    expect(page).not.toContain('codex mcp add')
     expect(page).not.toContain('only reachable from this computer')
+    expect((await client.get(pick('nobody'))).status).toBe(200)
+  })
+
+  test.each([
+    ['claude', 'https://claude.ai/'],
+    ['chatgpt', 'https://chatgpt.com/'],
+    ['cursor', 'cursor://'],
+    ['vs-code', 'vscode:'],
+  ])('%s is one link away', async (id, scheme) => {
+    const page = await (await open(PUBLIC)).read(pick(id))
+    expect(linksOf(page).some((href) => href.startsWith(scheme))).toBe(true)
   })
 
   test('every copy button has its own text to copy', async () => {
     for (const mcpUrl of [PUBLIC, new URL('http://localhost:4000')]) {
-      const page = await (await open(mcpUrl)).read('/console/connect')
-      const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
-      expect(new Set(ids).size).toBe(ids.length)
-      const copied = [...page.matchAll(/data-copy="([^"]+)"/g)].map(([, id]) => id)
-      expect(copied.length).toBeGreaterThan(10)
-      expect(copied.filter((id) => !ids.includes(id))).toEqual([])
+      const client = await open(mcpUrl)
+      for (const { id } of [...ASSISTANTS, { id: 'token' }]) {
+        const page = await client.read(pick(id))
+        const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, one]) => one)
+        expect(new Set(ids).size).toBe(ids.length)
+        const copied = [...page.matchAll(/data-copy="([^"]+)"/g)].map(([, one]) => one)
+        expect(copied.filter((one) => !ids.includes(one))).toEqual([])
+      }
     }
   })
 
   test('on this computer only, assistants of the web are said to be out of reach', async () => {
-    const page = await (await open(new URL('http://localhost:4000'))).read('/console/connect')
-    expect(textOf(page)).toContain('This server is only reachable from this computer')
-    expect(linksOf(page).filter((href) => /claude\.ai|chatgpt\.com/.test(href))).toEqual([])
-    expect(page).toContain('mcp-remote')
-    expect(page).toContain('codex mcp add svc --url http://localhost:4000/platform')
+    const client = await open(new URL('http://localhost:4000'))
+    expect(textOf(await client.read('/console/connect'))).toContain(
+      'This server is only reachable from this computer',
+    )
+    for (const id of ['claude', 'chatgpt']) {
+      const page = await client.read(pick(id))
+      expect(linksOf(page).filter((href) => /claude\.ai|chatgpt\.com/.test(href))).toEqual([])
+      expect(page).toContain(id === 'claude' ? 'mcp-remote' : 'cannot reach this server')
+    }
+    expect(await client.read(pick('codex'))).toContain(
+      'codex mcp add svc --url http://localhost:4000/platform',
+    )
   })
 
   test('with hosted auth nobody is sent to sign in: a token, and those that take one', async () => {
     const client = await open(PUBLIC)
     client.deps.authMode = 'hosted'
-    const page = await client.read('/console/connect')
-    const main = page.slice(page.indexOf('<main'))
-    expect(textOf(main)).toContain('Create an API token')
-    expect(textOf(main)).not.toContain('Sign in')
-    expect(main).toContain('bearer_token_env_var')
-    expect(linksOf(main).filter((href) => /claude\.ai|chatgpt\.com|cursor:|vscode:/.test(href))).toEqual([])
-    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
-    expect([...page.matchAll(/data-copy="([^"]+)"/g)].filter(([, id]) => !ids.includes(id))).toEqual([])
+    for (const address of ['/console/connect', pick('codex')]) {
+      const main = mainOf(await client.read(address))
+      expect(textOf(main)).toContain('Create a token')
+      expect(textOf(main)).not.toContain('Sign in')
+      expect(main).toContain('bearer_token_env_var')
+      expect(linksOf(main).filter((href) => /claude\.ai|chatgpt\.com|cursor:|vscode:/.test(href))).toEqual([])
+    }
   })
 
   test('leads on to agents, activity and a token for scripts', async () => {
-    const page = await (await open(PUBLIC)).read('/console/connect')
-    const main = page.slice(page.indexOf('<main'))
-    for (const href of ['/console/agents', '/console/activity', '/console/settings/tokens/new']) {
-      expect(linksOf(main)).toContain(href)
-    }
-    expect(textOf(main)).toContain('Platform for assistants')
-    expect(page).toContain('Authorization: Bearer $SVC_TOKEN')
+    const client = await open(PUBLIC)
+    const main = mainOf(await client.read('/console/connect'))
+    for (const href of ['/console/agents', '/console/activity']) expect(linksOf(main)).toContain(href)
+    const token = mainOf(await client.read(pick('token')))
+    expect(linksOf(token)).toContain('/console/settings/tokens/new')
+    expect(textOf(token)).toContain('Platform for assistants')
+    expect(token).toContain('Authorization: Bearer $SVC_TOKEN')
   })
 
   test('says so when agents are switched off', async () => {
@@ -78,8 +106,95 @@ describe('connect an assistant', () => {
     expect(await client.read('/console/connect')).toContain('Agents are turned off')
   })
 
-  test('is found in the side bar and among the first steps', async () => {
+  test('is in the side bar, and its assistants among the first steps', async () => {
     const page = await (await open(PUBLIC, 'owner')).read('/console')
-    expect(linksOf(page).filter((href) => href === '/console/connect')).toHaveLength(2)
+    expect(linksOf(page).filter((href) => href === '/console/connect').length).toBeGreaterThan(1)
+    expect(linksOf(page).filter((href) => href.startsWith(pick('codex')))).toHaveLength(1)
+  })
+})
+
+describe('the first call', () => {
+  const NOW = Date.parse('2026-11-15T12:00:00Z') / 1_000
+  const waiting = (id: string, since: number | string = NOW) => `${pick(id)}&since=${since}`
+  const connect = (client: Awaited<ReturnType<typeof open>>, facts: object = {}) => {
+    const { data, id } = client.gateway
+    data.grants.unshift({
+      id: id('grt'),
+      client_id: 'dyn_3fVtq0ZyK1mWb8',
+      client_kind: 'dynamic',
+      client_name: 'Codex',
+      host: '127.0.0.1',
+      user: data.me,
+      resource: 'platform',
+      scopes: ['data:read'],
+      sources: null,
+      created_at: new Date(NOW * 1_000 + 5_000).toISOString(),
+      last_used_at: null,
+      expires_at: new Date((NOW + 10_000) * 1_000).toISOString(),
+      ...facts,
+    })
+    return data.grants[0]!
+  }
+
+  test('is waited for, then approved, then there; a reload shows it', async () => {
+    const client = await open(PUBLIC)
+    const path = waiting('codex')
+    expect(textOf(await client.read(path))).toContain('Waiting for your approval Waiting for its first call')
+    const grant = connect(client)
+    expect(textOf(await client.read(path))).toContain(
+      'You approved “Codex” (127.0.0.1) Waiting for its first call',
+    )
+    grant.last_used_at = grant.created_at
+    const page = await client.read(path)
+    expect(textOf(page)).toContain('“Codex” (127.0.0.1) is connected.')
+    expect(linksOf(page)).toContain(`/console/agents/${grant.id}`)
+    expect(page).toContain('data-final')
+  })
+
+  test('the part that the script asks for says the same, and nothing else', async () => {
+    const client = await open(PUBLIC)
+    const asked = /data-refresh="([^"]+)"/.exec(await client.read(waiting('codex')))?.[1] ?? ''
+    const part = () => client.read(asked.replaceAll('&amp;', '&'))
+    expect(textOf(await part())).toContain('Waiting for your approval')
+    expect(await part()).not.toContain('data-final')
+    connect(client, { last_used_at: new Date(NOW * 1_000).toISOString() })
+    expect(await part()).toContain('data-final')
+    expect(await part()).not.toContain('<html')
+  })
+
+  test('of an agent that was there before, or a colleague’s, it is not', async () => {
+    const client = await open(PUBLIC)
+    connect(client, {
+      created_at: new Date((NOW - 3_600) * 1_000).toISOString(),
+      last_used_at: new Date(NOW * 1_000).toISOString(),
+    })
+    connect(client, {
+      user: { id: 'usr_other', email: 'x@y.example', name: 'Other' },
+      last_used_at: new Date(NOW * 1_000).toISOString(),
+    })
+    expect(await client.read(waiting('codex'))).not.toContain('data-final')
+  })
+
+  test.each(['', 'x', '-1', '99999999999', '1', '9'.repeat(40)])(
+    'since “%s” is since ten minutes ago',
+    async (since) => {
+      const client = await open(PUBLIC)
+      connect(client, { created_at: new Date((NOW - 500) * 1_000).toISOString() })
+      expect(textOf(await client.read(waiting('codex', since)))).toContain('You approved')
+    },
+  )
+
+  test('with a token it is a call at the MCP endpoints that belongs to no agent', async () => {
+    const client = await open(PUBLIC)
+    const { sources, org } = client.gateway
+    const path = waiting('token', NOW - 100)
+    expect(textOf(await client.read(path))).not.toContain('approval')
+    sources.addActivity(org.id, 0, { source: 'cli' })
+    sources.addActivity(org.id, 0, { source: 'mcp', grant_id: 'grt_of_an_agent' })
+    expect(await client.read(path)).not.toContain('data-final')
+    sources.addActivity(org.id, 0, { source: 'mcp', type: 'function', name: 'whoami' })
+    const page = await client.read(path)
+    expect(page).toContain('data-final')
+    expect(linksOf(page)).toContain('/console/activity?type=function&via=mcp')
   })
 })

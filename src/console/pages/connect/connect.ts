@@ -1,70 +1,76 @@
-/** Connect an assistant: the commands and links that add this server to each of them. */
+/** Connect an assistant: pick one, copy what it needs, and see its first call arrive. */
 import { html } from 'hono/html'
 import { card, linkButton, notice } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
 import { copyable } from '../../components.ts'
 import { createRoutes, organizationOf, type PageContext } from '../../context.ts'
+import { agentsOffNotice } from '../agents/agent-labels.ts'
+import { assistantLinks, BY_TOKEN, CONNECT_PATH, waysToConnect, type Way } from './assistant-links.ts'
 import { ASSISTANTS, isLoopback, type Assistant, type Endpoint, type SetupStep } from './assistants.ts'
+import { progressOf, progressPart, progressText, readSince } from './first-call.ts'
+import { tokenSetup } from './token-setup.ts'
 
-export const connectRoutes = () => createRoutes().get('/connect', showConnect)
+export const connectRoutes = () =>
+  createRoutes().get('/connect', showConnect).get('/connect/first-call', showFirstCall)
 
-function showConnect(c: PageContext) {
-  const { name, agents_enabled } = organizationOf(c)
-  const { mcpUrl, authMode } = c.var.deps
-  const isHosted = authMode === 'hosted'
-  const isHereOnly = isLoopback(mcpUrl)
-  const platform = { name: 'svc', url: new URL('/platform', mcpUrl).href }
-  const notifications = { name: 'svc-notifications', url: new URL('/notifications', mcpUrl).href }
+async function showConnect(c: PageContext) {
+  const organization = organizationOf(c)
+  const { mcpUrl } = c.var.deps
+  const way = wayOf(c)
   return page(c, {
     title: 'Connect an assistant',
-    lead: `Let an assistant query the data of ${name} on your behalf, limited to what you allow.`,
+    lead: `Let an assistant query the data of ${organization.name} on your behalf, limited to what you allow.`,
     body: html`
-      ${!agents_enabled && notice('info', html`<p><strong>Agents are turned off.</strong> No agent has access until they are <a href="/console/settings/security">turned on</a> again.</p>`)}
-      ${isHereOnly && notice('info', html`<p><strong>This server is only reachable from this computer</strong> (<code>${mcpUrl.host}</code>). Web assistants such as Claude and ChatGPT cannot reach it; assistants that run on this computer can. To connect web assistants, the server needs a public HTTPS address.</p>`)}
-      ${card(
-        'How it works',
-        html`<ol class="numbered">
-            <li><h3>Add an address</h3><p>The first address is for querying data, the second for notifications. Most people only need the first.</p>${copyable('address-platform', platform.url, 'Platform address')} ${copyable('address-notifications', notifications.url, 'Notifications address')}</li>
-            ${isHosted ? BY_TOKEN : BY_SIGN_IN}
-          </ol>
-          ${!isHosted && html`<p class="note">If an assistant cannot sign in, use an <a href="#about-scripts">API token</a>.</p>`}`,
-      )}
-      ${isHosted ? tokenCard(platform) : ASSISTANTS.map((assistant) => assistantCard(assistant, [platform, notifications], isHereOnly))}
-      ${scriptCard(platform)}
+      ${agentsOffNotice(organization)}
+      ${isLoopback(mcpUrl) && isForTheWeb(way) && notice('info', html`<p><strong>This server is only reachable from this computer</strong> (<code>${mcpUrl.host}</code>). Web assistants such as Claude and ChatGPT cannot reach it; assistants that run on this computer can. To connect web assistants, the server needs a public HTTPS address.</p>`)}
+      ${card('Pick an assistant', assistantLinks(c, way))}
+      ${way === undefined ? howItWorks() : await setupOf(c, way)}
     `,
   })
 }
 
-const BY_SIGN_IN = html`<li><h3>Sign in</h3><p>The assistant opens a sign-in page in your browser. It never sees your password.</p></li>
-  <li><h3>Choose access</h3><p>Choose the organization, what the assistant can do and which data sources it can query.</p></li>
-  <li><h3>Review it at any time</h3><p>Change or revoke its access under <a href="/console/agents">Connected agents</a>, and see its calls under <a href="/console/activity">Activity</a>.</p></li>`
+/** Nobody else is told that a server on this computer cannot be reached from elsewhere. */
+const isForTheWeb = (way: Way | undefined): boolean =>
+  way === undefined || ASSISTANTS.some(({ id, callsFrom }) => id === way && callsFrom === 'cloud')
 
-/** With hosted auth this installation issues no tokens of its own, so there is nothing to sign in at. */
-const BY_TOKEN = html`<li><h3>Create an API token</h3><p>This installation uses the hosted sign-in service, so assistants need an <a href="/console/settings/tokens/new">API token</a>. Choose its scopes, its maximum role and when it expires.</p></li>
-  <li><h3>Review it at any time</h3><p>See its calls under <a href="/console/activity">Activity</a>. Once revoked, the token stops working on the next call.</p></li>`
+/** The part that the script asks for while it waits. */
+async function showFirstCall(c: PageContext) {
+  organizationOf(c)
+  const [way, since] = [wayOf(c) ?? BY_TOKEN.id, readSince(c.req.query('since'), c.var.deps.clock())]
+  const here = `${CONNECT_PATH}${new URL(c.req.url).search}`
+  return c.html(html`${progressText(way, await progressOf(c, way, since), here)}`)
+}
 
-/** For assistants that support headers; the value stays in the environment, never in a file that is shared. */
-function tokenCard({ name, url }: Endpoint) {
-  const command = `claude mcp add --transport http ${name} ${url} --header "Authorization: Bearer $SVC_TOKEN"`
-  const codex = `[mcp_servers.${name}]\nurl = "${url}"\nbearer_token_env_var = "SVC_TOKEN"`
-  const editors = JSON.stringify(
-    {
-      inputs: [{ type: 'promptString', id: 'svc_token', description: 'API token of svc', password: true }],
-      servers: { [name]: { type: 'http', url, headers: { Authorization: 'Bearer ${input:svc_token}' } } },
-    },
-    undefined,
-    2,
+/** With hosted auth there is one way only. An address that people edit: what is no assistant is none. */
+function wayOf(c: PageContext): Way | undefined {
+  const ways = waysToConnect(c)
+  return (ways.find(({ id }) => id === c.req.query('assistant')) ?? (ways.length === 1 ? ways[0] : undefined))
+    ?.id
+}
+
+const howItWorks = () =>
+  card(
+    'How it works',
+    html`<ol class="numbered">
+      <li><h3>Add an address</h3><p>Copy one command, or follow one link.</p></li>
+      <li><h3>Sign in and choose access</h3><p>The assistant opens a page in your browser. Choose the organization, what the assistant can do and which data sources it can query. It never sees your password.</p></li>
+      <li><h3>Review it at any time</h3><p>Change or revoke its access under <a href="/console/agents">Connected agents</a>, and see its calls under <a href="/console/activity">Activity</a>.</p></li>
+    </ol>`,
   )
-  return card(
-    'Assistants that support tokens',
-    html`<p>Set <code>SVC_TOKEN</code> to the token first. Claude Code:</p>
-      ${copyable('token-claude', command, 'Command that adds this server to Claude Code')}
-      <p>Codex, in <code>~/.codex/config.toml</code>:</p>
-      ${copyable('token-codex', codex, 'Codex configuration')}
-      <p>VS Code, in <code>.vscode/mcp.json</code>, which prompts for the token:</p>
-      ${copyable('token-vscode', editors, 'VS Code configuration')}
-      <p class="note">Web assistants that do not support headers, such as Claude and ChatGPT, cannot be connected.</p>`,
-  )
+
+async function setupOf(c: PageContext, way: Way) {
+  const since = readSince(c.req.query('since'), c.var.deps.clock())
+  const progress = await progressOf(c, way, since)
+  const { mcpUrl } = c.var.deps
+  const platform = { name: 'svc', url: new URL('/platform', mcpUrl).href }
+  const notifications = { name: 'svc-notifications', url: new URL('/notifications', mcpUrl).href }
+  const assistant = ASSISTANTS.find(({ id }) => id === way)
+  return html`<div class="split">
+    <div class="split-main">
+      ${assistant ? assistantCard(assistant, [platform, notifications], isLoopback(mcpUrl)) : tokenSetup(platform)}
+    </div>
+    <div class="split-side">${card('First call', progressPart(way, since, progress))}</div>
+  </div>`
 }
 
 function assistantCard(assistant: Assistant, [first, second]: [Endpoint, Endpoint], isHereOnly: boolean) {
@@ -77,6 +83,7 @@ function assistantCard(assistant: Assistant, [first, second]: [Endpoint, Endpoin
   return card(
     assistant.name,
     html`${steps(first)}
+      <p class="note">The address is <code>${first.url}</code>. If the assistant cannot sign in, use an <a href="${CONNECT_PATH}?assistant=${BY_TOKEN.id}">API token</a>.</p>
       <details class="more">
         <summary>Setup for notifications</summary>
         <div class="stack">${steps(second)}</div>
@@ -93,7 +100,7 @@ const setupSteps = ({ id, name }: Assistant, setup: readonly SetupStep[], endpoi
     const label = `${name}, ${endpoint.name}`
     switch (step.kind) {
       case 'link':
-        return html`<div class="actions">${linkButton(step.href, step.label, 'quiet')}</div>`
+        return html`<div class="actions">${linkButton(step.href, step.label)}</div>`
       case 'command':
         return html`<p>${step.about}:</p>
           ${copyable(`${id}-${endpoint.name}-${at}`, step.text, `${step.about}: ${label}`)}`
@@ -102,27 +109,3 @@ const setupSteps = ({ id, name }: Assistant, setup: readonly SetupStep[], endpoi
           ${copyable(`${id}-${endpoint.name}-${at}`, step.text, `${step.path}: ${label}`)}`
     }
   })
-
-/** Without a handshake, which this server does not need; JSON only, because a shell cannot use an event stream. */
-const WHO_AM_I = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'tools/call',
-  params: { name: 'whoami', arguments: {} },
-})
-
-function scriptCard({ url }: Endpoint) {
-  const line = [
-    `curl ${url}`,
-    '-H "Authorization: Bearer $SVC_TOKEN"',
-    "-H 'Content-Type: application/json'",
-    "-H 'Accept: application/json'",
-    `-d '${WHO_AM_I}'`,
-  ].join(' \\\n  ')
-  return card(
-    'Scripts',
-    html`<p>Scripts cannot sign in. <a href="/console/settings/tokens/new">Create a token</a> with the audience <strong>Platform for assistants</strong> and set <code>SVC_TOKEN</code> to it. This command shows who it acts for:</p>
-      ${copyable('script', line, 'Command that calls the whoami tool')}
-      <p class="note">Assistants that support headers instead of sign-in use the same one: <code>Authorization: Bearer</code> and the token.</p>`,
-  )
-}

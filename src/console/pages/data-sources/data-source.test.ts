@@ -14,6 +14,9 @@ const seeded = async (options: Parameters<typeof signedIn>[0] = {}) => {
 
 const PATH = '/console/data-sources'
 const HANDBOOK = `${PATH}/db_handbook`
+const SEARCH = `${HANDBOOK}/search`
+const ACCESS = `${HANDBOOK}/access`
+const DATABASE = `${HANDBOOK}/database`
 const textOf = (page: string): string => page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 const formsOf = (page: string): string[] =>
   [...page.matchAll(/<form method="post" action="([^"]+)"/g)]
@@ -23,7 +26,7 @@ const formsOf = (page: string): string[] =>
 
 describe('the page of a data source', () => {
   test('the search configuration is readable, as a document, and as the command that replaces it', async () => {
-    const page = await (await seeded({ role: 'developer' })).read(HANDBOOK)
+    const page = await (await seeded({ role: 'developer' })).read(SEARCH)
     const words = textOf(page)
     expect(words).toContain('Pages hybrid fetchable')
     expect(words).toContain('minilm-l6-v2 , 384 dimensions in embedding')
@@ -39,25 +42,50 @@ describe('the page of a data source', () => {
   test('nothing in the configuration leaves the here-document of the command', async () => {
     const client = await seeded()
     client.source('db_handbook').filter_schema = { "x'\nJSON\nrm -rf ~ #$(id)`id`": 'string' }
-    const page = await client.read(HANDBOOK)
+    const page = await client.read(SEARCH)
     const line = /<code id="configure">([^<]*)<\/code>/.exec(page)?.[1] ?? ''
     expect(line.split('\n').filter((one) => one === 'JSON')).toHaveLength(1)
     expect(line.endsWith('\nJSON')).toBe(true)
     expect(line).toContain('&lt;&lt;&#39;JSON&#39;')
   })
 
+  const TABS = ['', '/access', '/search', '/database', '/usage']
+
   test.each([
-    ['owner', 'db_handbook', ['/ask#answer', '/exposure', '/exposure', '/state', '', '/connection']],
-    ['admin', 'db_tickets', ['/exposure', '/state', '', '/connection']],
-    ['admin', 'db_warehouse', ['/state', '']],
-    ['admin', 'db_drafts', ['']],
-    ['developer', 'db_handbook', ['/ask#answer', '', '/connection']],
-    ['developer', 'db_salaries', ['', '/connection']],
-    ['viewer', 'db_handbook', ['/ask#answer']],
-  ] as const)('an %s finds at %s the forms they may send', async (role, id, forms) => {
-    const page = await (await seeded({ role })).read(`${PATH}/${id}`)
-    expect(formsOf(page)).toEqual(forms)
-    expect(page.includes('/remove"')).toBe(role === 'owner' || role === 'admin')
+    [
+      'owner',
+      'db_handbook',
+      ['/ask#answer', '/exposure', '/exposure', '/state', '/search', '/connection', '/database'],
+    ],
+    ['admin', 'db_tickets', ['/exposure', '/state', '/search', '/connection', '/database']],
+    ['admin', 'db_warehouse', ['/state', '/search', '/database']],
+    ['admin', 'db_drafts', ['/search', '/database']],
+    ['developer', 'db_handbook', ['/ask#answer', '/search', '/connection', '/database']],
+    ['developer', 'db_salaries', ['/search', '/connection', '/database']],
+  ] as const)('an %s finds in the tabs of %s the forms they may send', async (role, id, forms) => {
+    const client = await seeded({ role })
+    const pages = await Promise.all(TABS.map((tab) => client.read(`${PATH}/${id}${tab}`)))
+    expect(pages.flatMap(formsOf)).toEqual(forms)
+    expect(pages[3]!.includes('/remove"')).toBe(role !== 'developer')
+  })
+
+  test('a viewer has two tabs, and no way into the others', async () => {
+    const client = await seeded({ role: 'viewer' })
+    const page = await client.read(HANDBOOK)
+    expect(formsOf(page)).toEqual(['/ask#answer'])
+    const tabs = /<nav class="tabs".*?<\/nav>/s.exec(page)?.[0] ?? ''
+    expect(textOf(tabs).trim()).toBe('Ask Usage')
+    expect(await client.read(`${HANDBOOK}/usage`)).toContain('Your questions in 30 days')
+    for (const tab of ['access', 'search', 'database']) {
+      expect((await client.get(`${HANDBOOK}/${tab}`)).status).toBe(403)
+    }
+  })
+
+  test('one that cannot be asked yet says what is missing, and where that is done', async () => {
+    const page = await (await seeded()).read(`${PATH}/db_tickets`)
+    expect(textOf(page)).toContain('Save a search configuration , done')
+    expect(page).toContain(`href="${PATH}/db_tickets/access"`)
+    expect(textOf(await (await seeded()).read(`${PATH}/db_warehouse`))).toContain('Open Search')
   })
 
   test.each(['db_salaries', 'db_tickets', 'db_unknown', 'ds_unknown', 'nonsense'])(
@@ -77,10 +105,10 @@ describe('the page of a data source', () => {
 
   test('name and description are saved, or come back with the reason', async () => {
     const client = await seeded({ role: 'developer' })
-    const saved = await client.post(HANDBOOK, { name: 'Our handbook', description: 'New words.' })
-    expect(saved.headers.get('location')).toBe(HANDBOOK)
+    const saved = await client.post(DATABASE, { name: 'Our handbook', description: 'New words.' })
+    expect(saved.headers.get('location')).toBe(DATABASE)
     expect(client.source('db_handbook')).toMatchObject({ name: 'Our handbook', description: 'New words.' })
-    const refused = await client.post(HANDBOOK, { name: '', description: 'Kept <words>' })
+    const refused = await client.post(DATABASE, { name: '', description: 'Kept <words>' })
     expect(refused.status).toBe(400)
     expect(await refused.text()).toContain('Kept &lt;words&gt;</textarea>')
   })
@@ -88,7 +116,8 @@ describe('the page of a data source', () => {
   test('a viewer’s forged form changes nothing', async () => {
     const client = await seeded({ role: 'viewer' })
     const before = structuredClone(client.sources.sources)
-    expect((await client.post(HANDBOOK, { name: 'Mine' })).status).toBe(403)
+    expect((await client.post(DATABASE, { name: 'Mine' })).status).toBe(403)
+    expect((await client.post(SEARCH, { document: '{}' })).status).toBe(403)
     expect((await client.post(`${HANDBOOK}/connection`)).status).toBe(403)
     expect((await client.post(`${HANDBOOK}/remove`, { confirm: 'handbook' })).status).toBe(403)
     await client.post(`${HANDBOOK}/state`, { state: 'off' })
@@ -98,7 +127,7 @@ describe('the page of a data source', () => {
 
   test('a form sent from another site changes nothing', async () => {
     const client = await seeded()
-    for (const path of ['', '/ask', '/state', '/exposure', '/connection', '/remove']) {
+    for (const path of ['/database', '/search', '/ask', '/state', '/exposure', '/connection', '/remove']) {
       const response = await client.post(`${HANDBOOK}${path}`, {}, { origin: 'https://evil.example' })
       expect(response.status).toBe(403)
       const withoutToken = await client.post(`${HANDBOOK}${path}`, { form_token: 'x' })
@@ -142,7 +171,7 @@ describe('health', () => {
     const list = textOf(await client.read(PATH))
     expect(list).toContain('2 problems')
     expect(list).toContain('Not checked')
-    const page = await client.read(HANDBOOK)
+    const page = await client.read(SEARCH)
     expect(textOf(page)).toContain('No connection to its server could be made or kept.')
     expect(textOf(page)).toContain('Pages: Filters on it are faster with: this statement')
     expect(page).toContain('create index on &quot;public&quot;.&quot;pages&quot; (&quot;team&quot;)</code>')
@@ -161,10 +190,10 @@ describe('exposure', () => {
     const client = await seeded({ role: 'admin' })
     const path = `${PATH}/db_warehouse`
     await client.post(`${path}/state`, { state: 'on' })
-    expect(await client.read(path)).toContain('Turned on. Expose it so that people can query it.')
+    expect(await client.read(`${path}/access`)).toContain('Turned on. Expose it so that people can query it.')
     await client.post(`${path}/exposure`, { exposed: 'yes', minimum_role: 'developer' })
     expect(client.source('db_warehouse')).toMatchObject({ exposed: true, minimum_role: 'developer' })
-    expect(await client.read(path)).toContain('Exposed to developers and above.')
+    expect(await client.read(`${path}/access`)).toContain('Exposed to developers and above.')
     await client.post(`${path}/exposure`, { exposed: 'no' })
     expect(client.source('db_warehouse')).toMatchObject({ exposed: false, minimum_role: 'developer' })
     await client.post(`${path}/state`, { state: 'off' })
@@ -172,7 +201,7 @@ describe('exposure', () => {
   })
 
   test('the page says what the minimum role does not do', async () => {
-    expect(await (await seeded()).read(HANDBOOK)).toContain(
+    expect(await (await seeded()).read(ACCESS)).toContain(
       'The minimum role does not protect the database itself: members who already reach the database through database tools or the connect command still can.',
     )
   })
@@ -181,23 +210,25 @@ describe('exposure', () => {
     const client = await seeded()
     await client.post(`${PATH}/db_tickets/exposure`, { exposed: 'yes', minimum_role: 'everybody' })
     expect(client.source('db_tickets').exposed).toBe(false)
-    expect(await client.read(`${PATH}/db_tickets`)).toContain('Choose a minimum role')
+    expect(await client.read(`${PATH}/db_tickets/access`)).toContain('Choose a minimum role')
   })
 
   test('at the limit of exposed data sources, and turned off, the page says what to do', async () => {
     const client = await seeded()
     client.sources.exposedMax = 2
     await client.post(`${PATH}/db_tickets/exposure`, { exposed: 'yes', minimum_role: 'viewer' })
-    expect(await client.read(`${PATH}/db_tickets`)).toContain('Hide or turn off one you no longer need')
+    expect(await client.read(`${PATH}/db_tickets/access`)).toContain(
+      'Hide or turn off one you no longer need',
+    )
     await client.post(`${PATH}/db_warehouse/exposure`, { exposed: 'yes', minimum_role: 'viewer' })
-    expect(await client.read(`${PATH}/db_warehouse`)).toContain('Enable it first, then expose it.')
+    expect(await client.read(`${PATH}/db_warehouse/access`)).toContain('Enable it first, then expose it.')
   })
 })
 
 describe('the connection string', () => {
   test('stands folded in the answer to the button, and nowhere else', async () => {
     const client = await seeded({ role: 'developer' })
-    expect(await client.read(HANDBOOK)).not.toContain('p4ss-w0rd')
+    expect(await client.read(DATABASE)).not.toContain('p4ss-w0rd')
     expect(client.gateway.data.seen).not.toContain('showConnectionString')
     const response = await client.post(`${HANDBOOK}/connection`)
     expect(response.status).toBe(200)
@@ -209,9 +240,9 @@ describe('the connection string', () => {
       ?.find((one) => one.includes('p4ss-w0rd'))
     expect(folded).toContain('postgres://handbook:p4ss-w0rd-of-the-fake@127.0.0.1:5433/handbook')
     expect(page.replace(folded ?? '', '')).not.toContain('p4ss-w0rd')
-    expect(await client.read(HANDBOOK)).not.toContain('p4ss-w0rd')
+    expect(await client.read(DATABASE)).not.toContain('p4ss-w0rd')
     const again = await client.get(`${HANDBOOK}/connection`)
-    expect(again.headers.get('location')).toBe(HANDBOOK)
+    expect(again.headers.get('location')).toBe(DATABASE)
   })
 
   test('of an attached database there is none, whoever asks', async () => {
@@ -247,6 +278,76 @@ describe('removing', () => {
     expect((await client.get(`${HANDBOOK}/remove`)).status).toBe(403)
     expect((await client.post(`${HANDBOOK}/remove`, { confirm: 'handbook' })).status).toBe(403)
     expect(client.source('db_handbook')).toBeDefined()
+  })
+})
+
+describe('the search tab', () => {
+  const WAREHOUSE = `${PATH}/db_warehouse/search`
+  const documentIn = (page: string): string =>
+    (/<textarea[^>]*name="document".*?>\s*([^<]*)<\/textarea>/s.exec(page)?.[1] ?? '').replaceAll(
+      '&quot;',
+      '"',
+    )
+
+  test('is a checklist of what the tables hold, with a configuration that is ready to save', async () => {
+    const client = await seeded({ role: 'developer' })
+    const page = await client.read(WAREHOUSE)
+    const words = textOf(page)
+    expect(words).toContain('handbook.pages Not searched Vector column embedding')
+    expect(words).toContain('384 dimensions, as of minilm-l6-v2')
+    expect(words).toContain('Problem: 1,204 rows, 3 of them without a vector, which are never found')
+    expect(words).toContain('Index hnsw , by cosine')
+    expect(words).toContain('Problem: 1536 dimensions: no configured model has as many')
+    expect(words).toContain('Problem: No index, so every question reads all rows')
+    expect(words).toContain('Without a vector column: teams')
+    const document = documentIn(page)
+    expect(JSON.parse(document)).toEqual(client.sources.suggestion)
+    const saved = await client.post(WAREHOUSE, { document })
+    expect(saved.headers.get('location')).toBe(WAREHOUSE)
+    expect(client.source('db_warehouse').connection_config).toEqual(
+      client.sources.suggestion?.connection_config,
+    )
+    expect(textOf(await client.read(WAREHOUSE))).toContain('Configuration saved.')
+  })
+
+  test.each([
+    ['{', 'is not valid JSON'],
+    ['{"connection_config": {}}', 'connection_config.embedding_configs'],
+    ['{"connection_config": {"embedding_configs": []}, "more": 1}', 'more'],
+  ])('%s is refused with the reason, and stays', async (document, reason) => {
+    const client = await seeded({ role: 'developer' })
+    const response = await client.post(WAREHOUSE, { document })
+    expect(response.status).toBe(400)
+    const page = await response.text()
+    expect(textOf(page)).toContain(reason)
+    expect(documentIn(page).trim()).toBe(document)
+    expect(client.source('db_warehouse').connection_config).toBeNull()
+  })
+
+  test('what does not fit the database is refused with every problem', async () => {
+    const client = await seeded({ role: 'developer' })
+    const document = JSON.stringify(client.sources.suggestion).replace('handbook.pages', 'missing')
+    const response = await client.post(WAREHOUSE, { document })
+    expect(response.status).toBe(400)
+    expect(textOf(await response.text())).toContain('pages: there is no table &quot;missing&quot;')
+  })
+
+  test('a database that does not answer is told, and the rest of the page is there', async () => {
+    const client = await seeded({ role: 'developer' })
+    client.sources.tables = new ServiceError('SOURCE_FAILED')
+    const words = textOf(await client.read(SEARCH))
+    expect(words).toContain(ERRORS.SOURCE_FAILED.message)
+    expect(words).toContain('Change the configuration')
+  })
+
+  test('a table may be called anything', async () => {
+    const client = await seeded({ role: 'developer' })
+    const hostile = '<img src=x>"; drop table x; --'
+    if (client.sources.tables instanceof ServiceError) throw client.sources.tables
+    Object.assign(client.sources.tables[1]!, { table: hostile })
+    const page = await client.read(WAREHOUSE)
+    expect(page).not.toContain('<img')
+    expect(page).toContain('create index on &quot;&lt;img src=x&gt;&quot;&quot;; drop table x; --&quot;')
   })
 })
 
@@ -380,11 +481,11 @@ describe('try it', () => {
 })
 
 describe('a search over all of them', () => {
-  const SEARCH = `${PATH}/search`
+  const SEARCH_ALL = `${PATH}/search`
 
   test('shows what was found, where, and which sources could not be asked', async () => {
     const client = await seeded({ role: 'viewer' })
-    expect(await client.read(PATH)).toContain(`href="${SEARCH}"`)
+    expect(await client.read(PATH)).toContain(`href="${SEARCH_ALL}"`)
     client.sources.answer = {
       count: 1,
       results: [
@@ -392,7 +493,7 @@ describe('a search over all of them', () => {
       ],
     }
     client.sources.unavailable = [{ source_id: 'db_slow', reason: 'The database took too long to answer' }]
-    const page = await (await client.post(SEARCH, { query: 'Who <plans>?' })).text()
+    const page = await (await client.post(SEARCH_ALL, { query: 'Who <plans>?' })).text()
     const words = textOf(page)
     expect(words).toContain(
       'Not searched: db_slow (The database took too long to answer). The results are from the other data sources.',
@@ -405,7 +506,7 @@ describe('a search over all of them', () => {
   test('says what to do when it is refused', async () => {
     const client = await seeded({ role: 'viewer' })
     client.sources.answer = new ServiceError('RATE_LIMITED')
-    const response = await client.post(SEARCH, { query: 'x' })
+    const response = await client.post(SEARCH_ALL, { query: 'x' })
     expect(response.status).toBe(429)
     expect(await response.text()).toContain('The limit applies to the whole organization')
   })

@@ -1,7 +1,6 @@
 /** The form that queries a data source with the user's own permissions, and what to do when it fails. */
 import { html } from 'hono/html'
-import type * as z from 'zod'
-import { queryDataSource, type AskableSource, type FilterType } from '../../../contracts/data-sources.ts'
+import { queryDataSource, type FilterType } from '../../../contracts/data-sources.ts'
 import { ServiceError, type ErrorCode } from '../../../contracts/errors.ts'
 import { HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CHARACTERS } from '../../../contracts/limits.ts'
 import { areaField, button, card, inputField, problemNotice, selectField } from '../../../pages/parts.ts'
@@ -10,9 +9,8 @@ import { sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import { queryResults, type Answer } from './query-results.ts'
 import { pathOf } from './source-labels.ts'
+import type { Askable } from './source-tabs.ts'
 import { attempt, form, text } from '../../forms.ts'
-
-export type Askable = z.output<typeof AskableSource>
 
 /** A question shown again with its results or its problem; it is stored nowhere. */
 export type Query = {
@@ -26,7 +24,7 @@ export type Query = {
 
 export const queryCard = (c: PageContext, source: Askable, asked: Query | undefined) =>
   card(
-    'Try it',
+    'Ask',
     source.targets.length === 0
       ? emptyState('Search is not configured yet', 'A developer needs to save a search configuration first.')
       : html`${problemNotice(asked?.problem, ['query', 'target', 'top_k'])} ${questionForm(c, source, asked)}

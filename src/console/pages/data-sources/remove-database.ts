@@ -9,6 +9,7 @@ import { redirectWithMessage } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { createRoutes, requireRole, sessionOf, type PageContext } from '../../context.ts'
 import { databaseOf, pathOf, sourceIdFrom, SOURCES_PATH } from './source-labels.ts'
+import { tabPath } from './source-tabs.ts'
 
 export const removeDatabaseRoutes = () =>
   createRoutes()
@@ -43,7 +44,7 @@ async function showRemoval(c: PageContext, problem?: ServiceError) {
           autocomplete: 'off',
           problem,
         })}
-        <div class="actions">${button(isAttached ? 'Detach database' : 'Remove database', 'danger')} ${linkButton(path, 'Cancel', 'quiet')}</div>`,
+        <div class="actions">${button(isAttached ? 'Detach database' : 'Remove database', 'danger')} ${linkButton(tabPath(source.source_id, 'database'), 'Cancel', 'quiet')}</div>`,
       )}
     </div>`,
   })

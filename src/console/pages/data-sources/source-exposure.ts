@@ -10,6 +10,7 @@ import { actAndReturn } from '../../flash.ts'
 import { roleOptions } from '../../components.ts'
 import { hasRole, sessionOf, type PageContext } from '../../context.ts'
 import { pathOf, roleAndAbove, sourceIdFrom, stateBadge, type Source } from './source-labels.ts'
+import { tabPath } from './source-tabs.ts'
 
 export const exposureCard = (c: PageContext, source: Source) =>
   card(
@@ -81,7 +82,7 @@ export function setSourceState(c: PageContext) {
   const source_id = sourceIdFrom(c)
   return actAndReturn(
     c,
-    pathOf(source_id),
+    tabPath(source_id, 'access'),
     enabled
       ? 'Turned on. Expose it so that people can query it.'
       : 'Turned off. It can no longer be queried.',
@@ -96,7 +97,7 @@ export function setSourceExposure(c: PageContext) {
   const minimum_role = exposed ? GrantableRole.safeParse(text(fields, 'minimum_role')).data : undefined
   return actAndReturn(
     c,
-    pathOf(source_id),
+    tabPath(source_id, 'access'),
     exposed
       ? `Exposed${minimum_role ? ` to ${roleAndAbove(minimum_role)}` : ''}.`
       : 'Hidden. It can no longer be queried.',

@@ -22,7 +22,7 @@ const textOf = (page: string): string =>
     .replaceAll(/\s+/g, ' ')
 /** The list itself: the chart holds a table too. */
 const rowsOf = (page: string): string[] =>
-  [...(page.split('card card-list')[1] ?? '').matchAll(/<tr role="row">.*?<\/tr>/gs)]
+  [...(page.split('Deliveries, newest first')[1] ?? '').matchAll(/<tr role="row">.*?<\/tr>/gs)]
     .map(([row]) => textOf(row))
     .slice(1)
 
@@ -36,22 +36,28 @@ describe('the list of deliveries', () => {
       state: 'dropped',
       reason: 'matched_nobody',
       attempts: 0,
+      http_status: null,
       duration_ms: null,
     })
-    make.addDelivery('deploy.failed', 0.3, { state: 'failed', reason: 'outcome_unknown', unconfirmed: true })
+    make.addDelivery('deploy.failed', 0.3, {
+      state: 'failed',
+      reason: 'outcome_unknown',
+      unconfirmed: true,
+      http_status: null,
+    })
     const [sent, emptyList, unconfirmed] = rowsOf(await read(PATH))
     expect(sent).toContain(
-      '15 Nov 2026, 09:36 UTC , deploy.failed deploy.failed billing · tickets/tkt_1 Operations desk Webhook Sent 1 84 ms',
+      '15 Nov 2026, 09:36 UTC , deploy.failed deploy.failed billing · tickets/tkt_1 Operations desk Sent HTTP 204 1 84 ms',
     )
-    expect(emptyList).toContain('No recipient Not sent No subscription matched and nobody follows it None')
-    expect(unconfirmed).toContain('Unconfirmed It may have arrived')
+    expect(emptyList).toContain('No recipient Not sent No recipient None')
+    expect(unconfirmed).toContain('Unconfirmed No response')
   })
 
   test.each([
     ['type=deploy.*', (row: string) => row.includes('deploy.failed')],
     ['state=dropped', (row: string) => row.includes('Not sent')],
-    ['reason=no_chat_account', (row: string) => row.includes('No chat account is linked')],
-    ['channel=chat', (row: string) => row.includes('Chat channel')],
+    ['reason=no_chat_account', (row: string) => row.includes('No chat account')],
+    ['channel=chat', (row: string) => row.includes('#tickets')],
     ['app=billing', (row: string) => row.includes('billing')],
     ['from=2026-11-10&to=2026-11-11', (row: string) => /1[01] Nov 2026/.test(row)],
   ])('is filtered by %s', async (query, fits) => {
@@ -99,13 +105,74 @@ describe('the list of deliveries', () => {
   test('counts and draws how delivery does, in words as well', async () => {
     const page = await (await seeded()).read(PATH)
     const words = textOf(page)
-    expect(words).toContain('Sent in 24 hours 97% 412 of 423')
-    expect(words).toContain('Unconfirmed 2')
+    expect(words).toContain('Arrived in 24 hours 412 of 427 96%')
+    expect(words).toContain('Not arrived in 24 hours 15 9 failed, 2 unconfirmed, 3 retrying, 1 not sent')
     expect(words).toContain('p95 latency 1.8 s')
     expect(page).toMatch(
       /aria-label="Deliveries per day, 17 Oct to 15 Nov: \d+ sent, \d+ failed, \d+ not sent, 5 pending\."/,
     )
     expect(page).not.toContain('style=')
+  })
+
+  test('the headline counts integrations, and one that never worked is not hidden by one that always does', async () => {
+    const { read, make } = await empty()
+    make.addIntegration('webhook', 'Busy')
+    for (const name of ['One', 'Two', 'Three']) {
+      make.addIntegration('webhook', name, { last_success_at: null, failing_since: make.daysAgo(1) })
+      make.addDelivery('deploy.failed', 0.2, {
+        destination: name,
+        state: 'retrying',
+        reason: 'server_error',
+        http_status: 500,
+      })
+    }
+    make.addIntegration('webhook', 'Unused', { last_success_at: null })
+    for (let n = 0; n < 57; n += 1) make.addDelivery('deploy.failed', 0.1, { destination: 'Busy' })
+    const words = textOf(await read(PATH))
+    expect(words).toContain('Integrations that work 1 of 4 3 do not, 3 never did')
+    const health = words.slice(words.indexOf('Last failure'))
+    expect(health).toMatch(/One Never worked 0 arrived 1 not .* Never HTTP 500/)
+    expect(health.indexOf('One')).toBeLessThan(health.indexOf('Busy'))
+    expect(health).toMatch(/Busy Working 57 arrived/)
+  })
+
+  test('what has not arrived is one filter', async () => {
+    const { read } = await seeded()
+    const rows = rowsOf(await read(`${PATH}?state=missed`))
+    expect(rows.length).toBeGreaterThan(2)
+    expect(rows.filter((row) => / Sent HTTP/.test(row))).toEqual([])
+  })
+
+  test('of one integration it says what to do, tests it, and recovers what it missed', async () => {
+    const { read, post, data } = await seeded()
+    const nightly = data.integrations.find(({ name }) => name === 'Nightly collector')!
+    const page = await read(`${PATH}?integration=${nightly.id}`)
+    const words = textOf(page)
+    expect(words).toContain('Recent deliveries failed and are being retried.')
+    expect(words).toContain('Last failure HTTP 500')
+    expect(page).toContain('value="2026-11-15T02:24"')
+    await post(`/console/integrations/${nightly.id}/recover`, {
+      since: '2026-11-15T02:24',
+      back: `${PATH}?integration=${nightly.id}`,
+    })
+    expect(data.recoveries[0]).toMatchObject({ since: '2026-11-15T02:24:00.000Z' })
+    const tested = await post(`${PATH}/test`, { integration: nightly.id })
+    const result = tested.headers.get('location') ?? ''
+    expect(result).toMatch(/^\/console\/deliveries\/dlv_\w+\?integration=int_\w+&after=0$/)
+    expect(textOf(await read(result))).toContain('It arrived Sent The receiver answered 204 after 84 ms.')
+    const archive = data.integrations.find(({ name }) => name === 'Archive')!
+    await post(`${PATH}/test`, { integration: archive.id })
+    expect(await read(PATH)).toContain('The integration is not active.')
+  })
+
+  test('live, it is the newest page and nothing else, and a part of it for the script', async () => {
+    const { read } = await seeded()
+    const page = await read(`${PATH}?live=true&state=failed`)
+    expect(page).toContain('data-refresh="/console/deliveries?live=true&amp;state=failed&amp;part=list"')
+    expect(page).not.toContain('Integrations that work')
+    const part = await read(`${PATH}?live=true&state=failed&part=list`)
+    expect(part).toMatch(/^<table/)
+    expect(rowsOf(part)).toEqual(rowsOf(page))
   })
 
   test('empty, it says how to see something', async () => {
@@ -136,9 +203,10 @@ describe('one delivery', () => {
       'aria-label="4 attempts. 1: failed with status 503; 2: failed; 3: failed with status 503; 4: failed with status 500. Another attempt follows."',
     )
     const words = textOf(page)
-    expect(words).toContain('#1 15 Nov 2026, 07:12 UTC 503 190 ms Failed The receiver returned an error')
+    expect(words).toContain('#1 15 Nov 2026, 07:12 UTC 503 190 ms Failed Server error')
     expect(words).toContain(`&quot;id&quot;: &quot;${one.id}&quot;`)
     expect(words).toContain('Next attempt 15 Nov 2026, 13:12 UTC')
+    expect(words).toContain('X-Svc-Signature: v1=…')
     expect(words).not.toContain('Replay this delivery?')
   })
 
@@ -146,13 +214,13 @@ describe('one delivery', () => {
     const { read, post, data } = await seeded()
     const one = data.deliveries.find(({ unconfirmed }) => unconfirmed)!
     const words = textOf(await read(`${PATH}/${one.id}`))
-    expect(words).toContain('This delivery may have arrived. No response was received.')
+    expect(words).toContain('It may have arrived: no answer was received')
     expect(words).toContain('It may already have arrived, so it may arrive twice.')
     const response = await post(`${PATH}/${one.id}/replay`)
     const again = response.headers.get('location') ?? ''
     expect(again).not.toContain(one.id)
     const page = textOf(await read(again))
-    expect(page).toContain('Replay queued')
+    expect(page).toContain('Replayed. This page shows the new delivery.')
     expect(page).toContain(`Replay of ${one.id}`)
   })
 
@@ -188,8 +256,9 @@ describe('one delivery', () => {
     const page = await read(`${PATH}/${open.id}`)
     expect(textOf(page)).toContain('Retry now')
     expect(page).not.toContain('Replay this delivery?')
-    await post(`${PATH}/${open.id}/retry`)
-    expect(await read(`${PATH}/${open.id}`)).toContain('The next attempt is made now.')
+    const retried = await post(`${PATH}/${open.id}/retry`)
+    // The page waits for the attempt after the one that is known.
+    expect(retried.headers.get('location')).toBe(`${PATH}/${open.id}?after=1`)
     expect(data.retried).toEqual([open.id])
     expect(await read(`${PATH}/${digest.id}`)).not.toContain('Retry now')
     const sent = make.addDelivery('deploy.failed', 0.1)
@@ -211,6 +280,27 @@ describe('one delivery', () => {
     expect(textOf(page)).toContain(
       'was sent together with others, in the POST of msg_0mwhkcyh5nlh1pqqssy5gj19q',
     )
+  })
+
+  test('stands beside the list it was chosen from, and going on keeps the filters', async () => {
+    const { read, data } = await seeded()
+    const [one, next] = data.deliveries.filter(({ state }) => state === 'failed')
+    const page = await read(`${PATH}/${one!.id}?state=failed`)
+    const picks = /<nav class="picks".*?<\/nav>/s.exec(page)?.[0] ?? ''
+    expect(picks).toMatch(new RegExp(`${one!.id}\\?state=failed#delivery" aria-current="true"`))
+    expect(picks).toContain(`${PATH}/${next!.id}?state=failed#delivery`)
+    expect(picks).not.toContain(data.deliveries.find(({ state }) => state === 'sent')!.id)
+  })
+
+  test('says first why it failed, in a sentence with the answer below it', async () => {
+    const { read, data } = await seeded()
+    const one = data.deliveries.find(({ reason }) => reason === 'gave_up')!
+    const words = textOf(await read(`${PATH}/${one.id}`))
+    expect(words).toContain(
+      'Why it failed Failed The receiver returned an error. It answered 503 after 660 ms.',
+    )
+    expect(words).toContain('Fix the receiver, then replay this delivery')
+    expect(words).toContain('Response to attempt #10 &lt;h1&gt;Service temporarily unavailable')
   })
 
   test('unknown ids and ids of another shape are not there', async () => {

@@ -1,106 +1,107 @@
-/** The list of deliveries: every event, where it was sent, and why something was not. */
+/** The delivery workbench: how every integration is, what was sent, and what was not and why. */
 import { html } from 'hono/html'
-import type * as z from 'zod'
 import {
-  listDeliveries,
+  listIntegrationHealth,
+  listRecoveries,
   replayFailedDeliveries,
   REPLAYS_MAX,
   summarizeDeliveries,
 } from '../../../contracts/deliveries.ts'
-import { listIntegrations } from '../../../contracts/integrations.ts'
+import { listIntegrations, testIntegration } from '../../../contracts/integrations.ts'
 import { button, choice, inputField, linkButton } from '../../../pages/parts.ts'
-import { attempt, form, text, utcMoment } from '../../forms.ts'
+import { attempt, form, returnPath, text, utcMoment } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { breakable, dialog, emptyState, filterSelect, time, listCard } from '../../components.ts'
+import { cancelButton, dialog, filterSelect } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { deliveryChart, deliveryCounters } from './delivery-charts.ts'
+import { deliveryChart } from './delivery-charts.ts'
+import { deliveryHeadline } from './delivery-headline.ts'
+import { deliveryTable, liveDeliveries, newestDeliveries, readDeliveries } from './delivery-list.ts'
 import { exportDeliveries } from './deliveries-export.ts'
-import { asInput, filterFields, readFilters, type Filters } from './delivery-filters.ts'
-import {
-  CHANNEL_LABELS,
-  destinationOf,
-  DELIVERIES_PATH,
-  outcomeBadge,
-  reasonNote,
-} from './delivery-labels.ts'
+import { readFilters, type Filters } from './delivery-filters.ts'
+import { DELIVERIES_PATH } from './delivery-labels.ts'
+import { healthCard } from './integration-health.ts'
+import { integrationPanel } from './integration-panel.ts'
 import { integrationOptions, type Integration } from '../integrations/integration-labels.ts'
-import { formatDuration } from '../../format.ts'
-
-type Delivery = z.output<typeof listDeliveries.output>['deliveries'][number]
 
 export const deliveryListRoutes = () =>
   createRoutes()
-    .get('/deliveries', showDeliveries)
+    .get('/deliveries', (c) => (c.req.query('live') === 'true' ? showLive(c) : showDeliveries(c)))
     .get('/deliveries.csv', exportDeliveries)
     .post('/deliveries/replay', replayMany)
+    .post('/deliveries/test', sendTest)
+
+const TITLE = 'Deliveries'
+const LEAD =
+  'Every event and its deliveries: what was sent, what failed and why. Nothing is sent twice unless someone replays it.'
 
 async function showDeliveries(c: PageContext) {
   organizationOf(c)
   const { call } = sessionOf(c)
   const filters = readFilters(c.req.query())
-  const [{ deliveries, next_cursor, total }, summary, { integrations }] = await Promise.all([
-    call(listDeliveries, { ...asInput(filters), cursor: c.req.query('cursor'), count: 'true' }),
+  const [deliveries, summary, health, { integrations }] = await Promise.all([
+    readDeliveries(c, filters),
     call(summarizeDeliveries, {}),
+    call(listIntegrationHealth, {}),
     call(listIntegrations, {}),
   ])
+  const isFiltered = filterQuery(c) !== '' || c.req.query('cursor') !== undefined
   return page(c, {
-    title: 'Deliveries',
-    lead: 'Every event and its deliveries: what was sent, what failed and why. Nothing is sent twice unless someone replays it.',
-    actions: html`${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')}
-    ${replayDialog(c, filters, integrations)}`,
-    body: html`${deliveryCounters(summary)} ${deliveryChart(summary, c.var.deps.clock())}
-      ${listCard(c, {
-        label: 'Filter deliveries',
-        filters: filterFields(filters, integrations),
-        caption: 'Deliveries, newest first',
-        columns: ['Time', 'Event', 'Destination', 'Status', 'Attempts'],
-        rows: deliveries.map(cells),
-        empty: emptyList(c),
-        next: next_cursor,
-        total,
-      })}`,
+    title: TITLE,
+    lead: LEAD,
+    actions: html`${linkButton(`${DELIVERIES_PATH}${filterQuery(c, { live: 'true' })}`, 'Live', 'quiet')}
+    ${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')} ${replayDialog(c, filters, integrations)}`,
+    body: html`${!isFiltered && deliveryHeadline(summary, health.integrations, c.var.deps.clock())}
+    ${await chosenPanel(c, filters, integrations, health.integrations)}
+    ${!isFiltered && html`${healthCard(c, health)} ${deliveryChart(summary, c.var.deps.clock())}`}
+    ${deliveryTable(c, filters, deliveries, integrations)}`,
   })
 }
 
-/** The export applies the same filters and starts at the first row. */
-function filterQuery(c: PageContext): string {
-  const query = new URL(c.req.url).searchParams
-  for (const name of ['cursor', 'cursor_page', 'cursor_back']) query.delete(name)
-  return query.size === 0 ? '' : `?${query}`
+type Health = Parameters<typeof integrationPanel>[2]
+
+async function chosenPanel(
+  c: PageContext,
+  { integration_id }: Filters,
+  integrations: readonly Integration[],
+  health: readonly Health[],
+) {
+  const one = integrations.find(({ id }) => id === integration_id)
+  const its = health.find(({ id }) => id === integration_id)
+  if (!one || !its) return null
+  const { recoveries } = await sessionOf(c).call(listRecoveries, { integration_id: one.id })
+  return integrationPanel(c, one, its, recoveries)
 }
 
-const cells = (one: Delivery) => [
-  html`<a href="${DELIVERIES_PATH}/${one.id}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
-  html`<div class="two-lines"><code>${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
-  destinationCell(one),
-  html`<div class="two-lines">${outcomeBadge(one)} ${reasonNote(one.reason)} ${one.next_attempt_at && html`<span class="note">Next ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
-  one.attempts === 0
-    ? html`<span class="note">None</span>`
-    : html`<span class="measure">${one.attempts}</span>${one.duration_ms !== null && html` <span class="note measure">${formatDuration(one.duration_ms)}</span>`}`,
-]
+/** Only the list: what stays open for hours asks for nothing else. */
+async function showLive(c: PageContext) {
+  organizationOf(c)
+  const filters = readFilters(c.req.query())
+  if (c.req.query('part') === 'list') return c.html(newestDeliveries(c, await readDeliveries(c, filters)))
+  const [deliveries, { integrations }] = await Promise.all([
+    readDeliveries(c, filters),
+    sessionOf(c).call(listIntegrations, {}),
+  ])
+  return page(c, {
+    title: TITLE,
+    lead: LEAD,
+    actions: linkButton(`${DELIVERIES_PATH}${filterQuery(c)}`, 'Stop live', 'quiet'),
+    body: liveDeliveries(c, filters, deliveries, integrations),
+  })
+}
 
-const destinationCell = ({ channel, destination }: Delivery) =>
-  channel === null
-    ? html`<span class="note">No recipient</span>`
-    : html`<div class="two-lines"><span class="id-text">${destinationOf({ channel, destination })}</span><span class="note">${CHANNEL_LABELS[channel]}</span></div>`
-
-const emptyList = (c: PageContext) =>
-  Object.keys(c.req.query()).length > 0
-    ? emptyState(
-        'No deliveries found',
-        'Try different filters.',
-        html`<a href="${DELIVERIES_PATH}">Clear filters</a>`,
-      )
-    : emptyState(
-        'No deliveries yet',
-        'Every event is listed here, even if nobody is notified. Send a test event from a subscription to see one.',
-        html`<a href="/console/subscriptions">Subscriptions</a>`,
-      )
+/** The export and the live list apply the same filters and start at the first row. */
+function filterQuery(c: PageContext, also: Record<string, string> = {}): string {
+  const query = new URL(c.req.url).searchParams
+  for (const name of ['cursor', 'cursor_page', 'cursor_back', 'live']) query.delete(name)
+  for (const [name, value] of Object.entries(also)) query.set(name, value)
+  return query.size === 0 ? '' : `?${query}`
+}
 
 const replayDialog = (c: PageContext, filters: Filters, integrations: readonly Integration[]) =>
   dialog('replay-failed', 'Replay failed…', {
     title: 'Replay failed deliveries',
+    hasCancel: true,
     content: form(
       c,
       `${DELIVERIES_PATH}/replay`,
@@ -109,7 +110,7 @@ const replayDialog = (c: PageContext, filters: Filters, integrations: readonly I
         ${inputField({ id: 'replay-to', name: 'to', label: 'To (UTC)', type: 'datetime-local', value: '', hint: 'Defaults to now.' })}
         ${filterSelect({ id: 'replay-integration', name: 'integration', label: 'Destination', value: filters.integration_id, all: 'All integrations', options: integrationOptions(integrations) })}
         ${choice('checkbox', 'unconfirmed', 'yes', false, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
-        ${button('Replay')}`,
+        <div class="actions">${button('Replay')} ${cancelButton('replay-failed')}</div>`,
     ),
   })
 
@@ -137,3 +138,16 @@ const replayedMessage = ({ replayed, more }: { replayed: number; more: boolean }
   replayed === 0
     ? 'No failed deliveries in this period.'
     : `${replayed === 1 ? '1 delivery' : `${replayed} deliveries`} queued again.${more ? ' There are more; replay again to continue.' : ''}`
+
+/** Its result is the page of its delivery, which waits for the first attempt. */
+async function sendTest(c: PageContext) {
+  const integration_id = text(c.get('form'), 'integration')
+  const result = await attempt(() => sessionOf(c).call(testIntegration, { integration_id }))
+  if ('problem' in result) {
+    const { message, hint } = result.problem
+    setFlash(c, 'problem', [`${message}.`, hint].filter(Boolean).join(' '))
+    return c.redirect(returnPath(c, DELIVERIES_PATH), 303)
+  }
+  const query = new URLSearchParams({ integration: integration_id, after: '0' })
+  return c.redirect(`${DELIVERIES_PATH}/${result.done.delivery_id}?${query}`, 303)
+}

@@ -1,14 +1,12 @@
-/** Above the list: delivery in the last 24 hours, and outcomes per day. */
+/** Outcomes per day. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import type { summarizeDeliveries } from '../../../contracts/deliveries.ts'
 import { barChart } from '../../../pages/bar-chart.ts'
 import { inkDefinitions, swatch, type Ink } from '../../../pages/chart-inks.ts'
-import type { Content } from '../../../pages/parts.ts'
-import { percentWords } from '../../../pages/share-ring.ts'
-import { table, time } from '../../components.ts'
+import { table } from '../../components.ts'
 import { chartDays } from '../activity/activity-charts.ts'
-import { dayLabel, formatDuration } from '../../format.ts'
+import { dayLabel } from '../../format.ts'
 
 type Summary = z.output<typeof summarizeDeliveries.output>
 type Day = Summary['days'][number]
@@ -20,29 +18,6 @@ const SERIES = [
   { part: 'dropped', name: 'not sent', ink: 'hatched' },
   { part: 'open', name: 'pending', ink: 'hollow' },
 ] as const satisfies readonly { part: Part; name: string; ink: Ink }[]
-
-export function deliveryCounters({ last_24_hours, oldest_waiting_at }: Summary) {
-  const { sent, failed, unconfirmed, p95_ms } = last_24_hours
-  const seeded = sent + failed + unconfirmed
-  return html`<dl class="facts counters" aria-label="The last 24 hours">
-    ${counter('Sent in 24 hours', seeded === 0 ? '–' : percentWords(sent, seeded), `${sent} of ${seeded}`)}
-    ${counter('Failed', failed, html`<a href="/console/deliveries?state=failed">Show failed</a>`)}
-    ${counter('Unconfirmed', unconfirmed, html`<a href="/console/deliveries?reason=outcome_unknown">Show unconfirmed</a>`)}
-    ${counter('p95 latency', p95_ms === null ? '–' : formatDuration(p95_ms), 'From event to response')}
-    ${
-      oldest_waiting_at === null
-        ? counter('Pending', 'None', 'No deliveries waiting')
-        : counter(
-            'Pending since',
-            html`<span class="counter-time">${time(oldest_waiting_at)}</span>`,
-            html`<a href="/console/deliveries?state=waiting">Waiting</a> · <a href="/console/deliveries?state=retrying">Retrying</a>`,
-          )
-    }
-  </dl>`
-}
-
-const counter = (label: string, figure: Content, note: Content) =>
-  html`<div class="counter"><dt>${label}</dt><dd>${figure}</dd><dd class="note">${note}</dd></div>`
 
 /** Days without events are included: a gap would look like a shorter period. */
 export function deliveryChart({ days: counted }: Summary, now: Date) {

@@ -9,6 +9,9 @@ import { beginOf, endOf, readDay } from '../../day-filter.ts'
 import { CHANNEL_LABELS, STATE_LABELS } from './delivery-labels.ts'
 import { integrationOptions, type Integration } from '../integrations/integration-labels.ts'
 
+/** Of several states: failed, retrying, or dropped because of the receiver. */
+const MISSED = 'missed'
+
 export type Filters = ReturnType<typeof readFilters>
 
 /** People edit addresses: invalid values are ignored. For what they type into a field, they get a message. */
@@ -27,6 +30,7 @@ export function readFilters(query: Record<string, string>) {
     type: type.data,
     event_id: event_id.data,
     state: DELIVERY_STATES.find((one) => one === state),
+    isMissed: state === MISSED,
     reason: DELIVERY_REASONS.find((one) => one === reason),
     channel: CHANNEL_NAMES.find((one) => one === channel),
     integration_id: deliveryFilters.integration_id.safeParse(integration || undefined).data,
@@ -40,8 +44,16 @@ const normalize = (submitted: string | undefined): string | undefined =>
   submitted?.trim().toLowerCase() || undefined
 
 /** As the gateway takes them. */
-export const asInput = ({ submitted: _submitted, problem: _problem, from, to, ...rest }: Filters) => ({
+export const asInput = ({
+  submitted: _submitted,
+  problem: _problem,
+  isMissed,
+  from,
+  to,
+  ...rest
+}: Filters) => ({
   ...rest,
+  missed: String(isMissed),
   from: beginOf(from),
   to: endOf(to),
 })
@@ -51,7 +63,7 @@ export function filterFields(filters: Filters, integrations: readonly Integratio
   const { reason, channel, integration_id, app, submitted } = filters
   const usesMore = [reason, channel, integration_id, app, submitted.event_id].some((one) => one !== undefined)
   return html`${inputField({ name: 'type', label: 'Event type', value: submitted.type ?? '', maxlength: 100, placeholder: 'deploy.failed, deploy.*', problem: filters.problem })}
-    ${filterSelect({ name: 'state', label: 'Status', value: filters.state, all: 'All statuses', options: labelOptions(DELIVERY_STATES, STATE_LABELS) })}
+    ${filterSelect({ name: 'state', label: 'Status', value: filters.isMissed ? MISSED : filters.state, all: 'All statuses', options: [{ value: MISSED, label: 'Not arrived' }, ...labelOptions(DELIVERY_STATES, STATE_LABELS)] })}
     ${dayFilters(filters)}
     <details class="more" ${usesMore && html`open`}>
       <summary>More filters</summary>

@@ -1,5 +1,4 @@
 /** Labels of deliveries: channels, states, reasons, timing. */
-import { html } from 'hono/html'
 import {
   CHANNEL_NAMES,
   CHANNELS,
@@ -7,7 +6,7 @@ import {
   type DeliveryState,
   type Timing,
 } from '../../../contracts/channels.ts'
-import { REASONS, type DeliveryReason } from '../../../contracts/deliveries.ts'
+import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { badge } from '../../components.ts'
 
 /** By name, as filters list them. */
@@ -43,5 +42,36 @@ export const destinationOf = ({ channel, destination }: { channel: Channel; dest
 export const outcomeBadge = (one: { state: DeliveryState; unconfirmed: boolean }) =>
   one.unconfirmed ? badge('Unconfirmed', 'wait') : badge(STATE_LABELS[one.state], BADGES[one.state])
 
-export const reasonNote = (reason: DeliveryReason | null) =>
-  reason !== null && html`<span class="note">${REASONS[reason]}</span>`
+/** What the receiver said, or why there is nothing that it said. */
+export const failureWords = (one: { reason: DeliveryReason | null; http_status: number | null }): string =>
+  one.http_status === null ? SHORT_REASONS[one.reason ?? 'outcome_unknown'] : `HTTP ${one.http_status}`
+
+/** Of a row; the page of the delivery has the sentence. */
+export const SHORT_REASONS: Record<DeliveryReason, string> = {
+  matched_nobody: 'No recipient',
+  own_action: 'Own action',
+  outcome_unknown: 'No response',
+  refused: 'Rejected',
+  server_error: 'Server error',
+  rate_limited: 'Rate limited',
+  not_reached: 'Not reached',
+  address_refused: 'Private network',
+  gave_up: 'Gave up',
+  endpoint_gone: 'Address gone',
+  endpoint_dead: 'Stopped after days',
+  integration_lost: 'Access lost',
+  integration_off: 'Turned off',
+  subscription_off: 'Not subscribed',
+  no_mail_server: 'No mail server',
+  no_address: 'No email address',
+  address_unverified: 'Not confirmed',
+  address_suppressed: 'Address rejected',
+  no_chat_workspace: 'No chat workspace',
+  no_chat_account: 'No chat account',
+  chat_account_inactive: 'Chat account inactive',
+  no_longer_permitted: 'No longer permitted',
+  not_a_member: 'Left',
+  not_validated: 'Not seen for a day',
+  no_forum_account: 'No forum account',
+  no_acting_person: 'No author',
+}

@@ -1,32 +1,24 @@
-/** One delivery: its payload, its attempts, and its replay. */
+/** One delivery beside the list it was chosen from: retried, replayed, and awaited after either. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { REASONS, replayDelivery, retryDelivery, showDelivery } from '../../../contracts/deliveries.ts'
+import { replayDelivery, retryDelivery, showDelivery } from '../../../contracts/deliveries.ts'
 import { idPattern } from '../../../contracts/ids.ts'
-import { notFound } from '../../../contracts/errors.ts'
-import { button, card, notice } from '../../../pages/parts.ts'
-import { attempt, confirmDialog, form } from '../../forms.ts'
-import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
+import { notFound, ServiceError } from '../../../contracts/errors.ts'
+import { attempt } from '../../forms.ts'
+import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { pair, badge, copyable, table, time } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { attemptsTimeline } from './attempts-timeline.ts'
-import {
-  CHANNEL_LABELS,
-  destinationOf,
-  DELIVERIES_PATH,
-  outcomeBadge,
-  reasonNote,
-  STATE_LABELS,
-  TIMING_LABELS,
-} from './delivery-labels.ts'
-import { formatDuration } from '../../format.ts'
+import { deliveryActions, deliveryDetail } from './delivery-detail.ts'
+import { readFilters } from './delivery-filters.ts'
+import { deliveryPicks, listQuery, readDeliveries } from './delivery-list.ts'
+import { DELIVERIES_PATH } from './delivery-labels.ts'
 
 type Delivery = z.output<typeof showDelivery.output>
 
 export const deliveryRoutes = () =>
   createRoutes()
     .get('/deliveries/:id', showOne)
+    .get('/deliveries/:id/progress', readProgress)
     .post('/deliveries/:id/replay', replay)
     .post('/deliveries/:id/retry', retry)
 
@@ -39,136 +31,93 @@ function idOf(c: PageContext): string {
 
 async function showOne(c: PageContext) {
   organizationOf(c)
-  const one = await sessionOf(c).call(showDelivery, { delivery_id: idOf(c) })
+  const one = await readOne(c)
+  // After what was waited for, so that both say the same.
+  const listed = await readDeliveries(c, readFilters(c.req.query()))
   return page(c, {
     title: one.type,
-    lead: html`<a href="${DELIVERIES_PATH}">Deliveries</a>`,
-    actions: mayReplay(one) ? replayDialog(c, one) : mayRetry(one) && retryButton(c, one),
-    body: html`
-      ${one.unconfirmed && unconfirmedNotice(one)} ${aboutCard(one)} ${attemptsCard(one)}
-      ${card(
-        'Payload',
-        copyable('payload', JSON.stringify(one.notification, null, 2), 'Payload as sent'),
-        'Contains identifiers only; details are visible after sign-in. Webhooks receive it in an array; chat and email receive a one-line summary.',
-      )}
-    `,
+    actions: deliveryActions(c, one),
+    body: html`<div class="workbench">
+      ${deliveryPicks(c, listed, one.id)}
+      <div id="delivery" class="workbench-main">${follow(c, one)} ${deliveryDetail(one)}</div>
+    </div>`,
   })
 }
 
-/** Only what had a recipient and is no longer in progress. */
-const mayReplay = ({ state, channel }: Delivery): boolean =>
-  channel !== null && ['sent', 'failed', 'dropped'].includes(state)
+/** A page that waits longer would look as if it did not come. */
+const WAIT_SECONDS = 6
 
-/** What waits for its digest is not waiting for an attempt. */
-const mayRetry = ({ state, timing }: Delivery): boolean =>
-  state === 'retrying' || (state === 'waiting' && (timing === null || timing === 'immediately'))
-
-const retryButton = (c: PageContext, { id }: Delivery) =>
-  form(c, `${DELIVERIES_PATH}/${id}/retry`, button('Retry now'))
-
-const unconfirmedNotice = ({ id, destination }: Delivery) =>
-  notice(
-    'info',
-    html`<p><strong>This delivery may have arrived.</strong> No response was received. Sending it again could deliver it twice, so it is not retried automatically.</p>
-      <p>Check with ${destination ?? 'the receiver'} whether <code class="long">${id}</code> arrived. If not, replay it.</p>`,
-  )
-
-const aboutCard = (one: Delivery) =>
-  card(
-    'Details',
-    html`<dl class="pairs">
-      ${pair('Status', html`<div class="two-lines">${outcomeBadge(one)} ${reasonNote(one.reason)}</div>`)}
-      ${pair('Destination', destinationText(one))}
-      ${one.timing !== null && pair('Timing', TIMING_LABELS[one.timing])}
-      ${one.digest_of > 1 && pair('Digest', one.digest_of === 2 ? 'with 1 other' : `with ${one.digest_of - 1} others`)}
-      ${pair('Event', html`<a href="${DELIVERIES_PATH}?event=${one.event_id}"><code>${one.event_id}</code></a>`)}
-      ${pair('Subject', html`<code>${one.subject}</code>`)}
-      ${one.app !== null && pair('App', html`<a href="/console/apps/${one.app}">${one.app}</a>`)}
-      ${pair('Created', time(one.created_at))}
-      ${one.settled_at && pair('Completed', time(one.settled_at))}
-      ${one.next_attempt_at && pair(one.attempts === 0 ? 'Scheduled for' : 'Next attempt', time(one.next_attempt_at))}
-      ${one.replay_of !== null && pair('Replay of', html`<a href="${DELIVERIES_PATH}/${one.replay_of}"><code>${one.replay_of}</code></a>`)}
-      ${pair('ID', html`<code>${one.id}</code>`)}
-    </dl>`,
-  )
-
-const destinationText = ({ channel, destination }: Delivery): string =>
-  channel === null
-    ? 'No recipient'
-    : `${destinationOf({ channel, destination })} · ${CHANNEL_LABELS[channel]}`
-
-const attemptsCard = (one: Delivery) =>
-  card(
-    'Attempts',
-    one.attempts_made.length === 0
-      ? html`<p class="note">${one.state === 'waiting' ? 'None yet.' : 'None.'}</p>`
-      : html`${attemptsTimeline(one)}
-        ${table(
-          'Attempts',
-          ['Attempt', 'Started', 'Response', 'Duration', 'Status'],
-          one.attempts_made.map((made) => [
-            `#${made.number}`,
-            time(made.started_at),
-            made.http_status === null
-              ? html`<span class="note">None</span>`
-              : html`<code>${made.http_status}</code>`,
-            made.duration_ms === null
-              ? html`<span class="note">Unknown</span>`
-              : html`<span class="measure">${formatDuration(made.duration_ms)}</span>`,
-            outcomeOf(made),
-          ]),
-        )}
-        ${one.attempts_made.map(responseOf)}`,
-  )
-
-/** What the receiver wrote, as text: it is theirs, and nothing in it is a link. */
-const responseOf = ({ number, response, carried_by }: Delivery['attempts_made'][number]) =>
-  html`${carried_by !== null && html`<p class="note">Attempt #${number} was sent together with others, in the POST of <code>${carried_by}</code>.</p>`}
-  ${
-    response !== null &&
-    html`<details class="more"><summary>Response to attempt #${number}</summary>${copyable(`response-${number}`, response, `Response to attempt #${number}`)}</details>`
-  }`
-
-function outcomeOf({ outcome, reason }: Delivery['attempts_made'][number]) {
-  if (reason === 'outcome_unknown') return badge('Unconfirmed', 'wait')
-  if (outcome === null) return badge('In progress', 'off')
-  return html`<div class="two-lines">${badge(STATE_LABELS[outcome], outcome === 'sent' ? 'on' : 'bad')} ${reason !== null && html`<span class="note">${REASONS[reason]}</span>`}</div>`
+/** Whoever has just pressed a button sees what came of it; the address says how many attempts had ended before. */
+async function readOne(c: PageContext): Promise<Delivery> {
+  const delivery_id = idOf(c)
+  const after = endedIn(c.req.query('after'))
+  const session = sessionOf(c)
+  if (after === undefined) return session.call(showDelivery, { delivery_id })
+  try {
+    const waiting = session.callWhile(c.req.raw.signal)
+    return await waiting(showDelivery, { delivery_id, wait: WAIT_SECONDS, attempts: after })
+  } catch (error) {
+    // Too many wait already: then it is shown as it is.
+    if (!(error instanceof ServiceError) || error.code !== 'RATE_LIMITED') throw error
+    return session.call(showDelivery, { delivery_id })
+  }
 }
 
-const replayDialog = (c: PageContext, one: Delivery) =>
-  confirmDialog(c, {
-    id: 'replay',
-    label: 'Replay',
-    title: 'Replay this delivery?',
-    action: `${DELIVERIES_PATH}/${one.id}/replay`,
-    text: `The same payload is sent again with a new ID. ${replayWarning(one)}`,
-    submit: 'Replay',
-    kind: 'main',
+const endedIn = (text: string | undefined): number | undefined =>
+  /^\d{1,2}$/.test(text ?? '') ? Number(text) : undefined
+
+const endedOf = ({ attempts_made }: Delivery): number =>
+  attempts_made.filter(({ ended_at }) => ended_at !== null).length
+
+/** While it is due: the script asks until an attempt has ended, and loads the page again. */
+function follow(c: PageContext, one: Delivery) {
+  const isDue =
+    one.next_attempt_at !== null && Date.parse(one.next_attempt_at) <= c.var.deps.clock().getTime() + SOON_MS
+  if (!isDue) return null
+  return html`<p class="note" role="status">An attempt is due. <a href="${DELIVERIES_PATH}/${one.id}${listQuery(c)}">Refresh</a></p>
+    <pre class="unseen" data-live="${progressPath(one.id, endedOf(one))}"></pre>`
+}
+
+/** What is due later is looked at later. */
+const SOON_MS = 60_000
+
+const progressPath = (id: string, ended: number): string =>
+  `${DELIVERIES_PATH}/${id}/progress?${new URLSearchParams({ after: String(ended) })}`
+
+async function readProgress(c: PageContext) {
+  const known = endedIn(c.req.query('after')) ?? 0
+  const { signal } = c.req.raw
+  const one = await readOne(c).catch((error: unknown) => {
+    // Nobody reads the answer any more.
+    if (signal.aborted) return undefined
+    throw error
   })
-
-function replayWarning({ state, unconfirmed }: Delivery): string {
-  if (state === 'sent') return 'It has already arrived, so it will arrive twice.'
-  return unconfirmed
-    ? 'It may already have arrived, so it may arrive twice.'
-    : 'If an earlier attempt did arrive, it will arrive twice.'
+  if (one === undefined) return c.json({})
+  const ended = endedOf(one) > known || one.next_attempt_at === null
+  return c.json({ text: '', more: progressPath(one.id, known), ended })
 }
 
-const retry = (c: PageContext) =>
-  actAndReturn(c, `${DELIVERIES_PATH}/${idOf(c)}`, 'The next attempt is made now.', () =>
-    sessionOf(c).call(retryDelivery, { delivery_id: idOf(c) }),
-  )
+async function retry(c: PageContext) {
+  const delivery_id = idOf(c)
+  const { call } = sessionOf(c)
+  const before = endedOf(await call(showDelivery, { delivery_id }))
+  const result = await attempt(() => call(retryDelivery, { delivery_id }))
+  if ('problem' in result) return refused(c, delivery_id, result.problem)
+  const isHeld = Date.parse(result.done.next_attempt_at) > c.var.deps.clock().getTime() + SOON_MS
+  if (!isHeld) return c.redirect(`${DELIVERIES_PATH}/${delivery_id}?after=${before}`, 303)
+  setFlash(c, 'done', 'The receiver asked to wait; the attempt is made when that time is over.')
+  return c.redirect(`${DELIVERIES_PATH}/${delivery_id}`, 303)
+}
 
 async function replay(c: PageContext) {
   const id = idOf(c)
   const result = await attempt(() => sessionOf(c).call(replayDelivery, { delivery_id: id }))
-  if ('problem' in result) {
-    const { message, hint } = result.problem
-    setFlash(c, 'problem', [`${message}.`, hint].filter(Boolean).join(' '))
-    return c.redirect(`${DELIVERIES_PATH}/${id}`, 303)
-  }
-  return redirectWithMessage(
-    c,
-    `${DELIVERIES_PATH}/${result.done.id}`,
-    'Replay queued. This page shows the new delivery.',
-  )
+  if ('problem' in result) return refused(c, id, result.problem)
+  setFlash(c, 'done', 'Replayed. This page shows the new delivery.')
+  return c.redirect(`${DELIVERIES_PATH}/${result.done.id}?after=0`, 303)
+}
+
+function refused(c: PageContext, id: string, { message, hint }: ServiceError): Response {
+  setFlash(c, 'problem', [`${message}.`, hint].filter(Boolean).join(' '))
+  return c.redirect(`${DELIVERIES_PATH}/${id}`, 303)
 }

@@ -40,11 +40,12 @@ const STOPPED: Record<Exclude<IntegrationState, 'active'>, Content> = {
 }
 
 export function stateBadge(integration: Integration): Content {
-  const { state, failing_since, kind } = integration
+  const { state, failing_since, last_success_at, kind } = integration
   if (state !== 'active') return STOPPED[state]
   if (IS_INCOMPLETE[kind](integration)) return badge('Setup incomplete', 'wait')
   if (failing_since === null) return badge('Active', 'on')
-  return html`${badge('Failing', 'wait')} <span class="note">since ${exactTime(failing_since)}</span>`
+  const failing = last_success_at === null ? badge('Never worked', 'bad') : badge('Failing', 'bad')
+  return html`${failing} <span class="note">since ${exactTime(failing_since)}</span>`
 }
 
 const LOST_BECAUSE: Record<IntegrationKind, string> = {

@@ -11,11 +11,11 @@ import {
   sendAddressVerification,
   updateIntegration,
 } from '../../../contracts/integrations.ts'
-import { button, card, choice, inputField, linkButton, notice, type Content } from '../../../pages/parts.ts'
-import { attempt, statusOf, text, confirmDialog, form, formCard, utcMoment } from '../../forms.ts'
+import { card, inputField, linkButton, notice, type Content } from '../../../pages/parts.ts'
+import { attempt, statusOf, text, confirmDialog, formCard, returnPath, utcMoment } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { badge, pair, day, table, time } from '../../components.ts'
+import { pair, day, time } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import {
@@ -27,6 +27,8 @@ import {
   type Integration,
   resendChoices,
 } from './integration-labels.ts'
+import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
+import { recoverDialog, recoveryTable, testForm, type Recovery } from '../deliveries/integration-panel.ts'
 import { signatureCard } from './webhook-signature.ts'
 
 type Refused = { form: 'name' | 'url' | 'category' | 'address'; submitted: string; problem: ServiceError }
@@ -56,9 +58,9 @@ async function showOne(c: PageContext, refused?: Refused) {
   const advice = stateAdvice(one)
   return page(c, {
     title: one.name,
-    lead: html`<a href="${INTEGRATIONS_PATH}">Integrations</a>`,
     status: statusOf(refused?.problem),
-    actions: linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Add subscription'),
+    actions: html`${one.state === 'active' && testForm(c, one, 'quiet')}
+    ${linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Add subscription')}`,
     body: html`
       ${advice !== undefined && notice('info', html`<p>${advice}</p>`)}
       ${detailsCard(one)} ${KIND_CARDS[one.kind]({ c, one, canInstall: chat_install, refused })}
@@ -231,43 +233,14 @@ const resendCard = ({ c, one }: Shown) =>
     kind: 'quiet',
   })
 
-type Recovery = z.output<typeof listRecoveries.output>['recoveries'][number]
-
-const RECOVERY_BADGES = {
-  running: badge('Running', 'wait'),
-  done: badge('Done', 'on'),
-  stopped: badge('Stopped', 'off'),
-} as const
-
 /** Only where something can be sent; what was recovered before stays visible. */
 function recoverCard(c: PageContext, one: Integration, recoveries: readonly Recovery[]) {
   if (one.state !== 'active' && recoveries.length === 0) return null
   return card(
     'Recover missed deliveries',
-    html`${
-      one.state === 'active' &&
-      form(
-        c,
-        `${pathOf(one)}/recover`,
-        html`${inputField({ name: 'since', label: 'Since (UTC)', type: 'datetime-local', required: true, value: '' })}
-        ${choice('checkbox', 'unconfirmed', 'yes', true, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
-        ${button('Recover', 'quiet')}`,
-      )
-    }
-    ${
-      recoveries.length > 0 &&
-      table(
-        'Recoveries, newest first',
-        ['Started', 'Since', 'Status', 'Queued'],
-        recoveries.map((recovery) => [
-          time(recovery.created_at),
-          time(recovery.since),
-          RECOVERY_BADGES[recovery.state],
-          html`<span class="measure">${recovery.queued}</span>`,
-        ]),
-      )
-    }`,
-    'Sends everything again that failed, was given up or is unconfirmed since a time, each delivery with a new ID. It runs in the background, and new events do not wait for it.',
+    html`${recoveries.length > 0 && recoveryTable(recoveries)}
+    ${one.state === 'active' && html`<div class="actions">${recoverDialog(c, one)}</div>`}`,
+    'Sends everything again that failed, was given up or is unconfirmed since a time, each delivery with a new ID.',
   )
 }
 
@@ -360,12 +333,15 @@ async function setCategory(c: PageContext) {
 
 async function recover(c: PageContext) {
   const since = utcMoment(text(c.get('form'), 'since'))
+  // Started from the deliveries, it leads back there.
+  const isElsewhere = text(c.get('form'), 'back').startsWith(DELIVERIES_PATH)
+  const back = isElsewhere ? returnPath(c, DELIVERIES_PATH) : here(c)
   if (since === undefined) {
     setFlash(c, 'problem', 'Enter a start date and time in UTC.')
-    return c.redirect(here(c), 303)
+    return c.redirect(back, 303)
   }
   const include_unconfirmed = text(c.get('form'), 'unconfirmed') === 'yes'
-  return actAndReturn(c, here(c), 'Recovery started.', () =>
+  return actAndReturn(c, back, 'Recovery started.', () =>
     sessionOf(c).call(recoverDeliveries, { integration_id: idOf(c), since, include_unconfirmed }),
   )
 }

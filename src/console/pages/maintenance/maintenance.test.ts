@@ -345,7 +345,7 @@ describe('the change queue', () => {
     for (const state of ['stale', 'failed'] as const) {
       proposal().state = state
       expect(await client.read('/console/proposals')).toContain('Add up prices')
-      expect(await client.read('/console')).toContain('Proposals to review')
+      expect(await client.read('/console')).toContain('1 proposal to review')
     }
     proposal().state = 'denied'
     expect(await client.read('/console/proposals')).toContain('Nothing to review')
@@ -411,10 +411,10 @@ describe('the page of the organization', () => {
 
 describe('elsewhere', () => {
   test('the front pages say what waits for a reviewer, and nothing where the agent is off', async () => {
-    expect(await client.read('/console')).toContain('Proposals to review')
+    expect(await client.read('/console')).toContain('1 proposal to review')
     expect(await client.read('/console/apps/shop')).toContain('1 proposal to review')
     fake.settings().enabled = false
-    expect(await client.read('/console')).not.toContain('Proposals to review')
+    expect(await client.read('/console')).not.toContain('proposal to review')
   })
 
   test('the search finds the pages, and proposals by title', async () => {

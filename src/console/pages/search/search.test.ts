@@ -22,7 +22,7 @@ describe('the search page', () => {
     expect(await at('shop')).toContain('/console/apps/shop')
     expect(await at('basket')).toContain(`/console/apps/shop/tickets/${SEEDED_TICKET}`)
     expect(await at(SEEDED_TICKET)).toEqual([`/console/apps/shop/tickets/${SEEDED_TICKET}`])
-    expect((await at('assistant.example')).some((href) => href.startsWith('/console/agents?'))).toBe(true)
+    expect((await at('assistant.example')).some((href) => href.startsWith('/console/agents/grt_'))).toBe(true)
   })
 
   test('finds a delivery and an integration by their ids', async () => {

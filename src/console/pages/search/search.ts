@@ -22,7 +22,8 @@ import {
 } from '../../context.ts'
 import { page } from '../../layout.ts'
 import { placesFor, SEARCH } from '../../navigation.ts'
-import { clientLabel } from '../agents/client-labels.ts'
+import { agentPath } from '../agents/agent-labels.ts'
+import { clientLabel, clientOf } from '../agents/client-labels.ts'
 import { appPath, STATUS_LABELS, ticketPath } from '../apps/app-labels.ts'
 import { visibleWords } from '../apps/source-text.ts'
 import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
@@ -116,10 +117,10 @@ async function findSources(session: ConsoleSession, search: string): Promise<Fou
 async function findAgents(session: ConsoleSession, search: string): Promise<Found[]> {
   const isAll = hasRole(session, 'admin')
   const { grants } = await session.call(listGrants, { all: String(isAll), search, limit: LIMIT })
-  return grants.map(({ client_id, client_kind: kind, client_name: name, host, user }) => ({
-    href: `/console/agents?${new URLSearchParams({ ...(isAll ? { all: 'true' } : {}), client_id })}`,
-    label: clientLabel({ client_id, kind, name, host }),
-    note: user.name,
+  return grants.map((grant) => ({
+    href: agentPath(grant.id),
+    label: clientLabel(clientOf(grant)),
+    note: grant.user.name,
   }))
 }
 

@@ -41,19 +41,22 @@ type Submitted = {
   ends: string
 }
 
+/** What whoever changes nothing gets: whoever needs more says so. */
+const LEAST: Submitted = {
+  name: '',
+  role_cap: 'viewer',
+  isScoped: true,
+  scopes: ['data:read' satisfies Scope],
+  audiences: ['api' satisfies Audience],
+  ends: '30',
+}
+
 function showNew(c: PageContext, submitted?: Submitted, problem?: ServiceError) {
   const own = organizationOf(c).role
-  const now: Submitted = submitted ?? {
-    name: '',
-    role_cap: own === 'member' ? 'viewer' : own,
-    isScoped: false,
-    scopes: [],
-    audiences: AUDIENCES,
-    ends: '90',
-  }
+  const now = submitted ?? LEAST
   return page(c, {
     title: 'New API token',
-    lead: 'Grant only the access it needs.',
+    lead: 'It begins with the least: reading data over the HTTP API, for 30 days. Add what it needs.',
     status: statusOf(problem),
     body: formCard(c, {
       action: `${TOKENS_PATH}/new`,
@@ -78,11 +81,11 @@ function showNew(c: PageContext, submitted?: Submitted, problem?: ServiceError) 
       })}
       <fieldset class="access">
         <legend>Permissions</legend>
-        ${choice('radio', 'access', 'role', !now.isScoped, 'All permissions of the role')}
         ${choice('radio', 'access', 'scopes', now.isScoped, 'Only selected permissions', 'Such a token cannot create tokens or manage members.')}
         <div class="scopes">
           ${Object.entries(SCOPES).map(([scope, label]) => choice('checkbox', 'scopes', scope, now.scopes.includes(scope), label, html`<code>${scope}</code>`))}
         </div>
+        ${choice('radio', 'access', 'role', !now.isScoped, 'All permissions of the role', 'Everything that you may do, up to the role above. For your own terminal, not for a script.')}
       </fieldset>
       <fieldset>
         <legend>Audiences</legend>
@@ -128,7 +131,7 @@ async function create(c: PageContext) {
       ${notice('info', html`<p><strong>Copy it now.</strong> It is not stored and cannot be shown again.</p>`)}
       ${copyable('token', result.done.token, `Value of ${result.done.name}`)}
       <p>Try it:</p>
-      ${copyable('try', `curl -H "Authorization: Bearer ${result.done.token}" ${apiAddress(c)}`, 'Command that uses the token')}
+      ${copyable('try', `curl -H "Authorization: Bearer ${result.done.token}" ${apiAddress(c, '/api/v1/me')}`, 'Command that uses the token')}
       <div class="actions">${linkButton(TOKENS_PATH, 'Done')}</div>
     </div>`,
   })
@@ -142,5 +145,5 @@ function nothingTicked({ isScoped, scopes, audiences }: Submitted): ServiceError
   return undefined
 }
 
-const apiAddress = (c: PageContext): string =>
-  new URL('/api/v1/me', c.var.deps.apiUrl ?? c.var.deps.appUrl).href
+export const apiAddress = (c: PageContext, path: string): string =>
+  new URL(path, c.var.deps.apiUrl ?? c.var.deps.appUrl).href

@@ -9,7 +9,7 @@ import { page } from '../../layout.ts'
 import { day, emptyState, ownerFilter, roleBadge, time, listCard } from '../../components.ts'
 import { inputField, linkButton } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { AUDIENCE_LABELS, TOKENS_PATH } from './new-token.ts'
+import { apiAddress, AUDIENCE_LABELS, TOKENS_PATH } from './new-token.ts'
 
 type Token = z.output<typeof ApiToken>
 
@@ -31,7 +31,7 @@ async function showTokens(c: PageContext) {
   return page(c, {
     title: 'API tokens',
     lead: `For scripts and assistants that act in ${organization.name} on your behalf.`,
-    actions: linkButton(`${TOKENS_PATH}/new`, 'Create token'),
+    actions: html`${linkButton(apiAddress(c, '/api/docs'), 'API reference', 'quiet')} ${linkButton(`${TOKENS_PATH}/new`, 'Create token')}`,
     body: listCard(c, {
       label: 'Filter tokens',
       filters: html`${inputField({ name: 'search', label: 'Name', type: 'search', value: search ?? '', maxlength: 120 })}

@@ -91,10 +91,12 @@ export const routeAll = (secrets: readonly string[], send: Route['send']): Recip
 /** What the integration is reached with, or why it is not sent to. */
 export function checkIntegration(
   { dataKeys }: DriverDeps,
-  { orgId, integrationId, integration, subscription }: OutboundMessage,
+  { orgId, integrationId, integration, subscriptionId, subscription }: OutboundMessage,
 ): IntegrationSecret | DeliveryReason {
   if (integrationId === null || integration === null) return 'subscription_off'
-  const reason = STOPPED[integration.state] ?? checkSubscription(subscription)
+  // A test of the integration itself came by no subscription.
+  const reason =
+    STOPPED[integration.state] ?? (subscriptionId === null ? null : checkSubscription(subscription))
   return reason ?? openIntegrationSecret(dataKeys, { orgId, id: integrationId, sealed: integration.sealed })
 }
 

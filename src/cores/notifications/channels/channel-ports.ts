@@ -9,6 +9,8 @@ import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 export type Outcome = {
   /** How the answer begins, as it came. */
   readonly response?: string | undefined
+  /** What was sent along, for people who look into a failure; without what is signed with the secret. */
+  readonly requestHeaders?: Readonly<Record<string, string>> | undefined
 } & (
   | { readonly kind: 'sent'; readonly httpStatus?: number | undefined }
   | {

@@ -42,6 +42,7 @@ export type AttemptResult = MessageKey & {
   readonly carriedBy: string | null
   readonly goesAlone: boolean
   readonly response: string | null
+  readonly requestHeaders: Readonly<Record<string, string>> | null
 }
 
 type AttemptFacts = {
@@ -72,6 +73,7 @@ export function attemptResult(
     carriedBy,
     goesAlone: goesAlone(outcome, isShared, number),
     response,
+    requestHeaders: outcome.requestHeaders ?? null,
   }
   if (outcome.kind === 'sent') {
     return { ...common, outcome: 'sent', state: 'sent', reason: null, deliveryReason: null, nextAt: null }
@@ -187,7 +189,8 @@ export async function finishAndStartAttempts(
       select * from json_to_recordset(${JSON.stringify(results)}::text::json) as d(
         "orgId" text, id text, number int, outcome text, state text, reason text, "deliveryReason" text,
         "httpStatus" int, "durationMs" int, "nextAt" timestamptz, "integrationId" text, answered boolean,
-        "heldUntil" timestamptz, "brokeKeptSocket" boolean, "carriedBy" text, "goesAlone" boolean, response text)
+        "heldUntil" timestamptz, "brokeKeptSocket" boolean, "carriedBy" text, "goesAlone" boolean, response text,
+        "requestHeaders" jsonb)
     ), ended as (
       update messages m set state = d.state, next_at = coalesce(d."nextAt", m.next_at), slot_at = null, worker = null,
         lease_until = null, goes_alone = m.goes_alone or d."goesAlone"
@@ -196,7 +199,7 @@ export async function finishAndStartAttempts(
       returning d.*, m.target
     ), written as (
       update attempts a set ended_at = ${at}, outcome = e.outcome, reason = e.reason, http_status = e."httpStatus",
-        duration_ms = e."durationMs", response = e.response
+        duration_ms = e."durationMs", response = e.response, request_headers = e."requestHeaders"
       from ended e
       where a.org_id = e."orgId" and a.message_id = e.id and a.number = e.number
     ), delivered as (

@@ -11,6 +11,7 @@ import {
   removedIntegrations,
 } from '../../../../db/schema.ts'
 import type { DeliveryState } from '../../../contracts/channels.ts'
+import { makeId } from '../../../contracts/ids.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 
@@ -24,6 +25,8 @@ export const selectDeliveries = (db: Handle) =>
       alias: apps.alias,
       integration: sql<string | null>`coalesce(${integrations.name}, ${removedIntegrations.name})`,
       durationMs: attempts.durationMs,
+      httpStatus: attempts.httpStatus,
+      attemptedAt: attempts.startedAt,
     })
     .from(deliveries)
     .leftJoin(events, and(eq(events.orgId, deliveries.orgId), eq(events.id, deliveries.eventId)))
@@ -60,7 +63,7 @@ export async function presentDeliveries(
     db,
     rows.flatMap(({ delivery: { orgId, userId } }) => (userId === null ? [] : [{ orgId, userId }])),
   )
-  return rows.map(({ delivery, event, message, alias, integration, durationMs }) => ({
+  return rows.map(({ delivery, event, message, alias, integration, durationMs, httpStatus }) => ({
     id: delivery.id,
     event_id: delivery.eventId,
     type: delivery.type,
@@ -72,6 +75,7 @@ export async function presentDeliveries(
     reason: delivery.reason,
     unconfirmed: delivery.state === 'failed' && delivery.reason === 'outcome_unknown',
     attempts: message?.attempts ?? 0,
+    http_status: httpStatus,
     duration_ms: durationMs,
     next_attempt_at: isOpen(delivery.state) ? (message?.nextAt.toISOString() ?? null) : null,
     replay_of: delivery.replayOf,
@@ -79,5 +83,13 @@ export async function presentDeliveries(
     settled_at: delivery.settledAt?.toISOString() ?? null,
   }))
 }
+
+/** Ids begin with the time of the process that made them, whose clock may differ a little. */
+const CLOCKS_DIFFER_MS = 60_000
+const TIME_CHARACTERS = 'dlv_'.length + 9
+
+/** Before those of all deliveries since then: they are found by the primary key. */
+export const idBefore = (since: Date): string =>
+  makeId('dlv', Math.max(0, since.getTime() - CLOCKS_DIFFER_MS)).slice(0, TIME_CHARACTERS)
 
 export const isOpen = (state: DeliveryState): boolean => state === 'waiting' || state === 'retrying'

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt } from '../../../../db/drizzle.ts'
+import { and, desc, eq, gte, isNotNull, lt } from '../../../../db/drizzle.ts'
 import { apps, deliveries } from '../../../../db/schema.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../../contracts/paging.ts'
@@ -7,13 +7,14 @@ import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { isOfType } from '../../like-pattern.ts'
+import { IS_MISSED } from './outcome-counts.ts'
 import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
 export const listDeliveries =
   (deps: Storage & WithDirectory): Handler<'listDeliveries'> =>
   async (
     who,
-    { limit, cursor, count, type, state, reason, channel, integration_id, app, event_id, from, to },
+    { limit, cursor, count, missed, type, state, reason, channel, integration_id, app, event_id, from, to },
   ) => {
     const { db } = deps
     const { orgId } = requireMember(who)
@@ -21,6 +22,7 @@ export const listDeliveries =
     const matching = and(
       eq(deliveries.orgId, orgId),
       type === undefined ? undefined : isOfType(deliveries.type, type),
+      missed ? and(isNotNull(deliveries.channel), IS_MISSED) : undefined,
       state && eq(deliveries.state, state),
       reason && eq(deliveries.reason, reason),
       channel && eq(deliveries.channel, channel),

@@ -7,6 +7,7 @@ import type { Storage } from '../../dependencies.ts'
 import { requireMember } from '../../principal.ts'
 import { withTransaction } from '../../transaction.ts'
 import { lockIntegration } from '../integrations/integration-rows.ts'
+import { idBefore } from './delivery-rows.ts'
 import { presentRecovery } from './list-recoveries.ts'
 
 /** Only begins it: the workers do it, a little at a time. */
@@ -41,10 +42,3 @@ export const recoverDeliveries =
       await recordAudit(tx, clock, who, { orgId, action: 'delivery.recovered', subject })
       return presentRecovery(started)
     })
-
-/** Ids begin with the time of the process that made them, whose clock may differ a little. */
-const CLOCKS_DIFFER_MS = 60_000
-const TIME_CHARACTERS = 'dlv_'.length + 9
-
-const idBefore = (since: Date): string =>
-  makeId('dlv', Math.max(0, since.getTime() - CLOCKS_DIFFER_MS)).slice(0, TIME_CHARACTERS)

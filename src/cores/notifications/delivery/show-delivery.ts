@@ -1,21 +1,25 @@
 import type { Handle } from '../../../../db/connect.ts'
-import { and, asc, eq } from '../../../../db/drizzle.ts'
+import { and, asc, eq, sql } from '../../../../db/drizzle.ts'
 import { attempts, deliveries, subscriptions, type messages } from '../../../../db/schema.ts'
 import { notFound } from '../../../contracts/errors.ts'
-import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
+import { DELIVERY_WAITS_MAX, RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { thinNotification } from '../channels/render.ts'
-import { presentDeliveries, selectDeliveries } from './delivery-rows.ts'
+import { createWaits } from '../../waits.ts'
+import { isOpen, presentDeliveries, selectDeliveries } from './delivery-rows.ts'
 
 /** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
 export const showDelivery =
   (deps: Storage & WithDirectory): Handler<'showDelivery'> =>
-  async (who, { delivery_id }) => {
+  async (who, { delivery_id, wait, attempts: known }) => {
     const { db, clock } = deps
     const { orgId } = requireMember(who)
+    const isOver = () => hasNewAttempt(db, { orgId, id: delivery_id }, known)
+    if (wait > 0 && !(await isOver()))
+      await waitForAttempt(orgId, { seconds: wait, signal: who.signal }, isOver)
     const [row] = await selectDeliveries(db).where(
       and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
     )
@@ -24,12 +28,36 @@ export const showDelivery =
     const [presented] = await presentDeliveries(deps, [row])
     return {
       ...presented!,
+      integration_id: delivery.integrationId,
       timing: await timingOf(db, delivery),
       notification: thinNotification({ ...event, id: delivery.id, eventId: event.id, app: alias }),
       attempts_made: message ? await attemptsOf(db, message, clock()) : [],
       digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
     }
   }
+
+const waitForAttempt = createWaits({
+  perOrganization: DELIVERY_WAITS_MAX,
+  refusal: 'Too many requests of this organization wait for deliveries already',
+})
+
+/** Or none will come: it is settled, or not there. */
+async function hasNewAttempt(
+  db: Handle,
+  { orgId, id }: { orgId: string; id: string },
+  known: number,
+): Promise<boolean> {
+  const [row] = await db
+    .select({ state: deliveries.state, ended: sql<number>`count(${attempts.endedAt})::int` })
+    .from(deliveries)
+    .leftJoin(
+      attempts,
+      and(eq(attempts.orgId, deliveries.orgId), eq(attempts.messageId, deliveries.messageId)),
+    )
+    .where(and(eq(deliveries.orgId, orgId), eq(deliveries.id, id)))
+    .groupBy(deliveries.state)
+  return !row || !isOpen(row.state) || row.ended > known
+}
 
 async function timingOf(db: Handle, { orgId, subscriptionId }: typeof deliveries.$inferSelect) {
   if (subscriptionId === null) return null
@@ -62,6 +90,7 @@ async function attemptsOf(db: Handle, { orgId, id }: Message, now: Date) {
     duration_ms: row.durationMs,
     carried_by: row.carriedBy,
     response: row.startedAt.getTime() >= since ? row.response : null,
+    request_headers: row.startedAt.getTime() >= since ? row.requestHeaders : null,
   }))
 }
 

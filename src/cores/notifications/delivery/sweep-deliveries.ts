@@ -13,8 +13,8 @@ export async function sweepDeliveries({ db, clock, deliveryDays }: SweepDeliveri
   const before = daysBefore(clock(), deliveryDays)
   await inParts(db, { table: 'attempts' }, (isInPart) =>
     db.execute(sql`
-      update attempts set response = null
-      where ${isInPart} and response is not null
+      update attempts set response = null, request_headers = null
+      where ${isInPart} and (response is not null or request_headers is not null)
         and started_at < ${daysBefore(clock(), RESPONSE_EXCERPT.days)}::timestamptz`),
   )
   await inParts(db, { table: 'deliveries' }, (isInPart) =>

@@ -1,0 +1,118 @@
+/** `svc db load`, `svc db loads`: files that become tables. */
+import { basename, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { byteSize } from '../../contracts/byte-size.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { CommandContext } from '../command-context.ts'
+import type { CommandInput, Run } from '../command.ts'
+import { tableOf } from '../format-output.ts'
+import { showProgress } from '../load/show-progress.ts'
+import { checkFile, digestOf, patiently, uploadFile, type Load } from '../load/upload-file.ts'
+import { argument, isSet, listOption, textOption } from '../options.ts'
+import { readPages } from '../read-pages.ts'
+import { usageError } from '../usage-error.ts'
+
+const POLL_MS = 1_000
+
+export const loadFile: Run = async (ctx, input) => {
+  const name = argument(input, 'name')
+  const path = resolve(ctx.environment.cwd, argument(input, 'file'))
+  const format = formatOf(path)
+  const plan = planOf(input)
+  const { bytes } = await checkFile(path)
+  const file = { name, filename: basename(path).slice(0, 200), format, bytes, sha256: await digestOf(path) }
+  const progress = showProgress(ctx)
+  try {
+    // A wrong address or token shows at once; from here on a server may be replaced meanwhile.
+    const load = await ctx.callOperation('createLoad', file)
+    if (load.received > 0) ctx.info(`Continuing ${load.id}`)
+    await uploadFile(ctx, load, path, progress.show)
+    const started = await patiently(ctx, () => ctx.callOperation('startLoad', { load_id: load.id, ...plan }))
+    const ended = await follow(ctx, started, progress.show)
+    progress.end()
+    printEnded(ctx, name, ended)
+  } finally {
+    progress.end()
+  }
+}
+
+function formatOf(path: string): 'csv' | 'ndjson' {
+  if (/\.(csv|tsv|txt)$/i.test(path)) return 'csv'
+  if (/\.(ndjson|jsonl)$/i.test(path)) return 'ndjson'
+  throw usageError('The file must end in .csv or .ndjson', 'Also .tsv, .txt (with a header) and .jsonl.')
+}
+
+function planOf(input: CommandInput) {
+  const embed_columns = columnsOption(input, 'embed')
+  if (!embed_columns)
+    throw usageError('--embed is missing', 'Name the columns whose text is to be found: --embed description')
+  return {
+    table: textOption(input, 'table'),
+    id_column: textOption(input, 'id'),
+    title_column: textOption(input, 'title'),
+    embed_columns,
+    filter_columns: columnsOption(input, 'filter'),
+    model: textOption(input, 'model'),
+    language: textOption(input, 'language'),
+    append: isSet(input, 'append'),
+    save_configuration: isSet(input, 'save'),
+  }
+}
+
+/** `--embed a --embed b`, or `--embed a,b`. */
+function columnsOption(input: CommandInput, name: string): string[] | undefined {
+  const columns = listOption(input, name).flatMap((text) => text.split(',').map((column) => column.trim()))
+  const named = columns.filter((column) => column !== '')
+  return named.length > 0 ? named : undefined
+}
+
+/** The load needs nobody: who stops watching can come back with the same command. */
+async function follow(ctx: CommandContext, started: Load, show: (load: Load) => void): Promise<Load> {
+  let load = started
+  while (load.state === 'running') {
+    show(load)
+    await sleep(POLL_MS)
+    load = await patiently(ctx, () => ctx.callOperation('showLoad', { load_id: load.id }))
+  }
+  return load
+}
+
+function printEnded(ctx: CommandContext, name: string, load: Load): void {
+  if (load.state === 'canceled') throw new ServiceError('CONFLICT', 'The load was canceled')
+  if (load.state === 'failed') {
+    const further = load.problem_count - load.problems.length
+    throw new ServiceError(
+      load.problem_count > 0 ? 'INVALID_REQUEST' : 'UNEXPECTED',
+      load.failure ?? 'The load failed',
+      {
+        problems: [...load.problems, ...(further > 0 ? [`and ${further.toLocaleString('en')} more`] : [])],
+      },
+    )
+  }
+  ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
+  if (load.failure !== null) ctx.info(load.failure)
+  if (load.configuration_saved) return ctx.print(load, tableOf([load], COLUMNS))
+  ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
+  ctx.info(`To search it, save this configuration: PUT /api/wf/data-sources/db_${name}`)
+}
+
+export const listLoads: Run = async (ctx, input) => {
+  const load_id = textOption(input, 'cancel')
+  if (load_id !== undefined) {
+    await ctx.callOperation('cancelLoad', { load_id })
+    ctx.info(`Canceled ${load_id}`)
+  }
+  const found = await readPages(ctx, input, 'listLoads', 'loads', { name: argument(input, 'name') })
+  ctx.print(found, tableOf(found.loads, COLUMNS))
+}
+
+const COLUMNS = {
+  LOAD: 'id',
+  FILE: 'filename',
+  TABLE: 'table',
+  STATE: ({ state, phase }: Load) => (phase === null ? state : `${state}, ${phase}`),
+  ROWS: 'rows',
+  SIZE: ({ bytes }: Load) => byteSize(bytes),
+  BY: 'created_by',
+  CREATED: 'created_at',
+} as const

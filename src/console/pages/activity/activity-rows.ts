@@ -1,0 +1,68 @@
+/** Calls as rows of a table: in the activity list, and on the page of the agent that made them. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import type { ActivityEntry } from '../../../contracts/activity.ts'
+import { badge, breakable, time } from '../../components.ts'
+import { formatBytes, formatDuration, plural } from '../../format.ts'
+import { agentPath } from '../agents/agent-labels.ts'
+import { callerLabel, shortCallerLabel } from '../agents/client-labels.ts'
+import { pathOf } from '../data-sources/source-labels.ts'
+
+type Entry = z.output<typeof ActivityEntry>
+
+export const ACTIVITY_PATH = '/console/activity'
+
+const OUTCOME_BADGES = { answered: 'on', refused: 'wait', failed: 'bad' } as const
+
+/** Of one agent, questions and functions alike. */
+export const CALL_COLUMNS = ['Time', 'Call', 'Outcome', 'Duration', 'Size']
+
+export const callCells = (entry: Entry) => [
+  time(entry.at),
+  subject(entry),
+  outcome(entry),
+  duration(entry),
+  size(entry),
+]
+
+export const entryColumns = (type: Entry['type']) => [
+  'Time',
+  type === 'data_source' ? 'Data source' : 'Function',
+  'User',
+  'Agent',
+  'Source',
+  'Outcome',
+  'Duration',
+  'Size',
+]
+
+export const entryCells = (entry: Entry) => [
+  time(entry.at),
+  subject(entry),
+  entry.user.name,
+  agent(entry),
+  entry.source,
+  outcome(entry),
+  duration(entry),
+  size(entry),
+]
+
+function subject({ type, name }: Entry) {
+  if (name === null) return html`<span class="note">None</span>`
+  const shown = html`<code class="id-text">${name}</code>`
+  return type === 'data_source' ? html`<a href="${pathOf(name)}">${shown}</a>` : shown
+}
+
+function agent({ grant_id, client_id, client_name }: Entry) {
+  if (client_id === null) return html`<span class="note none">None</span>`
+  const called = html`<bdi title="${callerLabel(client_id, client_name)}">${shortCallerLabel(client_id, client_name)}</bdi>`
+  return grant_id === null ? called : html`<a href="${agentPath(grant_id)}">${called}</a>`
+}
+
+const outcome = ({ outcome: word, error, hits }: Entry) =>
+  html`${badge(word, OUTCOME_BADGES[word])}${error !== null && html` <code class="note">${breakable(error, '_')}</code>`}${hits !== null && html` <span class="note">${plural(hits, 'hit')}</span>`}`
+
+const duration = ({ duration_ms }: Entry) => html`<span class="measure">${formatDuration(duration_ms)}</span>`
+
+const size = ({ question_bytes, answer_bytes }: Entry) =>
+  html`<span class="measure" title="Request ${formatBytes(question_bytes)}, response ${formatBytes(answer_bytes)}">${formatBytes(question_bytes)} → ${formatBytes(answer_bytes)}</span>`

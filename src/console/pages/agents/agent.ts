@@ -1,0 +1,186 @@
+/** One agent: what it may do and until when, what it did, and how to give it less or nothing. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { listActivity, summarizeActivity } from '../../../contracts/activity.ts'
+import { listAskableDataSources } from '../../../contracts/data-sources.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { narrowGrant, revokeGrant, showGrant } from '../../../contracts/grants.ts'
+import { ScopeName } from '../../../contracts/fields.ts'
+import { CONNECTOR_SECONDS, EXPOSED_MAX } from '../../../contracts/limits.ts'
+import { SCOPES, type Scope } from '../../../contracts/scopes.ts'
+import { button, card, choice, linkButton, notice } from '../../../pages/parts.ts'
+import { confirmDialog, form, returnPath, text, texts } from '../../forms.ts'
+import { actAndReturn } from '../../flash.ts'
+import { page } from '../../layout.ts'
+import { day, emptyState, exactTime, pair, table, time } from '../../components.ts'
+import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { beginOf } from '../../day-filter.ts'
+import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-charts.ts'
+import { ACTIVITY_PATH, CALL_COLUMNS, callCells } from '../activity/activity-rows.ts'
+import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, END_LABELS } from './agent-labels.ts'
+import { clientLabel, clientOf, clientSummary } from './client-labels.ts'
+import { canQueryData, sourceList, sourcesForm, type Askable } from './grant-sources.ts'
+
+type Grant = z.output<typeof showGrant.output>
+type Call = z.output<typeof listActivity.output>['activity'][number]
+
+/** Beside it is the page of all clients. */
+const ID = ':id{grt_[0-9a-z]{25}}'
+
+export const agentRoutes = () =>
+  createRoutes()
+    .get(`/agents/${ID}`, showAgent)
+    .post(`/agents/${ID}/narrow`, narrow)
+    .post(`/agents/${ID}/sources`, limitSources)
+    .post(`/agents/${ID}/disconnect`, disconnect)
+
+const LAST_CALLS = 10
+
+async function showAgent(c: PageContext) {
+  const session = sessionOf(c)
+  const grant_id = idOf(c)
+  const days = chartDays(undefined, undefined, c.var.deps.clock())
+  const ofAgent = { type: 'all', grant_id } as const
+  const [grant, summary, last] = await Promise.all([
+    session.call(showGrant, { grant_id }),
+    session.call(summarizeActivity, { ...ofAgent, from: beginOf(days[0]) }),
+    session.call(listActivity, { ...ofAgent, limit: LAST_CALLS }),
+  ])
+  // A limited agent is narrowed from its own list.
+  const isOpen = grant.ended === null && canQueryData(grant) && grant.sources === null
+  const { data_sources } = isOpen
+    ? await session.call(listAskableDataSources, { limit: EXPOSED_MAX })
+    : { data_sources: [] }
+  const isMine = grant.user.id === session.me.user.id
+  return page(c, {
+    title: clientLabel(clientOf(grant)),
+    lead: html`Acts for ${isMine ? 'you' : grant.user.name} in ${organizationOf(c).name}.`,
+    actions: grant.ended === null && disconnectDialog(c, grant, isMine),
+    body: html`${stateNotice(c, grant)}
+      <div class="split">
+        <div class="split-main">
+          ${activityCharts('Calls', withEmptyDays(days, summary.days)) ?? noCalls(grant)}
+          ${last.activity.length > 0 && lastCalls(grant, last.activity)}
+        </div>
+        <div class="split-side">${accessCard(grant)} ${permissionsCard(c, grant)} ${sourcesCard(c, grant, isMine, data_sources)}</div>
+      </div>`,
+  })
+}
+
+function stateNotice(c: PageContext, { ended, blocked }: Grant) {
+  if (ended !== null) {
+    return notice(
+      'info',
+      html`<p><strong>This agent has no access any more.</strong> ${END_LABELS[ended.reason]}${ended.at && html` on ${exactTime(ended.at)}`}.</p>`,
+    )
+  }
+  if (blocked) {
+    return notice(
+      'info',
+      html`<p><strong>This client is blocked.</strong> All its agents are refused until an admin ${hasRole(sessionOf(c), 'admin') ? html`<a href="${AGENTS_PATH}/clients">unblocks it</a>` : 'unblocks it'}.</p>`,
+    )
+  }
+  return agentsOffNotice(organizationOf(c))
+}
+
+const noCalls = ({ last_used_at, ended }: Grant) =>
+  card(
+    'Calls per day',
+    emptyState(
+      last_used_at === null ? 'No calls yet' : 'No calls in the last 30 days',
+      ended === null
+        ? 'Ask the assistant a question about your data. Its calls are counted here.'
+        : 'It made none that are still kept.',
+    ),
+  )
+
+const lastCalls = ({ id }: Grant, calls: readonly Call[]) =>
+  card(
+    'Last calls',
+    html`${table('The last calls of this agent, newest first', CALL_COLUMNS, calls.map(callCells))}
+      <p class="note">All <a href="${ACTIVITY_PATH}?agent=${id}">questions</a> and <a href="${ACTIVITY_PATH}?type=function&amp;agent=${id}">functions</a> of this agent, or only <a href="${ACTIVITY_PATH}?agent=${id}&amp;outcome=refused">refused questions</a>.</p>`,
+    undefined,
+    'card-list',
+  )
+
+const DAY_SECONDS = 24 * 60 * 60
+
+const accessCard = (grant: Grant) =>
+  card(
+    'Access',
+    html`<dl class="pairs pairs-narrow">
+      ${pair('Client', clientSummary(clientOf(grant)))}
+      ${pair('User', html`${grant.user.name} <span class="note">${grant.user.email}</span>`)}
+      ${pair('Endpoint', html`<code>/${grant.resource}</code>`)}
+      ${pair('Connected', day(grant.created_at))}
+      ${pair('Last used', grant.last_used_at ? time(grant.last_used_at) : 'Never')}
+      ${grant.ended === null && pair('Expires', html`${day(grant.expires_at)} <span class="note">or after ${CONNECTOR_SECONDS.refreshToken / DAY_SECONDS} days without a call</span>`)}
+      ${pair('Client ID', html`<code>${grant.client_id}</code>`)}
+    </dl>`,
+  )
+
+/** With one thing left there is nothing to narrow, only to disconnect. */
+const permissionsCard = (c: PageContext, { id, scopes, ended }: Grant) =>
+  card(
+    'Permissions',
+    ended !== null || scopes.length < 2
+      ? html`<ul class="plain">${scopes.map((scope) => html`<li>${SCOPES[scope]} <code class="note">${scope}</code></li>`)}</ul>`
+      : form(
+          c,
+          `${agentPath(id)}/narrow`,
+          html`<fieldset>
+              <legend class="unseen">Permissions in ${organizationOf(c).name}</legend>
+              ${scopes.map((scope) => choice('checkbox', 'scopes', scope, true, SCOPES[scope], html`<code>${scope}</code>`))}
+            </fieldset>
+            <p class="note">Takes effect on its next call. To add permissions, connect it again.</p>
+            ${button('Save permissions', 'quiet')}`,
+        ),
+  )
+
+function sourcesCard(c: PageContext, grant: Grant, isMine: boolean, askable: readonly Askable[]) {
+  if (!canQueryData(grant)) return null
+  const limit =
+    grant.ended === null && sourcesForm(c, `${agentPath(grant.id)}/sources`, grant, isMine, askable)
+  return card('Data sources', limit || sourceList(grant))
+}
+
+const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
+  html`${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
+  ${confirmDialog(c, {
+    id: 'disconnect',
+    label: 'Disconnect',
+    title: 'Disconnect this agent?',
+    action: `${agentPath(grant.id)}/disconnect`,
+    text: disconnectText(grant, isMine),
+    submit: 'Disconnect agent',
+  })}`
+
+function narrow(c: PageContext) {
+  const left = texts(c.get('form'), 'scopes').filter(
+    (scope): scope is Scope => ScopeName.safeParse(scope).success,
+  )
+  return actAndReturn(c, agentPath(idOf(c)), 'Permissions saved.', async () => {
+    if (left.length === 0) {
+      throw new ServiceError('INVALID_REQUEST', 'Keep at least one permission, or disconnect the agent')
+    }
+    await sessionOf(c).call(narrowGrant, { grant_id: idOf(c), scopes: left })
+  })
+}
+
+async function limitSources(c: PageContext) {
+  const [which, left] = [text(c.get('form'), 'which'), texts(c.get('form'), 'sources')]
+  const back = agentPath(idOf(c))
+  // Unchanged: nothing to save.
+  if (which === 'all') return c.redirect(back, 303)
+  return actAndReturn(c, back, 'Data sources saved.', async () => {
+    if (left.length === 0) {
+      throw new ServiceError('INVALID_REQUEST', 'Keep at least one data source, or disconnect the agent')
+    }
+    await sessionOf(c).call(narrowGrant, { grant_id: idOf(c), sources: left })
+  })
+}
+
+const disconnect = (c: PageContext) =>
+  actAndReturn(c, returnPath(c, AGENTS_PATH), 'Agent disconnected.', () =>
+    sessionOf(c).call(revokeGrant, { grant_id: idOf(c) }),
+  )

@@ -1,0 +1,138 @@
+/** Upload a file: the first of the steps from a CSV to a question about it. */
+import { createHash } from 'node:crypto'
+import { html } from 'hono/html'
+import { byteSize } from '../../../contracts/byte-size.ts'
+import { listDataSources } from '../../../contracts/data-sources.ts'
+import { createDatabase } from '../../../contracts/databases.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { LOAD_FORM_BYTES, LOAD_PART_BYTES, PAGE_MAX } from '../../../contracts/limits.ts'
+import { nameFromFile } from '../../../contracts/name-from-file.ts'
+import { createLoad, uploadLoadPart, type LoadFormat } from '../../../contracts/loads.ts'
+import { inputField, selectField } from '../../../pages/parts.ts'
+import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { attempt, formCard, statusOf, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { databaseOf, SOURCES_PATH, type Source } from './source-labels.ts'
+import { loadPath } from './load-labels.ts'
+
+export const LOAD_FILE_PATH = `${SOURCES_PATH}/load`
+
+type Submitted = { database: string; new_name: string; problem?: ServiceError }
+
+export const loadFileRoutes = () =>
+  createRoutes()
+    .get('/data-sources/load', (c) => showForm(c))
+    .post('/data-sources/load', upload)
+
+async function showForm(c: PageContext, submitted?: Submitted) {
+  requireRole(c, 'developer', 'Only developers, admins and owners can load files')
+  const { data_sources } = await sessionOf(c).call(listDataSources, { limit: PAGE_MAX })
+  const chosen = submitted?.database ?? c.req.query('database') ?? ''
+  return page(c, {
+    title: 'Load a file',
+    lead: `A CSV or NDJSON file becomes a table that ${organizationOf(c).name} can ask. First upload it, then choose its columns.`,
+    status: statusOf(submitted?.problem),
+    body: formCard(c, {
+      action: LOAD_FILE_PATH,
+      problem: submitted?.problem,
+      shown: ['file', 'database', 'name'],
+      isUpload: true,
+      fields: html`${fileField(submitted?.problem)}
+        ${selectField({
+          name: 'database',
+          label: 'Into',
+          value: chosen,
+          options: [{ value: '', label: 'A new database' }, ...data_sources.filter(isWritable).map(asOption)],
+        })}
+        ${inputField({
+          name: 'new_name',
+          label: 'Name of a new database',
+          value: submitted?.new_name ?? '',
+          maxlength: 41,
+          autocomplete: 'off',
+          hint: html`Lowercase letters, digits and <code>_</code>. Default: the name of the file.`,
+        })}`,
+      submit: 'Upload',
+      cancel: SOURCES_PATH,
+    }),
+  })
+}
+
+const isWritable = ({ kind, ready }: Source): boolean => kind !== 'attached' && ready
+const asOption = (source: Source) => ({
+  value: databaseOf(source),
+  label: `${source.name} (${source.source_id})`,
+})
+
+/** Browsers take a dropped file here without a script. */
+const fileField = (problem: ServiceError | undefined) => html`<div class="field">
+  <label for="file">File</label>
+  <input class="file-drop" type="file" id="file" name="file" required accept=".csv,.tsv,.txt,.ndjson,.jsonl,text/csv"
+    aria-describedby="file-about" ${problem && html`aria-invalid="true"`} />
+  <div id="file-about" class="about"><p class="note">Drop it here, or choose it. CSV with a header in the first line, in UTF-8; up to ${byteSize(LOAD_FORM_BYTES)}. Larger ones: <code>svc db load</code>.</p></div>
+</div>`
+
+async function upload(c: PageContext) {
+  requireRole(c, 'developer', 'Only developers, admins and owners can load files')
+  const fields = c.get('form')
+  const submitted = { database: text(fields, 'database'), new_name: text(fields, 'new_name').trim() }
+  const file = fields.get('file')
+  const result = await attempt(async () => {
+    if (typeof file === 'string' || file === null || file.size === 0) {
+      throw new ServiceError('INVALID_REQUEST', 'Choose a file that is not empty')
+    }
+    return uploadTo(c, file, submitted)
+  })
+  if ('problem' in result) return showForm(c, { ...submitted, problem: result.problem })
+  return c.redirect(result.done, 303)
+}
+
+async function uploadTo(c: PageContext, file: File, { database, new_name }: Submitted): Promise<string> {
+  const { call } = sessionOf(c)
+  const format = formatOf(file.name)
+  const bytes = new Uint8Array(await file.arrayBuffer())
+  const name = database || (await createNamed(c, new_name || nameFor(file.name), new_name !== '', file.name))
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const filename = file.name.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 200)
+  let load = await call(createLoad, { name, filename, format, bytes: bytes.length, sha256 })
+  while (load.state === 'uploading' && load.received < bytes.length) {
+    const body = bytes.slice(load.received, load.received + LOAD_PART_BYTES)
+    load = await call(uploadLoadPart, { load_id: load.id, offset: load.received, body })
+  }
+  return loadPath(load)
+}
+
+function formatOf(filename: string): LoadFormat {
+  return /\.(ndjson|jsonl)$/i.test(filename) ? 'ndjson' : 'csv'
+}
+
+/** With room for a number behind it. */
+const NAME_CHARACTERS = 36
+
+const nameFor = (filename: string): string => nameFromFile(filename, NAME_CHARACTERS) || 'file'
+
+const NAMES_TRIED = 20
+
+/** A name that nobody chose gives way to one that is taken. */
+async function createNamed(
+  c: PageContext,
+  wanted: string,
+  isChosen: boolean,
+  filename: string,
+): Promise<string> {
+  for (let at = 1; ; at++) {
+    const name = at === 1 ? wanted : `${wanted}_${at}`
+    try {
+      const title =
+        filename
+          .replaceAll(/[\p{Cc}\p{Cf}]/gu, '')
+          .slice(0, 120)
+          .trim() || name
+      await sessionOf(c).call(createDatabase, { name, title })
+      return name
+    } catch (error) {
+      const isTaken = error instanceof ServiceError && error.code === 'CONFLICT'
+      if (!isTaken || isChosen || at === NAMES_TRIED) throw error
+    }
+  }
+}

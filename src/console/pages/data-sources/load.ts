@@ -1,0 +1,258 @@
+/** One load: choose the columns of an uploaded file, watch it, see what is wrong with it, ask the table. */
+import { html } from 'hono/html'
+import { setDataSourceExposure, setDataSourceState, showDataSource } from '../../../contracts/data-sources.ts'
+import { notFound, type ServiceError } from '../../../contracts/errors.ts'
+import { cancelLoad, previewLoad, showLoad, startLoad } from '../../../contracts/loads.ts'
+import type * as z from 'zod'
+import { card, choice, inputField, linkButton, notice, selectField } from '../../../pages/parts.ts'
+import { copyable, exactTime, table } from '../../components.ts'
+import {
+  createRoutes,
+  hasRole,
+  organizationOf,
+  requireRole,
+  sessionOf,
+  type PageContext,
+} from '../../context.ts'
+import { redirectWithMessage, setFlash } from '../../flash.ts'
+import { attempt, confirmDialog, formCard, statusOf, text, texts } from '../../forms.ts'
+import { plural } from '../../format.ts'
+import { page } from '../../layout.ts'
+import { queryCard } from './query-form.ts'
+import { askableOf } from './source-tabs.ts'
+import { loadBadge, loadPath, percentOf, PHASE_LABELS, type ShownLoad } from './load-labels.ts'
+import { LOAD_FILE_PATH } from './load-file.ts'
+import {
+  configureCommand,
+  databaseOf,
+  pathOf,
+  roleAndAbove,
+  sourceIdFrom,
+  type Source,
+} from './source-labels.ts'
+
+type Preview = z.output<typeof previewLoad.output>
+type Choice = {
+  readonly table: string
+  readonly id_column: string
+  readonly title_column: string
+  readonly embed_columns: readonly string[]
+  readonly append: boolean
+  readonly expose: boolean
+  readonly problem?: ServiceError
+}
+
+export const loadRoutes = () =>
+  createRoutes()
+    .get('/data-sources/:id/loads/:load', (c) => show(c))
+    .post('/data-sources/:id/loads/:load', start)
+    .get('/data-sources/:id/loads/:load/progress', readProgress)
+    .post('/data-sources/:id/loads/:load/cancel', cancel)
+
+/** An id of the wrong shape is not found, like an unknown one, or one of another database. */
+async function readLoad(c: PageContext): Promise<ShownLoad> {
+  const input = showLoad.input.safeParse({ load_id: c.req.param('load') })
+  if (!input.success) throw notFound()
+  const load = await sessionOf(c).call(showLoad, input.data)
+  if (load.source_id !== sourceIdFrom(c)) throw notFound()
+  return load
+}
+
+async function show(c: PageContext, submitted?: Choice) {
+  organizationOf(c)
+  requireRole(c, 'developer', 'Only developers, admins and owners can load files')
+  const [load, source] = await Promise.all([
+    readLoad(c),
+    sessionOf(c).call(showDataSource, { source_id: sourceIdFrom(c) }),
+  ])
+  const isUploaded = load.state === 'uploading' && load.received === load.bytes
+  return page(c, {
+    title: load.filename || 'Load',
+    parents: [{ href: pathOf(source.source_id), label: source.name }],
+    lead: html`${loadBadge(load)} into <code>${source.source_id}</code>${load.table && html`, table <code>${load.table}</code>`}`,
+    status: statusOf(submitted?.problem),
+    body: html`${isUploaded ? await columnsCard(c, load, source, submitted) : null}
+      ${load.state === 'uploading' && !isUploaded ? unfinishedUpload(load) : null}
+      ${load.state === 'running' ? progressCard(c, load) : null} ${load.state === 'failed' ? failureCard(load) : null}
+      ${load.state === 'canceled' ? card('Canceled', html`<p>Nothing was loaded. <a href="${LOAD_FILE_PATH}">Load another file</a></p>`) : null}
+      ${load.state === 'succeeded' ? doneCards(c, load, source) : null}`,
+  })
+}
+
+const unfinishedUpload = (load: ShownLoad) =>
+  card(
+    'The upload is not complete',
+    html`<p>${load.received} of ${load.bytes} bytes arrived. <a href="${LOAD_FILE_PATH}?database=${databaseOf(load)}">Upload the same file again</a>: it goes on from there.</p>`,
+  )
+
+async function columnsCard(c: PageContext, load: ShownLoad, source: Source, submitted: Choice | undefined) {
+  const preview = await sessionOf(c).call(previewLoad, { load_id: load.id })
+  if (preview.columns.length === 0) return failureCard({ ...load, problems: preview.problems, failure: null })
+  const { suggestion } = preview
+  const chosen: Choice = submitted ?? {
+    table: suggestion.table,
+    id_column: suggestion.id_column ?? '',
+    title_column: suggestion.title_column ?? '',
+    embed_columns: suggestion.embed_columns,
+    append: false,
+    expose: true,
+  }
+  const columns = preview.columns.map(({ name, header }) => ({
+    value: name,
+    label: name === header ? name : `${header} (${name})`,
+  }))
+  const maySetExposure = hasRole(sessionOf(c), 'admin') && !source.exposed
+  return html`${formCard(c, {
+    title: 'Choose columns',
+    lead: 'The text of some columns is embedded, so that questions find rows by what they mean.',
+    action: loadPath(load),
+    problem: chosen.problem,
+    shown: ['table', 'id_column', 'title_column'],
+    fields: html`<fieldset>
+        <legend>Search in</legend>
+        <div class="choices">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, chosen.embed_columns.includes(value), label))}</div>
+      </fieldset>
+      <div class="question-parts">
+        ${selectField({ name: 'title_column', label: 'Title of a hit', value: chosen.title_column, options: columns, problem: chosen.problem })}
+        ${selectField({
+          name: 'id_column',
+          label: 'ID',
+          value: chosen.id_column,
+          options: [{ value: '', label: 'Number of the row' }, ...columns],
+          hint: 'Different in every row.',
+          problem: chosen.problem,
+        })}
+        ${inputField({ name: 'table', label: 'Table', value: chosen.table, required: true, maxlength: 63, autocomplete: 'off', problem: chosen.problem })}
+      </div>
+      <div class="choices">
+        ${choice('checkbox', 'append', 'true', chosen.append, 'Add to a table that was loaded before')}
+        ${maySetExposure && choice('checkbox', 'expose', 'true', chosen.expose, `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
+      </div>`,
+    submit: 'Load',
+  })}
+  ${previewCard(preview)}`
+}
+
+const previewCard = ({ columns, rows, problems }: Preview) =>
+  card(
+    'First rows',
+    html`${problems.length > 0 && notice('problem', html`<p><strong>The file has problems and cannot be loaded like this.</strong></p><ul>${problems.map((problem) => html`<li>${problem}</li>`)}</ul>`)}
+      ${table(
+        'The first rows of the file',
+        columns.map(({ header }) => header),
+        rows,
+      )}`,
+  )
+
+/** The script asks until something has changed, and shows the page anew. */
+const progressCard = (c: PageContext, load: ShownLoad) => {
+  const percent = percentOf(load)
+  return card(
+    load.waits_for === null ? PHASE_LABELS[load.phase ?? 'reading'] : 'Waiting',
+    html`<p role="status">${
+      load.waits_for === null
+        ? html`${percent} %${load.phase === 'embedding' && html`: ${load.embedded.toLocaleString('en')} of ${plural(load.rows, 'row')}`}`
+        : html`${load.waits_for}${load.waits_until && html` It goes on ${exactTime(load.waits_until)}.`}`
+    } <a href="${loadPath(load)}">Refresh</a></p>
+      <progress class="load-progress" max="100" value="${percent}" aria-label="Progress">${percent} %</progress>
+      <p class="note">You can leave this page: the load goes on, also after a restart. Nothing can be searched before all of it is there.</p>
+      <pre class="unseen" data-live="${progressPath(load)}"></pre>
+      <div class="actions">${confirmDialog(c, {
+        id: 'cancel-load',
+        label: 'Cancel load',
+        title: 'Cancel this load?',
+        action: `${loadPath(load)}/cancel`,
+        text: 'What was read so far is deleted.',
+        submit: 'Cancel load',
+      })}</div>`,
+  )
+}
+
+/** Steps of five in a hundred, so that a page is not shown anew all the time. */
+const keyOf = (load: ShownLoad): string =>
+  [load.state, load.phase, load.waits_for === null ? '' : 'waiting', Math.floor(percentOf(load) / 5)].join(
+    ' ',
+  )
+
+const progressPath = (load: ShownLoad): string =>
+  `${loadPath(load)}/progress?${new URLSearchParams({ at: keyOf(load) })}`
+
+async function readProgress(c: PageContext) {
+  const load = await readLoad(c)
+  return c.json({ text: '', more: progressPath(load), ended: keyOf(load) !== c.req.query('at') })
+}
+
+const failureCard = (load: Pick<ShownLoad, 'failure' | 'problems' | 'problem_count' | 'source_id'>) =>
+  card(
+    load.problems.length > 0 ? 'Problems of the file' : 'It failed',
+    html`<p>${load.failure ?? 'The file cannot be loaded.'}</p>
+      ${load.problems.length > 0 && html`<ul class="load-problems">${load.problems.map((problem) => html`<li>${problem}</li>`)}</ul>`}
+      ${load.problem_count > load.problems.length && html`<p>And ${(load.problem_count - load.problems.length).toLocaleString('en')} more.</p>`}
+      <div class="actions">${linkButton(`${LOAD_FILE_PATH}?database=${databaseOf(load)}`, 'Upload it again')}</div>`,
+  )
+
+function doneCards(c: PageContext, load: ShownLoad, source: Source) {
+  const mayAsk = source.exposed && hasRole(sessionOf(c), source.minimum_role)
+  return html`${notice('done', html`<p><strong>${plural(load.rows, 'row')} loaded</strong> into table <code>${load.table}</code>.</p>`)}
+    ${load.failure && notice('problem', html`<p>${load.failure}</p>`)}
+    ${
+      load.configuration_saved
+        ? mayAsk
+          ? queryCard(c, askableOf(source), undefined)
+          : card(
+              'Nobody can ask it yet',
+              html`<p>An owner or admin turns it on and exposes it on <a href="${pathOf(source.source_id)}">its page</a>.</p>`,
+            )
+        : load.configuration &&
+          card(
+            'Search configuration',
+            html`<p>Save it to search the table:</p>${copyable('configure', configureCommand(c, source.source_id, load.configuration), 'Command that saves the search configuration')}`,
+          )
+    }`
+}
+
+async function start(c: PageContext) {
+  requireRole(c, 'developer', 'Only developers, admins and owners can load files')
+  const load = await readLoad(c)
+  const fields = c.get('form')
+  const chosen: Choice = {
+    table: text(fields, 'table').trim(),
+    id_column: text(fields, 'id_column'),
+    title_column: text(fields, 'title_column'),
+    embed_columns: texts(fields, 'embed_columns'),
+    append: text(fields, 'append') === 'true',
+    expose: text(fields, 'expose') === 'true',
+  }
+  const result = await attempt(async () => {
+    const { id_column, expose: _, ...plan } = chosen
+    await sessionOf(c).call(startLoad, {
+      ...plan,
+      load_id: load.id,
+      id_column: id_column || undefined,
+      title_column: chosen.title_column || undefined,
+      embed_columns: [...chosen.embed_columns],
+      save_configuration: true,
+    })
+  })
+  if ('problem' in result) return show(c, { ...chosen, problem: result.problem })
+  const exposed = chosen.expose ? await attempt(() => exposeSource(c, load)) : undefined
+  // The load runs all the same.
+  if (exposed && 'problem' in exposed)
+    setFlash(c, 'problem', `${load.source_id} was not exposed: ${exposed.problem.message}`)
+  return c.redirect(loadPath(load), 303)
+}
+
+/** With the person's own rights; there is nothing to be found in it before the load has finished. */
+async function exposeSource(c: PageContext, { source_id }: ShownLoad): Promise<void> {
+  const { call } = sessionOf(c)
+  const source = await call(showDataSource, { source_id })
+  if (source.exposed) return
+  if (!source.enabled) await call(setDataSourceState, { source_id, enabled: true })
+  await call(setDataSourceExposure, { source_id, exposed: true })
+}
+
+async function cancel(c: PageContext) {
+  const load = await readLoad(c)
+  await sessionOf(c).call(cancelLoad, { load_id: load.id })
+  return redirectWithMessage(c, pathOf(load.source_id), 'Load canceled.')
+}

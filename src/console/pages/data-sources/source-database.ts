@@ -1,0 +1,132 @@
+/** The Database tab of a data source: what it is called, where it is, how to connect to it, and removing it. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { updateDataSource } from '../../../contracts/data-sources.ts'
+import { showConnectionString } from '../../../contracts/databases.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import {
+  areaField,
+  button,
+  card,
+  inputField,
+  linkButton,
+  notice,
+  problemNotice,
+} from '../../../pages/parts.ts'
+import { copyable, day, pair } from '../../components.ts'
+import { createRoutes, hasRole, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { redirectWithMessage } from '../../flash.ts'
+import { attempt, form, formCard, statusOf, text } from '../../forms.ts'
+import { loadsCard } from './loads-card.ts'
+import { databaseOf, KIND_LABELS, pathOf, sourceIdFrom, type Source } from './source-labels.ts'
+import { readSource, sourceTab, tabPath } from './source-tabs.ts'
+
+type Connection = z.output<typeof showConnectionString.output>
+type Details = { readonly name: string; readonly description: string; readonly problem: ServiceError }
+
+/** What a form of the page resulted in. */
+type Result = { details?: Details; connection?: { done: Connection } | { problem: ServiceError } }
+
+export const sourceDatabaseRoutes = () =>
+  createRoutes()
+    .get('/data-sources/:id/database', showDatabase)
+    .post('/data-sources/:id/database', saveDetails)
+    .post('/data-sources/:id/connection', revealConnectionString)
+    // A form that answers without a redirect leaves its address in the browser; opened by hand it leads back.
+    .get('/data-sources/:id/connection', (c) => c.redirect(tabPath(sourceIdFrom(c), 'database'), 302))
+
+async function showDatabase(c: PageContext) {
+  requireRole(c, 'developer', 'Only developers and above can see how a data source is set up')
+  return databasePage(c, await readSource(c))
+}
+
+async function databasePage(c: PageContext, source: Source, { details, connection }: Result = {}) {
+  const refused = connection && 'problem' in connection ? connection.problem : undefined
+  return sourceTab(c, source, 'database', {
+    status: statusOf(details?.problem ?? refused),
+    body: html`${connection && 'done' in connection && connectionStringCard(connection.done)}
+    ${databaseCard(c, source, refused)} ${await loadsCard(c, source)} ${detailsCard(c, source, details)}`,
+  })
+}
+
+const detailsCard = (c: PageContext, source: Source, submitted: Details | undefined) =>
+  formCard(c, {
+    title: 'Name and description',
+    lead: 'Shown to people and assistants when they choose a data source.',
+    action: tabPath(source.source_id, 'database'),
+    problem: submitted?.problem,
+    shown: ['name', 'description'],
+    fields: html`${inputField({ name: 'name', label: 'Name', value: submitted?.name ?? source.name, required: true, maxlength: 120, autocomplete: 'off', problem: submitted?.problem })}
+      ${areaField({
+        name: 'description',
+        label: 'Description',
+        value: submitted?.description ?? source.description,
+        rows: 3,
+        maxlength: 1_000,
+        hint: 'What it contains, and what it does not.',
+        problem: submitted?.problem,
+      })}`,
+    submit: 'Save',
+  })
+
+async function saveDetails(c: PageContext) {
+  const source_id = sourceIdFrom(c)
+  const fields = c.get('form')
+  const submitted = { name: text(fields, 'name').trim(), description: text(fields, 'description').trim() }
+  const result = await attempt(() => sessionOf(c).call(updateDataSource, { source_id, ...submitted }))
+  if ('problem' in result) {
+    return databasePage(c, await readSource(c), { details: { ...submitted, problem: result.problem } })
+  }
+  return redirectWithMessage(c, tabPath(result.done.source_id, 'database'), 'Changes saved.')
+}
+
+const databaseCard = (c: PageContext, source: Source, problem: ServiceError | undefined) =>
+  card(
+    'Database',
+    html`<dl class="pairs">
+        ${pair('Kind', `${KIND_LABELS[source.kind].label}: ${KIND_LABELS[source.kind].about}`)}
+        ${pair('IDs', html`<code>${source.source_id}</code>, <code>${source.id}</code>`)}
+        ${pair('Created', day(source.created_at))}
+      </dl>
+      ${problemNotice(problem)}
+      <div class="actions">
+        ${
+          source.kind !== 'attached' &&
+          source.ready &&
+          form(c, `${pathOf(source.source_id)}/connection`, button('Show connection string', 'quiet'), '')
+        }
+        ${hasRole(sessionOf(c), 'admin') && linkButton(`${pathOf(source.source_id)}/remove`, source.kind === 'attached' ? 'Detach…' : 'Remove…', 'quiet')}
+      </div>
+      ${source.kind === 'attached' ? html`<p class="note">The connection string was encrypted when the database was attached and cannot be shown again.</p>` : html`<p class="note">Viewing the connection string is recorded in the audit trail.</p>`}`,
+  )
+
+async function revealConnectionString(c: PageContext) {
+  const source = await readSource(c)
+  const result = await attempt(async () => {
+    if (source.kind === 'attached') {
+      throw new ServiceError(
+        'CONFLICT',
+        'The connection string of an attached database cannot be shown again',
+      )
+    }
+    return sessionOf(c).call(showConnectionString, { name: databaseOf(source) })
+  })
+  return databasePage(c, source, { connection: result })
+}
+
+/** Shown in this response and nowhere else: not in a cookie, not in an address. Collapsed against shoulder surfing. */
+const connectionStringCard = ({ url, host, port, database, user }: Connection) =>
+  card(
+    'Connection string',
+    html`${notice('info', html`<p><strong>It contains the password.</strong> Anyone who has it can read and write the database, regardless of the minimum role.</p>`)}
+      <details class="more">
+        <summary>Reveal</summary>
+        ${copyable('connection', url, 'Connection string')}
+        <p>With psql:</p>
+        ${copyable('psql', `psql '${url.replaceAll("'", "'\\''")}'`, 'Command that opens the database in psql')}
+      </details>
+      <dl class="pairs">
+        ${pair('Server', html`<code>${host}:${port}</code>`)}
+        ${pair('Database', html`<code>${database}</code> as <code>${user}</code>`)}
+      </dl>`,
+  )

@@ -1,0 +1,210 @@
+/** What there is to know of one delivery: why it failed, what was sent, what was answered, and every attempt. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { REASONS, type DeliveryReason, type showDelivery } from '../../../contracts/deliveries.ts'
+import { button, card, type Content } from '../../../pages/parts.ts'
+import { badge, copyable, pair, table, time } from '../../components.ts'
+import type { PageContext } from '../../context.ts'
+import { formatDuration } from '../../format.ts'
+import { confirmDialog, form } from '../../forms.ts'
+import { attemptsTimeline } from './attempts-timeline.ts'
+import {
+  CHANNEL_LABELS,
+  DELIVERIES_PATH,
+  destinationOf,
+  outcomeBadge,
+  SHORT_REASONS,
+  STATE_LABELS,
+  TIMING_LABELS,
+} from './delivery-labels.ts'
+
+type Delivery = z.output<typeof showDelivery.output>
+type Attempt = Delivery['attempts_made'][number]
+
+export const deliveryDetail = (one: Delivery) =>
+  html`${whyCard(one)} ${attemptsCard(one)} ${requestCard(one)} ${aboutCard(one)}`
+
+/** Only what had a recipient and is no longer in progress. */
+const mayReplay = ({ state, channel }: Delivery): boolean =>
+  channel !== null && ['sent', 'failed', 'dropped'].includes(state)
+
+/** What waits for its digest is not waiting for an attempt. */
+const mayRetry = ({ state, timing }: Delivery): boolean =>
+  state === 'retrying' || (state === 'waiting' && (timing === null || timing === 'immediately'))
+
+export const deliveryActions = (c: PageContext, one: Delivery): Content =>
+  html`${mayRetry(one) && form(c, `${DELIVERIES_PATH}/${one.id}/retry`, button('Retry now'), '')}
+  ${mayReplay(one) && replayDialog(c, one)}
+  ${
+    one.integration_id !== null &&
+    form(
+      c,
+      `${DELIVERIES_PATH}/test`,
+      html`<input type="hidden" name="integration" value="${one.integration_id}" />${button('Send test', 'quiet')}`,
+      '',
+    )
+  }`
+
+/** The answer to the question that people come with, before everything else. */
+function whyCard(one: Delivery) {
+  const last = one.attempts_made.at(-1)
+  return card(
+    HEADINGS[one.unconfirmed ? 'unconfirmed' : one.state],
+    html`<p class="switch-state">${outcomeBadge(one)} <span>${sentenceOf(one, last)}</span></p>
+      ${one.reason !== null && ADVICE[one.reason] !== undefined && html`<p>${ADVICE[one.reason]}</p>`}
+      ${one.unconfirmed && unconfirmedAdvice(one)}
+      ${last?.response ? response(last) : null}`,
+  )
+}
+
+const HEADINGS: Record<Delivery['state'] | 'unconfirmed', string> = {
+  waiting: 'Not sent yet',
+  retrying: 'Why it has not arrived yet',
+  sent: 'It arrived',
+  failed: 'Why it failed',
+  dropped: 'Why it was not sent',
+  unconfirmed: 'It may have arrived',
+}
+
+function sentenceOf({ state, reason, next_attempt_at }: Delivery, last: Attempt | undefined): Content {
+  const next = next_attempt_at !== null && html` ${last ? 'Next attempt' : 'Due'} ${time(next_attempt_at)}`
+  if (!last) return html`${reason === null ? 'No attempt was made yet' : REASONS[reason]}.${next}`
+  const took = last.duration_ms === null ? '' : ` after ${formatDuration(last.duration_ms)}`
+  if (state === 'sent') return html`The receiver answered ${statusWords(last)}${took}.`
+  // What was given up has the reason of its last attempt.
+  const why = last.reason ?? reason
+  const said = last.http_status !== null && html` It answered ${statusWords(last)}${took}.`
+  return html`${why === null ? 'An attempt is under way' : REASONS[why]}.${said}${next}`
+}
+
+const statusWords = ({ http_status }: Attempt): Content =>
+  http_status === null ? 'without a status' : html`<code>${http_status}</code>`
+
+/** What to do, where the reason alone does not say it. */
+const ADVICE: Partial<Record<DeliveryReason, string>> = {
+  refused: 'What it answered is below. Signatures are checked against the URL exactly as it was entered.',
+  server_error: 'The fault is in the receiver: what it answered is below, and its own log has the rest.',
+  not_reached: 'Check that the address is right, that the receiver runs, and that its certificate is valid.',
+  gave_up: 'Fix the receiver, then replay this delivery, or recover everything that it missed.',
+  endpoint_gone: 'Set a new URL, or turn the integration on again once the old one works.',
+  endpoint_dead: 'Fix the receiver, turn the integration on again, and recover what it missed.',
+  integration_lost: 'Reconnect the integration, and recover what it missed.',
+  address_refused: 'The operator of this service can allow networks with NOTIFY_ALLOW_NETS.',
+  no_forum_account: 'They can sign in to the forum once, and then the delivery can be replayed.',
+}
+
+const unconfirmedAdvice = ({ id, destination }: Delivery) =>
+  html`<p>Sending it again could deliver it twice, so it is not retried automatically. Check with ${destination ?? 'the receiver'} whether <code class="long">${id}</code> arrived. If not, replay it.</p>`
+
+/** What the receiver wrote, as text: it is theirs, and nothing in it is a link. */
+const response = ({ number, response: text }: Attempt) =>
+  html`<div class="excerpt">
+    <h3>Response to attempt #${number}</h3>
+    ${copyable(`response-${number}`, text ?? '', `Response to attempt #${number}`)}
+  </div>`
+
+const attemptsCard = (one: Delivery) =>
+  one.attempts_made.length === 0
+    ? null
+    : card(
+        'Attempts',
+        html`${attemptsTimeline(one)}
+          ${table(
+            'Attempts',
+            ['Attempt', 'Started', 'Response', 'Duration', 'Status'],
+            one.attempts_made.map((made) => [
+              `#${made.number}`,
+              time(made.started_at),
+              made.http_status === null
+                ? html`<span class="note">None</span>`
+                : html`<code>${made.http_status}</code>`,
+              made.duration_ms === null
+                ? html`<span class="note">Unknown</span>`
+                : html`<span class="measure">${formatDuration(made.duration_ms)}</span>`,
+              outcomeOf(made),
+            ]),
+          )}
+          ${one.attempts_made.map(carriedNote)} ${earlierResponses(one.attempts_made.slice(0, -1))}`,
+      )
+
+const carriedNote = ({ number, carried_by }: Attempt) =>
+  carried_by !== null &&
+  html`<p class="note">Attempt #${number} was sent together with others, in the POST of <code>${carried_by}</code>.</p>`
+
+/** The last response stands above. */
+function earlierResponses(attempts: readonly Attempt[]) {
+  const answered = attempts.filter(({ response: text }) => text !== null)
+  return (
+    answered.length > 0 &&
+    html`<details class="more"><summary>Earlier responses</summary>${answered.map(response)}</details>`
+  )
+}
+
+function outcomeOf({ outcome, reason }: Attempt) {
+  if (reason === 'outcome_unknown') return badge('Unconfirmed', 'wait')
+  if (outcome === null) return badge('In progress', 'off')
+  return html`<div class="two-lines">${badge(STATE_LABELS[outcome], outcome === 'sent' ? 'on' : 'bad')} ${reason !== null && html`<span class="note">${SHORT_REASONS[reason]}</span>`}</div>`
+}
+
+function requestCard(one: Delivery) {
+  const last = one.attempts_made.findLast(({ request_headers }) => request_headers !== null)
+  return card(
+    'Request',
+    html`${
+      last &&
+      html`<h3>Headers of attempt #${last.number}</h3>
+        ${copyable('headers', headerLines(last.request_headers ?? {}), `Headers of attempt #${last.number}`)}`
+    }
+    <h3>Payload</h3>
+    ${copyable('payload', JSON.stringify(one.notification, null, 2), 'Payload as sent')}`,
+    'Contains identifiers only; details are visible after sign-in. Webhooks receive it in an array; chat and email receive a one-line summary.',
+  )
+}
+
+const headerLines = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n')
+
+const aboutCard = (one: Delivery) =>
+  card(
+    'Details',
+    html`<dl class="pairs">
+      ${pair('Destination', destinationText(one))}
+      ${one.timing !== null && pair('Timing', TIMING_LABELS[one.timing])}
+      ${one.digest_of > 1 && pair('Digest', one.digest_of === 2 ? 'with 1 other' : `with ${one.digest_of - 1} others`)}
+      ${pair('Event', html`<a href="${DELIVERIES_PATH}?event=${one.event_id}"><code>${one.event_id}</code></a>`)}
+      ${pair('Subject', html`<code>${one.subject}</code>`)}
+      ${one.app !== null && pair('App', html`<a href="/console/apps/${one.app}">${one.app}</a>`)}
+      ${pair('Created', time(one.created_at))}
+      ${one.settled_at && pair('Completed', time(one.settled_at))}
+      ${one.replay_of !== null && pair('Replay of', html`<a href="${DELIVERIES_PATH}/${one.replay_of}"><code>${one.replay_of}</code></a>`)}
+      ${pair('ID', html`<code>${one.id}</code>`)}
+    </dl>`,
+  )
+
+function destinationText({ channel, destination, integration_id }: Delivery): Content {
+  if (channel === null) return 'No recipient'
+  const name = `${destinationOf({ channel, destination })} · ${CHANNEL_LABELS[channel]}`
+  return integration_id === null || destination === null
+    ? name
+    : html`<a href="${DELIVERIES_PATH}?integration=${integration_id}">${name}</a>`
+}
+
+const replayDialog = (c: PageContext, one: Delivery) =>
+  confirmDialog(c, {
+    id: 'replay',
+    label: 'Replay',
+    title: 'Replay this delivery?',
+    action: `${DELIVERIES_PATH}/${one.id}/replay`,
+    text: `The same payload is sent again with a new ID. ${replayWarning(one)}`,
+    submit: 'Replay',
+    kind: 'main',
+  })
+
+function replayWarning({ state, unconfirmed }: Delivery): string {
+  if (state === 'sent') return 'It has already arrived, so it will arrive twice.'
+  return unconfirmed
+    ? 'It may already have arrived, so it may arrive twice.'
+    : 'If an earlier attempt did arrive, it will arrive twice.'
+}

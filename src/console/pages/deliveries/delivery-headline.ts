@@ -1,0 +1,80 @@
+/** Above the list: how many integrations work, and what of the last 24 hours has arrived. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import type { listIntegrationHealth, summarizeDeliveries } from '../../../contracts/deliveries.ts'
+import { percentWords } from '../../../pages/share-ring.ts'
+import { stats, time } from '../../components.ts'
+import { formatDuration, plural } from '../../format.ts'
+import { DELIVERIES_PATH } from './delivery-labels.ts'
+import { conditionOf } from './integration-condition.ts'
+
+type Summary = z.output<typeof summarizeDeliveries.output>
+type Integrations = z.output<typeof listIntegrationHealth.output>['integrations']
+
+export function deliveryHeadline(summary: Summary, integrations: Integrations, now: Date) {
+  const { p95_ms, ...counts } = summary.last_24_hours
+  const missed = counts.failed + counts.unconfirmed + counts.retrying + counts.not_sent
+  const all = counts.sent + missed
+  return stats('How delivery goes', [
+    workingIntegrations(integrations),
+    {
+      label: 'Arrived in 24 hours',
+      value: all === 0 ? '–' : ofAll(counts.sent, all),
+      note: all === 0 ? 'Nothing was to arrive' : percentWords(counts.sent, all),
+    },
+    {
+      label: 'Not arrived in 24 hours',
+      value: missed,
+      note: missed === 0 ? 'Everything arrived' : missedWords(counts),
+      ...(missed > 0 && { href: `${DELIVERIES_PATH}?state=missed&from=${yesterday(now)}` }),
+    },
+    {
+      label: 'p95 latency',
+      value: p95_ms === null ? '–' : formatDuration(p95_ms),
+      note: 'From event to response',
+    },
+    summary.oldest_waiting_at !== null && {
+      label: 'Waiting since',
+      value: html`<span class="fact-time">${time(summary.oldest_waiting_at)}</span>`,
+      note: 'The oldest in the queue',
+      href: `${DELIVERIES_PATH}?state=waiting`,
+    },
+  ])
+}
+
+/** Filters are by day: of the day on which the 24 hours began. */
+const yesterday = (now: Date): string => new Date(now.getTime() - 86_400_000).toISOString().slice(0, 10)
+
+const ofAll = (some: number, all: number) => html`${some} <span class="fact-of">of ${all}</span>`
+
+/** Of those that were ever sent to, or are stopped: one that waits for its first event says nothing yet. */
+function workingIntegrations(all: Integrations) {
+  const conditions = all.map(conditionOf)
+  const used = conditions.filter((one) => one !== 'unused' && one !== 'off')
+  const working = used.filter((one) => one === 'working').length
+  const never = used.filter((one) => one === 'never').length
+  const broken = used.length - working
+  return {
+    label: 'Integrations that work',
+    value: used.length === 0 ? '–' : ofAll(working, used.length),
+    note:
+      used.length === 0
+        ? `${plural(all.length, 'integration')}, nothing sent yet`
+        : broken === 0
+          ? 'All that were sent to'
+          : `${broken} ${broken === 1 ? 'does' : 'do'} not${never > 0 ? `, ${never} never did` : ''}`,
+  }
+}
+
+const WORDS = {
+  failed: 'failed',
+  unconfirmed: 'unconfirmed',
+  retrying: 'retrying',
+  not_sent: 'not sent',
+} as const
+
+const missedWords = (counts: Record<keyof typeof WORDS, number>): string =>
+  (Object.keys(WORDS) as (keyof typeof WORDS)[])
+    .filter((name) => counts[name] > 0)
+    .map((name) => `${counts[name]} ${WORDS[name]}`)
+    .join(', ')

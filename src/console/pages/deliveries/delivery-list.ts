@@ -1,0 +1,135 @@
+/** The filtered list of deliveries: as a table by itself, and as a narrow list beside the one that is shown. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { listDeliveries } from '../../../contracts/deliveries.ts'
+import { breakable, emptyState, filterForm, listCard, table, time } from '../../components.ts'
+import { sessionOf, type PageContext } from '../../context.ts'
+import { formatDuration } from '../../format.ts'
+import { pager } from '../../pager.ts'
+import type { Integration } from '../integrations/integration-labels.ts'
+import { asInput, filterFields, type Filters } from './delivery-filters.ts'
+import { DELIVERIES_PATH, destinationOf, failureWords, outcomeBadge } from './delivery-labels.ts'
+
+type Page = z.output<typeof listDeliveries.output>
+type Delivery = Page['deliveries'][number]
+
+/** Not counted where it is read every other second. */
+export const readDeliveries = (c: PageContext, filters: Filters): Promise<Page> =>
+  sessionOf(c).call(listDeliveries, {
+    ...asInput(filters),
+    cursor: c.req.query('cursor'),
+    count: String(c.req.query('live') !== 'true'),
+  })
+
+/** Of the filters and the page of the list: going from one to the next keeps both. */
+export function listQuery(c: PageContext): string {
+  const query = new URL(c.req.url).searchParams
+  for (const name of OWN_PARAMETERS) query.delete(name)
+  return query.size === 0 ? '' : `?${query}`
+}
+
+/** Of one page, and not of the list. */
+const OWN_PARAMETERS = ['after', 'part', 'live']
+
+export function deliveryTable(
+  c: PageContext,
+  filters: Filters,
+  { deliveries, next_cursor, total }: Page,
+  integrations: readonly Integration[],
+) {
+  return listCard(c, {
+    label: 'Filter deliveries',
+    filters: filterFields(filters, integrations),
+    caption: CAPTION,
+    columns: COLUMNS,
+    rows: deliveries.map((one) => cells(c, one)),
+    empty: emptyList(c),
+    next: next_cursor,
+    total,
+  })
+}
+
+const CAPTION = 'Deliveries, newest first'
+const COLUMNS = ['Time', 'Event', 'Destination', 'Status', 'Response', 'Attempts']
+
+/** The newest, without pages: what the script shows again and again. */
+export const newestDeliveries = (c: PageContext, { deliveries }: Page) =>
+  deliveries.length === 0
+    ? emptyList(c)
+    : table(
+        CAPTION,
+        COLUMNS,
+        deliveries.map((one) => cells(c, one)),
+      )
+
+/** The script keeps it up to date; without it, there is a link. */
+export function liveDeliveries(
+  c: PageContext,
+  filters: Filters,
+  page: Page,
+  integrations: readonly Integration[],
+) {
+  const url = new URL(c.req.url)
+  url.searchParams.set('part', 'list')
+  return html`<div class="card card-list">
+    ${filterForm(c, 'Filter deliveries', html`<input type="hidden" name="live" value="true" />${filterFields(filters, integrations)}`)}
+    <p class="live" role="status"><span class="live-mark" aria-hidden="true"></span><span data-refresh-status>The newest, as they happen.</span></p>
+    <div data-refresh="${url.pathname}${url.search}">${newestDeliveries(c, page)}</div>
+    <noscript><p><a href="">Refresh</a></p></noscript>
+  </div>`
+}
+
+const pathOf = (c: PageContext, { id }: Delivery): string =>
+  `${DELIVERIES_PATH}/${id}${listQuery(c)}#delivery`
+
+const cells = (c: PageContext, one: Delivery) => [
+  html`<a href="${pathOf(c, one)}">${time(one.created_at)}<span class="unseen">, ${one.type}</span></a>`,
+  html`<div class="two-lines"><code>${breakable(one.type, '.')}</code><span class="note id-text">${one.app !== null && html`${one.app} · `}${one.subject}</span></div>`,
+  destinationText(one),
+  html`<div class="two-lines">${outcomeBadge(one)} ${one.next_attempt_at && html`<span class="note">${one.attempts === 0 ? 'Due' : 'Next'} ${time(one.next_attempt_at)}</span>`} ${one.replay_of !== null && html`<span class="note">Replay</span>`}</div>`,
+  responseText(one),
+  one.attempts === 0
+    ? html`<span class="note">None</span>`
+    : html`<span class="measure">${one.attempts}</span>${one.duration_ms !== null && html` <span class="note measure">${formatDuration(one.duration_ms)}</span>`}`,
+]
+
+const destinationText = ({ channel, destination }: Delivery) =>
+  channel === null
+    ? html`<span class="note">No recipient</span>`
+    : html`<span class="id-text">${destinationOf({ channel, destination })}</span>`
+
+const responseText = (one: Delivery) =>
+  one.http_status === null && one.reason === null
+    ? html`<span class="note">None</span>`
+    : one.state === 'sent'
+      ? html`<span class="note">HTTP ${one.http_status}</span>`
+      : failureWords(one)
+
+/** Beside the delivery that is shown: as much of each as tells them apart. */
+export const deliveryPicks = (c: PageContext, { deliveries, ...paged }: Page, current: string) =>
+  html`<nav class="picks" aria-label="Deliveries">
+    <div class="picks-head"><a href="${DELIVERIES_PATH}${listQuery(c)}">All deliveries</a></div>
+    <ol>
+      ${deliveries.map(
+        (one) =>
+          html`<li><a href="${pathOf(c, one)}" ${one.id === current && html`aria-current="true"`}>
+            <span class="pick-line"><code>${one.type}</code>${outcomeBadge(one)}</span>
+            <span class="pick-line note"><span>${one.channel === null ? 'No recipient' : destinationOf({ channel: one.channel, destination: one.destination })}</span>${time(one.created_at)}</span>
+          </a></li>`,
+      )}
+    </ol>
+    ${pager(c, deliveries.length, paged)}
+  </nav>`
+
+const emptyList = (c: PageContext) =>
+  listQuery(c) !== ''
+    ? emptyState(
+        'No deliveries found',
+        'Try different filters.',
+        html`<a href="${DELIVERIES_PATH}">Clear filters</a>`,
+      )
+    : emptyState(
+        'No deliveries yet',
+        'Every event is listed here, even if nobody is notified. Send a test from an integration to see one.',
+        html`<a href="/console/integrations">Integrations</a>`,
+      )

@@ -1,0 +1,117 @@
+/** What the overview shows, asked for all at once. */
+import type * as z from 'zod'
+import { summarizeActivity } from '../../../contracts/activity.ts'
+import { ERRORS, ServiceError } from '../../../contracts/errors.ts'
+import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
+import { listGrants } from '../../../contracts/grants.ts'
+import { listIntegrations } from '../../../contracts/integrations.ts'
+import { PAGE_MAX } from '../../../contracts/limits.ts'
+import { listMembers } from '../../../contracts/members.ts'
+import { showProfile } from '../../../contracts/people.ts'
+import { listProposalQueue } from '../../../contracts/proposals.ts'
+import { atLeast } from '../../../contracts/roles.ts'
+import { SAMPLE_SOURCE } from '../../../contracts/sample.ts'
+import { hasRole, type ConsoleSession, type Organization } from '../../context.ts'
+import { unlessOff, unlessRefused } from '../maintenance/maintenance-labels.ts'
+import { mayInvite } from '../members/invitations.ts'
+
+export type Facts = Awaited<ReturnType<typeof factsOf>>
+export type CallDay = { day: string; calls: number; questions: number; refused: number }
+export type ActiveAgent = NonNullable<z.output<typeof summarizeActivity.output>['agents']>[number]
+
+export async function factsOf(session: ConsoleSession, organization: Organization, now: Date) {
+  const org_id = organization.id
+  const isAdmin = hasRole(session, 'admin')
+  const [profile, unread, calls, grants, sources, integrations, toReview, members] = await Promise.all([
+    session.call(showProfile, {}),
+    session.unread,
+    countCalls(session, now),
+    session.call(listGrants, { all: String(isAdmin), limit: 1, count: 'true' }),
+    sourcesOf(session, organization),
+    isAdmin ? session.call(listIntegrations, {}) : undefined,
+    countToReview(session, org_id),
+    mayInvite(organization) ? session.call(listMembers, { org_id, limit: 2 }) : undefined,
+  ])
+  return {
+    profile,
+    unread,
+    ...calls,
+    agentCount: grants.total ?? 0,
+    sources,
+    integrations: integrations?.integrations.map(({ id, name, state, failing_since }) => ({
+      id,
+      name,
+      state,
+      failing_since,
+      // One that somebody turned off is as it should be.
+      isFailing: state === 'active' ? failing_since !== null : state !== 'off',
+    })),
+    toReview,
+    isAlone: members !== undefined && members.members.length < 2,
+  }
+}
+
+/** The page opens without the service that keeps proposals: whoever comes to see what is wrong comes here first. */
+async function countToReview(session: ConsoleSession, org_id: string): Promise<number | 'unavailable'> {
+  try {
+    const asked = session.call(listProposalQueue, { org_id, limit: 1, count: 'true' })
+    return (await unlessRefused(unlessOff(asked)))?.total ?? 0
+  } catch (error) {
+    if (error instanceof ServiceError && ERRORS[error.code].status >= 500) return 'unavailable'
+    throw error
+  }
+}
+
+const DAYS = 7
+const DAY_MS = 86_400_000
+
+/** Days begin at midnight in UTC, as in the activity list; refused and failed ones are calls too. */
+async function countCalls(session: ConsoleSession, now: Date) {
+  const days = Array.from({ length: DAYS }, (_, at) =>
+    new Date(now.getTime() - (DAYS - 1 - at) * DAY_MS).toISOString().slice(0, 10),
+  )
+  const from = `${days[0]}T00:00:00.000Z`
+  const counted = await session.call(summarizeActivity, { type: 'all', from, agents: 'true' })
+  return {
+    agents: counted.agents ?? [],
+    days: days.map((day): CallDay => {
+      const one = counted.days.find((counts) => counts.day === day)
+      if (!one) return { day, calls: 0, questions: 0, refused: 0 }
+      const { answered, refused, failed, questions } = one
+      return { day, calls: answered + refused + failed, questions, refused }
+    }),
+  }
+}
+
+/** Only developers may list every data source; an organization has no more of them than one page holds. */
+async function sourcesOf(session: ConsoleSession, { role }: Organization) {
+  if (!hasRole(session, 'developer')) {
+    const { data_sources } = await session.call(listAskableDataSources, { limit: PAGE_MAX })
+    return summaryOf(
+      data_sources.length,
+      data_sources.map(({ id }) => id),
+      [],
+    )
+  }
+  const { data_sources } = await session.call(listDataSources, { limit: PAGE_MAX })
+  const exposed = data_sources.filter((one) => one.exposed)
+  const askable = exposed.filter(({ minimum_role }) => atLeast(role, minimum_role))
+  return summaryOf(
+    exposed.length,
+    askable.map(({ source_id }) => source_id),
+    data_sources.filter(({ enabled, health }) => enabled && health.problems.length > 0),
+  )
+}
+
+type Troubled = { source_id: string; name: string; health: { problems: readonly { text: string }[] } }
+
+const summaryOf = (exposed: number, askable: readonly string[], troubled: readonly Troubled[]) => ({
+  exposed,
+  canAsk: askable.length > 0,
+  hasSample: askable.includes(SAMPLE_SOURCE),
+  troubled: troubled.map(({ source_id, name, health }) => ({
+    source_id,
+    name,
+    problem: health.problems[0]?.text ?? '',
+  })),
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { signedIn } from '../../../../test/support/console-client.ts'
+import { seed } from '../../../../test/support/fake-gateway.ts'
+
+const PATH = '/console/settings/tokens/new'
+
+/** What a browser would send of the form as it is shown. */
+function shownFields(page: string): Record<string, string[]> {
+  const fields: Record<string, string[]> = {}
+  for (const [input] of page.matchAll(/<input type="(?:radio|checkbox)"[^>]*checked[^>]*>/g)) {
+    const [name, value] = [/name="([^"]*)"/, /value="([^"]*)"/].map((one) => one.exec(input)?.[1] ?? '')
+    ;(fields[name!] ??= []).push(value!)
+  }
+  for (const [, name, options] of page.matchAll(/<select[^>]*name="([^"]*)".*?>(.*?)<\/select>/gs)) {
+    fields[name!] = [/<option value="([^"]*)" selected/.exec(options!)?.[1] ?? '']
+  }
+  return fields
+}
+
+test.each(['owner', 'viewer'] as const)(
+  'whoever changes nothing gets the least, also as %s',
+  async (role) => {
+    const { read, post, gateway } = await signedIn({ role })
+    seed(gateway)
+    const fields = shownFields(await read(PATH))
+    expect(fields).toEqual({
+      access: ['scopes'],
+      scopes: ['data:read'],
+      audiences: ['api'],
+      role_cap: ['viewer'],
+      ends: ['30'],
+    })
+    const response = await post(PATH, { name: 'Something new', ...fields })
+    expect(response.status).toBe(201)
+    expect(gateway.data.tokens.find(({ name }) => name === 'Something new')).toMatchObject({
+      role_cap: 'viewer',
+      scopes: ['data:read'],
+      audiences: ['api'],
+      expires_at: expect.stringMatching(/^2026-12-15/),
+    })
+  },
+)

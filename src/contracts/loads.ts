@@ -1,0 +1,214 @@
+/** Loads: a file becomes a table of a managed database, with vectors, words and indexes. */
+import * as z from 'zod'
+import { DATABASE_NAME, SearchConfiguration } from './data-sources.ts'
+import { Nothing, Time } from './fields.ts'
+import { Id } from './ids.ts'
+import { LOAD_COLUMNS_MAX, LOAD_MAX_BYTES, LOAD_PART_BYTES } from './limits.ts'
+import { creating, reading, removing, updating } from './operation.ts'
+import { pageInput, pageOutput } from './paging.ts'
+
+const LOAD_FORMATS = ['csv', 'ndjson'] as const
+export type LoadFormat = (typeof LOAD_FORMATS)[number]
+
+const LOAD_STATES = ['uploading', 'running', 'succeeded', 'failed', 'canceled'] as const
+export type LoadState = (typeof LOAD_STATES)[number]
+
+/** In this order. */
+const LOAD_PHASES = ['reading', 'checking', 'embedding', 'indexing', 'finishing'] as const
+export type LoadPhase = (typeof LOAD_PHASES)[number]
+
+/** Why a load failed, in our own words: those of a database may hold values of its rows. */
+export const LOAD_FAILURES = {
+  file: 'The file has problems. Nothing was loaded.',
+  table_exists: 'A table of that name was made meanwhile. Nothing was loaded.',
+  rows_exist: 'Rows with these ids were added meanwhile. Nothing was loaded.',
+  table_changed: 'The table to append to was changed meanwhile. Nothing was loaded.',
+  not_allowed: 'Whoever started it may no longer change this database. Nothing was loaded.',
+  disk_quota: 'The databases of the organization are over their disk quota. Nothing was loaded.',
+  staging_lost: 'What was staged in the database is gone. Nothing was loaded.',
+  model: 'The embedding model could not be used for a day. Nothing was loaded.',
+  database: 'The database failed, or could not be reached for a day. Nothing was loaded.',
+  configuration:
+    'The table was loaded, but its search configuration could not be saved. Save it on the page of the data source.',
+} as const
+export type LoadFailure = keyof typeof LOAD_FAILURES
+
+/** What a load that runs waits for. */
+export const LOAD_WAITS = {
+  allowance: 'Today’s embedding tokens of the organization are used up.',
+  model: 'The embedding model cannot be used now.',
+  database: 'The database cannot be reached now.',
+} as const
+export type LoadWait = keyof typeof LOAD_WAITS
+
+/** As Postgres takes it without quotes, so that people can type it. */
+const TableName = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,62}$/, 'must be a lowercase letter, then up to 62 of a-z, 0-9 and _')
+
+const ColumnName = z.string().min(1).max(200)
+
+const LoadPlan = {
+  table: TableName.optional().describe('Default: the name of the database.'),
+  id_column: ColumnName.optional().describe('Whose values are unique. Default: the number of the row.'),
+  title_column: ColumnName.optional().describe('Default: the first column that is neither id nor embedded.'),
+  embed_columns: z
+    .array(ColumnName)
+    .min(1)
+    .max(LOAD_COLUMNS_MAX)
+    .describe('Whose text is embedded, in this order.'),
+  filter_columns: z
+    .array(ColumnName)
+    .max(LOAD_COLUMNS_MAX)
+    .optional()
+    .describe(
+      'That the search configuration may filter on. Default: those of numbers, and of true and false.',
+    ),
+  model: z.string().min(1).max(100).optional().describe('Default: the built-in model.'),
+  language: z
+    .string()
+    .regex(/^[a-z_]{1,40}$/, 'must be a text search configuration of Postgres, such as english')
+    .default('english')
+    .describe('Of its words: a text search configuration of Postgres, such as `german` or `simple`.'),
+  append: z.boolean().default(false).describe('Add the rows to a table that an earlier load made.'),
+  save_configuration: z
+    .boolean()
+    .default(false)
+    .describe('Add the table to the search configuration of the data source.'),
+}
+
+export const Load = z.object({
+  id: z.string(),
+  source_id: z.string().describe('`db_` and the name of the database.'),
+  filename: z.string(),
+  format: z.enum(LOAD_FORMATS),
+  bytes: z.int(),
+  received: z.int().describe('Bytes that were uploaded so far.'),
+  state: z.enum(LOAD_STATES),
+  phase: z.enum(LOAD_PHASES).nullable(),
+  table: z.string().nullable(),
+  append: z.boolean(),
+  rows: z.int().describe('Rows that were read so far.'),
+  embedded: z.int().describe('Rows that have their vector.'),
+  read_bytes: z.int(),
+  waits_for: z.string().nullable().describe('Why it does not go on now.'),
+  waits_until: Time.nullable(),
+  problems: z.array(z.string()).describe('What is wrong with the file, each with its line.'),
+  problem_count: z.int().describe('Of all problems; the first hundred are listed.'),
+  failure: z.string().nullable(),
+  configuration: SearchConfiguration.nullable().describe(
+    'Once the table is there: the search configuration of the data source with it, to be saved.',
+  ),
+  configuration_saved: z.boolean(),
+  created_by: z.string(),
+  created_at: Time,
+  finished_at: Time.nullable(),
+})
+
+const database = { name: z.string().regex(DATABASE_NAME) }
+const load = { load_id: Id('lod') }
+const loading = { service: 'api-gateway', access: 'developer' } as const
+/** It would outlast a support session. */
+const writing = { ...loading, closedToSupport: true } as const
+
+export const createLoad = creating({
+  ...writing,
+  name: 'createLoad',
+  summary: 'Begin to load a file into a managed database. The same file again continues its unfinished load.',
+  input: z.object({
+    ...database,
+    filename: z
+      .string()
+      .trim()
+      .max(200)
+      .refine((text) => !/[\p{Cc}\p{Cf}]/u.test(text), 'must not contain control characters')
+      .default(''),
+    format: z.enum(LOAD_FORMATS),
+    bytes: z.int().min(1).max(LOAD_MAX_BYTES),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the file in hex'),
+  }),
+  output: Load,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'post', path: '/api/wf/databases/{name}/loads', success: 201 },
+})
+
+export const uploadLoadPart = updating({
+  ...writing,
+  name: 'uploadLoadPart',
+  summary: 'Upload the next part of the file of a load.',
+  input: z.object({
+    ...load,
+    offset: z.coerce.number().int().min(0).describe('How many bytes were uploaded before: `received`.'),
+    body: z.instanceof(Uint8Array),
+  }),
+  output: Load,
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'TIMEOUT'],
+  http: {
+    method: 'put',
+    path: '/api/wf/loads/{load_id}/content',
+    takes: { type: 'application/octet-stream', maxBytes: LOAD_PART_BYTES },
+  },
+})
+
+export const previewLoad = reading({
+  ...loading,
+  name: 'previewLoad',
+  summary: 'Retrieve the columns and first rows of an uploaded file, and a choice of columns to start from.',
+  input: z.object(load),
+  output: z.object({
+    columns: z.array(
+      z.object({ name: z.string().describe('In the table.'), header: z.string().describe('In the file.') }),
+    ),
+    rows: z.array(z.array(z.string())).describe('Long values are cut.'),
+    problems: z.array(z.string()).describe('Of the first rows.'),
+    suggestion: z.object({
+      table: z.string(),
+      id_column: z.string().nullable(),
+      title_column: z.string().nullable(),
+      embed_columns: z.array(z.string()),
+    }),
+  }),
+  closedToSupport: true,
+  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  http: { method: 'get', path: '/api/wf/loads/{load_id}/preview' },
+})
+
+export const startLoad = updating({
+  ...writing,
+  name: 'startLoad',
+  summary: 'Start a load whose file was uploaded.',
+  input: z.object({ ...load, ...LoadPlan }),
+  output: Load,
+  errors: ['NOT_FOUND', 'CONFLICT', 'TIMEOUT'],
+  http: { method: 'post', path: '/api/wf/loads/{load_id}/start' },
+})
+
+export const showLoad = reading({
+  ...loading,
+  name: 'showLoad',
+  summary: 'Retrieve a load: how far it is, and what is wrong with its file.',
+  input: z.object(load),
+  output: Load,
+  errors: ['NOT_FOUND'],
+  http: { method: 'get', path: '/api/wf/loads/{load_id}' },
+})
+
+export const listLoads = reading({
+  ...loading,
+  name: 'listLoads',
+  summary: 'List the loads of a managed database, newest first.',
+  input: z.object({ ...database, ...pageInput }),
+  output: z.object({ loads: z.array(Load), ...pageOutput }),
+  errors: ['NOT_FOUND'],
+  http: { method: 'get', path: '/api/wf/databases/{name}/loads' },
+})
+
+export const cancelLoad = removing({
+  ...writing,
+  name: 'cancelLoad',
+  summary: 'Cancel a load that has not finished, and delete what it staged.',
+  input: z.object(load),
+  output: Nothing,
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  http: { method: 'delete', path: '/api/wf/loads/{load_id}', success: 204 },
+})

@@ -1,0 +1,53 @@
+/** Embeds the next rows and puts them into the table, both or neither. */
+import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import type { StoredPlan } from '../../../db/schema.ts'
+import { QUESTION_MAX_CHARACTERS } from '../../contracts/limits.ts'
+import { takeTokens } from '../embeddings/index.ts'
+import { vectorLiteral } from '../search/index.ts'
+import type { LoadRow } from './load-rows.ts'
+import { idColumn } from './search-entry.ts'
+import { rowsTable, stagedTable } from './staging.ts'
+import { LoadFailed, type Step } from './step.ts'
+
+/** The longest take 13 s. */
+const BATCH = 32
+
+export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => {
+  const { embedded } = load
+  if (embedded >= load.rows) return { phase: 'indexing' }
+  const texts = await queries.query<{ n: string; text: string }>(
+    `select r.n::text as n, left(concat_ws(E'\\n', ${plan.embed.map((at) => `nullif(cells ->> ${at}, '')`).join(', ')}), ${QUESTION_MAX_CHARACTERS}) as text
+      from ${rowsTable(load.id)} r where r.n > $1::bigint order by r.n limit ${BATCH}`,
+    [String(embedded)],
+  )
+  if (texts.length === 0) throw new LoadFailed('staging_lost')
+  const tokens = texts.reduce((sum, { text }) => sum + deps.models.tokensOf(plan.model, text), 0)
+  const giveBack = await takeTokens(deps, load.orgId, tokens)
+  const vectors = await deps
+    .embedTexts(
+      load.orgId,
+      plan.model,
+      texts.map(({ text }) => text),
+      signal,
+    )
+    .catch(async (error: unknown) => {
+      await giveBack(tokens)
+      throw error
+    })
+  const rows = texts.map(({ n }, at) => [n, vectorLiteral(vectors[at]!)])
+  await queries.query(insertRows(load, plan), [JSON.stringify(rows)])
+  return { embedded: Number(texts.at(-1)!.n) }
+}
+
+function insertRows(load: LoadRow, plan: StoredPlan): string {
+  const own = plan.id === -1 ? [['row_number', 'r.n::text'] as const] : []
+  const columns = plan.columns.map(
+    ({ name, type }, at) =>
+      [name, type === 'text' ? `r.cells ->> ${at}` : `nullif(r.cells ->> ${at}, '')::${type}`] as const,
+  )
+  const all = [...own, ...columns, ['embedding', '(e ->> 1)::vector'] as const]
+  return `insert into ${stagedTable(load.id)} (${all.map(([name]) => quoteIdentifier(name)).join(', ')})
+    select ${all.map(([, value]) => value).join(', ')}
+    from jsonb_array_elements($1::text::jsonb) e join ${rowsTable(load.id)} r on r.n = (e ->> 0)::bigint
+    on conflict (${quoteIdentifier(idColumn(plan))}) do nothing`
+}

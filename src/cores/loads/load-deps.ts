@@ -1,0 +1,6 @@
+/** What loads need. */
+import type { EmbeddingDeps } from '../embeddings/index.ts'
+import type { ConfigurationDeps } from '../search/index.ts'
+import type { Log } from '../dependencies.ts'
+
+export type LoadDeps = ConfigurationDeps & EmbeddingDeps & Log

@@ -1,0 +1,71 @@
+/** Rows of loads: found in their organization, presented to people. */
+import type * as z from 'zod'
+import type { Handle } from '../../../db/connect.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { dataSources, loads } from '../../../db/schema.ts'
+import { notFound, ServiceError } from '../../contracts/errors.ts'
+import { LOAD_FAILURES, LOAD_WAITS, type Load } from '../../contracts/loads.ts'
+import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
+import { withTable } from './search-entry.ts'
+
+export type LoadRow = typeof loads.$inferSelect
+type StagedLoad = { readonly load: LoadRow; readonly source: SourceRow }
+
+export const isLoad = ({ orgId, id }: Pick<LoadRow, 'orgId' | 'id'>) =>
+  and(eq(loads.orgId, orgId), eq(loads.id, id))
+
+export async function requireLoad(db: Handle, orgId: string, id: string): Promise<StagedLoad> {
+  const [found] = await db
+    .select({ load: loads, source: dataSources })
+    .from(loads)
+    .innerJoin(dataSources, and(eq(dataSources.orgId, loads.orgId), eq(dataSources.id, loads.sourceId)))
+    .where(isLoad({ orgId, id }))
+  if (!found) throw notFound()
+  return found
+}
+
+/** A database that may be written to. */
+export async function requireDatabase(db: Handle, orgId: string, name: string): Promise<SourceRow> {
+  const source = await findSource(db, orgId, sourceIdOf(name))
+  if (!source) throw notFound()
+  if (source.kind === 'attached') {
+    throw new ServiceError('CONFLICT', 'An attached database is only read, never written to', {
+      hint: 'Load the file into a database that was created here.',
+    })
+  }
+  if (source.preparingUntil !== null) {
+    throw new ServiceError('CONFLICT', 'The database is still being created', {
+      hint: 'Try again in a moment.',
+    })
+  }
+  return source
+}
+
+export function presentLoad(load: LoadRow, source: SourceRow): z.input<typeof Load> {
+  const { plan, state } = load
+  return {
+    id: load.id,
+    source_id: sourceIdOf(source.name),
+    filename: load.filename,
+    format: load.format,
+    bytes: load.bytes,
+    received: load.received,
+    state,
+    phase: state === 'running' ? load.phase : null,
+    table: plan?.table ?? null,
+    append: plan?.append ?? false,
+    rows: load.rows,
+    embedded: load.embedded,
+    read_bytes: load.readBytes,
+    waits_for: state === 'running' && load.waitsFor ? LOAD_WAITS[load.waitsFor] : null,
+    waits_until: (state === 'running' && load.waitsUntil?.toISOString()) || null,
+    problems: [...load.problems],
+    problem_count: load.problemCount,
+    failure: load.failure && LOAD_FAILURES[load.failure],
+    configuration: state === 'succeeded' && plan ? withTable(source.configuration, plan) : null,
+    configuration_saved: load.configurationSaved,
+    created_by: load.createdByName,
+    created_at: load.createdAt.toISOString(),
+    finished_at: load.finishedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,69 @@
+/** Turns what a person asked for into a plan: every column is one of the file's. */
+import type * as z from 'zod'
+import type { StoredPlan } from '../../../db/schema.ts'
+import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
+import type { startLoad } from '../../contracts/loads.ts'
+import type { SourceRow } from '../databases/index.ts'
+import type { MemberPrincipal } from '../principal.ts'
+import { columnNames } from './column-names.ts'
+import type { Header } from './read-rows.ts'
+
+type Asked = Omit<z.output<typeof startLoad.input>, 'load_id'>
+
+export function planLoad(
+  asked: Asked,
+  header: Header,
+  source: SourceRow,
+  principal: MemberPrincipal,
+  dimensions: number,
+): StoredPlan {
+  const names = columnNames(header.headers)
+  const problems = [...header.problems]
+  const find = (field: string, wanted: string): number => {
+    const byHeader = header.headers.indexOf(wanted)
+    const at = byHeader === -1 ? names.indexOf(wanted) : byHeader
+    if (at === -1 && header.problems.length === 0) problems.push(`${field}: the file has no column ${wanted}`)
+    return at
+  }
+  const id = asked.id_column === undefined ? -1 : find('id_column', asked.id_column)
+  const title = asked.title_column === undefined ? undefined : find('title_column', asked.title_column)
+  const embed = asked.embed_columns.map((name) => find('embed_columns', name))
+  const filters = asked.filter_columns?.map((name) => find('filter_columns', name))
+  if (asked.append && asked.id_column === undefined) {
+    problems.push('id_column: rows can only be appended by their id')
+  }
+  if (problems.length > 0) {
+    throw new ServiceError('INVALID_REQUEST', undefined, { problems: problems.slice(0, LOAD_PROBLEMS_SHOWN) })
+  }
+  const { userId, userName, role, kind, tokenId, requestId } = principal
+  const otherwise = names.findIndex((_, at) => at !== id && !embed.includes(at))
+  return {
+    table: asked.table ?? source.name,
+    append: asked.append,
+    model: asked.model ?? BUILT_IN_MODEL.name,
+    dimensions,
+    language: asked.language,
+    saveConfiguration: asked.save_configuration,
+    columns: names.map((name, at) => ({ name, header: header.headers[at]! })),
+    id,
+    title: title ?? (otherwise === -1 ? null : otherwise),
+    embed: [...new Set(embed)],
+    filters: filters && [...new Set(filters)],
+    delimiter: header.delimiter,
+    author: { userId, userName, role, kind: kind === 'user' ? kind : 'api_token', tokenId, requestId },
+  }
+}
+
+/** Whether the same was asked for: by whom does not matter. */
+export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)
+
+/** The database keeps no key without a value, and no order of keys. */
+const digestOf = ({ author: _, columns, ...plan }: StoredPlan): string =>
+  JSON.stringify([
+    Object.entries(plan)
+      .filter(([, value]) => value !== undefined)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    columns.map(({ name }) => name),
+  ])

@@ -1,0 +1,52 @@
+/** What a person chooses the columns by, once the file is uploaded. */
+import { ServiceError } from '../../contracts/errors.ts'
+import { nameFromFile } from '../../contracts/name-from-file.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { writeToDatabase } from '../databases/index.ts'
+import { requireMember } from '../principal.ts'
+import { columnNames } from './column-names.ts'
+import { failingAsDatabase } from './database-problem.ts'
+import type { LoadDeps } from './load-deps.ts'
+import { requireLoad } from './load-rows.ts'
+import { readBeginning } from './read-beginning.ts'
+import { readRows } from './read-rows.ts'
+import { suggestColumns } from './suggest-columns.ts'
+
+const ROWS_SHOWN = 5
+/** Enough to tell texts from words. */
+const ROWS_CONSIDERED = 200
+const PROBLEMS_SHOWN = 20
+const VALUE_CHARACTERS = 120
+/** Short enough to be read. */
+const TABLE_CHARACTERS = 50
+
+export const previewLoad =
+  (deps: LoadDeps): Handler<'previewLoad'> =>
+  async (principal, { load_id }) => {
+    const { load, source } = await requireLoad(deps.db, requireMember(principal).orgId, load_id)
+    if (load.state !== 'uploading' || load.received < load.bytes) {
+      throw new ServiceError(
+        'CONFLICT',
+        'There is a preview between the upload of a file and the start of its load',
+      )
+    }
+    const { header, content, isAll } = await failingAsDatabase(() =>
+      writeToDatabase(deps, source, (queries) => readBeginning(queries, load), principal.signal),
+    )
+    const names = columnNames(header.headers)
+    const { rows } = readRows(load.format, content, { ...header, isLast: isAll })
+    const considered = rows.flatMap((row) => ('cells' in row ? [row.cells] : [])).slice(0, ROWS_CONSIDERED)
+    const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
+    return {
+      columns: names.map((name, at) => ({ name, header: header.headers[at]! })),
+      rows: considered.slice(0, ROWS_SHOWN).map((cells) => cells.map(cut)),
+      problems: [...header.problems, ...problems].slice(0, PROBLEMS_SHOWN),
+      suggestion: {
+        table: nameFromFile(load.filename, TABLE_CHARACTERS) || source.name,
+        ...suggestColumns(names, considered),
+      },
+    }
+  }
+
+const cut = (value: string): string =>
+  value.length > VALUE_CHARACTERS ? `${value.slice(0, VALUE_CHARACTERS).toWellFormed()}…` : value

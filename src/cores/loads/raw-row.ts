@@ -1,0 +1,26 @@
+/** What a reader of a format is asked for, and what it answers. */
+export type Reading = {
+  readonly delimiter: string
+  readonly headers: readonly string[]
+  /** Of the first byte. */
+  readonly line: number
+  /** Nothing follows. */
+  readonly isLast: boolean
+  /** Only so many rows are wanted. */
+  readonly rowsMax?: number
+}
+
+export type RawRow = { readonly line: number } & (
+  | { readonly cells: readonly string[] }
+  | { readonly problem: string }
+)
+
+export type ReadPart = {
+  readonly rows: readonly RawRow[]
+  /** Bytes of whole rows; the others are read with the next part. */
+  readonly consumed: number
+  /** Of the next row. */
+  readonly line: number
+  /** What follows cannot be read. */
+  readonly isBroken: boolean
+}

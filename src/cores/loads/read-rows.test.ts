@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import type { LoadFormat } from '../../contracts/loads.ts'
+import { readHeader, readRows } from './read-rows.ts'
+
+/** The whole file, in parts of `size` bytes as the steps of a load read it. */
+function read(
+  file: string | Buffer,
+  { format = 'csv', size = Infinity }: { format?: LoadFormat; size?: number } = {},
+) {
+  const bytes = Buffer.from(file)
+  const header = readHeader(format, bytes, true)
+  const rows: { line: number; cells: readonly string[] }[] = []
+  const problems = [...header.problems]
+  let [at, line, window] = [header.consumed, header.line, size]
+  while (at < bytes.length) {
+    const part = bytes.subarray(at, Math.min(bytes.length, at + window))
+    const isLast = at + part.length >= bytes.length
+    const found = readRows(format, part, { ...header, line, isLast })
+    for (const row of found.rows) {
+      if ('cells' in row) rows.push(row)
+      else problems.push(`line ${row.line}: ${row.problem}`)
+    }
+    if (found.isBroken) break
+    // A part without a whole row: steps have parts that are larger than any row.
+    window = found.consumed === 0 ? window * 2 : size
+    at += found.consumed
+    line = found.line
+  }
+  return { header, rows, problems }
+}
+
+const cellsOf = (file: string | Buffer, options = {}) => read(file, options).rows.map(({ cells }) => cells)
+
+describe('rows of CSV', () => {
+  test.each<[string, string, readonly (readonly string[])[]]>([
+    ['plain values', 'a,b\n1,2\n', [['1', '2']]],
+    ['the last line without an end', 'a,b\n1,2', [['1', '2']]],
+    ['lines that end as on Windows', 'a,b\r\n1,2\r\n', [['1', '2']]],
+    ['lines that end as on old Macs', 'a,b\r1,2\r', [['1', '2']]],
+    ['a byte order mark', '\uFEFFa,b\n1,2\n', [['1', '2']]],
+    ['commas, quotes and lines inside of quotes', 'a,b\n"x,""y""","z\nw"\n', [['x,"y"', 'z\nw']]],
+    ['quotes inside of plain values', 'a,b\n5" disk,x"y"\n', [['5" disk', 'x"y"']]],
+    ['empty values, quoted and not', 'a,b\n,""\n', [['', '']]],
+    ['blank lines, which are none', '\n\na,b\n\n1,2\n\n', [['1', '2']]],
+    ['semicolons', 'a;b\n1,5;2\n', [['1,5', '2']]],
+    ['tabs', 'a\tb\n1\t2\n', [['1', '2']]],
+    [
+      'formulas, which are text here',
+      'a,b\n"=cmd|\' /C calc\'!A0",@SUM(A1)\n',
+      [["=cmd|' /C calc'!A0", '@SUM(A1)']],
+    ],
+    ['every script', 'a,b\n日本,🦊é\n', [['日本', '🦊é']]],
+    ['a character that stands for a broken one', 'a,b\n\uFFFD,x\n', [['\uFFFD', 'x']]],
+  ])('%s', (_, file, rows) => {
+    expect(read(file).problems).toEqual([])
+    expect(cellsOf(file)).toEqual(rows)
+  })
+
+  test('a quoted value of one column that is empty is a row', () => {
+    expect(cellsOf('a\n""\nx\n')).toEqual([[''], ['x']])
+  })
+
+  test('what is written is read again, in parts of every size', () => {
+    const cell = fc.oneof(
+      fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\0', '')),
+      fc.constantFrom('', '"', '""', ',', '\n', '\r\n', ' x ', 'a"b', '\uFEFF'),
+    )
+    const file = fc.array(fc.array(cell, { minLength: 2, maxLength: 2 }), { maxLength: 6 })
+    const ending = fc.constantFrom('\n', '\r\n')
+    const write = (rows: readonly (readonly string[])[], end: string) =>
+      ['a,b', ...rows.map((cells) => cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(','))]
+        .map((row) => row + end)
+        .join('')
+    fc.assert(
+      fc.property(file, ending, fc.integer({ min: 1, max: 50 }), (rows, end, size) => {
+        const found = read(write(rows, end), { size })
+        expect(found.problems).toEqual([])
+        expect(found.rows.map(({ cells }) => cells)).toEqual(
+          rows.map((cells) => cells.map((text) => text.toWellFormed())),
+        )
+      }),
+    )
+  })
+
+  test('any bytes give rows or problems, the same in parts of every size, and never an error', () => {
+    const bytes = fc.array(fc.constantFrom(...Buffer.from('a,"\r\n;\t\0é').values(), 0xff, 0xc3), {
+      maxLength: 60,
+    })
+    fc.assert(
+      fc.property(bytes, fc.integer({ min: 1, max: 20 }), (content, size) => {
+        const file = Buffer.from([...Buffer.from('a,b\n'), ...content])
+        const whole = read(file)
+        expect(read(file, { size })).toEqual(whole)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('lines', () => {
+  test('are counted through values of several lines, blank lines and every kind of end', () => {
+    const file = 'a,b\r\n"x\ny",1\r\n\r\n"u\rv",2\n3,4\n'
+    expect(read(file).rows.map(({ line }) => line)).toEqual([2, 5, 7])
+    expect(read(file, { size: 3 }).rows.map(({ line }) => line)).toEqual([2, 5, 7])
+  })
+})
+
+describe('every problem of a file is told with its line', () => {
+  test('rows that are too short or too long', () => {
+    expect(read('a,b\n1\n1,2\n1,2,3\n').problems).toEqual([
+      'line 2: the row has 1 value, and the header has 2',
+      'line 4: the row has 3 values, and the header has 2',
+    ])
+  })
+
+  test('text behind a closing quote', () => {
+    expect(read('a,b\n"x"y,1\n1,2\n')).toMatchObject({
+      problems: ['line 2: there is text behind the closing quote of a value'],
+      rows: [{ line: 3, cells: ['1', '2'] }],
+    })
+  })
+
+  test('a quote that does not end', () => {
+    expect(read('a,b\n1,2\n"x,1\n1,2\n').problems).toEqual([
+      'line 3: a quoted value that begins in this row does not end, or is too long; nothing behind it was checked',
+    ])
+  })
+
+  test('another encoding', () => {
+    const latin1 = Buffer.from('a,b\n1,2\ncaf\xe9,1\n', 'latin1')
+    expect(read(latin1).problems).toEqual(['line 3: the text is not UTF-8; save the file as UTF-8'])
+    const utf16 = Buffer.from('\uFEFFa,b\n1,2\n', 'utf16le')
+    expect(read(utf16).header.problems).toEqual(['line 1: the file is UTF-16; save it as UTF-8'])
+  })
+
+  test('NUL', () => {
+    expect(read('a,b\n1,2\n1,\0\n').problems).toEqual([
+      'line 3: a value contains the NUL character, which cannot be stored',
+    ])
+  })
+
+  test('a header without names, with the same twice, or with too many', () => {
+    expect(read('a,,a\n').problems).toEqual([
+      'line 1: column 2 has no name',
+      'line 1: column 3 has the name of an earlier one',
+    ])
+    const wide = Array.from({ length: LOAD_COLUMNS_MAX + 1 }, (_, at) => `c${at}`).join(',')
+    expect(read(`${wide}\n`).problems).toEqual([
+      `line 1: the file has ${LOAD_COLUMNS_MAX + 1} columns; at most ${LOAD_COLUMNS_MAX} are loaded`,
+    ])
+    expect(read('').problems).toEqual(['line 1: the file has no header'])
+  })
+
+  test('a row that is too long is left out, and the next one is read', () => {
+    const long = `"${'x'.repeat(LOAD_RECORD_BYTES)}",1`
+    expect(read(`a,b\n${long}\n1,2\n`)).toMatchObject({
+      problems: ['line 2: the row is longer than 256 KiB'],
+      rows: [{ line: 3 }],
+    })
+  })
+
+  test('a row without an end is found without reading the rest of the file', () => {
+    const part = Buffer.alloc(2 * LOAD_RECORD_BYTES, 'x')
+    const found = readRows('csv', part, { delimiter: ',', headers: ['a'], line: 7, isLast: false })
+    expect(found).toMatchObject({ isBroken: true, rows: [{ line: 7 }] })
+  })
+})
+
+describe('rows of NDJSON', () => {
+  test('have the names of the first, in any order, and text, numbers, true, false and null', () => {
+    const file = '{"id":1,"text":"x","ok":true}\n\n{"ok":false,"id":"2"}\r\n{"id":null,"text":"\\ud800"}'
+    expect(cellsOf(file, { format: 'ndjson' })).toEqual([
+      ['1', 'x', 'true'],
+      ['2', '', 'false'],
+      ['', '\uFFFD', ''],
+    ])
+  })
+
+  test('and each problem has its line', () => {
+    const file = '{"a":1}\nnope\n[1]\n{"a":[1]}\n{"b":1}\n{"a":"\\u0000"}\n{"__proto__":1}\n'
+    expect(read(file, { format: 'ndjson' }).problems).toEqual([
+      'line 2: the line is not a JSON object',
+      'line 3: the line is not a JSON object',
+      'line 4: a value is a list or an object; only text, numbers, true, false and null are loaded',
+      'line 5: the object has a name that the first one does not have',
+      'line 6: a value contains the NUL character, which cannot be stored',
+      'line 7: the object has a name that the first one does not have',
+    ])
+    expect(read('nope\n', { format: 'ndjson' }).problems[0]).toBe(
+      'line 1: the line is not a JSON object with names',
+    )
+  })
+})

@@ -1,0 +1,76 @@
+/** The search configuration of a table that was loaded. */
+import type { ColumnType, StoredPlan } from '../../../db/schema.ts'
+import type {
+  FilterSchema,
+  FilterType,
+  SearchConfiguration,
+  SearchEntry,
+} from '../../contracts/data-sources.ts'
+
+/** Of a configuration, in characters. */
+const CONTENT_COLUMNS_MAX = 2_000
+const LABEL_MAX = 60
+
+const FILTER_TYPES: Record<ColumnType, FilterType> = { text: 'string', numeric: 'number', boolean: 'boolean' }
+
+/** What is configured already stays, and a table that is configured already stays as it is. */
+export function withTable(before: SearchConfiguration | null, plan: StoredPlan): SearchConfiguration {
+  const entries = before?.connection_config.embedding_configs ?? []
+  const filters = before?.filter_schema ?? {}
+  if (entries.some(({ table }) => table === plan.table)) {
+    return { connection_config: { embedding_configs: entries }, filter_schema: filters }
+  }
+  return {
+    connection_config: { embedding_configs: [...entries, entryOf(plan, entries)] },
+    // A filter of that name may be of another type in another table: then it stays that one.
+    filter_schema: { ...filtersOf(plan), ...filters },
+  }
+}
+
+function entryOf(plan: StoredPlan, entries: readonly SearchEntry[]): SearchEntry {
+  return {
+    label: unusedLabel(plan.table.slice(0, LABEL_MAX - 4), entries),
+    table: plan.table,
+    columns: ['embedding'],
+    model: plan.model,
+    dimensions: plan.dimensions,
+    content_columns: contentColumns(plan),
+    distance_metric: 'cosine',
+    hybrid: true,
+    text_search_language: plan.language,
+    text_search_column: 'words',
+  }
+}
+
+function unusedLabel(label: string, entries: readonly SearchEntry[]): string {
+  let unused = label
+  for (let at = 2; entries.some((entry) => entry.label === unused); at++) unused = `${label}-${at}`
+  return unused
+}
+
+export const idColumn = ({ id, columns }: Pick<StoredPlan, 'id' | 'columns'>): string =>
+  id === -1 ? 'row_number' : columns[id]!.name
+
+/** The id, the title, what was embedded, and the others as far as there is room. */
+function contentColumns(plan: StoredPlan): string {
+  const { columns, id, title, embed } = plan
+  const order = [...(title === null ? [] : [title]), ...embed, ...columns.keys()].filter((at) => at !== id)
+  let list = idColumn(plan)
+  for (const at of new Set(order)) {
+    const longer = `${list},${columns[at]!.name}`
+    if (longer.length <= CONTENT_COLUMNS_MAX) list = longer
+  }
+  return list
+}
+
+/** Positions of the columns that may be filtered on. */
+export const filterColumns = ({ columns, id, filters }: StoredPlan): readonly number[] =>
+  filters ?? [...columns.keys()].filter((at) => at !== id && columns[at]!.type !== 'text')
+
+const filtersOf = (plan: StoredPlan): FilterSchema =>
+  Object.fromEntries(
+    filterColumns(plan).map((at) => {
+      const { name, type = 'text' } = plan.columns[at]!
+      return [name, FILTER_TYPES[type]]
+    }),
+  )

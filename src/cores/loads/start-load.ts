@@ -1,0 +1,94 @@
+/** Starts a load: from here on it needs nobody, and a kill only delays it. */
+import { and, eq, ne, sql } from '../../../db/drizzle.ts'
+import { loads, type StoredPlan } from '../../../db/schema.ts'
+import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { recordAudit } from '../audit/index.ts'
+import { sourceIdOf, writeToDatabase } from '../databases/index.ts'
+import { requireBulkModel } from '../embeddings/index.ts'
+import { requireMember } from '../principal.ts'
+import { withTransaction } from '../transaction.ts'
+import { failingAsDatabase } from './database-problem.ts'
+import type { LoadDeps } from './load-deps.ts'
+import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
+import { isSamePlan, planLoad } from './plan-load.ts'
+import { readBeginning } from './read-beginning.ts'
+import { readTarget, targetProblems } from './target-table.ts'
+
+export const startLoad =
+  (deps: LoadDeps): Handler<'startLoad'> =>
+  async (principal, { load_id, ...asked }) => {
+    const member = requireMember(principal)
+    const { load, source } = await requireLoad(deps.db, member.orgId, load_id)
+    requireUploaded(load)
+    const dimensions = requireBulkModel(deps.models, asked.model ?? BUILT_IN_MODEL.name)
+    const { header, target } = await failingAsDatabase(() =>
+      writeToDatabase(
+        deps,
+        source,
+        async (queries) => ({
+          header: (await readBeginning(queries, load)).header,
+          target: await readTarget(queries, asked.table ?? source.name),
+        }),
+        principal.signal,
+      ),
+    )
+    const plan = planLoad(asked, header, source, member, dimensions)
+    const problems = targetProblems(plan, target)
+    if (problems.length > 0) {
+      throw new ServiceError('CONFLICT', `Table ${plan.table} cannot take this file`, {
+        problems,
+        ...(plan.append ? {} : { hint: 'Choose another table, or append to this one.' }),
+      })
+    }
+    const started = await withTransaction(deps.db, async (tx) => {
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${member.orgId}`}, 0))`)
+      const [busy] = await tx
+        .select({ id: loads.id })
+        .from(loads)
+        .where(
+          and(
+            eq(loads.orgId, member.orgId),
+            eq(loads.sourceId, source.id),
+            eq(loads.state, 'running'),
+            ne(loads.id, load.id),
+            sql`${loads.plan} ->> 'table' = ${plan.table}`,
+          ),
+        )
+      if (busy) throw new ServiceError('CONFLICT', `Another file is being loaded into table ${plan.table}`)
+      const now = deps.clock()
+      const [updated] = await tx
+        .update(loads)
+        .set({
+          ...{ plan, state: 'running', phase: 'reading', updatedAt: now },
+          ...{ readBytes: header.consumed, readLines: header.line, leaseToken: null, leaseUntil: null },
+        })
+        .where(and(isLoad(load), eq(loads.state, 'uploading')))
+        .returning()
+      // Somebody else was faster, or it was canceled.
+      if (!updated) return undefined
+      const subject = `${load.filename || load.id} into ${sourceIdOf(source.name)}, table ${plan.table}`
+      await recordAudit(tx, deps.clock, principal, { orgId: member.orgId, action: 'load.started', subject })
+      return updated
+    })
+    return presentLoad(started ?? (await alreadyStarted(deps, load, plan)), source)
+  }
+
+function requireUploaded({ state, received, bytes }: LoadRow): void {
+  if (state === 'uploading' && received < bytes) {
+    throw new ServiceError('CONFLICT', `${received} of ${bytes} bytes of the file were uploaded`, {
+      hint: 'Upload the rest first.',
+    })
+  }
+  if (state !== 'uploading' && state !== 'running') {
+    throw new ServiceError('CONFLICT', 'This load has ended', { hint: 'Upload the file again.' })
+  }
+}
+
+/** Started before, with the same choice: a client that was killed asks again. */
+async function alreadyStarted({ db }: LoadDeps, load: LoadRow, plan: StoredPlan): Promise<LoadRow> {
+  const { load: now } = await requireLoad(db, load.orgId, load.id)
+  if (now.state === 'running' && now.plan && isSamePlan(now.plan, plan)) return now
+  throw new ServiceError('CONFLICT', 'This load was started with other choices, or has ended')
+}

@@ -1,0 +1,93 @@
+/**
+ * The next part of a file. Its load is leased while the part is written, so that two clients do not write at the same place;
+ * a client that was killed asks how much was received, and goes on from there.
+ */
+import { randomUUID } from 'node:crypto'
+import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
+import { loads } from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import { LOAD_LEASE_SECONDS, LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
+import type { Handler } from '../../contracts/operations.ts'
+import { writeToDatabase } from '../databases/index.ts'
+import { requireMember } from '../principal.ts'
+import { failingAsDatabase } from './database-problem.ts'
+import type { LoadDeps } from './load-deps.ts'
+import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
+import { createStaging, storePart } from './staging.ts'
+
+export const uploadLoadPart =
+  (deps: LoadDeps): Handler<'uploadLoadPart'> =>
+  async (principal, { load_id, offset, body }) => {
+    const { orgId } = requireMember(principal)
+    const { load, source } = await requireLoad(deps.db, orgId, load_id)
+    requirePlace(load, offset, body.length)
+    const leaseToken = await takeLease(deps, load, offset)
+    try {
+      await failingAsDatabase(() =>
+        writeToDatabase(
+          deps,
+          source,
+          async (queries) => {
+            if (offset === 0) await createStaging(queries, load.id)
+            await storePart(queries, load.id, offset, body)
+          },
+          principal.signal,
+        ),
+      )
+    } catch (error) {
+      await release(deps, load, leaseToken, {})
+      throw error
+    }
+    const stored = await release(deps, load, leaseToken, { received: offset + body.length })
+    if (!stored) throw conflict('The load was canceled meanwhile')
+    return presentLoad(stored, source)
+  }
+
+const conflict = (message: string, hint?: string) => new ServiceError('CONFLICT', message, { hint })
+
+function requirePlace({ state, received, bytes }: LoadRow, offset: number, length: number): void {
+  if (state !== 'uploading') throw conflict('The file of this load is not uploaded any more')
+  if (offset !== received) {
+    throw conflict(`${received} bytes were uploaded`, `Go on with offset=${received}.`)
+  }
+  if (offset + length > bytes) throw conflict(`The file was announced with ${bytes} bytes`)
+  if (length < LOAD_PART_MIN_BYTES && offset + length < bytes) {
+    throw new ServiceError('INVALID_REQUEST', undefined, {
+      problems: [`body: each part but the last must have at least ${LOAD_PART_MIN_BYTES} bytes`],
+    })
+  }
+}
+
+async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promise<string> {
+  const leaseToken = randomUUID()
+  const taken = await db
+    .update(loads)
+    .set({ leaseToken, leaseUntil: sql`now() + make_interval(secs => ${LOAD_LEASE_SECONDS})` })
+    .where(
+      and(
+        isLoad(load),
+        eq(loads.state, 'uploading'),
+        eq(loads.received, offset),
+        or(isNull(loads.leaseUntil), lt(loads.leaseUntil, sql`now()`)),
+      ),
+    )
+    .returning({ id: loads.id })
+  if (taken.length > 0) return leaseToken
+  throw new ServiceError('RATE_LIMITED', 'Another part of this file is being uploaded', {
+    retryAfterSeconds: 2,
+  })
+}
+
+async function release(
+  { db, clock }: LoadDeps,
+  load: LoadRow,
+  leaseToken: string,
+  values: { received?: number },
+): Promise<LoadRow | undefined> {
+  const [released] = await db
+    .update(loads)
+    .set({ ...values, leaseToken: null, leaseUntil: null, updatedAt: clock() })
+    .where(and(isLoad(load), eq(loads.leaseToken, leaseToken), eq(loads.state, 'uploading')))
+    .returning()
+  return released
+}

@@ -1,0 +1,75 @@
+import type { Transaction } from '../../../../db/connect.ts'
+import { and, asc, eq } from '../../../../db/drizzle.ts'
+import { deliveries, events, messages, subscriptions } from '../../../../db/schema.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { TEST_EVENT } from '../../../contracts/events.ts'
+import { makeId } from '../../../contracts/ids.ts'
+import type { Handler } from '../../../contracts/operations.ts'
+import { recordAudit } from '../../audit/index.ts'
+import type { Storage } from '../../dependencies.ts'
+import { requireMember } from '../../principal.ts'
+import { withTransaction } from '../../transaction.ts'
+import { lockIntegration, type IntegrationRow } from './integration-rows.ts'
+
+/**
+ * One event with its one delivery, queued at once: nobody else is subscribed to it, so there is nothing to fan out. It has
+ * no place among the events of a subject, and waits for none of them.
+ */
+export const testIntegration =
+  ({ db, clock }: Storage): Handler<'testIntegration'> =>
+  (who, { integration_id }) =>
+    withTransaction(db, async (tx) => {
+      const { orgId, userId } = requireMember(who)
+      const integration = await lockIntegration(tx, orgId, integration_id)
+      if (integration.state !== 'active') {
+        throw new ServiceError('CONFLICT', 'The integration is not active', {
+          hint: 'Connect it again or turn it on first.',
+        })
+      }
+      const subscriptionId = await unsubscribeWith(tx, integration)
+      const now = clock()
+      const id = (prefix: 'evt' | 'dlv' | 'msg') => makeId(prefix, now.getTime())
+      const [eventId, deliveryId, messageId] = [id('evt'), id('dlv'), id('msg')]
+      const common = { orgId, subscriptionId, integrationId: integration.id, channel: integration.kind }
+      await tx.insert(events).values({
+        orgId,
+        id: eventId,
+        seq: 0,
+        source: 'integrations',
+        dedupKey: `test:${eventId}`,
+        type: TEST_EVENT,
+        subject: `integrations/${integration.id}`,
+        actorId: userId,
+        data: { integration_id: integration.id },
+        occurredAt: now,
+        recordedAt: now,
+        fannedOutAt: now,
+      })
+      const delivery = { ...common, id: deliveryId, eventId, messageId, type: TEST_EVENT }
+      await tx.insert(deliveries).values({ ...delivery, state: 'waiting', createdAt: now })
+      const message = { ...common, id: messageId, target: integration.id }
+      await tx.insert(messages).values({ ...message, state: 'pending', nextAt: now, createdAt: now })
+      await recordAudit(tx, clock, who, { orgId, action: 'integration.tested', subject: integration.name })
+      return { event_id: eventId, delivery_id: deliveryId }
+    })
+
+/** Every mail has a link that ends the subscription it came by; other channels need none. */
+async function unsubscribeWith(tx: Transaction, { orgId, id, kind }: IntegrationRow): Promise<string | null> {
+  if (kind !== 'email') return null
+  const [subscription] = await tx
+    .select({ id: subscriptions.id })
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.orgId, orgId),
+        eq(subscriptions.integrationId, id),
+        eq(subscriptions.enabled, true),
+      ),
+    )
+    .orderBy(asc(subscriptions.id))
+    .limit(1)
+  if (subscription) return subscription.id
+  throw new ServiceError('CONFLICT', 'This address has no subscription that is on', {
+    hint: 'Add a subscription first: every email has a link that ends it.',
+  })
+}

@@ -1,0 +1,117 @@
+/** From a CSV file to an answer from it, in a browser, counted in clicks; and the same without a script. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listen, type Listening } from '../../src/boot/listener.ts'
+import { findChromium } from '../find-chromium.ts'
+import { axeFindings, openBrowser } from '../support/browser.ts'
+import { placeForDatabases, toyModels } from '../support/data-sources.ts'
+import { freePort } from '../support/free-port.ts'
+import { makeOrganization, PASSWORD, type Org } from '../support/make.ts'
+import { startSystem, type TestSystem } from '../support/system.ts'
+
+const CSV = `sku,name,description
+T1,Tent,A light tent for two people
+S1,Stove,A small stove that burns wood
+B1,Bottle,A bottle that keeps tea warm for a day
+`
+const FILE = { name: 'camping gear.csv', mimeType: 'text/csv', buffer: Buffer.from(CSV) }
+
+describe.skipIf(findChromium() === undefined)('own data in the console', { timeout: 180_000 }, () => {
+  let browser: Browser
+  let system: TestSystem
+  let listening: Listening
+  let place: Awaited<ReturnType<typeof placeForDatabases>>
+  let base: string
+  let org: Org
+  const models = toyModels()
+
+  beforeAll(async () => {
+    const port = await freePort()
+    place = await placeForDatabases('embedded')
+    system = await startSystem({ PORT: String(port), ...place.settings }, { models, clock: () => new Date() })
+    listening = await listen(system.system)
+    system.system.startJobs()
+    base = `http://localhost:${port}`
+    org = await makeOrganization(system)
+    browser = await openBrowser()
+  }, 90_000)
+
+  afterAll(async () => {
+    await browser?.close()
+    await listening?.stop()
+    await system?.stop()
+    await models.close()
+    await place?.remove()
+  })
+
+  async function signIn(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const page = await (await browser.newContext(options)).newPage()
+    await page.goto(`${base}/`)
+    await page.getByLabel('Email').fill(org.owner.email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(`${base}/console`)
+    return page
+  }
+
+  test('a file is asked after at most six clicks', async () => {
+    const page = await signIn({ viewport: { width: 375, height: 800 }, colorScheme: 'dark' })
+    await page.goto(`${base}/console/data-sources`)
+    let clicks = 1
+    const click = async (role: 'link' | 'button', name: string) => {
+      clicks += 1
+      await page.getByRole(role, { name, exact: true }).first().click()
+    }
+    await click('link', 'Load a file')
+    expect(await axeFindings(page)).toEqual([])
+    // Choosing a file is a click, too.
+    clicks += 1
+    await page.getByLabel('File', { exact: true }).setInputFiles(FILE)
+    await click('button', 'Upload')
+    await page.getByRole('heading', { name: 'Choose columns' }).waitFor()
+    expect(await axeFindings(page)).toEqual([])
+    await click('button', 'Load')
+    // The page shows itself anew as the load goes on.
+    await page.getByText('3 rows loaded').waitFor({ timeout: 120_000 })
+    expect(await axeFindings(page)).toEqual([])
+    await page.getByLabel('Question').fill('Something to make a fire with')
+    await click('button', 'Ask')
+    const answer = page.locator('#answer')
+    await answer.waitFor()
+    expect(await answer.innerText()).toContain('Stove')
+    expect(clicks).toBeLessThanOrEqual(6)
+    await page.context().close()
+  })
+
+  test('the same without a script, by the keyboard, in a database that is there', async () => {
+    const page = await signIn({ javaScriptEnabled: false, viewport: { width: 375, height: 800 } })
+    await page.goto(`${base}/console/data-sources/load?database=camping_gear`)
+    await page.getByLabel('File', { exact: true }).setInputFiles({ ...FILE, name: 'more.csv' })
+    await page.getByRole('button', { name: 'Upload' }).press('Enter')
+    await page.getByRole('heading', { name: 'Choose columns' }).waitFor()
+    await page.getByRole('button', { name: 'Load', exact: true }).press('Enter')
+    await expect
+      .poll(
+        async () => {
+          await page.reload()
+          return page.getByText('3 rows loaded').isVisible()
+        },
+        { timeout: 120_000, interval: 500 },
+      )
+      .toBe(true)
+    await page.context().close()
+  })
+
+  test('a bad file is told line by line', async () => {
+    const page = await signIn()
+    await page.goto(`${base}/console/data-sources/load?database=camping_gear`)
+    const buffer = Buffer.from(`${CSV}T1,Tent again,x\nZ1,Short\n`)
+    await page.getByLabel('File', { exact: true }).setInputFiles({ ...FILE, name: 'bad.csv', buffer })
+    await page.getByRole('button', { name: 'Upload' }).click()
+    await page.getByRole('button', { name: 'Load', exact: true }).click()
+    await page.getByText('line 6: the row has 2 values, and the header has 3').waitFor({ timeout: 60_000 })
+    await page.getByText('line 5: the id is that of line 2').waitFor()
+    expect(await page.locator('main').innerText()).toContain('Nothing was loaded')
+    await page.context().close()
+  })
+})

@@ -1,0 +1,53 @@
+/** Rows about loading files for the table of every command and every exit code. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Row } from './notification-rows.ts'
+
+/** Files to load, in a folder that is empty. */
+export function makeLoadFiles(folder: string): Record<string, string> {
+  const [csv, badcsv, json] = ['gear.csv', 'bad.csv', 'gear.json'].map((name) => join(folder, name))
+  writeFileSync(csv!, 'sku,name,description\nT1,Tent,A light tent\nS1,Stove,Burns wood\n')
+  writeFileSync(badcsv!, 'sku,name,description\nT1,Tent,A light tent\nS1\nT1,Tent,Twice\n')
+  writeFileSync(json!, '{}')
+  return { csv: csv!, badcsv: badcsv!, json: json! }
+}
+
+const NO_LOAD = 'lod_0mwhkcyh5nlh1pqqssy5gj19q'
+
+/** Into the database `orders`. */
+export const LOAD_ROWS: Row[] = [
+  [
+    'db load orders {csv} --id sku --title name --embed description',
+    0,
+    /"table": "orders",[^]*"content_columns": "sku,name,description"[^]*Loaded 2 rows into table orders of orders/,
+  ],
+  ['db load orders {csv} --id sku --embed description', 6, /Table orders cannot take this file/],
+  [
+    'db load orders {csv} --id sku --embed name,description --table gear --save',
+    0,
+    /^LOAD +FILE +TABLE +STATE[^]*lod_\w+ +gear.csv +gear +succeeded +2/,
+  ],
+  [
+    'db load orders {badcsv} --id sku --embed description --table bad',
+    5,
+    /Nothing was loaded[^]*line 3: the row has 1 value, and the header has 3[^]*line 4: the id is that of line 2/,
+  ],
+  ['db load orders {csv} --embed nothing --table more', 5, /the file has no column nothing/],
+  ['db load orders {csv}', 5, /--embed is missing/],
+  ['db load orders {json} --embed x', 5, /must end in .csv or .ndjson/],
+  ['db load orders nowhere.csv --embed x', 5, /There is no file/],
+  ['db load nothing {csv} --embed description', 4, /svc db list/],
+  ['db load orders {csv} --embed description --context ro', 3, /error: /],
+  ['db loads orders', 0, /^LOAD +FILE +TABLE +STATE +ROWS +SIZE[^]*bad.csv +bad +failed/],
+  ['db loads orders --limit x', 5, /Invalid value for --limit/],
+  ['db loads nothing', 4, /svc db list/],
+  ['db loads orders --context ro', 3, /error: /],
+  [`db loads orders --cancel ${NO_LOAD}`, 4, /Not found/],
+]
+
+/** A line for every command that calls the server. */
+export const LOAD_LINES = ['db load orders {csv} --embed description', 'db loads orders']
+
+export const LOAD_UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  'db loads': { exits: [6], because: 'needs a load that is just finishing: test/walks/loads.test.ts' },
+}

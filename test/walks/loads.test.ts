@@ -1,0 +1,662 @@
+/** A file becomes a table that can be asked: all of it or nothing, for its own organization, after a kill as well. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { and, eq, sql } from '../../db/drizzle.ts'
+import { embeddingCounts, loads } from '../../db/schema.ts'
+import {
+  queryDataSource,
+  saveSearchConfiguration,
+  setDataSourceExposure,
+  setDataSourceState,
+  showDataSource,
+} from '../../src/contracts/data-sources.ts'
+import { createDatabase, removeDatabase } from '../../src/contracts/databases.ts'
+import { createEmbeddings } from '../../src/contracts/embeddings.ts'
+import {
+  LOAD_GIVE_UP_SECONDS,
+  LOADS_UNFINISHED_MAX,
+  LOAD_PART_MIN_BYTES,
+  LOAD_RECORD_BYTES,
+} from '../../src/contracts/limits.ts'
+import {
+  cancelLoad,
+  createLoad,
+  listLoads,
+  previewLoad,
+  showLoad,
+  startLoad,
+  uploadLoadPart,
+} from '../../src/contracts/loads.ts'
+import { changeMemberRole } from '../../src/contracts/members.ts'
+import { takeTokens } from '../../src/cores/embeddings/index.ts'
+import { startLoads } from '../../src/worker/loads.ts'
+import { inDatabase, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
+import { announced, loadFile, startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
+import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+
+let system: SystemWithDatabases
+let org: Org
+let other: Org
+let developer: Person
+
+beforeAll(async () => {
+  system = await startWithDatabases()
+  org = await lasting(await makeOrganization(system))
+  other = await lasting(await makeOrganization(system))
+  const person = await makeMember(system, org, 'developer')
+  developer = { ...person, ...(await makeApiToken(system, org, person)) }
+  for (const { owner } of [org, other]) await owner.call(createDatabase, { name: 'shop' })
+})
+afterAll(() => system.stop())
+
+/** By a token: sessions end within the days that the clock is advanced by. */
+async function lasting(made: Org): Promise<Org> {
+  return { ...made, owner: { ...made.owner, ...(await makeApiToken(system, made, made.owner)) } }
+}
+
+const CSV = `sku,name,description,price,in_stock
+T1,Tent,"[1,0,0] a light tent, for two",199.90,true
+S1,Stove,"[0,1,0] burns ""wood""",49,false
+B1,Bottle,"[0,0,1] keeps tea warm",,true
+`
+const PLAN = {
+  id_column: 'sku',
+  title_column: 'name',
+  embed_columns: ['description'],
+  model: 'toy-3',
+}
+const table = () => unique('t').replaceAll('-', '_')
+const refused = (code: string) => expect.objectContaining({ code })
+const rowsIn = (of: Org, name: string, statement: string) =>
+  inDatabase(of, name, (sql) => sql.unsafe(statement))
+const tablesOf = (of: Org) =>
+  rowsIn(
+    of,
+    'shop',
+    `select table_schema || '.' || table_name as name from information_schema.tables
+      where table_schema in ('public', 'svc_loads') and table_name not in ('content', 'finished') order by 1`,
+  )
+
+describe('a file that is loaded', () => {
+  test('is asked at once, by its organization and nobody else', async () => {
+    const name = table()
+    const load = await loadFile(system, developer.call, 'shop', CSV, {
+      ...PLAN,
+      table: name,
+      save_configuration: true,
+    })
+    expect(load).toMatchObject({
+      state: 'succeeded',
+      rows: 3,
+      embedded: 3,
+      problems: [],
+      failure: null,
+      configuration_saved: true,
+    })
+    for (const { owner } of [org, other]) {
+      await owner.call(setDataSourceState, { source_id: 'db_shop', enabled: true })
+      await owner.call(setDataSourceExposure, { source_id: 'db_shop', exposed: true })
+    }
+    const asked = { source_id: 'db_shop', query: '[0,1,0]', target: name, filters: { in_stock: 'false' } }
+    const { results } = await org.owner.call(queryDataSource, asked)
+    expect(results).toMatchObject([
+      { id: 'S1', title: 'Stove', metadata: { description: '[0,1,0] burns "wood"', in_stock: false } },
+    ])
+    await expect(other.owner.call(queryDataSource, asked)).rejects.toEqual(refused('NO_SEMANTIC_SEARCH'))
+    expect((await tablesOf(other)).map(({ name: found }) => found)).toEqual([])
+  })
+
+  test('has types, words and indexes, and leaves nothing staged', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    const columns = await rowsIn(
+      org,
+      'shop',
+      `select column_name::text as name, data_type::text as type from information_schema.columns
+        where table_name = '${name}' order by ordinal_position`,
+    )
+    expect(columns.map(({ name: column, type }) => [column, type])).toEqual([
+      ['sku', 'text'],
+      ['name', 'text'],
+      ['description', 'text'],
+      ['price', 'numeric'],
+      ['in_stock', 'boolean'],
+      ['embedding', 'USER-DEFINED'],
+      ['words', 'tsvector'],
+    ])
+    const indexes = await rowsIn(org, 'shop', `select indexdef from pg_indexes where tablename = '${name}'`)
+    expect(indexes.map(({ indexdef }) => /using (\w+)/i.exec(String(indexdef))?.[1]).toSorted()).toEqual([
+      'btree',
+      'btree',
+      'btree',
+      'gin',
+      'hnsw',
+    ])
+    const staged = await rowsIn(org, 'shop', 'select count(*)::int as n from svc_loads.content')
+    expect(staged).toMatchObject([{ n: 0 }])
+    expect(
+      (await tablesOf(org))
+        .map(({ name: found }) => found)
+        .filter((found) => String(found).startsWith('svc_loads')),
+    ).toEqual([])
+  })
+
+  test('without an id its rows are numbered, and NDJSON does as well', async () => {
+    const name = table()
+    const file = '{"text":"[1,0,0] one"}\n{"text":"[0,1,0] two"}\n'
+    const load = await loadFile(
+      system,
+      org.owner.call,
+      'shop',
+      file,
+      { table: name, embed_columns: ['text'], model: 'toy-3' },
+      'ndjson',
+    )
+    expect(load).toMatchObject({ state: 'succeeded', rows: 2 })
+    const rows = await rowsIn(org, 'shop', `select row_number as id, text from ${name} order by 1`)
+    expect(rows).toMatchObject([
+      { id: '1', text: '[1,0,0] one' },
+      { id: '2', text: '[0,1,0] two' },
+    ])
+  })
+
+  test('keeps what was configured before, and prints what would be saved', async () => {
+    const [first, second] = [table(), table()]
+    await org.owner.call(createDatabase, { name: 'kept' })
+    await loadFile(system, org.owner.call, 'kept', CSV, { ...PLAN, table: first, save_configuration: true })
+    const load = await loadFile(system, org.owner.call, 'kept', CSV, { ...PLAN, table: second })
+    expect(load.configuration_saved).toBe(false)
+    expect(load.configuration?.connection_config.embedding_configs.map((entry) => entry.table)).toEqual([
+      first,
+      second,
+    ])
+    const saved = await org.owner.call(saveSearchConfiguration, {
+      source_id: 'db_kept',
+      ...load.configuration!,
+    })
+    expect(saved.notes).toEqual([])
+    expect(saved.filter_schema).toEqual({ price: 'number', in_stock: 'boolean' })
+  })
+
+  test('formulas, NULs of names and quotes of SQL are data', async () => {
+    const name = table()
+    const file =
+      `id,"na""me'; drop table x; --",text\n"1'); --","=HYPERLINK(""http://x"")",[1,0,0]\n`.replace(
+        '[1,0,0]',
+        '"[1,0,0]"',
+      )
+    const load = await loadFile(system, org.owner.call, 'shop', file, {
+      table: name,
+      id_column: 'id',
+      embed_columns: ['text'],
+      model: 'toy-3',
+    })
+    expect(load).toMatchObject({ state: 'succeeded' })
+    const rows = await rowsIn(org, 'shop', `select id, na_me_drop_table_x as name from ${name}`)
+    expect(rows).toMatchObject([{ id: "1'); --", name: '=HYPERLINK("http://x")' }])
+  })
+})
+
+describe('a bad file', () => {
+  test('is told with every problem and its line, and nothing is made', async () => {
+    const name = table()
+    const before = await tablesOf(org)
+    const file = 'sku,name,description\nA,x,"[1,0,0]"\nB,y\nA,z,"[1,0,0]"\n,w,"[1,0,0]"\nC,v,\n'
+    const load = await loadFile(system, org.owner.call, 'shop', file, { ...PLAN, table: name })
+    expect(load).toMatchObject({
+      state: 'failed',
+      problem_count: 4,
+      problems: [
+        'line 3: the row has 2 values, and the header has 3',
+        'line 4: the id is that of line 2',
+        'line 5: column sku, the id, is empty',
+        'line 6: there is no text to embed',
+      ],
+      configuration: null,
+    })
+    expect(load.failure).toMatch(/Nothing was loaded/)
+    expect(await tablesOf(org)).toEqual(before)
+  })
+
+  test('of thousands of problems the first hundred are listed and all are counted', async () => {
+    const file = `sku,name,description\n${'A\n'.repeat(3_000)}`
+    const load = await loadFile(system, org.owner.call, 'shop', file, { ...PLAN, table: table() })
+    expect(load.problem_count).toBe(3_000)
+    expect(load.problems).toHaveLength(100)
+  })
+
+  test('that consists of one quote is refused without being held in memory', async () => {
+    const file = `sku,name,description\n"${'x'.repeat(5 * LOAD_RECORD_BYTES)}`
+    const load = await loadFile(system, org.owner.call, 'shop', file, { ...PLAN, table: table() })
+    expect(load).toMatchObject({ state: 'failed', problem_count: 1 })
+    expect(load.problems[0]).toMatch(/^line 2: a quoted value/)
+  })
+
+  test('without rows, and with a header that cannot be one', async () => {
+    const empty = await loadFile(system, org.owner.call, 'shop', 'sku,name,description\n', {
+      ...PLAN,
+      table: table(),
+    })
+    expect(empty).toMatchObject({ state: 'failed', problems: ['line 2: the file has no rows'] })
+    const twice = startFile(org.owner.call, 'shop', 'sku,sku,\n1,2,3\n', { ...PLAN, table: table() })
+    await expect(twice).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: ['line 1: column 2 has the name of an earlier one', 'line 1: column 3 has no name'],
+    })
+  })
+
+  test('and columns that it does not have are refused before it starts', async () => {
+    const plan = { ...PLAN, table: table(), embed_columns: ['body'], title_column: 'headline' }
+    await expect(startFile(org.owner.call, 'shop', CSV, plan)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [
+        'title_column: the file has no column headline',
+        'embed_columns: the file has no column body',
+      ],
+    })
+  })
+})
+
+describe('a table that is there', () => {
+  test('is refused, unless rows are appended, and those are all or none', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    const again = startFile(org.owner.call, 'shop', `${CSV}N1,New,"[1,0,0]",1,true\n`, {
+      ...PLAN,
+      table: name,
+    })
+    await expect(again).rejects.toEqual(refused('CONFLICT'))
+    const more =
+      'sku,name,description,price,in_stock\nN1,New,"[1,1,0]",1,true\nN2,New,"[1,1,0]",x,true\nT1,New,"[1,1,0]",1,maybe\n'
+    const wrong = await loadFile(system, org.owner.call, 'shop', more, { ...PLAN, table: name, append: true })
+    expect(wrong).toMatchObject({
+      state: 'failed',
+      problems: [
+        'line 3: column price of the table is a number',
+        'line 4: the table has a row with this id',
+        'line 4: column in_stock of the table is true or false',
+      ],
+    })
+    const good = more.replace(',x,', ',2,').replace('T1', 'N3').replace('maybe', 'false')
+    const appended = await loadFile(system, org.owner.call, 'shop', good, {
+      ...PLAN,
+      table: name,
+      append: true,
+    })
+    expect(appended).toMatchObject({ state: 'succeeded', append: true })
+    const [count] = await rowsIn(org, 'shop', `select count(*)::int as n from ${name}`)
+    expect(count).toMatchObject({ n: 6 })
+  })
+
+  test('that appeared meanwhile ends the load, and is not touched', async () => {
+    const name = table()
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    await rowsIn(org, 'shop', `create table ${name} (mine int)`)
+    await takeLoadSteps(system)
+    const ended = await org.owner.call(showLoad, { load_id: load.id })
+    expect(ended).toMatchObject({ state: 'failed', configuration: null })
+    expect(ended.failure).toMatch(/made meanwhile/)
+    await rowsIn(org, 'shop', `select mine from ${name}`)
+  })
+})
+
+describe('who may load', () => {
+  test('developers and above, in their own organization', async () => {
+    const viewer = await makeMember(system, org, 'viewer')
+    await expect(viewer.call(createLoad, announced('shop', CSV))).rejects.toEqual(refused('FORBIDDEN'))
+    const load = await uploadFile(developer.call, 'shop', `${CSV}\n`)
+    const load_id = load.id
+    for (const caller of [other.owner, viewer]) {
+      const code = caller === viewer ? 'FORBIDDEN' : 'NOT_FOUND'
+      await expect(caller.call(showLoad, { load_id })).rejects.toEqual(refused(code))
+      await expect(caller.call(previewLoad, { load_id })).rejects.toEqual(refused(code))
+      await expect(caller.call(startLoad, { load_id, ...PLAN })).rejects.toEqual(refused(code))
+      await expect(caller.call(cancelLoad, { load_id })).rejects.toEqual(refused(code))
+      const part = { load_id, offset: 0, body: new Uint8Array(1) }
+      await expect(caller.call(uploadLoadPart, part)).rejects.toEqual(refused(code))
+    }
+    expect((await other.owner.call(listLoads, { name: 'shop' })).loads).toEqual([])
+    expect((await org.owner.call(listLoads, { name: 'shop' })).loads[0]).toMatchObject({ id: load_id })
+    await developer.call(cancelLoad, { load_id })
+  })
+
+  test('scoped tokens may not', async () => {
+    const token = await makeApiToken(system, org, org.owner, { scopes: ['data:read'] })
+    await expect(token.call(createLoad, announced('shop', CSV))).rejects.toEqual(refused('FORBIDDEN'))
+    await expect(token.call(createEmbeddings, { model: 'toy-3', input: 'x' })).rejects.toEqual(
+      refused('FORBIDDEN'),
+    )
+  })
+
+  test('and whoever may no longer when it ends makes no table', async () => {
+    const leaving = await makeMember(system, org, 'developer')
+    const name = table()
+    const load = await startFile(leaving.call, 'shop', CSV, { ...PLAN, table: name })
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: leaving.userId, role: 'viewer' })
+    await takeLoadSteps(system)
+    const ended = await org.owner.call(showLoad, { load_id: load.id })
+    expect(ended).toMatchObject({ state: 'failed' })
+    expect(ended.failure).toMatch(/may no longer/)
+    expect((await tablesOf(org)).map((found) => found.name)).not.toContain(`public.${name}`)
+  })
+})
+
+describe('an upload', () => {
+  test('goes on where it was interrupted, for the same file of the same person', async () => {
+    const bytes = Buffer.from(`${CSV}X1,${'x'.repeat(2_000)},"[1,0,0]",1,true\n`)
+    const file = announced('shop', bytes)
+    const { id: load_id } = await developer.call(createLoad, file)
+    const part = (from: number, to: number) => new Uint8Array(bytes.subarray(from, to))
+    await developer.call(uploadLoadPart, { load_id, offset: 0, body: part(0, 1_024) })
+    expect(await developer.call(createLoad, file)).toMatchObject({
+      id: load_id,
+      received: 1_024,
+      state: 'uploading',
+    })
+    expect((await org.owner.call(createLoad, file)).id).not.toBe(load_id)
+    for (const offset of [0, 1_025]) {
+      const wrong = developer.call(uploadLoadPart, { load_id, offset, body: part(offset, offset + 5) })
+      await expect(wrong).rejects.toMatchObject({ code: 'CONFLICT', hint: 'Go on with offset=1024.' })
+    }
+    await expect(developer.call(startLoad, { load_id, ...PLAN })).rejects.toEqual(refused('CONFLICT'))
+    const tooMuch = { load_id, offset: 1_024, body: new Uint8Array(bytes.length) }
+    await expect(developer.call(uploadLoadPart, tooMuch)).rejects.toEqual(refused('CONFLICT'))
+    await developer.call(uploadLoadPart, { load_id, offset: 1_024, body: part(1_024, bytes.length) })
+    const started = await developer.call(startLoad, { load_id, ...PLAN, table: table() })
+    // A client that was killed starts it again, and finds it started.
+    expect(await developer.call(startLoad, { load_id, ...PLAN, table: started.table! })).toMatchObject({
+      id: load_id,
+      state: 'running',
+    })
+    expect(await developer.call(createLoad, file)).toMatchObject({ id: load_id, state: 'running' })
+    await expect(developer.call(startLoad, { load_id, ...PLAN, table: 'other' })).rejects.toEqual(
+      refused('CONFLICT'),
+    )
+    await takeLoadSteps(system)
+    expect(await developer.call(showLoad, { load_id })).toMatchObject({ state: 'succeeded', rows: 4 })
+  })
+
+  test('in many parts is read in their order, and every row is there', async () => {
+    const rows = Array.from({ length: 600 }, (_, at) => `p${at},Part ${at},"[1,0,0]",${at},true`)
+    const bytes = Buffer.from(`sku,name,description,price,in_stock\n${rows.join('\n')}\n`)
+    const { id: load_id } = await developer.call(createLoad, announced('shop', bytes))
+    for (let offset = 0; offset < bytes.length; offset += LOAD_PART_MIN_BYTES) {
+      const body = new Uint8Array(bytes.subarray(offset, offset + LOAD_PART_MIN_BYTES))
+      await developer.call(uploadLoadPart, { load_id, offset, body })
+    }
+    const name = table()
+    await developer.call(startLoad, { load_id, ...PLAN, table: name })
+    await takeLoadSteps(system)
+    expect(await developer.call(showLoad, { load_id })).toMatchObject({
+      state: 'succeeded',
+      rows: 600,
+      problems: [],
+    })
+    const found = await rowsIn(org, 'shop', `select sku from ${name}`)
+    expect(found.map(({ sku }) => String(sku)).toSorted()).toEqual(
+      rows.map((row) => row.split(',')[0]).toSorted(),
+    )
+  })
+
+  test('the same part from two clients at once is stored once', async () => {
+    const bytes = Buffer.from(CSV.repeat(50))
+    const { id: load_id } = await developer.call(createLoad, announced('shop', bytes))
+    const upload = () => developer.call(uploadLoadPart, { load_id, offset: 0, body: new Uint8Array(bytes) })
+    const outcomes = await Promise.allSettled([upload(), upload(), upload()])
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect(await developer.call(showLoad, { load_id })).toMatchObject({ received: bytes.length })
+    await developer.call(cancelLoad, { load_id })
+  })
+
+  test('that is abandoned for a day is deleted, and so is what was canceled', async () => {
+    const { id: load_id } = await developer.call(createLoad, announced('shop', 'a\n1\n'))
+    const tiny = developer.call(uploadLoadPart, { load_id, offset: 0, body: new Uint8Array([97]) })
+    await expect(tiny).rejects.toEqual(refused('INVALID_REQUEST'))
+    await takeLoadSteps(system)
+    expect(await developer.call(showLoad, { load_id })).toMatchObject({ state: 'uploading' })
+    system.clock.advance(LOAD_GIVE_UP_SECONDS + 60)
+    await takeLoadSteps(system)
+    expect(await developer.call(showLoad, { load_id })).toMatchObject({ state: 'canceled' })
+    const staged = await rowsIn(org, 'shop', `select from svc_loads.content where load_id = '${load_id}'`)
+    expect(staged).toEqual([])
+  })
+
+  test('has a limit for each organization', async () => {
+    const crowded = await makeOrganization(system)
+    await crowded.owner.call(createDatabase, { name: 'shop' })
+    for (let at = 0; at < LOADS_UNFINISHED_MAX; at++) {
+      await crowded.owner.call(createLoad, announced('shop', `a${at}`))
+    }
+    await expect(crowded.owner.call(createLoad, announced('shop', 'more'))).rejects.toEqual(
+      refused('CONFLICT'),
+    )
+    const [first] = (await crowded.owner.call(listLoads, { name: 'shop' })).loads
+    await crowded.owner.call(cancelLoad, { load_id: first!.id })
+    await crowded.owner.call(createLoad, announced('shop', 'more'))
+    await crowded.owner.call(removeDatabase, { name: 'shop', confirm: 'shop' })
+    expect(await system.db.select().from(loads).where(eq(loads.orgId, crowded.id))).toEqual([])
+  })
+})
+
+describe('a load that is interrupted', () => {
+  test('whose end is repeated after everything was cleaned up touches nothing', async () => {
+    const name = table()
+    const rows = Array.from({ length: 100 }, (_, at) => `r${at},Row ${at},"[1,${at},0]",${at},true`)
+    const file = `sku,name,description,price,in_stock\n${rows.join('\n')}\n`
+    const load = await startFile(org.owner.call, 'shop', file, { ...PLAN, table: name })
+    const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
+    await takeLoadSteps(system)
+    await system.db.update(loads).set({ state: 'running', phase: 'finishing', isStaged: true }).where(held)
+    await takeLoadSteps(system)
+    // The mark of the first end was deleted with the rest: a second one finds nothing, and touches nothing.
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'failed' })
+    const found = await rowsIn(org, 'shop', `select sku from ${name}`)
+    expect(found.map(({ sku }) => String(sku)).toSorted()).toEqual(
+      rows.map((row) => row.split(',')[0]).toSorted(),
+    )
+  })
+
+  test('is not taken while another process works on it', async () => {
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
+    const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
+    await system.db
+      .update(loads)
+      .set({ leaseToken: 'another', leaseUntil: sql`now() + interval '1 hour'` })
+      .where(held)
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'running', rows: 0 })
+    await system.db
+      .update(loads)
+      .set({ leaseUntil: sql`now() - interval '1 second'` })
+      .where(held)
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
+  })
+
+  test('a canceled one makes no table and stages nothing', async () => {
+    const name = table()
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    await org.owner.call(cancelLoad, { load_id: load.id })
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'canceled' })
+    const names = (await tablesOf(org)).map((found) => String(found.name))
+    expect(names.filter((found) => found.includes(name) || found.startsWith('svc_loads'))).toEqual([])
+  })
+
+  test('waits for a model that is away, and says so', async () => {
+    const name = table()
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: name, model: 'toy-broken' })
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({
+      state: 'running',
+      phase: 'embedding',
+      waits_for: 'The embedding model cannot be used now.',
+    })
+    system.clock.advance(LOAD_GIVE_UP_SECONDS + 60)
+    await takeLoadSteps(system)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'failed' })
+  })
+})
+
+describe('loads of several organizations', () => {
+  test('take turns: a small file does not wait for a large one', async () => {
+    const [large, small] = [await makeOrganization(system), await makeOrganization(system)]
+    for (const { owner } of [large, small]) await owner.call(createDatabase, { name: 'shop' })
+    const rows = Array.from({ length: 400 }, (_, at) => `r${at},x,"[1,${at},0]"`)
+    const first = await startFile(
+      large.owner.call,
+      'shop',
+      `sku,name,description\n${rows.join('\n')}\n`,
+      PLAN,
+    )
+    const second = await startFile(small.owner.call, 'shop', CSV, PLAN)
+    const running = startLoads(system.system.gateway!)
+    try {
+      await expect
+        .poll(async () => (await small.owner.call(showLoad, { load_id: second.id })).state, {
+          timeout: 20_000,
+        })
+        .toBe('succeeded')
+      await expect
+        .poll(async () => (await large.owner.call(showLoad, { load_id: first.id })).state, {
+          timeout: 20_000,
+        })
+        .toBe('succeeded')
+    } finally {
+      await running.stop()
+    }
+  })
+
+  test('each has its own tokens of the day; one that has none left waits for the next', async () => {
+    const poor = await makeOrganization(system)
+    await poor.owner.call(createDatabase, { name: 'shop' })
+    const day = new Date(Math.floor(system.clock.now().getTime() / 86_400_000) * 86_400_000)
+    await system.db.insert(embeddingCounts).values({ orgId: poor.id, day, tokens: 20_000_000 })
+    const load = await startFile(poor.owner.call, 'shop', CSV, PLAN)
+    await takeLoadSteps(system)
+    expect(await poor.owner.call(showLoad, { load_id: load.id })).toMatchObject({
+      state: 'running',
+      waits_for: expect.stringContaining('embedding tokens'),
+      waits_until: expect.stringContaining(new Date(day.getTime() + 86_400_000).toISOString().slice(0, 16)),
+    })
+  })
+})
+
+describe('a preview', () => {
+  test('shows columns and rows, and suggests what to choose', async () => {
+    const { id: load_id } = await uploadFile(developer.call, 'shop', `${CSV}\n\n`)
+    const preview = await developer.call(previewLoad, { load_id })
+    expect(preview).toMatchObject({
+      columns: [{ name: 'sku', header: 'sku' }, {}, {}, {}, {}],
+      problems: [],
+      suggestion: {
+        table: 'file',
+        id_column: 'sku',
+        title_column: 'name',
+        embed_columns: ['name', 'description'],
+      },
+    })
+    expect(preview.rows).toHaveLength(3)
+    await developer.call(cancelLoad, { load_id })
+  })
+})
+
+describe('embeddings', () => {
+  test('have the form of OpenAI, as numbers and as base64', async () => {
+    const floats = await developer.call(createEmbeddings, {
+      model: 'toy-3',
+      input: ['[1,2,3]', '[0.5,0,0] x'],
+    })
+    expect(floats).toEqual({
+      object: 'list',
+      model: 'toy-3',
+      data: [
+        { object: 'embedding', index: 0, embedding: [1, 2, 3] },
+        { object: 'embedding', index: 1, embedding: [0.5, 0, 0] },
+      ],
+      usage: { prompt_tokens: 3, total_tokens: 3 },
+    })
+    const { data } = await developer.call(createEmbeddings, {
+      model: 'toy-3',
+      input: '[1,2,3]',
+      encoding_format: 'base64',
+      dimensions: 3,
+      user: 'somebody',
+    })
+    const bytes = Buffer.from(String(data[0]!.embedding), 'base64')
+    expect([0, 4, 8].map((at) => bytes.readFloatLE(at))).toEqual([1, 2, 3])
+  })
+
+  test.each([
+    ['no text', { model: 'toy-3', input: ' ' }],
+    ['no texts', { model: 'toy-3', input: [] }],
+    ['too many', { model: 'toy-3', input: Array.from({ length: 257 }, () => 'x') }],
+    ['another number of dimensions', { model: 'toy-3', input: 'x', dimensions: 2 }],
+    ['a model that is not there', { model: 'none', input: 'x' }],
+    ['a model that is closed', { model: 'toy-8', input: 'x' }],
+  ])('%s is refused', async (_, input) => {
+    await expect(developer.call(createEmbeddings, input)).rejects.toEqual(refused('INVALID_REQUEST'))
+  })
+
+  test('tokens of another model are refused with what to do', async () => {
+    const answer = await system.fetch('/api/ai/v1/embeddings', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${developer.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'toy-3', input: [[1, 2, 3]] }),
+    })
+    expect(answer.status).toBe(400)
+    expect(await answer.text()).toContain('tokens are not taken')
+  })
+
+  test('viewers may not, and what failed is not counted', async () => {
+    const viewer = await makeMember(system, org, 'viewer')
+    await expect(viewer.call(createEmbeddings, { model: 'toy-3', input: 'x' })).rejects.toEqual(
+      refused('FORBIDDEN'),
+    )
+    const tokens = async () =>
+      (await system.db.select().from(embeddingCounts).where(eq(embeddingCounts.orgId, org.id)))[0]?.tokens
+    const before = await tokens()
+    const broken = developer.call(createEmbeddings, { model: 'toy-broken', input: 'x y z' })
+    await expect(broken).rejects.toEqual(refused('EMBEDDING_UNAVAILABLE'))
+    expect(await tokens()).toBe(before)
+  })
+
+  test('are counted per organization and day, exactly, however many ask at once', async () => {
+    const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
+    const { gateway } = system.system
+    const limited = { ...gateway!, embeddingTokensPerDay: 10 }
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () => takeTokens(limited, mine.id, 1)),
+    )
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+    await takeTokens(limited, theirs.id, 10)
+    await expect(takeTokens(limited, theirs.id, 1)).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      retryAfterSeconds: expect.any(Number),
+    })
+    system.clock.advance(86_400)
+    await takeTokens(limited, mine.id, 10)
+  })
+})
+
+test('a search configuration that somebody saves meanwhile is not lost', async () => {
+  const name = table()
+  await org.owner.call(createDatabase, { name: 'raced' })
+  const load = await startFile(org.owner.call, 'raced', CSV, {
+    ...PLAN,
+    table: name,
+    save_configuration: true,
+  })
+  await rowsIn(org, 'raced', `create table points (id text, title text, embedding vector(3))`)
+  await org.owner.call(saveSearchConfiguration, {
+    source_id: 'db_raced',
+    connection_config: {
+      embedding_configs: [
+        { label: 'points', table: 'points', model: 'toy-3', dimensions: 3, content_columns: 'id,title' },
+      ],
+    },
+  })
+  await takeLoadSteps(system)
+  const source = await org.owner.call(showDataSource, { source_id: 'db_raced' })
+  expect(source.connection_config?.embedding_configs.map((entry) => entry.table)).toEqual(['points', name])
+  expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ configuration_saved: true })
+})
