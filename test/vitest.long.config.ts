@@ -25,6 +25,8 @@ const IN_PARALLEL = matching(
   'test/long/kill-install.test.ts',
   'test/long/npx-skills.test.ts',
   'test/long/packed-client.test.ts',
+  'test/long/readme.test.ts',
+  'test/long/release.test.ts',
   'test/long/sample.test.ts',
   'test/long/split.test.ts',
   'test/long/worker-sdk.test.ts',

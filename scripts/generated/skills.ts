@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
 import { blockFor, INSTALL_SCOPES, type Frontmatter } from '../../src/skills/bundle.ts'
+import type { History, Release, ReleasedSkill } from '../../src/skills/history.ts'
 import type { Manifest, ManifestSkill } from '../../src/skills/read-published.ts'
 import { writeUstar } from '../../src/skills/ustar.ts'
 
@@ -15,17 +16,12 @@ const SKILLS = [
   { id: 'svc-faq', installable: false },
 ] as const
 
-/** skills/history.json: what every release contained, so that an installed file can be distinguished from an edited one. */
-export type History = {
-  readonly releases: readonly {
-    readonly version: string
-    readonly skills: Readonly<Record<string, Released>>
-  }[]
-}
-type Released = { readonly files: Readonly<Record<string, string>>; readonly blocks: readonly string[] }
-
 type SourceFile = { readonly path: string; readonly bytes: Buffer }
 type GeneratedFile = { readonly path: string; readonly bytes: Buffer }
+
+export const PUBLISHED = 'skills/published'
+/** A copy of what was published when the newest version was released. */
+export const RELEASED = 'skills/released'
 
 /** Every file of skills/published, from the sources under `root`. */
 export function publishedSkills(root: string): readonly GeneratedFile[] {
@@ -108,7 +104,7 @@ function frontmatterOf(entry: string): Frontmatter {
   return parse(text) as Frontmatter
 }
 
-function knownFiles(released: readonly Released[]): Record<string, string[]> {
+function knownFiles(released: readonly ReleasedSkill[]): Record<string, string[]> {
   const paths = unique(released.flatMap(({ files }) => Object.keys(files))).toSorted()
   return Object.fromEntries(
     paths.map((path) => [path, unique(released.flatMap(({ files }) => files[path] ?? []))]),
@@ -116,18 +112,16 @@ function knownFiles(released: readonly Released[]): Record<string, string[]> {
 }
 
 /** What the manifest would leave behind in the history, were it released now. */
-export const asRelease = ({ version, skills }: Manifest): History['releases'][number] => ({
+export const asRelease = ({ version, skills }: Manifest): Release => ({
   version,
   skills: Object.fromEntries(
-    skills
-      .filter(({ installable }) => installable)
-      .map(({ id, files, agents_block: { body } }) => [
-        id,
-        {
-          files: Object.fromEntries(files.map(({ path, sha256: digest }) => [path, digest])),
-          blocks: INSTALL_SCOPES.map((scope) => sha256(Buffer.from(blockFor(body, scope)))),
-        },
-      ]),
+    skills.map(({ id, installable, files, agents_block: { body } }) => [
+      id,
+      {
+        files: Object.fromEntries(files.map(({ path, sha256: digest }) => [path, digest])),
+        blocks: installable ? INSTALL_SCOPES.map((scope) => sha256(Buffer.from(blockFor(body, scope)))) : [],
+      },
+    ]),
   ),
 })
 

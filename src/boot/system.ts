@@ -61,7 +61,7 @@ import { dataKeys } from '../trust/data-key.ts'
 import { deriveKey, keyEpochOf, type KeyPurpose } from '../trust/derive-key.ts'
 import { runIdentities } from '../trust/run-identity.ts'
 import { userTokens } from '../trust/user-token.ts'
-import { buildCommit } from './build-commit.ts'
+import { siteSkills } from './site-skills.ts'
 import { readPublishedSkills } from '../skills/read-published.ts'
 import { VERSION } from './version.ts'
 
@@ -353,8 +353,7 @@ async function build(
     site: () => ({
       ...observation,
       gateway: serviceAt('api-gateway', config.GATEWAY_URL ?? config.API_URL),
-      skills: readPublishedSkills(),
-      commit: config.SVC_BUILD_COMMIT ?? buildCommit(),
+      ...siteSkills(config),
       consoleUrl: new URL('/console', config.APP_URL),
     }),
     'mcp-server': () => ({

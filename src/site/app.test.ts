@@ -165,3 +165,18 @@ test('an installation that does not know its commit says so', async () => {
   const answer = await other.request(`${AT}/index.json`)
   expect(((await answer.json()) as Index)._source).toEqual({ ref: `v${skills.version}`, commit: null })
 })
+
+test('before the first release the index is there and empty', async () => {
+  const consoleUrl = new URL('https://app.example.com/console')
+  const first = createSite({ skills: undefined, commit: null, consoleUrl, gateway: nobody })
+  const answer = await first.request(`${AT}/index.json`)
+  expect(await answer.json()).toEqual({
+    $schema: 'https://schemas.agentskills.io/discovery/0.2.0/schema.json',
+    skills: [],
+    _source: { ref: null, commit: null },
+  })
+  for (const { id } of skills.skills) {
+    expect((await first.request(`${AT}/${id}/SKILL.md`)).status).toBe(404)
+    expect((await first.request(`${AT}/${id}.tar.gz`)).status).toBe(404)
+  }
+})

@@ -9,8 +9,9 @@ import { unsubscribePages, type UnsubscribeDeps } from './unsubscribe.ts'
 import { verifyAddressPages } from './verify-address.ts'
 
 export type SiteDeps = UnsubscribeDeps & {
-  readonly skills: PublishedBundle
-  /** 40 hexadecimal digits, or null where it is unknown. */
+  /** Of the newest release; undefined: nothing was released yet. */
+  readonly skills: PublishedBundle | undefined
+  /** Of that release: 40 hexadecimal digits, or null where it is unknown. */
   readonly commit: string | null
   readonly consoleUrl: URL
 }
@@ -57,11 +58,12 @@ function answer(c: Context, { bytes, type, etag }: Published): Response {
 const matchesEtag = (header: string | undefined, etag: string): boolean =>
   header?.split(',').some((one) => ['*', etag].includes(one.trim().replace(/^W\//, ''))) ?? false
 
-function publish({ skills: { version, skills }, commit }: SiteDeps): ReadonlyMap<string, Published> {
+function publish({ skills: released, commit }: SiteDeps): ReadonlyMap<string, Published> {
+  const skills = released?.skills ?? []
   const index = {
     $schema: SCHEMA,
     skills: skills.map(entry),
-    _source: { ref: `v${version}`, commit },
+    _source: { ref: released ? `v${released.version}` : null, commit },
   }
   return new Map([
     [`${SKILLS}/index.json`, file(Buffer.from(`${JSON.stringify(index, null, 2)}\n`), 'application/json')],

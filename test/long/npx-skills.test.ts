@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readPublishedSkills } from '../../src/skills/read-published.ts'
+import { readReleasedSkills } from '../../src/skills/read-released.ts'
 import { processes, type ServerProcess } from '../support/process.ts'
 
 const run = promisify(execFile)
@@ -21,7 +21,7 @@ for (const [program, how] of [
   if (!existsSync(program)) console.log(`${program} is not tried: ${how} installs it.`)
 }
 
-const { skills } = readPublishedSkills()
+const { skills } = readReleasedSkills()!
 const own = processes()
 let site: ServerProcess
 beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.skipIf(!existsSync(INSTALLER))('skills add', () => {
     return stdout
   }
 
-  test('finds every skill of the index and installs what svc would install', async () => {
+  test('finds every skill of the index and installs what was released', async () => {
     const project = await own.newFolder()
     await add(project, '--skill', '*', '--agent', 'claude-code', 'codex')
     for (const { id, files } of skills) {

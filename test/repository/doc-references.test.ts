@@ -13,7 +13,7 @@ import { PIPELINE_RUN_CODES } from '../../src/contracts/pipeline-states.ts'
 import type { World } from './doc-references.ts'
 import { filesUnder, readText, readTree, ROOT } from './source-tree.ts'
 
-const pages = ['README.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
+const pages = ['README.md', 'SECURITY.md', ...filesUnder('docs').filter((path) => path.endsWith('.md'))]
 const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> }
 
 const sources = [...[...readTree().values()].map(({ text }) => text), readText('.ci/run')].join('\n')

@@ -12,9 +12,11 @@ import {
   changedSinceRelease,
   publishedSkills,
   readHistory,
-  type History,
 } from '../../scripts/generated/skills.ts'
+import { recordRelease } from '../../scripts/record-release.ts'
+import type { History } from '../../src/skills/history.ts'
 import { readPublishedSkills, type Manifest } from '../../src/skills/read-published.ts'
+import { hasSameFiles, readReleasedSkills } from '../../src/skills/read-released.ts'
 import { ROOT, filesUnder, readBytes, readText } from './source-tree.ts'
 
 const manifest = JSON.parse(readText('skills/published/manifest.json')) as Manifest
@@ -84,7 +86,7 @@ describe('history', () => {
   test('a released version holds what it held', () => {
     expect(
       changedSinceRelease(readHistory(ROOT), manifest),
-      'raise the version in package.json and in the skills',
+      'before its tag: npm run release -- --skills. After it: raise the version in package.json and in the skills',
     ).toBe(false)
   })
 
@@ -130,6 +132,65 @@ describe('history', () => {
     expect(svc!.known.get('SKILL.md')).toEqual(new Set(['1'.repeat(64), svc!.files[0]!.sha256]))
     expect(svc!.known.get('references/gone.md')).toEqual(new Set(['2'.repeat(64)]))
     expect(svc!.agentsBlock.known.size).toBe(3)
+  })
+})
+
+describe('what the site serves', () => {
+  const at = (copy: string) => pathToFileURL(join(copy, 'skills/'))
+  const write = (copy: string, path: string, text: string) => writeFileSync(join(copy, path), text)
+
+  test('is the newest release, and of this version the same files as the client installs', () => {
+    const released = readReleasedSkills()
+    expect(released?.version).toBe(readHistory(ROOT).releases.at(-1)?.version)
+    expect(
+      released === undefined ||
+        released.version !== manifest.version ||
+        hasSameFiles(released, readPublishedSkills()),
+    ).toBe(true)
+  })
+
+  test('is nothing before the first release', () => {
+    const copy = copyOfSources('unreleased')
+    write(copy, 'skills/history.json', JSON.stringify({ releases: [] }))
+    expect(readReleasedSkills(at(copy))).toBeUndefined()
+  })
+
+  test('stays as it was released while the texts of the checkout move on, until they are released, too', () => {
+    const copy = copyOfSources('moved-on')
+    write(copy, 'skills/history.json', JSON.stringify({ releases: [] }))
+    recordRelease(copy, () => false)
+    const before = readReleasedSkills(at(copy))!
+    const own = () => readPublishedSkills(pathToFileURL(join(copy, 'skills/published/')))
+    expect(hasSameFiles(before, own())).toBe(true)
+
+    write(copy, 'skills/svc-faq/SKILL.md', `${readText('skills/svc-faq/SKILL.md')}\nMore.\n`)
+    for (const { path, bytes } of publishedSkills(copy)) writeFileSync(join(copy, path), bytes)
+    expect(readReleasedSkills(at(copy))).toEqual(before)
+    expect(hasSameFiles(before, own())).toBe(false)
+
+    // Tagged, so that people have it: the version must be raised.
+    expect(() => recordRelease(copy, () => true)).toThrow('raise the version')
+    // Not tagged yet: the entry is made anew.
+    recordRelease(copy, () => false)
+    expect(hasSameFiles(readReleasedSkills(at(copy))!, own())).toBe(true)
+    expect(readHistory(copy).releases).toHaveLength(1)
+  })
+
+  test('is never something else than its history says', () => {
+    const copy = copyOfSources('forged')
+    recordRelease(copy, () => false)
+    const { releases } = readHistory(copy)
+    const [newest] = releases
+    for (const other of [
+      { ...newest!, version: '99.0.0' },
+      { ...newest!, skills: { ...newest!.skills, more: { files: {}, blocks: [] } } },
+      { ...newest!, skills: { ...newest!.skills, svc: { ...newest!.skills['svc']!, files: {} } } },
+    ]) {
+      write(copy, 'skills/history.json', JSON.stringify({ releases: [other] }))
+      expect(() => readReleasedSkills(at(copy))).toThrow(
+        'skills/released is not what skills/history.json says',
+      )
+    }
   })
 })
 

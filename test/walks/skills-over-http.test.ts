@@ -1,4 +1,4 @@
-/** The skills by HTTP, over MCP and installed are the same bytes. */
+/** The skills over MCP and installed are those of this program; by HTTP they are those of the newest release. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -8,12 +8,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { applyPlan, planInstall } from '../../src/cli/install/install-skill.ts'
 import { dispatcher } from '../../src/boot/listener.ts'
 import { readPublishedSkills } from '../../src/skills/read-published.ts'
+import { readReleasedSkills } from '../../src/skills/read-released.ts'
 import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { makeApiToken, makeOrganization } from '../support/make.ts'
 import { startSystem } from '../support/system.ts'
 
 const AT = '/.well-known/agent-skills'
 const { skills } = readPublishedSkills()
+const released = readReleasedSkills()!
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex')
 
 let system: ListeningSystem
@@ -25,7 +27,20 @@ beforeAll(async () => {
 })
 afterAll(() => system?.stop())
 
-test('each file has one digest: in the bundle, by HTTP, over MCP and where it was installed', async () => {
+test('by HTTP each file has the digest of the newest release, and the index names its tag', async () => {
+  const index = (await (await fetch(`${system.origin}${AT}/index.json`)).json()) as {
+    skills: { name: string; digest: string }[]
+    _source: { ref: string }
+  }
+  expect(index._source.ref).toBe(`v${released.version}`)
+  expect(index.skills.map(({ name }) => name)).toEqual(released.skills.map(({ id }) => id))
+  for (const { id, files, archive } of released.skills) {
+    for (const { path, sha256: digest } of files) expect(sha256(await overHttp(`${id}/${path}`))).toBe(digest)
+    if (archive) expect(`sha256:${sha256(await overHttp(`${id}.tar.gz`))}`).toBe(archive.digest)
+  }
+})
+
+test('each file has one digest: in the bundle, over MCP and where it was installed', async () => {
   const project = await mkdtemp(join(tmpdir(), 'svc-installed-'))
   try {
     for (const skill of skills.filter(({ installable }) => installable)) {
@@ -40,16 +55,12 @@ test('each file has one digest: in the bundle, by HTTP, over MCP and where it wa
       // An assistant has the tools and no client: the entry of `svc` over MCP is a text of its own.
       const isOwnOverMcp = id === 'svc' && path === 'SKILL.md'
       const places = await Promise.all([
-        overHttp(`${id}/${path}`),
         ...(isOwnOverMcp ? [] : [overMcp(`skill://${id}/${path}`)]),
         ...(installable ? [installed('.claude'), installed('.agents')] : []),
       ])
       seen.push([id, path, new Set(places.map(sha256))])
     }
     expect(seen).toEqual(files.map(({ path, sha256: digest, skill }) => [skill.id, path, new Set([digest])]))
-    for (const { id, archive } of skills) {
-      if (archive) expect(`sha256:${sha256(await overHttp(`${id}.tar.gz`))}`).toBe(archive.digest)
-    }
   } finally {
     await rm(project, { recursive: true, force: true })
   }
@@ -86,7 +97,7 @@ test('a client that asks for compression gets the archive as it is, and HEAD its
       })
       asked.end()
     })
-  const { archive } = skills[0]!
+  const { archive } = released.skills[0]!
   const got = await wire('GET')
   expect(got.bytes.equals(archive!.bytes)).toBe(true)
   const head = await wire('HEAD')
