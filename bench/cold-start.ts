@@ -1,6 +1,8 @@
-/** The server on existing data until /readyz answers, against an empty Node process that opens the same database. */
+/** The server until /readyz answers, against an empty Node process that opens the same database: the first time, and with data. */
 import { join } from 'node:path'
+import { buildServer } from '../scripts/build-server.ts'
 import {
+  cpuSeconds,
   file,
   freePort,
   inTemporaryFolder,
@@ -13,31 +15,36 @@ import {
 
 const ROUNDS = 7
 const TARGET = 1.5
+const FIRST_ROUNDS = 3
+const FIRST_TARGET_SECONDS = 4
 
 export const coldStart = () =>
-  inTemporaryFolder(async (folder) => {
-    const first = startServer(folder, await freePort())
-    await untilSays('first-run.txt', first)
-    await first.stop()
+  inTemporaryFolder(async (parent) => {
+    await buildServer()
+    const folders = Array.from({ length: FIRST_ROUNDS }, (_, round) => join(parent, String(round)))
+    const firstSeconds: number[] = []
+    for (const folder of folders) firstSeconds.push((await startOurs(folder)).cpuSeconds)
+    const folder = folders[0]!
     const seen = { ours: [] as number[], bare: [] as number[] }
     for (let round = 0; round < ROUNDS; round++) {
-      seen.ours.push(await timeOurs(folder))
+      seen.ours.push((await startOurs(folder)).ms)
       seen.bare.push(await timeBare(join(folder, 'db')))
     }
-    const [ours, bare] = [median(seen.ours), median(seen.bare)]
+    const [ours, bare, first] = [median(seen.ours), median(seen.bare), median(firstSeconds)]
     return [
       `Node + bare PGlite   ${bare.toFixed(0)} ms`,
       `svc                  ${ours.toFixed(0)} ms`,
       `ratio                ${(ours / bare).toFixed(2)}x (target ${TARGET}x: ${ours / bare <= TARGET ? 'met' : 'missed'})`,
+      `first start          ${first.toFixed(2)} s of CPU (target ${FIRST_TARGET_SECONDS} s: ${first <= FIRST_TARGET_SECONDS ? 'met' : 'missed'})`,
     ]
   })
 
-async function timeOurs(folder: string): Promise<number> {
+async function startOurs(folder: string): Promise<{ ms: number; cpuSeconds: number }> {
   const port = await freePort()
   const started = performance.now()
   const program = startServer(folder, port)
   await untilAnswers(`http://localhost:${port}/readyz`, program)
-  const took = performance.now() - started
+  const took = { ms: performance.now() - started, cpuSeconds: cpuSeconds(program) }
   await program.stop()
   return took
 }

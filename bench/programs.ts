@@ -30,8 +30,10 @@ export function run(args: readonly string[], env: Record<string, string> = {}): 
   }
 }
 
+/** As `npm start` does, from the bundle where it is fresh. */
 export const startServer = (folder: string, port: number, more: Record<string, string> = {}): Program =>
-  run([file('../src/boot/main.ts')], {
+  run([file('../bin/server')], {
+    MALLOC_MMAP_THRESHOLD_: '1048576',
     SVC_DATA_DIR: folder,
     PORT: String(port),
     METRICS_PORT: 'off',

@@ -30,7 +30,7 @@ export type SourceSystem = {
   /** The owner, as the gateway sees them. */
   readonly owner: Principal & { orgId: string }
   readonly call: Call
-  stop(): Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 export async function startSourceSystem(

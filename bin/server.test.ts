@@ -1,10 +1,21 @@
 /** The launcher, started by a Node that cannot run TypeScript, over a main.ts that only tells what it got. */
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 
 const ROOT = new URL('..', import.meta.url).pathname
 const bundled = existsSync(join(ROOT, `node_modules/node-${process.platform}-${process.arch}/bin/node`))
@@ -24,6 +35,12 @@ const folders: string[] = []
 afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true })))
 
 function launch(flags: string[], how: string, options: { installed: boolean } = { installed: true }) {
+  const folder = checkout()
+  if (options.installed) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return launchIn(folder, flags, how)
+}
+
+function checkout(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-launch-'))
   folders.push(folder)
   mkdirSync(join(folder, 'src/boot'), { recursive: true })
@@ -31,7 +48,10 @@ function launch(flags: string[], how: string, options: { installed: boolean } = 
   cpSync(join(ROOT, 'bin/server'), join(folder, 'bin/server'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   writeFileSync(join(folder, 'src/boot/main.ts'), MAIN)
-  if (options.installed) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+function launchIn(folder: string, flags: readonly string[], how: string) {
   return spawn(process.execPath, [...flags, 'bin/server', how], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -68,4 +88,50 @@ test('without a fitting Node it says what to do', async () => {
   const [[sentence], exit] = await Promise.all([once(server.stderr, 'data'), once(server, 'exit')])
   expect(String(sentence)).toContain('Run `npm ci` first')
   expect(exit).toEqual([1, null])
+})
+
+describe('a bundle', () => {
+  const INPUT = 'src/boot/input.ts'
+  const TEXT = 'export const a = 1'
+
+  function built(): string {
+    const folder = checkout()
+    mkdirSync(join(folder, 'dist/server'), { recursive: true })
+    writeFileSync(join(folder, INPUT), TEXT)
+    writeFileSync(join(folder, 'dist/server/main.js'), 'process.exit(3)')
+    const { size, mtimeMs } = statSync(join(folder, INPUT))
+    const digest = createHash('sha256').update(TEXT).digest('hex')
+    writeFileSync(join(folder, 'dist/server/inputs.json'), JSON.stringify([[INPUT, size, mtimeMs, digest]]))
+    return folder
+  }
+  /** The sources end with 7, the bundle with 3. */
+  const ran = async (folder: string) => {
+    const [code] = (await once(launchIn(folder, [], 'leave'), 'exit')) as [number]
+    return { 3: 'bundle', 7: 'sources' }[code]
+  }
+
+  test('runs instead of the sources it was made from, also when they were copied or checked out again', async () => {
+    const folder = built()
+    expect(await ran(folder)).toBe('bundle')
+    utimesSync(join(folder, INPUT), 1, 1)
+    expect(await ran(folder)).toBe('bundle')
+  })
+
+  test.each([
+    ['has another text of the same length', (file: string) => writeFileSync(file, TEXT.replace('1', '2'))],
+    ['has become longer', (file: string) => writeFileSync(file, `${TEXT}\n`)],
+    ['is gone', (file: string) => rmSync(file)],
+  ])('is left alone once one of them %s', async (_what, change) => {
+    const folder = built()
+    change(join(folder, INPUT))
+    // Written within the same tick of the clock, it would look untouched.
+    if (existsSync(join(folder, INPUT))) utimesSync(join(folder, INPUT), 1, 1)
+    expect(await ran(folder)).toBe('sources')
+  })
+
+  test('is left alone when building it was interrupted', async () => {
+    const folder = built()
+    rmSync(join(folder, 'dist/server/inputs.json'))
+    expect(await ran(folder)).toBe('sources')
+  })
 })

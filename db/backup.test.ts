@@ -21,7 +21,7 @@ beforeAll(async () => {
     'create table story (told text); insert into story values (repeat(md5(random()::text), 9000))',
   )
   await mkdir(join(home, 'original', 'databases', 't1_notes', 'base'), { recursive: true })
-  await mkdir(join(home, 'original', 'databases', '.template-18'))
+  await mkdir(join(home, 'original', 'databases', 'half.partial-abc'))
   await writeFile(join(home, 'original', 'databases', 't1_notes', 'base', '1'), 'managed')
   await writeFile(join(home, 'original', 'databases', 'lock'), '')
   await backupEmbedded(join(home, 'original'), backup)

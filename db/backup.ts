@@ -13,7 +13,8 @@ import {
   inPartialFolder,
   openDatabaseFolder,
 } from './embedded.ts'
-import { readMigrations, refuseUnknownMigrations } from './migrate.ts'
+import { refuseUnknownMigrations } from './migrate.ts'
+import { readMigrations } from './read-migrations.ts'
 import { tarOf, untar } from './tar.ts'
 
 /** The caller holds the lock of the data folder. Secrets lie beside the database and are not in the backup. */
@@ -38,7 +39,7 @@ export async function backupEmbedded(dataFolder: string, file: string): Promise<
 export const managedFolder = (dataFolder: string): string => join(dataFolder, 'databases')
 const MANAGED = 'm'
 
-/** Without the template, which can be created again, and without partial folders. */
+/** Without partial folders. */
 async function managedFolders(dataFolder: string): Promise<Map<string, string>> {
   const parent = managedFolder(dataFolder)
   const entries = await readdir(parent, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {

@@ -49,14 +49,18 @@ export async function connect(
 ): Promise<Connection> {
   if ('url' in where) return connectPostgres(where.url, { poolSize, statementTimeoutMs, prepare })
   const embedded = 'embedded' in where ? where.embedded : openEmbedded(where.folder, { statementTimeoutMs })
-  return connectEmbedded(await embedded)
+  await embedded
+  return connectEmbedded(embedded)
 }
 
-/** The caller holds the lock of the data folder, which guards other files too. */
-function connectEmbedded(embedded: Embedded): Connection {
+/**
+ * The caller holds the lock of the data folder, which guards other files too. An engine that is still opening answers once
+ * it is open; whoever passes one awaits it before the first query, because the driver never learns that it failed.
+ */
+export function connectEmbedded(embedded: Embedded | Promise<Embedded>): Connection {
   const options = {
     ...USUAL,
-    socket: embedded.socket,
+    socket: async () => (await embedded).socket(),
     user: 'postgres',
     database: 'postgres',
     max: 1,
@@ -76,7 +80,11 @@ function connectEmbedded(embedded: Embedded): Connection {
     ...handlesOf(client),
     async close() {
       await client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
-      await embedded.close()
+      await Promise.resolve(embedded).then(
+        (opened) => opened.close(),
+        // It never opened, and whoever awaited it knows.
+        () => {},
+      )
     },
   }
 }

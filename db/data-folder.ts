@@ -21,7 +21,8 @@ export function dataFolderError(folder: string, error: unknown): Error | undefin
 function sentenceFor(folder: string, error: unknown): string | undefined {
   if (isDiskFull(error))
     return `The disk of the data folder ${folder} is full. Free some space, or ${ANOTHER}.`
-  switch ((error as NodeJS.ErrnoException).code) {
+  const { code } = error as NodeJS.ErrnoException
+  switch (code ?? '') {
     case 'EEXIST':
       return `The data folder ${folder} is a file. Move it away, or ${ANOTHER}.`
     case 'ENOTDIR':

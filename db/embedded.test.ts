@@ -100,6 +100,24 @@ await sql.query('select 1'); await close()`
   expect(existsSync(join(folder, 'db', 'postmaster.pid'))).toBe(false)
 })
 
+test(
+  'an engine that was loaded ahead opens our own database, and holds up no program that needs none',
+  SLOW,
+  async () => {
+    const run = `const { loadEngineAhead } = await import('${new URL('./engine-thread.ts', import.meta.url).href}')
+const { connect } = await import('${new URL('./connect.ts', import.meta.url).href}')
+loadEngineAhead()
+if (process.argv[1]) {
+  const { sql, close } = await connect({ folder: process.argv[1] })
+  await sql.query('select 1'); await close()
+}`
+    for (const folder of [await dataFolder('ahead'), '']) {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', run, folder], { stdio: 'inherit' })
+      expect(await once(child, 'exit')).toEqual([0, null])
+    }
+  },
+)
+
 test('a folder with something else in it is refused, and so is one of another version or of an interrupted restore', async () => {
   const foreign = join(home, 'foreign')
   await mkdir(join(foreign, 'db'), { recursive: true })

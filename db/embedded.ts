@@ -5,6 +5,8 @@ import { basename, dirname, join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { startEngineThread, type EngineThread } from './engine-thread.ts'
 import type { FromEngine, ToEngine } from './engine-worker.ts'
+import type { Migration } from './read-migrations.ts'
+import { unpackControlTemplate } from './template.ts'
 
 /** The data folder also holds the lock and the secrets; the engine has this folder in it to itself. */
 export const databaseFolder = (dataFolder: string): string => join(dataFolder, 'db')
@@ -23,17 +25,23 @@ export type Embedded = {
   readonly close: () => Promise<void>
 }
 
+type OpenOptions = {
+  readonly statementTimeoutMs?: number
+  /** A new database may begin with these, some or all of them; without any it begins empty. */
+  readonly migrations?: readonly Migration[]
+}
+
 /** The caller holds the lock of the data folder: PGlite itself would let two processes write into one folder. */
 export async function openEmbedded(
   dataFolder: string,
-  { statementTimeoutMs = 30_000 }: { statementTimeoutMs?: number } = {},
+  { statementTimeoutMs = 30_000, migrations = [] }: OpenOptions = {},
 ): Promise<Embedded> {
   const folder = databaseFolder(dataFolder)
   await removePartial(folder)
   if (!(await holdsDatabase(folder))) {
     await refuseInterruptedRestore(folder)
     await inPartialFolder(folder, async (partial) => {
-      await (await startEngine(partial)).stop()
+      if (!unpackControlTemplate(partial, migrations)) await (await startEngine(partial)).stop()
       await rename(partial, folder)
     })
   }

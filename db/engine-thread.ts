@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { EngineSettings, ToEngine } from './engine-worker.ts'
+import type { EngineSettings, ToEngine, ToNewEngine } from './engine-worker.ts'
 
 /** Closing writes out what is in memory (0.1 s measured). What is cut off here is recovered at the next start. */
 const CLOSE_MS = 10_000
@@ -30,20 +30,54 @@ function fileError(thrown: unknown): Error {
   return code === undefined ? new Error('unknown reason') : Object.assign(new Error(message), { code })
 }
 
-export async function startEngineThread(
-  workerData: EngineSettings,
-  { openMs }: { openMs?: number } = {},
-): Promise<EngineThread> {
-  const { folder, ahead } = workerData
-  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
-  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
-  const worker = new Worker(new URL('./engine-worker.ts', import.meta.url), {
-    workerData,
+let loadedAhead: Worker | undefined
+
+/**
+ * Loads the engine before it is known which folder to open, so that it happens while the program loads. Our own database takes
+ * the thread; as long as it has not, the process may end.
+ */
+export function loadEngineAhead(): void {
+  const worker = newThread(null)
+  worker.unref()
+  loadedAhead = worker
+  // Whoever needs an engine starts another one then, and says what is wrong.
+  worker.once('error', discardEngineAhead).once('exit', discardEngineAhead)
+}
+
+/** Where it turns out that none is needed. */
+export function discardEngineAhead(): void {
+  void loadedAhead?.terminate()
+  loadedAhead = undefined
+}
+
+function takeEngineAhead(settings: EngineSettings): Worker | undefined {
+  const worker = loadedAhead
+  if (!worker) return undefined
+  loadedAhead = undefined
+  worker.off('error', discardEngineAhead).off('exit', discardEngineAhead)
+  worker.ref()
+  worker.postMessage({ settings } satisfies ToNewEngine)
+  return worker
+}
+
+function newThread(settings: EngineSettings | null): Worker {
+  return new Worker(new URL('./engine-worker.ts', import.meta.url), {
+    workerData: settings,
     // Without the flags of this process: some (`--input-type`, an inspector's port) do not work in a second thread.
     execArgv: [],
     // SQL of others can write to /dev/stdout, and the environment holds secrets: neither is this thread's business.
-    ...(ahead && { env: {}, stdout: true, stderr: true }),
+    ...(settings?.ahead && { env: {}, stdout: true, stderr: true }),
   })
+}
+
+export async function startEngineThread(
+  settings: EngineSettings,
+  { openMs }: { openMs?: number } = {},
+): Promise<EngineThread> {
+  const { folder, ahead } = settings
+  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
+  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
+  const worker = (ahead ? undefined : takeEngineAhead(settings)) ?? newThread(settings)
   if (ahead) {
     worker.stdout.resume()
     worker.stderr.resume()

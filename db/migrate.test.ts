@@ -3,7 +3,8 @@ import { databaseUrl, onServer } from '../test/support/database.ts'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
 import { connect, type Connection } from './connect.ts'
 import { dumpSchema } from '../scripts/generated/dump-schema.ts'
-import { isMigrated, migrate, readMigrations, type Migration } from './migrate.ts'
+import { isMigrated, migrate } from './migrate.ts'
+import { readMigrations, type Migration } from './read-migrations.ts'
 
 let server: TestPostgres
 const open: Connection[] = []

@@ -1,38 +1,13 @@
 /** Brings a database to the schema of this program: numbered files, forward only, safe with several starters at once. */
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Sql, SqlQueries } from './connect.ts'
-
-export type Migration = {
-  readonly name: string
-  readonly sha256: string
-  readonly statements: readonly string[]
-}
+import type { Migration } from './read-migrations.ts'
 
 /** Any fixed number does; ours spells "svc". */
 const LOCK = 0x73_76_63
 
 /** The only set that existed before the first release began with this one. It was replaced by a new initial set. */
 const UNRELEASED = '0000_identity'
-
-/** The folder drizzle-kit writes: its journal gives the order. */
-export async function readMigrations(
-  folder = fileURLToPath(new URL('./migrations', import.meta.url)),
-): Promise<Migration[]> {
-  const journal = JSON.parse(await readFile(join(folder, 'meta', '_journal.json'), 'utf8')) as {
-    entries: { tag: string }[]
-  }
-  return Promise.all(
-    journal.entries.map(async ({ tag: name }) => {
-      const text = await readFile(join(folder, `${name}.sql`), 'utf8')
-      const sha256 = createHash('sha256').update(text).digest('hex')
-      return { name, sha256, statements: text.split('--> statement-breakpoint') }
-    }),
-  )
-}
 
 type Migrated = {
   /** Names of those that were applied now. */

@@ -66,7 +66,9 @@ function release({ isDryRun }: { isDryRun: boolean }): void {
   )
 }
 
-const git = (...args: string[]): string => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
+function git(...args: string[]): string {
+  return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
+}
 
 function run(program: string, ...args: string[]): void {
   execFileSync(program, args, { cwd: ROOT, stdio: 'inherit' })

@@ -32,6 +32,7 @@ export const ENGINES = matching(
   'db/managed/embedded-databases.test.ts',
   'db/migrate.test.ts',
   'db/safe-transactions.test.ts',
+  'db/template.test.ts',
   'src/adapters/embeddings/built-in.test.ts',
 )
 

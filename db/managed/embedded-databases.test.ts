@@ -1,11 +1,10 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { cpSync, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -26,11 +25,6 @@ const PASSWORD = 'correct horse'
 const verifier = scramVerifier(PASSWORD)
 const ENDLESS = 'select count(*) from generate_series(1, 100000000000)'
 const NAMES = ['one', 'two', 'three']
-/** Making a database anew takes seconds, so the template is kept between runs. */
-const CACHE = fileURLToPath(
-  new URL('../../node_modules/.cache/managed-template-0.5.14-0.0.15', import.meta.url),
-)
-const TEMPLATE = '.template-18'
 
 let home = ''
 let databases: EmbeddedDatabases
@@ -51,7 +45,6 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-managed-'))
   const folder = join(home, 'databases')
   await mkdir(folder)
-  if (existsSync(CACHE)) cpSync(CACHE, join(folder, TEMPLATE), { recursive: true })
   databases = await openEmbeddedDatabases({
     ...options(folder),
     statementTimeoutMs: 20_000,
@@ -60,11 +53,6 @@ beforeAll(async () => {
   })
   await databases.create('one')
   await databases.create('two')
-  if (!existsSync(CACHE)) {
-    const partial = `${CACHE}.partial-${process.pid}`
-    cpSync(join(folder, TEMPLATE), partial, { recursive: true })
-    await rename(partial, CACHE).catch(() => rm(partial, { recursive: true }))
-  }
 }, 120_000)
 
 afterEach(async () => {
@@ -407,11 +395,8 @@ describe('isolation', () => {
     await client('two').unsafe(`create table private (a text); insert into private values ('of two')`)
     const sql = client('one')
     expect(await sql`select to_regclass('private') as there`).toEqual([{ there: null }])
-    expect(await sql`select datname::text from pg_database order by 1`).toEqual([
-      { datname: 'postgres' },
-      { datname: 'template0' },
-      { datname: 'template1' },
-    ])
+    expect(await sql`select datname::text from pg_database order by 1`).toEqual([{ datname: 'postgres' }])
+    await expect(sql`create database mine`).rejects.toMatchObject({ code: '3D000' })
     const own = join(home, 'databases', 'two', 'PG_VERSION')
     for (const path of [
       '/etc/passwd',
@@ -687,7 +672,7 @@ describe('folders', () => {
   test('leftovers of a killed process are removed, an idle database is closed, a program that closes its databases ends by itself', async () => {
     const folder = join(home, 'other')
     await mkdir(join(folder, 'half.partial-abc'), { recursive: true })
-    cpSync(CACHE, join(folder, TEMPLATE), { recursive: true })
+    await mkdir(join(folder, '.template-18'))
     const run = `const { openEmbeddedDatabases } = await import('${new URL('./embedded-databases.ts', import.meta.url).href}')
 const { default: postgres } = await import('${import.meta.resolve('postgres')}')
 const databases = await openEmbeddedDatabases({ folder: process.argv[1], host: '127.0.0.1', port: 0,
@@ -700,7 +685,7 @@ while (existsSync(process.argv[1] + '/one/postmaster.pid')) await new Promise((s
 await databases.close()
 await sql.end({ timeout: 0 })`
     execFileSync(process.execPath, ['--input-type=module', '-e', run, folder, verifier], { timeout: 25_000 })
-    expect((await readdir(folder)).toSorted()).toEqual([TEMPLATE, 'one'])
+    expect((await readdir(folder)).toSorted()).toEqual(['one'])
     expect(existsSync(join(folder, 'one', 'postmaster.pid'))).toBe(false)
   })
 })

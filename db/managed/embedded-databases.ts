@@ -1,19 +1,19 @@
 /** Managed databases without a server: each has a folder and a thread of its own, and is reached only through the gateway. */
 import { randomBytes } from 'node:crypto'
-import { cpSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { holdsDatabase, inPartialFolder } from '../embedded.ts'
 import { createBackend, type Backend, type Engine } from '../wire/backend.ts'
 import { openGateway, PHYSICAL_NAME, type GatewayOptions } from '../wire/gateway.ts'
-import { ResponseReader, simpleQuery, WireError } from '../wire/protocol-messages.ts'
+import { WireError } from '../wire/protocol-messages.ts'
 import { startEngine } from './database-engine.ts'
+import { makeDatabase } from './new-database.ts'
 import { limitOpenDatabases } from './open-database-limit.ts'
 
 export type EmbeddedDatabases = {
   readonly host: string
   readonly port: number
-  /** Copies the folder from a template with the extension `vector` if it is missing; safe to repeat, and complete or absent after kill -9. */
+  /** With the extension `vector`, if it is missing; safe to repeat, and complete or absent after kill -9. */
   create(physicalName: string): Promise<void>
   /** Ends its connections and worker, deletes the folder; safe to repeat. */
   remove(physicalName: string): Promise<void>
@@ -32,9 +32,6 @@ export type EmbeddedDatabasesOptions = Pick<GatewayOptions, 'host' | 'port' | 'l
     readonly idleMs?: number
   }
 
-/** Files of one major version cannot be read by another. */
-const TEMPLATE = '.template-18'
-
 const GATEWAY_DEFAULTS = {
   statementTimeoutMs: 30_000,
   maintenanceTimeoutMs: 30 * 60_000,
@@ -52,7 +49,6 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
   const backends = new Map<string, Backend>()
   const openLimit = limitOpenDatabases(maxOpen)
   const serialized = serialize()
-  let template: Promise<void> | undefined
   let closed = false
 
   function backendOf(name: string): Backend {
@@ -89,32 +85,12 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
     return backend
   }
 
-  async function createTemplate(): Promise<void> {
-    const target = join(folder, TEMPLATE)
-    if (await holdsDatabase(target)) return
-    await inPartialFolder(target, async (partial) => {
-      const engine = await startEngine(partial)
-      try {
-        await execute(engine, 'create extension if not exists vector')
-      } finally {
-        await engine.stop()
-      }
-      await rename(partial, target)
-    })
-  }
-
   function create(physicalName: string): Promise<void> {
     const target = folderOf(folder, physicalName)
     return serialized(async () => {
       if (await holdsDatabase(target)) return
-      template ??= createTemplate()
-      await template.catch((error: unknown) => {
-        template = undefined
-        throw error
-      })
       await inPartialFolder(target, async (partial) => {
-        // A thousand small files: several times as fast as the asynchronous copy.
-        cpSync(join(folder, TEMPLATE), partial, { recursive: true })
+        await makeDatabase(partial)
         await rename(partial, target)
       })
     })
@@ -162,19 +138,10 @@ function folderOf(folder: string, physicalName: string): string {
   return join(folder, physicalName)
 }
 
-/** Half created or half removed when the process was killed. */
+/** Half created or half removed when the process was killed, or of a version that copied databases from one of its own. */
 async function removeLeftovers(folder: string): Promise<void> {
-  const leftovers = (await readdir(folder)).filter((name) => name.includes('.partial-'))
+  const leftovers = (await readdir(folder)).filter((name) => /\.partial-|^\.template-/.test(name))
   await Promise.all(leftovers.map((name) => rm(join(folder, name), { recursive: true, force: true })))
-}
-
-async function execute(engine: Engine, text: string): Promise<void> {
-  const answer = new ResponseReader()
-  await engine.run({ bytes: simpleQuery(text), complete: true }, (bytes, taken) => {
-    answer.read(bytes)
-    taken()
-  })
-  if (answer.failure) throw answer.failure
 }
 
 /** Creating and removing databases is rare, and the two must not overlap. */

@@ -1,4 +1,4 @@
-/** Limits how many databases are open at a time: each takes about 165 MB. */
+/** Limits how many databases are open at a time: each takes 80 to 200 MB. */
 import { WireError } from '../wire/protocol-messages.ts'
 
 export type Holder = {

@@ -1,5 +1,5 @@
 /** The public schema as SQL, read from the catalog: the contents of db/schema.sql, the same on every engine. */
-import type { Sql } from '../../db/connect.ts'
+import type { SqlQueries } from '../../db/connect.ts'
 
 type Column = {
   table: string
@@ -14,7 +14,7 @@ type Column = {
 type Partition = { table: string; by: string | null; of: string | null; bound: string | null }
 type Definition = { table: string; name: string; definition: string }
 
-export async function dumpSchema(sql: Sql): Promise<string> {
+export async function dumpSchema(sql: SqlQueries): Promise<string> {
   const columns = await sql.query<Column>(COLUMNS)
   const constraints = inOrder(await sql.query<Definition>(CONSTRAINTS))
   const partitions = new Map(

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../../db/connect.ts'
-import { migrate, readMigrations } from '../../db/migrate.ts'
+import { migrate } from '../../db/migrate.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
 import { dumpSchema } from './dump-schema.ts'
 
 export async function schemaFile(root: string): Promise<string> {

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { backupEmbedded, restoreEmbedded } from '../../db/backup.ts'
 import { connect } from '../../db/connect.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
-import { migrate, readMigrations } from '../../db/migrate.ts'
+import { migrate } from '../../db/migrate.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
 import type { Config } from './config.ts'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)

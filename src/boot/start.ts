@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { dataFolderError, isDiskFull } from '../../db/data-folder.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
 import { databaseFolder, openEmbedded, type Embedded } from '../../db/embedded.ts'
+import { discardEngineAhead } from '../../db/engine-thread.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
 import type { AuthDeps } from '../../oauth/dependencies.ts'
 import type { Config } from './config.ts'
 import type { Logger } from '../observe/log.ts'
@@ -66,7 +68,7 @@ export async function start(
     log.info('stopping', { because: await stopped })
   } catch (error) {
     // It may fill at any moment, and every library says it in its own way.
-    if (isEmbedded(config) && isDiskFull(error)) throw dataFolderError(config.SVC_DATA_DIR, error)
+    if (isEmbedded(config) && isDiskFull(error)) throw dataFolderError(config.SVC_DATA_DIR, error) ?? error
     throw error
   } finally {
     for (const close of closers.toReversed()) await close()
@@ -112,7 +114,10 @@ function openEmbeddedDatabase(
   closers: (() => Promise<void> | void)[],
   steps: StartSteps,
 ): OpeningDatabase | undefined {
-  if (!isEmbedded(config)) return undefined
+  if (!isEmbedded(config)) {
+    discardEngineAhead()
+    return undefined
+  }
   const folder = config.SVC_DATA_DIR
   const lock = lockDataFolder(folder)
   closers.push(() => lock.release())
@@ -121,7 +126,7 @@ function openEmbeddedDatabase(
     requireDiskSpace(folder)
     steps.showAll()
   }
-  const database = openEmbedded(folder)
+  const database = readMigrations().then((migrations) => openEmbedded(folder, { migrations }))
   const shown = steps
     .run(isNew ? 'Making the database' : 'Opening the database', () => database)
     // A failure is reported where the database is awaited; until then it must not end the process as unhandled.

@@ -1,9 +1,10 @@
 /** Builds the dependencies of every service, once, from top to bottom: the one place that knows them all. */
 import { fileURLToPath } from 'node:url'
-import { connect, type Connection } from '../../db/connect.ts'
+import { connect, connectEmbedded, type Connection } from '../../db/connect.ts'
 import type { Embedded } from '../../db/embedded.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
-import { isMigrated, migrate, readMigrations } from '../../db/migrate.ts'
+import { isMigrated, migrate } from '../../db/migrate.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
 import { apiServer } from '../adapters/cluster/api-server.ts'
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
 import type { AskModel } from '../agent-runner/do-run.ts'
@@ -165,11 +166,6 @@ async function build(
   if (connection && !overrides.connection) {
     closers.push(() => connection.close())
     if (connection.kind === 'postgres') await warnOfEndlessStatements(connection, log)
-  }
-  if (connection) {
-    const { applied, newer } = await migrate(connection.sql, migrations)
-    if (applied.length > 0) log.info('migrations applied', { migrations: applied })
-    if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
   }
   const directory = config.AUTH_MODE === 'hosted' ? validatedDirectory(clock) : localDirectory
   const storage = () => ({ db: connection!.db, clock, directory })
@@ -415,6 +411,14 @@ async function build(
     running.set(name, service)
   }
 
+  // The last step, because until here the embedded database may still be opening.
+  if (connection) {
+    await overrides.embedded
+    const { applied, newer } = await migrate(connection.sql, migrations)
+    if (applied.length > 0) log.info('migrations applied', { migrations: applied })
+    if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
+  }
+
   return {
     config,
     services: new Map(
@@ -453,7 +457,7 @@ async function openDatabase(config: Config, embedded: Promise<Embedded> | undefi
       { poolSize: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE },
     )
   }
-  return connect(embedded ? { embedded } : { folder: config.SVC_DATA_DIR })
+  return embedded ? connectEmbedded(embedded) : connect({ folder: config.SVC_DATA_DIR })
 }
 
 /** We ask for a limit with each connection, and a pooler in between keeps that to itself. */

@@ -57,7 +57,7 @@ export class PortInUse extends Error {
 }
 
 function portError(error: NodeJS.ErrnoException, { port, host, settings }: Port): Error {
-  switch (error.code) {
+  switch (error.code ?? '') {
     case 'EADDRINUSE':
       return new PortInUse(`Port ${port} is in use. Stop the other program, or set ${settings.port}.`)
     case 'EACCES':

@@ -1,7 +1,8 @@
 /** One HTTP request to a server that may be down, slow, or not svc at all: a response, or an error with a hint. */
-import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Proxy } from './proxy.ts'
+import type { RouteOptions } from './proxy-route.ts'
 
 export type HttpRequest = {
   readonly method: string
@@ -40,7 +41,7 @@ export async function sendRequest(url: URL, request: HttpRequest): Promise<HttpR
 /** The connection that a request is written to. */
 type Connection = {
   readonly secure: boolean
-  readonly options: RequestOptions & { readonly servername?: string }
+  readonly options: RouteOptions
   readonly failed: (error: Error) => ServiceError
 }
 

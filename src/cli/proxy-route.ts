@@ -6,10 +6,15 @@ import { connect as connectTls } from 'node:tls'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Proxy } from './proxy.ts'
 
+export type RouteOptions = Omit<RequestOptions, 'headers'> & {
+  readonly servername?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 export type Route = {
   /** Of the connection that the request is written to. */
   readonly secure: boolean
-  readonly options: RequestOptions & { readonly servername?: string }
+  readonly options: RouteOptions
 }
 
 export async function openRoute(

@@ -139,6 +139,7 @@ describe.skipIf(findChromium() === undefined)('agents in a browser', { timeout: 
     await call()
     await firstCall(page).getByRole('link', { name: 'Check again' }).click()
     await firstCall(page).getByText('Its first call has arrived').waitFor()
+    expect(await page.locator('[data-final]').count()).toBe(1)
     await page.context().close()
   })
 

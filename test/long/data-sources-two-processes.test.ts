@@ -1,5 +1,5 @@
 /** Managed databases in one of two processes over one Postgres: both serve them alike, and count and take over as one. */
-import { cpSync, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,13 +20,7 @@ import {
 import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { EXPOSED_MAX } from '../../src/contracts/limits.ts'
 import { changeMemberRole } from '../../src/contracts/members.ts'
-import {
-  atAddress,
-  configurationOf,
-  entry,
-  folderWithTemplate,
-  insertSource,
-} from '../support/data-sources.ts'
+import { atAddress, configurationOf, entry, insertSource } from '../support/data-sources.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { startEmbeddingEndpoint, type EmbeddingEndpoint } from '../support/embedding-endpoint.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
@@ -62,7 +56,6 @@ beforeAll(async () => {
   const address = `http://localhost:${ports[0]}`
   const SVC_DATA_DIR = join(await own.newFolder(), 'data')
   databases = join(SVC_DATA_DIR, 'databases')
-  cpSync(await folderWithTemplate(), databases, { recursive: true })
   env = {
     DATABASE_URL: databaseUrl(url, name),
     MANAGED_DATABASE_URL: 'embedded',

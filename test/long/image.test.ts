@@ -3,6 +3,7 @@
  * root. Where mounts are refused (`unshare`), it is started without them, and says so.
  */
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -141,9 +142,11 @@ describe('the folder', () => {
       'app/LICENSE',
       'app/bin',
       'app/db',
+      'app/dist',
       'app/mcp',
       'app/node_modules',
       'app/oauth',
+      'app/package-lock.json',
       'app/package.json',
       'app/skills',
       'app/src',
@@ -160,6 +163,21 @@ describe('the folder', () => {
     const developers = ['vitest', 'typescript', 'playwright-core', 'drizzle-kit', 'rolldown', 'knip']
     expect(developers.every((name) => name in devDependencies!)).toBe(true)
     expect(developers.filter((name) => installed.includes(name))).toEqual([])
+  })
+
+  test('has a bundle of the very sources that it has', async () => {
+    const inputs = JSON.parse(await readFile(join(image.root, 'app/dist/server/inputs.json'), 'utf8')) as [
+      path: string,
+      size: number,
+      modifiedMs: number,
+      sha256: string,
+    ][]
+    expect(inputs.length).toBeGreaterThan(500)
+    const others = inputs.filter(([path, , , sha256]) => {
+      const text = readFileSync(join(image.root, 'app', path))
+      return createHash('sha256').update(text).digest('hex') !== sha256
+    })
+    expect(others).toEqual([])
   })
 
   test(

@@ -1,6 +1,4 @@
 /** Killed while search configurations are saved: what is stored is one of them, whole, and no older than what was confirmed. */
-import { cpSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -15,7 +13,7 @@ import {
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
-import { atAddress, configurationOf, entry, folderWithTemplate } from '../support/data-sources.ts'
+import { atAddress, configurationOf, entry } from '../support/data-sources.ts'
 import { startEmbeddingEndpoint, type EmbeddingEndpoint } from '../support/embedding-endpoint.ts'
 import { freePort } from '../support/free-port.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
@@ -72,7 +70,6 @@ test(
   async () => {
     const began = performance.now()
     const SVC_DATA_DIR = await migratedFolder(own)
-    cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
     const env = {
       SVC_DATA_DIR,
       PORT: String(await freePort()),

@@ -3,7 +3,6 @@
  * can be searched; in the end every row is there, once.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { cpSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
-import { atAddress, folderWithTemplate } from '../support/data-sources.ts'
+import { atAddress } from '../support/data-sources.ts'
 import { freePort } from '../support/free-port.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
@@ -55,7 +54,6 @@ test(
   'killed again and again, client and server, the file is loaded whole and once',
   async () => {
     const SVC_DATA_DIR = await migratedFolder(own)
-    cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
     const env = { SVC_DATA_DIR, PORT: String(await freePort()), SVC_ORG: 'Kill', EMBEDDING_MODELS: setting }
     let server = await own.start({ env })
     const { token } = await firstWordsIn(server)

@@ -2,7 +2,6 @@
  * One organization sends 60 long questions at once, and the next as soon as it is answered or may ask again. Another one asks beside it: its question
  * waits for a text or two, not for 60, and it is never refused for what the first one does.
  */
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
@@ -18,7 +17,7 @@ import { createDatabase, showConnectionString } from '../../src/contracts/databa
 import { BUILT_IN_MODEL } from '../../src/contracts/embedding-settings.ts'
 import { QUESTION_MAX_CHARACTERS } from '../../src/contracts/limits.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
-import { atAddress, configurationOf, entry, folderWithTemplate } from '../support/data-sources.ts'
+import { atAddress, configurationOf, entry } from '../support/data-sources.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import { makeOrganization, unique } from '../support/make.ts'
 import { processes, type Env } from '../support/process.ts'
@@ -44,7 +43,6 @@ beforeAll(async () => {
   await onServer(url, `create database ${name}`)
   drop = () => onServer(url, `drop database ${name} with (force)`)
   const SVC_DATA_DIR = join(await own.newFolder(), 'data')
-  cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
   const env: Env = {
     DATABASE_URL: databaseUrl(url, name),
     MANAGED_DATABASE_URL: 'embedded',

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readText } from '../repository/source-tree.ts'
 import { documentedCommands, missingLines, type DocumentedCommand } from '../support/documented-commands.ts'
+import { unique } from '../support/make.ts'
 import { freePort } from '../support/free-port.ts'
 import {
   processes,

@@ -1,6 +1,4 @@
 /** A question that would never end: it is ended, its source goes on, and nobody else waits for it. */
-import { cpSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listActivity } from '../../src/contracts/activity.ts'
@@ -13,7 +11,7 @@ import {
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { QUESTION_STATEMENT_MS } from '../../src/contracts/limits.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
-import { atAddress, configurationOf, entry, folderWithTemplate } from '../support/data-sources.ts'
+import { atAddress, configurationOf, entry } from '../support/data-sources.ts'
 import { startEmbeddingEndpoint, type EmbeddingEndpoint } from '../support/embedding-endpoint.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
@@ -40,7 +38,6 @@ const ENDLESS = `create or replace view endless as
 
 test('a question that never ends is ended with 504, while everybody else is served and the source afterwards', async () => {
   const SVC_DATA_DIR = await migratedFolder(own)
-  cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
   const server = await own.start({
     env: { SVC_DATA_DIR, SVC_ORG: 'Patience', EMBEDDING_MODELS: endpoint.setting },
   })

@@ -1,6 +1,5 @@
 /** The sample of the first start: asked as the first words say, loaded once, and only where it is wanted. */
 import { execFile } from 'node:child_process'
-import { cpSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,7 +10,6 @@ import { listDataSources, queryDataSource, QueryResult } from '../../src/contrac
 import { removeDatabase } from '../../src/contracts/databases.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
-import { folderWithTemplate } from '../support/data-sources.ts'
 import { freePort } from '../support/free-port.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
@@ -56,7 +54,6 @@ test('on an empty folder the question that is printed is answered from the handb
 
 test('a later start does not load it again, also when its owner has removed it', async () => {
   const SVC_DATA_DIR = await migratedFolder(own)
-  cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
   const env = { SVC_DATA_DIR, PORT: String(await freePort()) }
   const first = await own.start({ env })
   const { token } = await firstWordsIn(first)

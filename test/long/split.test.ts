@@ -1,5 +1,4 @@
 /** Several processes that are one installation: auth service, gateway and console apart and twice, deploy-api by itself, over one Postgres. */
-import { cpSync } from 'node:fs'
 import { createServer, request as httpRequest, type Server } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
@@ -15,7 +14,6 @@ import { createOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import { listSessions, signInWithPassword, signOut } from '../../src/contracts/sessions.ts'
 import { SAMPLE_QUESTION, SAMPLE_SOURCE } from '../../src/sample/load-sample.ts'
-import { folderWithTemplate } from '../support/data-sources.ts'
 import { databaseUrl, onServer } from '../support/database.ts'
 import {
   makeMember,
@@ -330,7 +328,6 @@ describe('four replicas of everything at the same moment on an empty database', 
       const { url, drop } = await emptyDatabase()
       onTestFinished(async () => void (await drop()))
       const shared = join(await own.newFolder(), 'data')
-      cpSync(await folderWithTemplate(), join(shared, 'databases'), { recursive: true })
       const ports = await Promise.all(Array.from({ length: 4 }, freePort))
       const here = `http://localhost:${ports[0]}`
       const env = { DATABASE_URL: url, ...freshSecrets(), APP_URL: here, API_URL: here, AUTH_URL: here }

@@ -21,7 +21,6 @@ import {
   listPipelines,
   startPipelineRun,
 } from '../../src/contracts/pipelines.ts'
-import { folderWithTemplate } from '../support/data-sources.ts'
 import { machinesNode } from '../support/installed-client.ts'
 import { firstWordsIn, migratedFolder, processes, type ServerProcess } from '../support/process.ts'
 
@@ -41,7 +40,6 @@ let pipelineId: string
 
 beforeAll(async () => {
   const SVC_DATA_DIR = await migratedFolder(own)
-  cpSync(await folderWithTemplate(), join(SVC_DATA_DIR, 'databases'), { recursive: true })
   ;[folder, server] = [await install(), await own.start({ env: { SVC_DATA_DIR } })]
   call = server.as({ token: (await firstWordsIn(server)).token })
   ;({ id: pipelineId } = await call(createPipeline, { alias: ALIAS, name: 'hello' }))

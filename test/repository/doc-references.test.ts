@@ -35,6 +35,8 @@ const OF_WORKERS = [
   'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
   'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
 ]
+/** Read by the C library that Node runs on. */
+const OF_GLIBC = ['MALLOC_MMAP_THRESHOLD_']
 /** In the file `.env` of the compose file. */
 const OF_COMPOSE = ['DATABASE_PASSWORD']
 /** In the conditions of checks, in brackets. */
@@ -54,6 +56,7 @@ const world: World = {
     ...OF_WORKERS,
     ...OF_CONDITIONS,
     ...OF_COMPOSE,
+    ...OF_GLIBC,
     ...settingsInTemplates(),
     ...Object.keys(DEPLOYMENT_CODES),
     ...Object.keys(DECISION_REASONS),

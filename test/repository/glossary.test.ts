@@ -20,6 +20,7 @@ const WITHOUT_WORD = {
   idn: 'an identity at a provider',
   lgl: 'a log line',
   lgr: 'a group of log lines',
+  lod: 'a load of a file into a table',
   prn: 'a run of a pipeline',
   rcv: 'deliveries being sent again',
   req: 'a request',

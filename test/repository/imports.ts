@@ -57,6 +57,7 @@ export function importCircles(tree: Tree): string[] {
 /** The server's settings and those of the client, which is another program. */
 const MAY_READ_THE_ENVIRONMENT = [
   'src/boot/config.ts',
+  'src/boot/main.ts',
   'src/cli/environment.ts',
   'sdk/worker/src/environment.ts',
 ]

@@ -1,6 +1,5 @@
 /** A server that other people's clients connect to: a process of its own that is restarted on the same data, whose hour passes when the test says so. */
 import { fork, type ChildProcess } from 'node:child_process'
-import { cpSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +10,6 @@ import { readConfig } from '../../src/boot/config.ts'
 import { listGrants, revokeGrant } from '../../src/contracts/grants.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { arrive, decide, type ListeningSystem } from './assistant.ts'
-import { folderWithTemplate } from './data-sources.ts'
 import { copySnapshot } from './database.ts'
 import { openDocumentHost, type DocumentHost } from './document-host.ts'
 import { PASSWORD, type Person } from './make.ts'
@@ -48,7 +46,6 @@ export async function startClientSystem(
   const folder = await mkdtemp(join(tmpdir(), 'svc-clients-'))
   const dataFolder = join(folder, 'data')
   await copySnapshot(dataFolder)
-  cpSync(await folderWithTemplate(), join(dataFolder, 'databases'), { recursive: true })
   const addresses = published.map(({ client_id }) => new URL(client_id))
   const documents = await openDocumentHost(addresses.map(({ hostname }) => hostname))
   published.forEach((document, at) => documents.put(addresses[at]!.pathname, document))

@@ -1,14 +1,11 @@
 /** Systems with managed databases: embedded, or on the server of TEST_PGVECTOR_URL; with models small enough to check by hand. */
-import { cpSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import postgres from 'postgres'
 import { inject } from 'vitest'
 import type * as z from 'zod'
 import { eq } from '../../db/drizzle.ts'
-import { openEmbeddedDatabases } from '../../db/managed/embedded-databases.ts'
 import { dataSources, platformAccessGrants } from '../../db/schema.ts'
 import { createEmbeddingModels } from '../../src/adapters/embeddings/index.ts'
 import {
@@ -64,7 +61,6 @@ export async function startWithDatabases(
 export async function placeForDatabases(where = managedDatabases()) {
   const dataFolder = await mkdtemp(join(tmpdir(), 'svc-sources-'))
   const isEmbedded = where === 'embedded'
-  if (isEmbedded) cpSync(await folderWithTemplate(), join(dataFolder, 'databases'), { recursive: true })
   return {
     settings: { SVC_DATA_DIR: dataFolder, MANAGED_DATABASE_URL: where, MANAGED_DATABASE_PORT: '0' },
     clear: async (system: TestSystem) => (isEmbedded ? undefined : removeFromServer(system)),
@@ -80,47 +76,6 @@ async function removeFromServer({ db, system }: TestSystem): Promise<void> {
   }
   await db.delete(dataSources).where(eq(dataSources.kind, 'postgres'))
 }
-
-const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
-
-/** A folder of databases with nothing in it but the template of new ones: making that takes seconds, so it is kept. */
-export async function folderWithTemplate(): Promise<string> {
-  const versions = await Promise.all(['pglite', 'pglite-pgvector'].map(versionOf))
-  const folder = join(MODULES, '.cache', `svc-managed-${versions.join('-')}`)
-  if (await isThere(folder)) return folder
-  await mkdir(dirname(folder), { recursive: true })
-  const partial = await mkdtemp(`${folder}.partial-`)
-  try {
-    const databases = await openEmbeddedDatabases({
-      folder: partial,
-      host: '127.0.0.1',
-      port: 0,
-      loginOf: async () => undefined,
-      saltKey: new Uint8Array(32),
-    })
-    await databases.create('first')
-    await databases.remove('first')
-    await databases.close()
-    await rename(partial, folder).catch(async (error: unknown) => {
-      // Another run was faster.
-      if (!(await isThere(folder))) throw error
-    })
-    return folder
-  } finally {
-    await rm(partial, { recursive: true, force: true })
-  }
-}
-
-async function versionOf(name: string): Promise<string> {
-  const text = await readFile(join(MODULES, '@electric-sql', name, 'package.json'), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
-}
-
-const isThere = (folder: string): Promise<boolean> =>
-  stat(folder).then(
-    () => true,
-    () => false,
-  )
 
 const TOYS: Readonly<Record<string, number>> = { 'toy-3': 3, 'toy-8': 8, 'toy-broken': 3, 'toy-grown': 3 }
 

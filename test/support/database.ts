@@ -6,7 +6,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { connect, type Connection } from '../../db/connect.ts'
-import { migrate, readMigrations } from '../../db/migrate.ts'
+import { openEmbedded } from '../../db/embedded.ts'
+import { migrate } from '../../db/migrate.ts'
+import { readMigrations } from '../../db/read-migrations.ts'
 import { watchStatements } from './crossing-statements.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -90,7 +92,7 @@ export async function snapshot(): Promise<string> {
   await mkdir(dirname(folder), { recursive: true })
   const partial = await mkdtemp(`${folder}.partial-`)
   try {
-    const { sql, close } = await connect({ folder: partial })
+    const { sql, close } = await connect({ embedded: openEmbedded(partial, { migrations }) })
     await migrate(sql, migrations)
     await close()
     await rename(partial, folder).catch(async (error: unknown) => {

@@ -65,7 +65,8 @@ function expressionFor(line: string): RegExp {
   const [, indent = '', text = ''] = /^( *)(.*)$/.exec(line.trimEnd())!
   // Signs first, so that what is put in for changing parts keeps its own.
   const parts = splitChanging(text).map(
-    ({ text: part, expression }) => expression ?? RegExp.escape(part).replaceAll(/(?:\\x20)+/g, ' +'),
+    ({ text: part, expression }) =>
+      expression ?? part.replaceAll(/[$()*+./?[\\\]^{|}-]/g, String.raw`\$&`).replaceAll(/ +/g, ' +'),
   )
   return new RegExp(`^${indent}${parts.join('')} *$`)
 }

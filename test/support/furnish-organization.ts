@@ -90,15 +90,20 @@ export async function furnishOrganization(
   })
   const load_id = makeId('lod', now.getTime())
   await system.db.insert(loads).values({
-    ...{ orgId, id: load_id, sourceId: source_id, filename: 'shared.csv', format: 'csv', state: 'succeeded' },
-    ...{
-      bytes: 8,
-      received: 8,
-      sha256: '0'.repeat(64),
-      createdBy: org.owner.userId,
-      createdByName: org.owner.name,
-    },
-    ...{ createdAt: now, updatedAt: now, finishedAt: now },
+    orgId,
+    id: load_id,
+    sourceId: source_id,
+    filename: 'shared.csv',
+    format: 'csv',
+    state: 'succeeded',
+    bytes: 8,
+    received: 8,
+    sha256: '0'.repeat(64),
+    createdBy: org.owner.userId,
+    createdByName: org.owner.name,
+    createdAt: now,
+    updatedAt: now,
+    finishedAt: now,
   })
   const app = await byOwner(apps.createApp, { alias: names.alias, name: 'Shop' })
   await byOwner(apps.setAppMember, { alias: names.alias, user_id: member.userId, role: 'builder' })

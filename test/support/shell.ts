@@ -19,15 +19,14 @@ type ShellOptions = {
 export function openShell({ cwd, env, folder }: ShellOptions): Shell {
   const bash = spawn('bash', ['--noprofile', '--norc'], { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] })
   const letGo = endWithUs(bash.pid!)
-  let output = ''
+  const state = { output: '', hasEnded: false }
   let heard = () => {}
-  let hasEnded = false
   bash.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
+    state.output += text
     heard()
   })
   bash.once('close', () => {
-    hasEnded = true
+    state.hasEnded = true
     letGo()
     heard()
   })
@@ -43,10 +42,11 @@ export function openShell({ cwd, env, folder }: ShellOptions): Shell {
       const mark = `@@ block ${count} has ended @@\n`
       // From a file, so that a command which reads its input does not take the next ones.
       bash.stdin.write(`. '${file}' </dev/null\nprintf '\\n%s' '${mark}'\n`)
-      while (!output.includes(mark) && !hasEnded) await new Promise<void>((resolve) => (heard = resolve))
-      const printed = output.split(mark)[0]!
-      output = output.slice(printed.length + mark.length)
-      if (hasEnded) throw new Error(`It failed:\n${block}\n${printed}`)
+      while (!state.output.includes(mark) && !state.hasEnded)
+        await new Promise<void>((resolve) => (heard = resolve))
+      const printed = state.output.split(mark)[0]!
+      state.output = state.output.slice(printed.length + mark.length)
+      if (state.hasEnded) throw new Error(`It failed:\n${block}\n${printed}`)
       return printed
     },
     close: () => void bash.kill('SIGKILL'),

@@ -164,7 +164,9 @@ describe('the calls of an agent', () => {
     await callFunction(other, 'refused')
     const own = { type: 'all', grant_id: agent.id } as const
     const { activity } = await viewer.call(listActivity, own)
-    expect(activity.map(({ type, name }) => [type, name]).toSorted()).toEqual([
+    expect(
+      activity.map(({ type, name }) => [type, name]).toSorted(([one], [next]) => (one! < next! ? -1 : 1)),
+    ).toEqual([
       ['data_source', sourceId],
       ['function', 'whoami'],
     ])

@@ -124,13 +124,9 @@ describe('a file that is loaded', () => {
       ['words', 'tsvector'],
     ])
     const indexes = await rowsIn(org, 'shop', `select indexdef from pg_indexes where tablename = '${name}'`)
-    expect(indexes.map(({ indexdef }) => /using (\w+)/i.exec(String(indexdef))?.[1]).toSorted()).toEqual([
-      'btree',
-      'btree',
-      'btree',
-      'gin',
-      'hnsw',
-    ])
+    expect(
+      indexes.map(({ indexdef }) => /using (\w+)/i.exec(String(indexdef))?.[1] ?? '').toSorted(),
+    ).toEqual(['btree', 'btree', 'btree', 'gin', 'hnsw'])
     const staged = await rowsIn(org, 'shop', 'select count(*)::int as n from svc_loads.content')
     expect(staged).toMatchObject([{ n: 0 }])
     expect(
@@ -305,14 +301,14 @@ describe('who may load', () => {
     await expect(viewer.call(createLoad, announced('shop', CSV))).rejects.toEqual(refused('FORBIDDEN'))
     const load = await uploadFile(developer.call, 'shop', `${CSV}\n`)
     const load_id = load.id
-    for (const caller of [other.owner, viewer]) {
-      const code = caller === viewer ? 'FORBIDDEN' : 'NOT_FOUND'
-      await expect(caller.call(showLoad, { load_id })).rejects.toEqual(refused(code))
-      await expect(caller.call(previewLoad, { load_id })).rejects.toEqual(refused(code))
-      await expect(caller.call(startLoad, { load_id, ...PLAN })).rejects.toEqual(refused(code))
-      await expect(caller.call(cancelLoad, { load_id })).rejects.toEqual(refused(code))
+    for (const person of [other.owner, viewer]) {
+      const code = person === viewer ? 'FORBIDDEN' : 'NOT_FOUND'
+      await expect(person.call(showLoad, { load_id })).rejects.toEqual(refused(code))
+      await expect(person.call(previewLoad, { load_id })).rejects.toEqual(refused(code))
+      await expect(person.call(startLoad, { load_id, ...PLAN })).rejects.toEqual(refused(code))
+      await expect(person.call(cancelLoad, { load_id })).rejects.toEqual(refused(code))
       const part = { load_id, offset: 0, body: new Uint8Array(1) }
-      await expect(caller.call(uploadLoadPart, part)).rejects.toEqual(refused(code))
+      await expect(person.call(uploadLoadPart, part)).rejects.toEqual(refused(code))
     }
     expect((await other.owner.call(listLoads, { name: 'shop' })).loads).toEqual([])
     expect((await org.owner.call(listLoads, { name: 'shop' })).loads[0]).toMatchObject({ id: load_id })
@@ -393,7 +389,7 @@ describe('an upload', () => {
     })
     const found = await rowsIn(org, 'shop', `select sku from ${name}`)
     expect(found.map(({ sku }) => String(sku)).toSorted()).toEqual(
-      rows.map((row) => row.split(',')[0]).toSorted(),
+      rows.map((row) => row.split(',')[0]!).toSorted(),
     )
   })
 
@@ -451,7 +447,7 @@ describe('a load that is interrupted', () => {
     expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'failed' })
     const found = await rowsIn(org, 'shop', `select sku from ${name}`)
     expect(found.map(({ sku }) => String(sku)).toSorted()).toEqual(
-      rows.map((row) => row.split(',')[0]).toSorted(),
+      rows.map((row) => row.split(',')[0]!).toSorted(),
     )
   })
 

@@ -24,6 +24,8 @@ type EngineModule = {
 
 if (!parentPort) throw new Error('This file is the thread of the built-in embedding model, not a program')
 const port = parentPort
+// As V8 has it: a database that runs in this process asks for another number.
+setFlagsFromString('--wasm-tiering-budget=13000000')
 const engine = loadEngine(model)
 collectDeadBuffers()
 port.postMessage('ready' satisfies FromModelThread)

@@ -7,13 +7,13 @@ export function showProgress({ settings, environment, info }: CommandContext) {
   const isLive = settings.interactive && settings.color
   let last = ''
   return {
-    show(load: Load): void {
+    show: (load: Load): void => {
       const { line, phase } = describeProgress(load)
       if (isLive) environment.stderr.write(`\r\u001b[K${line}`)
       else if (phase !== last) info(line)
       last = phase
     },
-    end(): void {
+    end: (): void => {
       if (isLive) environment.stderr.write('\r\u001b[K')
     },
   }

@@ -53,7 +53,15 @@ export const createLoad =
       const [created] = await tx
         .insert(loads)
         .values({
-          ...{ orgId, id, sourceId: source.id, filename, format, bytes, sha256, ...people, ...times },
+          orgId,
+          id,
+          sourceId: source.id,
+          filename,
+          format,
+          bytes,
+          sha256,
+          ...people,
+          ...times,
           state: 'uploading',
           isStaged: true,
         })

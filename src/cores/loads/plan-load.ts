@@ -60,10 +60,10 @@ export function planLoad(
 export const isSamePlan = (one: StoredPlan, other: StoredPlan): boolean => digestOf(one) === digestOf(other)
 
 /** The database keeps no key without a value, and no order of keys. */
-const digestOf = ({ author: _, columns, ...plan }: StoredPlan): string =>
+const digestOf = (plan: StoredPlan): string =>
   JSON.stringify([
     Object.entries(plan)
-      .filter(([, value]) => value !== undefined)
+      .filter(([key, value]) => value !== undefined && key !== 'author' && key !== 'columns')
       .toSorted(([one], [other]) => (one < other ? -1 : 1)),
-    columns.map(({ name }) => name),
+    plan.columns.map(({ name }) => name),
   ])

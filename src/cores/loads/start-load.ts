@@ -61,8 +61,14 @@ export const startLoad =
       const [updated] = await tx
         .update(loads)
         .set({
-          ...{ plan, state: 'running', phase: 'reading', updatedAt: now },
-          ...{ readBytes: header.consumed, readLines: header.line, leaseToken: null, leaseUntil: null },
+          plan,
+          state: 'running',
+          phase: 'reading',
+          updatedAt: now,
+          readBytes: header.consumed,
+          readLines: header.line,
+          leaseToken: null,
+          leaseUntil: null,
         })
         .where(and(isLoad(load), eq(loads.state, 'uploading')))
         .returning()

@@ -5,7 +5,7 @@ import type { ActivityEntry } from '../../../contracts/activity.ts'
 import { badge, breakable, time } from '../../components.ts'
 import { formatBytes, formatDuration, plural } from '../../format.ts'
 import { agentPath } from '../agents/agent-labels.ts'
-import { callerLabel, shortCallerLabel } from '../agents/client-labels.ts'
+import { principalLabel, shortPrincipalLabel } from '../agents/client-labels.ts'
 import { pathOf } from '../data-sources/source-labels.ts'
 
 type Entry = z.output<typeof ActivityEntry>
@@ -55,7 +55,7 @@ function subject({ type, name }: Entry) {
 
 function agent({ grant_id, client_id, client_name }: Entry) {
   if (client_id === null) return html`<span class="note none">None</span>`
-  const called = html`<bdi title="${callerLabel(client_id, client_name)}">${shortCallerLabel(client_id, client_name)}</bdi>`
+  const called = html`<bdi title="${principalLabel(client_id, client_name)}">${shortPrincipalLabel(client_id, client_name)}</bdi>`
   return grant_id === null ? called : html`<a href="${agentPath(grant_id)}">${called}</a>`
 }
 

@@ -17,7 +17,7 @@ import {
   type ConsoleSession,
   type PageContext,
 } from '../../context.ts'
-import { callerLabel } from '../agents/client-labels.ts'
+import { principalLabel } from '../agents/client-labels.ts'
 import { activityCharts, chartDays, withEmptyDays } from './activity-charts.ts'
 import { ACTIVITY_PATH, entryCells, entryColumns } from './activity-rows.ts'
 import { beginOf, endOf, readDay } from '../../day-filter.ts'
@@ -118,7 +118,7 @@ type Agent = { grant_id: string; client_id: string; client_name: string | null; 
 
 const agentOption = ({ grant_id, client_id, client_name, user }: Agent): Option => ({
   value: grant_id,
-  label: `${callerLabel(client_id, client_name)}, ${user.name}`,
+  label: `${principalLabel(client_id, client_name)}, ${user.name}`,
 })
 
 /** Filters are part of an address that people edit: invalid values are ignored, not refused. */

@@ -12,14 +12,14 @@ export function clientLabel({ client_id, kind, name, host }: Client): string {
 }
 
 /** Of a row of activity, which keeps nothing else: the address of a metadata document is verified, other ids say little. */
-export function callerLabel(client_id: string, name: string | null): string {
+export function principalLabel(client_id: string, name: string | null): string {
   const host = hostOf(client_id)
   return clientLabel({ client_id, kind: host === null ? 'dynamic' : 'metadata_document', name, host })
 }
 
 /** For a column: what is verified, or else the name. */
-export const shortCallerLabel = (client_id: string, name: string | null): string =>
-  hostOf(client_id) ?? callerLabel(client_id, name)
+export const shortPrincipalLabel = (client_id: string, name: string | null): string =>
+  hostOf(client_id) ?? principalLabel(client_id, name)
 
 const hostOf = (client_id: string): string | null =>
   client_id.startsWith('https://') ? (URL.parse(client_id)?.host ?? null) : null

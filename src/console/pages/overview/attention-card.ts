@@ -13,16 +13,16 @@ import type { Facts } from './facts.ts'
 type Need = { href: string; label: string; why: Content; icon: IconName; isUrgent: boolean }
 
 export function attentionCard(facts: Facts) {
-  const needs = [
+  const items = [
     ...failingIntegrations(facts.integrations ?? []),
     ...troubledSources(facts.sources.troubled),
     ...rest(facts),
   ]
   return card(
     'Needs your attention',
-    needs.length === 0
+    items.length === 0
       ? html`<p class="all-well">${icon('check')} Nothing right now.</p>`
-      : html`<ul class="needs">${needs.map(
+      : html`<ul class="needs">${items.map(
           ({ href, label, why, icon: name, isUrgent }) =>
             html`<li class="${isUrgent ? 'need need-urgent' : 'need'}">${icon(name)}<div><a href="${href}">${label}</a><p class="note">${why}</p></div></li>`,
         )}</ul>`,
@@ -69,7 +69,8 @@ function whyFailing({ state, failing_since }: Integrations[number]): Content {
       return 'The receiver answered that the address is gone. Nothing is sent.'
     case 'dead':
       return 'It failed for days, so delivery was stopped.'
-    default:
+    case 'active':
+    case 'off':
       return failing_since === null
         ? 'Its last message failed.'
         : html`Messages have failed since ${exactTime(failing_since)}.`
@@ -87,7 +88,7 @@ const troubledSources = (troubled: Facts['sources']['troubled']): Need[] =>
 
 function rest({ toReview, unread, profile }: Facts): Need[] {
   const { email_verified, receives_mail, can_verify_email } = profile
-  const needs: (Need | false)[] = [
+  const items: (Need | false)[] = [
     toReview === 'unavailable' && {
       href: QUEUE_PATH,
       label: 'Proposals are unavailable',
@@ -105,7 +106,7 @@ function rest({ toReview, unread, profile }: Facts): Need[] {
       },
     unread > 0 && {
       href: INBOX,
-      label: `${plural(unread, 'unread notification')}`,
+      label: plural(unread, 'unread notification'),
       why: 'About the apps you follow, and about this organization.',
       icon: 'inbox',
       isUrgent: false,
@@ -130,5 +131,5 @@ function rest({ toReview, unread, profile }: Facts): Need[] {
         isUrgent: false,
       },
   ]
-  return needs.filter((need) => need !== false)
+  return items.filter((need) => need !== false)
 }

@@ -6,7 +6,7 @@ import { emptyState, table, time } from '../../components.ts'
 import { hasRole, type ConsoleSession } from '../../context.ts'
 import { dayLabel, plural } from '../../format.ts'
 import { agentPath, AGENTS_PATH } from '../agents/agent-labels.ts'
-import { callerLabel } from '../agents/client-labels.ts'
+import { principalLabel } from '../agents/client-labels.ts'
 import type { ActiveAgent, Facts } from './facts.ts'
 
 const SHOWN = 5
@@ -43,7 +43,7 @@ export function recentAgents(session: ConsoleSession, { agents, agentCount, days
 }
 
 const row = (agent: ActiveAgent, seesAll: boolean, days: Facts['days']) => [
-  html`<a href="${agentPath(agent.grant_id)}"><bdi>${callerLabel(agent.client_id, agent.client_name)}</bdi></a>`,
+  html`<a href="${agentPath(agent.grant_id)}"><bdi>${principalLabel(agent.client_id, agent.client_name)}</bdi></a>`,
   ...(seesAll ? [agent.user.name] : []),
   time(agent.last_call_at),
   html`<span class="number-strip">${strip(
