@@ -4,12 +4,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync } from 'node:zlib'
 import { sql } from '../db/drizzle.ts'
-import { activity, platformAccessGrants } from '../db/schema.ts'
+import {
+  activity,
+  auditLog,
+  deliveries,
+  events,
+  integrations,
+  messages,
+  platformAccessGrants,
+} from '../db/schema.ts'
 import { dispatcher } from '../src/boot/listener.ts'
 import { httpClient } from '../src/client/http-client.ts'
 import { listActivity, summarizeActivity } from '../src/contracts/activity.ts'
+import { listAudit } from '../src/contracts/audit.ts'
+import { listDeliveries, summarizeDeliveries } from '../src/contracts/deliveries.ts'
 import { listGrants, showGrant } from '../src/contracts/grants.ts'
 import { makeId } from '../src/contracts/ids.ts'
+import { listNotifications } from '../src/contracts/inbox.ts'
+import { listOrganizations } from '../src/contracts/organizations.ts'
+import { whoAmI } from '../src/contracts/people.ts'
 import { signInWithPassword } from '../src/contracts/sessions.ts'
 import type { PageCost } from './console.ts'
 
@@ -18,6 +31,9 @@ import { knownVectors, startSourceSystem } from './source-system.ts'
 /** As many as an organization may ask in a week, with the limits as they come. */
 const CALLS = 35_000
 const AGENTS = 20
+const INTEGRATIONS = 5
+const DELIVERIES = 20_000
+const AUDITED = 20_000
 const DAY_MS = 86_400_000
 const DAYS = 7
 const REPEATED = 30
@@ -30,6 +46,8 @@ const { system, deps, owner, stop } = await startSourceSystem(
 )
 const grants = await insertAgents()
 await insertCalls()
+await insertDeliveries()
+await insertAudit()
 const { token } = await httpClient(system.services.get('api-gateway')!)(signInWithPassword, LOGIN)
 const call = httpClient(system.services.get('api-gateway')!, { token, organization: owner.orgId })
 const fetchPage = dispatcher(system)
@@ -38,6 +56,12 @@ const week = new Date(Date.now() - (DAYS - 1) * DAY_MS).toISOString().slice(0, 1
 const from = `${week}T00:00:00.000Z`
 const agent = grants[0]!
 const ofAgent = { type: 'all', grant_id: agent } as const
+/** Of every page: who is signed in, their organizations, and how much they have not read. */
+const OF_EVERY_PAGE = {
+  whoAmI: () => call(whoAmI, {}),
+  listOrganizations: () => call(listOrganizations, {}),
+  listNotifications: () => call(listNotifications, { limit: 1 }),
+}
 const PAGES: Record<string, Record<string, () => Promise<unknown>>> = {
   '/console': {
     summarizeActivity: () => call(summarizeActivity, { type: 'all', from, agents: 'true' }),
@@ -52,6 +76,14 @@ const PAGES: Record<string, Record<string, () => Promise<unknown>>> = {
     summarizeActivity: () => call(summarizeActivity, ofAgent),
     listActivity: () => call(listActivity, { ...ofAgent, limit: 10 }),
   },
+  '/console/deliveries': {
+    listDeliveries: () => call(listDeliveries, { count: 'true' }),
+    summarizeDeliveries: () => call(summarizeDeliveries, { health: 'true' }),
+  },
+  '/console/deliveries?state=failed': {
+    listDeliveries: () => call(listDeliveries, { state: 'failed', count: 'true' }),
+  },
+  '/console/audit': { listAudit: () => call(listAudit, { org_id: owner.orgId, count: 'true' }) },
   '/console/connect?assistant=codex': { listGrants: () => call(listGrants, { limit: 5 }) },
 }
 
@@ -66,7 +98,7 @@ for (const [path, operations] of Object.entries(PAGES)) {
   }
   const compressedKiB = brotliCompressSync(await open()).length / 1024
   const slowest = { name: '', cpuMs: 0 }
-  for (const [name, ask] of Object.entries(operations)) {
+  for (const [name, ask] of Object.entries({ ...OF_EVERY_PAGE, ...operations })) {
     const cpuMs = await cpuOf(ask)
     if (cpuMs > slowest.cpuMs) Object.assign(slowest, { name, cpuMs })
   }
@@ -136,4 +168,95 @@ async function insertCalls(): Promise<void> {
     await deps.db.insert(activity).values(rows)
   }
   await deps.db.execute(sql`analyze activity`)
+}
+
+async function insertDeliveries(): Promise<void> {
+  const now = Date.now()
+  const { orgId } = owner
+  const made = Array.from({ length: INTEGRATIONS }, (_, at) => ({
+    orgId,
+    id: makeId('int', now),
+    kind: 'webhook' as const,
+    name: `Receiver ${at}`,
+    state: 'active' as const,
+    config: { address: 'https://receiver.example/…' },
+    sealed: '',
+    digest: String(at),
+    lastSuccessAt: new Date(now),
+    createdAt: new Date(now - DAYS * DAY_MS),
+  }))
+  await deps.db.insert(integrations).values(made)
+  for (let done = 0; done < DELIVERIES; done += 1_000) {
+    const rows = Array.from({ length: 1_000 }, (_, at) => {
+      const time = now - (DAYS * DAY_MS * (DELIVERIES - done - at)) / DELIVERIES
+      const id = (prefix: 'evt' | 'dlv' | 'msg') => makeId(prefix, time)
+      const [eventId, messageId, isSent] = [id('evt'), id('msg'), at % 17 !== 0]
+      const [date, integrationId] = [new Date(time), made[at % INTEGRATIONS]!.id]
+      const settled = { type: 'deploy.failed', channel: 'webhook' as const, createdAt: date }
+      return {
+        event: {
+          orgId,
+          id: eventId,
+          seq: done + at,
+          source: 'bench',
+          dedupKey: eventId,
+          type: settled.type,
+          subject: 'deployments/dep_1',
+          data: {},
+          occurredAt: date,
+          recordedAt: date,
+          fannedOutAt: date,
+        },
+        delivery: {
+          ...settled,
+          orgId,
+          id: id('dlv'),
+          eventId,
+          messageId,
+          integrationId,
+          state: isSent ? ('sent' as const) : ('failed' as const),
+          reason: isSent ? null : ('gave_up' as const),
+          settledAt: date,
+        },
+        message: {
+          orgId,
+          id: messageId,
+          channel: settled.channel,
+          integrationId,
+          target: integrationId,
+          state: isSent ? ('sent' as const) : ('failed' as const),
+          attempts: 1,
+          nextAt: date,
+          createdAt: date,
+        },
+      }
+    })
+    await deps.db.insert(events).values(rows.map(({ event }) => event))
+    await deps.db.insert(deliveries).values(rows.map(({ delivery }) => delivery))
+    await deps.db.insert(messages).values(rows.map(({ message }) => message))
+  }
+  await deps.db.execute(sql`analyze deliveries, messages, events`)
+}
+
+async function insertAudit(): Promise<void> {
+  const now = Date.now()
+  for (let done = 0; done < AUDITED; done += 1_000) {
+    const rows = Array.from({ length: 1_000 }, (_, at) => {
+      const time = now - (DAYS * DAY_MS * (AUDITED - done - at)) / AUDITED
+      return {
+        orgId: owner.orgId,
+        id: makeId('aud', time),
+        at: new Date(time),
+        action: 'integration.tested' as const,
+        actorKind: 'user' as const,
+        actorId: owner.userId,
+        actorName: owner.userName,
+        subject: 'Receiver 1',
+        requestId: 'req_bench',
+        supportSessionId: null,
+      }
+    })
+    await deps.db.insert(auditLog).values(rows)
+  }
+  await deps.db.execute(sql`analyze audit_log`)
 }

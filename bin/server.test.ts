@@ -92,16 +92,22 @@ test('without a fitting Node it says what to do', async () => {
 
 describe('a bundle', () => {
   const INPUT = 'src/boot/input.ts'
+  const CURRENT = 'dist/server/current.json'
   const TEXT = 'export const a = 1'
 
   function built(): string {
     const folder = checkout()
-    mkdirSync(join(folder, 'dist/server'), { recursive: true })
+    mkdirSync(join(folder, 'dist/server/0123'), { recursive: true })
     writeFileSync(join(folder, INPUT), TEXT)
-    writeFileSync(join(folder, 'dist/server/main.js'), 'process.exit(3)')
-    const { size, mtimeMs } = statSync(join(folder, INPUT))
+    writeFileSync(join(folder, 'dist/server/0123/main.js'), 'process.exit(3)')
+    const { size, ctimeMs } = statSync(join(folder, INPUT))
     const digest = createHash('sha256').update(TEXT).digest('hex')
-    writeFileSync(join(folder, 'dist/server/inputs.json'), JSON.stringify([[INPUT, size, mtimeMs, digest]]))
+    const inputs = [
+      [INPUT, size, ctimeMs, digest],
+      // What an image has not.
+      ['scripts/build-server.ts', 1, 1, 'x'],
+    ]
+    writeFileSync(join(folder, CURRENT), JSON.stringify({ folder: '0123', inputs }))
     return folder
   }
   /** The sources end with 7, the bundle with 3. */
@@ -118,20 +124,39 @@ describe('a bundle', () => {
   })
 
   test.each([
-    ['has another text of the same length', (file: string) => writeFileSync(file, TEXT.replace('1', '2'))],
+    // With the times of the old one, as `rsync --times` or a build with normalized times leaves it.
+    ['has another text of the same length and time', (file: string) => replaceKeepingTimes(file)],
     ['has become longer', (file: string) => writeFileSync(file, `${TEXT}\n`)],
     ['is gone', (file: string) => rmSync(file)],
   ])('is left alone once one of them %s', async (_what, change) => {
     const folder = built()
     change(join(folder, INPUT))
-    // Written within the same tick of the clock, it would look untouched.
-    if (existsSync(join(folder, INPUT))) utimesSync(join(folder, INPUT), 1, 1)
     expect(await ran(folder)).toBe('sources')
   })
 
-  test('is left alone when building it was interrupted', async () => {
+  test('is left alone once the way to build it has changed', async () => {
     const folder = built()
-    rmSync(join(folder, 'dist/server/inputs.json'))
+    mkdirSync(join(folder, 'scripts'))
+    writeFileSync(join(folder, 'scripts/build-server.ts'), '2')
     expect(await ran(folder)).toBe('sources')
   })
+
+  test.each([
+    ['its description is missing', (folder: string) => rmSync(join(folder, CURRENT))],
+    ['its description is half written', (folder: string) => writeFileSync(join(folder, CURRENT), '{"folder')],
+    ['its program is missing', (folder: string) => rmSync(join(folder, 'dist/server/0123/main.js'))],
+  ])('is left alone when %s', async (_what, damage) => {
+    const folder = built()
+    damage(folder)
+    expect(await ran(folder)).toBe('sources')
+  })
+
+  function replaceKeepingTimes(file: string): void {
+    const { atimeMs, mtimeMs, ctimeMs } = statSync(file)
+    const replaced = TEXT.replace('1', '2')
+    // A clock that ticks every few milliseconds.
+    do writeFileSync(file, replaced)
+    while (statSync(file).ctimeMs === ctimeMs)
+    utimesSync(file, atimeMs / 1000, mtimeMs / 1000)
+  }
 })

@@ -25,11 +25,12 @@ const held = new Set<DatabaseSync>()
 export function lockDataFolder(folder: string): DataFolderLock {
   makeDataFolder(folder)
   const holder = join(folder, 'lock-holder.txt')
-  const file = new DatabaseSync(join(folder, 'lock'))
+  let file: DatabaseSync | undefined
   try {
+    file = new DatabaseSync(join(folder, 'lock'))
     file.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch (error) {
-    file.close()
+    file?.close()
     throw refusal(folder, holder, error)
   }
   writeFileSync(holder, `process ${process.pid} on ${hostname()} since ${new Date().toISOString()}\n`, {

@@ -123,7 +123,10 @@ async function refuseInterruptedRestore(folder: string): Promise<void> {
   )
 }
 
-const startEngine = (folder: string) => startEngineThread({ folder, ahead: undefined })
+/** Our own database does with few: the file system that it reads from lies in memory anyway. */
+const BUFFERS_MB = 16
+
+const startEngine = (folder: string) => startEngineThread({ folder, buffersMb: BUFFERS_MB, ahead: undefined })
 
 /**
  * One socket has one engine to itself, so every connection starts with a clean session. PGlite knows no statement

@@ -36,12 +36,22 @@ let loadedAhead: Worker | undefined
  * Loads the engine before it is known which folder to open, so that it happens while the program loads. Our own database takes
  * the thread; as long as it has not, the process may end.
  */
-export function loadEngineAhead(): void {
-  const worker = newThread(null)
+export function loadEngineAhead(startThread = newThread): void {
+  const worker = threadOrNone(startThread)
+  if (!worker) return
   worker.unref()
   loadedAhead = worker
   // Whoever needs an engine starts another one then, and says what is wrong.
   worker.once('error', discardEngineAhead).once('exit', discardEngineAhead)
+}
+
+/** Undefined where the system gives no more threads. */
+function threadOrNone(startThread: typeof newThread): Worker | undefined {
+  try {
+    return startThread(null)
+  } catch {
+    return undefined
+  }
 }
 
 /** Where it turns out that none is needed. */

@@ -1,15 +1,16 @@
 /** The thread of one database: PGlite runs synchronously, and a statement can only be ended with its thread. */
 import { once } from 'node:events'
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
-import { PGlite } from '@electric-sql/pglite'
-import { vector } from '@electric-sql/pglite-pgvector'
+import { keepCompiledCode } from './compile-cache.ts'
 
 export type EngineSettings = {
   readonly folder: string
+  /** 128 is the engine's own number, and it uses them up to the last byte as soon as it starts. */
+  readonly buffersMb: number
   /** Managed databases only. One number: how many bytes of answers have not left the process yet. */
   readonly ahead: Int32Array<SharedArrayBuffer> | undefined
 }
@@ -33,13 +34,6 @@ if (!parentPort) throw new Error('This file is the thread of a database, not a p
 const port = parentPort
 
 /**
- * The engine uses its buffers up to the last byte as soon as it starts; 128 MB is its default. Our own database does with few,
- * because the file system that it reads from lies in memory anyway. Managed ones may hold vector indexes and get as many as
- * they have files, and as much again to grow into before they are opened the next time.
- */
-const BUFFERS_MB = { fewest: 16, most: 128 }
-
-/**
  * V8 compiles a function of the engine once more, and better, after so much work of it; by default after a hundredth of that,
  * which costs a start 1.2 s of CPU, most of it for one function that takes 600 MB of memory meanwhile. Functions that a search
  * spends its time in come there with its first rows.
@@ -47,6 +41,7 @@ const BUFFERS_MB = { fewest: 16, most: 128 }
 const OPTIMIZE_AFTER = 1_000_000_000
 setFlagsFromString(`--wasm-tiering-budget=${OPTIMIZE_AFTER}`)
 
+keepCompiledCode()
 // Loading begins before it is known what to open, see `loadEngineAhead`.
 const { database, ahead } = await openDatabase(loadEngine())
 let last: Promise<void> = Promise.resolve()
@@ -54,35 +49,37 @@ port.on('message', (message: ToEngine) => {
   last = last.then(() => (message === 'close' ? close() : answer(message)))
 })
 send('ready')
-setTimeout(collectDeadBuffers, COLLECT_MS).unref()
+setTimeout(afterStart, COLLECT_MS).unref()
 
 async function openDatabase(loading: Promise<LoadedEngine>) {
-  const { folder, ahead } = (workerData as EngineSettings | null) ?? (await receiveSettings())
-  const buffersMb = ahead ? await buffersFor(folder) : BUFFERS_MB.fewest
+  const { folder, buffersMb, ahead } = (workerData as EngineSettings | null) ?? (await receiveSettings())
+  const extensions = ahead ? { vector: (await import('@electric-sql/pglite-pgvector')).vector } : {}
+  const { PGlite, ...loaded } = await loading
   const database = await PGlite.create(folder, {
-    ...(await loading),
-    ...(ahead && { extensions: { vector } }),
+    ...loaded,
+    extensions,
     startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${buffersMb}MB`],
   })
   return { database, ahead }
 }
 
-async function buffersFor(folder: string): Promise<number> {
-  const files = await readdir(join(folder, 'base'), { recursive: true }).catch(() => [])
-  const sizes = await Promise.all(files.map(async (file) => (await stat(join(folder, 'base', file))).size))
-  const megabytes = sizes.reduce((sum, size) => sum + size, 0) / 2 ** 20
-  return Math.min(BUFFERS_MB.most, Math.max(BUFFERS_MB.fewest, Math.ceil(2 * megabytes)))
+type LoadedEngine = Awaited<ReturnType<typeof loadEngine>>
+
+/** Its program compiles while the rest of it is loaded. */
+async function loadEngine() {
+  const at = import.meta.resolve('@electric-sql/pglite')
+  const [pgliteWasmModule, data, { PGlite }] = await Promise.all([
+    readFile(new URL('./pglite.wasm', at)).then((wasm) => WebAssembly.compile(wasm)),
+    readFile(new URL('./pglite.data', at)),
+    import('@electric-sql/pglite'),
+  ])
+  return { PGlite, pgliteWasmModule, fsBundle: new Blob([data]) }
 }
 
-type LoadedEngine = { readonly pgliteWasmModule: WebAssembly.Module; readonly fsBundle: Blob }
-
-async function loadEngine(): Promise<LoadedEngine> {
-  const at = import.meta.resolve('@electric-sql/pglite')
-  const [wasm, data] = await Promise.all([
-    readFile(new URL('./pglite.wasm', at)),
-    readFile(new URL('./pglite.data', at)),
-  ])
-  return { pgliteWasmModule: await WebAssembly.compile(wasm), fsBundle: new Blob([data]) }
+/** Not when the thread ends: many are killed. */
+function afterStart(): void {
+  flushCompileCache()
+  collectDeadBuffers()
 }
 
 /**

@@ -37,15 +37,17 @@ test(
     await mkdir(unpackedManaged)
     expect([
       unpackControlTemplate(unpackedControl, migrations),
-      unpackManagedTemplate(unpackedManaged),
+      await unpackManagedTemplate(unpackedManaged),
     ]).toEqual([true, true])
     const made = await makeTemplateFolders(parent, migrations)
     for (const [unpacked, anew] of [
       [unpackedControl, made.control],
       [unpackedManaged, made.managed],
     ] as const) {
-      expect(pathsIn(unpacked), 'run: npm run generate').toEqual(pathsIn(anew))
-      expect(await contentsOf(unpacked), 'run: npm run generate').toEqual(await contentsOf(anew))
+      expect(pathsIn(unpacked), 'run: npm run generate -- --template').toEqual(pathsIn(anew))
+      expect(await contentsOf(unpacked), 'run: npm run generate -- --template').toEqual(
+        await contentsOf(anew),
+      )
     }
   },
 )

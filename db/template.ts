@@ -3,10 +3,13 @@
  * by `npm run generate`, the same for every architecture, and never needed: what does not fit is made the long way.
  */
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdir, open, readFile } from 'node:fs/promises'
+import { findPackageJSON } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { zstdDecompressSync } from 'node:zlib'
+import { promisify } from 'node:util'
+// Node 23.6 and 23.7 run TypeScript and have no zstd: named, this import would end the program there.
+import * as zlib from 'node:zlib'
 import type { Migration } from './read-migrations.ts'
 
 const TEMPLATE_FILE = fileURLToPath(new URL('./template.zst', import.meta.url))
@@ -35,29 +38,55 @@ export type TemplateFile = {
 
 export type Template = { readonly index: TemplateIndex; readonly contents: Buffer }
 
-/** Undefined where it is missing. Its first four bytes are the length of the index. */
+/** Undefined where it cannot be read. */
 export function readTemplate(file = TEMPLATE_FILE): Template | undefined {
-  const packed = readIfThere(file)
-  if (!packed) return undefined
-  const bytes = zstdDecompressSync(packed)
+  try {
+    return parse(zlib.zstdDecompressSync(readFileSync(file)))
+  } catch (error) {
+    return unreadable(error)
+  }
+}
+
+/** As above, while others are answered. */
+async function readTemplateInTurns(file: string): Promise<Template | undefined> {
+  try {
+    return parse(await promisify(zlib.zstdDecompress)(await readFile(file)))
+  } catch (error) {
+    return unreadable(error)
+  }
+}
+
+/** The first four bytes are the length of the index. */
+function parse(bytes: Buffer): Template {
   const length = bytes.readUInt32LE(0)
   const index = JSON.parse(bytes.toString('utf8', 4, 4 + length)) as TemplateIndex
   return { index, contents: bytes.subarray(4 + length) }
 }
 
+function unreadable(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+  process.emitWarning('db/template.zst cannot be read: new databases take some seconds longer to make', {
+    detail: error instanceof Error ? error.message : '',
+  })
+}
+
 /** Into an empty folder. False where the template does not fit, and then the folder stays empty. */
-export function unpackControlTemplate(folder: string, migrations: readonly Migration[]): boolean {
-  const template = readTemplate()
+export function unpackControlTemplate(
+  folder: string,
+  migrations: readonly Migration[],
+  file?: string,
+): boolean {
+  const template = readTemplate(file)
   if (!template || !fitsControl(template.index, migrations)) return false
   unpack(template, 'control', folder)
   return true
 }
 
-/** As above. */
-export function unpackManagedTemplate(folder: string): boolean {
-  const template = readTemplate()
+/** As above, while others are answered: a running server makes them. */
+export async function unpackManagedTemplate(folder: string, file = TEMPLATE_FILE): Promise<boolean> {
+  const template = await readTemplateInTurns(file)
   if (!template || !fitsManaged(template.index)) return false
-  unpack(template, 'managed', folder)
+  await unpackInTurns(template, 'managed', folder)
   return true
 }
 
@@ -80,10 +109,12 @@ export function installedEngine(): Pick<TemplateOrigin, 'pglite' | 'pgvector'> {
   return { pglite: versionOf('@electric-sql/pglite'), pgvector: versionOf('@electric-sql/pglite-pgvector') }
 }
 
+/** Where its package says no version, nothing fits. */
 function versionOf(name: string): string {
-  const main = createRequire(import.meta.url).resolve(name)
-  const manifest = join(main.slice(0, main.lastIndexOf(name) + name.length), 'package.json')
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
+  const manifest = findPackageJSON(name, import.meta.url)
+  return manifest === undefined
+    ? ''
+    : (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
 }
 
 /** A thousand small files: several times as fast as asynchronously. */
@@ -100,11 +131,19 @@ function unpack({ index, contents }: Template, kind: TemplateKind, folder: strin
   }
 }
 
-function readIfThere(file: string): Buffer | undefined {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+async function unpackInTurns(
+  { index, contents }: Template,
+  kind: TemplateKind,
+  folder: string,
+): Promise<void> {
+  for (const path of index.folders[kind]) await mkdir(join(folder, path), { mode: 0o700 })
+  for (const { path, size, start, end } of index.files[kind]) {
+    const file = await open(join(folder, path), 'wx', 0o600)
+    try {
+      await file.writeFile(contents.subarray(start, end))
+      if (end - start < size) await file.truncate(size)
+    } finally {
+      await file.close()
+    }
   }
 }

@@ -2,7 +2,7 @@
 import { cors } from 'hono/cors'
 import { notFound, ServiceError } from '../src/contracts/errors.ts'
 import { SignInRefused, SignInUnavailable } from '../src/contracts/sign-in-errors.ts'
-import { validateToken as operation } from '../src/contracts/tokens.ts'
+import { isPerson, validateToken as operation } from '../src/contracts/tokens.ts'
 import { validateToken } from '../src/cores/identity/index.ts'
 import { answer, answerError, formatFor } from '../src/http/answer.ts'
 import { bearerIn, bearerOf, type Validate } from '../src/http/authenticate.ts'
@@ -12,7 +12,7 @@ import { mount } from '../src/http/mount.ts'
 import { inputReader, valueReader } from '../src/http/read-input.ts'
 import { createServiceApp, type ServiceApp } from '../src/http/service-app.ts'
 import { serveAssets } from '../src/pages/assets.ts'
-import { rememberAnswer } from '../src/trust/fresh-validations.ts'
+import { freshAnswerIn, rememberAnswer } from '../src/trust/fresh-validations.ts'
 import type { AuthDeps } from './dependencies.ts'
 import { AUTH_VERBS } from './operations.ts'
 import * as invitation from './pages/invitation.ts'
@@ -100,8 +100,12 @@ function mountTokenValidation(app: ServiceApp, deps: AuthDeps): void {
 /** How the auth service validates the tokens of its own requests, without HTTP. */
 function validateLocally(deps: AuthDeps): Validate {
   const validate = validateToken(deps)
-  return ({ token, organization, requestId, address }) =>
-    validate({ token, organization, audience: 'api', requestId, address })
+  return async ({ token, organization, requestId, address, validation }) => {
+    const known = freshAnswerIn(validation, token, organization)
+    return known && isPerson(known)
+      ? known
+      : validate({ token, organization, audience: 'api', requestId, address })
+  }
 }
 
 function mountPage(app: ServiceApp, deps: AuthDeps, method: 'get' | 'post', path: string, show: Page): void {

@@ -1,10 +1,20 @@
 /** The artifacts of a release, each from what is committed. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, symlinkSync, mkdtempSync, rmSync, mkdirSync } from 'node:fs'
+import {
+  cpSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  mkdtempSync,
+  rmSync,
+  mkdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { sentToBuild } from '../test/support/containerfile.ts'
+import type { CurrentBundle } from './build-server.ts'
+import { sentToBuild } from './sent-to-build.ts'
 import { RELEASED } from './generated/skills.ts'
 
 export function makeArtifacts(root: string, folder: string): void {
@@ -14,6 +24,7 @@ export function makeArtifacts(root: string, folder: string): void {
   copySkills(root, folder)
   archiveChart(root, folder)
   archiveImageContext(root, join(folder, `svc-image-context-${version}.tar.gz`))
+  archiveServerBundle(root, join(folder, `svc-server-bundle-${version}.tar.gz`))
 }
 
 function packClient(root: string, folder: string): void {
@@ -45,19 +56,18 @@ function copySkills(root: string, folder: string): void {
   cpSync(join(root, 'skills/history.json'), join(folder, 'skills-history.json'))
 }
 
-/** What `helm package` makes: the chart in a folder of its name. */
+/**
+ * What `helm package` makes: the chart in a folder of its name. From within the folder: for `HEAD:chart` git would stamp
+ * the files with the time of the run, and every run would make other bytes.
+ */
 function archiveChart(root: string, folder: string): void {
   const { name, version } = parse(readFileSync(join(root, 'chart/Chart.yaml'), 'utf8')) as {
     name: string
     version: string
   }
-  archive(root, [
-    '--prefix',
-    `${name}/`,
-    '--output',
-    join(folder, `${name}-chart-${version}.tgz`),
-    'HEAD:chart',
-  ])
+  // From its folder, and not `HEAD:chart`: that would have the time of this moment instead of the commit's.
+  const file = join(folder, `${name}-chart-${version}.tgz`)
+  archive(join(root, 'chart'), ['--prefix', `${name}/`, '--output', file, 'HEAD'])
 }
 
 /** For `podman build - < file`: what the build is sent, and how to build it. */
@@ -68,6 +78,33 @@ function archiveImageContext(root: string, file: string): void {
   archive(root, ['--output', file, 'HEAD', '--', 'Containerfile', '.dockerignore', ...paths])
 }
 
-function archive(root: string, args: readonly string[]): void {
-  execFileSync('git', ['archive', '--format=tar.gz', ...args], { cwd: root, stdio: 'pipe' })
+/** For a checkout of this commit, whose packages are without those that build: it is unpacked in its folder. */
+function archiveServerBundle(root: string, file: string): void {
+  execFileSync(process.execPath, [join(root, 'scripts/build-server.ts')], { cwd: root, stdio: 'pipe' })
+  const bundles = join(root, 'dist/server')
+  const { folder, inputs } = JSON.parse(readFileSync(join(bundles, 'current.json'), 'utf8')) as CurrentBundle
+  const copy = mkdtempSync(join(tmpdir(), 'svc-server-bundle-'))
+  try {
+    // Times are those of this machine's files, and would make every archive another one.
+    const timeless = inputs.map(([path, size, , sha256]) => [path, size, 0, sha256])
+    writeFileSync(join(copy, 'current.json'), JSON.stringify({ folder, inputs: timeless }))
+    const chunks = readdirSync(join(bundles, folder)).toSorted()
+    archive(root, [
+      '--output',
+      file,
+      `--prefix=dist/server/${folder}/`,
+      ...chunks.map((name) => `--add-file=${join(bundles, folder, name)}`),
+      '--prefix=dist/server/',
+      `--add-file=${join(copy, 'current.json')}`,
+      'HEAD',
+      '--',
+      'LICENSE',
+    ])
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+function archive(cwd: string, args: readonly string[]): void {
+  execFileSync('git', ['archive', '--format=tar.gz', ...args], { cwd, stdio: 'pipe' })
 }

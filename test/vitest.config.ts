@@ -34,6 +34,7 @@ export const ENGINES = matching(
   'db/safe-transactions.test.ts',
   'db/template.test.ts',
   'src/adapters/embeddings/built-in.test.ts',
+  'src/cores/databases/write-to-database.test.ts',
 )
 
 const UNITS = matching(
@@ -71,7 +72,14 @@ export const SLOW_WALKS = matching(
   ),
   ...walks('revisions', 'pipelines', 'deployments', 'logs', 'checks', 'activity', 'connector-registration'),
   ...walks('maintenance', 'maintenance-races', 'maintenance-clients', 'maintenance-loop', 'run-endings'),
-  ...walks('ask-a-source', 'proposals', 'workload-identity', 'connector-sources', 'notifications'),
+  ...walks(
+    'load-races',
+    'ask-a-source',
+    'proposals',
+    'workload-identity',
+    'connector-sources',
+    'notifications',
+  ),
 )
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')

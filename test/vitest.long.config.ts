@@ -35,19 +35,27 @@ const IN_PARALLEL = matching(
 
 /**
  * `.ci/run` has some twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at any
- * moment, thousands of made-up requests, a whole image. Walks with hosted auth and behind a pooler are left out there, too.
+ * moment, thousands of made-up requests, a whole image, the artifacts of a release, first starts on small disks, whole
+ * servers dumped and restored. Walks with hosted auth and behind a pooler are left out there, too.
  */
 const IS_CI = process.env['LONG_TESTS'] === 'ci'
 const NOT_IN_CI = matching(
+  'test/long/agent-runner-apart.test.ts',
+  'test/long/closing-receiver.test.ts',
+  'test/long/first-start.test.ts',
   'test/long/fuzz.test.ts',
   'test/long/image.test.ts',
   'test/long/kill-checks.test.ts',
   'test/long/kill-configuration.test.ts',
   'test/long/kill-notifications.test.ts',
+  'test/long/kill-one-process-run.test.ts',
   'test/long/kill-pipelines.test.ts',
   'test/long/mcp-load.test.ts',
   'test/long/model-flood.test.ts',
   'test/long/neighbors.test.ts',
+  'test/long/planted-channel.test.ts',
+  'test/long/postgres-backup.test.ts',
+  'test/long/release.test.ts',
   'test/long/replicas.test.ts',
 )
 
@@ -131,6 +139,7 @@ export default defineConfig({
           ...shared,
           name: 'parallel',
           include: IN_PARALLEL,
+          exclude: IS_CI ? NOT_IN_CI : [],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

@@ -6,9 +6,9 @@ import type { Engine } from '../wire/backend.ts'
 /** Recovery after a kill took less than a second; a folder that takes so long will not open at all. */
 const OPEN_MS = 60_000
 
-export async function startEngine(folder: string): Promise<Engine> {
+export async function startEngine(folder: string, buffersMb: number): Promise<Engine> {
   const ahead = new Int32Array(new SharedArrayBuffer(4))
-  const { worker, ended, stop } = await startEngineThread({ folder, ahead }, { openMs: OPEN_MS })
+  const { worker, ended, stop } = await startEngineThread({ folder, buffersMb, ahead }, { openMs: OPEN_MS })
   let endReason: Error | undefined
   let receive: (message: Exclude<FromEngine, 'ready'>) => void = () => {}
   let abort: (reason: Error) => void = () => {}

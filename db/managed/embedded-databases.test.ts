@@ -689,3 +689,22 @@ await sql.end({ timeout: 0 })`
     expect(existsSync(join(folder, 'one', 'postmaster.pid'))).toBe(false)
   })
 })
+
+test('one that has outgrown its buffers has more of them as soon as nobody has used it for a while', async () => {
+  const own = await openEmbeddedDatabases({ ...options(join(home, 'growing')), outgrownIdleMs: 20 })
+  await own.create('one')
+  const sql = client('one', { port: own.port })
+  const buffers = async () => {
+    const [row] = await sql<{ shared_buffers: string }[]>`show shared_buffers`
+    return Number.parseInt(row!.shared_buffers, 10)
+  }
+  expect(await buffers()).toBe(16)
+  // Used or not, as long as it fits.
+  await sleep(200)
+  expect(await buffers()).toBe(16)
+  await sql`create table pages as select repeat(md5(at::text), 30) as text from generate_series(1, 25000) as at`
+  await expect.poll(buffers, { interval: 300, timeout: 20_000 }).toBeGreaterThan(40)
+  expect(await sql`select count(*)::int as count from pages`).toEqual([{ count: 25_000 }])
+  await sql.end()
+  await own.close()
+}, 60_000)

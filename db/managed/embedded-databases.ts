@@ -1,11 +1,13 @@
 /** Managed databases without a server: each has a folder and a thread of its own, and is reached only through the gateway. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDataFolder } from '../data-folder.ts'
 import { holdsDatabase, inPartialFolder } from '../embedded.ts'
 import { createBackend, type Backend, type Engine } from '../wire/backend.ts'
 import { openGateway, PHYSICAL_NAME, type GatewayOptions } from '../wire/gateway.ts'
 import { WireError } from '../wire/protocol-messages.ts'
+import { buffersFor, hasOutgrown } from './buffers.ts'
 import { startEngine } from './database-engine.ts'
 import { makeDatabase } from './new-database.ts'
 import { limitOpenDatabases } from './open-database-limit.ts'
@@ -30,6 +32,8 @@ export type EmbeddedDatabasesOptions = Pick<GatewayOptions, 'host' | 'port' | 'l
     readonly maxOpen?: number
     /** After which an unused database is closed. */
     readonly idleMs?: number
+    /** After which one that has outgrown its buffers is closed, so that it gets more when it is opened again. */
+    readonly outgrownIdleMs?: number
   }
 
 const GATEWAY_DEFAULTS = {
@@ -42,9 +46,10 @@ const GATEWAY_DEFAULTS = {
 }
 
 export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): Promise<EmbeddedDatabases> {
-  const { folder, isBeingCreated = async () => false, maxOpen = 4, idleMs = 5 * 60_000 } = options
+  const { folder, isBeingCreated = async () => false, maxOpen = 4 } = options
+  const { idleMs = 5 * 60_000, outgrownIdleMs = 2_000 } = options
   const { host, onProblem = GATEWAY_DEFAULTS.onProblem } = options
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeDataFolder(folder)
   await removeLeftovers(folder)
   const backends = new Map<string, Backend>()
   const openLimit = limitOpenDatabases(maxOpen)
@@ -55,6 +60,21 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
     const known = backends.get(name)
     if (known) return known
     let idle: NodeJS.Timeout | undefined
+    let buffersMb = 0
+    const afterIdle = (ms: number, then: () => void) => {
+      idle = setTimeout(then, ms)
+      idle.unref()
+    }
+    const closeOutgrown = async () => {
+      const { usedAt } = backend
+      const outgrown = await hasOutgrown(join(folder, name), buffersMb)
+      // Used meanwhile: then it has become idle anew since, or will.
+      if (closed || !backend.idle || backend.usedAt !== usedAt) return
+      if (outgrown) return void backend.closeIdle()
+      afterIdle(Math.max(0, idleMs - outgrownIdleMs), () => {
+        if (backend.idle) void backend.closeIdle()
+      })
+    }
     const backend: Backend = createBackend({
       async open(waitMs) {
         clearTimeout(idle)
@@ -62,7 +82,8 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
         try {
           // Another process may have recorded the request: only the owner of the folder can create it.
           if (await isBeingCreated(name)) await create(name)
-          return await openFolder(join(folder, name))
+          buffersMb = await buffersFor(join(folder, name))
+          return await openFolder(join(folder, name), buffersMb)
         } catch (error) {
           openLimit.release(backend)
           onProblem(error)
@@ -74,10 +95,7 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
         openLimit.check()
         clearTimeout(idle)
         if (closed) return
-        idle = setTimeout(() => {
-          if (backend.idle) void backend.closeIdle()
-        }, idleMs)
-        idle.unref()
+        afterIdle(Math.min(idleMs, outgrownIdleMs), () => void closeOutgrown())
       },
       onProblem,
     })
@@ -128,9 +146,9 @@ export async function openEmbeddedDatabases(options: EmbeddedDatabasesOptions): 
 }
 
 /** Never an empty folder: the engine would create a database in it. */
-async function openFolder(folder: string): Promise<Engine> {
+async function openFolder(folder: string, buffersMb: number): Promise<Engine> {
   if (!(await holdsDatabase(folder))) throw new Error(`${folder} holds no database`)
-  return startEngine(folder)
+  return startEngine(folder, buffersMb)
 }
 
 function folderOf(folder: string, physicalName: string): string {

@@ -237,7 +237,8 @@ test('one that has answered since is dialed again after each failure', async () 
   expect(server.dials()).toBe(6)
 })
 
-test('a server that never answers is an error in time; it is told to stop, and keeps no place in the pool', async () => {
+/** Logs everybody in, never answers a question, and notes who tells it to stop. */
+async function silentServer() {
   const cancelled: Buffer[] = []
   const server = await hostile((socket) => {
     let isSilent = false
@@ -250,7 +251,22 @@ test('a server that never answers is an error in time; it is told to stop, and k
     })
     return true
   })
-  const pool = poolAt(server.port, {}, 50)
+  return { ...server, cancelled }
+}
+
+test('a pool that is aborted tells the server to stop what is under way', async () => {
+  const { port, cancelled } = await silentServer()
+  const pool = poolAt(port)
+  const asked = expect(pool.query('select 1')).rejects.toMatchObject({ code: 'CONNECTION_ENDED' })
+  setTimeout(() => void pool.abort(), 100)
+  await asked
+  await expect.poll(() => cancelled.length).toBe(1)
+  expect(cancelled[0]!.subarray(8)).toEqual(Buffer.concat([int32(7), int32(8)]))
+})
+
+test('a server that never answers is an error in time; it is told to stop, and keeps no place in the pool', async () => {
+  const { port, cancelled } = await silentServer()
+  const pool = poolAt(port, {}, 50)
   for (let time = 0; time < 3; time += 1) {
     await expect(pool.query('select 1')).rejects.toMatchObject({ code: 'ETIMEDOUT' })
   }

@@ -23,10 +23,13 @@ export type Pool = {
   readonly end: () => Promise<void>
 }
 
+/** As `end`, and the server is asked to end what is under way. */
+type Abortable = { readonly abort: () => Promise<void> }
+
 const END_MS = 1_000
 
 /** Errors are the server's and Node's own: they may hold addresses and values, and are not for the person who asked. */
-export function openPool(target: Target, settings: PoolSettings): Pool {
+export function openPool(target: Target, settings: PoolSettings): Pool & Abortable {
   const connections = new Set<PostgresConnection>()
   const idle = new Map<PostgresConnection, NodeJS.Timeout>()
   const dial = failingSlowly(() => connectPostgres(target, settings))
@@ -40,9 +43,13 @@ export function openPool(target: Target, settings: PoolSettings): Pool {
       if (connection.isOpen) return connection
       connections.delete(connection)
     }
-    if (hasEnded) throw problem('CONNECTION_ENDED', 'The pool was closed')
+    if (hasEnded) throw closed()
     const connection = await dial()
     connections.add(connection)
+    if (hasEnded) {
+      drop(connection)
+      throw closed()
+    }
     return connection
   }
 
@@ -55,6 +62,16 @@ export function openPool(target: Target, settings: PoolSettings): Pool {
   function giveBack(connection: PostgresConnection): void {
     if (hasEnded || !connection.isOpen) return drop(connection)
     idle.set(connection, setTimeout(() => drop(connection), settings.idleSeconds * 1_000).unref())
+  }
+
+  async function end(): Promise<void> {
+    hasEnded = true
+    for (const [connection, timer] of idle) {
+      clearTimeout(timer)
+      drop(connection)
+    }
+    await Promise.race([places.empty(), sleep(END_MS, undefined, { ref: false })])
+    for (const connection of connections) drop(connection)
   }
 
   return {
@@ -71,17 +88,16 @@ export function openPool(target: Target, settings: PoolSettings): Pool {
         places.leave()
       }
     },
-    async end() {
-      hasEnded = true
-      for (const [connection, timer] of idle) {
-        clearTimeout(timer)
-        drop(connection)
-      }
-      await Promise.race([places.empty(), sleep(END_MS, undefined, { ref: false })])
-      for (const connection of connections) drop(connection)
+    end,
+    async abort() {
+      const ended = end()
+      await Promise.all([...connections].map((connection) => connection.cancel()))
+      await ended
     },
   }
 }
+
+const closed = () => problem('CONNECTION_ENDED', 'The pool was closed')
 
 /** At most `max` at a time; the others wait in line, and no longer than is of use. */
 function limitPlaces(max: number, waitMs: number) {

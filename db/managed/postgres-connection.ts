@@ -34,6 +34,8 @@ export type PostgresConnection = {
   query(text: string, parameters: readonly (string | null)[]): Promise<readonly Record<string, unknown>[]>
   /** False once it must not be used again. */
   readonly isOpen: boolean
+  /** Asks the server to end what is under way: it would run on there after a close. */
+  cancel(): Promise<void>
   close(): void
 }
 
@@ -141,6 +143,7 @@ export async function connectPostgres(
     get isOpen() {
       return wire.isOpen
     },
+    cancel: () => cancel(target, wire.key),
     close: () => wire.close(),
   }
 }

@@ -4,12 +4,13 @@
  * Of several processes that start together only the one that created the owner writes the file.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { eq, sql } from '../../db/drizzle.ts'
 import * as z from 'zod'
 import type { Transaction } from '../../db/connect.ts'
+import { makeDataFolder } from '../../db/data-folder.ts'
 import { installationFacts, passwords } from '../../db/schema.ts'
 import type { AuthDeps } from '../../oauth/dependencies.ts'
 import type { Config } from './config.ts'
@@ -185,7 +186,7 @@ async function readPlan(run: FirstRun): Promise<Plan | undefined> {
 
 async function writePlan(run: FirstRun, plan: Plan): Promise<void> {
   if (plan.password === null && plan.token === null) return
-  await mkdir(run.config.SVC_DATA_DIR, { recursive: true, mode: 0o700 })
+  makeDataFolder(run.config.SVC_DATA_DIR)
   await writePrivateFile(planFile(run), JSON.stringify(plan))
 }
 

@@ -1,8 +1,8 @@
 /** `svc-server reset-password EMAIL`: a link with which somebody chooses a new password, without a mail server. */
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { connect } from '../../db/connect.ts'
+import { makeDataFolder } from '../../db/data-folder.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
 import { Email } from '../contracts/fields.ts'
 import { OPERATOR_LINK_SECONDS } from '../contracts/limits.ts'
@@ -34,7 +34,7 @@ export async function resetPasswordCommand(config: Config, given: string): Promi
   ]
   if (process.stdout.isTTY) return print(lines.join('\n'))
   // Elsewhere it would end up in a log.
-  await mkdir(config.SVC_DATA_DIR, { recursive: true, mode: 0o700 })
+  makeDataFolder(config.SVC_DATA_DIR)
   const file = join(config.SVC_DATA_DIR, 'reset-password.txt')
   await writePrivateFile(file, `${lines.join('\n')}\n`)
   print(

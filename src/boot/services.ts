@@ -14,6 +14,7 @@ import type { GatewayDeps } from '../http/gateway.ts'
 import type { InProcessCalls } from '../http/in-process.ts'
 import type { Observation } from '../http/service-app.ts'
 import type { SiteDeps } from '../site/app.ts'
+import { lazyHandler } from './lazy-handler.ts'
 import type { LoopDeps } from '../worker/loop.ts'
 import type { CheckRunnerDeps } from '../cores/checks/index.ts'
 import type { JobDeps } from '../worker/jobs.ts'
@@ -51,18 +52,11 @@ type ServiceEntry = {
 }
 
 /** The authorization server is loaded at its first request: it is the largest library we use. */
-function lazyConnector(deps: ConnectorDeps): NodeHandler {
-  let handler: Promise<Pick<NodeHandler, 'handle'>> | undefined
-  return {
-    owns: CONNECTOR_PATHS,
-    async handle(incoming, outgoing) {
-      handler ??= import('../../oauth/connector/connector-handler.ts').then(({ connectorHandler }) =>
-        connectorHandler(deps),
-      )
-      await (await handler).handle(incoming, outgoing)
-    },
-  }
-}
+const lazyConnector = (deps: ConnectorDeps): NodeHandler =>
+  lazyHandler(CONNECTOR_PATHS, async () => {
+    const { connectorHandler } = await import('../../oauth/connector/connector-handler.ts')
+    return connectorHandler(deps)
+  })
 
 const CONNECTOR_PATHS =
   /^\/(oauth\/(authorize|token|register|revoke|jwks|interaction)(\/|$)|\.well-known\/(oauth-authorization-server|openid-configuration)$)/

@@ -15,20 +15,20 @@ test('a first start shows each step when it begins, and how long it took', async
   const made = steps.run('Making the database', () => sleep(5, 'made'))
   expect(seen()).toBe('Making the database … ')
   expect(await made).toBe('made')
-  await steps.run('Making the tables', async () => {})
-  expect(seen()).toBe('Making the database … 0.0 s\nMaking the tables … 0.0 s\n')
+  await steps.run('Starting the services', async () => {})
+  expect(seen()).toBe('Making the database … 0.0 s\nStarting the services … 0.0 s\n')
 })
 
 test('a line of the log stands on a line of its own', async () => {
   const { display, steps, seen } = terminal()
   steps.showAll()
-  await steps.run('Making the tables', async () => {
+  await steps.run('Starting the services', async () => {
     display.print('migrations applied\n')
     display.print('and more\n')
   })
   display.print('ready\n')
   expect(seen()).toBe(
-    'Making the tables … \nmigrations applied\nand more\nMaking the tables … 0.0 s\nready\n',
+    'Starting the services … \nmigrations applied\nand more\nStarting the services … 0.0 s\nready\n',
   )
 })
 

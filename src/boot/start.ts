@@ -3,13 +3,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { dataFolderError, isDiskFull } from '../../db/data-folder.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
-import { databaseFolder, openEmbedded, type Embedded } from '../../db/embedded.ts'
+import { databaseFolder, holdsDatabase, openEmbedded, type Embedded } from '../../db/embedded.ts'
 import { discardEngineAhead } from '../../db/engine-thread.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import type { AuthDeps } from '../../oauth/dependencies.ts'
 import type { Config } from './config.ts'
 import type { Logger } from '../observe/log.ts'
 import { requireDiskSpace } from './disk-space.ts'
+import { RUNS_FROM } from './runs-from.ts'
 import { isEmbedded } from './services.ts'
 import { logDisplay, startSteps, type StartSteps } from './start-steps.ts'
 import type { Overrides } from './system.ts'
@@ -29,7 +30,7 @@ export async function start(
       if (error instanceof PortInUse) refuseUsedFolder(config)
       throw error
     })
-    const embedded = openEmbeddedDatabase(config, closers, steps)
+    const embedded = await openEmbeddedDatabase(config, closers, steps)
     // Only now: the database opens in its own thread while this one loads the program.
     const [{ createSystem }, { listen, listenForMetrics }, { firstRun }, { loadSample }] = await Promise.all([
       import('./system.ts'),
@@ -41,8 +42,7 @@ export async function start(
     // It may fail while the database is still opening, and is awaited after that.
     building.catch(() => {})
     const isOpen = await (embedded?.shown ?? true)
-    const tables = embedded?.isNew ? 'Making the tables' : 'Starting the services'
-    const system = await (isOpen ? steps.run(tables, () => building) : building)
+    const system = await (isOpen ? steps.run('Starting the services', () => building) : building)
     closers.push(() => system.stop())
     const metrics = await listenForMetrics(system)
     if (metrics) closers.push(() => metrics.stop())
@@ -64,7 +64,12 @@ export async function start(
     system.startJobs()
     for (const line of first?.lines ?? addressLines(config)) process.stdout.write(`${line}\n`)
     await first?.discardPlan()
-    log.info('ready', { services: config.SVC_SERVICES, port: listening.port, database: databaseKind(config) })
+    log.info('ready', {
+      services: config.SVC_SERVICES,
+      port: listening.port,
+      database: databaseKind(config),
+      program: RUNS_FROM,
+    })
     log.info('stopping', { because: await stopped })
   } catch (error) {
     // It may fill at any moment, and every library says it in its own way.
@@ -109,11 +114,11 @@ type OpeningDatabase = {
 }
 
 /** Locks the data folder and opens the embedded database in it. */
-function openEmbeddedDatabase(
+async function openEmbeddedDatabase(
   config: Config,
   closers: (() => Promise<void> | void)[],
   steps: StartSteps,
-): OpeningDatabase | undefined {
+): Promise<OpeningDatabase | undefined> {
   if (!isEmbedded(config)) {
     discardEngineAhead()
     return undefined
@@ -121,7 +126,8 @@ function openEmbeddedDatabase(
   const folder = config.SVC_DATA_DIR
   const lock = lockDataFolder(folder)
   closers.push(() => lock.release())
-  const isNew = !existsSync(databaseFolder(folder))
+  // An empty folder counts as none: it may be a volume of its own.
+  const isNew = !(await holdsDatabase(databaseFolder(folder)))
   if (isNew) {
     requireDiskSpace(folder)
     steps.showAll()

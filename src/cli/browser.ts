@@ -23,12 +23,13 @@ export async function openInBrowser(url: string, platform: string, env: Env): Pr
   })
 }
 
-function commandFor(platform: string, env: Env): string[] {
+/** The URL comes after it. */
+export function commandFor(platform: string, env: Env): string[] {
   // Some desktops list several, and arguments; the first word of the first is the program.
   const named = env['BROWSER']?.split(':')[0]?.trim()
   if (named) return named.replaceAll('%s', '').trim().split(/\s+/)
   if (platform === 'darwin') return ['open']
-  // The empty word is the title of the window.
-  if (platform === 'win32') return ['cmd', '/c', 'start', '']
+  // Not `start` of cmd, which reads & and others in a URL as its own.
+  if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler']
   return ['xdg-open']
 }

@@ -333,7 +333,7 @@ export const COMMANDS: readonly Command[] = [
       { long: 'append', summary: 'Add the rows to a table that was loaded before' },
       { long: 'save', summary: 'Save the search configuration, too' },
       { long: 'model', value: 'name', summary: 'Embedding model (default: the built-in one)' },
-      { long: 'language', value: 'name', summary: 'Of the words, such as german (default: english)' },
+      { long: 'language', value: 'name', summary: 'Language of the text, such as german (default: english)' },
     ],
     listedBy: 'db list',
     examples: [

@@ -84,6 +84,15 @@ test('a name of somebody else cannot break the line', async () => {
   )
 })
 
+test('a name that a shell would read as a command is not offered', async () => {
+  const aliases = ['shop', 'shop;curl$IFS-d@x', 'shop $(id)', 'shop`id`', 'shop\n', 'shop|id', "shop'"]
+  const hostile = () =>
+    ({
+      callOperation: async () => ({ apps: aliases.map((alias) => ({ alias, name: 'Shop' })) }),
+    }) as unknown as CommandContext
+  expect(await complete(['apps', 'push', '=s'], hostile)).toBe('shop\tShop\n')
+})
+
 test('without a server there are no names, and no error', async () => {
   const offline = () =>
     ({ callOperation: () => Promise.reject(new Error('no connection')) }) as unknown as CommandContext

@@ -8,6 +8,9 @@ import { nextWords } from './find-command.ts'
 import { sanitizeLine } from './terminal-text.ts'
 
 type Candidate = readonly [word: string, about: string]
+/** Shells put a word on the line as it is: one of a hostile server must not hold a command. */
+const PLAIN = /^[\w.:@/=+-]+$/
+
 type ContextFor = (named: string | undefined) => CommandContext
 
 /** Lines of a word, a tab and what it is. The last argument is the word under the cursor, with `=` before it. */
@@ -16,8 +19,8 @@ export async function complete(argv: readonly string[], contextFor: ContextFor):
   const position = positionAfter(argv.slice(0, -1))
   const found = await candidates(position, current, contextFor)
   return found
-    .filter(([word]) => word.startsWith(current))
-    .map(([word, about]) => `${sanitizeLine(word)}\t${sanitizeLine(about)}\n`)
+    .filter(([word]) => word.startsWith(current) && PLAIN.test(word))
+    .map(([word, about]) => `${word}\t${sanitizeLine(about)}\n`)
     .join('')
 }
 

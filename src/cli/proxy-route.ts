@@ -5,6 +5,7 @@ import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { ServiceError } from '../contracts/errors.ts'
 import type { Proxy } from './proxy.ts'
+import { usageError } from './usage-error.ts'
 
 export type RouteOptions = Omit<RequestOptions, 'headers'> & {
   readonly servername?: string
@@ -24,7 +25,7 @@ export async function openRoute(
 ): Promise<Route> {
   const secure = proxy.url.protocol === 'https:'
   if (url.protocol === 'http:') {
-    const headers = credentialsOf(proxy.url)
+    const headers = credentialsOf(proxy)
     const protocol = proxy.url.protocol
     return { secure, options: { ...addressOf(proxy.url), protocol, path: url.href, headers, agent: false } }
   }
@@ -50,7 +51,7 @@ function openTunnel(proxy: Proxy, url: URL, signal: AbortSignal): Promise<Socket
       ...addressOf(proxy.url),
       method: 'CONNECT',
       path: target,
-      headers: { host: target, ...credentialsOf(proxy.url) },
+      headers: { host: target, ...credentialsOf(proxy) },
       agent: false,
       signal,
     })
@@ -82,10 +83,19 @@ function addressOf(url: URL) {
   }
 }
 
-function credentialsOf({ username, password }: URL): Record<string, string> {
+function credentialsOf({ url: { username, password }, variable }: Proxy): Record<string, string> {
   if (username === '' && password === '') return {}
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  const pair = `${decoded(username, variable)}:${decoded(password, variable)}`
   return { 'proxy-authorization': `Basic ${Buffer.from(pair).toString('base64')}` }
+}
+
+function decoded(text: string, variable: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // Not the text, which may be the password.
+    throw usageError(`${variable} has a % in its user or password that stands for nothing`, 'Write % as %25')
+  }
 }
 
 /** Without its user and password. */

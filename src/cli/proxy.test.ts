@@ -177,6 +177,16 @@ describe('through a proxy', () => {
     ])
   })
 
+  test('a password with a bare % is told, without the password', async () => {
+    for (const url of ['https://host.test', 'http://host.test:8080']) {
+      expect(await failureOf(get(url, at('http://me:hidden100%@127.0.0.1:1')))).toEqual([
+        'INVALID_REQUEST',
+        'HTTPS_PROXY has a % in its user or password that stands for nothing',
+        'Write % as %25',
+      ])
+    }
+  })
+
   test('a proxy that refuses, wants a login, is silent or away is told as the proxy, without its password', async () => {
     const url = proxy.url.replace('//', '//me:hidden@')
     const host = new URL(url).origin

@@ -1,4 +1,4 @@
-/** The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, read as curl reads them. */
+/** The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, in capitals or not. ALL_PROXY is not read. */
 import { isLoopback, parseUrl } from './api-url.ts'
 import { usageError } from './usage-error.ts'
 
@@ -33,7 +33,7 @@ export function proxyException(url: URL, env: Env): string | undefined {
 
 type Variable = { readonly name: string; readonly value: string }
 
-/** The lower-case one counts first, as in curl; an empty one turns the proxy off. */
+/** The lower-case one counts first; an empty one turns the proxy off. */
 function variableOf(env: Env, lower: string): Variable | undefined {
   const upper = lower.toUpperCase()
   const name = env[lower] === undefined ? upper : lower

@@ -32,14 +32,15 @@ export async function runCommand(argv: readonly string[], environment: Environme
     if (error instanceof Interrupted) return INTERRUPTED
     const failure = toServiceError(error)
     // From the raw words, because the options themselves may be what could not be parsed.
-    const [json, agent] = [asksForJson(argv), isAgent(environment)]
-    const color = !agent && !argv.includes('--no-color') && wantsColor(environment)
+    const own = ownWords(argv)
+    const [json, agent] = [asksForJson(own), isAgent(environment)]
+    const color = !agent && !own.includes('--no-color') && wantsColor(environment)
     const loginHint = loginHintFor(argv, environment)
     environment.stderr.write(formatError(failure, { json, color, listedBy, loginHint }))
     if (failure.code === 'INVALID_REQUEST' && agent && !json) {
       environment.stderr.write('AI agents: run `svc --skill-prompt` for instructions.\n')
     }
-    if (argv.includes('--debug') && failure.cause !== undefined) {
+    if (own.includes('--debug') && failure.cause !== undefined) {
       environment.stderr.write(`${sanitizeLines(stackOf(failure.cause))}\n`)
     }
     return exitCodeOf(failure)
@@ -60,6 +61,12 @@ async function printCandidates(words: readonly string[], environment: Environmen
 
 /** 128 plus the number of SIGINT, as shells report it. */
 const INTERRUPTED = 130
+
+/** Behind `--` are arguments of another program, or values. */
+function ownWords(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--')
+  return end === -1 ? argv : argv.slice(0, end)
+}
 
 const asksForJson = (argv: readonly string[]): boolean =>
   argv.some(

@@ -120,8 +120,9 @@ export function filterSelect({ all, value = '', options, missing = value, ...fie
   return selectField({ ...field, value, options: [{ value: '', label: all }, ...others] })
 }
 
+/** `from` may be a moment where a list takes one. */
 export const dayFilters = ({ from = '', to = '' }: { from?: string | undefined; to?: string | undefined }) =>
-  html`${inputField({ name: 'from', label: 'From (UTC)', type: 'date', value: from })}
+  html`${inputField({ name: 'from', label: 'From (UTC)', type: from.includes('T') ? 'datetime-local' : 'date', value: from.slice(0, 16) })}
     ${inputField({ name: 'to', label: 'To (UTC)', type: 'date', value: to })}`
 
 /** What administrators may switch between: their own, or those of all members. */

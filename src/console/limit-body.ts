@@ -1,18 +1,21 @@
 /**
- * How much of a form is read. One form takes a file: it is read only for somebody who is signed in, and a few at a time,
- * because it is held in memory as a whole.
+ * How much of a form is read. One form takes a file, which is held in memory as a whole: it is read only for somebody who
+ * may load one, and a few at a time, of each person one. The listener ends a request that is not there within a minute.
  */
 import type { Next } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { byteSize } from '../contracts/byte-size.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { BODY_MAX_BYTES, LOAD_FORM_BYTES } from '../contracts/limits.ts'
+import { listOrganizations } from '../contracts/organizations.ts'
 import { whoAmI } from '../contracts/people.ts'
+import { atLeast, type Role } from '../contracts/roles.ts'
 import type { PageContext } from './context.ts'
 import { readSessionToken } from './cookies.ts'
 import { clientFor } from './session.ts'
+import { rememberedOrganization } from './support-session.ts'
 
-const UPLOADS_AT_ONCE = 4
+const UPLOADS_AT_ONCE = { total: 4, perOrganization: 2, perPerson: 1 }
 
 export function limitBody(uploadPath: string) {
   const limitForm = bodyLimit({
@@ -29,20 +32,50 @@ export function limitBody(uploadPath: string) {
       })
     },
   })
-  let uploads = 0
+  const takePlace = uploadPlaces()
   return async function limitBodies(c: PageContext, next: Next): Promise<Response | void> {
     if (c.req.path !== uploadPath || c.req.method !== 'POST') return limitForm(c, next)
-    const token = readSessionToken(c)
-    if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
-    await clientFor(c, token)(whoAmI, {})
-    if (uploads >= UPLOADS_AT_ONCE) {
-      throw new ServiceError('RATE_LIMITED', 'Too many files are being uploaded', { retryAfterSeconds: 5 })
-    }
-    uploads += 1
+    const leave = takePlace(await requireUploader(c))
     try {
       return await limitUpload(c, next)
     } finally {
-      uploads -= 1
+      leave()
     }
+  }
+}
+
+type Uploader = { readonly person: string; readonly organization: string }
+
+/**
+ * Which organization the file is for stands in the form. Before that is read it is enough to be a developer somewhere;
+ * the page itself asks again.
+ */
+async function requireUploader(c: PageContext): Promise<Uploader> {
+  const token = readSessionToken(c)
+  if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
+  const call = clientFor(c, token, rememberedOrganization(c))
+  const [{ user, organization, role }, { organizations }] = await Promise.all([
+    call(whoAmI, {}),
+    call(listOrganizations, {}),
+  ])
+  const roles = [role, ...organizations.map((one) => one.role)]
+  if (!roles.some((one: Role | null) => one !== null && atLeast(one, 'developer'))) {
+    throw new ServiceError('FORBIDDEN', 'Only developers, admins and owners can load files')
+  }
+  return { person: user.id, organization: organization?.id ?? user.id }
+}
+
+/** Throws RATE_LIMITED, or returns how to leave. */
+function uploadPlaces() {
+  const taken = new Set<Uploader>()
+  const { total, perOrganization, perPerson } = UPLOADS_AT_ONCE
+  return (uploader: Uploader): (() => void) => {
+    const all = [...taken]
+    const same = (key: keyof Uploader) => all.filter((one) => one[key] === uploader[key]).length
+    if (all.length >= total || same('person') >= perPerson || same('organization') >= perOrganization) {
+      throw new ServiceError('RATE_LIMITED', 'Too many files are being uploaded', { retryAfterSeconds: 5 })
+    }
+    taken.add(uploader)
+    return () => void taken.delete(uploader)
   }
 }

@@ -1,13 +1,14 @@
 /** The middleware before every page: resolves the session cookie into a session, and checks the token of every form. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Next } from 'hono'
-import { httpClient, type Call } from '../client/http-client.ts'
+import { httpClient, type Call, type CallOptions } from '../client/http-client.ts'
 import { ADDRESS_HEADER } from '../client/service.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { listNotifications } from '../contracts/inbox.ts'
 import { listOrganizations, showOrganization } from '../contracts/organizations.ts'
 import { whoAmI } from '../contracts/people.ts'
 import { rotateSession } from '../contracts/sessions.ts'
+import { isPerson, validateToken } from '../contracts/tokens.ts'
 import {
   Redirect,
   type ConsoleSession,
@@ -55,13 +56,11 @@ async function supportSessionOf(c: PageContext, token: string): Promise<SupportS
 export const clientFor = (
   c: PageContext,
   token?: string,
-  organization?: string,
-  signal?: AbortSignal,
+  options: Pick<CallOptions, 'organization' | 'signal' | 'validation'> = {},
 ): Call =>
   httpClient(c.var.deps.gateway, {
+    ...options,
     token,
-    signal,
-    organization,
     entryPoint: 'console',
     address: c.req.header(ADDRESS_HEADER),
     requestId: c.var.requestId,
@@ -79,8 +78,8 @@ async function loadSession(
   named: string | undefined,
   support: SupportSession | undefined,
 ): Promise<ConsoleSession> {
-  const call = clientFor(c, token, named)
-  const [me, { organizations }] = await Promise.all([call(whoAmI, {}), call(listOrganizations, {})])
+  const { call, who } = await identify(c, token, named)
+  const [me, { organizations }] = await Promise.all([who, call(listOrganizations, {})])
   if (named !== undefined && me.organization?.id !== named) {
     throw new ServiceError('FORBIDDEN', 'You are no longer a member of the organization of this page')
   }
@@ -92,10 +91,30 @@ async function loadSession(
     formToken: formTokenOf(me.session_id),
     flash: c.req.method === 'GET' ? readFlash(c) : undefined,
     support: support?.organization.id === me.organization?.id ? support : undefined,
-    callIn: (organization) => clientFor(c, token, organization),
-    callWhile: (open) => clientFor(c, token, named, open),
+    callIn: (organization) => clientFor(c, token, { organization }),
+    callWhile: (open) => clientFor(c, token, { organization: named, signal: open }),
     unread: me.organization && c.req.method === 'GET' ? countUnread(call) : Promise.resolve(0),
   }
+}
+
+type Me = ConsoleSession['me']
+
+/**
+ * Who is signed in. Where everything runs in this process, the answer to that goes along with whatever else a page reads,
+ * and is not asked for again (src/trust/fresh-validations.ts); whatever changes something is asked anew.
+ */
+async function identify(
+  c: PageContext,
+  token: string,
+  named: string | undefined,
+): Promise<{ call: Call; who: Me | Promise<Me> }> {
+  const { gateway, authMode } = c.var.deps
+  const call = clientFor(c, token, { organization: named })
+  const isHere = gateway.callInProcess !== undefined && authMode !== 'hosted'
+  if (!isHere || named !== undefined || c.req.method !== 'GET') return { call, who: call(whoAmI, {}) }
+  const who = await call(validateToken, { token, audience: 'api' })
+  if (!isPerson(who)) throw new ServiceError('UNAUTHENTICATED')
+  return { call: clientFor(c, token, { validation: who }), who }
 }
 
 /** A number beside a link: when the call fails, the page is shown without it. */

@@ -107,7 +107,7 @@ const Attempt = z.object({
   request_headers: z
     .record(z.string(), z.string())
     .nullable()
-    .describe('Of a webhook: what was sent along, signatures masked. Kept for seven days.'),
+    .describe('Of a webhook that failed: what was sent along, signatures masked. Kept for seven days.'),
 })
 
 /** `stopped`: the integration was turned off, lost or removed meanwhile. */
@@ -164,24 +164,6 @@ const outcomeCounts = {
   not_sent: z.int().describe('Dropped because of the receiver or its address.'),
 }
 
-export const summarizeDeliveries = reading({
-  ...ledger,
-  name: 'summarizeDeliveries',
-  summary: 'Summarize deliveries: outcomes per day, the last 24 hours, the oldest one waiting.',
-  input: z.object({}),
-  output: z.object({
-    days: z.array(
-      z.object({ day: z.iso.date(), sent: z.int(), failed: z.int(), dropped: z.int(), open: z.int() }),
-    ),
-    last_24_hours: z.object({
-      ...outcomeCounts,
-      p95_ms: z.int().nullable().describe('From the event to the receiver’s answer.'),
-    }),
-    oldest_waiting_at: Time.nullable(),
-  }),
-  http: { method: 'get', path: '/api/notifications/deliveries/summary' },
-})
-
 const Failure = z.object({
   delivery_id: z.string(),
   at: Time,
@@ -197,26 +179,49 @@ const Health = z.object({
   last_failure: Failure.nullable().describe('The newest of those seven days that has not arrived.'),
 })
 
+const IntegrationHealth = z.object({
+  integrations: z.array(
+    Health.extend({
+      id: z.string(),
+      kind: z.enum(INTEGRATION_KINDS),
+      name: z.string(),
+      state: z.enum(INTEGRATION_STATES),
+      subscriptions: z.int(),
+      failing_since: Time.nullable(),
+      last_success_at: Time.nullable().describe('Null: nothing has ever arrived.'),
+      next_attempt_at: Time.nullable().describe('Of the next message that has failed before.'),
+    }),
+  ),
+  members: Health.describe('Emails and direct messages to members.'),
+})
+
+export const summarizeDeliveries = reading({
+  ...ledger,
+  name: 'summarizeDeliveries',
+  summary: 'Summarize deliveries: outcomes per day, the last 24 hours, the oldest one waiting.',
+  input: z.object({
+    health: z.stringbool().default(false).describe('Whether to tell how each integration is, too.'),
+  }),
+  output: z.object({
+    days: z.array(
+      z.object({ day: z.iso.date(), sent: z.int(), failed: z.int(), dropped: z.int(), open: z.int() }),
+    ),
+    last_24_hours: z.object({
+      ...outcomeCounts,
+      p95_ms: z.int().nullable().describe('From the event to the receiver’s answer.'),
+    }),
+    oldest_waiting_at: Time.nullable(),
+    health: IntegrationHealth.optional().describe('As listIntegrationHealth answers it.'),
+  }),
+  http: { method: 'get', path: '/api/notifications/deliveries/summary' },
+})
+
 export const listIntegrationHealth = reading({
   ...ledger,
   name: 'listIntegrationHealth',
   summary: 'List how deliveries to each integration go: the last 24 hours, seven days, and the last failure.',
   input: z.object({}),
-  output: z.object({
-    integrations: z.array(
-      Health.extend({
-        id: z.string(),
-        kind: z.enum(INTEGRATION_KINDS),
-        name: z.string(),
-        state: z.enum(INTEGRATION_STATES),
-        subscriptions: z.int(),
-        failing_since: Time.nullable(),
-        last_success_at: Time.nullable().describe('Null: nothing has ever arrived.'),
-        next_attempt_at: Time.nullable().describe('Of the next message that has failed before.'),
-      }),
-    ),
-    members: Health.describe('Emails and direct messages to members.'),
-  }),
+  output: IntegrationHealth,
   http: { method: 'get', path: '/api/integrations/health' },
 })
 

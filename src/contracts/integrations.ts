@@ -202,7 +202,7 @@ export const testIntegration = creating({
   summary: 'Send a test event to an integration now, whatever it is subscribed to.',
   input: z.object(integrationId),
   output: z.object({ event_id: z.string(), delivery_id: z.string() }),
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/integrations/{integration_id}/test', success: 201 },
 })
 

@@ -70,6 +70,8 @@ export const OPERATOR_LINK_SECONDS = 30 * 60
 export const MAILS_PER_ADDRESS = { count: 5, seconds: 60 * 60 }
 /** Verification mails to addresses that an organization connects, whatever addresses those are; and how long a link works. */
 export const ADDRESS_VERIFICATIONS_PER_ORGANIZATION = { count: 20, seconds: 60 * 60 }
+/** Each is an event, a delivery and a POST or a mail to somebody else, with its retries. */
+export const DELIVERY_TESTS_PER_ORGANIZATION = { count: 60, seconds: 60 * 60 }
 export const ADDRESS_VERIFICATION_SECONDS = 24 * 60 * 60
 /** Verification mails of one account, to whatever addresses it names. */
 export const VERIFICATIONS_PER_PERSON = { count: 10, seconds: 60 * 60 }
@@ -282,6 +284,7 @@ export const LOAD_FORM_BYTES = 16 * 1024 * 1024
 export const LOAD_RECORD_BYTES = 256 * 1024
 /** A wider table is no table to ask, and each column takes part in every statement. */
 export const LOAD_COLUMNS_MAX = 100
+export const LOAD_COLUMN_NAME_CHARACTERS = 200
 /** An index of Postgres takes keys of 2,704 bytes. */
 export const LOAD_ID_CHARACTERS = 200
 /** Problems of a file that are listed; all are counted. */

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { DATABASE_NAME, SearchConfiguration } from './data-sources.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
-import { LOAD_COLUMNS_MAX, LOAD_MAX_BYTES, LOAD_PART_BYTES } from './limits.ts'
+import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_MAX_BYTES, LOAD_PART_BYTES } from './limits.ts'
 import { creating, reading, removing, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
 
@@ -22,7 +22,7 @@ export const LOAD_FAILURES = {
   file: 'The file has problems. Nothing was loaded.',
   table_exists: 'A table of that name was made meanwhile. Nothing was loaded.',
   rows_exist: 'Rows with these ids were added meanwhile. Nothing was loaded.',
-  table_changed: 'The table to append to was changed meanwhile. Nothing was loaded.',
+  table_changed: 'The table does not take these rows, or was changed meanwhile. Nothing was loaded.',
   not_allowed: 'Whoever started it may no longer change this database. Nothing was loaded.',
   disk_quota: 'The databases of the organization are over their disk quota. Nothing was loaded.',
   staging_lost: 'What was staged in the database is gone. Nothing was loaded.',
@@ -46,7 +46,7 @@ const TableName = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,62}$/, 'must be a lowercase letter, then up to 62 of a-z, 0-9 and _')
 
-const ColumnName = z.string().min(1).max(200)
+const ColumnName = z.string().min(1).max(LOAD_COLUMN_NAME_CHARACTERS)
 
 const LoadPlan = {
   table: TableName.optional().describe('Default: the name of the database.'),

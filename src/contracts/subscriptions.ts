@@ -96,7 +96,7 @@ export const testSubscription = creating({
   summary: 'Send a test event to this subscription.',
   input: z.object(subscriptionId),
   output: z.object({ event_id: z.string() }),
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/notifications/subscriptions/{subscription_id}/test', success: 201 },
 })
 

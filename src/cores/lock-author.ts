@@ -38,7 +38,7 @@ export async function lockAuthor<Given extends Author>(
   const locked = await lockStanding(tx, clock, author, strength)
   const role = lowerOf(author.role, locked.role)
   if (!atLeast(role, minimum)) throw new ServiceError('FORBIDDEN')
-  await lockCredential(tx, author)
+  await lockCredential(tx, clock, author)
   return { ...author, role, membershipId: locked.membershipId }
 }
 
@@ -104,6 +104,7 @@ async function lockSupportSession(tx: Transaction, clock: Clock, orgId: string, 
 /** Ended in between: what is made with it now would outlive it. With hosted auth it has no row here. */
 async function lockCredential(
   tx: Transaction,
+  clock: Clock,
   { orgId, sessionId, tokenId, grantId }: Author,
 ): Promise<void> {
   if (sessionId !== undefined) {
@@ -116,11 +117,12 @@ async function lockCredential(
   }
   if (tokenId !== undefined) {
     const [token] = await tx
-      .select({ revokedAt: apiTokens.revokedAt })
+      .select({ revokedAt: apiTokens.revokedAt, expiresAt: apiTokens.expiresAt })
       .from(apiTokens)
       .where(and(eq(apiTokens.orgId, orgId), eq(apiTokens.id, tokenId)))
       .for('share')
-    if (token && token.revokedAt !== null) throw new ServiceError('UNAUTHENTICATED')
+    const isExpired = token?.expiresAt != null && token.expiresAt <= clock()
+    if (token && (token.revokedAt !== null || isExpired)) throw new ServiceError('UNAUTHENTICATED')
   }
   if (grantId !== undefined) {
     const [grant] = await tx

@@ -89,3 +89,25 @@ test('whoever hung up leaves the place in the queue to the next', async () => {
   await expect(take('gone before', hungUp.signal)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
   expect(ran).toEqual(['next'])
 })
+
+test('a long line costs no more per place than a short one', async () => {
+  const turns = createTurns({ total: 1, perOrganization: 1 })
+  const running = Promise.withResolvers<void>()
+  const first = turns.take('a', () => running.promise)
+  const began = performance.now()
+  const all = Array.from({ length: 20_000 }, () => turns.take('a', async () => undefined))
+  running.resolve()
+  await Promise.all([first, ...all])
+  // Counted one by one it would take many seconds.
+  expect(performance.now() - began).toBeLessThan(3_000)
+})
+
+test('of those with as many running, the one whose last turn is longest ago is next', async () => {
+  const { started, hold, end } = holding(createTurns({ total: 1, perOrganization: 1 }))
+  const all = ['a1', 'a2', 'a3', 'b1', 'c1'].map(hold)
+  for (const [at, name] of ['a1', 'a2', 'b1', 'c1', 'a3'].entries()) {
+    await expect.poll(() => started[at]).toBe(name)
+    end(name)
+  }
+  await Promise.all(all)
+})

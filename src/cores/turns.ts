@@ -1,6 +1,6 @@
 /**
  * Turns at something that only a few may use at a time. Of those who wait, one of the organization with the fewest running
- * is next, so one that asks a lot delays itself more than others.
+ * is next, and among those the one whose last turn is longest ago, so one that asks a lot delays itself more than others.
  */
 import { ServiceError } from '../contracts/errors.ts'
 
@@ -21,11 +21,10 @@ type TurnLimits = {
   }
 }
 
-type Waiting = { readonly orgId: string; readonly start: () => void }
-
 export function createTurns({ total, perOrganization, waiting: limit }: TurnLimits): Turns {
   const running = new Map<string, number>()
-  const waiting = new Set<Waiting>()
+  /** By organization, in the order of their last turn or of their arrival: a long line of one costs the others nothing. */
+  const waiting = new Map<string, Set<() => void>>()
   let count = 0
 
   const runningOf = (orgId: string): number => running.get(orgId) ?? 0
@@ -46,31 +45,39 @@ export function createTurns({ total, perOrganization, waiting: limit }: TurnLimi
   }
 
   function startNext(): void {
-    let next: Waiting | undefined
-    for (const one of waiting) {
-      if (!hasTurn(one.orgId)) continue
-      if (next === undefined || runningOf(one.orgId) < runningOf(next.orgId)) next = one
+    let next: string | undefined
+    for (const orgId of waiting.keys()) {
+      if (!hasTurn(orgId)) continue
+      if (next === undefined || runningOf(orgId) < runningOf(next)) next = orgId
     }
     if (next === undefined) return
-    enter(next.orgId)
-    next.start()
+    const line = waiting.get(next)!
+    waiting.delete(next)
+    waiting.set(next, line)
+    enter(next)
+    const [start] = line
+    start!()
+  }
+
+  function leaveLine(orgId: string, start: () => void): void {
+    const line = waiting.get(orgId)
+    line?.delete(start)
+    if (line?.size === 0) waiting.delete(orgId)
   }
 
   function wait(orgId: string, signal: AbortSignal | undefined): Promise<void> {
-    const others = [...waiting].filter((one) => one.orgId === orgId).length
-    if (limit && others >= limit.perOrganization) return Promise.reject(refused())
+    const line = waiting.get(orgId) ?? new Set()
+    if (limit && line.size >= limit.perOrganization) return Promise.reject(refused())
+    waiting.set(orgId, line)
     return new Promise((resolve, reject) => {
       const end = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
-        waiting.delete(one)
+        leaveLine(orgId, start)
       }
-      const one = {
-        orgId,
-        start() {
-          end()
-          resolve()
-        },
+      const start = () => {
+        end()
+        resolve()
       }
       const giveUp = () => {
         end()
@@ -78,7 +85,7 @@ export function createTurns({ total, perOrganization, waiting: limit }: TurnLimi
       }
       const timer = limit && setTimeout(giveUp, limit.ms)
       signal?.addEventListener('abort', giveUp)
-      waiting.add(one)
+      line.add(start)
     })
   }
 

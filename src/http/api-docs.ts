@@ -154,8 +154,8 @@ const operation = (document: OpenApi, { path, method, op }: Row): Content => {
       Object.entries(op.responses).map(([status, { description }]) => [status, description]),
     )}
     <div class="beside">
-      <div><h3>Example</h3><pre tabindex="0">${exampleCommand(document.servers[0]?.url ?? '', path, method, op)}</pre></div>
-      ${answer !== undefined ? html`<div><h3>Response</h3><pre tabindex="0">${JSON.stringify(answer, null, 2)}</pre></div>` : ''}
+      <div><h3>Example</h3><pre tabindex="0" role="region" aria-label="Example of ${op.operationId}">${exampleCommand(document.servers[0]?.url ?? '', path, method, op)}</pre></div>
+      ${answer !== undefined ? html`<div><h3>Response</h3><pre tabindex="0" role="region" aria-label="Response of ${op.operationId}">${JSON.stringify(answer, null, 2)}</pre></div>` : ''}
     </div>
   </section>`
 }

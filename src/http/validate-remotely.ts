@@ -9,7 +9,7 @@ import type { TokenValidation } from '../cores/identity/index.ts'
 import type { Tracing } from '../observe/tracing-port.ts'
 import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-assertion.ts'
 import { isAppToken } from '../trust/app-token.ts'
-import { freshAnswer } from '../trust/fresh-validations.ts'
+import { freshAnswerIn } from '../trust/fresh-validations.ts'
 import { jwtType } from '../trust/hs256.ts'
 import { isServiceAccountToken } from '../trust/service-account-token.ts'
 import type { Validate } from './authenticate.ts'
@@ -40,8 +40,7 @@ export function validateRemotely(deps: ValidateDeps & Storage): Validate {
     return (
       (await validateAssertion(deps, token, organization)) ??
       toldApart(
-        // About any other organization the answer would be another one.
-        (organization === undefined ? freshAnswer(validation, token) : undefined) ??
+        freshAnswerIn(validation, token, organization) ??
           (await httpClient(auth, { requestId, address })(validateToken, {
             token,
             organization,

@@ -4,7 +4,7 @@ import { createServiceApp } from '../http/service-app.ts'
 import { createLogger } from '../observe/log.ts'
 import { noTracing } from '../observe/tracing-port.ts'
 import { readPublishedSkills } from '../skills/read-published.ts'
-import { createSite } from './app.ts'
+import { createSite, type SiteDeps } from './app.ts'
 
 const AT = '/.well-known/agent-skills'
 const COMMIT = 'c'.repeat(40)
@@ -14,21 +14,17 @@ const skills = readPublishedSkills()
 const nobody = () => Promise.reject(new Error('nobody asks the gateway here'))
 
 /** Inside the service app, as in production. */
-const serviceApp = createServiceApp('site', {
-  log: createLogger({ level: 'silent', pretty: false, write: () => {}, clock: () => new Date() }),
-  metrics: undefined,
-  tracing: noTracing,
-  clock: () => new Date(),
-})
-const site = serviceApp.route(
-  '/',
-  createSite({
-    skills,
-    commit: COMMIT,
-    consoleUrl: new URL('https://app.example.com/console'),
-    gateway: nobody,
-  }),
-)
+function siteWith(deps: Pick<SiteDeps, 'skills' | 'commit'>) {
+  const serviceApp = createServiceApp('site', {
+    log: createLogger({ level: 'silent', pretty: false, write: () => {}, clock: () => new Date() }),
+    metrics: undefined,
+    tracing: noTracing,
+    clock: () => new Date(),
+  })
+  const consoleUrl = new URL('https://app.example.com/console')
+  return serviceApp.route('/', createSite({ ...deps, consoleUrl, gateway: nobody }))
+}
+const site = siteWith({ skills, commit: COMMIT })
 const ask = async (path: string, init?: RequestInit) => site.request(`https://example.com${path}`, init)
 
 type Index = { $schema: string; skills: Record<string, unknown>[]; _source: object }
@@ -160,15 +156,12 @@ test('the root redirects to the console', async () => {
 })
 
 test('an installation that does not know its commit says so', async () => {
-  const consoleUrl = new URL('https://app.example.com/console')
-  const other = createSite({ skills, commit: null, consoleUrl, gateway: nobody })
-  const answer = await other.request(`${AT}/index.json`)
+  const answer = await siteWith({ skills, commit: null }).request(`${AT}/index.json`)
   expect(((await answer.json()) as Index)._source).toEqual({ ref: `v${skills.version}`, commit: null })
 })
 
 test('before the first release the index is there and empty', async () => {
-  const consoleUrl = new URL('https://app.example.com/console')
-  const first = createSite({ skills: undefined, commit: null, consoleUrl, gateway: nobody })
+  const first = siteWith({ skills: undefined, commit: null })
   const answer = await first.request(`${AT}/index.json`)
   expect(await answer.json()).toEqual({
     $schema: 'https://schemas.agentskills.io/discovery/0.2.0/schema.json',

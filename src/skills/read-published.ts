@@ -1,6 +1,7 @@
 /** Reads the published skills of this release and checks them against their digests. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Frontmatter, PublishedBundle, PublishedSkill, SkillFile } from './bundle.ts'
 import { readUstar } from './ustar.ts'
@@ -25,15 +26,19 @@ export type ManifestSkill = {
 const PUBLISHED = new URL('../../skills/published/', import.meta.url)
 
 export function readPublishedSkills(folder: URL = PUBLISHED): PublishedBundle {
+  const name = `skills/${basename(folder.pathname)}`
   const read = (path: string): Buffer => readFileSync(new URL(path, folder))
   const { version, skills } = JSON.parse(read('manifest.json').toString('utf8')) as Manifest
-  return { version, skills: skills.map((listed) => readSkill(listed, version, read)) }
+  return { version, skills: skills.map((listed) => readSkill(listed, version, { name, read })) }
 }
 
-function readSkill(listed: ManifestSkill, version: string, read: (path: string) => Buffer): PublishedSkill {
+type Folder = { readonly name: string; readonly read: (path: string) => Buffer }
+
+function readSkill(listed: ManifestSkill, version: string, folder: Folder): PublishedSkill {
+  const { name, read } = folder
   const { id, frontmatter, installable, archive, known, agents_block: block } = listed
   const bytes = archive && read(archive.file)
-  if (archive && bytes && `sha256:${sha256(bytes)}` !== archive.digest) throw damaged(archive.file)
+  if (archive && bytes && `sha256:${sha256(bytes)}` !== archive.digest) throw damaged(name, archive.file)
   const contents = bytes
     ? readUstar(gunzipSync(bytes))
     : listed.files.map(({ path }) => ({ path, bytes: read(`${id}/${path}`) }))
@@ -43,7 +48,7 @@ function readSkill(listed: ManifestSkill, version: string, read: (path: string) 
     frontmatter,
     installable,
     version,
-    files: listed.files.map((file) => checked(id, file, contents)),
+    files: listed.files.map((file) => checked(folder, id, file, contents)),
     ...(archive && bytes && { archive: { bytes, digest: archive.digest } }),
     known: new Map(Object.entries(known).map(([path, digests]) => [path, new Set(digests)])),
     agentsBlock: { body: block.body, known: new Set(block.known) },
@@ -51,16 +56,17 @@ function readSkill(listed: ManifestSkill, version: string, read: (path: string) 
 }
 
 function checked(
+  { name }: Folder,
   id: string,
   { path, sha256: digest }: ManifestSkill['files'][number],
   contents: readonly { path: string; bytes: Uint8Array }[],
 ): SkillFile {
   const bytes = contents.find((entry) => entry.path === path)?.bytes
-  if (!bytes || sha256(bytes) !== digest) throw damaged(`${id}/${path}`)
+  if (!bytes || sha256(bytes) !== digest) throw damaged(name, `${id}/${path}`)
   return { path, bytes, sha256: digest }
 }
 
-const damaged = (file: string): Error =>
-  new Error(`skills/published/${file} is not what its manifest says: install svc again`)
+const damaged = (folder: string, file: string): Error =>
+  new Error(`${folder}/${file} is not what its manifest says: install svc again`)
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')

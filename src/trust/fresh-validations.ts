@@ -1,7 +1,7 @@
 /**
  * What the auth service of this process answered a moment ago, known by the identity of the answer. Whoever holds that very
  * object has been in this process when it was answered: nothing that came over a wire is the same object, however alike it
- * looks. So a tool call reads once whether its credential is live, and not again for each call behind it.
+ * looks. So a tool call, and a page, reads once whether its credential is live, and not again for each call behind it.
  */
 import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
 import type { Scope } from '../contracts/scopes.ts'
@@ -36,6 +36,16 @@ export function freshAnswer(
   if (!known || known.token !== token || now - known.answeredAt >= FRESH_MS) return undefined
   const answer = given as Validation
   return answer.retry_after_seconds === undefined ? answer : undefined
+}
+
+/** The same for a call that names its organization: about any but the answer's own, the answer would be another one. */
+export function freshAnswerIn(
+  given: object | undefined,
+  token: string,
+  organization: string | undefined,
+): Validation | undefined {
+  const answer = freshAnswer(given, token)
+  return organization === undefined || answer?.organization?.id === organization ? answer : undefined
 }
 
 /**

@@ -2,6 +2,7 @@
 import { LOOKS } from '../support/looks.ts'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DELIVERY_STATES } from '../../src/contracts/channels.ts'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
 import { SEEDED_PIPELINE } from '../support/fake-app-overview.ts'
@@ -251,7 +252,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     const { context, page } = await open({ viewport: { width: 320, height: 640 } })
     expect(
       await page.getByRole('link', { name: 'Members', exact: true }).filter({ visible: true }).count(),
-    ).toBe(1)
+    ).toBe(0)
     await page.getByRole('button', { name: 'Menu' }).click()
     expect(await axeFindings(page)).toEqual([])
     await page.getByRole('navigation').getByRole('link', { name: 'Audit trail' }).click()
@@ -270,9 +271,11 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       await page.goto(`${base}/console/settings/tokens/new`)
       const name = `Walk ${javaScriptEnabled}`
       await page.getByLabel('Name').fill(name)
+      // The least comes first; the list of permissions is there for whoever does not want all.
+      expect(await page.getByLabel('Query the data sources').isChecked()).toBe(true)
+      await page.getByLabel('All permissions of the role').check()
       expect(await page.getByLabel('Query the data sources').isVisible()).toBe(false)
       await page.getByLabel('Only selected permissions').check()
-      await page.getByLabel('Query the data sources').check()
       await page.getByRole('button', { name: 'Create token' }).click()
       const value = await page.locator('#token').textContent()
       expect(value).toMatch(/^svc_/)
@@ -312,7 +315,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
 
   test('a connection string is on the page, and seen only when unfolded', async () => {
     const { context, page, complaints } = await open()
-    await page.goto(`${base}/console/data-sources/db_handbook`)
+    await page.goto(`${base}/console/data-sources/db_handbook/database`)
     await page.getByRole('button', { name: 'Show connection string' }).click()
     const value = page.locator('#connection')
     await value.waitFor({ state: 'attached' })
@@ -351,13 +354,13 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     const { context, page, complaints } = await open()
     await page.goto(`${base}/console/deliveries?reason=outcome_unknown`)
     await page.getByRole('link', { name: /, deploy\.failed$/ }).click()
-    await page.getByText('This delivery may have arrived.').waitFor()
+    await page.getByRole('heading', { name: 'It may have arrived' }).waitFor()
     await page.getByRole('button', { name: 'Replay' }).focus()
     await page.keyboard.press('Enter')
     await page.getByText('so it may arrive twice').waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    await page.getByText('Replay queued').waitFor()
+    await page.getByText('Replayed. This page shows the new delivery.').waitFor()
     expect(complaints).toEqual([])
     await context.close()
   })
@@ -385,31 +388,39 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     await context.close()
   })
 
-  test('an app without anything, a lost runner and a new token have no finding', async () => {
-    const { context, page, complaints } = await open()
-    const [{ data: source }, { data: overview }] = [gateway.appSource, gateway.appOverview]
-    Object.assign(source.deployments[0]!, { blocks_next: true })
-    await page.goto(`${base}/console/apps/shop/deployments`)
-    await page.getByText('was lost').waitFor()
-    expect(await axeFindings(page)).toEqual([])
-    Object.assign(source.deployments[0]!, { blocks_next: false })
-    await page.goto(`${base}/console/apps/shop/tokens/new?scope=apps:report`)
-    await page.getByLabel('Name').fill('Production')
-    await page.getByRole('button', { name: 'Create token' }).click()
-    await page.getByText('Copy it now').waitFor()
-    expect(await axeFindings(page)).toEqual([])
-    const kept = { source: { ...source }, overview: { ...overview } }
-    Object.assign(source, { deployments: [], revisions: [], files: [] })
-    Object.assign(overview, { checks: [], pipelines: [], buckets: [], logUse: { stored_bytes: 0 } })
-    for (const tab of ['', '/source', '/deployments', '/logs', '/checks', '/pipelines']) {
-      await page.goto(`${base}/console/apps/shop${tab}`)
-      expect([tab, await axeFindings(page)]).toEqual([tab, []])
-    }
-    Object.assign(source, kept.source)
-    Object.assign(overview, kept.overview)
-    expect(complaints).toEqual([])
-    await context.close()
-  })
+  test.each(Object.entries(LOOKS))(
+    '%s: an app without anything, a lost runner and new tokens have no finding',
+    async (_look, options) => {
+      const { context, page, complaints } = await open(options)
+      const [{ data: source }, { data: overview }] = [gateway.appSource, gateway.appOverview]
+      Object.assign(source.deployments[0]!, { blocks_next: true })
+      await page.goto(`${base}/console/apps/shop/deployments`)
+      await page.getByText('was lost').waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      Object.assign(source.deployments[0]!, { blocks_next: false })
+      await page.goto(`${base}/console/settings/tokens/new?audience=platform`)
+      await page.getByLabel('Name').fill('Nightly report')
+      await page.getByRole('button', { name: 'Create token' }).click()
+      await page.getByText('Copy it now').waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      await page.goto(`${base}/console/apps/shop/tokens/new?scope=apps:report`)
+      await page.getByLabel('Name').fill('Production')
+      await page.getByRole('button', { name: 'Create token' }).click()
+      await page.getByText('Copy it now').waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      const kept = { source: { ...source }, overview: { ...overview } }
+      Object.assign(source, { deployments: [], revisions: [], files: [] })
+      Object.assign(overview, { checks: [], pipelines: [], buckets: [], logUse: { stored_bytes: 0 } })
+      for (const tab of ['', '/source', '/deployments', '/logs', '/checks', '/pipelines']) {
+        await page.goto(`${base}/console/apps/shop${tab}`)
+        expect([tab, await axeFindings(page)]).toEqual([tab, []])
+      }
+      Object.assign(source, kept.source)
+      Object.assign(overview, kept.overview)
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
 
   test('switching and signing out work through the menus', async () => {
     const { context, page, complaints } = await open()
@@ -433,13 +444,15 @@ function pagesOfOne({ data, notifications, appSource }: FakeGateway): string[] {
   const kinds = ['email', 'chat', 'webhook', 'forum'].map((kind) =>
     integrations.find((one) => one.kind === kind),
   )
-  const states = ['retrying', 'failed', 'waiting'].map((state) =>
-    deliveries.find((one) => one.state === state),
-  )
+  const shown = [
+    ...DELIVERY_STATES.map((state) => deliveries.find((one) => one.state === state)),
+    deliveries.find(({ unconfirmed }) => unconfirmed),
+  ]
   return [
     ...data.grants.map((one) => `/console/agents/${one.id}`),
     ...kinds.map((one) => `/console/integrations/${one?.id}`),
-    ...states.map((one) => `/console/deliveries/${one?.id}`),
+    ...shown.map((one) => `/console/deliveries/${one!.id}`),
+    ...kinds.map((one) => `/console/deliveries?integration=${one?.id}`),
     ...appSource.data.deployments.map((one) => `/console/apps/shop/deployments/${one.id}`),
   ]
 }

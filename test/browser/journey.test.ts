@@ -136,6 +136,10 @@ describe.skipIf(findChromium() === undefined)('svc in a browser', { timeout: 120
         '/auth/sign-in?return_to=https://evil.test',
         new URL(invitation_url).pathname,
         '/api/docs',
+        '/api/docs/integrations',
+        '/api/docs/notifications',
+        '/api/docs?q=token',
+        '/api/docs?q=nothing-is-called-this',
       ]
       for (const path of paths) {
         await page.goto(base + path)

@@ -37,7 +37,11 @@ export const API_ROWS: Row[] = [
   ['api GET', 5, /requires <path>/],
   ['datasource list', 3, /hint: The token comes from SVC_API_KEY\. /, badToken()],
   ['login --api-url {origin}', 3, /hint: The token comes from SVC_API_KEY\. /, badToken()],
-  ['activity --outcome failed', 0, /No calls of functions\. Questions .*: svc activity --type data_source\n/],
+  [
+    'activity --outcome failed',
+    0,
+    /No function calls match\. Questions .*: svc activity --type data_source\n/,
+  ],
 ]
 
 function badToken(): Given {

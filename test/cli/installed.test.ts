@@ -60,16 +60,20 @@ test('the reader of a pipe may close it early', () => {
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test('bash completion completes commands, options and values, also in words that bash splits', () => {
-  const file = join(folder, 'completion.bash')
-  writeFileSync(file, svc('completion', 'bash').stdout)
+/** One context, and one with a sign that shells split words at. */
+function configFolder(): string {
   const config = join(folder, 'config')
   mkdirSync(config, { recursive: true })
   const context = { api_url: 'https://a.test', user: { id: 'usr_x', email: 'a@b.c' }, organization: null }
-  writeFileSync(
-    join(config, 'config.json'),
-    JSON.stringify({ version: 1, contexts: { work: context, 'work:2': context } }),
-  )
+  const contexts = { work: context, 'work:2': context }
+  writeFileSync(join(config, 'config.json'), JSON.stringify({ version: 1, contexts }))
+  return config
+}
+
+test('bash completion completes commands, options and values, also in words that bash splits', () => {
+  const file = join(folder, 'completion.bash')
+  writeFileSync(file, svc('completion', 'bash').stdout)
+  const config = configFolder()
   const completed = (...words: string[]) => {
     const typed = ['svc', ...words].map((word) => `'${word}'`).join(' ')
     const script = `svc() { '${node.path}' '${client}' "$@"; }; source ${file}
@@ -88,6 +92,67 @@ COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _svc; echo "\${COMPREPLY[@]}"
   expect(completed('status', '--output', '=', 'j')).toBe('json')
   expect(completed('context', 'use', 'work', ':')).toBe('2')
   expect(completed('agents', 'narrow', 'grt_x', '--scope', 'data', ':', 're')).toBe('read')
+})
+
+/** Runs a script in another shell, in which `svc` is the installed client. */
+function inShell(shell: string, flags: readonly string[], script: string): string {
+  const env = { PATH: process.env['PATH'], HOME: join(folder, 'home'), SVC_CONFIG_DIR: configFolder() }
+  const { stdout, stderr } = spawnSync(shell, [...flags, '-c', script], {
+    encoding: 'utf8',
+    env,
+    cwd: folder,
+  })
+  return stdout.trim() + stderr
+}
+
+const isMissing = (shell: string): boolean => spawnSync(shell, ['--version']).status !== 0
+
+test('zsh completion completes commands, options and values', ({ skip }) => {
+  skip(isMissing('zsh'), 'there is no zsh here')
+  const file = join(folder, '_svc')
+  writeFileSync(file, svc('completion', 'zsh').stdout)
+  expect(spawnSync('zsh', ['--no-rcs', '-n', file], { encoding: 'utf8' })).toMatchObject({
+    status: 0,
+    stderr: '',
+  })
+  // Both ways in: sourced, and loaded by its name when it is first asked. What zsh would show is printed.
+  const shown = `_describe() { print -r -- "\${(@P)3%%$'\\t'*}" }; _files() { print files }
+svc() { '${node.path}' '${client}' "$@" }`
+  const completed = (...typed: string[]) => {
+    const words = `words=(${['svc', ...typed].map((word) => `'${word}'`).join(' ')}); CURRENT=$#words`
+    const sourced = inShell('zsh', ['--no-rcs'], `${shown}; compdef() {}; source ${file}; ${words}; _svc`)
+    const loaded = `${shown}; fpath=(${folder} $fpath); autoload -U _svc; ${words}; _svc`
+    expect(inShell('zsh', ['--no-rcs'], loaded)).toBe(sourced)
+    return sourced
+  }
+  expect(completed('db', 'c')).toMatch(/^create:\S.* connect:\S/)
+  expect(completed('--json', 'skills', 'install', '--no-')).toMatch(/^--no-agents:.* --no-color:/)
+  expect(completed('context', 'use', '')).toBe('work:https://a.test work\\:2:https://a.test')
+  expect(completed('apps', 'push', 'shop', './')).toBe('files')
+})
+
+test('fish completion completes commands, options and values', ({ skip }) => {
+  skip(isMissing('fish'), 'there is no fish here')
+  const file = join(folder, 'svc.fish')
+  writeFileSync(file, svc('completion', 'fish').stdout)
+  expect(spawnSync('fish', ['--no-execute', file], { encoding: 'utf8' })).toMatchObject({
+    status: 0,
+    stderr: '',
+  })
+  const completed = (typed: string) =>
+    inShell(
+      'fish',
+      ['--no-config'],
+      `function svc; '${node.path}' '${client}' $argv; end; source ${file}; complete -C '${typed}'`,
+    )
+      .split('\n')
+      .map((line) => line.split('\t')[0])
+  expect(completed('svc db c')).toEqual(['create', 'connect'])
+  expect(completed('svc --json skills install --no-')).toEqual(['--no-agents', '--no-color'])
+  expect(completed('svc completion z')).toEqual(['zsh'])
+  expect(completed('svc status --output=j')).toEqual(['--output=json'])
+  expect(completed('svc context use ')).toEqual(['work', 'work:2'])
+  expect(completed(`svc apps push shop ./comp`)).toEqual(['./completion.bash'])
 })
 
 /** Each of these costs more than everything else the client does before it calls the server. */

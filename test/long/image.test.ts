@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import type { CurrentBundle } from '../../scripts/build-server.ts'
 import { parse } from 'yaml'
 import { SERVICE_NAMES, SETTINGS } from '../../src/boot/config.ts'
 import { environmentOf, objectsOf, ofKind, serviceOf } from '../support/chart/objects.ts'
@@ -165,15 +166,16 @@ describe('the folder', () => {
     expect(developers.filter((name) => installed.includes(name))).toEqual([])
   })
 
-  test('has a bundle of the very sources that it has', async () => {
-    const inputs = JSON.parse(await readFile(join(image.root, 'app/dist/server/inputs.json'), 'utf8')) as [
-      path: string,
-      size: number,
-      modifiedMs: number,
-      sha256: string,
-    ][]
-    expect(inputs.length).toBeGreaterThan(500)
-    const others = inputs.filter(([path, , , sha256]) => {
+  test('has a bundle of all the sources that it has, and of no others', async () => {
+    const { folder, inputs } = JSON.parse(
+      await readFile(join(image.root, 'app/dist/server/current.json'), 'utf8'),
+    ) as CurrentBundle
+    expect(filesIn(`app/dist/server/${folder}/main.js`)).toHaveLength(1)
+    const known = new Map(inputs.map(([path, , , sha256]) => [path, sha256]))
+    const sources = filesIn('app/{db,mcp,oauth,src}/**/*.ts').map((path) => path.replace('app/', ''))
+    expect(sources.filter((path) => !known.has(path))).toEqual([])
+    known.delete('scripts/build-server.ts')
+    const others = [...known].filter(([path, sha256]) => {
       const text = readFileSync(join(image.root, 'app', path))
       return createHash('sha256').update(text).digest('hex') !== sha256
     })

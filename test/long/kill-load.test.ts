@@ -10,7 +10,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
+import postgres from 'postgres'
+import type { Call } from '../../src/client/http-client.ts'
+import { createDatabase, removeDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { listLoads, type LoadPhase, type LoadState } from '../../src/contracts/loads.ts'
 import { atAddress } from '../support/data-sources.ts'
 import { freePort } from '../support/free-port.ts'
@@ -42,76 +44,196 @@ afterAll(async () => {
   model?.close()
 })
 
-const MOMENTS: readonly (LoadState | LoadPhase)[] = [
+type Moment = LoadState | LoadPhase
+type Kill = { readonly at: Moment; readonly who: 'client' | 'server' | 'both' }
+
+const ORDER: readonly Moment[] = [
   'uploading',
   'reading',
+  'checking',
   'embedding',
-  'embedding',
+  'indexing',
   'finishing',
+  'succeeded',
 ]
+/** A killed server is waited for until its lease is over: each costs half a minute, and `.ci/run` has few of them. */
+const IS_CI = process.env['LONG_TESTS'] === 'ci'
+const KILLS: readonly Kill[] = IS_CI
+  ? [
+      { at: 'uploading', who: 'client' },
+      { at: 'embedding', who: 'both' },
+    ]
+  : [
+      { at: 'uploading', who: 'client' },
+      { at: 'reading', who: 'server' },
+      { at: 'checking', who: 'both' },
+      { at: 'embedding', who: 'client' },
+      { at: 'embedding', who: 'server' },
+      { at: 'indexing', who: 'server' },
+      { at: 'finishing', who: 'both' },
+    ]
+const KILLS_OF_APPENDING: readonly Kill[] = IS_CI
+  ? []
+  : [
+      { at: 'embedding', who: 'server' },
+      { at: 'finishing', who: 'server' },
+    ]
 
-test(
-  'killed again and again, client and server, the file is loaded whole and once',
-  async () => {
-    const SVC_DATA_DIR = await migratedFolder(own)
-    const env = { SVC_DATA_DIR, PORT: String(await freePort()), SVC_ORG: 'Kill', EMBEDDING_MODELS: setting }
-    let server = await own.start({ env })
-    const { token } = await firstWordsIn(server)
-    const call = () => server.as({ token })
-    await call()(createDatabase, { name: 'notes' })
+const SERVER = process.env['TEST_PGVECTOR_URL']
+/** Where the managed databases are. */
+const PLACES = ['embedded', ...(SERVER ? [SERVER] : [])]
 
-    const file = join(await own.newFolder(), 'notes.csv')
-    // Several parts of an upload, and several of reading.
-    const rows = Array.from(
-      { length: ROWS },
-      (_, at) => `n${at},"Note ${at}\nof many","${'words '.repeat(200)}${at}"`,
-    )
-    await writeFile(file, `id,title,text\n${rows.join('\n')}\n`)
+/** A server of somebody else's is left as it was found. */
+const leave = (call: Call) => call(removeDatabase, { name: 'notes', confirm: 'notes' })
 
-    const loadOf = async () => (await call()(listLoads, { name: 'notes' })).loads
-    const killed: string[] = []
-    let client = startClient(server, token, file)
-    for (const [round, moment] of MOMENTS.entries()) {
-      await until(client, async () => {
-        const [load] = await loadOf()
-        const at = load?.phase ?? load?.state
-        return at === moment || load?.state === 'succeeded'
-      })
-      await sleep(Math.random() * 300)
-      // Never both at once in the same round: each is killed while the other lives, and in the last round both.
-      if (round % 2 === 0) await kill(client)
-      expect(await tablesIn(server, token)).not.toContain((await isDone(loadOf)) ? 'none' : 'public.notes')
-      if (round % 2 === 1 || round === MOMENTS.length - 1) {
-        await server.stop('SIGKILL')
-        server = await own.start({ env })
-      }
-      killed.push(`${round % 2 === 0 ? 'client' : 'server'} at ${moment}`)
-      await kill(client)
-      client = startClient(server, token, file)
+const rowsFrom = (first: number, count: number) =>
+  Array.from({ length: count }, (_, at) => `n${first + at},"Note ${at}\nof many","${TEXT}${first + at}"`)
+const TEXT = 'words '.repeat(200)
+
+async function writeCsv(rows: readonly string[]): Promise<string> {
+  const file = join(await own.newFolder(), 'notes.csv')
+  await writeFile(file, `id,title,text\n${rows.join('\n')}\n`)
+  return file
+}
+
+async function begin(place: string) {
+  const SVC_DATA_DIR = await migratedFolder(own)
+  const env = {
+    SVC_DATA_DIR,
+    PORT: String(await freePort()),
+    SVC_ORG: 'Kill',
+    EMBEDDING_MODELS: setting,
+    MANAGED_DATABASE_URL: place,
+  }
+  let server = await own.start({ env })
+  const { token } = await firstWordsIn(server)
+  const call: Call = (operation, input) => server.as({ token })(operation, input)
+  await call(createDatabase, { name: 'notes' })
+  return {
+    call,
+    token,
+    server: () => server,
+    newest: async () => (await call(listLoads, { name: 'notes' })).loads[0],
+    async kill() {
+      await server.stop('SIGKILL')
+      server = await own.start({ env })
+    },
+  }
+}
+type Running = Awaited<ReturnType<typeof begin>>
+
+/** Loads the file while both are killed, and returns how often it was begun. */
+async function loadKilled(
+  system: Running,
+  file: string,
+  kills: readonly Kill[],
+  more: readonly string[] = [],
+) {
+  const known = (await system.call(listLoads, { name: 'notes' })).loads.length
+  const start = () => startClient(system.server(), system.token, file, more)
+  const place = async () => {
+    const { loads } = await system.call(listLoads, { name: 'notes' })
+    const [load] = loads.length > known ? loads : []
+    return load ? ORDER.indexOf(load.phase ?? load.state) : -1
+  }
+  let client = start()
+  for (const { at, who } of kills) {
+    await until(client, async () => (await place()) >= ORDER.indexOf(at))
+    await sleep(Math.random() * 100)
+    if (who !== 'server') await kill(client)
+    if (more.length === 0 && (await system.newest())?.state !== 'succeeded') {
+      const tables = await tablesIn(system)
+      if ((await system.newest())?.phase !== 'finishing') expect(tables).not.toContain('public.notes')
     }
-    const exit = await client.exited
-    const loads = await loadOf()
-    console.log(`Killed: ${killed.join(', ')}; the last client ended with ${exit}`)
-    await until(client, async () => await isDone(loadOf), 120_000)
-    // All of them were one load.
-    expect(loads).toHaveLength(1)
-    const { url } = await call()(showConnectionString, { name: 'notes' })
-    const [found] = await atAddress(url, (sql) =>
-      sql.unsafe(`select count(*)::int as rows, count(distinct id)::int as ids, count(embedding)::int as vectors,
+    if (who !== 'client') await system.kill()
+    await kill(client)
+    client = start()
+  }
+  await until(client, async () => (await system.newest())?.state === 'succeeded', 180_000)
+  await kill(client)
+  return (await system.call(listLoads, { name: 'notes' })).loads.length - known
+}
+
+test.each(PLACES)(
+  'killed again and again, client and server, the file is loaded whole and once (%#)',
+  async (place) => {
+    const system = await begin(place)
+    try {
+      // All of them were one load. Several parts of an upload, and several of reading.
+      expect(await loadKilled(system, await writeCsv(rowsFrom(0, ROWS)), KILLS)).toBe(1)
+      const more = await writeCsv(rowsFrom(ROWS, 200))
+      expect(await loadKilled(system, more, KILLS_OF_APPENDING, ['--append'])).toBe(1)
+      const { url } = await system.call(showConnectionString, { name: 'notes' })
+      const [found] = await atAddress(url, (sql) =>
+        sql.unsafe(`select count(*)::int as rows, count(distinct id)::int as ids, count(embedding)::int as vectors,
         min(length(text))::int as shortest from notes`),
-    )
-    expect(found).toEqual({ rows: ROWS, ids: ROWS, vectors: ROWS, shortest: 'words '.repeat(200).length + 1 })
-    await expect.poll(() => tablesIn(server, token), { timeout: 60_000 }).toEqual(['public.notes'])
+      )
+      const all = ROWS + 200
+      expect(found).toEqual({ rows: all, ids: all, vectors: all, shortest: TEXT.length + 1 })
+      await expect.poll(() => tablesIn(system), { timeout: 60_000 }).toEqual(['public.notes'])
+    } finally {
+      await leave(system.call)
+    }
   },
   PATIENCE_MS,
 )
 
-const isDone = async (loads: () => Promise<readonly { state: LoadState }[]>): Promise<boolean> =>
-  (await loads())[0]?.state === 'succeeded'
+/** What somebody else holds while the server is killed: its statement waits in the database, and outlives it. */
+const LOCKS: readonly [LoadPhase, (loadId: string) => string, readonly string[]][] = [
+  ['indexing', (id) => `lock table svc_loads."${id}" in row exclusive mode`, []],
+  ['finishing', (id) => `lock table svc_loads."${id}" in access share mode`, []],
+  ['finishing', () => `lock table public.notes in share mode`, ['--append']],
+]
+
+test.skipIf(!SERVER).each(LOCKS)(
+  'a statement of %s that outlives its server is not done twice (%#)',
+  async (phase, lock, more) => {
+    const system = await begin(SERVER!)
+    try {
+      if (more.length > 0) await loadKilled(system, await writeCsv(rowsFrom(50, 10)), [])
+      const { url } = await system.call(showConnectionString, { name: 'notes' })
+      const somebody = postgres(url, { max: 1, onnotice() {} })
+      const known = (await system.newest())?.id
+      const client = startClient(system.server(), system.token, await writeCsv(rowsFrom(0, 40)), more)
+      let id = ''
+      const isOver = Promise.withResolvers<void>()
+      await until(client, async () => {
+        const load = await system.newest()
+        id = load && load.id !== known && load.phase === 'embedding' ? load.id : ''
+        return id !== ''
+      })
+      const held = somebody.begin(async (tx) => {
+        await tx.unsafe(lock(id))
+        await isOver.promise
+      })
+      // The staged table has no rows to be counted, or indexed, before they are embedded.
+      const waiting = async () => {
+        const [found] = await atAddress(url, (sql) =>
+          sql.unsafe(`select count(*)::int as n from pg_stat_activity where application_name = 'svc load'
+            and datname = current_database() and wait_event_type = 'Lock'`),
+        )
+        return Number(found!['n'])
+      }
+      await until(client, async () => (await waiting()) > 0 && (await system.newest())?.phase === phase)
+      await kill(client)
+      await system.kill()
+      await until(client, async () => (await waiting()) > 1)
+      isOver.resolve()
+      await held
+      await somebody.end({ timeout: 5 })
+      await until(client, async () => (await system.newest())?.state === 'succeeded')
+      const rows = await atAddress(url, (sql) => sql.unsafe('select id from notes'))
+      expect(rows).toHaveLength(more.length > 0 ? 50 : 40)
+    } finally {
+      await leave(system.call)
+    }
+  },
+  PATIENCE_MS,
+)
 
 /** What is staged, and what is in its place. */
-async function tablesIn(server: ServerProcess, token: string): Promise<string[]> {
-  const { url } = await server.as({ token })(showConnectionString, { name: 'notes' })
+async function tablesIn({ call }: Running): Promise<string[]> {
+  const { url } = await call(showConnectionString, { name: 'notes' })
   const rows = await atAddress(url, (sql) =>
     sql.unsafe(`select schemaname || '.' || tablename as name from pg_tables
       where schemaname in ('public', 'svc_loads') and tablename not in ('content', 'finished') order by 1`),
@@ -125,7 +247,12 @@ type RunningClient = {
   words: string
 }
 
-function startClient(server: ServerProcess, token: string, file: string): RunningClient {
+function startClient(
+  server: ServerProcess,
+  token: string,
+  file: string,
+  more: readonly string[],
+): RunningClient {
   const args = [
     'db',
     'load',
@@ -139,6 +266,7 @@ function startClient(server: ServerProcess, token: string, file: string): Runnin
     'text',
     '--model',
     'slow',
+    ...more,
   ]
   const child = spawn(process.execPath, [CLIENT, ...args], {
     env: { PATH: process.env['PATH'] ?? '', SVC_API_URL: server.origin, SVC_API_KEY: token },

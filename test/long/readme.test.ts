@@ -112,7 +112,7 @@ async function perform({ command }: DocumentedCommand): Promise<string> {
 const inOwnContainer = async (command: string): Promise<string> =>
   command
     .replace('127.0.0.1:4000', `127.0.0.1:${await freePort()}`)
-    .replaceAll(/(--name |--volume |exec )svc\b/g, `$1${CONTAINER}`)
+    .replaceAll(/(--name |--volume |exec |top )svc\b/g, `$1${CONTAINER}`)
 
 /** At a terminal: there the first start says everything. */
 async function start(): Promise<string> {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import {
   appendFileSync,
   chmodSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -77,6 +78,7 @@ test('a dry run makes every artifact, and a second one the same bytes', () => {
       `svc-chart-${chart.version}.tgz`,
       `svc-dev-client-${version}.tgz`,
       `svc-image-context-${version}.tar.gz`,
+      `svc-server-bundle-${version}.tar.gz`,
       `svc-worker-${sdk.version}.tgz`,
     ].toSorted(),
   )
@@ -110,6 +112,17 @@ test('the chart is in a folder of its name; the context has what the image copie
   expect(without).toEqual([])
   expect(inContext).toEqual(expect.arrayContaining(['Containerfile', '.dockerignore', 'skills/history.json']))
   expect(inContext.filter((name) => name.endsWith('.test.ts') || name.startsWith('test/'))).toEqual([])
+})
+
+test('the bundle, unpacked in another checkout of the same commit, is what runs there', () => {
+  const other = join(folder, 'other')
+  execFileSync('git', ['clone', '--quiet', '--no-tags', clone, other])
+  symlinkSync(join(ROOT, 'node_modules'), join(other, 'node_modules'))
+  execFileSync('tar', ['xzf', join(out, `svc-server-bundle-${version}.tar.gz`), '-C', other])
+  const main = globSync('dist/server/*/main.js', { cwd: other })
+  expect(main).toHaveLength(1)
+  writeFileSync(join(other, main[0]!), `process.stdout.write('bundle')`)
+  expect(execFileSync(process.execPath, [join(other, 'bin/server')], { encoding: 'utf8' })).toBe('bundle')
 })
 
 test('what is not committed, and a version that disagrees, is refused with the reason', () => {

@@ -53,6 +53,8 @@ beforeAll(async () => {
         if (key === 'DATABASE_URL') return [key, databaseUrl(postgres.url, name)]
         if (key === 'MANAGED_DATABASE_URL') return [key, process.env['TEST_PGVECTOR_URL'] ?? postgres.url]
         if (key === 'SVC_DATA_DIR') return [key, folder]
+        // On loopback every process calls from this address, whichever it listens at.
+        if (key === 'TRUSTED_PROXIES') return [key, hereOf(value.replace('10.0.0.2', '10.0.0.2,127.0.0.1'))]
         return [
           key,
           hereOf(value)
@@ -182,7 +184,10 @@ test('the API answers at api., apps of the deploy-api included', async () => {
 test('the console at app. sends to the sign-in pages of the other host', async () => {
   const { status, headers } = await ask('https://app.example.com/console')
   expect(status).toBeGreaterThan(300)
-  const signIn = new URL(String(headers['location']), 'https://app.example.com')
+  // Through the console's own page, which remembers where to return to.
+  const own = new URL(String(headers['location']), 'https://app.example.com')
+  expect(own.pathname).toBe('/console/sign-in')
+  const signIn = new URL(String((await ask(own.href)).headers['location']), own)
   expect([signIn.origin, signIn.pathname]).toEqual(['https://app.example.com', '/auth/sign-in'])
   const shown = await ask(signIn.href)
   expect([shown.status, shown.text.includes('Password')]).toEqual([200, true])
@@ -232,8 +237,23 @@ test('guesses are counted by the client’s address, through proxy and gateway',
 })
 
 test('the worker does its jobs on the second host, and the runner of agents is ready', async () => {
+  // An address of nobody: the attempt fails, and is in the ledger, which only the worker writes.
+  const api = 'https://api.example.com/api'
+  const { token } = owner
+  const { id } = await bodyOf(
+    ask(`${api}/integrations/webhook`, {
+      token,
+      json: { name: 'Nobody', url: 'https://nobody.invalid/secret' },
+    }),
+  )
+  const { delivery_id } = await bodyOf(ask(`${api}/integrations/${String(id)}/test`, { token, json: {} }))
+  await expect
+    .poll(() => bodyOf(ask(`${api}/notifications/deliveries/${String(delivery_id)}`, { token })), {
+      timeout: 30_000,
+    })
+    .toMatchObject({ attempts: expect.toSatisfy((count: number) => count >= 1) as number })
   const metrics = await (await fetch(`http://127.0.0.1:${servers[1].metricsPort}/metrics`)).text()
-  expect(metrics).toContain('svc_notification_messages_due')
+  expect(metrics).toMatch(/^svc_notification_messages_due(?:\{.*\})? \d+$/m)
   const ready = await fetch(`http://127.0.70.2:${servers[1].port}/readyz`)
   expect(ready.status).toBe(200)
 })

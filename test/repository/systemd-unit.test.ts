@@ -22,9 +22,17 @@ test('its programs are those of the checkout', () => {
 
 test('its settings exist, and it waits longer than a stop takes', () => {
   const names = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name!)
-  expect(names).toEqual(['SVC_DATA_DIR'])
-  expect(names.filter((name) => !(name in SETTINGS))).toEqual([])
+  // The second is glibc's own.
+  expect(names).toEqual(['SVC_DATA_DIR', 'MALLOC_MMAP_THRESHOLD_'])
+  expect(names.filter((name) => !(name in SETTINGS))).toEqual(['MALLOC_MMAP_THRESHOLD_'])
   expect(Number(valueOf('TimeoutStopSec'))).toBeGreaterThan(readConfig({}).STOP_SECONDS)
+})
+
+test('a wrong setting ends it, and is not tried again every two seconds', () => {
+  const env = { PATH: process.env['PATH'], PORT: 'nonsense' }
+  const { status } = spawnSync(process.execPath, [join(ROOT, 'bin/server')], { env })
+  expect(valueOf('Restart')).toBe('on-failure')
+  expect(valueOf('RestartPreventExitStatus').split(' ').map(Number)).toContain(status)
 })
 
 test('systemd-analyze verify has nothing to say', ({ skip }) => {

@@ -5,8 +5,9 @@
 import { execFile } from 'node:child_process'
 import { chown, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { globSync } from 'node:fs'
-import { basename, dirname, join, matchesGlob } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { sentToBuild } from '../../scripts/sent-to-build.ts'
 
 type Stage = {
   readonly base: string
@@ -134,20 +135,6 @@ async function copy(rest: string, stage: Stage, stages: readonly Stage[], build:
     const [uid, gid] = (flag('chown') ?? '').split(':').map(Number)
     if (flag('chown') !== undefined && process.getuid?.() === 0) await chown(end, uid!, gid!)
   }
-}
-
-/** What of a folder reaches a build: everything is ignored, then some is not, then some is again. */
-export function sentToBuild(dockerignore: string): (path: string) => boolean {
-  const lines = dockerignore.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`)
-  return (path) =>
-    lines.reduce(
-      (isSent, line) =>
-        line.startsWith('!')
-          ? isSent || isBelow(path, line.slice(1))
-          : isSent && line !== '*' && !matchesGlob(path, line),
-      true,
-    )
 }
 
 async function run(command: string, stage: Stage, { arguments: given, env }: Build): Promise<void> {

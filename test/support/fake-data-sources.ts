@@ -39,6 +39,7 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     /** Every question as it arrived. */
     questions: [] as z.output<typeof dataSources.queryDataSource.input>[],
     exposedMax: 100,
+    creationRefusal: undefined as ServiceError | undefined,
     /** What the database of every source holds, or why it does not say. */
     tables: TABLES as Table[] | ServiceError,
     suggestion: SUGGESTION as dataSources.SearchConfiguration | null,
@@ -126,9 +127,10 @@ export function fakeDataSources({ on, list, id, clock, me, organizationOf }: Fak
     return entry
   }
 
-  own(databases.createDatabase, ({ name, title, description }, org) =>
-    add(org.id, name, { name: title ?? name, description: description ?? '' }),
-  )
+  own(databases.createDatabase, ({ name, title, description }, org) => {
+    if (data.creationRefusal) throw data.creationRefusal
+    return add(org.id, name, { name: title ?? name, description: description ?? '' })
+  })
   own(databases.attachDatabase, ({ name, title, description, url }, org) => {
     if (!url.startsWith('postgres://')) {
       throw new ServiceError('INVALID_REQUEST', undefined, { problems: ['url: must begin with postgres://'] })

@@ -45,6 +45,7 @@ export function fakeLoads({ on, list, id, clock, me, organizationOf }: FakeConte
     parts: [] as { load_id: string; offset: number; bytes: number }[],
     started: [] as z.output<typeof contract.startLoad.input>[],
     refusal: undefined as ServiceError | undefined,
+    creationRefusal: undefined as ServiceError | undefined,
   }
   const own = <I extends z.ZodObject, O extends z.ZodObject>(
     operation: Operation<I, O>,
@@ -92,9 +93,10 @@ export function fakeLoads({ on, list, id, clock, me, organizationOf }: FakeConte
     return load
   }
 
-  own(contract.createLoad, ({ name, filename, format, bytes }, org) =>
-    add(org.id, { source_id: `db_${name}`, filename, format, bytes, received: 0 }),
-  )
+  own(contract.createLoad, ({ name, filename, format, bytes }, org) => {
+    if (data.creationRefusal) throw data.creationRefusal
+    return add(org.id, { source_id: `db_${name}`, filename, format, bytes, received: 0 })
+  })
   own(contract.uploadLoadPart, ({ load_id, offset, body }, org) => {
     const load = find(org, load_id)
     data.parts.push({ load_id, offset, bytes: body.length })

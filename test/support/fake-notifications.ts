@@ -375,14 +375,6 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
       { limit, cursor },
     )
   })
-  own(deliveries.summarizeDeliveries, () => ({
-    days: data.days,
-    last_24_hours:
-      data.days.length > 0
-        ? { sent: 412, failed: 9, unconfirmed: 2, retrying: 3, not_sent: 1, p95_ms: 1_840 }
-        : { sent: 0, failed: 0, unconfirmed: 0, retrying: 0, not_sent: 0, p95_ms: null },
-    oldest_waiting_at: data.deliveries.find(({ state }) => state === 'waiting')?.created_at ?? null,
-  }))
   const healthOf = (id: string | null) => {
     const own = data.deliveries.filter(
       (one) => one.channel !== null && one.integration_id === id && one.created_at >= daysAgo(7),
@@ -414,7 +406,7 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
         : null,
     }
   }
-  own(deliveries.listIntegrationHealth, () => ({
+  const health = () => ({
     integrations: data.integrations.map((one) => ({
       ...one,
       next_attempt_at:
@@ -423,6 +415,16 @@ export function fakeNotifications({ on, list, id, clock, me, organizationOf }: F
       ...healthOf(one.id),
     })),
     members: healthOf(null),
+  })
+  own(deliveries.listIntegrationHealth, health)
+  own(deliveries.summarizeDeliveries, ({ health: withHealth }) => ({
+    days: data.days,
+    last_24_hours:
+      data.days.length > 0
+        ? { sent: 412, failed: 9, unconfirmed: 2, retrying: 3, not_sent: 1, p95_ms: 1_840 }
+        : { sent: 0, failed: 0, unconfirmed: 0, retrying: 0, not_sent: 0, p95_ms: null },
+    oldest_waiting_at: data.deliveries.find(({ state }) => state === 'waiting')?.created_at ?? null,
+    ...(withHealth && { health: health() }),
   }))
   own(integrations.testIntegration, ({ integration_id }) => {
     const { name, state } = found(data.integrations, integration_id)

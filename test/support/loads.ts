@@ -3,8 +3,19 @@ import { createHash } from 'node:crypto'
 import type * as z from 'zod'
 import type { Call } from '../../src/client/http-client.ts'
 import { LOAD_PART_BYTES } from '../../src/contracts/limits.ts'
-import { createLoad, showLoad, startLoad, uploadLoadPart, type Load } from '../../src/contracts/loads.ts'
-import { takeLoadStep } from '../../src/cores/loads/index.ts'
+import { eq } from '../../db/drizzle.ts'
+import { loads } from '../../db/schema.ts'
+import {
+  createLoad,
+  showLoad,
+  startLoad,
+  uploadLoadPart,
+  type Load,
+  type LoadPhase,
+} from '../../src/contracts/loads.ts'
+import { takeLoadStep, type LoadDeps } from '../../src/cores/loads/index.ts'
+import type { EmbeddingModels } from '../../src/cores/search/index.ts'
+import { toyModels } from './data-sources.ts'
 import type { TestSystem } from './system.ts'
 
 type Loaded = z.output<typeof Load>
@@ -48,9 +59,31 @@ export async function startFile(
   return call(startLoad, { load_id: id, ...plan })
 }
 
+export const never = new AbortController().signal
+
+/** What a step needs, with a clock by which each step takes a turn. */
+export function stepPerTurn({ system, clock }: TestSystem): LoadDeps {
+  let looks = 0
+  return { ...system.gateway!, clock: () => new Date(clock.now().getTime() + 3_000 * looks++) }
+}
+
+/** Step by step, until it is the turn of this one. */
+export async function takeUntil(system: TestSystem, id: string, phase: LoadPhase): Promise<void> {
+  const deps = stepPerTurn(system)
+  const isAt = async () => (await system.db.select().from(loads).where(eq(loads.id, id)))[0]?.phase === phase
+  while (!(await isAt())) {
+    if (!(await takeLoadStep(deps, never))) throw new Error('there is nothing to do')
+  }
+}
+
+/** They embed nothing, and fail with this. */
+export const failingModels = (error: Error): EmbeddingModels => ({
+  ...toyModels(),
+  embed: () => Promise.reject(error),
+})
+
 /** Until there is nothing to do. */
 export async function takeLoadSteps({ system }: Pick<TestSystem, 'system'>): Promise<void> {
-  const never = new AbortController().signal
   while (await takeLoadStep(system.gateway!, never));
 }
 

@@ -15,7 +15,8 @@ export type TestPostgres = {
   readonly stop: () => Promise<void>
 }
 
-type Binaries = { readonly initdb: string; readonly postgres: string }
+/** Of a server in another version than the package's. */
+export type Binaries = { readonly initdb: string; readonly postgres: string }
 type Identity = { readonly uid?: number; readonly gid?: number }
 
 /** Postgres refuses to run as root; this is `nobody`, who is known on every Linux. */
@@ -30,13 +31,13 @@ const ENDS_WITH_US = `exec 3<&0
 (cat <&3 >/dev/null; kill -INT "$server") 2>/dev/null &
 wait "$server"; [ -e "$0/halted" ] || rm -rf "$0"`
 
-export async function startPostgres(attempts = 3): Promise<TestPostgres> {
+export async function startPostgres(other?: Binaries, attempts = 3): Promise<TestPostgres> {
   const home = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
   const isRoot = process.getuid?.() === 0
   const identity = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
   const password = randomBytes(16).toString('hex')
   try {
-    const binaries = await findBinaries(isRoot ? home : undefined)
+    const binaries = other ?? (await findBinaries(isRoot ? home : undefined))
     await initialize(binaries.initdb, home, password, identity)
     const port = await freePort()
     let server = await start(binaries.postgres, home, port, identity)
@@ -59,7 +60,9 @@ export async function startPostgres(attempts = 3): Promise<TestPostgres> {
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     // Somebody took the free port before the server did.
-    if (attempts > 1 && String(error).includes('Address already in use')) return startPostgres(attempts - 1)
+    if (attempts > 1 && String(error).includes('Address already in use')) {
+      return startPostgres(other, attempts - 1)
+    }
     throw error
   }
 }

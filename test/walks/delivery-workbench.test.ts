@@ -10,8 +10,12 @@ import {
   summarizeDeliveries,
 } from '../../src/contracts/deliveries.ts'
 import { connectWebhook, testIntegration, updateIntegration } from '../../src/contracts/integrations.ts'
-import { DELIVERY_WAITS_MAX, RESPONSE_EXCERPT } from '../../src/contracts/limits.ts'
-import { createSubscription } from '../../src/contracts/subscriptions.ts'
+import {
+  DELIVERY_TESTS_PER_ORGANIZATION,
+  DELIVERY_WAITS_MAX,
+  RESPONSE_EXCERPT,
+} from '../../src/contracts/limits.ts'
+import { createSubscription, testSubscription } from '../../src/contracts/subscriptions.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
 import { sweepDeliveries, type ChannelPorts, type Outcome } from '../../src/cores/notifications/index.ts'
 import { drainNotifications } from '../../src/worker/notifications.ts'
@@ -144,6 +148,11 @@ describe('what has not arrived', () => {
     await delivered(id, { state: 'dropped', reason: 'matched_nobody', channel: null })
     const { last_24_hours } = await org.owner.call(summarizeDeliveries, {})
     expect(last_24_hours).toMatchObject({ sent: 1, failed: 1, unconfirmed: 1, retrying: 1, not_sent: 1 })
+    // The same on request of the summary, which has read the rows anyway.
+    const { health, ...summary } = await org.owner.call(summarizeDeliveries, { health: 'true' })
+    expect(summary.last_24_hours).toEqual(last_24_hours)
+    expect(summary.days).toEqual([expect.objectContaining({ sent: 1, failed: 2, dropped: 2, open: 1 })])
+    expect(health).toEqual(await org.owner.call(listIntegrationHealth, {}))
     const listed = await org.owner.call(listDeliveries, { missed: 'true', count: 'true' })
     expect(listed.deliveries.map((one) => one.id)).toEqual(missed.map((one) => one.id).toReversed())
     expect((await other.owner.call(listDeliveries, { missed: 'true' })).deliveries).toEqual([])
@@ -224,6 +233,35 @@ describe('a test', () => {
     const [row] = await system.db.select().from(deliveries).where(eq(deliveries.id, delivery_id))
     expect(row).toMatchObject({ subscriptionId, channel: 'email' })
     await system.db.delete(subscriptions).where(eq(subscriptions.id, subscriptionId))
+  })
+
+  test('of an email address prefers a subscription without a digest, and has no timing of its own', async () => {
+    const id = await connect('Receiver')
+    await system.db.update(integrations).set({ kind: 'email' }).where(eq(integrations.id, id))
+    const subscribe = async (pattern: string, timing: 'daily' | 'immediately') =>
+      (await org.owner.call(createSubscription, { integration_id: id, pattern, timing })).id
+    await subscribe('deploy.*', 'daily')
+    const daily = await sendTest(id)
+    expect((await shown(daily.delivery_id)).timing).toBe(null)
+    const immediate = await subscribe('deploy.failed', 'immediately')
+    const { delivery_id } = await sendTest(id)
+    const [row] = await system.db.select().from(deliveries).where(eq(deliveries.id, delivery_id))
+    expect(row).toMatchObject({ subscriptionId: immediate })
+  })
+
+  test('is sent so often an hour, counted for the organization and together with those of subscriptions', async () => {
+    const id = await connect('Receiver')
+    const subscription = await org.owner.call(createSubscription, { integration_id: id, pattern: 'deploy.*' })
+    const testSubscribed = () => org.owner.call(testSubscription, { subscription_id: subscription.id })
+    const { count } = DELIVERY_TESTS_PER_ORGANIZATION
+    for (let n = 0; n < count / 2; n++) await Promise.all([sendTest(id), testSubscribed()])
+    const refused = { code: 'RATE_LIMITED' }
+    await expect(sendTest(id)).rejects.toMatchObject(refused)
+    await expect(testSubscribed()).rejects.toMatchObject(refused)
+    expect(await system.db.$count(deliveries, eq(deliveries.orgId, org.id))).toBe(count / 2)
+    await sendTest(await connect('Theirs', other.owner), other.owner)
+    system.clock.advance(DELIVERY_TESTS_PER_ORGANIZATION.seconds)
+    await sendTest(id)
   })
 
   test('is the admins’ own, of their own organization', async () => {

@@ -1,7 +1,7 @@
 /** A file becomes a table that can be asked: all of it or nothing, for its own organization, after a kill as well. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { and, eq, sql } from '../../db/drizzle.ts'
-import { embeddingCounts, loads } from '../../db/schema.ts'
+import { apiTokens, embeddingCounts, loads } from '../../db/schema.ts'
 import {
   queryDataSource,
   saveSearchConfiguration,
@@ -10,6 +10,7 @@ import {
   showDataSource,
 } from '../../src/contracts/data-sources.ts'
 import { createDatabase, removeDatabase } from '../../src/contracts/databases.ts'
+import { ServiceError } from '../../src/contracts/errors.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
 import {
   LOAD_GIVE_UP_SECONDS,
@@ -26,11 +27,29 @@ import {
   startLoad,
   uploadLoadPart,
 } from '../../src/contracts/loads.ts'
-import { changeMemberRole } from '../../src/contracts/members.ts'
-import { takeTokens } from '../../src/cores/embeddings/index.ts'
+import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
+import type { Principal } from '../../src/contracts/operation.ts'
+import { revokeApiToken } from '../../src/contracts/tokens.ts'
+import {
+  createEmbeddings as embed,
+  createTextEmbedding,
+  takeTokens,
+} from '../../src/cores/embeddings/index.ts'
+import { takeLoadStep, uploadLoadPart as uploadPart, type LoadDeps } from '../../src/cores/loads/index.ts'
+import type { EmbeddingModels } from '../../src/cores/search/index.ts'
 import { startLoads } from '../../src/worker/loads.ts'
 import { inDatabase, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
-import { announced, loadFile, startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
+import {
+  announced,
+  failingModels,
+  loadFile,
+  never,
+  startFile,
+  stepPerTurn,
+  takeLoadSteps,
+  takeUntil,
+  uploadFile,
+} from '../support/loads.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 
 let system: SystemWithDatabases
@@ -213,6 +232,43 @@ describe('a bad file', () => {
     expect(await tablesOf(org)).toEqual(before)
   })
 
+  test('of thousands of ids that are there twice, all are counted', async () => {
+    const file = `sku,name,description\n${'A,x,"[1,0,0]"\n'.repeat(301)}`
+    const load = await loadFile(system, org.owner.call, 'shop', file, { ...PLAN, table: table() })
+    expect(load.problem_count).toBe(300)
+    expect(load.problems).toHaveLength(100)
+  })
+
+  test('a header that is too much for a table is refused at once, also in the preview', async () => {
+    const { id: load_id } = await uploadFile(org.owner.call, 'shop', `${','.repeat(250_000)}\n1\n`)
+    const before = performance.now()
+    const preview = await org.owner.call(previewLoad, { load_id })
+    expect(preview).toMatchObject({ columns: [], rows: [], problems: [expect.stringMatching(/^line 1:/)] })
+    await expect(org.owner.call(startLoad, { load_id, ...PLAN })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: preview.problems,
+    })
+    expect(performance.now() - before).toBeLessThan(10_000)
+    await org.owner.call(cancelLoad, { load_id })
+  })
+
+  test('names with NUL or half a character are told, and are no failure of ours', async () => {
+    const plan = { table: table(), embed_columns: ['text'], model: 'toy-3' }
+    const file = '{"a\\u0000":"x","\\ud83d":"y","text":"[1,0,0]"}\n'
+    await expect(startFile(org.owner.call, 'shop', file, plan, 'ndjson')).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [1, 2].map((at) => `line 1: column ${at} has a name that cannot be stored`),
+    })
+  })
+
+  test('a language that the database does not have is refused before it starts', async () => {
+    const plan = { ...PLAN, table: table(), language: 'englsh' }
+    await expect(startFile(org.owner.call, 'shop', CSV, plan)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [expect.stringMatching(/^language: must be one of .*english/)],
+    })
+  })
+
   test('of thousands of problems the first hundred are listed and all are counted', async () => {
     const file = `sku,name,description\n${'A\n'.repeat(3_000)}`
     const load = await loadFile(system, org.owner.call, 'shop', file, { ...PLAN, table: table() })
@@ -283,6 +339,37 @@ describe('a table that is there', () => {
     expect(count).toMatchObject({ n: 6 })
   })
 
+  test('takes no rows of another model, and no number that it has in another form', async () => {
+    const name = table()
+    await loadFile(system, org.owner.call, 'shop', CSV, { ...PLAN, table: name })
+    const more = CSV.replace('T1', 'T2').replace('S1', 'S2').replace('B1', 'B2')
+    const plan = { ...PLAN, table: name, append: true }
+    await expect(
+      startFile(org.owner.call, 'shop', more, { ...plan, model: 'toy-grown' }),
+    ).rejects.toMatchObject({
+      code: 'CONFLICT',
+      problems: ['the rows of the table are embedded with toy-3, not toy-grown'],
+    })
+    const numbered = table()
+    await rowsIn(
+      org,
+      'shop',
+      `create table ${numbered} (n numeric primary key, text text, embedding vector(3));
+        insert into ${numbered} values (7.0, 'x', '[1,0,0]')`,
+    )
+    const wrong = await loadFile(system, org.owner.call, 'shop', 'n,text\n1,"[1,0,0]"\n1.0,b\n7,c\n', {
+      table: numbered,
+      id_column: 'n',
+      embed_columns: ['text'],
+      model: 'toy-3',
+      append: true,
+    })
+    expect(wrong.problems).toEqual([
+      'line 3: the id is that of line 2',
+      'line 4: the table has a row with this id',
+    ])
+  })
+
   test('that appeared meanwhile ends the load, and is not touched', async () => {
     const name = table()
     const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: name })
@@ -323,14 +410,30 @@ describe('who may load', () => {
     )
   })
 
-  test('and whoever may no longer when it ends makes no table', async () => {
+  test.each<[string, (leaving: Person, token: { id: string }) => Promise<unknown>]>([
+    [
+      'was lowered',
+      ({ userId }) => org.owner.call(changeMemberRole, { org_id: org.id, user_id: userId, role: 'viewer' }),
+    ],
+    ['was removed', ({ userId }) => org.owner.call(removeMember, { org_id: org.id, user_id: userId })],
+    ['has revoked the token', (leaving, { id }) => leaving.call(revokeApiToken, { token_id: id })],
+    [
+      'had a token that expired',
+      (_, { id }) =>
+        system.db
+          .update(apiTokens)
+          .set({ expiresAt: system.clock.now() })
+          .where(and(eq(apiTokens.orgId, org.id), eq(apiTokens.id, id))),
+    ],
+  ])('and whoever %s embeds nothing any more, and makes no table', async (_, end) => {
     const leaving = await makeMember(system, org, 'developer')
+    const token = await makeApiToken(system, org, leaving)
     const name = table()
-    const load = await startFile(leaving.call, 'shop', CSV, { ...PLAN, table: name })
-    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: leaving.userId, role: 'viewer' })
+    const load = await startFile(token.call, 'shop', CSV, { ...PLAN, table: name })
+    await end(leaving, token)
     await takeLoadSteps(system)
     const ended = await org.owner.call(showLoad, { load_id: load.id })
-    expect(ended).toMatchObject({ state: 'failed' })
+    expect(ended).toMatchObject({ state: 'failed', rows: 0, embedded: 0 })
     expect(ended.failure).toMatch(/may no longer/)
     expect((await tablesOf(org)).map((found) => found.name)).not.toContain(`public.${name}`)
   })
@@ -451,6 +554,104 @@ describe('a load that is interrupted', () => {
     )
   })
 
+  test('after its table is in its place has succeeded, whoever is gone', async () => {
+    const leaving = await makeMember(system, org, 'developer')
+    const name = table()
+    const load = await startFile(leaving.call, 'shop', CSV, {
+      ...PLAN,
+      table: name,
+      save_configuration: true,
+    })
+    const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
+    await takeUntil(system, load.id, 'finishing')
+    // Killed in between: the database has done it, and nobody has noted it.
+    await takeLoadStep({ ...system.system.gateway!, models: failingModels(new Error('killed')) }, never)
+    expect(await rowsIn(org, 'shop', `select sku from ${name}`)).toHaveLength(3)
+    await system.db.update(loads).set({ waitsUntil: null }).where(held)
+    await org.owner.call(removeMember, { org_id: org.id, user_id: leaving.userId })
+    await takeLoadSteps(system)
+    const ended = await org.owner.call(showLoad, { load_id: load.id })
+    expect(ended).toMatchObject({ state: 'succeeded', rows: 3, configuration_saved: false })
+    expect(ended.failure).toMatch(/The table was loaded, but/)
+  })
+
+  test('after its table is in its place waits a day for the model, and has succeeded then', async () => {
+    const name = table()
+    await org.owner.call(createDatabase, { name: 'unmodeled' })
+    const load = await startFile(org.owner.call, 'unmodeled', CSV, {
+      ...PLAN,
+      table: name,
+      save_configuration: true,
+    })
+    await takeUntil(system, load.id, 'finishing')
+    const away = {
+      ...system.system.gateway!,
+      models: failingModels(new ServiceError('EMBEDDING_UNAVAILABLE')),
+    }
+    await takeLoadStep(away, never)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'running' })
+    system.clock.advance(LOAD_GIVE_UP_SECONDS + 60)
+    await takeLoadStep(away, never)
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({
+      state: 'succeeded',
+      configuration_saved: false,
+    })
+    await takeLoadSteps(system)
+  })
+
+  test('whose client asks again when it has just succeeded is told so', async () => {
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
+    await takeLoadSteps(system)
+    const again = { load_id: load.id, ...PLAN, table: load.table! }
+    expect(await org.owner.call(startLoad, again)).toMatchObject({ id: load.id, state: 'succeeded' })
+    await expect(org.owner.call(startLoad, { ...again, append: true })).rejects.toEqual(refused('CONFLICT'))
+  })
+
+  test('whose database is removed in the middle of a step ends with it', async () => {
+    await org.owner.call(createDatabase, { name: 'fleeting' })
+    const load = await startFile(org.owner.call, 'fleeting', CSV, { ...PLAN, table: table() })
+    await takeUntil(system, load.id, 'embedding')
+    const { gateway } = system.system
+    const removing: LoadDeps = {
+      ...gateway!,
+      async embedTexts(...asked) {
+        await org.owner.call(removeDatabase, { name: 'fleeting', confirm: 'fleeting' })
+        return gateway!.embedTexts(...asked)
+      },
+    }
+    expect(await takeLoadStep(removing, never)).toBe(true)
+    await expect(org.owner.call(showLoad, { load_id: load.id })).rejects.toEqual(refused('NOT_FOUND'))
+    await takeLoadSteps(system)
+  })
+
+  test('of which a part is written after it was cleaned up is cleaned up again', async () => {
+    const { id: load_id } = await uploadFile(developer.call, 'shop', `${CSV}late\n`)
+    const held = and(eq(loads.orgId, org.id), eq(loads.id, load_id))
+    await system.db.update(loads).set({ received: 0 }).where(held)
+    // The database answers only after somebody has canceled the load and its staging was removed.
+    const { gateway } = system.system
+    const managed = {
+      ...gateway!.managed,
+      async address() {
+        await developer.call(cancelLoad, { load_id })
+        await system.db.update(loads).set({ leaseUntil: null }).where(held)
+        await takeLoadSteps(system)
+        return gateway!.managed.address()
+      },
+    }
+    const body = new Uint8Array(Buffer.from(`${CSV}late\n`))
+    const [row] = await system.db.select().from(loads).where(held)
+    const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'developer' } as never
+    const late = uploadPart({ ...gateway!, managed })(principal, { load_id, offset: 0, body })
+    await expect(late).rejects.toEqual(refused('CONFLICT'))
+    expect(
+      await rowsIn(org, 'shop', `select from svc_loads.content where load_id = '${load_id}'`),
+    ).not.toEqual([])
+    await takeLoadSteps(system)
+    const staged = await rowsIn(org, 'shop', `select from svc_loads.content where load_id = '${load_id}'`)
+    expect(staged).toEqual([])
+  })
+
   test('is not taken while another process works on it', async () => {
     const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
     const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
@@ -491,6 +692,26 @@ describe('a load that is interrupted', () => {
     await takeLoadSteps(system)
     expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'failed' })
   })
+
+  test('for days of waiting for tokens does not end at the first trouble of another kind', async () => {
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
+    const { gateway } = system.system
+    const show = () => org.owner.call(showLoad, { load_id: load.id })
+    const poor = { ...gateway!, embeddingTokensPerDay: 0 }
+    for (let day = 0; day < 3; day++) {
+      while (await takeLoadStep(poor, never));
+      expect(await show()).toMatchObject({ state: 'running', waits_for: expect.stringContaining('tokens') })
+      system.clock.advance(LOAD_GIVE_UP_SECONDS)
+    }
+    const embedTexts = async () => {
+      throw new ServiceError('EMBEDDING_UNAVAILABLE')
+    }
+    await takeLoadStep({ ...gateway!, embedTexts }, never)
+    expect(await show()).toMatchObject({ state: 'running', waits_for: expect.stringContaining('model') })
+    system.clock.advance(60)
+    await takeLoadSteps(system)
+    expect(await show()).toMatchObject({ state: 'succeeded' })
+  })
 })
 
 describe('loads of several organizations', () => {
@@ -498,28 +719,47 @@ describe('loads of several organizations', () => {
     const [large, small] = [await makeOrganization(system), await makeOrganization(system)]
     for (const { owner } of [large, small]) await owner.call(createDatabase, { name: 'shop' })
     const rows = Array.from({ length: 400 }, (_, at) => `r${at},x,"[1,${at},0]"`)
-    const first = await startFile(
-      large.owner.call,
-      'shop',
-      `sku,name,description\n${rows.join('\n')}\n`,
-      PLAN,
-    )
+    const file = `sku,name,description\n${rows.join('\n')}\n`
+    const first = await startFile(large.owner.call, 'shop', file, PLAN)
     const second = await startFile(small.owner.call, 'shop', CSV, PLAN)
+    const deps = stepPerTurn(system)
+    const stateOf = async (of: Org, load_id: string) => (await of.owner.call(showLoad, { load_id })).state
+    while ((await stateOf(small, second.id)) === 'running') expect(await takeLoadStep(deps, never)).toBe(true)
+    expect(await stateOf(large, first.id)).toBe('running')
+    await takeLoadSteps(system)
+    expect(await stateOf(large, first.id)).toBe('succeeded')
+  })
+
+  test('are taken by loops of their own where a statement is long', async () => {
+    const rows = Array.from({ length: 1_001 }, (_, at) => `r${at},x,"[1,${at},0]"`)
+    const file = `sku,name,description\n${rows.join('\n')}\n`
+    const load = await startFile(org.owner.call, 'shop', file, { ...PLAN, table: table() })
+    const deps = system.system.gateway!
+    const work: string[] = []
+    const onWork = (found: string) => void work.push(found)
+    expect(await takeLoadStep(deps, never, { work: 'long', onWork })).toBe(false)
+    while (await takeLoadStep(deps, never, { work: 'short', onWork }));
+    expect(work.slice(-2)).toEqual(['short', 'long'])
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ phase: 'indexing' })
+    // A file of a few rows is not kept waiting by it.
+    const small = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
+    while (await takeLoadStep(deps, never, { work: 'short', onWork }));
+    expect(await org.owner.call(showLoad, { load_id: small.id })).toMatchObject({ state: 'succeeded' })
+    while (await takeLoadStep(deps, never, { work: 'long', onWork }));
+    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
+    await takeLoadSteps(system)
+  })
+
+  test('run until they are done', async () => {
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
     const running = startLoads(system.system.gateway!)
     try {
-      await expect
-        .poll(async () => (await small.owner.call(showLoad, { load_id: second.id })).state, {
-          timeout: 20_000,
-        })
-        .toBe('succeeded')
-      await expect
-        .poll(async () => (await large.owner.call(showLoad, { load_id: first.id })).state, {
-          timeout: 20_000,
-        })
-        .toBe('succeeded')
+      const state = async () => (await org.owner.call(showLoad, { load_id: load.id })).state
+      await expect.poll(state, { timeout: 20_000 }).toBe('succeeded')
     } finally {
       await running.stop()
     }
+    await takeLoadSteps(system)
   })
 
   test('each has its own tokens of the day; one that has none left waits for the next', async () => {
@@ -631,6 +871,91 @@ describe('embeddings', () => {
     })
     system.clock.advance(86_400)
     await takeTokens(limited, mine.id, 10)
+  })
+
+  const PRINCIPAL: Omit<Principal, 'userId' | 'orgId'> = {
+    kind: 'user',
+    userName: '',
+    userEmail: null,
+    organization: null,
+    role: 'developer',
+    scopes: null,
+    audiences: ['api'],
+    expiresAt: null,
+    sources: null,
+    entryPoint: 'api',
+    address: '',
+    requestId: 'embeddings',
+  }
+
+  /** A model that embeds what is not held, and holds `hold` until it is released. */
+  async function withHeldModel() {
+    const [mine, theirs] = [await makeOrganization(system), await makeOrganization(system)]
+    const gateway = system.system.gateway!
+    const released = Promise.withResolvers<void>()
+    let asked = 0
+    const models: EmbeddingModels = {
+      ...gateway.models,
+      tokensOf: () => 10,
+      embed: async (_owner, _model, text, options) => {
+        asked += 1
+        if (text === 'fail') throw new ServiceError('EMBEDDING_UNAVAILABLE')
+        if (text !== 'hold') return [1, 0, 0]
+        const gaveUp = new Promise<never>((_, reject) =>
+          options?.signal?.addEventListener('abort', () => reject(options.signal!.reason)),
+        )
+        await Promise.race([released.promise, gaveUp])
+        return [1, 0, 0]
+      },
+    }
+    const handle = embed({ ...gateway, models, embedTexts: createTextEmbedding(models) })
+    const call = (made: Org, texts: readonly string[], signal?: AbortSignal) =>
+      handle(
+        { ...PRINCIPAL, userId: made.owner.userId, orgId: made.id, signal },
+        { model: 'toy-3', input: [...texts], encoding_format: 'float' },
+      )
+    const tokens = async (made: Org) =>
+      (await system.db.select().from(embeddingCounts).where(eq(embeddingCounts.orgId, made.id)))[0]?.tokens
+    return { mine, theirs, call, tokens, release: released.resolve, asked: () => asked }
+  }
+
+  test('an organization that sends more calls at once than wait is refused, and no other one', async () => {
+    const { mine, theirs, call, tokens, release } = await withHeldModel()
+    const held = Array.from({ length: 256 }, () => 'hold')
+    const calls = Array.from({ length: 400 }, () => call(mine, held).catch((error: unknown) => error))
+    const refusals = calls.slice(12)
+    for (const refusal of await Promise.all(refusals)) {
+      expect(refusal).toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) })
+    }
+    expect((await call(theirs, ['x'])).data).toHaveLength(1)
+    release()
+    const answered = (await Promise.all(calls.slice(0, 12))) as { data: unknown[] }[]
+    expect(answered.map(({ data }) => data.length)).toEqual(Array.from({ length: 12 }, () => 256))
+    // What was refused was never counted.
+    expect(await tokens(mine)).toBe(12 * 256 * 10)
+  })
+
+  test('what was embedded until a call failed or was given up counts, and the rest does not', async () => {
+    const { mine, theirs, call, tokens, asked } = await withHeldModel()
+    const few = Array.from({ length: 24 }, () => 'x')
+    const failing = call(mine, [...few, 'fail', ...few, ...few])
+    await expect(failing).rejects.toMatchObject({ code: 'EMBEDDING_UNAVAILABLE' })
+    const counted = (await tokens(mine))!
+    expect(counted).toBeGreaterThanOrEqual(24 * 10)
+    expect(counted).toBeLessThan(73 * 10)
+    const end = new AbortController()
+    const before = asked()
+    const givenUp = call(
+      theirs,
+      [...few.slice(0, 16), ...Array.from({ length: 64 }, () => 'hold')],
+      end.signal,
+    )
+    givenUp.catch(() => undefined)
+    await expect.poll(() => asked() - before).toBe(32)
+    end.abort()
+    await expect(givenUp).rejects.toThrow()
+    // The sixteen that were there, and the sixteen that the model had begun.
+    expect(await tokens(theirs)).toBe(32 * 10)
   })
 })
 

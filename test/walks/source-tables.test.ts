@@ -106,6 +106,23 @@ describe('the tables of a data source', () => {
     expect(all.find(({ table }) => table === 'articles')).toMatchObject({ rows: 0 })
   })
 
+  test('that cannot be counted are listed all the same, and left out of the configuration', async () => {
+    await makeSource(org, {
+      name: 'half',
+      sql: `${SQL}
+        create materialized view empty_yet as select id, title, embedding from articles with no data;`,
+      configuration: configurationOf([entry('articles')]),
+    })
+    const { tables: all, suggestion } = await tables(org.owner, 'db_half')
+    const empty = all.find(({ table }) => table === 'empty_yet')
+    expect(empty).toMatchObject({ kind: 'table', rows: null, vectors: [{ without_vector: null }] })
+    expect(all.find(({ table }) => table === 'articles')).toMatchObject({ rows: 20 })
+    const names = suggestion!.connection_config.embedding_configs.map(({ table }) => table)
+    expect(names).toContain('articles')
+    expect(names).not.toContain('empty_yet')
+    await org.owner.call(saveSearchConfiguration, { source_id: 'db_half', ...suggestion! })
+  })
+
   test('are for developers and above, of their own organization', async () => {
     const viewer = await makeMember(system, org, 'viewer')
     await expect(tables(viewer)).rejects.toMatchObject({ code: 'FORBIDDEN' })

@@ -44,7 +44,7 @@ export function createEmbeddingModels(
       takesBulk: remote.bulk ?? false,
       tellsBulk: true,
       tokensOf: (text) => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN),
-      embed: (_, text, { kind }) => embed(text, kind),
+      embed: (_, text, options) => embed(text, options),
     })
   }
   const cache = vectorCache()

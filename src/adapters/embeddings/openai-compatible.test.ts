@@ -269,6 +269,18 @@ describe('a provider that', () => {
     expect(asked).toHaveLength(2)
   })
 
+  test('says nothing is let go as soon as nobody waits, and not asked again', async () => {
+    const gone = Promise.withResolvers<void>()
+    const { embed, asked } = await meet([(response) => void response.on('close', gone.resolve)])
+    const end = new AbortController()
+    const given = reasonOf(embed(QUESTION, { signal: end.signal }))
+    await expect.poll(() => asked).toHaveLength(1)
+    end.abort()
+    expect((await given).reason).toBe('nobody waits for it any more')
+    await gone.promise
+    expect(asked).toHaveLength(1)
+  })
+
   test.each([301, 302, 307, 308])('redirects with %i is not followed', async (status) => {
     let requests = 0
     const elsewhere = await listen((_request, response) => {

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import * as z from 'zod'
 import type { RemoteModelSettings } from '../../contracts/embedding-settings.ts'
+import type { EmbedOptions } from '../../cores/search/embedding-models.ts'
 import type { TextKind } from './text-queue.ts'
 import { codeOf, unavailable } from './unavailable.ts'
 import { checkedVector } from './vector.ts'
@@ -41,9 +42,10 @@ export function openAiCompatibleModel(name: string, settings: RemoteModelSetting
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/embeddings`
   const headers = headersOf(settings)
 
-  async function attempt(body: string): Promise<Float32Array> {
+  async function attempt(body: string, givenUp: AbortSignal | undefined): Promise<Float32Array> {
     // For everything from the connection to the last byte.
-    const signal = AbortSignal.timeout(settings.timeout_ms ?? TIMEOUT_MS)
+    const late = AbortSignal.timeout(settings.timeout_ms ?? TIMEOUT_MS)
+    const signal = givenUp ? AbortSignal.any([givenUp, late]) : late
     try {
       // A redirect would send question and key to a host that is not configured.
       const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' })
@@ -54,6 +56,7 @@ export function openAiCompatibleModel(name: string, settings: RemoteModelSetting
       return vectorIn(await readAnswer(response), settings.dimensions)
     } catch (error) {
       if (error instanceof AttemptFailed) throw error
+      if (givenUp?.aborted) throw new AttemptFailed('nobody waits for it any more')
       if (signal.aborted) throw new AttemptFailed('it took too long', retryDelay())
       if (isRefusedRedirect(error)) throw new AttemptFailed('it answered with a redirect')
       throw new AttemptFailed(`the connection failed: ${codeOf(error)}`, retryDelay())
@@ -70,13 +73,16 @@ export function openAiCompatibleModel(name: string, settings: RemoteModelSetting
   /** With jitter: requests that failed together must not retry together. */
   const retryDelay = () => RETRY_MS * (0.5 + random())
 
-  const embed = async (text: string, kind: TextKind = 'question'): Promise<Float32Array> => {
+  const embed = async (
+    text: string,
+    { kind = 'question', signal }: EmbedOptions = {},
+  ): Promise<Float32Array> => {
     const body = bodyOf(name, settings, text, kind)
     try {
-      return await attempt(body).catch(async (error: unknown) => {
+      return await attempt(body, signal).catch(async (error: unknown) => {
         if (!(error instanceof AttemptFailed) || error.retryMs === undefined) throw error
         await sleep(error.retryMs)
-        return attempt(body)
+        return attempt(body, signal)
       })
     } catch (error) {
       const failed = error instanceof AttemptFailed ? error : new AttemptFailed('the client failed')

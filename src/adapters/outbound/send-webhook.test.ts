@@ -53,6 +53,12 @@ test('what was sent along is told for people to read, without what is signed wit
   }
 })
 
+test('of what arrived, and of what never left, no headers are kept', async () => {
+  for (const posted of [answered(204), { kind: 'not_sent', because: 'connection' } as const]) {
+    expect(await sendWebhook(async () => posted, 'svc/1')(MESSAGE)).not.toHaveProperty('requestHeaders')
+  }
+})
+
 test.each([200, 201, 202, 204, 299])('%i is sent', async (status) => {
   expect(await after(answered(status))).toEqual({ kind: 'sent', httpStatus: status })
 })

@@ -9,7 +9,9 @@ export const sendWebhook =
     const headers = { 'content-type': 'application/json', 'user-agent': userAgent, ...signed }
     const posted = await post({ url, headers, body, keptFor })
     const outcome = posted.kind === 'answered' ? outcomeOf('webhook', posted) : withoutAnswer(posted)
-    return { ...outcome, requestHeaders: withoutSignatures(headers) }
+    // For people who look into a failure: of what arrived they are constants, and of what never left there are none.
+    const isTold = outcome.kind !== 'sent' && posted.kind !== 'not_sent'
+    return isTold ? { ...outcome, requestHeaders: withoutSignatures(headers) } : outcome
   }
 
 /** Whoever has a signature with its body can send it once more, for as long as the receiver takes its time stamp. */

@@ -31,10 +31,12 @@ export const listActivity: Run = async (ctx, input) => {
   })
   ctx.print(found, view)
   if (found.activity.length > 0) return
+  const { type, ...others } = filters
+  const match = Object.values(others).some((value) => value !== undefined) ? ' match' : ''
   // Whoever asked a question and sees an empty list looks at the other kind of calls.
   ctx.info(
-    filters.type === 'data_source'
-      ? 'No questions to data sources. Other calls: svc activity --type function'
-      : 'No calls of functions. Questions to data sources: svc activity --type data_source',
+    type === 'data_source'
+      ? `No questions to data sources${match}. Other calls: svc activity --type function`
+      : `No function calls${match}. Questions to data sources: svc activity --type data_source`,
   )
 }

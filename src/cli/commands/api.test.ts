@@ -114,10 +114,33 @@ test('--paginate is one answer with the rows of all pages', async () => {
     '/api/rows?limit=1&cursor=1',
     '/api/rows?limit=1&cursor=2',
   ])
-  answer = () => ({ body: '{"rows":[1],"next_cursor":"same"}' })
-  expect(JSON.parse((await svc(['GET', '/api/rows', '--paginate'])).out)).toEqual({ rows: [1, 1] })
   answer = () => ({ body: '{"one":1}' })
   expect(await svc(['GET', '/api/one', '--paginate'])).toMatchObject({ exit: 5, out: '' })
+})
+
+test('a list that never ends is an error, not a list', async () => {
+  answer = () => ({ body: '{"rows":[1],"next_cursor":"same"}' })
+  expect(await svc(['GET', '/api/rows', '--paginate'])).toMatchObject({
+    exit: 1,
+    out: '',
+    err: expect.stringContaining('/api/rows does not end: The server repeats a page') as string,
+  })
+  // Between two.
+  answer = ({ url }) => ({ body: `{"rows":[1],"next_cursor":"${url.includes('cursor=a') ? 'b' : 'a'}"}` })
+  expect(await svc(['GET', '/api/rows', '--paginate'])).toMatchObject({ exit: 1, out: '' })
+  expect(asked.length).toBeLessThan(8)
+})
+
+test('words behind -- are not options, also for errors', async () => {
+  const { exit, err } = await svc(['GET', '--', '--json'])
+  expect([exit, err]).toEqual([5, expect.stringMatching(/^error: Not a path/)])
+})
+
+test('stdin is named only where it is read', async () => {
+  const field = await svc(['POST', '/api/x', '-F', 'a=@nothing.txt'])
+  expect([field.exit, field.err]).toEqual([5, expect.not.stringContaining('stdin')])
+  const input = await svc(['POST', '/api/x', '--input', 'nothing.txt'])
+  expect([input.exit, input.err]).toEqual([5, expect.stringContaining('- for stdin')])
 })
 
 test('an error has the exit code of its code, and leaves stdout alone', async () => {

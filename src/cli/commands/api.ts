@@ -1,6 +1,7 @@
 /** `svc api <method> <path>`: calls any operation of the HTTP API with the login of the context. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { ServiceError } from '../../contracts/errors.ts'
 import { parseResponse, type ServerRequest } from '../call-operation.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
@@ -15,6 +16,8 @@ import { usageError } from '../usage-error.ts'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** More than any operation takes. */
 const BODY_MAX_BYTES = 64 * 1024 * 1024
+/** Of a list: more than one reads, and less than fills the memory. */
+const MAX_PAGES = 10_000
 
 export const callApi: Run = async (ctx, input) => {
   const request = await requestFrom(ctx, input)
@@ -96,19 +99,22 @@ function typedValue(text: string): unknown {
   return /^-?(0|[1-9]\d{0,14})(\.\d{1,6})?$/.test(text) ? Number(text) : text
 }
 
-const readText = (ctx: CommandContext, file: string): string => readInput(ctx, file).toString('utf8')
+const readText = (ctx: CommandContext, file: string): string =>
+  readInput(ctx, file, 'Name a file that you may read').toString('utf8')
 
-function readInput({ environment }: CommandContext, file: string): Buffer {
+function readInput({ environment }: CommandContext, file: string, hint: string): Buffer {
   try {
     return readFileSync(resolve(environment.cwd, file))
   } catch (error) {
     const code = String((error as { code?: string }).code)
-    throw usageError(`${file} cannot be read (${code})`, 'Name a file that you may read, or - for stdin')
+    throw usageError(`${file} cannot be read (${code})`, hint)
   }
 }
 
 const bodyFrom = async (ctx: CommandContext, file: string): Promise<Uint8Array> =>
-  file === '-' ? readStdinBytes(ctx, '--input', BODY_MAX_BYTES) : readInput(ctx, file)
+  file === '-'
+    ? readStdinBytes(ctx, '--input', BODY_MAX_BYTES)
+    : readInput(ctx, file, 'Name a file that you may read, or - for stdin')
 
 function addToQuery(url: URL, fields: readonly Field[]): void {
   for (const { key, value } of fields) {
@@ -135,19 +141,27 @@ function printResponse(ctx: CommandContext, url: URL, response: HttpResponse): v
 async function printPages(ctx: CommandContext, request: ServerRequest): Promise<void> {
   const { url } = request
   const rows: unknown[] = []
-  for (let cursor: string | undefined; ;) {
-    if (cursor !== undefined) url.searchParams.set('cursor', cursor)
+  const cursors = new Set<string>()
+  for (;;) {
     const page = parseResponse(url, await ctx.sendRequest(request)) as Record<string, unknown>
     const [noun, more] = Object.entries(page).find(([, value]) => Array.isArray(value)) ?? []
     if (noun === undefined) throw usageError(`${url.pathname} is not a list`, 'Remove --paginate')
     rows.push(...(more as unknown[]))
     const next = page['next_cursor']
-    // A server that repeats its cursor would keep us here forever.
-    if (typeof next !== 'string' || next === cursor) {
+    if (typeof next !== 'string') {
       const { next_cursor: _, ...rest } = page
       const all = { ...rest, [noun]: rows }
       return ctx.print(all, { text: formatJson(all) })
     }
-    cursor = next
+    // A server that repeats a cursor would keep us here forever; what was read until then is not the list.
+    if (cursors.has(next)) throw endless(url, 'The server repeats a page')
+    if (cursors.size + 1 === MAX_PAGES) throw endless(url, `The list has more than ${MAX_PAGES} pages`)
+    cursors.add(next)
+    url.searchParams.set('cursor', next)
   }
 }
+
+const endless = ({ pathname }: URL, reason: string): ServiceError =>
+  new ServiceError('UNEXPECTED', `${pathname} does not end: ${reason}`, {
+    hint: 'Read it page by page: leave out --paginate, and pass next_cursor on with -f cursor=…',
+  })

@@ -27,6 +27,7 @@ export const loadFile: Run = async (ctx, input) => {
     const load = await ctx.callOperation('createLoad', file)
     if (load.received > 0) ctx.info(`Continuing ${load.id}`)
     await uploadFile(ctx, load, path, progress.show)
+    if (load.state === 'uploading') await requireUnchanged(ctx, load, path, file.sha256)
     const started = await patiently(ctx, () => ctx.callOperation('startLoad', { load_id: load.id, ...plan }))
     const ended = await follow(ctx, started, progress.show)
     progress.end()
@@ -34,6 +35,18 @@ export const loadFile: Run = async (ctx, input) => {
   } finally {
     progress.end()
   }
+}
+
+/** A file that somebody wrote to meanwhile arrived mixed of both. */
+async function requireUnchanged(
+  ctx: CommandContext,
+  load: Load,
+  path: string,
+  sha256: string,
+): Promise<void> {
+  if ((await digestOf(path)) === sha256) return
+  await patiently(ctx, () => ctx.callOperation('cancelLoad', { load_id: load.id }))
+  throw usageError(`${path} was changed while it was uploaded`, 'Load it again when it is complete.')
 }
 
 function formatOf(path: string): 'csv' | 'ndjson' {

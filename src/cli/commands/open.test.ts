@@ -3,6 +3,7 @@ import { signedIn } from '../../../test/support/console-client.ts'
 import { seed } from '../../../test/support/fake-gateway.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import type { CommandContext } from '../command-context.ts'
+import { commandFor } from '../browser.ts'
 import { CONSOLE_PAGES } from '../console-pages.ts'
 import { openConsole } from './open.ts'
 
@@ -13,9 +14,13 @@ type Given = {
   terminal?: boolean
   opens?: boolean
   format?: 'json'
+  console_url?: string
 }
 
-async function open({ args = {}, options = {}, env = {}, terminal = true, opens = true, format }: Given) {
+const OVERVIEW = 'https://app.example.com/console'
+
+async function open(given: Given) {
+  const { args = {}, options = {}, env = {}, terminal = true, opens = true, format } = given
   const tried: string[] = []
   const environment = {
     ...fakeEnvironment({ env, terminal }),
@@ -30,14 +35,13 @@ async function open({ args = {}, options = {}, env = {}, terminal = true, opens 
     settings: { format },
     print: (data: unknown) => printed.push(data),
     info: (line: string) => printed.push(line),
-    callOperation: async () => ({ console_url: 'https://app.example.com/console' }),
+    callOperation: async () => ({ console_url: given.console_url ?? OVERVIEW }),
   } as unknown as CommandContext
   await openConsole(ctx, { args, options })
   return { tried, printed }
 }
 
 const DISPLAY = { DISPLAY: ':0' }
-const OVERVIEW = 'https://app.example.com/console'
 
 test('a page opens in the browser', async () => {
   expect(await open({ env: DISPLAY })).toEqual({ tried: [OVERVIEW], printed: [`Opened ${OVERVIEW}`] })
@@ -69,6 +73,39 @@ test('a page without parts takes no name', async () => {
     code: 'INVALID_REQUEST',
     message: 'The page audit has no parts',
   })
+})
+
+test.each([
+  'http://a&calc&/console',
+  'http://a&calc&@app.example.com/console',
+  'http://:a&calc&@app.example.com/console',
+  'file:///etc/passwd',
+  'smb://app.example.com/share',
+  'vscode://app.example.com/console',
+  'javascript:alert(1)',
+  '/console',
+  '',
+])('%s as the address of the console opens nothing, and is not printed', async (console_url) => {
+  for (const terminal of [true, false]) {
+    await expect(open({ env: DISPLAY, console_url, terminal, opens: false })).rejects.toMatchObject({
+      code: 'UNEXPECTED',
+      message: 'The server answered with an address of the console that is not one',
+    })
+  }
+})
+
+test.each(['http://localhost:4000/console', 'http://[::1]:4000/console', 'http://127.0.0.1:4000/console'])(
+  '%s is one',
+  async (console_url) => {
+    expect((await open({ env: DISPLAY, console_url })).tried).toEqual([console_url])
+  },
+)
+
+test('no shell is between svc and the browser', () => {
+  for (const platform of ['win32', 'darwin', 'linux']) {
+    expect(commandFor(platform, {}).join(' ')).not.toMatch(/cmd|sh\b|powershell/)
+  }
+  expect(commandFor('win32', {})).toEqual(['rundll32', 'url.dll,FileProtocolHandler'])
 })
 
 test('the console has every page', async () => {

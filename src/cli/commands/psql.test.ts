@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import type { CommandContext } from '../command-context.ts'
 import { openPsql } from './psql.ts'
@@ -17,13 +17,14 @@ const CONNECTION = {
   password: 'p@ss',
 }
 
+const listeners = { SIGTERM: process.listenerCount('SIGTERM'), SIGHUP: process.listenerCount('SIGHUP') }
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-psql-'))
   const psql = join(folder, 'psql')
   writeFileSync(
     psql,
-    `#!/bin/sh\n{ env; printf 'argument %s\\n' "$@"; tr '\\0' ' ' < /proc/$$/cmdline; } > "$SEEN"\nexit "\${PSQL_EXIT:-0}"\n`,
+    `#!/bin/sh\n{ env; printf 'argument %s\\n' "$@"; tr '\\0' ' ' < /proc/$$/cmdline; } > "$SEEN"\nif [ -n "$PSQL_WAITS" ]; then trap 'exit 143' TERM HUP; echo waits >> "$SEEN"; while :; do sleep 0.05; done; fi\nexit "\${PSQL_EXIT:-0}"\n`,
   )
   chmodSync(psql, 0o755)
 })
@@ -31,6 +32,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 function psql(rest: string[], env: Record<string, string> = {}) {
   const seen = join(folder, 'seen.txt')
+  rmSync(seen, { force: true })
   const PATH = `${folder}:/usr/bin:/bin`
   const ctx = {
     environment: fakeEnvironment({ env: { PATH, SEEN: seen, ...env } }),
@@ -74,6 +76,15 @@ test('nothing of the environment leads psql elsewhere, and the token stays here'
   await done
   expect(seen()).not.toMatch(/PGSERVICE|PGHOSTADDR|PGPASSFILE|PGOPTIONS|svc_secret/)
   expect(seen()).toContain('LANG=C\n')
+})
+
+test.each(['SIGTERM', 'SIGHUP'] as const)('%s ends psql, too', async (signal) => {
+  const { done, seen } = psql([], { PSQL_WAITS: '1' })
+  const ended = expect(done).rejects.toMatchObject({ message: 'psql ended with exit code 143' })
+  await vi.waitFor(() => expect(seen()).toContain('waits'), { timeout: 5_000 })
+  process.emit(signal, signal)
+  await ended
+  expect(process.listenerCount(signal)).toBe(listeners[signal])
 })
 
 test('a psql that fails is an unexpected error: its own codes mean other things here', async () => {

@@ -35,14 +35,15 @@ async function runPsql(args: readonly string[], env: Env): Promise<number> {
   const child = spawn('psql', args, { stdio: 'inherit', env })
   // Ctrl-C cancels a statement in psql; ours would leave it behind on the terminal.
   const ignore = () => {}
-  process.on('SIGINT', ignore)
+  const passOn = (signal: NodeJS.Signals) => void child.kill(signal)
+  process.on('SIGINT', ignore).on('SIGTERM', passOn).on('SIGHUP', passOn)
   try {
     return await new Promise<number>((resolve, reject) => {
       child.once('error', (error) => reject(notStarted(error)))
       child.once('exit', (code) => resolve(code ?? 1))
     })
   } finally {
-    process.off('SIGINT', ignore)
+    process.off('SIGINT', ignore).off('SIGTERM', passOn).off('SIGHUP', passOn)
   }
 }
 

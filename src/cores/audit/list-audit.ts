@@ -2,6 +2,7 @@
 import { and, desc, eq, gte, ilike, inArray, lt, or } from '../../../db/drizzle.ts'
 import { auditLog } from '../../../db/schema.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../contracts/audit.ts'
+import { firstIdOf } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { likePattern } from '../like-pattern.ts'
@@ -19,8 +20,9 @@ export const listAudit =
       action && eq(auditLog.action, action),
       user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
       search ? contains(search) : undefined,
-      from === undefined ? undefined : gte(auditLog.at, new Date(from)),
-      to === undefined ? undefined : lt(auditLog.at, new Date(to)),
+      // An id begins with the time of its row: the index by id then reads the period, and not the whole trail.
+      from === undefined ? undefined : gte(auditLog.id, firstIdOf('aud', Date.parse(from))),
+      to === undefined ? undefined : lt(auditLog.id, firstIdOf('aud', Date.parse(to))),
     )
     const rows = await db
       .select()

@@ -5,7 +5,7 @@
 import { scramVerifier } from '../../../db/wire/scram.ts'
 import { isUniqueViolation } from '../../../db/connect.ts'
 import { and, count, eq, isNotNull, lt, sql } from '../../../db/drizzle.ts'
-import { dataSources, diskUse } from '../../../db/schema.ts'
+import { dataSources } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { DATABASES_MAX } from '../../contracts/limits.ts'
@@ -15,6 +15,7 @@ import { recordAudit } from '../audit/index.ts'
 import { requireMember, type MemberPrincipal } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { requireDiskQuota } from './disk-quota.ts'
 import type { ManagedDatabases } from './managed-databases.ts'
 import {
   readLogin,
@@ -34,7 +35,8 @@ export const createDatabase =
   (deps: DatabaseDeps): Handler<'createDatabase'> =>
   async (principal, { name, title, description }) => {
     const member = requireMember(principal)
-    await requireDiskQuota(deps, member.orgId)
+    // A new database has a login of its own, which may connect: whoever is over the quota would go on writing there.
+    await requireDiskQuota(deps.db, member.orgId, deps.managed.kind)
     const row =
       (await resumeCreation(deps, member, name)) ??
       (await insertRow(deps, member, { name, title: title ?? name, description: description ?? '' }))
@@ -46,19 +48,6 @@ export const createDatabase =
     }
     return presentSource(await markReady(deps, member, row))
   }
-
-/** A new database has a login of its own, which may connect: whoever is over the quota would go on writing there. */
-async function requireDiskQuota({ db, managed }: DatabaseDeps, orgId: string): Promise<void> {
-  if (managed.kind !== 'postgres') return
-  const over = await db
-    .select({ orgId: diskUse.orgId })
-    .from(diskUse)
-    .where(and(eq(diskUse.orgId, orgId), isNotNull(diskUse.overSince)))
-  if (over.length === 0) return
-  throw new ServiceError('CONFLICT', 'The databases of the organization are over their disk quota', {
-    hint: 'Remove a database that is no longer needed, or ask whoever runs this installation for more.',
-  })
-}
 
 /**
  * Carries the organization and the source itself (41 and 57 random bits), so that two never collide, and a new

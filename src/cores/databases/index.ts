@@ -6,7 +6,8 @@ export { createDatabase, type DatabaseDeps } from './create-database.ts'
 export { enforceTenantLimits } from './enforce-tenant-limits.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { removeDatabase } from './remove-database.ts'
-export { writeToDatabase } from './write-to-database.ts'
+export { isOverDiskQuota, requireDiskQuota } from './disk-quota.ts'
+export { writeToDatabase, writeWithOwnLogin } from './write-to-database.ts'
 export type { TenantDeps, TenantServer } from './tenants.ts'
 export {
   nameContains,

@@ -96,7 +96,10 @@ function openSecret({ dataKeys }: Pick<SourceDeps, 'dataKeys'>, row: SourceRow):
 }
 
 /** Our own login: it stays when the tenant's may not connect, and none of its sessions is taken for a tenant's. */
-async function readQuestionLogin(deps: Omit<SourceDeps, 'connections'>, row: SourceRow): Promise<Login> {
+export async function readQuestionLogin(
+  deps: Omit<SourceDeps, 'connections'>,
+  row: SourceRow,
+): Promise<Login> {
   const login = await readLogin(deps, row)
   const own = row.physicalName === null ? undefined : await deps.managed.questionLogin(row.physicalName)
   return { ...login, ...own }

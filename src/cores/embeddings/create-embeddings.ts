@@ -3,6 +3,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireMember } from '../principal.ts'
 import type { EmbeddingModels } from '../search/index.ts'
+import { createTurns } from '../turns.ts'
 import type { EmbedTexts } from './embed-texts.ts'
 import { takeTokens, type AllowanceDeps } from './embedding-allowance.ts'
 import { requireBulkModel } from './require-bulk-model.ts'
@@ -15,9 +16,20 @@ export type EmbeddingDeps = AllowanceDeps & {
 /** Below every deadline: who sends too much at once is told, and the tokens that were not used are given back. */
 const TIME_MS = 25_000
 
-export const createEmbeddings =
-  (deps: EmbeddingDeps): Handler<'createEmbeddings'> =>
-  async (principal, { model, input, encoding_format, dimensions }) => {
+/** Of one organization in each process: so many are worked on, and so many wait. */
+const CALLS = {
+  total: Number.POSITIVE_INFINITY,
+  perOrganization: 4,
+  waiting: {
+    perOrganization: 8,
+    ms: 10_000,
+    refusal: 'Too many calls of the organization wait for embeddings',
+  },
+}
+
+export const createEmbeddings = (deps: EmbeddingDeps): Handler<'createEmbeddings'> => {
+  const calls = createTurns(CALLS)
+  return async (principal, { model, input, encoding_format, dimensions }) => {
     const { orgId, signal } = requireMember(principal)
     const own = requireBulkModel(deps.models, model)
     if (dimensions !== undefined && dimensions !== own) {
@@ -26,13 +38,8 @@ export const createEmbeddings =
       })
     }
     const texts = typeof input === 'string' ? [input] : input
-    const tokens = texts.reduce((sum, text) => sum + deps.models.tokensOf(model, text), 0)
-    const giveBack = await takeTokens(deps, orgId, tokens)
-    const vectors = await inTime(signal, (either) => deps.embedTexts(orgId, model, texts, either)).catch(
-      async (error: unknown) => {
-        await giveBack(tokens)
-        throw error
-      },
+    const { vectors, tokens } = await inTime(signal, (either) =>
+      calls.take(orgId, () => embedCounted(deps, { orgId, model, texts, signal: either }), either),
     )
     return {
       object: 'list',
@@ -45,6 +52,29 @@ export const createEmbeddings =
       usage: { prompt_tokens: tokens, total_tokens: tokens },
     }
   }
+}
+
+type Work = {
+  readonly orgId: string
+  readonly model: string
+  readonly texts: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** Of what fails or is given up, that counts which was embedded until then: a provider is paid for it, too. */
+async function embedCounted(deps: EmbeddingDeps, { orgId, model, texts, signal }: Work) {
+  const counts = texts.map((text) => deps.models.tokensOf(model, text))
+  const tokens = counts.reduce((sum, count) => sum + count, 0)
+  const giveBack = await takeTokens(deps, orgId, tokens)
+  let used = 0
+  try {
+    const vectors = await deps.embedTexts(orgId, model, texts, signal, (at) => (used += counts[at]!))
+    return { vectors, tokens }
+  } catch (error) {
+    await giveBack(tokens - used)
+    throw error
+  }
+}
 
 async function inTime<T>(
   signal: AbortSignal | undefined,

@@ -1,36 +1,78 @@
 /**
- * Texts in bulk. They wait for the model behind all questions, and organizations take turns at it; of one organization a few
- * are under way at a time in each process, so that a provider is not flooded and the next call of the same organization
- * finds room in the queue.
+ * Texts in bulk. They wait for the model behind all questions. Organizations take turns at each model, a few texts a turn,
+ * so that a provider is not flooded, one that hangs delays nobody at another, and no call of many texts holds up a short one.
  */
 import type { EmbeddingModels } from '../search/index.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns, type Turns } from '../turns.ts'
 
+type Vector = readonly number[] | Float32Array
+
+/** `onUsed` is told the place of every text that was embedded, or was under way when `signal` gave up: it has cost something. */
 export type EmbedTexts = (
   orgId: string,
   model: string,
   texts: readonly string[],
   signal?: AbortSignal,
-) => Promise<readonly (readonly number[] | Float32Array)[]>
+  onUsed?: (at: number) => void,
+) => Promise<readonly Vector[]>
 
-/** A batch of the built-in model has eight. */
-const UNDER_WAY = { total: 64, perOrganization: 16 }
+/** Of one turn: a batch of the built-in model. */
+const TURN_TEXTS = 8
+/** Turns at one model in each process. */
+const UNDER_WAY = { total: 8, perOrganization: 2 }
 
 export function createTextEmbedding(models: Pick<EmbeddingModels, 'embed'>): EmbedTexts {
-  const turns = createTurns(UNDER_WAY)
-  return async (orgId, model, texts, signal) => {
+  const turnsAt = new Map<string, Turns>()
+
+  function turnsOf(model: string): Turns {
+    const turns = turnsAt.get(model) ?? createTurns(UNDER_WAY)
+    turnsAt.set(model, turns)
+    return turns
+  }
+
+  return async (orgId, model, texts, signal, onUsed) => {
     // After the first that fails the others are of no use.
     const failed = new AbortController()
     const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal
-    const embedded = texts.map((text) =>
-      turns.take(orgId, () => models.embed(orgId, model, text, { kind: 'bulk', signal: either }), either),
-    )
-    try {
-      return await Promise.all(embedded)
-    } catch (error) {
-      failed.abort(error)
-      await Promise.allSettled(embedded)
-      throw error
+    const vectors: Vector[] = []
+
+    async function embed(at: number): Promise<void> {
+      try {
+        vectors[at] = await models.embed(orgId, model, texts[at]!, { kind: 'bulk', signal: either })
+      } catch (error) {
+        if (signal?.aborted) onUsed?.(at)
+        throw error
+      }
+      onUsed?.(at)
     }
+
+    /** One turn after another, so that a call waits in no more places than it may have turns. */
+    async function takeTurns(starts: Iterable<number>): Promise<void> {
+      for (const start of starts) {
+        const places = texts.slice(start, start + TURN_TEXTS).map((_, at) => start + at)
+        await turnsOf(model).take(orgId, () => settleAll(places.map(embed), failed), either)
+      }
+    }
+
+    const starts = startsOf(texts).values()
+    await settleAll(
+      Array.from({ length: UNDER_WAY.perOrganization }, () => takeTurns(starts)),
+      failed,
+    )
+    return vectors
+  }
+}
+
+const startsOf = (texts: readonly string[]): number[] =>
+  texts.flatMap((_, at) => (at % TURN_TEXTS === 0 ? [at] : []))
+
+/** The first failure of the whole call stops the others, and is thrown when none is under way any more. */
+async function settleAll(work: readonly Promise<void>[], failed: AbortController): Promise<void> {
+  try {
+    await Promise.all(work)
+  } catch (error) {
+    failed.abort(error)
+    await Promise.allSettled(work)
+    throw failed.signal.reason
   }
 }

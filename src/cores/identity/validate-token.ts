@@ -2,7 +2,8 @@
  * Whose token this is, and what it may do at this moment. Membership, role and switches are read on every call,
  * so a removal, a lowered role or "agents off" acts on the very next one.
  */
-import { and, eq, gt, isNull, lt, or, sql } from '../../../db/drizzle.ts'
+import type { Handle } from '../../../db/connect.ts'
+import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { apiTokens, memberships, organizations, sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SESSION_ROTATION_GRACE_SECONDS } from '../../contracts/limits.ts'
@@ -76,42 +77,13 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
   const claims = await deps.userTokens.verify(token, now)
   // A person's own token is for the API alone; the MCP endpoints want a grant or an API token.
   if (!claims || (audience ?? 'api') !== 'api') throw refused()
-  const membership = deps.db
-    .select({
-      orgId: organizations.id,
-      orgName: sql<string>`${organizations.name}`.as('org_name'),
-      orgSlug: organizations.slug,
-      timezone: organizations.timezone,
-      id: sql<string>`${memberships.id}`.as('membership_id'),
-      role: memberships.role,
-    })
-    .from(memberships)
-    .innerJoin(organizations, eq(organizations.id, memberships.orgId))
-    .where(
-      and(
-        eq(memberships.userId, sessions.userId),
-        organization === undefined
-          ? undefined
-          : or(eq(organizations.id, organization), eq(organizations.slug, organization)),
-      ),
-    )
-    // The one last chosen, or else the first one joined: being removed from one does not hide the others.
-    .orderBy(sql`${memberships.orgId} is distinct from ${sessions.orgId}`, memberships.joinedAt)
-    .limit(1)
-    .as('membership')
-  const [row] = await deps.db
-    .select({ session: sessions, user: users, membership: { ...membership._.selectedFields } })
-    .from(sessions)
-    .innerJoin(users, eq(users.id, sessions.userId))
-    .leftJoinLateral(membership, sql`true`)
-    .where(
-      and(
-        eq(sessions.id, claims.sessionId),
-        eq(sessions.userId, claims.userId),
-        isNull(sessions.endedAt),
-        gt(sessions.expiresAt, now),
-      ),
-    )
+  const query = organization === undefined ? liveSession : liveSessionIn
+  const [row] = await query(deps.db).execute({
+    sessionId: claims.sessionId,
+    userId: claims.userId,
+    organization,
+    now: now.toISOString(),
+  })
   if (!row) throw refused()
   const { session, user } = row
   if (!isCurrent(session, claims.generation, now)) {
@@ -144,6 +116,46 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
     session_generation: claims.generation,
   }
 }
+
+const isNamed = or(
+  eq(organizations.id, sql.placeholder('organization')),
+  eq(organizations.slug, sql.placeholder('organization')),
+)
+
+/** The one last chosen, or else the first one joined: being removed from one does not hide the others. */
+function sessionQuery(db: Handle, which: ReturnType<typeof and>) {
+  const membership = db
+    .select({
+      orgId: organizations.id,
+      orgName: sql<string>`${organizations.name}`.as('org_name'),
+      orgSlug: organizations.slug,
+      timezone: organizations.timezone,
+      id: sql<string>`${memberships.id}`.as('membership_id'),
+      role: memberships.role,
+    })
+    .from(memberships)
+    .innerJoin(organizations, eq(organizations.id, memberships.orgId))
+    .where(and(eq(memberships.userId, sessions.userId), which))
+    .orderBy(sql`${memberships.orgId} is distinct from ${sessions.orgId}`, memberships.joinedAt)
+    .limit(1)
+    .as('membership')
+  return db
+    .select({ session: sessions, user: users, membership: { ...membership._.selectedFields } })
+    .from(sessions)
+    .innerJoin(users, eq(users.id, sessions.userId))
+    .leftJoinLateral(membership, sql`true`)
+    .where(
+      and(
+        eq(sessions.id, sql.placeholder('sessionId')),
+        eq(sessions.userId, sql.placeholder('userId')),
+        isNull(sessions.endedAt),
+        sql`${sessions.expiresAt} > ${sql.placeholder('now')}::timestamptz`,
+      ),
+    )
+}
+
+const liveSession = preparedQuery((db) => sessionQuery(db, undefined).prepare('live_session'))
+const liveSessionIn = preparedQuery((db) => sessionQuery(db, isNamed).prepare('live_session_in'))
 
 /** What an installation with hosted auth knows of its members, because it has no rows of them. */
 const presentMembership = (id: string, role: Role, user: typeof users.$inferSelect, timezone: string) => ({

@@ -6,30 +6,31 @@ import type { Queries } from '../databases/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
 import { idColumn } from './search-entry.ts'
-import { finalTable, literal, rowsTable, stagedTable } from './staging.ts'
+import { finalTable, literal, oneAtATime, rowsTable, stagedTable } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
-import { columnTypeIn, readTarget, targetProblems, type Target } from './target-table.ts'
+import { columnTypeIn, modelComment, readTarget, targetProblems, type Target } from './target-table.ts'
 
 /** As people write numbers. One with a leading zero is a name: 007. */
 const NUMBER = `^-?(0|[1-9][0-9]{0,14})([.][0-9]{1,15})?$`
 const BOOLEAN = '^(true|false)$'
 const PATTERNS: Record<Exclude<ColumnType, 'text'>, string> = { numeric: NUMBER, boolean: BOOLEAN }
 
-export const checkStep: Step = async ({ queries, plan }, load) => {
+export const checkStep: Step = async ({ queries, plan, source }, load) => {
   const target = plan.append ? await readTarget(queries, plan.table) : undefined
-  if (plan.append && targetProblems(plan, target).length > 0) throw new LoadFailed('table_changed')
-  const problems = [
-    ...(load.rows === 0 && load.problemCount === 0 ? [`line ${load.readLines}: the file has no rows`] : []),
-    ...(await problemsOfAll(queries, load, plan, target)),
-  ]
-  const found = withProblems(load, problems)
+  if (plan.append && targetProblems(plan, target, source.configuration).length > 0)
+    throw new LoadFailed('table_changed')
+  const isEmpty = load.rows === 0 && load.problemCount === 0
+  let found = withProblems(load, isEmpty ? [`line ${load.readLines}: the file has no rows`] : [])
+  for (const { problems, count } of await problemsOfAll(queries, load, plan, target)) {
+    found = withProblems(found, problems, count)
+  }
   if (found.problemCount > 0) throw new LoadFailed('file', { ...found, problems: inOrder(found.problems) })
   const types = target
     ? plan.columns.map(({ name }) => columnTypeIn(target, name)!)
     : await findTypes(queries, load, plan)
   const columns = plan.columns.map((column, at) => ({ ...column, type: types[at]! }))
   const typed = { ...plan, columns }
-  await queries.query(createTable(load.id, typed))
+  await queries.query(oneAtATime(load.id, createTable(load.id, typed)))
   return { plan: typed, phase: 'embedding', embedded: 0 }
 }
 
@@ -37,41 +38,60 @@ const lineOf = (problem: string): number => Number(/^line (\d+)/.exec(problem)?.
 const inOrder = (problems: readonly string[]) =>
   problems.toSorted((one, other) => lineOf(one) - lineOf(other))
 
+type Found = { readonly problems: readonly string[]; readonly count: number }
+
+/** Of each kind the first hundred, and how many there are. */
 async function problemsOfAll(
   queries: Queries,
   load: LoadRow,
   plan: StoredPlan,
   target: Target | undefined,
-): Promise<string[]> {
+): Promise<Found[]> {
   if (plan.id === -1) return []
   const rows = rowsTable(load.id)
-  const id = `cells ->> ${plan.id}`
-  const limit = `limit ${LOAD_PROBLEMS_SHOWN}`
-  const twice = await queries.query<{ line: string; first: string }>(
-    `select line::text, first::text from (
+  const key = idColumn(plan)
+  const isNumber = target !== undefined && columnTypeIn(target, key) === 'numeric'
+  const cell = `cells ->> ${plan.id}`
+  // 1 and 1.0 are the same key there.
+  const id = isNumber
+    ? `case when ${cell} ~ ${literal(NUMBER)} then trim_scale((${cell})::numeric)::text else ${cell} end`
+    : cell
+  const find = async (statement: string, tell: (row: Line) => string): Promise<Found> => {
+    const found = await queries.query<Line>(`${statement} order by n limit ${LOAD_PROBLEMS_SHOWN}`)
+    const problems = found.map((row) => `line ${row.line}: ${tell(row)}`)
+    return { problems, count: Number(found[0]?.total ?? 0) }
+  }
+  const line = 'line::text, (count(*) over ())::text as total'
+  const twice = await find(
+    `select ${line}, first::text from (
         select n, line, first_value(line) over same as first, row_number() over same as place
         from ${rows} window same as (partition by ${id} order by n)) numbered
-      where place > 1 order by n ${limit}`,
+      where place > 1`,
+    ({ first }) => `the id is that of line ${first}`,
   )
-  const problems = twice.map(({ line, first }) => `line ${line}: the id is that of line ${first}`)
-  if (!target) return problems
-  const present = await queries.query<{ line: string }>(
-    `select line::text from ${rows} r
-      where exists (select from ${finalTable(plan.table)} t where t.${quoteIdentifier(idColumn(plan))}::text = r.${id})
-      order by n ${limit}`,
+  if (!target) return [twice]
+  const present = await find(
+    `select ${line} from (select n, line, ${id} as id from ${rows}) r
+      where exists (select from ${finalTable(plan.table)} t
+        where ${isNumber ? `trim_scale(t.${quoteIdentifier(key)})` : `t.${quoteIdentifier(key)}`}::text = r.id)`,
+    () => 'the table has a row with this id',
   )
-  problems.push(...present.map(({ line }) => `line ${line}: the table has a row with this id`))
+  const found = [twice, present]
   for (const [at, { name }] of plan.columns.entries()) {
     const type = columnTypeIn(target, name)
     if (type === undefined || type === 'text') continue
-    const wrong = await queries.query<{ line: string }>(
-      `select line::text from ${rows} where cells ->> ${at} <> '' and cells ->> ${at} !~ ${literal(PATTERNS[type])} order by n ${limit}`,
-    )
     const what = type === 'numeric' ? 'a number' : 'true or false'
-    problems.push(...wrong.map(({ line }) => `line ${line}: column ${name} of the table is ${what}`))
+    found.push(
+      await find(
+        `select ${line} from ${rows} where cells ->> ${at} <> '' and cells ->> ${at} !~ ${literal(PATTERNS[type])}`,
+        () => `column ${name} of the table is ${what}`,
+      ),
+    )
   }
-  return problems
+  return found
 }
+
+type Line = { readonly line: string; readonly total: string; readonly first?: string }
 
 async function findTypes(
   queries: Queries,
@@ -91,7 +111,6 @@ async function findTypes(
   })
 }
 
-/** Names come from `columnNames`, and have nothing in them that could end a quote. */
 function createTable(loadId: string, plan: StoredPlan): string {
   const own = plan.id === -1 ? [`"row_number" text primary key`] : []
   const columns = plan.columns.map(
@@ -106,5 +125,6 @@ function createTable(loadId: string, plan: StoredPlan): string {
     ...columns,
     `embedding vector(${plan.dimensions}) not null`,
     `words tsvector generated always as (${words}) stored`,
-  ].join(', ')})`
+  ].join(', ')});
+    comment on column ${stagedTable(loadId)}.embedding is ${literal(modelComment(plan.model))};`
 }

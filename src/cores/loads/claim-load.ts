@@ -1,6 +1,6 @@
 /**
  * The next load to take a step of: of the organization whose loads were worked on longest ago, so that a large file of one
- * does not keep another waiting. One step of an organization at a time. The database's clock decides about leases.
+ * does not keep another waiting. About one step of an organization at a time. The database's clock decides about leases.
  */
 import { randomUUID } from 'node:crypto'
 import { and, eq, sql } from '../../../db/drizzle.ts'
@@ -11,9 +11,23 @@ import { isLoad, type LoadRow } from './load-rows.ts'
 
 export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
 
+/** Statements of minutes, or steps of seconds. Each kind has loops of its own, so that the short ones go on meanwhile. */
+export type Work = 'short' | 'long'
+
+/** An index over fewer rows takes no longer than other steps do. */
+const LONG_ROWS = 1_000
+
+export const workOf = ({ state, phase, rows }: Pick<LoadRow, 'state' | 'phase' | 'rows'>): Work =>
+  state === 'running' && (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS
+    ? 'long'
+    : 'short'
+
+/** As `workOf` has it; not null in any state. */
+const isLong = sql`(l.state = 'running' and l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS})`
+
 const leaseEnd = sql`now() + make_interval(secs => ${LOAD_LEASE_SECONDS})`
 
-export async function claimLoad({ db, clock }: Storage): Promise<ClaimedLoad | undefined> {
+export async function claimLoad({ db, clock }: Storage, work?: Work): Promise<ClaimedLoad | undefined> {
   const now = clock()
   const abandoned = new Date(now.getTime() - LOAD_GIVE_UP_SECONDS * 1000).toISOString()
   const leaseToken = randomUUID()
@@ -27,6 +41,7 @@ export async function claimLoad({ db, clock }: Storage): Promise<ClaimedLoad | u
           and (l.state <> 'uploading' or l.updated_at < ${abandoned}::timestamptz)
           and (l.lease_until is null or l.lease_until < now())
           and (l.waits_until is null or l.waits_until <= ${now.toISOString()}::timestamptz)
+          and ${work ? sql`${isLong} = ${work === 'long'}` : sql`true`}
           and not exists (
             select from loads o where o.org_id = l.org_id and o.id <> l.id and o.lease_until > now()
               and o.state <> 'uploading')
@@ -51,11 +66,14 @@ export async function saveStep(
   return saved && { ...saved, leaseToken: load.leaseToken }
 }
 
-export async function renewLease({ db }: Storage, load: ClaimedLoad): Promise<void> {
-  await db
+/** False: it was canceled, or taken over. */
+export async function renewLease({ db }: Storage, load: ClaimedLoad): Promise<boolean> {
+  const renewed = await db
     .update(loads)
     .set({ leaseUntil: leaseEnd })
-    .where(and(isLoad(load), eq(loads.leaseToken, load.leaseToken)))
+    .where(and(isLoad(load), eq(loads.leaseToken, load.leaseToken), eq(loads.state, load.state)))
+    .returning({ id: loads.id })
+  return renewed.length > 0
 }
 
 export async function releaseLoad({ db }: Storage, load: ClaimedLoad): Promise<void> {

@@ -24,7 +24,8 @@ function plainName(header: string): string {
     .replaceAll(/[^\p{L}\p{N}]+/gu, '_')
     .replaceAll(/^_+|_+$/g, '')
   const name = plain === '' || /^\p{N}/u.test(plain) ? `column_${plain}`.replace(/_$/, '') : plain
-  let cut = name
-  while (Buffer.byteLength(cut) > NAME_BYTES) cut = [...cut].slice(0, -1).join('')
-  return cut
+  // No character has less than a byte, so what is behind twice as many is cut off in any case.
+  const letters = [...name.slice(0, 2 * NAME_BYTES)]
+  while (Buffer.byteLength(letters.join('')) > NAME_BYTES) letters.pop()
+  return letters.join('')
 }

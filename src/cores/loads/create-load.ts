@@ -6,6 +6,7 @@ import { makeId } from '../../contracts/ids.ts'
 import { LOADS_UNFINISHED_MAX } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import type { Storage } from '../dependencies.ts'
+import { requireDiskQuota } from '../databases/index.ts'
 import { requireMember } from '../principal.ts'
 import { withTransaction } from '../transaction.ts'
 import { presentLoad, requireDatabase, type LoadRow } from './load-rows.ts'
@@ -17,6 +18,7 @@ export const createLoad =
   async (principal, { name, filename, format, bytes, sha256 }) => {
     const { orgId, userId, userName } = requireMember(principal)
     const source = await requireDatabase(db, orgId, name)
+    await requireDiskQuota(db, orgId, source.kind)
     const load = await withTransaction(db, async (tx): Promise<LoadRow> => {
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
       const isUnfinished = and(eq(loads.orgId, orgId), inArray(loads.state, [...UNFINISHED]))

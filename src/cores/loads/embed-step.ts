@@ -15,13 +15,18 @@ const BATCH = 32
 export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => {
   const { embedded } = load
   if (embedded >= load.rows) return { phase: 'indexing' }
-  const texts = await queries.query<{ n: string; text: string }>(
+  const found = await queries.query<{ n: string; text: string }>(
     `select r.n::text as n, left(concat_ws(E'\\n', ${plan.embed.map((at) => `nullif(cells ->> ${at}, '')`).join(', ')}), ${QUESTION_MAX_CHARACTERS}) as text
       from ${rowsTable(load.id)} r where r.n > $1::bigint order by r.n limit ${BATCH}`,
     [String(embedded)],
   )
-  if (texts.length === 0) throw new LoadFailed('staging_lost')
-  const tokens = texts.reduce((sum, { text }) => sum + deps.models.tokensOf(plan.model, text), 0)
+  if (found.length === 0) throw new LoadFailed('staging_lost')
+  const sizes = found.map(({ text }) => deps.models.tokensOf(plan.model, text))
+  // More than a day's tokens would wait for ever.
+  let [count, tokens] = [1, sizes[0]!]
+  while (count < sizes.length && tokens + sizes[count]! <= deps.embeddingTokensPerDay)
+    tokens += sizes[count++]!
+  const texts = found.slice(0, count)
   const giveBack = await takeTokens(deps, load.orgId, tokens)
   const vectors = await deps
     .embedTexts(

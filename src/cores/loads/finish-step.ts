@@ -1,89 +1,94 @@
 /**
  * Puts the table in its place, in one statement: before it nothing can be searched, after it everything. Then adds it to the
- * search configuration, if that was asked for.
+ * search configuration, if that was asked for. Once the table is there the load has succeeded, whatever else fails.
  */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { StoredPlan } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { lockAuthor } from '../lock-author.ts'
+import { LOAD_GIVE_UP_SECONDS } from '../../contracts/limits.ts'
 import { addToConfiguration } from '../search/index.ts'
-import { withTransaction } from '../transaction.ts'
 import type { LoadRow } from './load-rows.ts'
+import { requireAuthor, requireRights } from './require-rights.ts'
 import { withTable } from './search-entry.ts'
-import { CONTENT, finalTable, FINISHED, literal, rowsTable, stagedTable } from './staging.ts'
+import { CONTENT, finalTable, FINISHED, literal, oneAtATime, rowsTable, stagedTable } from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
 
 export const finishStep: Step = async (context, load) => {
-  const { queries, plan } = context
-  await requireAuthor(context, load)
-  const isDone = await isFinished(context, load)
-  if (!isDone) {
-    const [staged] = await queries.query<{ rows: string }>(
-      `select case when to_regclass(${literal(stagedTable(load.id))}) is null then '-1' else 'there' end as rows`,
-    )
-    if (staged?.rows !== 'there') throw new LoadFailed('staging_lost')
-    await queries.query(plan.append ? appendRows(load.id, plan) : moveTable(load.id, plan)).catch(explain)
+  const { deps, queries, plan } = context
+  if (!(await isFinished(context, load))) {
+    await requireRights(context, load)
+    await queries.query(finish(load.id, plan)).catch(explain)
   }
   const saved = plan.saveConfiguration ? await saveConfiguration(context, load) : false
   return {
     state: 'succeeded',
     configurationSaved: saved,
     failure: plan.saveConfiguration && !saved ? 'configuration' : null,
-    finishedAt: context.deps.clock(),
+    finishedAt: deps.clock(),
   }
 }
 
-/** A removed member, a lowered role or a revoked token ends what was begun with it. */
-async function requireAuthor({ deps, plan }: StepContext, { orgId }: LoadRow): Promise<void> {
-  const { userId, role, tokenId } = plan.author
-  try {
-    await withTransaction(deps.db, (tx) =>
-      lockAuthor(tx, deps.clock, { orgId, userId, role, ...(tokenId && { tokenId }) }, 'developer'),
-    )
-  } catch (error) {
-    const isRefused = error instanceof ServiceError && ['FORBIDDEN', 'UNAUTHENTICATED'].includes(error.code)
-    throw isRefused ? new LoadFailed('not_allowed') : error
-  }
-}
-
+/** Known once nobody is about to do it: not a process that was killed, whose statement still runs. */
 async function isFinished({ queries }: StepContext, load: LoadRow): Promise<boolean> {
+  await queries.query(oneAtATime(load.id, ''))
   const found = await queries.query(`select from ${FINISHED} where load_id = $1`, [load.id])
   return found.length > 0
 }
 
-/** Nothing of the file is left behind it but the mark that it is done. */
-const ending = (loadId: string): string =>
-  `drop table if exists ${rowsTable(loadId)};
-    delete from ${CONTENT} where load_id = ${literal(loadId)};
-    insert into ${FINISHED} values (${literal(loadId)});`
+/** In the class of conditions that nobody else uses. */
+const STAGING_LOST = 'SVC01'
 
-const moveTable = (loadId: string, { table }: StoredPlan): string => `do $svc$ begin
-    alter table ${stagedTable(loadId)} set schema public;
-    alter table ${finalTable(loadId)} rename to ${quoteIdentifier(table)};
-    ${ending(loadId)}
-  end $svc$`
+/** Whoever comes second finds the mark. Nothing of the file is left behind it. */
+const finish = (loadId: string, plan: StoredPlan): string =>
+  oneAtATime(
+    loadId,
+    `if exists (select from ${FINISHED} where load_id = ${literal(loadId)}) then return; end if;
+    if to_regclass(${literal(stagedTable(loadId))}) is null then
+      raise exception 'the staged table is gone' using errcode = '${STAGING_LOST}';
+    end if;
+    ${plan.append ? appendRows(loadId, plan) : moveTable(loadId, plan)}
+    drop table if exists ${rowsTable(loadId)};
+    delete from ${CONTENT} where load_id = ${literal(loadId)};
+    insert into ${FINISHED} values (${literal(loadId)});`,
+  )
+
+const moveTable = (loadId: string, { table }: StoredPlan): string =>
+  `alter table ${stagedTable(loadId)} set schema public;
+    alter table ${finalTable(loadId)} rename to ${quoteIdentifier(table)};`
 
 function appendRows(loadId: string, plan: StoredPlan): string {
   const names = [...plan.columns.map(({ name }) => name), 'embedding'].map(quoteIdentifier).join(', ')
-  return `do $svc$ begin
-    insert into ${finalTable(plan.table)} (${names}) select ${names} from ${stagedTable(loadId)};
-    drop table ${stagedTable(loadId)};
-    ${ending(loadId)}
-  end $svc$`
+  return `insert into ${finalTable(plan.table)} (${names}) select ${names} from ${stagedTable(loadId)};
+    drop table ${stagedTable(loadId)};`
 }
 
 function explain(error: unknown): never {
   const code = (error as { code?: string }).code ?? ''
+  if (code === STAGING_LOST) throw new LoadFailed('staging_lost')
   if (code === '42P07') throw new LoadFailed('table_exists')
   if (code === '23505') throw new LoadFailed('rows_exist')
-  if (/^(42|22|23)/.test(code)) throw new LoadFailed('table_changed')
+  // Not permission to do it: whoever is over the quota meanwhile is told so by the next attempt.
+  if (/^(42|22|23)/.test(code) && code !== '42501') throw new LoadFailed('table_changed')
   throw error
 }
 
+/** A model or database that is away is waited for, for a day; then it is left to people. */
 async function saveConfiguration({ deps, source, plan }: StepContext, load: LoadRow): Promise<boolean> {
   const { userId, userName, kind, requestId } = plan.author
   const actor = { kind, userId, userName, requestId }
-  return addToConfiguration(deps, actor, { orgId: load.orgId, id: source.id }, (before) =>
-    withTable(before, plan),
-  )
+  try {
+    return await addToConfiguration(
+      deps,
+      actor,
+      { orgId: load.orgId, id: source.id },
+      {
+        change: (before) => withTable(before, plan),
+        authorize: (tx) => requireAuthor(deps, tx, load.orgId, plan.author),
+      },
+    )
+  } catch (error) {
+    const failingMs = load.failingSince ? deps.clock().getTime() - load.failingSince.getTime() : 0
+    if (error instanceof LoadFailed || failingMs > LOAD_GIVE_UP_SECONDS * 1000) return false
+    throw error instanceof ServiceError ? error : new ServiceError('TIMEOUT', undefined, { cause: error })
+  }
 }

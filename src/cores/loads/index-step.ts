@@ -1,7 +1,7 @@
 /** The indexes of the table. Where rows are appended, the table has its own. */
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import { filterColumns } from './search-entry.ts'
-import { stagedTable } from './staging.ts'
+import { oneAtATime, stagedTable } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 
 /** pgvector: an index takes vectors of at most 2,000 dimensions. Without one a search reads all rows. */
@@ -13,20 +13,21 @@ export const indexStep: Step = async ({ queries, plan }, load) => {
   const [staged] = await queries.query<{ rows: string }>(`select count(*)::text as rows from ${table}`)
   if (staged?.rows !== String(load.rows)) throw new LoadFailed('staging_lost')
   if (!plan.append) {
-    const name = (suffix: string) => quoteIdentifier(`${load.id}_${suffix}`)
-    await queries.query(`create index if not exists ${name('words')} on ${table} using gin (words)`)
-    if (plan.dimensions <= INDEXED_DIMENSIONS_MAX) {
+    const createIndex = async (suffix: string, what: string) => {
+      const name = quoteIdentifier(`${load.id}_${suffix}`)
       await queries.query(
-        `create index if not exists ${name('embedding')} on ${table} using hnsw (embedding vector_cosine_ops)`,
+        oneAtATime(load.id, `create index if not exists ${name} on ${table} using ${what};`),
       )
+    }
+    await createIndex('words', 'gin (words)')
+    if (plan.dimensions <= INDEXED_DIMENSIONS_MAX) {
+      await createIndex('embedding', 'hnsw (embedding vector_cosine_ops)')
     }
     for (const at of filterColumns(plan)) {
       const { name: column, type } = plan.columns[at]!
       // A text may be longer than a key of the usual kind.
       const using = type === 'text' ? 'hash' : 'btree'
-      await queries.query(
-        `create index if not exists ${name(`filter_${at}`)} on ${table} using ${using} (${quoteIdentifier(column)})`,
-      )
+      await createIndex(`filter_${at}`, `${using} (${quoteIdentifier(column)})`)
     }
     // Questions choose between index and table by what the planner knows.
     await queries.query(`analyze ${table}`)

@@ -1,6 +1,7 @@
 /** What loads need. */
 import type { EmbeddingDeps } from '../embeddings/index.ts'
+import type { WithDirectory } from '../directory/index.ts'
 import type { ConfigurationDeps } from '../search/index.ts'
 import type { Log } from '../dependencies.ts'
 
-export type LoadDeps = ConfigurationDeps & EmbeddingDeps & Log
+export type LoadDeps = ConfigurationDeps & EmbeddingDeps & WithDirectory & Log

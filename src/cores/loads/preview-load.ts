@@ -2,7 +2,7 @@
 import { ServiceError } from '../../contracts/errors.ts'
 import { nameFromFile } from '../../contracts/name-from-file.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { writeToDatabase } from '../databases/index.ts'
+import { requireDiskQuota, writeToDatabase } from '../databases/index.ts'
 import { requireMember } from '../principal.ts'
 import { columnNames } from './column-names.ts'
 import { failingAsDatabase } from './database-problem.ts'
@@ -30,12 +30,16 @@ export const previewLoad =
         'There is a preview between the upload of a file and the start of its load',
       )
     }
+    await requireDiskQuota(deps.db, load.orgId, source.kind)
     const { header, content, isAll } = await failingAsDatabase(() =>
       writeToDatabase(deps, source, (queries) => readBeginning(queries, load), principal.signal),
     )
     const names = columnNames(header.headers)
-    const { rows } = readRows(load.format, content, { ...header, isLast: isAll })
-    const considered = rows.flatMap((row) => ('cells' in row ? [row.cells] : [])).slice(0, ROWS_CONSIDERED)
+    const { rows } =
+      names.length === 0
+        ? { rows: [] }
+        : readRows(load.format, content, { ...header, isLast: isAll, rowsMax: ROWS_CONSIDERED })
+    const considered = rows.flatMap((row) => ('cells' in row ? [row.cells] : []))
     const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
     return {
       columns: names.map((name, at) => ({ name, header: header.headers[at]! })),

@@ -3,7 +3,7 @@
  * byte and the line of every row must be known; a row has a largest size; and all problems are wanted, not the first. Bytes
  * above 127 are never part of another character in UTF-8, so the ASCII marks are found without decoding.
  */
-import { LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import { LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
 import { byteSize } from '../../contracts/byte-size.ts'
 import { decodeText } from './decode-text.ts'
 import type { RawRow, ReadPart, Reading } from './raw-row.ts'
@@ -27,6 +27,12 @@ export function readCsv(bytes: Buffer, { delimiter, line, isLast, rowsMax = Infi
   const rows: RawRow[] = []
   let at = 0
   while (at < bytes.length && rows.length < rowsMax) {
+    // A line without anything, of which there may be a million.
+    if (bytes[at] === NEWLINE) {
+      line += 1
+      at += 1
+      continue
+    }
     const row = readRow(bytes, at, mark, isLast)
     if (row === UNENDED || (row === UNFINISHED && bytes.length - at > LOAD_RECORD_BYTES)) {
       return {
@@ -69,7 +75,10 @@ function readRow(
 ): { fields: Field[]; end: number } | typeof UNFINISHED | typeof UNENDED {
   const fields: Field[] = []
   for (let at = start; ;) {
-    const field = bytes[at] === QUOTE ? readQuoted(bytes, at, mark, isLast) : readPlain(bytes, at, mark)
+    // What is too much is counted and not decoded: a row may be a million commas.
+    const isRead = fields.length <= LOAD_COLUMNS_MAX && at - start <= LOAD_RECORD_BYTES
+    const field =
+      bytes[at] === QUOTE ? readQuoted(bytes, at, mark, isLast, isRead) : readPlain(bytes, at, mark, isRead)
     if (field === UNFINISHED || field === UNENDED) return field
     fields.push(field)
     const next = bytes[field.end]
@@ -86,8 +95,9 @@ function readRow(
 }
 
 /** A quote inside is taken as it is: `5" disk` is common, and means nothing else. */
-function readPlain(bytes: Buffer, start: number, mark: number): Field {
+function readPlain(bytes: Buffer, start: number, mark: number, isRead: boolean): Field {
   const end = endOfPlain(bytes, start, mark)
+  if (!isRead) return { text: '', wasQuoted: false, end }
   return { ...decodeText(bytes, start, end), wasQuoted: false, end }
 }
 
@@ -105,6 +115,7 @@ function readQuoted(
   start: number,
   mark: number,
   isLast: boolean,
+  isRead: boolean,
 ): Field | typeof UNFINISHED | typeof UNENDED {
   for (let at = start + 1; ;) {
     const quote = bytes.indexOf(QUOTE, at)
@@ -115,6 +126,7 @@ function readQuoted(
     }
     if (quote + 1 === bytes.length && !isLast) return UNFINISHED
     const end = endOfPlain(bytes, quote + 1, mark)
+    if (!isRead) return { text: '', wasQuoted: true, end }
     const { text, problem } = decodeText(bytes, start + 1, quote)
     return {
       text: text.replaceAll('""', '"'),

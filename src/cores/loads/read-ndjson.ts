@@ -8,10 +8,10 @@ const NEWLINE = 0x0a
 
 const TOO_LONG = `the row is longer than ${byteSize(LOAD_RECORD_BYTES)}`
 
-export function readNdjson(bytes: Buffer, { headers, line, isLast }: Reading): ReadPart {
+export function readNdjson(bytes: Buffer, { headers, line, isLast, rowsMax = Infinity }: Reading): ReadPart {
   const rows: RawRow[] = []
   let at = 0
-  while (at < bytes.length) {
+  while (at < bytes.length && rows.length < rowsMax) {
     const newline = bytes.indexOf(NEWLINE, at)
     const end = newline === -1 ? bytes.length : newline
     if (newline === -1 && !isLast) {
@@ -28,10 +28,16 @@ export function readNdjson(bytes: Buffer, { headers, line, isLast }: Reading): R
 }
 
 /** The names of the first object are those of the columns. */
-export function namesIn(bytes: Buffer): string[] | undefined {
-  const newline = bytes.indexOf(NEWLINE)
-  const value = parse(bytes.toString('utf8', 0, newline === -1 ? bytes.length : newline))
-  return isObject(value) ? Object.keys(value) : undefined
+export function namesIn(bytes: Buffer): { readonly names: string[] | undefined; readonly line: number } {
+  for (let at = 0, line = 1; ; line++) {
+    const newline = bytes.indexOf(NEWLINE, at)
+    const text = bytes.toString('utf8', at, newline === -1 ? bytes.length : newline)
+    if (newline === -1 || text.trim() !== '') {
+      const value = parse(text)
+      return { names: isObject(value) ? Object.keys(value) : undefined, line }
+    }
+    at = newline + 1
+  }
 }
 
 function readObject(
@@ -61,16 +67,20 @@ function cellOf(value: unknown): string | undefined {
   if (value === null) return ''
   // Lone surrogates can be written in JSON, and not in UTF-8.
   if (typeof value === 'string') return value.toWellFormed()
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+  return typeof value === 'boolean' ? String(value) : undefined
 }
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, asWritten)
   } catch {
     return undefined
   }
 }
+
+/** A number as its text: an id of twenty digits, or `1.10`, would be another one otherwise. */
+const asWritten = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
+  typeof value === 'number' ? context!.source : value
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

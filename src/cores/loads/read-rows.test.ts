@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
+import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_RECORD_BYTES } from '../../contracts/limits.ts'
 import type { LoadFormat } from '../../contracts/loads.ts'
 import { readHeader, readRows } from './read-rows.ts'
 
@@ -153,6 +153,49 @@ describe('every problem of a file is told with its line', () => {
     expect(read('').problems).toEqual(['line 1: the file has no header'])
   })
 
+  test('a header after blank lines has its own line', () => {
+    expect(read('\n\na,a\n').problems).toEqual(['line 3: column 2 has the name of an earlier one'])
+    expect(read('\n\nnope\n', { format: 'ndjson' }).problems[0]).toBe(
+      'line 3: the line is not a JSON object with names',
+    )
+    expect(cellsOf('\n \n{"a":"1"}\n', { format: 'ndjson' })).toEqual([['1']])
+  })
+
+  test('of a header that is too much nothing is handed on', () => {
+    const tooLong = `line 1: the name of column 2 has more than ${LOAD_COLUMN_NAME_CHARACTERS} characters`
+    const commas = Buffer.from(`${','.repeat(LOAD_RECORD_BYTES - 1)}\n`)
+    expect(readHeader('csv', commas, true)).toMatchObject({
+      headers: [],
+      problems: [`line 1: the file has ${LOAD_RECORD_BYTES} columns; at most ${LOAD_COLUMNS_MAX} are loaded`],
+    })
+    const long = Buffer.from(`a,${'x'.repeat(250_000)}\n1,2\n`)
+    expect(readHeader('csv', long, true)).toMatchObject({ headers: [], problems: [tooLong] })
+    const marks = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => ['!'.repeat(at % 9) + at, 1]))
+    expect(readHeader('ndjson', Buffer.from(`${JSON.stringify(marks)}\n`), true).headers).toEqual([])
+    const key = Buffer.from(`{"a":1,"${'x'.repeat(201)}":2}\n`)
+    expect(readHeader('ndjson', key, true)).toMatchObject({ headers: [], problems: [tooLong] })
+  })
+
+  test('rows of nothing but commas, and lines of nothing, are read in no time', () => {
+    const before = performance.now()
+    const commas = Buffer.from(`a,b\n${`${','.repeat(1024 * 1024)}\n`.repeat(3)}1,2\n`)
+    expect(read(commas)).toMatchObject({
+      problems: [2, 3, 4].map((line) => `line ${line}: the row is longer than 256 KiB`),
+      rows: [{ line: 5 }],
+    })
+    expect(read(`a,b\n${'\n'.repeat(1024 * 1024)}1,2\n`).rows).toMatchObject([{ line: 1024 * 1024 + 2 }])
+    expect(performance.now() - before).toBeLessThan(10_000)
+  })
+
+  test.each<LoadFormat>(['csv', 'ndjson'])('of %s so many rows are read as are asked for', (format) => {
+    const file = Buffer.from(format === 'csv' ? '1\n2\n3\n' : '{"a":1}\n{"a":2}\n{"a":3}\n')
+    const asked = { delimiter: ',', headers: ['a'], line: 2, isLast: true, rowsMax: 2 }
+    const found = readRows(format, file, asked)
+    expect(found.rows).toMatchObject([{ cells: ['1'] }, { cells: ['2'] }])
+    const rest = readRows(format, file.subarray(found.consumed), { ...asked, line: found.line })
+    expect(rest.rows).toEqual([{ line: 4, cells: ['3'] }])
+  })
+
   test('a row that is too long is left out, and the next one is read', () => {
     const long = `"${'x'.repeat(LOAD_RECORD_BYTES)}",1`
     expect(read(`a,b\n${long}\n1,2\n`)).toMatchObject({
@@ -175,6 +218,21 @@ describe('rows of NDJSON', () => {
       ['1', 'x', 'true'],
       ['2', '', 'false'],
       ['', '\uFFFD', ''],
+    ])
+  })
+
+  test('have their numbers as they are written', () => {
+    const file = '{"id":1234567890123456789,"n":1.10}\n{"id":1e400,"n":-0}\n'
+    expect(cellsOf(file, { format: 'ndjson' })).toEqual([
+      ['1234567890123456789', '1.10'],
+      ['1e400', '-0'],
+    ])
+  })
+
+  test('have no names that cannot be stored', () => {
+    expect(read('{"a\\u0000":1,"\\ud800":2}\n', { format: 'ndjson' }).problems.slice(0, 2)).toEqual([
+      'line 1: column 1 has a name that cannot be stored',
+      'line 1: column 2 has a name that cannot be stored',
     ])
   })
 

@@ -1,6 +1,6 @@
 /** The rows of a file, part by part: each with its line, or with what is wrong with it. */
 import type { LoadFormat } from '../../contracts/loads.ts'
-import { LOAD_COLUMNS_MAX } from '../../contracts/limits.ts'
+import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX } from '../../contracts/limits.ts'
 import type { ReadPart, Reading } from './raw-row.ts'
 import { readCsv } from './read-csv.ts'
 import { namesIn, readNdjson } from './read-ndjson.ts'
@@ -41,28 +41,31 @@ const UTF8_MARK = [0xef, 0xbb, 0xbf]
 /** From the beginning of a file: as much of it as the longest row. */
 export function readHeader(format: LoadFormat, bytes: Buffer, isLast: boolean): Header {
   const start = UTF8_MARK.every((byte, at) => bytes[at] === byte) ? UTF8_MARK.length : 0
-  const refuse = (problem: string): Header => ({
+  const refuse = (problem: string, at = 1): Header => ({
     headers: [],
     delimiter: ',',
     consumed: start,
     line: 1,
-    problems: [`line 1: ${problem}`],
+    problems: [`line ${at}: ${problem}`],
   })
   if (isUtf16(bytes)) return refuse('the file is UTF-16; save it as UTF-8')
   const rest = bytes.subarray(start)
   if (format === 'ndjson') {
-    const headers = namesIn(rest)
-    if (!headers || headers.length === 0) return refuse('the line is not a JSON object with names')
-    return { headers, delimiter: ',', consumed: start, line: 1, problems: problemsOf(headers) }
+    const { names: headers, line } = namesIn(rest)
+    if (!headers || headers.length === 0) return refuse('the line is not a JSON object with names', line)
+    const unusable = unusableHeader(headers)
+    if (unusable !== undefined) return refuse(unusable, line)
+    return { headers, delimiter: ',', consumed: start, line: 1, problems: problemsOf(headers, line) }
   }
   const [best] = DELIMITERS.map((delimiter) => ({
     delimiter,
     ...firstRow(rest, delimiter, isLast),
   })).toSorted((one, other) => other.headers.length - one.headers.length)
-  if (best!.problem !== undefined) return refuse(best!.problem)
+  const { delimiter, consumed, line, at, problem } = best!
+  const unusable = problem ?? unusableHeader(best!.headers)
+  if (unusable !== undefined) return refuse(unusable, at)
   const headers = best!.headers.map((header) => header.trim())
-  const { delimiter, consumed, line } = best!
-  return { headers, delimiter, consumed: start + consumed, line, problems: problemsOf(headers) }
+  return { headers, delimiter, consumed: start + consumed, line, problems: problemsOf(headers, at) }
 }
 
 const isUtf16 = ([first, second]: Buffer): boolean =>
@@ -71,19 +74,29 @@ const isUtf16 = ([first, second]: Buffer): boolean =>
 function firstRow(bytes: Buffer, delimiter: string, isLast: boolean) {
   const { rows, consumed, line } = readCsv(bytes, { delimiter, headers: [], line: 1, isLast, rowsMax: 1 })
   const [row] = rows
-  if (row && 'cells' in row) return { headers: row.cells, consumed, line }
-  return { headers: [], consumed, line, problem: row?.problem ?? 'the file has no header' }
+  const at = row?.line ?? 1
+  if (row && 'cells' in row) return { headers: row.cells, consumed, line, at }
+  return { headers: [], consumed, line, at, problem: row?.problem ?? 'the file has no header' }
 }
 
-function problemsOf(headers: readonly string[]): string[] {
-  const problems: string[] = []
+/** Nothing is done with such names: there may be a quarter of a million of them, or one as long. */
+function unusableHeader(headers: readonly string[]): string | undefined {
   if (headers.length > LOAD_COLUMNS_MAX) {
-    problems.push(`line 1: the file has ${headers.length} columns; at most ${LOAD_COLUMNS_MAX} are loaded`)
+    return `the file has ${headers.length} columns; at most ${LOAD_COLUMNS_MAX} are loaded`
   }
+  const long = headers.findIndex((header) => header.length > LOAD_COLUMN_NAME_CHARACTERS)
+  if (long === -1) return undefined
+  return `the name of column ${long + 1} has more than ${LOAD_COLUMN_NAME_CHARACTERS} characters`
+}
+
+function problemsOf(headers: readonly string[], line: number): string[] {
+  const problems: string[] = []
   const seen = new Set<string>()
   for (const [at, header] of headers.entries()) {
-    if (header === '') problems.push(`line 1: column ${at + 1} has no name`)
-    else if (seen.has(header)) problems.push(`line 1: column ${at + 1} has the name of an earlier one`)
+    const tell = (what: string) => problems.push(`line ${line}: column ${at + 1} has ${what}`)
+    if (header === '') tell('no name')
+    else if (seen.has(header)) tell('the name of an earlier one')
+    else if (header.includes('\0') || !header.isWellFormed()) tell('a name that cannot be stored')
     seen.add(header)
   }
   return problems

@@ -1,5 +1,7 @@
 /** Reads rows of the file into the staging table, and notes what is wrong with them. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoredPlan } from '../../../db/schema.ts'
+import type { Queries } from '../databases/index.ts'
 import { LOAD_ID_CHARACTERS, LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import type { LoadRow } from './load-rows.ts'
 import type { RawRow } from './raw-row.ts'
@@ -9,24 +11,47 @@ import { LoadFailed, type Step } from './step.ts'
 
 /** Several times the longest row, so that each part has at least one. */
 const WINDOW_BYTES = 1024 * 1024
+/** Read without a pause: meanwhile this process answers nobody. */
+const ROWS_AT_ONCE = 2_000
 
 export const readStep: Step = async ({ queries, plan }, load) => {
   if (load.readBytes >= load.bytes) return { phase: 'checking' }
-  const content = await readContent(queries, load.id, load.readBytes, WINDOW_BYTES)
+  const staged = await readContent(queries, load.id, load.readBytes, WINDOW_BYTES)
+  const content = staged.subarray(0, WINDOW_BYTES)
   if (content.length === 0) throw new LoadFailed('staging_lost')
+  let now: Progress = load
+  do {
+    await nextTurn()
+    const before = now.readBytes
+    now = await readSome(queries, plan, load, now, content.subarray(before - load.readBytes))
+    // Not a whole row any more.
+    if (now.readBytes === before) break
+  } while (now.readBytes < load.readBytes + content.length)
+  // The window is larger than any row: somebody deleted a part behind this one.
+  if (now.readBytes === load.readBytes) throw new LoadFailed('staging_lost')
+  const { readBytes, readLines, rows, problems, problemCount } = now
+  return { readBytes, readLines, rows, problems, problemCount }
+}
+
+type Progress = Pick<LoadRow, 'readBytes' | 'readLines' | 'rows' | 'problems' | 'problemCount'>
+
+async function readSome(
+  queries: Queries,
+  plan: StoredPlan,
+  load: LoadRow,
+  { readBytes, readLines, rows: before, ...known }: Progress,
+  content: Buffer,
+): Promise<Progress> {
   const part = readRows(load.format, content, {
     delimiter: plan.delimiter,
     headers: plan.columns.map(({ header }) => header),
-    line: load.readLines,
-    isLast: load.readBytes + content.length >= load.bytes,
+    line: readLines,
+    isLast: readBytes + content.length >= load.bytes,
+    rowsMax: ROWS_AT_ONCE,
   })
-  // The window is larger than any row: somebody deleted a part behind this one.
-  if (part.consumed === 0) throw new LoadFailed('staging_lost')
   const rows = part.rows.map((row) => checkRow(row, plan))
   // Numbered with the wrong ones, so that a row has the same number when it is read again.
-  const stored = rows.flatMap((row, at) =>
-    'cells' in row ? [[load.rows + at + 1, row.line, row.cells]] : [],
-  )
+  const stored = rows.flatMap((row, at) => ('cells' in row ? [[before + at + 1, row.line, row.cells]] : []))
   if (stored.length > 0) {
     await queries.query(
       `insert into ${rowsTable(load.id)} (n, line, cells)
@@ -37,19 +62,21 @@ export const readStep: Step = async ({ queries, plan }, load) => {
   }
   const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
   return {
-    readBytes: part.isBroken ? load.bytes : load.readBytes + part.consumed,
+    readBytes: part.isBroken ? load.bytes : readBytes + part.consumed,
     readLines: part.line,
-    rows: load.rows + rows.length,
-    ...withProblems(load, problems),
+    rows: before + rows.length,
+    ...withProblems(known, problems),
   }
 }
 
 export const withProblems = (
   { problems, problemCount }: Pick<LoadRow, 'problems' | 'problemCount'>,
   further: readonly string[],
+  /** Of which `further` may be the first. */
+  count = further.length,
 ): Pick<LoadRow, 'problems' | 'problemCount'> => ({
   problems: [...problems, ...further].slice(0, LOAD_PROBLEMS_SHOWN),
-  problemCount: problemCount + further.length,
+  problemCount: problemCount + count,
 })
 
 function checkRow(row: RawRow, { id, embed, columns }: StoredPlan): RawRow {

@@ -18,6 +18,15 @@ export const finalTable = (table: string): string => `public.${quoteIdentifier(t
 /** Ids are letters and digits of ours. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
+/**
+ * Of two processes that come to the same statement of a load, one waits for the other: a server goes on with a statement
+ * after whoever sent it was killed. Names come from `columnNames`, and have nothing in them that could end the quote.
+ */
+export const oneAtATime = (loadId: string, statements: string): string => `do $svc$ begin
+    perform pg_advisory_xact_lock(hashtextextended(${literal(`svc load ${loadId}`)}, 0));
+    ${statements}
+  end $svc$`
+
 const SETUP = [
   `create schema if not exists ${SCHEMA}`,
   `create table if not exists ${CONTENT} (load_id text, at bigint, body bytea not null, primary key (load_id, at))`,
@@ -77,11 +86,14 @@ export async function readContent(
 
 /** Everything of this load; safe to repeat, and where nothing was staged. */
 export async function removeStaging(queries: Queries, loadId: string): Promise<void> {
-  await queries.query(`do $svc$ begin
-    if to_regnamespace('${SCHEMA}') is not null then
+  await queries.query(
+    oneAtATime(
+      loadId,
+      `if to_regnamespace('${SCHEMA}') is not null then
       drop table if exists ${stagedTable(loadId)}, ${rowsTable(loadId)};
       if to_regclass('${CONTENT}') is not null then delete from ${CONTENT} where load_id = ${literal(loadId)}; end if;
       if to_regclass('${FINISHED}') is not null then delete from ${FINISHED} where load_id = ${literal(loadId)}; end if;
-    end if;
-  end $svc$`)
+    end if;`,
+    ),
+  )
 }

@@ -5,7 +5,7 @@ import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
-import { sourceIdOf, writeToDatabase } from '../databases/index.ts'
+import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
 import { requireBulkModel } from '../embeddings/index.ts'
 import { requireMember } from '../principal.ts'
 import { withTransaction } from '../transaction.ts'
@@ -14,6 +14,7 @@ import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
 import { isSamePlan, planLoad } from './plan-load.ts'
 import { readBeginning } from './read-beginning.ts'
+import type { Header } from './read-rows.ts'
 import { readTarget, targetProblems } from './target-table.ts'
 
 export const startLoad =
@@ -21,21 +22,33 @@ export const startLoad =
   async (principal, { load_id, ...asked }) => {
     const member = requireMember(principal)
     const { load, source } = await requireLoad(deps.db, member.orgId, load_id)
-    requireUploaded(load)
     const dimensions = requireBulkModel(deps.models, asked.model ?? BUILT_IN_MODEL.name)
-    const { header, target } = await failingAsDatabase(() =>
+    // Nothing of its file may be left in the database by now.
+    if (load.plan && (load.state === 'running' || load.state === 'succeeded')) {
+      const again = planLoad(asked, headerIn(load.plan), source, member, dimensions)
+      return presentLoad(await alreadyStarted(deps, load, again), source)
+    }
+    requireUploaded(load)
+    await requireDiskQuota(deps.db, member.orgId, source.kind)
+    const { header, target, languages } = await failingAsDatabase(() =>
       writeToDatabase(
         deps,
         source,
         async (queries) => ({
           header: (await readBeginning(queries, load)).header,
           target: await readTarget(queries, asked.table ?? source.name),
+          languages: await readLanguages(queries),
         }),
         principal.signal,
       ),
     )
     const plan = planLoad(asked, header, source, member, dimensions)
-    const problems = targetProblems(plan, target)
+    if (!languages.includes(plan.language)) {
+      throw new ServiceError('INVALID_REQUEST', undefined, {
+        problems: [`language: must be one of ${languages.join(', ')}`],
+      })
+    }
+    const problems = targetProblems(plan, target, source.configuration)
     if (problems.length > 0) {
       throw new ServiceError('CONFLICT', `Table ${plan.table} cannot take this file`, {
         problems,
@@ -87,14 +100,31 @@ function requireUploaded({ state, received, bytes }: LoadRow): void {
       hint: 'Upload the rest first.',
     })
   }
-  if (state !== 'uploading' && state !== 'running') {
+  if (state !== 'uploading') {
     throw new ServiceError('CONFLICT', 'This load has ended', { hint: 'Upload the file again.' })
   }
+}
+
+const headerIn = ({ columns, delimiter }: StoredPlan): Header => ({
+  headers: columns.map(({ header }) => header),
+  delimiter,
+  consumed: 0,
+  line: 1,
+  problems: [],
+})
+
+/** Text search configurations, without their schema. */
+async function readLanguages(queries: Queries): Promise<string[]> {
+  const rows = await queries.query<{ name: string }>(
+    `select cfgname::text as name from pg_ts_config where pg_ts_config_is_visible(oid) order by 1 limit 200`,
+  )
+  return rows.map(({ name }) => name)
 }
 
 /** Started before, with the same choice: a client that was killed asks again. */
 async function alreadyStarted({ db }: LoadDeps, load: LoadRow, plan: StoredPlan): Promise<LoadRow> {
   const { load: now } = await requireLoad(db, load.orgId, load.id)
-  if (now.state === 'running' && now.plan && isSamePlan(now.plan, plan)) return now
+  const isStarted = now.state === 'running' || now.state === 'succeeded'
+  if (isStarted && now.plan && isSamePlan(now.plan, plan)) return now
   throw new ServiceError('CONFLICT', 'This load was started with other choices, or has ended')
 }

@@ -1,21 +1,36 @@
 /** One step of one load. What goes wrong for a while is tried again; what would go wrong again ends the load. */
-import { and, eq, isNotNull } from '../../../db/drizzle.ts'
-import { dataSources, diskUse } from '../../../db/schema.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { dataSources } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { LoadFailure, LoadPhase, LoadWait } from '../../contracts/loads.ts'
 import { recordAudit } from '../audit/index.ts'
-import { sourceIdOf, writeToDatabase, type SourceRow } from '../databases/index.ts'
+import {
+  isOverDiskQuota,
+  sourceIdOf,
+  writeToDatabase,
+  writeWithOwnLogin,
+  type SourceRow,
+} from '../databases/index.ts'
 import { databaseFailureOf } from '../search/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { checkStep } from './check-step.ts'
-import { claimLoad, releaseLoad, renewLease, saveStep, type ClaimedLoad } from './claim-load.ts'
+import {
+  claimLoad,
+  releaseLoad,
+  renewLease,
+  saveStep,
+  workOf,
+  type ClaimedLoad,
+  type Work,
+} from './claim-load.ts'
 import { embedStep } from './embed-step.ts'
 import { finishStep } from './finish-step.ts'
 import { indexStep } from './index-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import type { LoadRow } from './load-rows.ts'
 import { readStep } from './read-step.ts'
+import { requireRights } from './require-rights.ts'
 import { removeStaging } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 
@@ -31,24 +46,38 @@ const STEPS: Record<LoadPhase, Step> = {
 const TURN_MS = 2_000
 const RETRY_SECONDS = 15
 
-/** False: there is nothing to do. `onClaimed`: there is, and perhaps more of it. */
+type Options = {
+  /** Left out: both. */
+  readonly work?: Work
+  /** There is something to do: perhaps more of it, or from now on something of the other kind. */
+  readonly onWork?: (work: Work) => void
+}
+
+/** False: there is nothing to do. */
 export async function takeLoadStep(
   deps: LoadDeps,
   stopping: AbortSignal,
-  onClaimed: () => void = () => {},
+  { work, onWork = () => {} }: Options = {},
 ): Promise<boolean> {
-  const load = await claimLoad(deps)
+  const load = await claimLoad(deps, work)
   if (!load) return false
-  onClaimed()
-  // Steps may take minutes, and then say that they live.
+  onWork(workOf(load))
+  const lost = new AbortController()
+  // Steps may take minutes, and then say that they live. One that was canceled ends.
   const renewing = setInterval(
-    () => void renewLease(deps, load).catch(() => {}),
+    () =>
+      void renewLease(deps, load).then(
+        (isOurs) => isOurs || lost.abort(),
+        () => {},
+      ),
     (LOAD_LEASE_SECONDS * 1000) / 3,
   )
+  const signal = AbortSignal.any([stopping, lost.signal])
   try {
-    await takeSteps(deps, load, stopping)
+    const now = await takeSteps(deps, load, signal, work)
+    if (now && workOf(now) !== workOf(load)) onWork(workOf(now))
   } catch (error) {
-    if (!stopping.aborted) await handleFailure(deps, load, error)
+    if (!signal.aborted) await handleFailure(deps, load, error)
   } finally {
     clearInterval(renewing)
     await releaseLoad(deps, load).catch(() => {})
@@ -56,33 +85,46 @@ export async function takeLoadStep(
   return true
 }
 
-async function takeSteps(deps: LoadDeps, load: ClaimedLoad, stopping: AbortSignal): Promise<void> {
+/** As it is afterwards, while it goes on. */
+async function takeSteps(
+  deps: LoadDeps,
+  load: ClaimedLoad,
+  signal: AbortSignal,
+  work: Work | undefined,
+): Promise<ClaimedLoad | undefined> {
   const source = await findSource(deps, load)
-  if (!source) return
+  if (!source) return undefined
   if (load.state === 'uploading') {
     const ended = await saveStep(deps, load, { state: 'canceled', finishedAt: deps.clock() })
-    if (ended) await takeSteps(deps, ended, stopping)
-    return
+    return ended && takeSteps(deps, ended, signal, work)
   }
-  if (load.state === 'running' && (await isOverQuota(deps, source))) throw new LoadFailed('disk_quota')
-  await writeToDatabase(
+  if (load.state !== 'running') {
+    await writeWithOwnLogin(deps, source, (queries) => removeStaging(queries, load.id), signal)
+    await saveStep(deps, load, { isStaged: false, waitsUntil: null })
+    return undefined
+  }
+  // The table may be in its place already: the step looks before it asks who may.
+  if (load.phase !== 'finishing') await requireRights({ deps, source, plan: load.plan! }, load)
+  const isOver = await isOverDiskQuota(deps.db, load.orgId, source.kind)
+  const write = isOver ? writeWithOwnLogin : writeToDatabase
+  return write(
     deps,
     source,
     async (queries) => {
-      if (load.state !== 'running') {
-        await removeStaging(queries, load.id)
-        await saveStep(deps, load, { isStaged: false, waitsUntil: null })
-        return
-      }
       const endsAt = deps.clock().getTime() + TURN_MS
       let now: ClaimedLoad | undefined = load
-      while (now?.state === 'running' && !stopping.aborted) {
-        const context = { deps, source, queries, plan: now.plan!, signal: stopping }
+      do {
+        const context = { deps, source, queries, plan: now.plan!, signal }
         now = await save(deps, now, source, await STEPS[now.phase!](context, now))
-        if (deps.clock().getTime() >= endsAt) return
-      }
+        if (now?.state !== 'running') return undefined
+      } while (
+        !signal.aborted &&
+        deps.clock().getTime() < endsAt &&
+        (work === undefined || work === workOf(now))
+      )
+      return now
     },
-    stopping,
+    signal,
   )
 }
 
@@ -121,15 +163,6 @@ async function findSource({ db }: LoadDeps, { orgId, sourceId }: LoadRow): Promi
   return row
 }
 
-async function isOverQuota({ db }: LoadDeps, { orgId, kind }: SourceRow): Promise<boolean> {
-  if (kind !== 'postgres') return false
-  const over = await db
-    .select({ orgId: diskUse.orgId })
-    .from(diskUse)
-    .where(and(eq(diskUse.orgId, orgId), isNotNull(diskUse.overSince)))
-  return over.length > 0
-}
-
 async function handleFailure(deps: LoadDeps, load: ClaimedLoad, error: unknown): Promise<void> {
   const now = deps.clock()
   const current = await saveStep(deps, load, {})
@@ -144,16 +177,26 @@ async function handleFailure(deps: LoadDeps, load: ClaimedLoad, error: unknown):
       ...(code === undefined ? { error } : { code }),
     })
   }
-  const since = current.failingSince ?? now
-  const isHopeless = now.getTime() - since.getTime() > LOAD_GIVE_UP_SECONDS * 1000
-  if (current.state === 'running' && (failure || (isHopeless && waitsFor !== 'allowance'))) {
+  // Who waits for tomorrow's tokens does not fail, and another trouble begins anew.
+  const since = (current.waitsFor === waitsFor && current.failingSince) || now
+  const isHopeless = waitsFor !== 'allowance' && isGivenUp(since, now)
+  if (current.state === 'running' && (failure || (isHopeless && isDecided(current, error)))) {
     return end(deps, current, failure ?? (waitsFor === 'model' ? 'model' : 'database'))
   }
   await saveStep(deps, current, {
     waitsFor,
     waitsUntil: new Date(now.getTime() + seconds * 1000),
-    failingSince: since,
+    failingSince: waitsFor === 'allowance' ? null : since,
   })
+}
+
+const isGivenUp = (since: Date, now: Date): boolean =>
+  now.getTime() - since.getTime() > LOAD_GIVE_UP_SECONDS * 1000
+
+/** Whether nothing was loaded: in the end that is known only where the database has said so. */
+function isDecided({ phase }: LoadRow, error: unknown): boolean {
+  if (phase !== 'finishing') return true
+  return !(error instanceof ServiceError) && databaseFailureOf(error)?.kind !== 'unreachable'
 }
 
 async function end(
@@ -177,10 +220,18 @@ function reactionTo(error: unknown): Reaction {
     if (error.code === 'TIMEOUT') return { waitsFor: 'database', seconds }
     return { waitsFor: 'model', seconds }
   }
-  const { kind, code } = databaseFailureOf(error) ?? {}
-  // Whoever is over their disk quota may not connect, and is told so by the next step.
-  if (kind === 'changed' && code !== '42501')
-    return { waitsFor: 'database', seconds: RETRY_SECONDS, failure: 'staging_lost' }
-  if (kind === 'failed') return { waitsFor: 'database', seconds: RETRY_SECONDS, failure: 'database' }
-  return { waitsFor: 'database', seconds: RETRY_SECONDS }
+  const { kind, code = '' } = databaseFailureOf(error) ?? {}
+  const retried: Reaction = { waitsFor: 'database', seconds: RETRY_SECONDS }
+  if (STAGING_GONE.has(code)) return { ...retried, failure: 'staging_lost' }
+  if (PASSING.test(code)) return retried
+  return kind === 'changed' || kind === 'failed' ? { ...retried, failure: 'database' } : retried
 }
+
+/** undefined_table, invalid_schema_name */
+const STAGING_GONE = new Set(['42P01', '3F000'])
+/**
+ * Another statement was in the way: a transaction that was rolled back, an object in use, a row of a catalog that was made
+ * at the same moment. And insufficient_privilege: whoever is over their disk quota may not connect, and is told so by the
+ * next step.
+ */
+const PASSING = /^(40|55|23505$|42501$)/

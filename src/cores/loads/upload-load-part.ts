@@ -8,7 +8,7 @@ import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_LEASE_SECONDS, LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { writeToDatabase } from '../databases/index.ts'
+import { requireDiskQuota, writeToDatabase } from '../databases/index.ts'
 import { requireMember } from '../principal.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
@@ -21,6 +21,7 @@ export const uploadLoadPart =
     const { orgId } = requireMember(principal)
     const { load, source } = await requireLoad(deps.db, orgId, load_id)
     requirePlace(load, offset, body.length)
+    await requireDiskQuota(deps.db, orgId, source.kind)
     const leaseToken = await takeLease(deps, load, offset)
     try {
       await failingAsDatabase(() =>
@@ -35,11 +36,14 @@ export const uploadLoadPart =
         ),
       )
     } catch (error) {
-      await release(deps, load, leaseToken, {})
+      if (!(await release(deps, load, leaseToken, {}))) await stageAgain(deps, load)
       throw error
     }
     const stored = await release(deps, load, leaseToken, { received: offset + body.length })
-    if (!stored) throw conflict('The load was canceled meanwhile')
+    if (!stored) {
+      await stageAgain(deps, load)
+      throw conflict('The load was canceled meanwhile')
+    }
     return presentLoad(stored, source)
   }
 
@@ -76,6 +80,14 @@ async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promi
   throw new ServiceError('RATE_LIMITED', 'Another part of this file is being uploaded', {
     retryAfterSeconds: 2,
   })
+}
+
+/** Written after it was canceled and cleaned up: there is something to be deleted again. */
+async function stageAgain({ db }: LoadDeps, load: LoadRow): Promise<void> {
+  await db
+    .update(loads)
+    .set({ isStaged: true })
+    .where(and(isLoad(load), eq(loads.state, 'canceled')))
 }
 
 async function release(

@@ -1,4 +1,5 @@
 /** Adds to a search configuration what a load made. What somebody saves at the same moment is not lost. */
+import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { SearchConfiguration } from '../../contracts/data-sources.ts'
@@ -15,7 +16,14 @@ export async function addToConfiguration(
   deps: ConfigurationDeps,
   actor: AuditActor,
   { orgId, id }: { readonly orgId: string; readonly id: string },
-  change: (before: SearchConfiguration | null) => SearchConfiguration,
+  {
+    change,
+    authorize,
+  }: {
+    readonly change: (before: SearchConfiguration | null) => SearchConfiguration
+    /** Throws if the author may not, at the moment of the write. */
+    readonly authorize: (tx: Transaction) => Promise<void>
+  },
 ): Promise<boolean> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const [row] = await deps.db
@@ -34,6 +42,7 @@ export async function addToConfiguration(
         ? isNull(dataSources.configuredAt)
         : eq(dataSources.configuredAt, row.configuredAt)
     const isSaved = await withTransaction(deps.db, async (tx) => {
+      await authorize(tx)
       const updated = await tx
         .update(dataSources)
         .set({ configuration, configuredAt: deps.clock() })

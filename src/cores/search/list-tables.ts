@@ -2,10 +2,12 @@ import type * as z from 'zod'
 import { METRICS, type listTables as operation } from '../../contracts/data-sources.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
+import type { SourceFailure } from '../../contracts/source-health.ts'
 import { findSource, openSource, type Queries } from '../databases/index.ts'
 import { requireMember } from '../principal.ts'
 import type { ConfigurationDeps } from './check-against-database.ts'
 import { countVectors, type Counted } from './count-vectors.ts'
+import { databaseFailureOf } from './database-failure.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import { OPERATOR_CLASSES } from './nearest-rows.ts'
 import type { ColumnInfo } from './read-rows.ts'
@@ -35,28 +37,47 @@ export const listTables =
     const configured = new Set(saved?.connection_config.embedding_configs.map(({ table }) => table))
     const until = deps.clock().getTime() + COUNT_MS
     const tables: SourceTable[] = []
+    const broken = new Set<SourceTable>()
+    let isSlow = false
     for (const [table, info] of [...found].slice(0, TABLES_MAX)) {
-      const mayCount = deps.clock().getTime() < until
-      const counted = mayCount ? await failingAsSource(() => countAll(queries, table, info)) : new Map()
-      tables.push({ ...describe(table, info, counted, deps.models), configured: configured.has(table) })
+      const mayCount = () => !isSlow && deps.clock().getTime() < until
+      const { counted, failure } = await failingAsSource(() => countAll(queries, table, info, mayCount))
+      const shown = { ...describe(table, info, counted, deps.models), configured: configured.has(table) }
+      tables.push(shown)
+      if (failure === 'too_slow') isSlow = true
+      else if (failure) broken.add(shown)
     }
-    return { tables, more: found.size > TABLES_MAX, suggestion: suggestConfiguration(tables, saved) }
+    const usable = tables.filter((table) => !broken.has(table))
+    return { tables, more: found.size > TABLES_MAX, suggestion: suggestConfiguration(usable, saved) }
   }
 
 const isVector = ({ type }: ColumnInfo): boolean => type === 'vector'
 
-/** By vector column. What a view computes may take as long as it likes, and a foreign table is elsewhere. */
+type Counting = { readonly counted: ReadonlyMap<string, Counted>; readonly failure?: SourceFailure }
+
+/**
+ * By vector column. What a view computes may take as long as it likes, and a foreign table is elsewhere. One that cannot be
+ * read, such as a materialized view without data, or is locked for too long, says nothing about the others.
+ */
 async function countAll(
   queries: Queries,
   table: string,
-  { kind, columns, ...info }: TableInfo,
-): Promise<ReadonlyMap<string, Counted>> {
+  info: TableInfo,
+  mayCount: () => boolean,
+): Promise<Counting> {
   const counted = new Map<string, Counted>()
-  if (!['r', 'p', 'm'].includes(kind)) return counted
-  for (const { name } of [...columns.values()].filter(isVector)) {
-    counted.set(name, await countVectors(queries, { table, vector: name }, { kind, columns, ...info }))
+  if (!['r', 'p', 'm'].includes(info.kind)) return { counted }
+  for (const { name } of [...info.columns.values()].filter(isVector)) {
+    if (!mayCount()) break
+    try {
+      counted.set(name, await countVectors(queries, { table, vector: name }, info))
+    } catch (error) {
+      const kind = databaseFailureOf(error)?.kind
+      if (kind === undefined || kind === 'unreachable') throw error
+      return { counted, failure: kind }
+    }
   }
-  return counted
+  return { counted }
 }
 
 const KINDS: Record<string, SourceTable['kind']> = {

@@ -24,7 +24,7 @@ export function suggestConfiguration(
   const filters: FilterSchema = { ...saved?.filter_schema }
   for (const table of tables.filter(({ configured }) => !configured)) {
     const entry = entryFor(table, new Set(entries.map(({ label }) => label)))
-    if (!entry || entries.length >= ENTRIES_MAX) continue
+    if (!entry || !fits(entry) || entries.length >= ENTRIES_MAX) continue
     entries.push(entry)
     for (const [name, type] of filtersOf(table)) filters[name] ??= type
   }
@@ -34,6 +34,10 @@ export function suggestConfiguration(
   })
   return entries.length > 0 && suggested.success ? suggested.data : null
 }
+
+/** A name that no configuration may hold, such as one that is too long, keeps its own table out and no other. */
+const fits = (entry: SearchEntry): boolean =>
+  SearchConfiguration.safeParse({ connection_config: { embedding_configs: [entry] } }).success
 
 function entryFor(table: SourceTable, taken: ReadonlySet<string>): SearchEntry | undefined {
   const vector = table.vectors.find(({ dimensions, models }) => dimensions !== null && models.length > 0)

@@ -25,6 +25,18 @@ export const callCells = (entry: Entry) => [
   size(entry),
 ]
 
+/** Of one data source, by whom it is asked. */
+export const USAGE_COLUMNS = ['Time', 'User', 'Agent', 'Source', 'Outcome', 'Duration']
+
+export const usageCells = (entry: Entry) => [
+  time(entry.at),
+  entry.user.name,
+  agent(entry),
+  entry.source,
+  outcome(entry),
+  duration(entry),
+]
+
 export const entryColumns = (type: Entry['type']) => [
   'Time',
   type === 'data_source' ? 'Data source' : 'Function',

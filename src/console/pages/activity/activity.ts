@@ -42,7 +42,8 @@ async function showActivity(c: PageContext) {
   const rows = { ...calls, type, source: filters.source }
   const period = { from: beginOf(from), to: endOf(to) }
   const days = chartDays(from, to, c.var.deps.clock())
-  const [list, other, summary, sources, people] = await Promise.all([
+  const charted = { from: beginOf(days[0] ?? from), to: endOf(days.at(-1) ?? to) }
+  const [list, other, summary, offered, sources, people] = await Promise.all([
     session.call(listActivity, {
       ...rows,
       ...period,
@@ -59,12 +60,11 @@ async function showActivity(c: PageContext) {
       limit: 1,
       count: 'true',
     }),
-    session.call(summarizeActivity, {
-      ...rows,
-      from: beginOf(days[0] ?? from),
-      to: endOf(days.at(-1) ?? to),
-      agents: 'true',
-    }),
+    session.call(summarizeActivity, { ...rows, ...charted, agents: 'true' }),
+    // Of one agent it names no other, and another is to be chosen.
+    filters.agent === undefined
+      ? undefined
+      : session.call(summarizeActivity, { ...rows, ...charted, grant_id: undefined, agents: 'true' }),
     sourceOptions(session),
     seesAll ? session.call(listMembers, { org_id, limit: PAGE_MAX }) : undefined,
   ])
@@ -79,7 +79,7 @@ async function showActivity(c: PageContext) {
         filters: html`<input type="hidden" name="type" value="${type}" />
           ${type === 'data_source' && sourceFilter(filters.source, sources)}
           ${people && filterSelect({ name: 'person', label: 'User', value: filters.person, all: 'All users', options: memberOptions(people.members), missing: 'Former member' })}
-          ${filterSelect({ name: 'agent', label: 'Agent', value: filters.agent, all: 'All agents', options: (summary.agents ?? []).map(agentOption), missing: 'Another agent' })}
+          ${filterSelect({ name: 'agent', label: 'Agent', value: filters.agent, all: 'All agents', options: ((offered ?? summary).agents ?? []).map(agentOption), missing: 'Another agent' })}
           ${filterSelect({ name: 'via', label: 'Source', value: filters.via, all: 'All sources', options: ACTIVITY_SOURCES.map((value) => ({ value, label: value })) })}
           ${filterSelect({ name: 'outcome', label: 'Outcome', value: outcome, all: 'All outcomes', options: ACTIVITY_OUTCOMES.map((value) => ({ value, label: value })) })}
           ${dayFilters(filters)}`,

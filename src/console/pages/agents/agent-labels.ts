@@ -1,6 +1,7 @@
 /** Where an agent's page is, and what the pages about agents say alike. */
 import { html } from 'hono/html'
 import type { GrantEndReason } from '../../../contracts/grants.ts'
+import { atLeast } from '../../../contracts/roles.ts'
 import { notice } from '../../../pages/parts.ts'
 import type { Organization } from '../../context.ts'
 import { clientLabel, clientOf, type GrantOfClient } from './client-labels.ts'
@@ -8,11 +9,11 @@ import { clientLabel, clientOf, type GrantOfClient } from './client-labels.ts'
 export const AGENTS_PATH = '/console/agents'
 export const agentPath = (grantId: string): string => `${AGENTS_PATH}/${grantId}`
 
-export const agentsOffNotice = ({ agents_enabled }: Organization) =>
+export const agentsOffNotice = ({ agents_enabled, role }: Organization) =>
   !agents_enabled &&
   notice(
     'info',
-    html`<p><strong>Agents are turned off.</strong> No agent has access until they are <a href="/console/settings/security">turned on</a> again.</p>`,
+    html`<p><strong>Agents are turned off.</strong> No agent has access until ${atLeast(role, 'admin') ? html`they are <a href="/console/settings/security">turned on</a>` : 'an admin turns them on'} again.</p>`,
   )
 
 export const disconnectText = (grant: GrantOfClient & { user: { name: string } }, isMine: boolean) =>

@@ -98,7 +98,7 @@ const lastCalls = ({ id }: Grant, calls: readonly Call[]) =>
   card(
     'Last calls',
     html`${table('The last calls of this agent, newest first', CALL_COLUMNS, calls.map(callCells))}
-      <p class="note">All <a href="${ACTIVITY_PATH}?agent=${id}">questions</a> and <a href="${ACTIVITY_PATH}?type=function&amp;agent=${id}">functions</a> of this agent, or only <a href="${ACTIVITY_PATH}?agent=${id}&amp;outcome=refused">refused questions</a>.</p>`,
+      <p class="note">All <a href="${ACTIVITY_PATH}?agent=${id}">questions</a> and <a href="${ACTIVITY_PATH}?type=function&amp;agent=${id}">functions</a> of this agent. Refused: <a href="${ACTIVITY_PATH}?agent=${id}&amp;outcome=refused">questions</a>, <a href="${ACTIVITY_PATH}?type=function&amp;agent=${id}&amp;outcome=refused">functions</a>.</p>`,
     undefined,
     'card-list',
   )

@@ -110,6 +110,11 @@ describe('connected agents', () => {
       expect(page).toContain('Agents are turned off')
       expect(page).toContain('<a href="/console/settings/security">turned on</a>')
     }
+    const viewer = await seeded({ role: 'viewer' })
+    viewer.gateway.org.agents_enabled = false
+    const page = await viewer.read('/console/agents')
+    expect(page).toContain('until an admin turns them on again')
+    expect(page).not.toContain('>turned on</a>')
   })
 })
 
@@ -139,6 +144,9 @@ describe('one agent', () => {
     const calls = textOf(page.slice(page.indexOf('Last calls'), page.indexOf('split-side')))
     expect(calls).toMatch(/whoami answered 41 ms 38 B → 5.1 KiB/)
     expect(page).toContain(`/console/activity?agent=${grant.id}`)
+    for (const type of ['', 'type=function&amp;']) {
+      expect(page).toContain(`href="/console/activity?${type}agent=${grant.id}&amp;outcome=refused"`)
+    }
     // A colleague's calls are not among them.
     expect(calls).not.toContain('db_salaries')
   })

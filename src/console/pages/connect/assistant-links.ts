@@ -18,6 +18,6 @@ function connectPath(c: PageContext, assistant: Way): string {
 }
 
 export const assistantLinks = (c: PageContext, current?: Way) =>
-  html`<nav class="picks" aria-label="Assistants">
+  html`<nav class="assistants" aria-label="Assistants">
     ${waysToConnect(c).map(({ id, name }) => html`<a href="${connectPath(c, id)}" ${id === current && html`aria-current="page"`}>${name}</a>`)}
   </nav>`

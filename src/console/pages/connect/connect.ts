@@ -38,7 +38,7 @@ async function showFirstCall(c: PageContext) {
   organizationOf(c)
   const [way, since] = [wayOf(c) ?? BY_TOKEN.id, readSince(c.req.query('since'), c.var.deps.clock())]
   const here = `${CONNECT_PATH}${new URL(c.req.url).search}`
-  return c.html(html`${progressText(way, await progressOf(c, way, since), here)}`)
+  return c.html(html`${progressText(c, way, await progressOf(c, way, since), here)}`)
 }
 
 /** With hosted auth there is one way only. An address that people edit: what is no assistant is none. */
@@ -69,7 +69,7 @@ async function setupOf(c: PageContext, way: Way) {
     <div class="split-main">
       ${assistant ? assistantCard(assistant, [platform, notifications], isLoopback(mcpUrl)) : tokenSetup(platform)}
     </div>
-    <div class="split-side">${card('First call', progressPart(way, since, progress))}</div>
+    <div class="split-side">${card('First call', progressPart(c, way, since, progress))}</div>
   </div>`
 }
 

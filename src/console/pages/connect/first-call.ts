@@ -2,9 +2,10 @@
 import { html } from 'hono/html'
 import { listActivity } from '../../../contracts/activity.ts'
 import { listGrants } from '../../../contracts/grants.ts'
+import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { icon } from '../../../pages/icons.ts'
 import { linkButton, type Content } from '../../../pages/parts.ts'
-import { sessionOf, type PageContext } from '../../context.ts'
+import { organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { agentPath } from '../agents/agent-labels.ts'
 import { clientLabel, clientOf } from '../agents/client-labels.ts'
 import { ACTIVITY_PATH } from '../activity/activity-rows.ts'
@@ -51,7 +52,8 @@ async function progressOfToken(c: PageContext, since: Date): Promise<Progress> {
     entry_point: 'mcp',
     user_id: me.user.id,
     from: since.toISOString(),
-    limit: 5,
+    // An agent of theirs may call in between.
+    limit: PAGE_MAX,
   })
   const first = activity.findLast(({ grant_id }) => grant_id === null)
   if (!first) return { state: 'waiting' }
@@ -60,12 +62,12 @@ async function progressOfToken(c: PageContext, since: Date): Promise<Progress> {
 }
 
 /** The script asks for it again and again until it is final. Without scripts, "Check again" does. */
-export const progressPart = (way: Way, since: Date, progress: Progress) => {
+export const progressPart = (c: PageContext, way: Way, since: Date, progress: Progress) => {
   const query = new URLSearchParams({ assistant: way, since: String(since.getTime() / 1_000) })
-  return html`<div class="first-call" role="status" data-refresh="${CONNECT_PATH}/first-call?${query}">${progressText(way, progress, `${CONNECT_PATH}?${query}`)}</div>`
+  return html`<div class="first-call" role="status" data-refresh="${CONNECT_PATH}/first-call?${query}">${progressText(c, way, progress, `${CONNECT_PATH}?${query}`)}</div>`
 }
 
-export function progressText(way: Way, progress: Progress, here: string): Content {
+export function progressText(c: PageContext, way: Way, progress: Progress, here: string): Content {
   const isDone = progress.state === 'connected'
   return html`<ol class="steps" ${isDone && html`data-final`}>
       ${way !== BY_TOKEN.id && step(progress.state !== 'waiting', progress.state === 'waiting' ? 'Waiting for your approval' : html`You approved <bdi>${progress.called}</bdi>`)}
@@ -75,7 +77,7 @@ export function progressText(way: Way, progress: Progress, here: string): Conten
       isDone
         ? html`<p><strong><bdi>${progress.called}</bdi> is connected.</strong> Ask it something about your data.</p>
           <div class="actions">${linkButton(progress.href, way === BY_TOKEN.id ? 'See its calls' : 'Open its page')}</div>`
-        : html`<p class="note">This turns green when it calls. <a href="${here}">Check again</a></p>`
+        : html`<p class="note">This turns green when an assistant you approved for ${organizationOf(c).name} calls. <a href="${here}">Check again</a></p>`
     }`
 }
 

@@ -7,7 +7,7 @@ import type { Endpoint } from './assistants.ts'
 export const tokenSetup = (endpoint: Endpoint) =>
   html`${card(
     'Create a token',
-    html`<p><a href="/console/settings/tokens/new">Create a token</a> with the audience <strong>Platform for assistants</strong>, and choose its scopes, its maximum role and when it expires. Set <code>SVC_TOKEN</code> to it.</p>
+    html`<p><a href="/console/settings/tokens/new?audience=platform">Create a token</a> with the audience <strong>Platform for assistants</strong>, and choose its scopes, its maximum role and when it expires. Set <code>SVC_TOKEN</code> to it.</p>
       <p class="note">Once revoked, the token stops working on the next call.</p>`,
   )}
   ${scriptCard(endpoint)} ${headerCard(endpoint)}`

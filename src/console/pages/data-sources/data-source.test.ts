@@ -294,7 +294,7 @@ describe('the search tab', () => {
     const page = await client.read(WAREHOUSE)
     const words = textOf(page)
     expect(words).toContain('handbook.pages Not searched Vector column embedding')
-    expect(words).toContain('384 dimensions, as of minilm-l6-v2')
+    expect(words).toContain('384 dimensions, matches minilm-l6-v2')
     expect(words).toContain('Problem: 1,204 rows, 3 of them without a vector, which are never found')
     expect(words).toContain('Index hnsw , by cosine')
     expect(words).toContain('Problem: 1536 dimensions: no configured model has as many')

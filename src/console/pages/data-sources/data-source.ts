@@ -61,7 +61,7 @@ function notYet(source: Source) {
   ]
   const next = steps.find(({ isDone }) => !isDone)
   return card(
-    'Before it can be asked',
+    'Before you can ask it',
     html`<ol class="steps">
         ${steps.map(
           ({ label, isDone, href, link }) =>

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { html } from 'hono/html'
 import { byteSize } from '../../../contracts/byte-size.ts'
-import { listDataSources } from '../../../contracts/data-sources.ts'
+import { listDataSources, showDataSource } from '../../../contracts/data-sources.ts'
 import { createDatabase } from '../../../contracts/databases.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { LOAD_FORM_BYTES, LOAD_PART_BYTES, PAGE_MAX } from '../../../contracts/limits.ts'
@@ -77,23 +77,29 @@ async function upload(c: PageContext) {
   const fields = c.get('form')
   const submitted = { database: text(fields, 'database'), new_name: text(fields, 'new_name').trim() }
   const file = fields.get('file')
-  const result = await attempt(async () => {
+  const named = await attempt(async () => {
     if (typeof file === 'string' || file === null || file.size === 0) {
       throw new ServiceError('INVALID_REQUEST', 'Choose a file that is not empty')
     }
-    return uploadTo(c, file, submitted)
+    const { database, new_name } = submitted
+    const name =
+      database || (await createNamed(c, new_name || nameFor(file.name), new_name !== '', file.name))
+    return { file, name }
   })
-  if ('problem' in result) return showForm(c, { ...submitted, problem: result.problem })
-  return c.redirect(result.done, 303)
+  if ('problem' in named) return showForm(c, { ...submitted, problem: named.problem })
+  const { name } = named.done
+  const uploaded = await attempt(() => uploadTo(c, named.done.file, name))
+  // The database is there by now: whoever tries again does so with that one.
+  if ('problem' in uploaded) return showForm(c, { database: name, new_name: '', problem: uploaded.problem })
+  return c.redirect(uploaded.done, 303)
 }
 
-async function uploadTo(c: PageContext, file: File, { database, new_name }: Submitted): Promise<string> {
+async function uploadTo(c: PageContext, file: File, name: string): Promise<string> {
   const { call } = sessionOf(c)
-  const format = formatOf(file.name)
   const bytes = new Uint8Array(await file.arrayBuffer())
-  const name = database || (await createNamed(c, new_name || nameFor(file.name), new_name !== '', file.name))
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const filename = file.name.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 200)
+  const format = formatOf(file.name)
   let load = await call(createLoad, { name, filename, format, bytes: bytes.length, sha256 })
   while (load.state === 'uploading' && load.received < bytes.length) {
     const body = bytes.slice(load.received, load.received + LOAD_PART_BYTES)
@@ -131,8 +137,14 @@ async function createNamed(
       await sessionOf(c).call(createDatabase, { name, title })
       return name
     } catch (error) {
-      const isTaken = error instanceof ServiceError && error.code === 'CONFLICT'
-      if (!isTaken || isChosen || at === NAMES_TRIED) throw error
+      if (isChosen || at === NAMES_TRIED || !(await isTaken(c, name, error))) throw error
     }
   }
+}
+
+/** There are other conflicts, a disk quota for one, that no other name avoids. */
+async function isTaken(c: PageContext, name: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') return false
+  const found = await attempt(() => sessionOf(c).call(showDataSource, { source_id: `db_${name}` }))
+  return 'done' in found
 }

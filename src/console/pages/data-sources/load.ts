@@ -14,15 +14,16 @@ import {
   sessionOf,
   type PageContext,
 } from '../../context.ts'
-import { redirectWithMessage, setFlash } from '../../flash.ts'
+import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, statusOf, text, texts } from '../../forms.ts'
 import { plural } from '../../format.ts'
 import { page } from '../../layout.ts'
 import { queryCard } from './query-form.ts'
-import { askableOf } from './source-tabs.ts'
+import { askableOf, tabPath } from './source-tabs.ts'
 import { loadBadge, loadPath, percentOf, PHASE_LABELS, type ShownLoad } from './load-labels.ts'
 import { LOAD_FILE_PATH } from './load-file.ts'
 import {
+  configurationOf,
   configureCommand,
   databaseOf,
   pathOf,
@@ -47,6 +48,7 @@ export const loadRoutes = () =>
     .get('/data-sources/:id/loads/:load', (c) => show(c))
     .post('/data-sources/:id/loads/:load', start)
     .get('/data-sources/:id/loads/:load/progress', readProgress)
+    .post('/data-sources/:id/loads/:load/expose', expose)
     .post('/data-sources/:id/loads/:load/cancel', cancel)
 
 /** An id of the wrong shape is not found, like an unknown one, or one of another database. */
@@ -75,9 +77,19 @@ async function show(c: PageContext, submitted?: Choice) {
       ${load.state === 'uploading' && !isUploaded ? unfinishedUpload(load) : null}
       ${load.state === 'running' ? progressCard(c, load) : null} ${load.state === 'failed' ? failureCard(load) : null}
       ${load.state === 'canceled' ? card('Canceled', html`<p>Nothing was loaded. <a href="${LOAD_FILE_PATH}">Load another file</a></p>`) : null}
+      ${['failed', 'canceled'].includes(load.state) ? exposedWithoutTables(source) : null}
       ${load.state === 'succeeded' ? doneCards(c, load, source) : null}`,
   })
 }
+
+/** Exposed when the load began, it would show whatever is configured next. */
+const exposedWithoutTables = (source: Source) =>
+  source.exposed &&
+  configurationOf(source) === null &&
+  notice(
+    'info',
+    html`<p>${source.name} is exposed to ${roleAndAbove(source.minimum_role)}, and has nothing to search yet. You can <a href="${tabPath(source.source_id, 'access')}">hide it</a> until a file is loaded.</p>`,
+  )
 
 const unfinishedUpload = (load: ShownLoad) =>
   card(
@@ -97,11 +109,12 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, subm
     append: false,
     expose: true,
   }
+  // What is configured already is not for the same click to expose.
+  const mayExpose = hasRole(sessionOf(c), 'admin') && !source.exposed && configurationOf(source) === null
   const columns = preview.columns.map(({ name, header }) => ({
     value: name,
     label: name === header ? name : `${header} (${name})`,
   }))
-  const maySetExposure = hasRole(sessionOf(c), 'admin') && !source.exposed
   return html`${formCard(c, {
     title: 'Choose columns',
     lead: 'The text of some columns is embedded, so that questions find rows by what they mean.',
@@ -126,7 +139,7 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, subm
       </div>
       <div class="choices">
         ${choice('checkbox', 'append', 'true', chosen.append, 'Add to a table that was loaded before')}
-        ${maySetExposure && choice('checkbox', 'expose', 'true', chosen.expose, `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
+        ${mayExpose && choice('checkbox', 'expose', 'true', chosen.expose, `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
       </div>`,
     submit: 'Load',
   })}
@@ -199,16 +212,32 @@ function doneCards(c: PageContext, load: ShownLoad, source: Source) {
       load.configuration_saved
         ? mayAsk
           ? queryCard(c, askableOf(source), undefined)
-          : card(
-              'Nobody can ask it yet',
-              html`<p>An owner or admin turns it on and exposes it on <a href="${pathOf(source.source_id)}">its page</a>.</p>`,
-            )
+          : exposeCard(c, load, source)
         : load.configuration &&
           card(
             'Search configuration',
             html`<p>Save it to search the table:</p>${copyable('configure', configureCommand(c, source.source_id, load.configuration), 'Command that saves the search configuration')}`,
           )
     }`
+}
+
+function exposeCard(c: PageContext, load: ShownLoad, source: Source) {
+  const people = roleAndAbove(source.minimum_role)
+  if (source.exposed) return card(`Only ${people} can ask it`, html`<p>Your role is below that.</p>`)
+  if (!hasRole(sessionOf(c), 'admin')) {
+    return card(
+      'Nobody can ask it yet',
+      html`<p>An owner or admin turns it on and exposes it on <a href="${tabPath(source.source_id, 'access')}">its page</a>.</p>`,
+    )
+  }
+  const tables = askableOf(source).targets
+  return formCard(c, {
+    title: 'Nobody can ask it yet',
+    lead: html`${source.name} is ${source.enabled ? 'not exposed' : 'off'}. Exposed, all of its search can be asked by ${people}: ${tables.map((label, at) => html`${at > 0 && ', '}<code>${label}</code>`)}.`,
+    action: `${loadPath(load)}/expose`,
+    fields: null,
+    submit: `Let ${people} ask it`,
+  })
 }
 
 async function start(c: PageContext) {
@@ -223,9 +252,12 @@ async function start(c: PageContext) {
     append: text(fields, 'append') === 'true',
     expose: text(fields, 'expose') === 'true',
   }
+  const { call } = sessionOf(c)
   const result = await attempt(async () => {
+    // Read before the load can have saved anything.
+    const source = await call(showDataSource, { source_id: load.source_id })
     const { id_column, expose: _, ...plan } = chosen
-    await sessionOf(c).call(startLoad, {
+    await call(startLoad, {
       ...plan,
       load_id: load.id,
       id_column: id_column || undefined,
@@ -233,21 +265,32 @@ async function start(c: PageContext) {
       embed_columns: [...chosen.embed_columns],
       save_configuration: true,
     })
+    return source
   })
   if ('problem' in result) return show(c, { ...chosen, problem: result.problem })
-  const exposed = chosen.expose ? await attempt(() => exposeSource(c, load)) : undefined
-  // The load runs all the same.
-  if (exposed && 'problem' in exposed)
-    setFlash(c, 'problem', `${load.source_id} was not exposed: ${exposed.problem.message}`)
+  // With tables that were configured meanwhile, the page asks again when the load is done.
+  if (chosen.expose && configurationOf(result.done) === null) {
+    const exposed = await attempt(() => exposeSource(c, result.done))
+    // The load runs all the same.
+    if ('problem' in exposed)
+      setFlash(c, 'problem', `${load.source_id} was not exposed: ${exposed.problem.message}`)
+  }
   return c.redirect(loadPath(load), 303)
 }
 
-/** With the person's own rights; there is nothing to be found in it before the load has finished. */
-async function exposeSource(c: PageContext, { source_id }: ShownLoad): Promise<void> {
+async function expose(c: PageContext) {
+  const load = await readLoad(c)
+  const source = await sessionOf(c).call(showDataSource, { source_id: load.source_id })
+  return actAndReturn(c, loadPath(load), `Exposed to ${roleAndAbove(source.minimum_role)}.`, () =>
+    exposeSource(c, source),
+  )
+}
+
+/** With the person's own rights. */
+async function exposeSource(c: PageContext, { source_id, exposed, enabled }: Source): Promise<void> {
+  if (exposed) return
   const { call } = sessionOf(c)
-  const source = await call(showDataSource, { source_id })
-  if (source.exposed) return
-  if (!source.enabled) await call(setDataSourceState, { source_id, enabled: true })
+  if (!enabled) await call(setDataSourceState, { source_id, enabled: true })
   await call(setDataSourceExposure, { source_id, exposed: true })
 }
 

@@ -69,6 +69,29 @@ describe('the upload', () => {
     expect(await refused.text()).toContain('already exists')
   })
 
+  test('a conflict that is not about the name is told at once', async () => {
+    const client = await seeded()
+    client.gateway.sources.data.creationRefusal = new ServiceError('CONFLICT', 'Over the disk quota')
+    const { seen } = client.gateway.data
+    const answer = await client.upload(FORM, { database: '', new_name: '' }, new File(['a\n1'], 'fresh.csv'))
+    expect(answer.status).toBe(409)
+    expect(await answer.text()).toContain('Over the disk quota')
+    expect(seen.filter((name) => name === 'createDatabase')).toHaveLength(1)
+  })
+
+  test('after a refused load the database that was made for it is chosen, so none is left over', async () => {
+    const client = await seeded()
+    client.gateway.loads.data.creationRefusal = new ServiceError('CONFLICT', 'At most ten loads')
+    const file = () => new File(['a\n1'], 'fresh.csv')
+    const refused = await client.upload(FORM, { database: '', new_name: '' }, file())
+    const page = await refused.text()
+    expect(page).toContain('At most ten loads')
+    expect(page).toMatch(/<option value="fresh" selected/)
+    client.gateway.loads.data.creationRefusal = undefined
+    await client.upload(FORM, { database: 'fresh', new_name: '' }, file())
+    expect(client.gateway.loads.data.loads.at(-1)).toMatchObject({ source_id: 'db_fresh' })
+  })
+
   test('without a file it is shown again', async () => {
     const client = await seeded()
     const answer = await client.upload(
@@ -99,11 +122,15 @@ describe('the columns', () => {
     expect(page).toContain('&lt;b&gt;=cmd|calc&lt;/b&gt; burns wood')
   })
 
+  const handbookOf = ({ gateway }: Awaited<ReturnType<typeof seeded>>) =>
+    gateway.sources.data.sources.find(({ source_id }) => source_id === 'db_handbook')!
+
   test('start the load, which saves its configuration, and expose the source where asked', async () => {
     const client = await seeded()
     const { gateway } = client
-    gateway.sources.data.sources.find(({ source_id }) => source_id === 'db_handbook')!.exposed = false
+    Object.assign(handbookOf(client), { exposed: false, connection_config: null })
     const path = pathOf(SEEDED_LOADS.uploaded)
+    expect(await client.read(path)).toMatch(/name="expose" value="true" checked/)
     const answer = await client.post(path, {
       embed_columns: 'description',
       title_column: 'name',
@@ -117,6 +144,34 @@ describe('the columns', () => {
     ])
     expect(gateway.loads.data.started[0]).not.toHaveProperty('id_column')
     expect(gateway.data.seen).toContain('setDataSourceExposure')
+  })
+
+  test('never expose the tables that a source has already: that is asked by itself, when all is loaded', async () => {
+    const client = await seeded()
+    const { gateway } = client
+    Object.assign(handbookOf(client), { exposed: false, enabled: false })
+    const path = pathOf(SEEDED_LOADS.uploaded)
+    expect(await client.read(path)).not.toContain('name="expose"')
+    // Of a page from before it was configured.
+    await client.post(path, { embed_columns: 'description', table: 'products', expose: 'true' })
+    expect(gateway.loads.data.started).toHaveLength(1)
+    expect(gateway.data.seen).not.toContain('setDataSourceExposure')
+    const done = pathOf(SEEDED_LOADS.succeeded)
+    const page = await client.read(done)
+    expect(textOf(page)).toContain('Nobody can ask it yet')
+    expect(page).toContain(`action="${done}/expose"`)
+    const answer = await client.post(`${done}/expose`)
+    expect(answer.headers.get('location')).toBe(done)
+    expect(handbookOf(client)).toMatchObject({ exposed: true, enabled: true })
+    expect(await client.read(done)).toContain('/console/data-sources/db_handbook/ask')
+  })
+
+  test('of a load that failed: whoever exposed the source for it is told that it still is', async () => {
+    const client = await seeded()
+    const path = pathOf(SEEDED_LOADS.failed)
+    expect(await client.read(path)).not.toContain('hide it')
+    handbookOf(client).connection_config = null
+    expect(await client.read(path)).toContain('hide it')
   })
 
   test('developers are not offered to expose it', async () => {
@@ -184,10 +239,16 @@ describe('a load', () => {
     expect(await client.read(pathOf(SEEDED_LOADS.succeeded))).toContain('Nobody can ask it yet')
   })
 
-  test('is found again on the page of its data source, and nowhere on that of an attached one', async () => {
+  test('is found again beside its database, and nowhere at an attached one', async () => {
     const client = await seeded()
-    expect(await client.read('/console/data-sources/db_handbook')).toContain(pathOf(SEEDED_LOADS.running))
-    expect(await client.read('/console/data-sources/db_warehouse')).not.toContain(FORM)
+    expect(await client.read('/console/data-sources/db_handbook/database')).toContain(
+      pathOf(SEEDED_LOADS.running),
+    )
+    for (const tab of ['', '/database']) {
+      const attached = await client.get(`/console/data-sources/db_warehouse${tab}`)
+      expect(attached.status).toBe(200)
+      expect(await attached.text()).not.toContain(FORM)
+    }
   })
 
   test('can be canceled', async () => {

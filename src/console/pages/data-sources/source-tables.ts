@@ -52,13 +52,13 @@ function dimensionsCheck({ dimensions, models, name }: Vector) {
   if (dimensions === null) {
     return check(
       false,
-      html`It takes vectors of any size. Give it one: <code>alter table … alter column ${name} type vector(N)</code>`,
+      html`It takes vectors of any size. Set one: <code>alter table … alter column ${name} type vector(N)</code>`,
     )
   }
   return models.length > 0
     ? check(
         true,
-        html`${dimensions} dimensions, as of ${models.map((model, at) => html`${at > 0 && ', '}<code>${model}</code>`)}`,
+        html`${dimensions} dimensions, matches ${models.map((model, at) => html`${at > 0 && ', '}<code>${model}</code>`)}`,
       )
     : check(false, `${dimensions} dimensions: no configured model has as many. The operator can add one.`)
 }

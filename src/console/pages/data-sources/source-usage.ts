@@ -1,17 +1,14 @@
 /** The Usage tab of a data source: how often it is asked, and by whom; of those who see only their own, theirs. */
 import { html } from 'hono/html'
-import type * as z from 'zod'
-import { listActivity, summarizeActivity, type ActivityEntry } from '../../../contracts/activity.ts'
+import { listActivity, summarizeActivity } from '../../../contracts/activity.ts'
 import { showQuota } from '../../../contracts/data-sources.ts'
-import { badge, emptyState, listCard, stats, time } from '../../components.ts'
+import { emptyState, listCard, stats } from '../../components.ts'
 import { createRoutes, hasRole, sessionOf, type PageContext } from '../../context.ts'
 import { beginOf } from '../../day-filter.ts'
-import { formatDuration, plural } from '../../format.ts'
 import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-charts.ts'
+import { ACTIVITY_PATH, USAGE_COLUMNS, usageCells } from '../activity/activity-rows.ts'
 import { pathOf } from './source-labels.ts'
 import { openSource, sourcePage } from './source-tabs.ts'
-
-type Entry = z.output<typeof ActivityEntry>
 
 export const sourceUsageRoutes = () => createRoutes().get('/data-sources/:id/usage', showUsage)
 
@@ -29,13 +26,14 @@ async function showUsage(c: PageContext) {
   ])
   const all = withEmptyDays(days, summary.days)
   const sum = (part: 'answered' | 'refused' | 'failed') => all.reduce((total, day) => total + day[part], 0)
-  const activityPath = `/console/activity?${new URLSearchParams({ type: 'data_source', source: id })}`
+  const ofSource = { type: 'data_source', source: id }
+  const pathTo = (filters: Record<string, string>) => `${ACTIVITY_PATH}?${new URLSearchParams(filters)}`
   return sourcePage(c, open, 'usage', {
     body: html`${stats('Use in 30 days', [
       {
         label: hasRole(session, 'admin') ? 'Questions in 30 days' : 'Your questions in 30 days',
         value: sum('answered') + sum('refused') + sum('failed'),
-        href: activityPath,
+        href: pathTo({ ...ofSource, from: days[0] ?? '' }),
       },
       { label: 'Answered', value: sum('answered') },
       { label: 'Refused', value: sum('refused') },
@@ -50,25 +48,14 @@ async function showUsage(c: PageContext) {
     ${listCard(c, {
       title: 'Last questions',
       caption: 'Last questions, newest first',
-      columns: ['Time', 'User', 'Source', 'Outcome', 'Duration', 'Hits'],
-      rows: activity.map(entryRow),
+      columns: USAGE_COLUMNS,
+      rows: activity.map(usageCells),
       empty: emptyState(
         'No questions yet',
         'Questions from the console, an assistant or a script are listed here.',
         html`<a href="${pathOf(id)}">Ask</a>`,
       ),
-      after: activity.length > 0 && html`<p><a href="${activityPath}">All activity</a></p>`,
+      after: activity.length > 0 && html`<p><a href="${pathTo(ofSource)}">All activity</a></p>`,
     })}`,
   })
 }
-
-const OUTCOME_BADGES = { answered: 'on', refused: 'wait', failed: 'bad' } as const
-
-const entryRow = (entry: Entry) => [
-  time(entry.at),
-  entry.user.name,
-  entry.source,
-  html`${badge(entry.outcome, OUTCOME_BADGES[entry.outcome])}${entry.error !== null && html` <code class="note">${entry.error}</code>`}`,
-  html`<span class="measure">${formatDuration(entry.duration_ms)}</span>`,
-  entry.hits === null ? html`<span class="note">None</span>` : plural(entry.hits, 'hit'),
-]

@@ -129,11 +129,59 @@ describe('the list of deliveries', () => {
     make.addIntegration('webhook', 'Unused', { last_success_at: null })
     for (let n = 0; n < 57; n += 1) make.addDelivery('deploy.failed', 0.1, { destination: 'Busy' })
     const words = textOf(await read(PATH))
-    expect(words).toContain('Integrations that work 1 of 4 3 do not, 3 never did')
+    expect(words).toContain('Working integrations 1 of 4 3 not working, 3 of them never did')
     const health = words.slice(words.indexOf('Last failure'))
     expect(health).toMatch(/One Never worked 0 arrived 1 not .* Never HTTP 500/)
     expect(health.indexOf('One')).toBeLessThan(health.indexOf('Busy'))
     expect(health).toMatch(/Busy Working 57 arrived/)
+  })
+
+  test('one that only asks to slow down, or is never sent to for want of a mail server, does not work', async () => {
+    const { read, make } = await empty()
+    for (const [name, row] of [
+      ['Slow', { state: 'retrying', reason: 'rate_limited', http_status: 429 }],
+      ['Desk', { state: 'dropped', reason: 'no_mail_server', http_status: null }],
+    ] as const) {
+      make.addIntegration('webhook', name)
+      make.addDelivery('deploy.failed', 0.2, { destination: name, ...row })
+    }
+    make.addIntegration('webhook', 'Fine')
+    make.addDelivery('deploy.failed', 0.2, { destination: 'Fine' })
+    const words = textOf(await read(PATH))
+    expect(words).toContain('Working integrations 1 of 3 2 not working')
+    for (const name of ['Slow', 'Desk']) expect(words).toMatch(new RegExp(`${name} Failing 0 arrived 1 not`))
+    expect(words).toMatch(/Fine Working 1 arrived/)
+  })
+
+  test('what has not arrived in 24 hours is counted, and listed by a link that begins then', async () => {
+    const { read, make, data } = await empty()
+    make.addIntegration('webhook', 'Receiver')
+    for (const days of [0.1, 0.9, 1.1, 1.4]) {
+      make.addDelivery('deploy.failed', days, { destination: 'Receiver', state: 'failed', reason: 'gave_up' })
+    }
+    data.days.push({ day: '2026-11-15', sent: 0, failed: 1, dropped: 0, open: 0 })
+    const page = await read(PATH)
+    const link = /href="([^"]*state=missed[^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(link).toBe(`${PATH}?state=missed&from=2026-11-14T12:00:00.000Z`)
+    const listed = await read(link)
+    expect(rowsOf(listed)).toHaveLength(2)
+    expect(listed.replaceAll(/\s+/g, ' ')).toContain('type="datetime-local" value="2026-11-14T12:00"')
+    // As the field sends it again.
+    expect(rowsOf(await read(`${PATH}?state=missed&from=2026-11-14T12%3A00`))).toHaveLength(2)
+  })
+
+  test('filtered, and on a further page, nothing is counted that is not shown', async () => {
+    const { read, data, gateway } = await seeded()
+    const seenBy = async (path: string) => {
+      gateway.data.seen.length = 0
+      await read(path)
+      return ['summarizeDeliveries', 'listIntegrationHealth'].filter((name) =>
+        gateway.data.seen.includes(name),
+      )
+    }
+    expect(await seenBy(PATH)).toEqual(['summarizeDeliveries'])
+    expect(await seenBy(`${PATH}?state=failed`)).toEqual([])
+    expect(await seenBy(`${PATH}?integration=${data.integrations[0]!.id}`)).toEqual(['listIntegrationHealth'])
   })
 
   test('what has not arrived is one filter', async () => {
@@ -150,7 +198,8 @@ describe('the list of deliveries', () => {
     const words = textOf(page)
     expect(words).toContain('Recent deliveries failed and are being retried.')
     expect(words).toContain('Last failure HTTP 500')
-    expect(page).toContain('value="2026-11-15T02:24"')
+    // With the last success: what failed first is older than its first attempt.
+    expect(page).toContain(`value="${nightly.last_success_at!.slice(0, 16)}"`)
     await post(`/console/integrations/${nightly.id}/recover`, {
       since: '2026-11-15T02:24',
       back: `${PATH}?integration=${nightly.id}`,
@@ -161,15 +210,17 @@ describe('the list of deliveries', () => {
     expect(result).toMatch(/^\/console\/deliveries\/dlv_\w+\?integration=int_\w+&after=0$/)
     expect(textOf(await read(result))).toContain('It arrived Sent The receiver answered 204 after 84 ms.')
     const archive = data.integrations.find(({ name }) => name === 'Archive')!
-    await post(`${PATH}/test`, { integration: archive.id })
-    expect(await read(PATH)).toContain('The integration is not active.')
+    const back = `/console/integrations/${archive.id}`
+    const refused = await post(`${PATH}/test`, { integration: archive.id, back })
+    expect(refused.headers.get('location')).toBe(back)
+    expect(await read(back)).toContain('The integration is not active.')
   })
 
   test('live, it is the newest page and nothing else, and a part of it for the script', async () => {
     const { read } = await seeded()
     const page = await read(`${PATH}?live=true&state=failed`)
     expect(page).toContain('data-refresh="/console/deliveries?live=true&amp;state=failed&amp;part=list"')
-    expect(page).not.toContain('Integrations that work')
+    expect(page).not.toContain('Working integrations')
     const part = await read(`${PATH}?live=true&state=failed&part=list`)
     expect(part).toMatch(/^<table/)
     expect(rowsOf(part)).toEqual(rowsOf(page))
@@ -260,11 +311,29 @@ describe('one delivery', () => {
     // The page waits for the attempt after the one that is known.
     expect(retried.headers.get('location')).toBe(`${PATH}/${open.id}?after=1`)
     expect(data.retried).toEqual([open.id])
+    // And the list beside it stays as it was.
+    const listed = `${PATH}/${open.id}/retry?state=retrying`
+    expect(await read(`${PATH}/${open.id}?state=retrying`)).toContain(`action="${listed}"`)
+    expect((await post(listed)).headers.get('location')).toBe(`${PATH}/${open.id}?state=retrying&after=1`)
     expect(await read(`${PATH}/${digest.id}`)).not.toContain('Retry now')
     const sent = make.addDelivery('deploy.failed', 0.1)
     expect(await read(`${PATH}/${sent.id}`)).not.toContain('Retry now')
     await post(`${PATH}/${sent.id}/retry`)
     expect(await read(`${PATH}/${sent.id}`)).toContain('This delivery is not in progress')
+  })
+
+  test('a test is offered where it would be sent, and nowhere else', async () => {
+    const { read, make } = await empty()
+    const integration = make.addIntegration('webhook', 'Receiver')
+    const one = make.addDelivery('deploy.failed', 0.1, {
+      destination: 'Receiver',
+      integration_id: integration.id,
+    })
+    expect(await read(`${PATH}/${one.id}`)).toContain('>Send test</button>')
+    Object.assign(integration, { state: 'off' })
+    expect(await read(`${PATH}/${one.id}`)).not.toContain('>Send test</button>')
+    Object.assign(one, { integration_id: 'int_'.padEnd(29, '0') })
+    expect(await read(`${PATH}/${one.id}`)).not.toContain('>Send test</button>')
   })
 
   test('what the receiver answered is shown as text, and with which it was sent', async () => {

@@ -18,11 +18,15 @@ import { deliveryChart } from './delivery-charts.ts'
 import { deliveryHeadline } from './delivery-headline.ts'
 import { deliveryTable, liveDeliveries, newestDeliveries, readDeliveries } from './delivery-list.ts'
 import { exportDeliveries } from './deliveries-export.ts'
-import { readFilters, type Filters } from './delivery-filters.ts'
+import { momentOf, readFilters, type Filters } from './delivery-filters.ts'
 import { DELIVERIES_PATH } from './delivery-labels.ts'
 import { healthCard } from './integration-health.ts'
 import { integrationPanel } from './integration-panel.ts'
-import { integrationOptions, type Integration } from '../integrations/integration-labels.ts'
+import {
+  integrationOptions,
+  INTEGRATIONS_PATH,
+  type Integration,
+} from '../integrations/integration-labels.ts'
 
 export const deliveryListRoutes = () =>
   createRoutes()
@@ -39,21 +43,23 @@ async function showDeliveries(c: PageContext) {
   organizationOf(c)
   const { call } = sessionOf(c)
   const filters = readFilters(c.req.query())
+  const isFiltered = filterQuery(c) !== '' || c.req.query('cursor') !== undefined
+  const { integration_id } = filters
+  // Weeks of deliveries are counted only where that is shown, and once.
   const [deliveries, summary, health, { integrations }] = await Promise.all([
     readDeliveries(c, filters),
-    call(summarizeDeliveries, {}),
-    call(listIntegrationHealth, {}),
+    isFiltered ? undefined : call(summarizeDeliveries, { health: 'true' }),
+    isFiltered && integration_id !== undefined ? call(listIntegrationHealth, {}) : undefined,
     call(listIntegrations, {}),
   ])
-  const isFiltered = filterQuery(c) !== '' || c.req.query('cursor') !== undefined
+  const now = c.var.deps.clock()
   return page(c, {
     title: TITLE,
     lead: LEAD,
     actions: html`${linkButton(`${DELIVERIES_PATH}${filterQuery(c, { live: 'true' })}`, 'Live', 'quiet')}
     ${linkButton(`${DELIVERIES_PATH}.csv${filterQuery(c)}`, 'Export CSV', 'quiet')} ${replayDialog(c, filters, integrations)}`,
-    body: html`${!isFiltered && deliveryHeadline(summary, health.integrations, c.var.deps.clock())}
-    ${await chosenPanel(c, filters, integrations, health.integrations)}
-    ${!isFiltered && html`${healthCard(c, health)} ${deliveryChart(summary, c.var.deps.clock())}`}
+    body: html`${summary?.health && html`${deliveryHeadline(summary, summary.health.integrations, now)} ${healthCard(c, summary.health)} ${deliveryChart(summary, now)}`}
+    ${health && (await chosenPanel(c, filters, integrations, health.integrations))}
     ${deliveryTable(c, filters, deliveries, integrations)}`,
   })
 }
@@ -106,7 +112,7 @@ const replayDialog = (c: PageContext, filters: Filters, integrations: readonly I
       c,
       `${DELIVERIES_PATH}/replay`,
       html`<p>Sends the failed deliveries of this period again, at most ${REPLAYS_MAX.toLocaleString('en')} at a time, each with a new ID.</p>
-        ${inputField({ id: 'replay-from', name: 'from', label: 'From (UTC)', type: 'datetime-local', required: true, value: filters.from ? `${filters.from}T00:00` : '' })}
+        ${inputField({ id: 'replay-from', name: 'from', label: 'From (UTC)', type: 'datetime-local', required: true, value: filters.from ? momentOf(filters.from).slice(0, 16) : '' })}
         ${inputField({ id: 'replay-to', name: 'to', label: 'To (UTC)', type: 'datetime-local', value: '', hint: 'Defaults to now.' })}
         ${filterSelect({ id: 'replay-integration', name: 'integration', label: 'Destination', value: filters.integration_id, all: 'All integrations', options: integrationOptions(integrations) })}
         ${choice('checkbox', 'unconfirmed', 'yes', false, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
@@ -146,7 +152,8 @@ async function sendTest(c: PageContext) {
   if ('problem' in result) {
     const { message, hint } = result.problem
     setFlash(c, 'problem', [`${message}.`, hint].filter(Boolean).join(' '))
-    return c.redirect(returnPath(c, DELIVERIES_PATH), 303)
+    const isOfIntegration = text(c.get('form'), 'back').startsWith(`${INTEGRATIONS_PATH}/`)
+    return c.redirect(returnPath(c, isOfIntegration ? INTEGRATIONS_PATH : DELIVERIES_PATH), 303)
   }
   const query = new URLSearchParams({ integration: integration_id, after: '0' })
   return c.redirect(`${DELIVERIES_PATH}/${result.done.delivery_id}?${query}`, 303)

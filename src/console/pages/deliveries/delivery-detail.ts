@@ -17,6 +17,8 @@ import {
   STATE_LABELS,
   TIMING_LABELS,
 } from './delivery-labels.ts'
+import type { Integration } from '../integrations/integration-labels.ts'
+import { testForm } from './test-form.ts'
 
 type Delivery = z.output<typeof showDelivery.output>
 type Attempt = Delivery['attempts_made'][number]
@@ -32,18 +34,15 @@ const mayReplay = ({ state, channel }: Delivery): boolean =>
 const mayRetry = ({ state, timing }: Delivery): boolean =>
   state === 'retrying' || (state === 'waiting' && (timing === null || timing === 'immediately'))
 
-export const deliveryActions = (c: PageContext, one: Delivery): Content =>
-  html`${mayRetry(one) && form(c, `${DELIVERIES_PATH}/${one.id}/retry`, button('Retry now'), '')}
-  ${mayReplay(one) && replayDialog(c, one)}
-  ${
-    one.integration_id !== null &&
-    form(
-      c,
-      `${DELIVERIES_PATH}/test`,
-      html`<input type="hidden" name="integration" value="${one.integration_id}" />${button('Send test', 'quiet')}`,
-      '',
-    )
-  }`
+/** `query` is of the list beside it, which both keep. */
+export const deliveryActions = (
+  c: PageContext,
+  one: Delivery,
+  integration: Integration | undefined,
+  query: string,
+): Content =>
+  html`${mayRetry(one) && form(c, `${DELIVERIES_PATH}/${one.id}/retry${query}`, button('Retry now'), '')}
+  ${mayReplay(one) && replayDialog(c, one, query)} ${integration && testForm(c, integration, 'quiet')}`
 
 /** The answer to the question that people come with, before everything else. */
 function whyCard(one: Delivery) {
@@ -191,12 +190,12 @@ function destinationText({ channel, destination, integration_id }: Delivery): Co
     : html`<a href="${DELIVERIES_PATH}?integration=${integration_id}">${name}</a>`
 }
 
-const replayDialog = (c: PageContext, one: Delivery) =>
+const replayDialog = (c: PageContext, one: Delivery, query: string) =>
   confirmDialog(c, {
     id: 'replay',
     label: 'Replay',
     title: 'Replay this delivery?',
-    action: `${DELIVERIES_PATH}/${one.id}/replay`,
+    action: `${DELIVERIES_PATH}/${one.id}/replay${query}`,
     text: `The same payload is sent again with a new ID. ${replayWarning(one)}`,
     submit: 'Replay',
     kind: 'main',

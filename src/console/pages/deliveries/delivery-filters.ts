@@ -6,6 +6,7 @@ import { ServiceError } from '../../../contracts/errors.ts'
 import { inputField } from '../../../pages/parts.ts'
 import { dayFilters, filterSelect, labelOptions } from '../../components.ts'
 import { beginOf, endOf, readDay } from '../../day-filter.ts'
+import { utcMoment } from '../../forms.ts'
 import { CHANNEL_LABELS, STATE_LABELS } from './delivery-labels.ts'
 import { integrationOptions, type Integration } from '../integrations/integration-labels.ts'
 
@@ -35,10 +36,18 @@ export function readFilters(query: Record<string, string>) {
     channel: CHANNEL_NAMES.find((one) => one === channel),
     integration_id: deliveryFilters.integration_id.safeParse(integration || undefined).data,
     app: deliveryFilters.app.safeParse(app?.trim() || undefined).data,
-    from: readDay(from),
+    from: readFrom(from),
     to: readDay(to),
   }
 }
+
+/** A day, or a moment in UTC: the numbers above the list count 24 hours. */
+function readFrom(text: string | undefined): string | undefined {
+  const moment = deliveryFilters.from.safeParse(text).data
+  return readDay(text) ?? moment ?? utcMoment(text ?? '')
+}
+
+export const momentOf = (from: string): string => (readDay(from) === undefined ? from : beginOf(from)!)
 
 const normalize = (submitted: string | undefined): string | undefined =>
   submitted?.trim().toLowerCase() || undefined
@@ -54,7 +63,7 @@ export const asInput = ({
 }: Filters) => ({
   ...rest,
   missed: String(isMissed),
-  from: beginOf(from),
+  from: from && momentOf(from),
   to: endOf(to),
 })
 

@@ -15,18 +15,18 @@ export function deliveryHeadline(summary: Summary, integrations: Integrations, n
   const { p95_ms, ...counts } = summary.last_24_hours
   const missed = counts.failed + counts.unconfirmed + counts.retrying + counts.not_sent
   const all = counts.sent + missed
-  return stats('How delivery goes', [
+  return stats('Delivery summary', [
     workingIntegrations(integrations),
     {
       label: 'Arrived in 24 hours',
       value: all === 0 ? '–' : ofAll(counts.sent, all),
-      note: all === 0 ? 'Nothing was to arrive' : percentWords(counts.sent, all),
+      note: all === 0 ? 'Nothing to deliver' : percentWords(counts.sent, all),
     },
     {
       label: 'Not arrived in 24 hours',
       value: missed,
       note: missed === 0 ? 'Everything arrived' : missedWords(counts),
-      ...(missed > 0 && { href: `${DELIVERIES_PATH}?state=missed&from=${yesterday(now)}` }),
+      ...(missed > 0 && { href: `${DELIVERIES_PATH}?state=missed&from=${dayBefore(now)}` }),
     },
     {
       label: 'p95 latency',
@@ -42,8 +42,7 @@ export function deliveryHeadline(summary: Summary, integrations: Integrations, n
   ])
 }
 
-/** Filters are by day: of the day on which the 24 hours began. */
-const yesterday = (now: Date): string => new Date(now.getTime() - 86_400_000).toISOString().slice(0, 10)
+const dayBefore = (now: Date): string => new Date(now.getTime() - 86_400_000).toISOString()
 
 const ofAll = (some: number, all: number) => html`${some} <span class="fact-of">of ${all}</span>`
 
@@ -55,14 +54,14 @@ function workingIntegrations(all: Integrations) {
   const never = used.filter((one) => one === 'never').length
   const broken = used.length - working
   return {
-    label: 'Integrations that work',
+    label: 'Working integrations',
     value: used.length === 0 ? '–' : ofAll(working, used.length),
     note:
       used.length === 0
         ? `${plural(all.length, 'integration')}, nothing sent yet`
         : broken === 0
           ? 'All that were sent to'
-          : `${broken} ${broken === 1 ? 'does' : 'do'} not${never > 0 ? `, ${never} never did` : ''}`,
+          : `${broken} not working${never > 0 ? `, ${never} of them never did` : ''}`,
   }
 }
 

@@ -58,7 +58,7 @@ export const SHORT_REASONS: Record<DeliveryReason, string> = {
   address_refused: 'Private network',
   gave_up: 'Gave up',
   endpoint_gone: 'Address gone',
-  endpoint_dead: 'Stopped after days',
+  endpoint_dead: 'Stopped after repeated failures',
   integration_lost: 'Access lost',
   integration_off: 'Turned off',
   subscription_off: 'Not subscribed',

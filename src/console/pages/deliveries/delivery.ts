@@ -2,12 +2,12 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { replayDelivery, retryDelivery, showDelivery } from '../../../contracts/deliveries.ts'
-import { idPattern } from '../../../contracts/ids.ts'
-import { notFound, ServiceError } from '../../../contracts/errors.ts'
+import { ServiceError } from '../../../contracts/errors.ts'
+import { listIntegrations } from '../../../contracts/integrations.ts'
 import { attempt } from '../../forms.ts'
 import { setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { deliveryActions, deliveryDetail } from './delivery-detail.ts'
 import { readFilters } from './delivery-filters.ts'
 import { deliveryPicks, listQuery, readDeliveries } from './delivery-list.ts'
@@ -15,28 +15,29 @@ import { DELIVERIES_PATH } from './delivery-labels.ts'
 
 type Delivery = z.output<typeof showDelivery.output>
 
+/** An id of the wrong shape is not found, like an unknown one. */
+const ID = ':id{dlv_[0-9a-z]{25}}'
+
 export const deliveryRoutes = () =>
   createRoutes()
-    .get('/deliveries/:id', showOne)
-    .get('/deliveries/:id/progress', readProgress)
-    .post('/deliveries/:id/replay', replay)
-    .post('/deliveries/:id/retry', retry)
-
-/** An id of the wrong shape is not found, like an unknown one. */
-function idOf(c: PageContext): string {
-  const id = c.req.param('id') ?? ''
-  if (!idPattern('dlv').test(id)) throw notFound()
-  return id
-}
+    .get(`/deliveries/${ID}`, showOne)
+    .get(`/deliveries/${ID}/progress`, readProgress)
+    .post(`/deliveries/${ID}/replay`, replay)
+    .post(`/deliveries/${ID}/retry`, retry)
 
 async function showOne(c: PageContext) {
   organizationOf(c)
-  const one = await readOne(c)
+  const [one, { integrations }] = await Promise.all([readOne(c), sessionOf(c).call(listIntegrations, {})])
   // After what was waited for, so that both say the same.
   const listed = await readDeliveries(c, readFilters(c.req.query()))
   return page(c, {
     title: one.type,
-    actions: deliveryActions(c, one),
+    actions: deliveryActions(
+      c,
+      one,
+      integrations.find(({ id }) => id === one.integration_id),
+      listQuery(c),
+    ),
     body: html`<div class="workbench">
       ${deliveryPicks(c, listed, one.id)}
       <div id="delivery" class="workbench-main">${follow(c, one)} ${deliveryDetail(one)}</div>
@@ -104,9 +105,16 @@ async function retry(c: PageContext) {
   const result = await attempt(() => call(retryDelivery, { delivery_id }))
   if ('problem' in result) return refused(c, delivery_id, result.problem)
   const isHeld = Date.parse(result.done.next_attempt_at) > c.var.deps.clock().getTime() + SOON_MS
-  if (!isHeld) return c.redirect(`${DELIVERIES_PATH}/${delivery_id}?after=${before}`, 303)
+  if (!isHeld) return c.redirect(pathAfter(c, delivery_id, before), 303)
   setFlash(c, 'done', 'The receiver asked to wait; the attempt is made when that time is over.')
-  return c.redirect(`${DELIVERIES_PATH}/${delivery_id}`, 303)
+  return c.redirect(pathAfter(c, delivery_id), 303)
+}
+
+/** With the filters of the list, and the number of attempts that had ended before. */
+function pathAfter(c: PageContext, id: string, ended?: number): string {
+  const query = new URLSearchParams(listQuery(c))
+  if (ended !== undefined) query.set('after', String(ended))
+  return `${DELIVERIES_PATH}/${id}${query.size === 0 ? '' : `?${query}`}`
 }
 
 async function replay(c: PageContext) {
@@ -114,10 +122,10 @@ async function replay(c: PageContext) {
   const result = await attempt(() => sessionOf(c).call(replayDelivery, { delivery_id: id }))
   if ('problem' in result) return refused(c, id, result.problem)
   setFlash(c, 'done', 'Replayed. This page shows the new delivery.')
-  return c.redirect(`${DELIVERIES_PATH}/${result.done.id}?after=0`, 303)
+  return c.redirect(pathAfter(c, result.done.id, 0), 303)
 }
 
 function refused(c: PageContext, id: string, { message, hint }: ServiceError): Response {
   setFlash(c, 'problem', [`${message}.`, hint].filter(Boolean).join(' '))
-  return c.redirect(`${DELIVERIES_PATH}/${id}`, 303)
+  return c.redirect(pathAfter(c, id), 303)
 }

@@ -7,9 +7,9 @@ import { stripHeight, stripOfBars } from '../../../pages/strip.ts'
 import { listCard, time } from '../../components.ts'
 import type { PageContext } from '../../context.ts'
 import { dayLabel } from '../../format.ts'
-import { form } from '../../forms.ts'
 import { DELIVERIES_PATH, failureWords } from './delivery-labels.ts'
-import { conditionBadge, rankOf, type IntegrationHealth } from './integration-condition.ts'
+import { conditionBadge, rankOf } from './integration-condition.ts'
+import { testForm } from './test-form.ts'
 
 type Listed = z.output<typeof listIntegrationHealth.output>
 type Health = Listed['members']
@@ -24,7 +24,7 @@ export function healthCard(c: PageContext, { integrations, members }: Listed) {
     weekStrip(one, now),
     one.last_success_at === null ? html`<span class="note">Never</span>` : time(one.last_success_at),
     lastFailure(one, one.id),
-    testButton(c, one),
+    html`<div class="row-actions">${testForm(c, one, 'row')}</div>`,
   ])
   const isReached = members.days.length > 0
   if (rows.length === 0 && !isReached) return null
@@ -80,13 +80,3 @@ const lastFailure = ({ last_failure }: Health, integration?: string) =>
   last_failure === null
     ? html`<span class="note">None</span>`
     : html`<a href="${DELIVERIES_PATH}/${last_failure.delivery_id}${integration && `?integration=${integration}`}">${failureWords(last_failure)}</a> <span class="note">${time(last_failure.at)}</span>`
-
-const testButton = (c: PageContext, { id, name, state }: IntegrationHealth) =>
-  state === 'active' &&
-  html`<div class="row-actions">${form(
-    c,
-    `${DELIVERIES_PATH}/test`,
-    html`<input type="hidden" name="integration" value="${id}" />
-      <button type="submit" class="button button-quiet button-small">Send test<span class="unseen"> to ${name}</span></button>`,
-    '',
-  )}</div>`

@@ -9,6 +9,7 @@ import { backField, form } from '../../forms.ts'
 import { KIND_LABELS, pathOf, stateAdvice, type Integration } from '../integrations/integration-labels.ts'
 import { conditionBadge, type IntegrationHealth } from './integration-condition.ts'
 import { DELIVERIES_PATH, failureWords } from './delivery-labels.ts'
+import { testForm } from './test-form.ts'
 
 export type Recovery = z.output<typeof listRecoveries.output>['recoveries'][number]
 
@@ -31,20 +32,12 @@ export function integrationPanel(
         ${health.next_attempt_at && pair('Next attempt', time(health.next_attempt_at))}
       </dl>
       <div class="actions">
-        ${one.state === 'active' && testForm(c, one)} ${one.state === 'active' && recoverDialog(c, one)}
+        ${testForm(c, one)} ${one.state === 'active' && recoverDialog(c, one)}
         <a href="${pathOf(one)}">Settings</a>
       </div>
       ${recoveries.length > 0 && recoveryTable(recoveries)}`,
   )
 }
-
-export const testForm = (c: PageContext, { id }: Integration, kind?: 'quiet') =>
-  form(
-    c,
-    `${DELIVERIES_PATH}/test`,
-    html`<input type="hidden" name="integration" value="${id}" />${button('Send test', kind)}`,
-    '',
-  )
 
 /** Begins where the trouble began: with the last success, or with the integration. */
 export const recoverDialog = (c: PageContext, one: Integration) =>
@@ -55,15 +48,15 @@ export const recoverDialog = (c: PageContext, one: Integration) =>
       c,
       `${pathOf(one)}/recover`,
       html`${backField(c)}
-        <p>Sends everything again that failed, was given up or is unconfirmed since a time, each delivery with a new ID. It runs in the background, and new events do not wait for it.</p>
+        <p>Resends everything that failed, was given up or is unconfirmed since a time, each delivery with a new ID. It runs in the background, and new events do not wait for it.</p>
         ${inputField({ id: 'recover-since', name: 'since', label: 'Since (UTC)', type: 'datetime-local', required: true, value: troubledSince(one).slice(0, 16) })}
         ${choice('checkbox', 'unconfirmed', 'yes', true, 'Include unconfirmed', 'These may already have arrived and could arrive twice.')}
         <div class="actions">${button('Recover')} ${cancelButton('recover')}</div>`,
     ),
   })
 
-const troubledSince = ({ failing_since, last_success_at, created_at }: Integration): string =>
-  failing_since ?? last_success_at ?? created_at
+/** `failing_since` is when the first attempt failed; what it was of is older. Earlier costs nothing: only what was missed is taken. */
+const troubledSince = ({ last_success_at, created_at }: Integration): string => last_success_at ?? created_at
 
 const RECOVERY_BADGES = {
   running: badge('Running', 'wait'),

@@ -28,7 +28,8 @@ import {
   resendChoices,
 } from './integration-labels.ts'
 import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
-import { recoverDialog, recoveryTable, testForm, type Recovery } from '../deliveries/integration-panel.ts'
+import { recoverDialog, recoveryTable, type Recovery } from '../deliveries/integration-panel.ts'
+import { testForm } from '../deliveries/test-form.ts'
 import { signatureCard } from './webhook-signature.ts'
 
 type Refused = { form: 'name' | 'url' | 'category' | 'address'; submitted: string; problem: ServiceError }
@@ -59,7 +60,7 @@ async function showOne(c: PageContext, refused?: Refused) {
   return page(c, {
     title: one.name,
     status: statusOf(refused?.problem),
-    actions: html`${one.state === 'active' && testForm(c, one, 'quiet')}
+    actions: html`${testForm(c, one, 'quiet')}
     ${linkButton(`/console/subscriptions/new?integration=${one.id}`, 'Add subscription')}`,
     body: html`
       ${advice !== undefined && notice('info', html`<p>${advice}</p>`)}

@@ -5,8 +5,10 @@ import { card, type Content } from '../../../pages/parts.ts'
 import { exactTime } from '../../components.ts'
 import { plural } from '../../format.ts'
 import { INBOX } from '../../navigation.ts'
-import { pathOf as sourcePath } from '../data-sources/source-labels.ts'
-import { INTEGRATIONS_PATH, pathOf } from '../integrations/integration-labels.ts'
+import { pathOf as sourcePath, SOURCES_PATH } from '../data-sources/source-labels.ts'
+import { DELIVERIES_PATH, failureWords } from '../deliveries/delivery-labels.ts'
+import { conditionOf, isFailing } from '../deliveries/integration-condition.ts'
+import { pathOf } from '../integrations/integration-labels.ts'
 import { QUEUE_PATH } from '../maintenance/maintenance-labels.ts'
 import type { Facts } from './facts.ts'
 
@@ -14,7 +16,8 @@ type Need = { href: string; label: string; why: Content; icon: IconName; isUrgen
 
 export function attentionCard(facts: Facts) {
   const items = [
-    ...failingIntegrations(facts.integrations ?? []),
+    ...failingIntegrations(facts.integrations?.filter(isFailing) ?? []),
+    ...unconfirmedIntegrations(facts.integrations ?? []),
     ...troubledSources(facts.sources.troubled),
     ...rest(facts),
   ]
@@ -32,59 +35,66 @@ export function attentionCard(facts: Facts) {
 /** The page with all of them has the rest. */
 const LISTED_MAX = 3
 
-type Integrations = NonNullable<Facts['integrations']>
+type Integration = NonNullable<Facts['integrations']>[number]
 
-function failingIntegrations(all: Integrations): Need[] {
-  const failing = all.filter(({ isFailing }) => isFailing)
-  const more = failing.length - LISTED_MAX
-  return [
-    ...failing.slice(0, LISTED_MAX).map((one) => ({
+const failingIntegrations = (failing: readonly Integration[]): Need[] => [
+  ...failing.slice(0, LISTED_MAX).map((one) => ({
+    href: pathOf(one),
+    label: conditionOf(one) === 'never' ? `${one.name} never worked` : `${one.name} is failing`,
+    why: whyFailing(one),
+    icon: 'alert' as const,
+    isUrgent: true,
+  })),
+  ...more(failing, {
+    href: DELIVERIES_PATH,
+    label: (count) => `${plural(count, 'more integration')} failing`,
+    why: 'Their events wait or are dropped.',
+    icon: 'alert',
+  }),
+]
+
+type More = { href: string; label: (count: number) => string; why: string; icon: IconName }
+
+const more = (all: readonly unknown[], { label, ...need }: More): Need[] =>
+  all.length > LISTED_MAX ? [{ ...need, label: label(all.length - LISTED_MAX), isUrgent: true }] : []
+
+const unconfirmedIntegrations = (all: readonly Integration[]): Need[] =>
+  all
+    .filter(({ state }) => state === 'unverified')
+    .slice(0, LISTED_MAX)
+    .map((one) => ({
       href: pathOf(one),
-      label: one.state === 'unverified' ? `${one.name} is not confirmed` : `${one.name} is failing`,
-      why: whyFailing(one),
-      icon: 'alert' as const,
-      isUrgent: one.state !== 'unverified',
-    })),
-    ...(more > 0
-      ? [
-          {
-            href: INTEGRATIONS_PATH,
-            label: `${plural(more, 'more integration')} failing`,
-            why: 'Their events wait or are dropped.',
-            icon: 'alert' as const,
-            isUrgent: true,
-          },
-        ]
-      : []),
-  ]
+      label: `${one.name} is not confirmed`,
+      why: 'Nobody has confirmed the email address, so nothing is sent to it.',
+      icon: 'alert',
+      isUrgent: false,
+    }))
+
+function whyFailing({ state, failing_since, last_failure }: Integration): Content {
+  if (state === 'lost') return 'The service no longer accepts messages. Nothing is sent.'
+  if (state === 'gone') return 'The receiver answered that the address is gone. Nothing is sent.'
+  if (state === 'dead') return 'It failed for days, so delivery was stopped.'
+  if (failing_since !== null) return html`Messages have failed since ${exactTime(failing_since)}.`
+  return last_failure === null
+    ? 'Nothing arrived in the last 24 hours.'
+    : html`Nothing arrived in the last 24 hours: ${failureWords(last_failure)}.`
 }
 
-function whyFailing({ state, failing_since }: Integrations[number]): Content {
-  switch (state) {
-    case 'unverified':
-      return 'Nobody has confirmed the email address, so nothing is sent to it.'
-    case 'lost':
-      return 'The service no longer accepts messages. Nothing is sent.'
-    case 'gone':
-      return 'The receiver answered that the address is gone. Nothing is sent.'
-    case 'dead':
-      return 'It failed for days, so delivery was stopped.'
-    case 'active':
-    case 'off':
-      return failing_since === null
-        ? 'Its last message failed.'
-        : html`Messages have failed since ${exactTime(failing_since)}.`
-  }
-}
-
-const troubledSources = (troubled: Facts['sources']['troubled']): Need[] =>
-  troubled.slice(0, LISTED_MAX).map(({ source_id, name, problem }) => ({
+const troubledSources = (troubled: Facts['sources']['troubled']): Need[] => [
+  ...troubled.slice(0, LISTED_MAX).map(({ source_id, name, problem }) => ({
     href: sourcePath(source_id),
     label: `${name} has a problem`,
     why: problem,
-    icon: 'database',
+    icon: 'database' as const,
     isUrgent: true,
-  }))
+  })),
+  ...more(troubled, {
+    href: SOURCES_PATH,
+    label: (count) => `${plural(count, 'more data source')} with problems`,
+    why: 'The list says which.',
+    icon: 'database',
+  }),
+]
 
 function rest({ toReview, unread, profile }: Facts): Need[] {
   const { email_verified, receives_mail, can_verify_email } = profile

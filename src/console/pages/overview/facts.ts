@@ -1,10 +1,10 @@
 /** What the overview shows, asked for all at once. */
 import type * as z from 'zod'
 import { summarizeActivity } from '../../../contracts/activity.ts'
+import { listIntegrationHealth } from '../../../contracts/deliveries.ts'
 import { ERRORS, ServiceError } from '../../../contracts/errors.ts'
 import { listAskableDataSources, listDataSources } from '../../../contracts/data-sources.ts'
 import { listGrants } from '../../../contracts/grants.ts'
-import { listIntegrations } from '../../../contracts/integrations.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
 import { showProfile } from '../../../contracts/people.ts'
@@ -17,6 +17,7 @@ import { mayInvite } from '../members/invitations.ts'
 
 export type Facts = Awaited<ReturnType<typeof factsOf>>
 export type CallDay = { day: string; calls: number; questions: number; refused: number }
+export const functionsOf = ({ calls, questions }: CallDay): number => calls - questions
 export type ActiveAgent = NonNullable<z.output<typeof summarizeActivity.output>['agents']>[number]
 
 export async function factsOf(session: ConsoleSession, organization: Organization, now: Date) {
@@ -28,7 +29,7 @@ export async function factsOf(session: ConsoleSession, organization: Organizatio
     countCalls(session, now),
     session.call(listGrants, { all: String(isAdmin), limit: 1, count: 'true' }),
     sourcesOf(session, organization),
-    isAdmin ? session.call(listIntegrations, {}) : undefined,
+    isAdmin ? session.call(listIntegrationHealth, {}) : undefined,
     countToReview(session, org_id),
     mayInvite(organization) ? session.call(listMembers, { org_id, limit: 2 }) : undefined,
   ])
@@ -38,14 +39,7 @@ export async function factsOf(session: ConsoleSession, organization: Organizatio
     ...calls,
     agentCount: grants.total ?? 0,
     sources,
-    integrations: integrations?.integrations.map(({ id, name, state, failing_since }) => ({
-      id,
-      name,
-      state,
-      failing_since,
-      // One that somebody turned off is as it should be.
-      isFailing: state === 'active' ? failing_since !== null : state !== 'off',
-    })),
+    integrations: integrations?.integrations,
     toReview,
     isAlone: members !== undefined && members.members.length < 2,
   }

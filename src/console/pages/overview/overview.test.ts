@@ -23,12 +23,22 @@ describe('seven days', () => {
     for (const days of [0.1, 0.2, 2, 6, 8]) sources.addActivity(org.id, days)
     sources.addActivity(org.id, 2, { type: 'function', name: 'whoami', outcome: 'refused' })
     const page = await client.read('/console')
-    expect(page).toContain('Calls per day in the last seven days: 4 questions, 1 function.')
-    expect(page).toContain('<title>13 Nov: 1 questions, 1 functions</title>')
+    expect(page).toContain('Calls per day in the last seven days: 4 questions, 1 function call.')
+    expect(page).toContain('<title>13 Nov: 1 questions, 1 function calls</title>')
     expect(cardOf(page, 'Questions and calls')).toContain('2026-11-13 1 1 1')
     expect(textOf(page)).toContain('Questions in 7 days 4 2 today')
-    expect(textOf(page)).toContain('Calls in 7 days 5 1 refused')
-    expect(page).toContain('href="/console/activity"')
+    expect(textOf(page)).toContain('Function calls in 7 days 1 0 today')
+    expect(cardOf(page, 'Questions and calls')).toContain('1 call refused')
+    // Each leads to a list that has as many rows.
+    for (const [href, count] of [
+      ['/console/activity?from=2026-11-09', 4],
+      ['/console/activity?type=function&from=2026-11-09', 1],
+    ] as const) {
+      expect(page).toContain(`href="${href.replace('&', '&amp;')}"`)
+      const current = /aria-current="page".*?<\/a>/gs
+      const tabs = /<nav class="tabs".*?<\/nav>/s.exec(await client.read(href))?.[0] ?? ''
+      expect(textOf(`<main>${tabs.match(current)?.at(-1) ?? ''}`)).toContain(` ${count} `)
+    }
   })
 
   test('are their own for everybody but admins', async () => {
@@ -37,7 +47,8 @@ describe('seven days', () => {
     expect(textOf(page)).toContain('Your questions in 7 days')
     expect(cardOf(page, 'Recent agents')).not.toContain('Desk assistant')
     expect(textOf(page)).not.toContain('Integrations')
-    expect(client.gateway.data.seen).not.toContain('listIntegrations')
+    expect(textOf(page)).toContain('Your function calls in 7 days')
+    expect(client.gateway.data.seen).not.toContain('listIntegrationHealth')
   })
 
   test('without a call say what to do', async () => {
@@ -58,6 +69,14 @@ describe('recent agents', () => {
     expect(page).toContain('aria-label="3 calls in seven days"')
   })
 
+  test('some that called have ended since, and none of them is counted as connected', async () => {
+    const client = await seeded()
+    client.gateway.data.grants.length = 0
+    const page = await client.read('/console')
+    expect(textOf(page)).toContain('Connected agents 0 2 called in 7 days')
+    expect(cardOf(page, 'Recent agents')).toContain('Connected agents : none any more')
+  })
+
   test('a name that is markup is shown as the text it is', async () => {
     const client = await seeded()
     client.gateway.sources.addActivity(client.gateway.org.id, 0, {
@@ -72,12 +91,15 @@ describe('recent agents', () => {
   })
 })
 
+const WORKING = { state: 'active', failing_since: null, last_success_at: '2026-11-15T09:00:00.000Z' }
+
 describe('what needs the reader', () => {
   test('failing integrations with since when, and what else waits', async () => {
     const client = await seeded()
     const { integrations } = client.gateway.notifications.data
     const [failing, dead, off] = integrations
-    for (const one of integrations) Object.assign(one, { state: 'active', failing_since: null })
+    client.gateway.notifications.data.deliveries.length = 0
+    for (const one of integrations) Object.assign(one, WORKING)
     Object.assign(failing!, { name: 'Ops channel', failing_since: '2026-11-14T08:00:00.000Z' })
     Object.assign(dead!, { name: 'Archive', state: 'dead' })
     Object.assign(off!, { name: 'Old forum', state: 'off' })
@@ -90,6 +112,33 @@ describe('what needs the reader', () => {
     expect(card).toContain('Verify your email address')
     expect(page).toContain(`href="/console/integrations/${dead!.id}"`)
     expect(textOf(page)).toContain(`Integrations ${integrations.length} 2 failing`)
+  })
+
+  test('one definition of failing, as on the deliveries page: never worked, and nothing arrives any more', async () => {
+    const client = await signedIn()
+    const { data, ...make } = client.gateway.notifications
+    make.addIntegration('webhook', 'New hook', { last_success_at: null })
+    make.addIntegration('webhook', 'Slow hook')
+    make.addIntegration('email', 'desk@example.com', { state: 'unverified' })
+    make.addIntegration('webhook', 'Unused', { last_success_at: null })
+    for (const destination of ['New hook', 'Slow hook']) {
+      make.addDelivery('deploy.failed', 0.2, {
+        destination,
+        state: 'retrying',
+        reason: 'rate_limited',
+        http_status: 429,
+      })
+    }
+    const page = await client.read('/console')
+    const card = cardOf(page, 'Needs your attention')
+    expect(card).toContain('New hook never worked Nothing arrived in the last 24 hours: HTTP 429.')
+    expect(card).toContain('Slow hook is failing Nothing arrived in the last 24 hours: HTTP 429.')
+    expect(card).toContain('desk@example.com is not confirmed')
+    expect(textOf(page)).toContain('Integrations 4 2 failing')
+    const deliveries = textOf(await client.read('/console/deliveries'))
+    expect(deliveries).toContain('Working integrations 0 of 3 3 not working, 1 of them never did')
+    expect(deliveries).toMatch(/Slow hook Failing 0 arrived 1 not/)
+    expect(data.integrations).toHaveLength(4)
   })
 
   test('many of them are three and a number', async () => {
@@ -111,6 +160,21 @@ describe('what needs the reader', () => {
       source!.health.problems = [{ kind: 'missing_index', text: 'The vectors have no index.' }]
       expect((await client.read('/console')).includes('The vectors have no index.')).toBe(isTold)
     }
+  })
+
+  test('many troubled data sources are three and a number', async () => {
+    const client = await seeded()
+    const { sources } = client.gateway.sources.data
+    for (const source of sources) {
+      Object.assign(source, { enabled: true })
+      source.health.problems = [{ kind: 'missing_index', text: 'The vectors have no index.' }]
+    }
+    for (let at = sources.length; at < 5; at++) {
+      const one = client.gateway.sources.add(client.gateway.org.id, `more_${at}`, { enabled: true })
+      one.health.problems = [{ kind: 'missing_index', text: 'The vectors have no index.' }]
+    }
+    const card = cardOf(await client.read('/console'), 'Needs your attention')
+    expect(card).toMatch(/\d+ more data sources? with problems/)
   })
 
   test('nothing is said to be nothing', async () => {

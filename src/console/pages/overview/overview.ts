@@ -1,5 +1,6 @@
 /** The first page: seven days at a glance, what needs the reader, which agents are at work, and a question to ask. */
 import { html } from 'hono/html'
+import { AGENTS_TOLD_MAX } from '../../../contracts/limits.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, roleBadge, ROLE_LABELS, stats } from '../../components.ts'
 import { linkButton } from '../../../pages/parts.ts'
@@ -14,12 +15,14 @@ import {
 import { AGENTS_PATH } from '../agents/agent-labels.ts'
 import { ACTIVITY_PATH } from '../activity/activity-rows.ts'
 import { SOURCES_PATH } from '../data-sources/source-labels.ts'
+import { DELIVERIES_PATH } from '../deliveries/delivery-labels.ts'
+import { isFailing } from '../deliveries/integration-condition.ts'
 import { INTEGRATIONS_PATH } from '../integrations/integration-labels.ts'
 import { askCard } from './ask-card.ts'
 import { attentionCard } from './attention-card.ts'
 import { callsChart } from './calls-chart.ts'
 import { firstSteps } from './first-steps.ts'
-import { factsOf, type Facts } from './facts.ts'
+import { factsOf, functionsOf, type Facts } from './facts.ts'
 import { recentAgents } from './recent-agents.ts'
 
 export const overviewRoutes = () => createRoutes().get('/', showOverview)
@@ -47,22 +50,24 @@ const NUMBER = new Intl.NumberFormat('en-US')
 
 function numbers(session: ConsoleSession, organization: Organization, facts: Facts) {
   const questions = sum(facts.days.map((one) => one.questions))
-  const calls = sum(facts.days.map((one) => one.calls))
-  const refused = sum(facts.days.map((one) => one.refused))
+  const functions = sum(facts.days.map(functionsOf))
+  const today = facts.days.at(-1)
+  const from = new URLSearchParams({ from: facts.days[0]?.day ?? '' })
+  const seesAll = hasRole(session, 'admin')
   const { integrations } = facts
-  const failing = integrations?.filter(({ isFailing }) => isFailing).length ?? 0
+  const failing = integrations?.filter(isFailing).length ?? 0
   return stats('The last seven days', [
     {
-      label: hasRole(session, 'admin') ? 'Questions in 7 days' : 'Your questions in 7 days',
+      label: seesAll ? 'Questions in 7 days' : 'Your questions in 7 days',
       value: NUMBER.format(questions),
-      note: `${NUMBER.format(facts.days.at(-1)?.questions ?? 0)} today`,
-      href: ACTIVITY_PATH,
+      note: `${NUMBER.format(today?.questions ?? 0)} today`,
+      href: `${ACTIVITY_PATH}?${from}`,
     },
     {
-      label: 'Calls in 7 days',
-      value: NUMBER.format(calls),
-      note: refused === 0 ? 'None refused' : `${NUMBER.format(refused)} refused`,
-      href: `${ACTIVITY_PATH}?type=function`,
+      label: seesAll ? 'Function calls in 7 days' : 'Your function calls in 7 days',
+      value: NUMBER.format(functions),
+      note: `${NUMBER.format(today ? functionsOf(today) : 0)} today`,
+      href: `${ACTIVITY_PATH}?type=function&${from}`,
     },
     {
       label: 'Data sources',
@@ -71,19 +76,22 @@ function numbers(session: ConsoleSession, organization: Organization, facts: Fac
       href: SOURCES_PATH,
     },
     {
-      label: hasRole(session, 'admin') ? 'Connected agents' : 'Your agents',
+      label: seesAll ? 'Connected agents' : 'Your agents',
       value: organization.agents_enabled ? NUMBER.format(facts.agentCount) : 'Off',
-      note: organization.agents_enabled && `${facts.agents.length} active in 7 days`,
-      href: hasRole(session, 'admin') ? `${AGENTS_PATH}?all=true` : AGENTS_PATH,
+      note: organization.agents_enabled && calledNote(facts.agents.length),
+      href: seesAll ? `${AGENTS_PATH}?all=true` : AGENTS_PATH,
     },
     integrations !== undefined && {
       label: 'Integrations',
       value: integrations.length,
       note: failing === 0 ? 'None failing' : `${failing} failing`,
-      href: INTEGRATIONS_PATH,
+      href: failing === 0 ? INTEGRATIONS_PATH : DELIVERIES_PATH,
     },
   ])
 }
+
+/** Also those that have ended since; counted up to a limit. */
+const calledNote = (count: number): string => `${count}${count < AGENTS_TOLD_MAX ? '' : '+'} called in 7 days`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 

@@ -24,7 +24,7 @@ export function recentAgents(session: ConsoleSession, { agents, agentCount, days
           )
         : emptyState(
             'No agent has called in the last seven days',
-            html`${plural(agentCount, 'agent')} could.`,
+            `${plural(agentCount, 'agent')} ${agentCount === 1 ? 'is' : 'are'} connected.`,
             linkButton(AGENTS_PATH, 'Connected agents', 'quiet'),
           ),
     )
@@ -36,7 +36,7 @@ export function recentAgents(session: ConsoleSession, { agents, agentCount, days
       ['Agent', ...(seesAll ? ['User'] : []), 'Last call', 'Calls', 'Refused'],
       agents.slice(0, SHOWN).map((agent) => row(agent, seesAll, days)),
     )}
-      <p class="note"><a href="${seesAll ? `${AGENTS_PATH}?all=true` : AGENTS_PATH}">${agentCount === 1 ? 'The connected agent' : `All ${agentCount} connected agents`}</a></p>`,
+      <p class="note"><a href="${seesAll ? `${AGENTS_PATH}?all=true` : AGENTS_PATH}">Connected agents</a>${agentCount === 0 && ': none any more'}</p>`,
     undefined,
     'card-list',
   )

@@ -40,3 +40,23 @@ test.each(['owner', 'viewer'] as const)(
     })
   },
 )
+
+test('what a form leaves out, or says wrongly, is the least, too', async () => {
+  const { post, gateway } = await signedIn()
+  const made = async (fields: Record<string, string>) => {
+    await post(PATH, { name: 'Sent by hand', scopes: 'data:read', audiences: 'api', ...fields })
+    return gateway.data.tokens.find(({ name }) => name === 'Sent by hand')
+  }
+  const least = { scopes: ['data:read'], expires_at: expect.stringMatching(/^2026-12-15/) }
+  expect(await made({})).toMatchObject(least)
+  gateway.data.tokens.length = 0
+  expect(await made({ access: 'everything', ends: '9999' })).toMatchObject(least)
+  gateway.data.tokens.length = 0
+  expect(await made({ access: 'role', ends: '' })).toMatchObject({ scopes: null, expires_at: null })
+})
+
+test('whoever comes for an MCP endpoint finds its audience chosen', async () => {
+  const { read } = await signedIn()
+  expect(shownFields(await read(`${PATH}?audience=platform`))['audiences']).toEqual(['platform'])
+  expect(shownFields(await read(`${PATH}?audience=nonsense`))['audiences']).toEqual(['api'])
+})

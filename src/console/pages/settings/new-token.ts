@@ -15,7 +15,7 @@ export const TOKENS_PATH = '/console/settings/tokens'
 
 export const newTokenRoutes = () =>
   createRoutes()
-    .get('/settings/tokens/new', (c) => showNew(c))
+    .get('/settings/tokens/new', (c) => showNew(c, leastFor(c.req.query('audience'))))
     .post('/settings/tokens/new', create)
 
 export const AUDIENCE_LABELS: Record<Audience, { label: string; about: string }> = {
@@ -51,12 +51,17 @@ const LEAST: Submitted = {
   ends: '30',
 }
 
-function showNew(c: PageContext, submitted?: Submitted, problem?: ServiceError) {
+/** The pages that need one for something else than the HTTP API lead here with its name. */
+function leastFor(audience: string | undefined): Submitted {
+  const name = AudienceName.safeParse(audience).data
+  return name === undefined ? LEAST : { ...LEAST, audiences: [name] }
+}
+
+function showNew(c: PageContext, now: Submitted, problem?: ServiceError) {
   const own = organizationOf(c).role
-  const now = submitted ?? LEAST
   return page(c, {
     title: 'New API token',
-    lead: 'It begins with the least: reading data over the HTTP API, for 30 days. Add what it needs.',
+    lead: 'Starts with the least access: reading data, for 30 days. Add what it needs.',
     status: statusOf(problem),
     body: formCard(c, {
       action: `${TOKENS_PATH}/new`,
@@ -103,10 +108,10 @@ async function create(c: PageContext) {
   const submitted: Submitted = {
     name: text(fields, 'name'),
     role_cap: GrantableRole.catch('viewer').parse(text(fields, 'role_cap')),
-    isScoped: text(fields, 'access') === 'scopes',
+    isScoped: text(fields, 'access') !== 'role',
     scopes: texts(fields, 'scopes'),
     audiences: texts(fields, 'audiences'),
-    ends: text(fields, 'ends'),
+    ends: ENDS.find(({ value }) => value === fields.get('ends'))?.value ?? LEAST.ends,
   }
   const missing = nothingTicked(submitted)
   if (missing) return showNew(c, submitted, missing)

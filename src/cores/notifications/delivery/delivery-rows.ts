@@ -53,7 +53,7 @@ export const selectDeliveries = (db: Handle) =>
     )
     .$dynamic()
 
-type DeliveryRow = Awaited<ReturnType<typeof selectDeliveries>>[number]
+export type DeliveryRow = Awaited<ReturnType<typeof selectDeliveries>>[number]
 
 export async function presentDeliveries(
   { db, directory }: Storage & WithDirectory,

@@ -2,6 +2,7 @@ import type { Handle } from '../../../../db/connect.ts'
 import { and, asc, eq, sql } from '../../../../db/drizzle.ts'
 import { attempts, deliveries, subscriptions, type messages } from '../../../../db/schema.ts'
 import { notFound } from '../../../contracts/errors.ts'
+import { TEST_EVENT } from '../../../contracts/events.ts'
 import { DELIVERY_WAITS_MAX, RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { Handler } from '../../../contracts/operations.ts'
 import { requireMember } from '../../principal.ts'
@@ -9,7 +10,7 @@ import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { thinNotification } from '../channels/render.ts'
 import { createWaits } from '../../waits.ts'
-import { isOpen, presentDeliveries, selectDeliveries } from './delivery-rows.ts'
+import { isOpen, presentDeliveries, selectDeliveries, type DeliveryRow } from './delivery-rows.ts'
 
 /** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
 export const showDelivery =
@@ -29,7 +30,7 @@ export const showDelivery =
     return {
       ...presented!,
       integration_id: delivery.integrationId,
-      timing: await timingOf(db, delivery),
+      timing: isAtOnce(row) ? null : await timingOf(db, delivery),
       notification: thinNotification({ ...event, id: delivery.id, eventId: event.id, app: alias }),
       attempts_made: message ? await attemptsOf(db, message, clock()) : [],
       digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
@@ -58,6 +59,10 @@ async function hasNewAttempt(
     .groupBy(deliveries.state)
   return !row || !isOpen(row.state) || row.ended > known
 }
+
+/** A test of an integration goes at once, whatever subscription its unsubscribe link is of. */
+const isAtOnce = ({ delivery, message }: DeliveryRow): boolean =>
+  delivery.type === TEST_EVENT && message?.digestKey === null
 
 async function timingOf(db: Handle, { orgId, subscriptionId }: typeof deliveries.$inferSelect) {
   if (subscriptionId === null) return null

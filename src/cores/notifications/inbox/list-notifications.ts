@@ -34,6 +34,10 @@ export const listNotifications =
     const counted = await totalOf(db, { count, cursor }, page, () =>
       db.select(ONE_ROW).from(notifications).where(matching),
     )
+    // All there are, mostly none: they are not read a second time to be counted.
+    const isAllUnread =
+      state === 'unread' &&
+      [type, since, cursor, page.next_cursor].every((restriction) => restriction === undefined)
     return {
       notifications: page.rows.map((row) => ({
         id: row.id,
@@ -45,7 +49,9 @@ export const listNotifications =
         read: row.readAt !== null,
         read_at: row.readAt?.toISOString() ?? null,
       })),
-      unread_count: await db.$count(notifications, and(visible, isNull(notifications.readAt))),
+      unread_count: isAllUnread
+        ? page.rows.length
+        : await db.$count(notifications, and(visible, isNull(notifications.readAt))),
       next_cursor: page.next_cursor,
       ...counted,
     }

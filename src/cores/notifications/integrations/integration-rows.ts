@@ -185,3 +185,10 @@ export async function requireAllowed(checks: IntegrationChecks, url: string): Pr
     problems: ['url: must be an https address on a public network, without a user name or password'],
   })
 }
+
+export function requireActive({ state }: IntegrationRow): void {
+  if (state === 'active') return
+  throw new ServiceError('CONFLICT', 'The integration is not active', {
+    hint: 'Connect it again or turn it on first.',
+  })
+}

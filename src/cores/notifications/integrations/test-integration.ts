@@ -1,5 +1,5 @@
 import type { Transaction } from '../../../../db/connect.ts'
-import { and, asc, eq } from '../../../../db/drizzle.ts'
+import { and, asc, desc, eq } from '../../../../db/drizzle.ts'
 import { deliveries, events, messages, subscriptions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
@@ -9,7 +9,8 @@ import { recordAudit } from '../../audit/index.ts'
 import type { Storage } from '../../dependencies.ts'
 import { requireMember } from '../../principal.ts'
 import { withTransaction } from '../../transaction.ts'
-import { lockIntegration, type IntegrationRow } from './integration-rows.ts'
+import { lockIntegration, requireActive, type IntegrationRow } from './integration-rows.ts'
+import { throttleTests } from './throttle-tests.ts'
 
 /**
  * One event with its one delivery, queued at once: nobody else is subscribed to it, so there is nothing to fan out. It has
@@ -21,12 +22,9 @@ export const testIntegration =
     withTransaction(db, async (tx) => {
       const { orgId, userId } = requireMember(who)
       const integration = await lockIntegration(tx, orgId, integration_id)
-      if (integration.state !== 'active') {
-        throw new ServiceError('CONFLICT', 'The integration is not active', {
-          hint: 'Connect it again or turn it on first.',
-        })
-      }
+      requireActive(integration)
       const subscriptionId = await unsubscribeWith(tx, integration)
+      await throttleTests(tx, clock, orgId)
       const now = clock()
       const id = (prefix: 'evt' | 'dlv' | 'msg') => makeId(prefix, now.getTime())
       const [eventId, deliveryId, messageId] = [id('evt'), id('dlv'), id('msg')]
@@ -66,7 +64,8 @@ async function unsubscribeWith(tx: Transaction, { orgId, id, kind }: Integration
         eq(subscriptions.enabled, true),
       ),
     )
-    .orderBy(asc(subscriptions.id))
+    // A digest is not what somebody tests, and a test must not end it.
+    .orderBy(desc(eq(subscriptions.timing, 'immediately')), asc(subscriptions.id))
     .limit(1)
   if (subscription) return subscription.id
   throw new ServiceError('CONFLICT', 'This address has no subscription that is on', {

@@ -73,13 +73,6 @@ export function requireNewPattern(others: readonly string[], pattern: string): v
   })
 }
 
-export function requireActive({ state }: IntegrationRow): void {
-  if (state === 'active') return
-  throw new ServiceError('CONFLICT', 'The integration of this subscription is not active', {
-    hint: 'Connect it again or turn it on first.',
-  })
-}
-
 export function requireTiming({ kind }: IntegrationRow, timing: Timing): void {
   if (takesTiming(kind, timing)) return
   throw new ServiceError('INVALID_REQUEST', 'This integration takes no digests', {

@@ -5,7 +5,9 @@ import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
 import { recordTestEvent } from '../events/outbox.ts'
-import { lockSubscription, requireActive } from './subscription-rows.ts'
+import { requireActive } from '../integrations/integration-rows.ts'
+import { throttleTests } from '../integrations/throttle-tests.ts'
+import { lockSubscription } from './subscription-rows.ts'
 
 export const testSubscription =
   ({ db, clock }: Storage): Handler<'testSubscription'> =>
@@ -17,6 +19,7 @@ export const testSubscription =
       if (!row.enabled) {
         throw new ServiceError('CONFLICT', 'This subscription is paused', { hint: 'Resume it first.' })
       }
+      await throttleTests(tx, clock, orgId)
       const event_id = await recordTestEvent(tx, clock, { orgId, subscriptionId: row.id, actorId: userId })
       const subject = `${row.pattern} to ${integration.name}`
       await recordAudit(tx, clock, who, { orgId, action: 'subscription.tested', subject })

@@ -5,12 +5,12 @@ import { recordAudit } from '../../audit/index.ts'
 import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
+import { requireActive } from '../integrations/integration-rows.ts'
 import {
   lastDelivery,
   lockSubscription,
   patternsOfIntegration,
   presentSubscription,
-  requireActive,
   requireNewPattern,
   requireTiming,
   subscriptionKey,

@@ -1,0 +1,63 @@
+/** `svc db load` with a file that somebody writes to meanwhile. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
+import type { CommandContext } from '../command-context.ts'
+import { loadFile } from './load.ts'
+
+let folder: string
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'svc-load-'))))
+beforeEach(() => writeFileSync(join(folder, 'gear.csv'), 'name\nTent\n'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const LOAD = {
+  id: 'lod_1',
+  bytes: 10,
+  received: 0,
+  state: 'uploading',
+  problems: [],
+  problem_count: 0,
+  failure: null,
+  rows: 1,
+  table: 'gear',
+}
+
+/** A server that takes what it gets. */
+function load(onPart: () => void = () => {}) {
+  const called: string[] = []
+  const answers: Record<string, () => object> = {
+    createLoad: () => LOAD,
+    uploadLoadPart: () => {
+      onPart()
+      return { ...LOAD, received: 10 }
+    },
+    startLoad: () => ({ ...LOAD, received: 10, state: 'succeeded' }),
+    cancelLoad: () => ({}),
+  }
+  const ctx = {
+    environment: fakeEnvironment({ cwd: folder }),
+    settings: { interactive: false, color: false },
+    info: () => {},
+    print: () => {},
+    callOperation: async (name: string) => {
+      called.push(name)
+      return answers[name]!()
+    },
+  } as unknown as CommandContext
+  const options = { embed: ['name'] }
+  return { done: loadFile(ctx, { args: { name: 'shop', file: 'gear.csv' }, rest: [], options }), called }
+}
+
+test('what was uploaded is started', async () => {
+  const { done, called } = load()
+  await done
+  expect(called).toEqual(['createLoad', 'uploadLoadPart', 'startLoad'])
+})
+
+test('a file that changed while it was uploaded is not loaded', async () => {
+  const { done, called } = load(() => writeFileSync(join(folder, 'gear.csv'), 'name\nTarp\n'))
+  await expect(done).rejects.toThrow('was changed while it was uploaded')
+  expect(called).toEqual(['createLoad', 'uploadLoadPart', 'cancelLoad'])
+})

@@ -1,0 +1,100 @@
+/** How deliveries to each integration go, and to members, from what was counted of a week. */
+import type { Handle } from '../../../../db/connect.ts'
+import { and, asc, eq, gt, inArray, isNotNull, min } from '../../../../db/drizzle.ts'
+import { deliveries, integrations, messages } from '../../../../db/schema.ts'
+import { countSubscriptions } from '../integrations/integration-rows.ts'
+import { selectDeliveries } from './delivery-rows.ts'
+import type { IntegrationDay, OutcomeCounts } from './outcome-counts.ts'
+
+export const HEALTH_DAYS = 7
+
+/** Also of those that never had a delivery. */
+export async function readIntegrationHealth(db: Handle, orgId: string, days: readonly IntegrationDay[]) {
+  const [rows, subscriptions, nextAttempts] = await Promise.all([
+    db.select().from(integrations).where(eq(integrations.orgId, orgId)).orderBy(asc(integrations.name)),
+    countSubscriptions(db, orgId),
+    readNextAttempts(db, orgId),
+  ])
+  const byIntegration = Map.groupBy(days, ({ integration_id }) => integration_id)
+  const newest = (own: readonly IntegrationDay[]) =>
+    own
+      .map(({ last_missed }) => last_missed ?? '')
+      .toSorted()
+      .at(-1)
+  const failures = await readFailures(
+    db,
+    orgId,
+    [...byIntegration.values()].flatMap((own) => newest(own) || []),
+  )
+  const healthOf = (id: string | null) => {
+    const own = byIntegration.get(id) ?? []
+    return {
+      last_24_hours: sumOf(own),
+      days: own.map(({ day, sent_of_day: sent, missed_of_day: missed }) => ({ day, sent, missed })),
+      last_failure: failures.get(newest(own) ?? '') ?? null,
+    }
+  }
+  return {
+    integrations: rows.map((row) => ({
+      id: row.id,
+      kind: row.kind,
+      name: row.name,
+      state: row.state,
+      subscriptions: subscriptions.get(row.id) ?? 0,
+      failing_since: row.failingSince?.toISOString() ?? null,
+      last_success_at: row.lastSuccessAt?.toISOString() ?? null,
+      next_attempt_at: nextAttempts.get(row.id) ?? null,
+      ...healthOf(row.id),
+    })),
+    members: healthOf(null),
+  }
+}
+
+const NONE: OutcomeCounts = { sent: 0, failed: 0, unconfirmed: 0, retrying: 0, not_sent: 0 }
+
+const sumOf = (days: readonly IntegrationDay[]): OutcomeCounts =>
+  days.reduce(
+    (sum, day) => ({
+      sent: sum.sent + day.sent,
+      failed: sum.failed + day.failed,
+      unconfirmed: sum.unconfirmed + day.unconfirmed,
+      retrying: sum.retrying + day.retrying,
+      not_sent: sum.not_sent + day.not_sent,
+    }),
+    NONE,
+  )
+
+async function readFailures(db: Handle, orgId: string, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, never>()
+  const rows = await selectDeliveries(db).where(
+    and(eq(deliveries.orgId, orgId), inArray(deliveries.id, [...ids])),
+  )
+  return new Map(
+    rows.map(({ delivery, httpStatus, attemptedAt }) => [
+      delivery.id,
+      {
+        delivery_id: delivery.id,
+        at: (attemptedAt ?? delivery.createdAt).toISOString(),
+        reason: delivery.reason,
+        http_status: httpStatus,
+      },
+    ]),
+  )
+}
+
+/** Of what has failed before: what has not been tried yet is not waited for. */
+async function readNextAttempts(db: Handle, orgId: string): Promise<ReadonlyMap<string | null, string>> {
+  const rows = await db
+    .select({ id: messages.integrationId, at: min(messages.nextAt) })
+    .from(messages)
+    .where(
+      and(
+        eq(messages.orgId, orgId),
+        eq(messages.state, 'pending'),
+        gt(messages.attempts, 0),
+        isNotNull(messages.integrationId),
+      ),
+    )
+    .groupBy(messages.integrationId)
+  return new Map(rows.flatMap(({ id, at }) => (at === null ? [] : [[id, at.toISOString()] as const])))
+}
