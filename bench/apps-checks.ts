@@ -5,9 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startPostgres } from '../test/support/postgres.ts'
 import { file, median, run, type Program } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const CHECKS = 1_000
-const ROUNDS = 5
+const CHECKS = sized(1_000, 20)
+const ROUNDS = roundsOf(5)
 const TARGET = 1.5
 
 type Round = { readonly cpuMs: number; readonly ms: number }

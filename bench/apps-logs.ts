@@ -16,13 +16,14 @@ import {
   type Program,
 } from './programs.ts'
 import { timed } from './timing.ts'
+import { roundsOf, sized } from './sizes.ts'
 
 /** As many as exporters send at once by default. */
 export const LINES = 512
-const REQUESTS = 100
-const ROUNDS = 5
-const SEARCHED = 1_000_000
-const SEARCHES = 5
+const REQUESTS = sized(100, 8)
+const ROUNDS = roundsOf(5)
+const SEARCHED = sized(1_000_000, 10_000)
+const SEARCHES = roundsOf(5)
 const TARGETS = { intake: 2, search: 1.3 }
 const ALIAS = 'bench'
 

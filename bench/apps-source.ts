@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { installClient, machinesNode } from '../test/support/installed-client.ts'
 import { freePort, inTemporaryFolder, startServer, untilAnswers, untilSays } from './programs.ts'
 import { timed } from './timing.ts'
+import { sized } from './sizes.ts'
 
-const FILES = 2_000
+const FILES = sized(2_000, 80)
 
 export const appSource = () =>
   inTemporaryFolder(async (folder) => {

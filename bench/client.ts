@@ -4,10 +4,11 @@ import { readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { installClient, machinesNode } from '../test/support/installed-client.ts'
 import { freePort, inTemporaryFolder, startServer, untilAnswers, untilSays } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const ROUNDS = 5
+const ROUNDS = roundsOf(5)
 /** The kernel counts CPU time in hundredths of a second: of so many together one is seen well enough. */
-const RUNS = 12
+const RUNS = sized(12, 1)
 
 type Cost = { cpuMs: number; wallMs: number }
 type Contender = { readonly name: string; readonly command: readonly string[]; readonly target?: number }

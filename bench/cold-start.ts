@@ -12,10 +12,11 @@ import {
   untilAnswers,
   untilSays,
 } from './programs.ts'
+import { roundsOf } from './sizes.ts'
 
-const ROUNDS = 7
+const ROUNDS = roundsOf(7)
 const TARGET = 1.5
-const FIRST_ROUNDS = 3
+const FIRST_ROUNDS = roundsOf(3)
 const FIRST_TARGET_SECONDS = 4
 
 export const coldStart = () =>

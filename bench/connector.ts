@@ -15,10 +15,11 @@ import {
   untilSays,
   type Program,
 } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const ROUNDS = 3
-const CODES = 96
-const REFRESHES = 400
+const ROUNDS = roundsOf(3)
+const CODES = sized(96, 8)
+const REFRESHES = sized(400, 16)
 const RATIO_TARGET = 2
 
 type Contestant = {
@@ -215,7 +216,8 @@ export async function newDatabase(url: string, name: string): Promise<string> {
   return own.href
 }
 
-const CALLS = 500
+const CALLS = sized(500, 20)
+const WARM = sized(300, 10)
 const ON_TOP_TARGET_MS = 1
 
 /** What a call costs on top of a bare route: the token and its grant alone, and a whole answer of the MCP server. */
@@ -247,7 +249,7 @@ async function measureCalls(ours: Contestant & { origin: string }): Promise<stri
       const program = url.startsWith(ours.origin) ? ours.program : bare
       return { name, program, loads: [] as Load[], ask: async () => void (await send()) }
     })
-    for (const { ask } of seen) await inLanes(300, ask)
+    for (const { ask } of seen) await inLanes(WARM, ask)
     for (let round = 0; round < ROUNDS; round++) {
       for (const { program, loads, ask } of seen) loads.push(await measured(program, CALLS, ask))
     }

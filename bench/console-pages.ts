@@ -28,8 +28,8 @@ import type { PageCost } from './console.ts'
 
 import { knownVectors, startSourceSystem } from './source-system.ts'
 
-/** As many as an organization may ask in a week, with the limits as they come. */
-const CALLS = 35_000
+/** Of agents, in the week that the pages show. */
+const CALLS = Number(process.argv[2])
 const AGENTS = 20
 const INTEGRATIONS = 5
 const DELIVERIES = 20_000

@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inLanes, measured, middle, sender, type Load } from './load.ts'
 import { file, freePort, inTemporaryFolder, run, startServer, untilAnswers } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const REQUESTS = 3000
-const ROUNDS = 5
+const REQUESTS = sized(3_000, 50)
+const WARM = sized(1_000, 50)
+const ROUNDS = roundsOf(5)
 
 export const gateway = () =>
   inTemporaryFolder(async (folder) => {
@@ -26,8 +28,8 @@ export const gateway = () =>
         bare: async () => void (await at.bare.send()),
       }
       // Warm both: the first thousand requests are compiled, not served.
-      await inLanes(1000, ask.ours)
-      await inLanes(1000, ask.bare)
+      await inLanes(WARM, ask.ours)
+      await inLanes(WARM, ask.bare)
       const seen = { ours: [] as Load[], bare: [] as Load[] }
       // Taking turns: a change in the machine's load meets both.
       for (let round = 0; round < ROUNDS; round++) {

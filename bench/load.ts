@@ -35,7 +35,7 @@ export const middle = (loads: readonly Load[]): Load => ({
   cpuMs: median(loads.map((load) => load.cpuMs)),
 })
 
-type Asking = { method?: string; headers?: Record<string, string>; body?: string; status?: number }
+export type Asking = { method?: string; headers?: Record<string, string>; body?: string; status?: number }
 
 /** Sends the same kind of request again and again over kept connections; the answer's text for whoever wants it. */
 export function sender(url: string, usual: Asking) {

@@ -6,8 +6,16 @@ import { once } from 'node:events'
 import { startPostgres } from '../test/support/postgres.ts'
 import type { MaintenanceRounds, MaintenanceSettings } from './maintenance-rounds.ts'
 import { file, median, run } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const SETTINGS = { lines: 20_000, files: 200, checks: 20, apps: 1_000, steps: 40, rounds: 5 } as const
+const SETTINGS = {
+  lines: sized(20_000, 2_000),
+  files: sized(200, 20),
+  checks: sized(20, 5),
+  apps: sized(1_000, 20),
+  steps: sized(40, 8),
+  rounds: roundsOf(5),
+} as const
 const TARGETS = { toolRatio: 2, dispatchMs: 1_000, runMs: 1_000 }
 
 export async function maintenance(): Promise<string[]> {

@@ -8,10 +8,11 @@ import type { Settings } from './bare-mcp.ts'
 import { newDatabase, startOurs, tokenFor } from './connector.ts'
 import { inLanes, measured, middle, sender, type Load } from './load.ts'
 import { file, freePort, inTemporaryFolder, run, untilAnswers, type Program } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const CALLS = 500
-const WARM = 300
-const ROUNDS = 5
+const CALLS = sized(500, 20)
+const WARM = sized(300, 10)
+const ROUNDS = roundsOf(5)
 const WHOAMI_TARGET = 1
 const LIST_TARGET = 1.5
 /** One person has two turns at a time; the connections are those of several. */
@@ -77,7 +78,12 @@ const ENVELOPE = {
 }
 
 /** Copies of the person who connected, with a membership and a grant each; one token for each of them. */
-export async function tokensOfPeople(database: string, jwtSecret: string, first: string): Promise<string[]> {
+export async function tokensOfPeople(
+  database: string,
+  jwtSecret: string,
+  first: string,
+  people = PEOPLE,
+): Promise<string[]> {
   const claims = JSON.parse(Buffer.from(first.split('.')[1]!, 'base64url').toString()) as Claims
   const key = new Uint8Array(Buffer.from(jwtSecret, 'hex'))
   const jwt = hs256(key, { typ: ACCESS_TOKEN_TYPE, issuer: claims.iss, audience: claims.aud })
@@ -88,13 +94,14 @@ export async function tokensOfPeople(database: string, jwtSecret: string, first:
     )
   try {
     const tokens = [first]
-    for (let at = 1; at < PEOPLE; at += 1) {
-      const [user, grant] = [claims.sub, claims.grant_id].map((id) => `${id.slice(0, -5)}copy${at}`) as [
+    for (let at = 1; at < people; at += 1) {
+      const end = `c${String(at).padStart(4, '0')}`
+      const [user, grant] = [claims.sub, claims.grant_id].map((id) => `${id.slice(0, -5)}${end}`) as [
         string,
         string,
       ]
       await copy('users', `'{"id":"${user}","email":"bench-${at}@people.test"}'`, `id = '${claims.sub}'`)
-      const membership = `jsonb_build_object('id', left(t.id, -5) || 'copy${at}', 'user_id', '${user}')`
+      const membership = `jsonb_build_object('id', left(t.id, -5) || '${end}', 'user_id', '${user}')`
       await copy('memberships', membership, `user_id = '${claims.sub}'`)
       const copied = `'{"id":"${grant}","user_id":"${user}"}'`
       await copy('platform_access_grants', copied, `id = '${claims.grant_id}'`)
@@ -116,30 +123,30 @@ type Racer = Message & {
   readonly tokens: readonly string[]
 }
 
+export const headersOf = (token: string, { method, params }: Message): Record<string, string> => ({
+  authorization: `Bearer ${token}`,
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': VERSION,
+  'mcp-method': method,
+  ...(typeof params['name'] === 'string' && { 'mcp-name': params['name'] }),
+})
+
+export const bodyOf = ({ method, params }: Message): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: ENVELOPE } })
+
 /** Sends one message again and again with one token; at another address than its own with that in `host`. */
 export function messageSender(
   url: string,
   token: string,
-  { method, params, says }: Message,
+  message: Message,
   host: Record<string, string> = {},
 ) {
-  const name = typeof params['name'] === 'string' ? { 'mcp-name': params['name'] } : {}
-  const { send, close } = sender(url, {
-    method: 'POST',
-    headers: {
-      ...host,
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': VERSION,
-      'mcp-method': method,
-      ...name,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: ENVELOPE } }),
-  })
+  const headers = { ...host, ...headersOf(token, message) }
+  const { send, close } = sender(url, { method: 'POST', headers, body: bodyOf(message) })
   async function call(): Promise<void> {
     const answer = await send()
-    if (!answer.includes(says)) throw new Error(`${url} said: ${answer.slice(0, 300)}`)
+    if (!answer.includes(message.says)) throw new Error(`${url} said: ${answer.slice(0, 300)}`)
   }
   return { call, close }
 }

@@ -18,8 +18,9 @@ import {
   untilAnswers,
   untilSays,
 } from './programs.ts'
+import { sized } from './sizes.ts'
 
-const REST_MS = 5000
+const REST_MS = sized(5_000, 100)
 const REST_TARGET = 260
 const USED_TARGET = 600
 

@@ -13,25 +13,26 @@ import { startPostgres } from '../test/support/postgres.ts'
 import { selfSigned } from '../test/support/self-signed.ts'
 import { cpuSeconds, file, freePort, median, run, untilSays, type Program } from './programs.ts'
 import { timed } from './timing.ts'
+import { roundsOf, sized } from './sizes.ts'
 
 /** Against its plain mode over https, with the same TLS and kept connections. */
 const TARGET = 1
-const ROUNDS = 3
+const ROUNDS = roundsOf(3)
 /** What it is compared with is installed apart; without it the rest is measured all the same. */
 const HAS_GRAPHILE = existsSync(file('node_modules/graphile-worker'))
 /**
  * Ten messages to each of them: within what a webhook may get at once, so no limit of ours decides the race. Of several
  * organizations, because each has a quarter of the slots.
  */
-const WEBHOOKS = 1_000
+const WEBHOOKS = sized(1_000, 20)
 const ORGANIZATIONS = 10
 export const EVENTS = 10
 const MESSAGES = WEBHOOKS * EVENTS
 const GROUPS = [8, 16, IN_FLIGHT_MAX]
-const SUBSCRIPTIONS = 10_000
+const SUBSCRIPTIONS = sized(10_000, 100)
 const FAN_OUT_TARGET_SECONDS = 1
-const BACKLOG = 100_000
-const FLOOD = 20_000
+const BACKLOG = sized(100_000, 1_000)
+const FLOOD = sized(20_000, 10 * FAN_OUT_EVENTS)
 const FLOOD_TARGET = 2_000
 const SCHEMES = ['http', 'https'] as const
 type Scheme = (typeof SCHEMES)[number]

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { connect } from '../db/connect.ts'
 import { inLanes, sender } from './load.ts'
 import { file, freePort, inTemporaryFolder, residentMiB, run, untilSays } from './programs.ts'
+import { sized } from './sizes.ts'
 
-const WARM = 3_000
-const QUESTIONS = 10_000
-const STEP = 1_000
+const WARM = sized(3_000, 20)
+const QUESTIONS = sized(10_000, 100)
+const STEP = sized(1_000, 20)
 /** MiB for each 1,000 questions on top of the rows they leave behind: what a garbage collector moves by itself. */
 const TARGET = 0.5
 

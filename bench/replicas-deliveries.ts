@@ -17,10 +17,11 @@ import {
 import { cpuSeconds, file, run, untilSays } from './programs.ts'
 import { report, SIDES, type Seen, type SideName } from './replicas-report.ts'
 import { sizesOf } from './row-sizes.ts'
+import { sized } from './sizes.ts'
 
-const WEBHOOKS = 400
+const WEBHOOKS = sized(400, 20)
 const MESSAGES = WEBHOOKS * EVENTS
-const WARM_WEBHOOKS = 300
+const WARM_WEBHOOKS = sized(300, 20)
 
 export async function deliveries(
   stage: Stage,

@@ -16,8 +16,9 @@ import { freePort, inTemporaryFolder, startServer, untilAnswers, type Program } 
 import { deliveries } from './replicas-deliveries.ts'
 import { report, SIDES, type Seen, type SideName } from './replicas-report.ts'
 import { sizesOf } from './row-sizes.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
+const ROUNDS = roundsOf(3)
 
 export const replicas = () =>
   inTemporaryFolder(async (folder) => {
@@ -49,11 +50,11 @@ type Side = {
 
 /** `size`: how many of the unit one request is. */
 const KINDS = {
-  'requests (GET /api/v1/me)': { count: 1_000, size: 1 },
-  'tool calls (whoami over MCP)': { count: 500, size: 1 },
-  'refreshes of access tokens': { count: 400, size: 1 },
-  'questions to a data source': { count: 200, size: 1 },
-  'log lines (512 a request)': { count: 60, size: LINES },
+  'requests (GET /api/v1/me)': { count: sized(1_000, 20), size: 1 },
+  'tool calls (whoami over MCP)': { count: sized(500, 20), size: 1 },
+  'refreshes of access tokens': { count: sized(400, 20), size: 1 },
+  'questions to a data source': { count: sized(200, 10), size: 1 },
+  'log lines (512 a request)': { count: sized(60, 8), size: LINES },
 } as const
 type Kind = keyof typeof KINDS
 

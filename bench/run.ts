@@ -14,6 +14,7 @@ import { questionMemory } from './question-memory.ts'
 import { recall } from './recall.ts'
 import { replicas } from './replicas.ts'
 import { scifact } from './scifact.ts'
+import { underLoad } from './under-load.ts'
 import { workload } from './workload.ts'
 
 const BENCHES: Record<string, () => Promise<string[]>> = {
@@ -21,6 +22,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   connector,
   'mcp-call': mcpCall,
   mcp,
+  'under-load': underLoad,
   'cold-start': coldStart,
   client,
   console: consolePages,

@@ -9,5 +9,10 @@ export async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; re
 
 export const p50 = median
 
-export const p95 = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * 0.95))]!
+const quantile =
+  (share: number) =>
+  (values: readonly number[]): number =>
+    values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!
+
+export const p95 = quantile(0.95)
+export const p99 = quantile(0.99)

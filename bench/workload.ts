@@ -17,11 +17,12 @@ import {
   untilSays,
   type Program,
 } from './programs.ts'
+import { roundsOf, sized } from './sizes.ts'
 
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
+const ROUNDS = roundsOf(3)
 /** Below what a binding may call a minute, with the others that are bound. */
-const CACHED = 1_000
-const FRESH = 200
+const CACHED = sized(1_000, 40)
+const FRESH = sized(200, 20)
 const TARGET_MS = 1
 const ACCOUNTS = 20
 const NAMESPACE = 'workers'

@@ -12,6 +12,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { basename, join, relative } from 'node:path'
@@ -101,9 +102,10 @@ function entriesOf(root: string): Record<string, string> {
   return entries
 }
 
-/** The same sources make the same files, and a server may be running from them. */
+/** The same sources make the same files, and a server may be running from them. Its time says when it was the current one. */
 function keepOrReplace(partial: string, folder: string): void {
-  if (existsSync(folder) && isDeepStrictEqual(readdirSync(partial), readdirSync(folder))) return
+  if (existsSync(folder) && isDeepStrictEqual(readdirSync(partial), readdirSync(folder)))
+    return utimesSync(folder, new Date(), new Date())
   rmSync(folder, { recursive: true, force: true })
   renameSync(partial, folder)
 }

@@ -1,7 +1,7 @@
 /**
  * `node_modules/.bin/node scripts/readme-pictures.ts`: the pictures of the README, light and dark, from a server of its own
  * with the sample: the page on which an assistant asks for access, and the console after a week in which two assistants
- * asked. The week passes by the server's clock.
+ * asked. The week passes by the server's clock, from today on: a browser drops cookies of the past.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { fork } from 'node:child_process'
@@ -21,7 +21,7 @@ import { ROOT } from './generated/files.ts'
 const OUT = join(ROOT, 'docs/pictures')
 /** Two beside each other in a page of 1,012 pixels. The height is that at which the cards of the console end. */
 const WIDTH = 1280
-const MARGIN = 24
+const MARGIN = 12
 const CALLBACK = new URL('http://127.0.0.1:8472/callback')
 const DAY_SECONDS = 24 * 60 * 60
 /** What each assistant does on each of seven days, today last. */
@@ -48,10 +48,9 @@ const settings: ServerSettings = {
     MANAGED_DATABASE_PORT: '0',
     SVC_DATA_DIR: join(folder, 'data'),
     SVC_ADMIN_EMAIL: 'ada@example.com',
-    SVC_ORG: 'Acme',
   },
   documents: { port: 1, certificate: '' },
-  aheadSeconds: -6 * DAY_SECONDS,
+  aheadSeconds: 0,
 }
 const server = fork(join(ROOT, 'test/support/server-with-clock.ts'), [JSON.stringify(settings)], {
   cwd: folder,
@@ -60,6 +59,7 @@ const server = fork(join(ROOT, 'test/support/server-with-clock.ts'), [JSON.strin
 try {
   await untilReady()
   const person = await firstWords()
+  await untilSample(person.token)
   mkdirSync(OUT, { recursive: true })
   const browser = await chromium.launch({
     executablePath,
@@ -70,8 +70,7 @@ try {
   for (const scheme of ['light', 'dark'] as const) await takePictures(browser, scheme, person)
   await browser.close()
 } finally {
-  server.kill('SIGKILL')
-  await once(server, 'exit')
+  if (server.kill('SIGKILL')) await once(server, 'exit')
   rmSync(folder, { recursive: true, force: true })
 }
 
@@ -81,6 +80,7 @@ type Assistant = { readonly clientId: string; refreshToken: string }
 async function takePictures(browser: Browser, colorScheme: 'light' | 'dark', person: Login): Promise<void> {
   const viewport = { width: WIDTH, height: 860 }
   const context = await browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' })
+  await context.clock.setSystemTime(Date.now() + 6 * DAY_SECONDS * 1000)
   const page = await context.newPage()
   await page.goto(`${origin}/console`)
   await signIn(page, person)
@@ -104,19 +104,19 @@ async function signIn(page: Page, { email, password }: Login): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-const allowButton = (page: Page) => page.getByRole('button', { name: 'Allow', exact: true })
+function allowButton(page: Page) {
+  return page.getByRole('button', { name: 'Allow', exact: true })
+}
 
 /** Both connect on the first day, and ask on every day. */
 async function passWeek(browser: Browser, person: Login): Promise<void> {
   const context = await browser.newContext()
   const page = await context.newPage()
-  await page.goto(`${origin}/console`)
-  await signIn(page, person)
   const assistants = new Map<string, Assistant>()
-  for (const name of Object.keys(WEEK)) assistants.set(name, await connect(page, name))
+  for (const name of Object.keys(WEEK)) assistants.set(name, await connect(page, name, person))
   await context.close()
   for (let day = 0; day < 7; day += 1) {
-    await moveClock((day - 6) * DAY_SECONDS)
+    await moveClock(day * DAY_SECONDS)
     for (const [name, { questions, looks }] of Object.entries(WEEK)) {
       const token = await refresh(assistants.get(name)!)
       for (let at = 0; at < looks[day]!; at += 1) await callTool(token, 'datasource_list', {})
@@ -134,11 +134,16 @@ async function moveClock(aheadSeconds: number): Promise<void> {
 }
 
 /** As an assistant does it: registered, with PKCE, and a program of its own that waits for the code. */
-async function connect(page: Page, name: string): Promise<Assistant> {
+async function connect(page: Page, name: string, person: Login): Promise<Assistant> {
   const { url, clientId, verifier } = await authorization(name)
   const code = codeAtCallback()
   await page.goto(url)
-  await allowButton(page).click()
+  if (await page.getByLabel('Password').isVisible()) await signIn(page, person)
+  await allowButton(page)
+    .click({ timeout: 15_000 })
+    .catch(async (error: unknown) => {
+      throw new Error(`no button at ${page.url()}: ${await page.innerText('body')}`, { cause: error })
+    })
   const tokens = await requestTokens({
     grant_type: 'authorization_code',
     client_id: clientId,
@@ -177,7 +182,8 @@ async function authorization(name: string) {
 function codeAtCallback(): Promise<string> {
   return new Promise((resolve, reject) => {
     const listener = createServer(({ url = '' }, response) => {
-      response.end('You can close this window.')
+      // Kept alive, it would be asked again in place of the next one.
+      response.setHeader('connection', 'close').end('You can close this window.')
       const code = new URL(url, CALLBACK).searchParams.get('code')
       if (code === null) return
       listener.close()
@@ -210,6 +216,17 @@ async function callTool(token: string, name: string, given: object): Promise<voi
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
   const { result } = await post<{ result?: { isError?: boolean } }>('/platform', message, token)
   if (result === undefined || result.isError) throw new Error(`${name}: ${JSON.stringify(result)}`)
+}
+
+/** It is loaded after the start. */
+async function untilSample(token: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` }
+  for (let left = 300; left > 0; left -= 1) {
+    const answer = await fetch(`${origin}/api/wf/slim/data-sources`, { headers })
+    if ((await answer.text()).includes('db_sample')) return
+    await sleep(200)
+  }
+  throw new Error('the sample was not loaded')
 }
 
 async function invite(token: string): Promise<void> {

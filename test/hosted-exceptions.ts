@@ -100,6 +100,10 @@ export const TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   'test/walks/email-integrations.test.ts': { 'a member who is removed': ENDINGS },
   'test/walks/exposure.test.ts': { 'an agent with chosen sources': CONNECTOR },
   'test/walks/invitations.test.ts': { 'once it is %s, and answers like one that never was': NONE_SERVED },
+  'test/walks/loads.test.ts': {
+    'and whoever %s embeds nothing any more, and makes no table': ENDINGS,
+    'after its table is in its place has succeeded, whoever is gone': ENDINGS,
+  },
   'test/walks/logs.test.ts': {
     'a %s who is removed meanwhile gets nothing': ENDINGS,
     'a developer who is lowered meanwhile gets nothing': ENDINGS,

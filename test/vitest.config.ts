@@ -73,6 +73,7 @@ export const SLOW_WALKS = matching(
   ...walks('revisions', 'pipelines', 'deployments', 'logs', 'checks', 'activity', 'connector-registration'),
   ...walks('maintenance', 'maintenance-races', 'maintenance-clients', 'maintenance-loop', 'run-endings'),
   ...walks(
+    'loads',
     'load-races',
     'ask-a-source',
     'proposals',

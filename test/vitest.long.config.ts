@@ -40,6 +40,7 @@ const IN_PARALLEL = matching(
  */
 const IS_CI = process.env['LONG_TESTS'] === 'ci'
 const NOT_IN_CI = matching(
+  'test/long/accept-under-load.test.ts',
   'test/long/agent-runner-apart.test.ts',
   'test/long/closing-receiver.test.ts',
   'test/long/first-start.test.ts',
@@ -47,6 +48,7 @@ const NOT_IN_CI = matching(
   'test/long/image.test.ts',
   'test/long/kill-checks.test.ts',
   'test/long/kill-configuration.test.ts',
+  'test/long/kill-load.test.ts',
   'test/long/kill-notifications.test.ts',
   'test/long/kill-one-process-run.test.ts',
   'test/long/kill-pipelines.test.ts',

@@ -8,7 +8,8 @@ import type { AttachedPools } from './attached-thread.ts'
 import type { Login } from './database-provisioner.ts'
 
 export type AttachOptions = {
-  readonly sql: Sql
+  /** Our own database where it is on a server. Embedded ones all have the identifier of their template. */
+  readonly sql: Sql | undefined
   readonly allowed: readonly AttachRule[]
   readonly pools: AttachedPools
   /** The addresses of our own servers. */
@@ -35,7 +36,7 @@ export function attachedDatabases({ sql, allowed, pools, ours }: AttachOptions) 
         readOnly: true,
       })
       try {
-        const systemIdentifier = await systemIdentifierOf((text) => sql.query(text))
+        const systemIdentifier = sql && (await systemIdentifierOf((text) => sql.query(text)))
         const problems = await checkAttached(
           (text) => pool.query(text),
           systemIdentifier === undefined ? {} : { systemIdentifier },

@@ -459,3 +459,25 @@ test('answers at an https address tell browsers to come by https only, and at no
   expect(await hstsAt(`localhost:${port}`, '/api/v1/me')).toBeUndefined()
   expect(await hstsAt('elsewhere.example.com', '/console')).toBeUndefined()
 })
+
+// Under load
+
+test('requests that do not end keep neither health, nor our own services, nor for long anybody else waiting', async () => {
+  const hung: Request[] = []
+  const hanging: Service = async (request) => {
+    hung.push(request)
+    return new Promise(() => {})
+  }
+  const { port } = await startListeningSystem({
+    env: { STOP_SECONDS: '0', AUTH_SERVICE_URL: 'http://auth.internal:4000' },
+    services: { 'api-gateway': hanging, 'auth-service': saying('auth') },
+  })
+  for (let asked = 0; asked < 40; asked += 1) void ask(port).catch(() => {})
+  const other = ask(port, { path: '/auth/sign-in' })
+  const internal = { path: '/auth/sign-in', headers: { host: 'auth.internal:4000' } }
+  while (hung.length < 32) await sleep(1)
+  expect((await ask(port, { path: '/healthz' })).body).toBe('{"status":"alive"}')
+  expect((await ask(port, internal)).body).toBe('auth')
+  expect((await other).body).toBe('auth')
+  while (hung.length < 40) await sleep(10)
+})

@@ -6,8 +6,9 @@ import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
-import { answerHealth, type Readiness } from '../http/health.ts'
+import { answerHealth, isHealth, type Readiness } from '../http/health.ts'
 import { NOT_FOUND_PAGE } from '../console/safe-next.ts'
+import { requestQueue } from './request-queue.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
 import { bindPort, METRICS_PORT, OWN_PORT } from './try-ports.ts'
@@ -21,6 +22,11 @@ const REQUEST_MS = 60_000
 const KEEP_ALIVE_MS = 65_000
 /** A connection that was idle this long has no request on its way to us. */
 const IDLE_MS = 1_000
+
+const RETRY_SECONDS = 5
+
+/** The mcp-server has turns of its own, and a call that waits for one must not be in the way of others. */
+const MCP_PATHS = SERVICES['mcp-server'].owns
 
 /** RFC 6761: nobody's. */
 const NO_HOST = 'none.invalid'
@@ -42,6 +48,7 @@ export async function listen(system: System): Promise<Listening> {
     hostname: NO_HOST,
   })
   const answering = new Set<ServerResponse>()
+  const queue = requestQueue()
   const server = createServer((incoming, outgoing) => {
     setClientAddress(incoming, isProxy)
     if (stopping) closeAfterAnswer(outgoing)
@@ -49,8 +56,21 @@ export async function listen(system: System): Promise<Listening> {
     answering.add(outgoing)
     outgoing.once('close', () => answering.delete(outgoing))
     const nodeHandler = nodeHandlerFor(system, incoming)
-    void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing))
+    const answer = () =>
+      void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing))
+    if (startsAtOnce(incoming, config)) return answer()
+    const leave = queue.add({
+      client: clientOf(incoming),
+      counts: !MCP_PATHS.test(pathOf(incoming)),
+      start(end) {
+        outgoing.once('close', end)
+        answer()
+      },
+      refuse: () => refuse(outgoing),
+    })
+    outgoing.once('close', leave)
   })
+  server.on('connection', queue.connectionAccepted)
   server.headersTimeout = HEADERS_MS
   server.requestTimeout = REQUEST_MS
   server.keepAliveTimeout = KEEP_ALIVE_MS
@@ -65,6 +85,24 @@ export async function listen(system: System): Promise<Listening> {
       await closeGracefully(server, answering, config.STOP_SECONDS)
     },
   }
+}
+
+const pathOf = ({ url }: IncomingMessage): string => (url ?? '/').split('?', 1)[0]!
+
+/** Our own services have limits on what they ask at a time, and whoever asked them waits for this answer. */
+const startsAtOnce = (incoming: IncomingMessage, config: Config): boolean =>
+  isHealth(pathOf(incoming)) || isInternal(incoming.headers.host ?? '', config)
+
+/** Whose turn it is: by what is shown, before anybody has looked whether it is genuine, and where nothing is, by address. */
+const clientOf = ({ headers }: IncomingMessage): string =>
+  headers.authorization ?? headers.cookie ?? String(headers[ADDRESS_HEADER])
+
+function refuse(outgoing: ServerResponse): void {
+  outgoing.writeHead(503, {
+    'content-type': 'text/plain; charset=utf-8',
+    'retry-after': String(RETRY_SECONDS),
+  })
+  outgoing.end('Too many requests at once; try again later.\n')
 }
 
 /** Finishes open requests, takes no new ones, and closes what is still open after `seconds`. */
@@ -143,7 +181,7 @@ function nodeHandlerFor(
   incoming: IncomingMessage,
 ): NodeHandler | undefined {
   const host = incoming.headers.host ?? ''
-  const path = (incoming.url ?? '/').split('?', 1)[0]!
+  const path = pathOf(incoming)
   for (const [name, handler] of nodeHandlers) {
     const isPublic = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
     if ((isPublic || isInternal(host, config)) && handler.owns.test(path)) return handler

@@ -57,7 +57,7 @@ export function createManaged(deps: {
   return {
     managed: provisioner,
     attached: attachedDatabases({
-      sql: connection.sql,
+      sql: connection.kind === 'postgres' ? connection.sql : undefined,
       allowed: config.ATTACH_ALLOWED,
       pools,
       ours: async () => [await provisioner.address(), ...addressOf(config.DATABASE_URL)],

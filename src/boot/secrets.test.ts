@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { ConfigProblems, readConfig, SECRET_KEYS } from './config.ts'
-import { readSecrets, writePrivateFile } from './secrets.ts'
+import { readSecrets, removePartialFiles, writePrivateFile } from './secrets.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'svc-secrets-'))
 afterAll(() => rmSync(home, { recursive: true }))
@@ -155,4 +155,18 @@ test('a private file is whole, private also where a wider one was, and leaves no
   expect(readFileSync(file, 'utf8')).toBe('new')
   expect(modeOf(file)).toBe(0o600)
   expect(existsSync(left)).toBe(false)
+})
+
+test('what a killed start has left half written is removed, and nothing else', async () => {
+  const folder = newFolder()
+  const kept = ['first-run.txt', 'lock', 'notes.partial-1', 'secrets.json']
+  for (const name of [
+    ...kept,
+    'secrets.json.partial-7',
+    'first-run.json.partial-12',
+    'first-run.txt.partial-3',
+  ])
+    writeFileSync(join(folder, name), '')
+  await removePartialFiles(folder)
+  expect(readdirSync(folder).toSorted()).toEqual(kept)
 })

@@ -1,6 +1,6 @@
 /** The secrets of this process: set by the operator, or generated once in the data folder. */
 import { randomBytes } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ConfigProblems, SECRET_KEYS, type Config, type SecretKey, type ServiceName } from './config.ts'
@@ -90,3 +90,10 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   }
   await rename(partial, file)
 }
+
+/** What a start that was killed has left of them; they hold secrets. Only for whoever has the folder to itself. */
+export async function removePartialFiles(folder: string): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => PARTIAL_FILE.test(name))
+  await Promise.all(names.map((name) => rm(join(folder, name), { force: true })))
+}
+const PARTIAL_FILE = /^(secrets\.json|first-run\.(json|txt))\.partial-\d+$/

@@ -11,6 +11,7 @@ import type { Config } from './config.ts'
 import type { Logger } from '../observe/log.ts'
 import { requireDiskSpace } from './disk-space.ts'
 import { RUNS_FROM } from './runs-from.ts'
+import { removePartialFiles } from './secrets.ts'
 import { isEmbedded } from './services.ts'
 import { logDisplay, startSteps, type StartSteps } from './start-steps.ts'
 import type { Overrides } from './system.ts'
@@ -126,6 +127,7 @@ async function openEmbeddedDatabase(
   const folder = config.SVC_DATA_DIR
   const lock = lockDataFolder(folder)
   closers.push(() => lock.release())
+  await removePartialFiles(folder)
   // An empty folder counts as none: it may be a volume of its own.
   const isNew = !(await holdsDatabase(databaseFolder(folder)))
   if (isNew) {

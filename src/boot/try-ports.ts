@@ -42,11 +42,14 @@ function portsOf(config: Config): Port[] {
   ]
 }
 
+/** Connections that wait to be accepted. Node's own 511 are too few where a thousand clients come at once; the system may allow fewer. */
+const BACKLOG = 4_096
+
 /** Returns the port, which is another one where 0 was asked for. */
 export async function bindPort(server: Server, place: Port): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, place)))
-    server.listen(place.port, place.host, resolve)
+    server.listen({ port: place.port, host: place.host, backlog: BACKLOG }, resolve)
   })
   const address = server.address()
   return typeof address === 'object' && address ? address.port : place.port

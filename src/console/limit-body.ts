@@ -53,7 +53,7 @@ type Uploader = { readonly person: string; readonly organization: string }
 async function requireUploader(c: PageContext): Promise<Uploader> {
   const token = readSessionToken(c)
   if (token === undefined) throw new ServiceError('UNAUTHENTICATED')
-  const call = clientFor(c, token, rememberedOrganization(c))
+  const call = clientFor(c, token, { organization: rememberedOrganization(c) })
   const [{ user, organization, role }, { organizations }] = await Promise.all([
     call(whoAmI, {}),
     call(listOrganizations, {}),

@@ -1,6 +1,6 @@
 /** The audit trail: who did what in an organization, as a closed list of actions. */
 import * as z from 'zod'
-import { Time } from './fields.ts'
+import { PeriodTime, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { reading } from './operation.ts'
 import { countedPageInput, countedPageOutput } from './paging.ts'
@@ -145,8 +145,8 @@ export const listAudit = reading({
       .describe(
         'Part of what was done, of its subject, of the name of whoever did it, or of the request id.',
       ),
-    from: z.iso.datetime().optional(),
-    to: z.iso.datetime().optional(),
+    from: PeriodTime.optional(),
+    to: PeriodTime.optional(),
     ...countedPageInput,
   }),
   output: z.object({ audit: z.array(AuditEntry), ...countedPageOutput }),

@@ -19,6 +19,9 @@ export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 export const receivesMail = (email: string): boolean => !/[@.](localhost|invalid)$/.test(email)
 
 export const Time = z.iso.datetime().describe('UTC.')
+
+/** Of a period that is asked for: there is nothing before, and the database knows no year 0. */
+export const PeriodTime = z.iso.datetime().refine((time) => Date.parse(time) >= 0, 'must be 1970 or later')
 export const ScopeName = z.enum(SCOPE_NAMES)
 export const AudienceName = z.enum(AUDIENCES)
 export const Secret = z.string().min(1).max(512)

@@ -4,9 +4,11 @@ export type Readiness = () => Promise<
   { ready: true; warnings?: readonly string[] } | { ready: false; because: string }
 >
 
+export const isHealth = (path: string): boolean => path === '/healthz' || path === '/readyz'
+
 export async function answerHealth(path: string, readiness: Readiness): Promise<Response | undefined> {
+  if (!isHealth(path)) return undefined
   if (path === '/healthz') return Response.json({ status: 'alive' })
-  if (path !== '/readyz') return undefined
   const state = await readiness()
   return state.ready
     ? Response.json({ status: 'ready', ...(state.warnings?.length && { warnings: state.warnings }) })

@@ -120,6 +120,8 @@ describe.skipIf(findChromium() === undefined)('own data in the console', { timeo
     const buffer = Buffer.from(`${CSV}T1,Tent again,x\nZ1,Short\n`)
     await page.getByLabel('File', { exact: true }).setInputFiles({ ...FILE, name: 'bad.csv', buffer })
     await page.getByRole('button', { name: 'Upload' }).click()
+    // Not offered by itself: it is not unique.
+    await page.getByLabel('ID', { exact: true }).selectOption({ index: 1 })
     await page.getByRole('button', { name: 'Load', exact: true }).click()
     await page.getByText('line 6: the row has 2 values, and the header has 3').waitFor({ timeout: 60_000 })
     await page.getByText('line 5: the id is that of line 2').waitFor()

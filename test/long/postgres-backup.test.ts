@@ -125,14 +125,18 @@ test('managed databases come back on an empty server, with their rows and their 
     "create table lines (id int primary key, vector vector(2)); insert into lines values (7, '[1,2]')",
   )
   paste(folder, dump, before)
-  paste(folder, dumpManaged, before)
+  paste(folder, dumpManaged, { ...before, PGPASSWORD: new URL(first.url).password })
   await svc.stop()
   await first.stop()
 
-  paste(folder, restoreManaged, { MANAGED_DATABASE_URL: second.url })
+  const { password } = new URL(first.url)
+  await onServer(second.url, `alter role postgres password '${password}'`)
+  const empty = new URL(second.url)
+  empty.password = password
+  paste(folder, restoreManaged, { MANAGED_DATABASE_URL: empty.href })
   // `pg_dumpall` has every database of the server, so here svc's own as well; on a server of its own it is restored alone.
-  await onServer(second.url, 'drop database control')
-  const after = await on(second)
+  await onServer(empty.href, 'drop database control')
+  const after = await on({ url: empty.href })
   paste(folder, restore, after)
   const restored = await own.start({ env: { ...settings, ...after } })
   const again = await restored.as({ token })(showConnectionString, { name: 'orders' })

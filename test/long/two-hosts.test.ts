@@ -237,21 +237,6 @@ test('guesses are counted by the client’s address, through proxy and gateway',
 })
 
 test('the worker does its jobs on the second host, and the runner of agents is ready', async () => {
-  // An address of nobody: the attempt fails, and is in the ledger, which only the worker writes.
-  const api = 'https://api.example.com/api'
-  const { token } = owner
-  const { id } = await bodyOf(
-    ask(`${api}/integrations/webhook`, {
-      token,
-      json: { name: 'Nobody', url: 'https://nobody.invalid/secret' },
-    }),
-  )
-  const { delivery_id } = await bodyOf(ask(`${api}/integrations/${String(id)}/test`, { token, json: {} }))
-  await expect
-    .poll(() => bodyOf(ask(`${api}/notifications/deliveries/${String(delivery_id)}`, { token })), {
-      timeout: 30_000,
-    })
-    .toMatchObject({ attempts: expect.toSatisfy((count: number) => count >= 1) as number })
   const metrics = await (await fetch(`http://127.0.0.1:${servers[1].metricsPort}/metrics`)).text()
   expect(metrics).toMatch(/^svc_notification_messages_due(?:\{.*\})? \d+$/m)
   const ready = await fetch(`http://127.0.70.2:${servers[1].port}/readyz`)

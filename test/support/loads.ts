@@ -14,8 +14,6 @@ import {
   type LoadPhase,
 } from '../../src/contracts/loads.ts'
 import { takeLoadStep, type LoadDeps } from '../../src/cores/loads/index.ts'
-import type { EmbeddingModels } from '../../src/cores/search/index.ts'
-import { toyModels } from './data-sources.ts'
 import type { TestSystem } from './system.ts'
 
 type Loaded = z.output<typeof Load>
@@ -76,10 +74,13 @@ export async function takeUntil(system: TestSystem, id: string, phase: LoadPhase
   }
 }
 
-/** They embed nothing, and fail with this. */
-export const failingModels = (error: Error): EmbeddingModels => ({
-  ...toyModels(),
-  embed: () => Promise.reject(error),
+/** Questions are not answered: a search configuration cannot be tried. */
+export const withoutAnswers = ({ system }: Pick<TestSystem, 'system'>): LoadDeps => ({
+  ...system.gateway!,
+  connections: {
+    ...system.gateway!.connections,
+    open: () => ({ query: () => Promise.reject(new Error('nobody answers')) }),
+  },
 })
 
 /** Until there is nothing to do. */

@@ -229,11 +229,11 @@ export async function migratedFolder({ newFolder }: Processes): Promise<string> 
   return folder
 }
 
-/** What it said to people, without its log. */
+/** What it said to people, without its log and without the steps of its start, of which a slow machine shows more. */
 export const wordsOf = ({ stdout }: ServerProcess): string[] =>
   stdout()
     .split(/\r?\n/)
-    .filter((line) => line !== '' && !line.startsWith('{'))
+    .filter((line) => line !== '' && !line.startsWith('{') && !/ … \d+\.\d s$/.test(line))
 
 /** The four: given, or kept beside the embedded database. */
 export async function secretsOf(installation: Env): Promise<string[]> {

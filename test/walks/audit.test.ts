@@ -104,6 +104,7 @@ import {
   insertSource,
   placeForDatabases,
   startWithDatabases,
+  toyModels,
 } from '../support/data-sources.ts'
 import { insertDelivery } from '../support/deliveries.ts'
 import { invitation, linkIn, resetLink } from '../support/links.ts'
@@ -145,6 +146,7 @@ beforeAll(async () => {
     withMail: true,
     checks: fakeChecks,
     chatApp: fakeChatApp,
+    models: toyModels(),
     ...cluster.overrides,
   })
 })

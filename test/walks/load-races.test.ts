@@ -17,13 +17,13 @@ import {
 import { databaseUrl } from '../support/database.ts'
 import {
   announced,
-  failingModels,
   loadFile,
   never,
   startFile,
   takeLoadSteps,
   takeUntil,
   uploadFile,
+  withoutAnswers,
 } from '../support/loads.ts'
 import { makeOrganization, unique, type Org } from '../support/make.ts'
 
@@ -69,6 +69,10 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
     return Number(found!['n'])
   }
 
+  const untilWaiting = async (count: number) => {
+    await expect.poll(waiting, { timeout: 15_000 }).toBe(count)
+  }
+
   /** As somebody does who has the login, in a transaction that stays open. Returns how to end it. */
   async function holdLock(statement: string): Promise<() => Promise<void>> {
     const { url } = await org.owner.call(showConnectionString, { name: 'shop' })
@@ -92,13 +96,13 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
   async function takeTwice(id: string, lock: string): Promise<void> {
     const release = await holdLock(lock)
     const first = step()
-    await expect.poll(waiting).toBe(1)
+    await untilWaiting(1)
     await system.db
       .update(loads)
       .set({ leaseUntil: sql`now() - interval '1 second'` })
       .where(isLoad(id))
     const second = step()
-    await expect.poll(waiting).toBe(2)
+    await untilWaiting(2)
     await release()
     await Promise.all([first, second])
     await system.db.update(loads).set({ waitsUntil: null }).where(isLoad(id))
@@ -142,10 +146,10 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
     const release = await holdLock(`lock table svc_loads."${id}" in row exclusive mode`)
     const stopping = new AbortController()
     const stopped = step(stopping.signal)
-    await expect.poll(waiting).toBe(1)
+    await untilWaiting(1)
     stopping.abort()
     await stopped
-    await expect.poll(waiting).toBe(0)
+    await untilWaiting(0)
     await release()
     await takeLoadSteps(system)
     expect(await show(id)).toMatchObject({ state: 'succeeded' })
@@ -156,10 +160,10 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
     await takeUntil(system, id, 'indexing')
     const release = await holdLock(`lock table svc_loads."${id}" in row exclusive mode`)
     const taken = step()
-    await expect.poll(waiting).toBe(1)
+    await untilWaiting(1)
     await org.owner.call(cancelLoad, { load_id: id })
     await taken
-    await expect.poll(waiting).toBe(0)
+    await untilWaiting(0)
     await release()
     await takeLoadSteps(system)
     expect(await show(id)).toMatchObject({ state: 'canceled' })
@@ -225,7 +229,7 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
       const plan = { ...PLAN, table: name, save_configuration: true }
       const { id } = await startFile(org.owner.call, 'shop', fileOf('a', 'b'), plan)
       await takeUntil(system, id, 'finishing')
-      await takeLoadStep({ ...system.system.gateway!, models: failingModels(new Error('killed')) }, never)
+      await takeLoadStep(withoutAnswers(system), never)
       await system.db.update(loads).set({ waitsUntil: null }).where(isLoad(id))
       await setOver(true)
       try {

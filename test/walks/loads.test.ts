@@ -1,5 +1,5 @@
 /** A file becomes a table that can be asked: all of it or nothing, for its own organization, after a kill as well. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { and, eq, sql } from '../../db/drizzle.ts'
 import { apiTokens, embeddingCounts, loads } from '../../db/schema.ts'
 import {
@@ -17,6 +17,7 @@ import {
   LOADS_UNFINISHED_MAX,
   LOAD_PART_MIN_BYTES,
   LOAD_RECORD_BYTES,
+  VALIDATION_CURRENT_SECONDS,
 } from '../../src/contracts/limits.ts'
 import {
   cancelLoad,
@@ -41,7 +42,6 @@ import { startLoads } from '../../src/worker/loads.ts'
 import { inDatabase, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
 import {
   announced,
-  failingModels,
   loadFile,
   never,
   startFile,
@@ -49,6 +49,7 @@ import {
   takeLoadSteps,
   takeUntil,
   uploadFile,
+  withoutAnswers,
 } from '../support/loads.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 
@@ -439,6 +440,18 @@ describe('who may load', () => {
   })
 })
 
+test.runIf(inject('auth') === 'hosted')(
+  'with hosted auth whoever was not validated for a day embeds nothing any more',
+  async () => {
+    const load = await startFile(developer.call, 'shop', `${CSV}\n\n\n`, { ...PLAN, table: table() })
+    system.clock.advance(VALIDATION_CURRENT_SECONDS + 60)
+    await takeLoadSteps(system)
+    const ended = await org.owner.call(showLoad, { load_id: load.id })
+    expect(ended).toMatchObject({ state: 'failed', embedded: 0 })
+    expect(ended.failure).toMatch(/may no longer/)
+  },
+)
+
 describe('an upload', () => {
   test('goes on where it was interrupted, for the same file of the same person', async () => {
     const bytes = Buffer.from(`${CSV}X1,${'x'.repeat(2_000)},"[1,0,0]",1,true\n`)
@@ -565,7 +578,7 @@ describe('a load that is interrupted', () => {
     const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
     await takeUntil(system, load.id, 'finishing')
     // Killed in between: the database has done it, and nobody has noted it.
-    await takeLoadStep({ ...system.system.gateway!, models: failingModels(new Error('killed')) }, never)
+    await takeLoadStep(withoutAnswers(system), never)
     expect(await rowsIn(org, 'shop', `select sku from ${name}`)).toHaveLength(3)
     await system.db.update(loads).set({ waitsUntil: null }).where(held)
     await org.owner.call(removeMember, { org_id: org.id, user_id: leaving.userId })
@@ -575,19 +588,16 @@ describe('a load that is interrupted', () => {
     expect(ended.failure).toMatch(/The table was loaded, but/)
   })
 
-  test('after its table is in its place waits a day for the model, and has succeeded then', async () => {
+  test('after its table is in its place waits a day to save its configuration, and has succeeded then', async () => {
     const name = table()
-    await org.owner.call(createDatabase, { name: 'unmodeled' })
-    const load = await startFile(org.owner.call, 'unmodeled', CSV, {
+    await org.owner.call(createDatabase, { name: 'unanswered' })
+    const load = await startFile(org.owner.call, 'unanswered', CSV, {
       ...PLAN,
       table: name,
       save_configuration: true,
     })
     await takeUntil(system, load.id, 'finishing')
-    const away = {
-      ...system.system.gateway!,
-      models: failingModels(new ServiceError('EMBEDDING_UNAVAILABLE')),
-    }
+    const away = withoutAnswers(system)
     await takeLoadStep(away, never)
     expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'running' })
     system.clock.advance(LOAD_GIVE_UP_SECONDS + 60)
@@ -952,8 +962,8 @@ describe('embeddings', () => {
     )
     givenUp.catch(() => undefined)
     await expect.poll(() => asked() - before).toBe(32)
-    end.abort()
-    await expect(givenUp).rejects.toThrow()
+    end.abort(new Error('hung up'))
+    await expect(givenUp).rejects.toThrow('hung up')
     // The sixteen that were there, and the sixteen that the model had begun.
     expect(await tokens(theirs)).toBe(32 * 10)
   })

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import {
   checkRuns,
+  loads,
   pipelineRuns,
   platformAccessGrants,
   platformOauthClients,
@@ -23,6 +24,7 @@ import { createDeployment, listDeployments } from '../../src/contracts/deploymen
 import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
+import { listLoads } from '../../src/contracts/loads.ts'
 import { listLogGroups, listLogs, pushLogs } from '../../src/contracts/logs.ts'
 import {
   startMaintenanceRun,
@@ -261,6 +263,30 @@ const LISTS: Record<string, List> = {
     page: async (org, at) => {
       const { activity, next_cursor } = await org.owner.call(listActivity, { type: 'data_source', ...at })
       return { ids: activity.map(({ id }) => id), next_cursor }
+    },
+  },
+  listLoads: {
+    add: async (org) => {
+      const now = system.clock.now()
+      const [known] = (await org.owner.call(listDataSources, {})).data_sources
+      const sourceId = known?.id ?? (await insertSource(system, org, { name: 'loaded' })).id
+      const created = { createdBy: org.owner.userId, createdByName: org.owner.name, createdAt: now }
+      await system.db.insert(loads).values({
+        orgId: org.id,
+        id: makeId('lod', now.getTime()),
+        sourceId,
+        filename: 'rows.csv',
+        format: 'csv',
+        bytes: 8,
+        sha256: '0'.repeat(64),
+        state: 'canceled',
+        updatedAt: now,
+        ...created,
+      })
+    },
+    page: async (org, at) => {
+      const { loads: listed, next_cursor } = await org.owner.call(listLoads, { name: 'loaded', ...at })
+      return { ids: listed.map(({ id }) => id), next_cursor }
     },
   },
   listApps: {

@@ -117,6 +117,6 @@ test('what is under way when the caller gives up has cost something; what waits 
   const call = embedTexts('a', 'm', numbers(40), end.signal, (at) => used.push(at))
   await settled()
   end.abort(new Error('hung up'))
-  await expect(call).rejects.toThrow()
+  await expect(call).rejects.toThrow('hung up')
   expect(used.toSorted((one, two) => one - two)).toEqual(numbers(16).map(Number))
 })

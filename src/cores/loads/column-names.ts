@@ -25,7 +25,7 @@ function plainName(header: string): string {
     .replaceAll(/^_+|_+$/g, '')
   const name = plain === '' || /^\p{N}/u.test(plain) ? `column_${plain}`.replace(/_$/, '') : plain
   // No character has less than a byte, so what is behind twice as many is cut off in any case.
-  const letters = [...name.slice(0, 2 * NAME_BYTES)]
+  const letters = Array.from(name.slice(0, 2 * NAME_BYTES))
   while (Buffer.byteLength(letters.join('')) > NAME_BYTES) letters.pop()
   return letters.join('')
 }

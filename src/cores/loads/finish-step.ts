@@ -17,7 +17,7 @@ export const finishStep: Step = async (context, load) => {
   const { deps, queries, plan } = context
   if (!(await isFinished(context, load))) {
     await requireRights(context, load)
-    await queries.query(finish(load.id, plan)).catch(explain)
+    await queries.query(finish(load.id, plan)).catch((error: unknown) => explain(error, plan))
   }
   const saved = plan.saveConfiguration ? await saveConfiguration(context, load) : false
   return {
@@ -62,13 +62,13 @@ function appendRows(loadId: string, plan: StoredPlan): string {
     drop table ${stagedTable(loadId)};`
 }
 
-function explain(error: unknown): never {
+function explain(error: unknown, { append }: StoredPlan): never {
   const code = (error as { code?: string }).code ?? ''
   if (code === STAGING_LOST) throw new LoadFailed('staging_lost')
   if (code === '42P07') throw new LoadFailed('table_exists')
-  if (code === '23505') throw new LoadFailed('rows_exist')
-  // Not permission to do it: whoever is over the quota meanwhile is told so by the next attempt.
-  if (/^(42|22|23)/.test(code) && code !== '42501') throw new LoadFailed('table_changed')
+  if (code === '23505' && append) throw new LoadFailed('rows_exist')
+  // Not those that the next attempt tells more about: a table made at the same moment, a quota that is over meanwhile.
+  if (/^(42|22|23)/.test(code) && !['23505', '42501'].includes(code)) throw new LoadFailed('table_changed')
   throw error
 }
 

@@ -12,9 +12,9 @@ export const listLoads =
   ({ db }: Storage): Handler<'listLoads'> =>
   async (principal, { name, limit, cursor }) => {
     const { orgId } = requireMember(principal)
+    const after = readCursor(cursor, 1)
     const source = await findSource(db, orgId, sourceIdOf(name))
     if (!source) throw notFound()
-    const after = readCursor(cursor, 1)
     const found = await db
       .select()
       .from(loads)

@@ -14,7 +14,8 @@ function read(
   const rows: { line: number; cells: readonly string[] }[] = []
   const problems = [...header.problems]
   let [at, line, window] = [header.consumed, header.line, size]
-  while (at < bytes.length) {
+  // Without a header a load does not start.
+  while (at < bytes.length && header.headers.length > 0) {
     const part = bytes.subarray(at, Math.min(bytes.length, at + window))
     const isLast = at + part.length >= bytes.length
     const found = readRows(format, part, { ...header, line, isLast })

@@ -112,16 +112,13 @@ async function takeSteps(
     source,
     async (queries) => {
       const endsAt = deps.clock().getTime() + TURN_MS
+      const isWanted = (next: LoadRow) => work === undefined || work === workOf(next)
       let now: ClaimedLoad | undefined = load
       do {
         const context = { deps, source, queries, plan: now.plan!, signal }
         now = await save(deps, now, source, await STEPS[now.phase!](context, now))
         if (now?.state !== 'running') return undefined
-      } while (
-        !signal.aborted &&
-        deps.clock().getTime() < endsAt &&
-        (work === undefined || work === workOf(now))
-      )
+      } while (!signal.aborted && deps.clock().getTime() < endsAt && isWanted(now))
       return now
     },
     signal,

@@ -194,7 +194,8 @@ describe('the first call', () => {
     expect(await client.read(path)).not.toContain('data-final')
     sources.addActivity(org.id, 0.0001, { source: 'mcp', type: 'function', name: 'whoami' })
     // However much an agent of theirs calls at the same time.
-    for (let n = 0; n < 10; n++) sources.addActivity(org.id, 0, { source: 'mcp', grant_id: 'grt_of_an_agent' })
+    for (let n = 0; n < 10; n++)
+      sources.addActivity(org.id, 0, { source: 'mcp', grant_id: 'grt_of_an_agent' })
     const page = await client.read(path)
     expect(page).toContain('data-final')
     expect(linksOf(page)).toContain('/console/activity?type=function&via=mcp')

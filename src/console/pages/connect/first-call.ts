@@ -77,7 +77,7 @@ export function progressText(c: PageContext, way: Way, progress: Progress, here:
       isDone
         ? html`<p><strong><bdi>${progress.called}</bdi> is connected.</strong> Ask it something about your data.</p>
           <div class="actions">${linkButton(progress.href, way === BY_TOKEN.id ? 'See its calls' : 'Open its page')}</div>`
-        : html`<p class="note">This turns green when an assistant you approved for ${organizationOf(c).name} calls. <a href="${here}">Check again</a></p>`
+        : html`<p class="note">Approve it for ${organizationOf(c).name}. This turns green when it calls. <a href="${here}">Check again</a></p>`
     }`
 }
 

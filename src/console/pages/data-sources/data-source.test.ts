@@ -69,6 +69,13 @@ describe('the page of a data source', () => {
     expect(pages[3]!.includes('/remove"')).toBe(role !== 'developer')
   })
 
+  test('usage says by whom, and not as if the last questions were all', async () => {
+    const page = await (await seeded()).read(`${HANDBOOK}/usage`)
+    expect(page).toMatch(/<a href="\/console\/agents\/grt_\w+"><bdi[^>]*>assistant\.example/)
+    expect(page).not.toContain('in total')
+    expect(page).toContain('type=data_source&amp;source=db_handbook&amp;from=2026-10-17')
+  })
+
   test('a viewer has two tabs, and no way into the others', async () => {
     const client = await seeded({ role: 'viewer' })
     const page = await client.read(HANDBOOK)

@@ -123,7 +123,7 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, subm
     shown: ['table', 'id_column', 'title_column'],
     fields: html`<fieldset>
         <legend>Search in</legend>
-        <div class="choices">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, chosen.embed_columns.includes(value), label))}</div>
+        <div class="choice-grid">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, chosen.embed_columns.includes(value), label))}</div>
       </fieldset>
       <div class="question-parts">
         ${selectField({ name: 'title_column', label: 'Title of a hit', value: chosen.title_column, options: columns, problem: chosen.problem })}
@@ -137,7 +137,7 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, subm
         })}
         ${inputField({ name: 'table', label: 'Table', value: chosen.table, required: true, maxlength: 63, autocomplete: 'off', problem: chosen.problem })}
       </div>
-      <div class="choices">
+      <div class="choice-grid">
         ${choice('checkbox', 'append', 'true', chosen.append, 'Add to a table that was loaded before')}
         ${mayExpose && choice('checkbox', 'expose', 'true', chosen.expose, `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
       </div>`,

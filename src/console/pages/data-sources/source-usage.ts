@@ -2,7 +2,8 @@
 import { html } from 'hono/html'
 import { listActivity, summarizeActivity } from '../../../contracts/activity.ts'
 import { showQuota } from '../../../contracts/data-sources.ts'
-import { emptyState, listCard, stats } from '../../components.ts'
+import { card } from '../../../pages/parts.ts'
+import { emptyState, stats, table } from '../../components.ts'
 import { createRoutes, hasRole, sessionOf, type PageContext } from '../../context.ts'
 import { beginOf } from '../../day-filter.ts'
 import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-charts.ts'
@@ -45,17 +46,18 @@ async function showUsage(c: PageContext) {
       },
     ])}
     ${activityCharts('Questions', all)}
-    ${listCard(c, {
-      title: 'Last questions',
-      caption: 'Last questions, newest first',
-      columns: USAGE_COLUMNS,
-      rows: activity.map(usageCells),
-      empty: emptyState(
-        'No questions yet',
-        'Questions from the console, an assistant or a script are listed here.',
-        html`<a href="${pathOf(id)}">Ask</a>`,
-      ),
-      after: activity.length > 0 && html`<p><a href="${pathTo(ofSource)}">All activity</a></p>`,
-    })}`,
+    ${card(
+      'Last questions',
+      activity.length === 0
+        ? emptyState(
+            'No questions yet',
+            'Questions from the console, an assistant or a script are listed here.',
+            html`<a href="${pathOf(id)}">Ask</a>`,
+          )
+        : html`${table('Last questions, newest first', USAGE_COLUMNS, activity.map(usageCells))}
+            <p class="note"><a href="${pathTo(ofSource)}">All questions</a></p>`,
+      undefined,
+      'card-list',
+    )}`,
   })
 }

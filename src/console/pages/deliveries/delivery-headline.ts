@@ -6,7 +6,7 @@ import { percentWords } from '../../../pages/share-ring.ts'
 import { stats, time } from '../../components.ts'
 import { formatDuration, plural } from '../../format.ts'
 import { DELIVERIES_PATH } from './delivery-labels.ts'
-import { conditionOf } from './integration-condition.ts'
+import { conditionOf, isFailing } from './integration-condition.ts'
 
 type Summary = z.output<typeof summarizeDeliveries.output>
 type Integrations = z.output<typeof listIntegrationHealth.output>['integrations']
@@ -48,20 +48,21 @@ const ofAll = (some: number, all: number) => html`${some} <span class="fact-of">
 
 /** Of those that were ever sent to, or are stopped: one that waits for its first event says nothing yet. */
 function workingIntegrations(all: Integrations) {
-  const conditions = all.map(conditionOf)
-  const used = conditions.filter((one) => one !== 'unused' && one !== 'off')
-  const working = used.filter((one) => one === 'working').length
-  const never = used.filter((one) => one === 'never').length
-  const broken = used.length - working
+  const used = all.map(conditionOf).filter((one) => one !== 'unused' && one !== 'off')
+  const count = (condition: (typeof used)[number]) => used.filter((one) => one === condition).length
+  const [never, unconfirmed] = [count('never'), count('unverified')]
+  const failing = all.filter(isFailing).length
+  const troubles = [
+    failing > 0 && `${failing} failing${never > 0 ? ` (${never} never worked)` : ''}`,
+    unconfirmed > 0 && `${unconfirmed} not confirmed`,
+  ].filter((trouble) => trouble !== false)
   return {
     label: 'Working integrations',
-    value: used.length === 0 ? '–' : ofAll(working, used.length),
+    value: used.length === 0 ? '–' : ofAll(count('working'), used.length),
     note:
       used.length === 0
         ? `${plural(all.length, 'integration')}, nothing sent yet`
-        : broken === 0
-          ? 'All that were sent to'
-          : `${broken} not working${never > 0 ? `, ${never} of them never did` : ''}`,
+        : troubles.join(', ') || 'All that were sent to',
   }
 }
 

@@ -26,8 +26,8 @@ describe('seven days', () => {
     expect(page).toContain('Calls per day in the last seven days: 4 questions, 1 function call.')
     expect(page).toContain('<title>13 Nov: 1 questions, 1 function calls</title>')
     expect(cardOf(page, 'Questions and calls')).toContain('2026-11-13 1 1 1')
-    expect(textOf(page)).toContain('Questions in 7 days 4 2 today')
-    expect(textOf(page)).toContain('Function calls in 7 days 1 0 today')
+    expect(textOf(page)).toContain('Questions, 7 days 4 2 today')
+    expect(textOf(page)).toContain('Function calls, 7 days 1 0 today')
     expect(cardOf(page, 'Questions and calls')).toContain('1 call refused')
     // Each leads to a list that has as many rows.
     for (const [href, count] of [
@@ -44,10 +44,10 @@ describe('seven days', () => {
   test('are their own for everybody but admins', async () => {
     const client = await seeded({ role: 'viewer' })
     const page = await client.read('/console')
-    expect(textOf(page)).toContain('Your questions in 7 days')
+    expect(textOf(page)).toContain('Your questions, 7 days')
     expect(cardOf(page, 'Recent agents')).not.toContain('Desk assistant')
     expect(textOf(page)).not.toContain('Integrations')
-    expect(textOf(page)).toContain('Your function calls in 7 days')
+    expect(textOf(page)).toContain('Your function calls, 7 days')
     expect(client.gateway.data.seen).not.toContain('listIntegrationHealth')
   })
 
@@ -136,7 +136,7 @@ describe('what needs the reader', () => {
     expect(card).toContain('desk@example.com is not confirmed')
     expect(textOf(page)).toContain('Integrations 4 2 failing')
     const deliveries = textOf(await client.read('/console/deliveries'))
-    expect(deliveries).toContain('Working integrations 0 of 3 3 not working, 1 of them never did')
+    expect(deliveries).toContain('Working integrations 0 of 3 2 failing (1 never worked), 1 not confirmed')
     expect(deliveries).toMatch(/Slow hook Failing 0 arrived 1 not/)
     expect(data.integrations).toHaveLength(4)
   })

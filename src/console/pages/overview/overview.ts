@@ -58,13 +58,13 @@ function numbers(session: ConsoleSession, organization: Organization, facts: Fac
   const failing = integrations?.filter(isFailing).length ?? 0
   return stats('The last seven days', [
     {
-      label: seesAll ? 'Questions in 7 days' : 'Your questions in 7 days',
+      label: seesAll ? 'Questions, 7 days' : 'Your questions, 7 days',
       value: NUMBER.format(questions),
       note: `${NUMBER.format(today?.questions ?? 0)} today`,
       href: `${ACTIVITY_PATH}?${from}`,
     },
     {
-      label: seesAll ? 'Function calls in 7 days' : 'Your function calls in 7 days',
+      label: seesAll ? 'Function calls, 7 days' : 'Your function calls, 7 days',
       value: NUMBER.format(functions),
       note: `${NUMBER.format(today ? functionsOf(today) : 0)} today`,
       href: `${ACTIVITY_PATH}?type=function&${from}`,
