@@ -9,6 +9,8 @@ function queueOf(limits: Partial<QueueLimits> = {}) {
     turnsPerStart: 4,
     running: 100,
     slowMs: 60_000,
+    waiting: 100,
+    waitingPerClient: 100,
     waitMs: 60_000,
     ...limits,
   })
@@ -97,6 +99,21 @@ test('only so many run at a time, and the end of one starts the next', async () 
   ends[0]!()
   await turns(3)
   expect(started).toEqual(['a', 'b', 'c'])
+})
+
+test('more than may wait, of one client or of all, are refused at once, and whoever leaves makes room', async () => {
+  const { add, started, refused } = queueOf({ waiting: 3, waitingPerClient: 2 })
+  const [leave] = [add('a'), add('a'), add('a')]
+  add('b')
+  add('c')
+  expect(refused).toEqual(['a', 'c'])
+  leave()
+  add('d')
+  await turns(2)
+  expect(started).toEqual(['a', 'b', 'd'])
+  add('c')
+  await turns(2)
+  expect(refused).toEqual(['a', 'c'])
 })
 
 test('an end that is told twice frees one place', async () => {

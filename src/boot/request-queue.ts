@@ -12,11 +12,22 @@ export type QueueLimits = {
   readonly running: number
   /** A request that takes longer waits for somebody else more than it works, and no longer counts as running. */
   readonly slowMs: number
+  /** More are refused at once: of one connection any number may come, and only answers make Node read it more slowly. */
+  readonly waiting: number
+  readonly waitingPerClient: number
   /** Whoever could not start within this time is refused. */
   readonly waitMs: number
 }
 
-const LIMITS: QueueLimits = { startsPerTurn: 8, turnsPerStart: 8, running: 32, slowMs: 200, waitMs: 15_000 }
+const LIMITS: QueueLimits = {
+  startsPerTurn: 8,
+  turnsPerStart: 8,
+  running: 32,
+  slowMs: 200,
+  waiting: 4_096,
+  waitingPerClient: 1_024,
+  waitMs: 15_000,
+}
 
 export type QueuedRequest = {
   /** Those with the same one start one after the other; of several, one of each in turn. */
@@ -34,6 +45,7 @@ export function requestQueue(limits: QueueLimits = LIMITS) {
   /** In the order in which each is next. */
   const clients = new Map<string, Set<Waiting>>()
   let running = 0
+  let waitingCount = 0
   /** Of all kinds, however slow. */
   let open = 0
   let [isAccepting, turnsHeld, isPlanned] = [false, 0, false]
@@ -82,6 +94,7 @@ export function requestQueue(limits: QueueLimits = LIMITS) {
     const [client, waiting] = entry
     const [next] = waiting
     waiting.delete(next!)
+    waitingCount -= 1
     clients.delete(client)
     if (waiting.size > 0) clients.set(client, waiting)
     return next
@@ -113,12 +126,19 @@ export function requestQueue(limits: QueueLimits = LIMITS) {
       }
       const { client } = request
       const waiting = clients.get(client) ?? new Set()
+      if (waitingCount >= limits.waiting || waiting.size >= limits.waitingPerClient) {
+        request.refuse()
+        return () => {}
+      }
       clients.set(client, waiting)
       const one = { ...request, since: performance.now() }
       waiting.add(one)
+      waitingCount += 1
       plan()
       return () => {
-        if (waiting.delete(one) && waiting.size === 0) clients.delete(client)
+        if (!waiting.delete(one)) return
+        waitingCount -= 1
+        if (waiting.size === 0) clients.delete(client)
       }
     },
   }
