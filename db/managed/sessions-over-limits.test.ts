@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { dropStagedTable } from './drop-staged-table.ts'
 import { questionSessionsOverLimits, sessionsOverLimits, type TenantSession } from './sessions-over-limits.ts'
 
 const TENANTS = [
@@ -13,10 +14,13 @@ const LIMITS = {
   connections: 3,
   diskBytes: 1,
 }
+const DROP = dropStagedTable('lod_1', 'lod_1_rows')
+const WRITING = { state: 'active', transactionSeconds: 1, isWriting: true }
 let pid = 0
 const session = (login: string, more: Partial<TenantSession> = {}): TenantSession => ({
   pid: (pid += 1),
   login,
+  query: 'select 1',
   backendStart: `2026-01-01 00:00:${String(pid % 60).padStart(2, '0')}`,
   queryStart: '2026-01-01 00:00:00',
   state: 'idle',
@@ -91,11 +95,36 @@ test.each([
   ['that runs for too long', { state: 'active', transactionSeconds: 31 }, 'statement'],
   ['in a transaction too long', { state: 'idle in transaction', transactionSeconds: 31 }, 'statement'],
   ['that writes', { state: 'active', transactionSeconds: 1, isWriting: true }, 'disk'],
+  [
+    'that drops what a load staged',
+    { state: 'active', transactionSeconds: 120, isWriting: true, query: DROP },
+    undefined,
+  ],
+  [
+    'that drops it for too long',
+    { state: 'active', transactionSeconds: 121, isWriting: true, query: DROP },
+    'statement',
+  ],
+  [
+    'that has dropped it and does not end',
+    { state: 'idle in transaction', transactionSeconds: 1, isWriting: true, query: DROP },
+    'disk',
+  ],
+  ...[
+    `${DROP}; drop table notes`,
+    `select 1; ${DROP}`,
+    DROP.replace('svc_loads', 'public'),
+    DROP.replace(' cascade', ''),
+  ].map((query) => [`that does not quite drop it: ${query}`, { ...WRITING, query }, 'disk'] as const),
   ['that is idle', { idleSeconds: 300 }, undefined],
   ['that is idle for too long', { idleSeconds: 301 }, 'connections'],
   ['that we may not see', { state: null, idleSeconds: null }, undefined],
 ] as const)('a session of our questions %s', (_what, more, expected) => {
   const one = session('a_q', more)
-  const endings = questionSessionsOverLimits([one], { transactionSeconds: 30, idleSeconds: 300 })
+  const endings = questionSessionsOverLimits([one], {
+    transactionSeconds: 30,
+    idleSeconds: 300,
+    droppingSeconds: 120,
+  })
   expect(endings).toEqual(expected ? [{ session: one, limit: expected, how: 'terminate' }] : [])
 })

@@ -1,4 +1,5 @@
 /** Which sessions of tenants exceed a limit, and how each is ended. Pure: tenant-sessions.ts reads and ends them. */
+import { dropsStagedTable } from './drop-staged-table.ts'
 import type { TenantLimit, TenantLimits } from '../../src/contracts/tenant-limits.ts'
 
 export type Tenant = { readonly orgId: string; readonly physicalName: string }
@@ -8,6 +9,8 @@ export type TenantSession = {
   readonly pid: number
   /** The role. That of a tenant is also the database. */
   readonly login: string
+  /** Its statement, or its last one. */
+  readonly query: string | null
   readonly backendStart: string
   readonly queryStart: string | null
   readonly state: string | null
@@ -27,7 +30,12 @@ export type Ending = {
 }
 
 /** What sessions of our own questions may take. */
-export type QuestionLimits = { readonly transactionSeconds: number; readonly idleSeconds: number }
+export type QuestionLimits = {
+  readonly transactionSeconds: number
+  readonly idleSeconds: number
+  /** Of a statement that makes room: it drops what a load staged. */
+  readonly droppingSeconds: number
+}
 
 /** A statement that catches its cancellation and goes on has so long. */
 export const CANCEL_GRACE_SECONDS = 30
@@ -87,8 +95,8 @@ const overConnections = (own: readonly TenantSession[], limits: TenantLimits): E
     .map((session) => ({ session, limit: 'connections', how: 'terminate' }))
 
 /**
- * Of the logins of our questions. We end each question in time, close what is idle, and never write: a session that
- * does otherwise is somebody else's, or stuck.
+ * Of the logins of our questions. We end each question in time, close what is idle, and write nothing but what drops a
+ * staged table: a session that does otherwise is somebody else's, or stuck.
  */
 export const questionSessionsOverLimits = (
   sessions: readonly TenantSession[],
@@ -100,8 +108,10 @@ export const questionSessionsOverLimits = (
   })
 
 function questionLimitOf(session: TenantSession, limits: QuestionLimits): TenantLimit | undefined {
-  if (session.isWriting) return 'disk'
-  if ((session.transactionSeconds ?? 0) > limits.transactionSeconds) return 'statement'
+  const isDropping = session.state === 'active' && dropsStagedTable(session.query ?? '')
+  if (session.isWriting && !isDropping) return 'disk'
+  const seconds = isDropping ? limits.droppingSeconds : limits.transactionSeconds
+  if ((session.transactionSeconds ?? 0) > seconds) return 'statement'
   const isIdle = session.state === 'idle' && (session.idleSeconds ?? 0) > limits.idleSeconds
   return isIdle ? 'connections' : undefined
 }

@@ -3,7 +3,7 @@ import type postgres from 'postgres'
 import type { TenantLimit, TenantLimits } from '../../src/contracts/tenant-limits.ts'
 import { arrayLiteral, quoteIdentifier } from './quote-identifier.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
-import { QUESTION_STATEMENT_MS } from '../../src/contracts/limits.ts'
+import { QUESTION_STATEMENT_MS, SHORT_STATEMENT_MS } from '../../src/contracts/limits.ts'
 import { QUESTION_CONNECTIONS, questionRoleOf } from './question-role.ts'
 import {
   questionSessionsOverLimits,
@@ -16,10 +16,11 @@ import {
 
 export type EndedSession = { readonly physicalName: string; readonly limit: TenantLimit }
 
-/** Well beyond what we ourselves keep to (source-connections.ts). */
+/** Well beyond what we ourselves keep to (source-connections.ts, write-to-database.ts). */
 const QUESTION_LIMITS: QuestionLimits = {
   transactionSeconds: (3 * QUESTION_STATEMENT_MS) / 1_000,
   idleSeconds: 5 * 60,
+  droppingSeconds: (2 * SHORT_STATEMENT_MS) / 1_000,
 }
 
 /** Safe to repeat, and in several processes at once: a session that is gone is not ended again. */
@@ -63,7 +64,7 @@ async function readSessions(sql: postgres.Sql, names: readonly string[]): Promis
     `select has_function_privilege('pg_ls_tmpdir()', 'execute') as list`,
   )
   return sql.unsafe<TenantSession[]>(
-    `select a.pid, a.usename as login, a.state,
+    `select a.pid, a.usename as login, a.state, a.query,
       to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as "backendStart",
       to_char(a.query_start at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as "queryStart",
       extract(epoch from clock_timestamp() - a.query_start)::float8 as "runningSeconds",

@@ -1,18 +1,27 @@
 /** A list as a file, streamed page by page: the next one is fetched once the previous one is sent, and not after the browser disconnects. */
+import { EXPORT_ROWS_MAX } from '../contracts/limits.ts'
 import type { PageContext } from './context.ts'
 import { csvLine } from './csv.ts'
 
 type Cell = string | number | boolean | null
 export type ExportFormat = keyof typeof FORMATS
 
-/** `head` is the first line; `line` is one row. */
+const CUT = `Only the first ${EXPORT_ROWS_MAX.toLocaleString('en')} rows are in this file. Narrow the filters to export the others.`
+
+/** `head` is the first line; `line` is one row; `cut` is the last line where there are more than fit. */
 const FORMATS = {
-  csv: { type: 'text/csv; charset=utf-8', head: csvLine, line: (_, cells) => csvLine(cells) },
+  csv: {
+    type: 'text/csv; charset=utf-8',
+    head: csvLine,
+    line: (_, cells) => csvLine(cells),
+    cut: csvLine([CUT]),
+  },
   ndjson: {
     type: 'application/x-ndjson; charset=utf-8',
     head: () => '',
     line: (columns, cells) =>
       `${JSON.stringify(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))}\n`,
+    cut: `${JSON.stringify({ truncated: true, message: CUT })}\n`,
   },
 } as const satisfies Record<
   string,
@@ -20,6 +29,7 @@ const FORMATS = {
     type: string
     head: (columns: readonly string[]) => string
     line: (columns: readonly string[], cells: readonly Cell[]) => string
+    cut: string
   }
 >
 
@@ -38,20 +48,20 @@ export function exportList<Page extends { next_cursor?: string | undefined }>(
   c: PageContext,
   { name, format, columns, first, next, rowsOf }: Exported<Page>,
 ): Response {
-  const { type, head, line } = FORMATS[format]
+  const { type, head, line, cut } = FORMATS[format]
   const encoder = new TextEncoder()
   let page = first
+  let left = EXPORT_ROWS_MAX
   const body = new ReadableStream<Uint8Array>({
     start: (file) => file.enqueue(encoder.encode(head(columns))),
     async pull(file) {
-      file.enqueue(
-        encoder.encode(
-          rowsOf(page)
-            .map((cells) => line(columns, cells))
-            .join(''),
-        ),
-      )
-      if (page.next_cursor === undefined) return file.close()
+      const rows = rowsOf(page)
+      const taken = rows.slice(0, left)
+      left -= taken.length
+      const isCut = left === 0 && (taken.length < rows.length || page.next_cursor !== undefined)
+      const lines = taken.map((cells) => line(columns, cells)).join('')
+      file.enqueue(encoder.encode(isCut ? lines + cut : lines))
+      if (isCut || page.next_cursor === undefined) return file.close()
       page = await next(page.next_cursor)
     },
   })

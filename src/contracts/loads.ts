@@ -20,6 +20,7 @@ export type LoadPhase = (typeof LOAD_PHASES)[number]
 /** Why a load failed, in our own words: those of a database may hold values of its rows. */
 export const LOAD_FAILURES = {
   file: 'The file has problems. Nothing was loaded.',
+  digest: 'What was uploaded does not have the SHA-256 of the file. Nothing was loaded. Upload it again.',
   table_exists: 'A table of that name was made meanwhile. Nothing was loaded.',
   rows_exist: 'Rows with these ids were added meanwhile. Nothing was loaded.',
   table_changed: 'The table does not take these rows, or was changed meanwhile. Nothing was loaded.',

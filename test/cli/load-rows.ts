@@ -25,7 +25,7 @@ export const LOAD_ROWS: Row[] = [
   [
     'db load orders {csv} --id sku --embed name,description --table gear --save',
     0,
-    /^LOAD +FILE +TABLE +STATE[^]*lod_\w+ +gear.csv +gear +succeeded +2/,
+    /^LOAD +FILE +TABLE +STATE[^]*lod_\w+ +gear.csv +gear +succeeded +2[^]*svc open datasources db_orders/,
   ],
   [
     'db load orders {badcsv} --id sku --embed description --table bad',

@@ -1,12 +1,15 @@
 /** Loads into a database on a server, where a statement goes on after its sender is gone, and a quota refuses logins. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import postgres from 'postgres'
-import { and, eq, sql } from '../../db/drizzle.ts'
+import { and, eq, inArray, sql } from '../../db/drizzle.ts'
 import { openManagedServer, type ManagedServer } from '../../db/managed/postgres-server.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
+import { readWithOwnLogin, writeWithOwnLogin, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep } from '../../src/cores/loads/index.ts'
+import { startLoads } from '../../src/worker/loads.ts'
 import {
   atAddress,
   inDatabase,
@@ -14,7 +17,7 @@ import {
   startWithDatabases,
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
-import { databaseUrl } from '../support/database.ts'
+import { databaseUrl, onServer } from '../support/database.ts'
 import {
   announced,
   loadFile,
@@ -74,8 +77,8 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
   }
 
   /** As somebody does who has the login, in a transaction that stays open. Returns how to end it. */
-  async function holdLock(statement: string): Promise<() => Promise<void>> {
-    const { url } = await org.owner.call(showConnectionString, { name: 'shop' })
+  async function holdLock(statement: string, of = org): Promise<() => Promise<void>> {
+    const { url } = await of.owner.call(showConnectionString, { name: 'shop' })
     const client = postgres(url, { max: 1, onnotice() {} })
     const isHeld = Promise.withResolvers<void>()
     const isOver = Promise.withResolvers<void>()
@@ -169,6 +172,89 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
     expect(await show(id)).toMatchObject({ state: 'canceled' })
   }, 60_000)
 
+  test('what was staged is removed with the login of its people, who are within their disk quota', async () => {
+    const { id } = await startFile(org.owner.call, 'shop', fileOf('a'), { ...PLAN, table: table() })
+    await org.owner.call(cancelLoad, { load_id: id })
+    const { gateway } = system.system
+    const managed = { ...gateway!.managed, questionLogin: () => Promise.reject(new Error('not this one')) }
+    await takeLoadStep({ ...gateway!, managed }, never)
+    const [row] = await system.db.select().from(loads).where(isLoad(id))
+    expect(row).toMatchObject({ state: 'canceled', isStaged: false, waitsUntil: null })
+  })
+
+  test('a statement has its time: a minute, or twenty over many rows, and ten seconds for a lock', async () => {
+    const name = table()
+    const as = (statement: string) => inDatabase(org, 'shop', (client) => client.unsafe(statement))
+    await loadFile(system, org.owner.call, 'shop', fileOf('a'), { ...PLAN, table: name })
+    await as(`create table times (statement text, lock text);
+      create function timed() returns trigger language plpgsql as $$ begin insert into times
+        values (current_setting('statement_timeout'), current_setting('lock_timeout')); return null; end $$;
+      create trigger timed after insert on ${name} execute function timed()`)
+    const many = Array.from({ length: 1_001 }, (_, at) => `m${at}`)
+    for (const ids of [['b'], many]) {
+      const plan = { ...PLAN, table: name, append: true }
+      const load = await loadFile(system, org.owner.call, 'shop', fileOf(...ids), plan)
+      expect(load.state).toBe('succeeded')
+    }
+    expect(await as('select * from times')).toEqual([
+      { statement: '1min', lock: '10s' },
+      { statement: '20min', lock: '10s' },
+    ])
+    await as('drop table times; drop function timed() cascade')
+  }, 60_000)
+
+  test('organizations that hold locks in their own databases keep no other one waiting', async () => {
+    const holding = await Promise.all(Array.from({ length: 4 }, () => makeOrganization(system)))
+    const releases = await Promise.all(
+      holding.map(async (of) => {
+        await of.owner.call(createDatabase, { name: 'shop' })
+        const { id } = await startFile(of.owner.call, 'shop', fileOf('a'), PLAN)
+        return holdLock(`lock table svc_loads."${id}_rows" in access exclusive mode`, of)
+      }),
+    )
+    const ids = holding.map(({ id }) => id)
+    const names = (await system.db.select().from(dataSources).where(inArray(dataSources.orgId, ids))).map(
+      ({ physicalName }) => `'${physicalName}'`,
+    )
+    const waitingOfAll = async () =>
+      (
+        await onServer(
+          managedDatabases(),
+          `select datname::text as name from pg_stat_activity where datname in (${names.join()})
+            and application_name = 'svc load' and wait_event_type = 'Lock'`,
+        )
+      ).length
+    const running = startLoads(system.system.gateway!)
+    try {
+      await expect.poll(waitingOfAll, { timeout: 15_000 }).toBe(4)
+      const { id } = await startFile(org.owner.call, 'shop', fileOf('a'), { ...PLAN, table: table() })
+      const state = async () => (await show(id)).state
+      await expect.poll(state, { timeout: 25_000, interval: 200 }).toBe('succeeded')
+      const untilFailed = async () =>
+        (await system.db.select().from(loads).where(inArray(loads.orgId, ids))).map(
+          ({ waitsFor, leaseUntil }) => leaseUntil === null && waitsFor,
+        )
+      await expect.poll(untilFailed, { timeout: 25_000 }).toEqual(ids.map(() => 'database'))
+      // From now on they share one loop.
+      await system.db.update(loads).set({ waitsUntil: null }).where(inArray(loads.orgId, ids))
+      const most: number[] = []
+      for (let look = 0; look < 20; look += 1) {
+        most.push(await waitingOfAll())
+        await sleep(100)
+      }
+      expect(Math.max(...most)).toBe(1)
+    } finally {
+      await Promise.all(releases.map((release) => release()))
+      await running.stop()
+      await system.db.update(loads).set({ waitsUntil: null }).where(inArray(loads.orgId, ids))
+    }
+    await takeLoadSteps(system)
+    for (const of of holding) {
+      const [load] = await system.db.select().from(loads).where(eq(loads.orgId, of.id))
+      expect(load).toMatchObject({ state: 'succeeded' })
+    }
+  }, 120_000)
+
   describe('an organization over its disk quota', () => {
     const physicalName = async () => {
       const [row] = await system.db.select().from(dataSources).where(eq(dataSources.orgId, org.id))
@@ -188,8 +274,7 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
     const stagedOf = async (id: string) =>
       atAddress(databaseUrl(managedDatabases(), await physicalName()), (client) =>
         client.unsafe(
-          `select tablename from pg_tables where schemaname = 'svc_loads' and starts_with(tablename, '${id}')
-            union all select load_id from svc_loads.content where load_id = '${id}'`,
+          `select tablename from pg_tables where schemaname = 'svc_loads' and starts_with(tablename, '${id}')`,
         ),
       )
 
@@ -222,6 +307,106 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
       } finally {
         await setOver(false)
       }
+    })
+
+    describe('runs nothing of its own with our login', () => {
+      /** Whatever calls `note` leaves the name of its login. */
+      const HOSTILE = `
+        create table public.ran (login text);
+        create function public.note() returns boolean language plpgsql as $$ begin
+          insert into public.ran values (current_user); return true; end $$;
+        create function public.noted() returns trigger language plpgsql as $$ begin
+          perform public.note(); return null; end $$;
+        create function public.hashtextextended(text, integer) returns bigint language sql
+          as $$ select public.note()::int::bigint $$;
+        create function public.trap(name) returns void language plpgsql as $$ declare t record; begin
+          for t in select oid::regclass as name from pg_class
+            where relkind = 'r' and relnamespace = 'svc_loads'::regnamespace and relname ~ $1 loop
+            execute format('create trigger noted before insert or update or delete or truncate on %s execute function public.noted()', t.name);
+            execute format('create rule noted as on delete to %s do also select public.note()', t.name);
+            execute format('alter table %s enable row level security, force row level security', t.name);
+            execute format('create policy noted on %s using (public.note())', t.name);
+          end loop; end $$`
+      const asTenant = (statement: string) => inDatabase(org, 'shop', (client) => client.unsafe(statement))
+      const asOperator = async (statement: string) =>
+        atAddress(databaseUrl(managedDatabases(), await physicalName()), (client) => client.unsafe(statement))
+      beforeAll(async () => {
+        await asTenant(HOSTILE)
+      })
+      afterAll(async () => {
+        await asTenant(
+          `drop function public.hashtextextended(text, integer), public.trap(name), public.noted() cascade;
+            drop function public.note() cascade; drop table public.ran`,
+        )
+      })
+
+      test('when what a load staged is removed', async () => {
+        const { id } = await startFile(org.owner.call, 'shop', fileOf('a', 'b'), { ...PLAN, table: table() })
+        await takeUntil(system, id, 'embedding')
+        await asTenant(`select public.trap('.')`)
+        await asTenant('truncate public.ran')
+        await setOver(true)
+        try {
+          await takeLoadSteps(system)
+          expect(await show(id)).toMatchObject({ state: 'failed' })
+          expect(await stagedOf(id)).toEqual([])
+          expect(await asOperator('select login from public.ran')).toEqual([])
+        } finally {
+          await setOver(false)
+        }
+      })
+
+      test('when something else is in the place of what was staged, or depends on it', async () => {
+        const { id } = await startFile(org.owner.call, 'shop', fileOf('a', 'b'), { ...PLAN, table: table() })
+        await takeUntil(system, id, 'embedding')
+        const [rows, content] = [`svc_loads."${id}_rows"`, `svc_loads."${id}_content"`]
+        await asTenant(`drop table ${rows}; create view ${rows} as select public.note() as n;
+          create rule noted as on delete to ${rows} do instead select public.note();
+          create view public.kept as select * from ${content} where public.note();
+          create materialized view svc_loads."${id}_finished" as select 1 as n;
+          create table public.heir () inherits (svc_loads."${id}"); truncate public.ran`)
+        await setOver(true)
+        try {
+          await takeLoadSteps(system)
+          expect(await show(id)).toMatchObject({ state: 'failed' })
+          expect(await stagedOf(id)).toEqual([])
+          const [row] = await system.db.select().from(loads).where(isLoad(id))
+          expect(row, 'it is not tried again').toMatchObject({ isStaged: false, waitsUntil: null })
+          expect(await asOperator('select login from public.ran')).toEqual([])
+        } finally {
+          await setOver(false)
+        }
+      })
+
+      test('when it is looked whether a table is in its place', async () => {
+        const { id } = await startFile(org.owner.call, 'shop', fileOf('a', 'b'), { ...PLAN, table: table() })
+        await takeUntil(system, id, 'finishing')
+        await asTenant(`select public.trap('.')`)
+        await asTenant('truncate public.ran')
+        await setOver(true)
+        try {
+          await step()
+          expect(await show(id)).toMatchObject({
+            state: 'failed',
+            failure: expect.stringMatching(/disk quota/),
+          })
+          await takeLoadSteps(system)
+          expect(await stagedOf(id)).toEqual([])
+          expect(await asOperator('select login from public.ran')).toEqual([])
+        } finally {
+          await setOver(false)
+        }
+      })
+
+      test('which reads, and has no other names than those of the catalog', async () => {
+        const { gateway } = system.system
+        const [source] = await system.db.select().from(dataSources).where(eq(dataSources.orgId, org.id))
+        const settings = `select current_setting('search_path') as path, current_setting('transaction_read_only') as "readOnly"`
+        const ask = (queries: Queries) => queries.query(settings)
+        const path = 'pg_catalog'
+        expect(await readWithOwnLogin(gateway!, source!, ask)).toEqual([{ path, readOnly: 'on' }])
+        expect(await writeWithOwnLogin(gateway!, source!, ask)).toEqual([{ path, readOnly: 'off' }])
+      })
     })
 
     test('keeps a table that was in its place before', async () => {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createManagedDatabase, dropManagedDatabase, type Admin } from '../../db/managed/managed-database.ts'
+import { dropStagedTable } from '../../db/managed/drop-staged-table.ts'
 import { openManagedServer, type ManagedServer } from '../../db/managed/postgres-server.ts'
 import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
 import { QUESTION_CONNECTIONS, questionRoleOf } from '../../db/managed/question-role.ts'
@@ -24,6 +25,7 @@ const NO_LIMITS = {
   connections: 30,
   diskBytes: 1e12,
 }
+const NO_TIME = { transactionSeconds: 0, idleSeconds: 1e6 }
 
 describe.skipIf(!onPostgres)('limits of tenants', () => {
   const [first, second, neighbor] = ['a1', 'a2', 'b1'].map((name) => `${PREFIX}_${name}`) as [
@@ -137,6 +139,7 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     const seen = {
       pid: tenant.pid,
       login: first,
+      query: '',
       backendStart: '2026-01-01 00:00:00.000000',
       queryStart: '2026-01-01 00:00:00.000000',
       state: 'active',
@@ -297,7 +300,7 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     const [long, idle, others] = [await question(first), await question(second), await session(neighbor)]
     await long.sql.unsafe('begin')
     const ended = () =>
-      endSessionsOverLimits(admin.sql, TENANTS, NO_LIMITS, { transactionSeconds: 0, idleSeconds: 1e6 })
+      endSessionsOverLimits(admin.sql, TENANTS, NO_LIMITS, { ...NO_TIME, droppingSeconds: 0 })
     await expect.poll(ended).toEqual([{ physicalName: first, limit: 'statement' }])
     expect(await isAlive(idle.pid)).toBe(true)
     const writing = await question(first)
@@ -305,6 +308,24 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     expect(await enforce({})).toEqual([{ physicalName: first, limit: 'disk' }])
     await expect.poll(() => isAlive(writing.pid)).toBe(false)
     for (const { pid } of [idle, others]) expect(await isAlive(pid)).toBe(true)
+  })
+
+  test('a session of ours that drops what a load staged has its time, also while it waits for a lock', async () => {
+    const tenant = await session(first)
+    await tenant.sql.unsafe('create schema svc_loads; create table svc_loads.lod_1_rows (n int)')
+    await tenant.sql.unsafe('begin; lock table svc_loads.lod_1_rows in access share mode')
+    const ours = await question(first)
+    const { ending } = await begin(ours, dropStagedTable('lod_1', 'lod_1_rows'))
+    const ended = (droppingSeconds: number) =>
+      endSessionsOverLimits(admin.sql, TENANTS, NO_LIMITS, { ...NO_TIME, droppingSeconds })
+    expect(await ended(60)).toEqual([])
+    expect(await ended(0)).toEqual([{ physicalName: first, limit: 'statement' }])
+    expect(await ending).not.toBe('done')
+    const again = await question(first)
+    const { ending: dropped } = await begin(again, dropStagedTable('lod_1', 'lod_1_rows'))
+    await tenant.sql.unsafe('rollback')
+    expect(await dropped).toBe('done')
+    await tenant.sql.unsafe('drop schema svc_loads')
   })
 
   test('a removed database takes the login of our questions with it', async () => {

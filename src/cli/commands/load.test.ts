@@ -25,21 +25,28 @@ const LOAD = {
 }
 
 /** A server that takes what it gets. */
-function load(onPart: () => void = () => {}) {
+function load(onPart: () => void = () => {}, source?: { enabled: boolean; exposed: boolean }) {
   const called: string[] = []
+  const told: string[] = []
   const answers: Record<string, () => object> = {
     createLoad: () => LOAD,
     uploadLoadPart: () => {
       onPart()
       return { ...LOAD, received: 10 }
     },
-    startLoad: () => ({ ...LOAD, received: 10, state: 'succeeded' }),
+    startLoad: () => ({
+      ...LOAD,
+      received: 10,
+      state: 'succeeded',
+      configuration_saved: source !== undefined,
+    }),
+    showDataSource: () => source!,
     cancelLoad: () => ({}),
   }
   const ctx = {
     environment: fakeEnvironment({ cwd: folder }),
     settings: { interactive: false, color: false },
-    info: () => {},
+    info: (line: string) => void told.push(line),
     print: () => {},
     callOperation: async (name: string) => {
       called.push(name)
@@ -47,7 +54,11 @@ function load(onPart: () => void = () => {}) {
     },
   } as unknown as CommandContext
   const options = { embed: ['name'] }
-  return { done: loadFile(ctx, { args: { name: 'shop', file: 'gear.csv' }, rest: [], options }), called }
+  return {
+    done: loadFile(ctx, { args: { name: 'shop', file: 'gear.csv' }, rest: [], options }),
+    called,
+    told,
+  }
 }
 
 test('what was uploaded is started', async () => {
@@ -60,4 +71,17 @@ test('a file that changed while it was uploaded is not loaded', async () => {
   const { done, called } = load(() => writeFileSync(join(folder, 'gear.csv'), 'name\nTarp\n'))
   await expect(done).rejects.toThrow('was changed while it was uploaded')
   expect(called).toEqual(['createLoad', 'uploadLoadPart', 'cancelLoad'])
+})
+
+test.each([
+  [
+    { enabled: false, exposed: false },
+    /^db_shop is off.* turn it on and expose it: svc open datasources db_shop$/,
+  ],
+  [{ enabled: true, exposed: false }, /^db_shop is not exposed.* expose it: svc open datasources db_shop$/],
+  [{ enabled: true, exposed: true }, /^Loaded 1 rows/],
+])('a source whose configuration was saved, %o', async (source, last) => {
+  const { done, told } = load(undefined, source)
+  await done
+  expect(told.at(-1)).toMatch(last)
 })

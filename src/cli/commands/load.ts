@@ -31,7 +31,7 @@ export const loadFile: Run = async (ctx, input) => {
     const started = await patiently(ctx, () => ctx.callOperation('startLoad', { load_id: load.id, ...plan }))
     const ended = await follow(ctx, started, progress.show)
     progress.end()
-    printEnded(ctx, name, ended)
+    await printEnded(ctx, name, ended)
   } finally {
     progress.end()
   }
@@ -90,7 +90,7 @@ async function follow(ctx: CommandContext, started: Load, show: (load: Load) => 
   return load
 }
 
-function printEnded(ctx: CommandContext, name: string, load: Load): void {
+async function printEnded(ctx: CommandContext, name: string, load: Load): Promise<void> {
   if (load.state === 'canceled') throw new ServiceError('CONFLICT', 'The load was canceled')
   if (load.state === 'failed') {
     const further = load.problem_count - load.problems.length
@@ -104,9 +104,23 @@ function printEnded(ctx: CommandContext, name: string, load: Load): void {
   }
   ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
   if (load.failure !== null) ctx.info(load.failure)
-  if (load.configuration_saved) return ctx.print(load, tableOf([load], COLUMNS))
+  if (load.configuration_saved) {
+    ctx.print(load, tableOf([load], COLUMNS))
+    return tellWhetherAskable(ctx, `db_${name}`)
+  }
   ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
   ctx.info(`To search it, save this configuration: PUT /api/wf/data-sources/db_${name}`)
+}
+
+/** A new source is off and hidden. The load has succeeded, whatever becomes of this question. */
+async function tellWhetherAskable(ctx: CommandContext, source_id: string): Promise<void> {
+  const source = await ctx.callOperation('showDataSource', { source_id }).catch(() => undefined)
+  if (!source || (source.enabled && source.exposed)) return
+  ctx.info(
+    source.enabled
+      ? `${source_id} is not exposed yet, so nobody can ask it. An owner or admin can expose it: svc open datasources ${source_id}`
+      : `${source_id} is off, so nobody can ask it. An owner or admin can turn it on and expose it: svc open datasources ${source_id}`,
+  )
 }
 
 export const listLoads: Run = async (ctx, input) => {

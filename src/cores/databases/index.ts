@@ -7,7 +7,7 @@ export { enforceTenantLimits } from './enforce-tenant-limits.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 export { removeDatabase } from './remove-database.ts'
 export { isOverDiskQuota, requireDiskQuota } from './disk-quota.ts'
-export { writeToDatabase, writeWithOwnLogin } from './write-to-database.ts'
+export { readWithOwnLogin, writeToDatabase, writeWithOwnLogin } from './write-to-database.ts'
 export type { TenantDeps, TenantServer } from './tenants.ts'
 export {
   nameContains,

@@ -44,7 +44,7 @@ const write = (statement: string, signal?: AbortSignal) =>
     },
     row,
     (queries) => queries.query(statement),
-    signal,
+    { signal },
   )
 
 test('a statement of an embedded database has longer than one of a question', async () => {

@@ -3,7 +3,7 @@
  * does not keep another waiting. About one step of an organization at a time. The database's clock decides about leases.
  */
 import { randomUUID } from 'node:crypto'
-import { and, eq, sql } from '../../../db/drizzle.ts'
+import { and, eq, inArray, not, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
@@ -14,20 +14,33 @@ export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
 /** Statements of minutes, or steps of seconds. Each kind has loops of its own, so that the short ones go on meanwhile. */
 export type Work = 'short' | 'long'
 
-/** An index over fewer rows takes no longer than other steps do. */
-const LONG_ROWS = 1_000
+/** An index over fewer rows takes no longer than other steps do, and a look at all values of fewer neither. */
+const LONG_ROWS = { index: 1_000, check: 20_000 }
 
-export const workOf = ({ state, phase, rows }: Pick<LoadRow, 'state' | 'phase' | 'rows'>): Work =>
-  state === 'running' && (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS
-    ? 'long'
-    : 'short'
+export function workOf({ state, phase, rows }: Pick<LoadRow, 'state' | 'phase' | 'rows'>): Work {
+  if (state !== 'running') return 'short'
+  if (phase === 'checking') return rows > LONG_ROWS.check ? 'long' : 'short'
+  return (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS.index ? 'long' : 'short'
+}
 
 /** As `workOf` has it; not null in any state. */
-const isLong = sql`(l.state = 'running' and l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS})`
+const isLong = sql`(l.state = 'running' and coalesce(
+  (l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS.index})
+  or (l.phase = 'checking' and l.rows > ${LONG_ROWS.check}), false))`
+
+type Claim = {
+  /** Left out: both. */
+  readonly work?: Work | undefined
+  /** Not of these organizations. */
+  readonly except?: readonly string[] | undefined
+}
 
 const leaseEnd = sql`now() + make_interval(secs => ${LOAD_LEASE_SECONDS})`
 
-export async function claimLoad({ db, clock }: Storage, work?: Work): Promise<ClaimedLoad | undefined> {
+export async function claimLoad(
+  { db, clock }: Storage,
+  { work, except = [] }: Claim = {},
+): Promise<ClaimedLoad | undefined> {
   const now = clock()
   const abandoned = new Date(now.getTime() - LOAD_GIVE_UP_SECONDS * 1000).toISOString()
   const leaseToken = randomUUID()
@@ -42,6 +55,7 @@ export async function claimLoad({ db, clock }: Storage, work?: Work): Promise<Cl
           and (l.lease_until is null or l.lease_until < now())
           and (l.waits_until is null or l.waits_until <= ${now.toISOString()}::timestamptz)
           and ${work ? sql`${isLong} = ${work === 'long'}` : sql`true`}
+          and ${except.length > 0 ? not(inArray(sql`l.org_id`, [...except])) : sql`true`}
           and not exists (
             select from loads o where o.org_id = l.org_id and o.id <> l.id and o.lease_until > now()
               and o.state <> 'uploading')

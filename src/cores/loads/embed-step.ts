@@ -28,15 +28,18 @@ export const embedStep: Step = async ({ deps, queries, plan, signal }, load) => 
     tokens += sizes[count++]!
   const texts = found.slice(0, count)
   const giveBack = await takeTokens(deps, load.orgId, tokens)
+  let used = 0
   const vectors = await deps
     .embedTexts(
       load.orgId,
       plan.model,
       texts.map(({ text }) => text),
       signal,
+      (at) => (used += sizes[at]!),
     )
     .catch(async (error: unknown) => {
-      await giveBack(tokens)
+      // What was embedded until then has cost something.
+      await giveBack(tokens - used)
       throw error
     })
   const rows = texts.map(({ n }, at) => [n, vectorLiteral(vectors[at]!)])

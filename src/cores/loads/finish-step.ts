@@ -10,29 +10,39 @@ import { addToConfiguration } from '../search/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { requireAuthor, requireRights } from './require-rights.ts'
 import { withTable } from './search-entry.ts'
-import { CONTENT, finalTable, FINISHED, literal, oneAtATime, rowsTable, stagedTable } from './staging.ts'
+import {
+  contentTable,
+  finalTable,
+  finishedTable,
+  isFinished,
+  literal,
+  oneAtATime,
+  rowsTable,
+  stagedTable,
+} from './staging.ts'
 import { LoadFailed, type Step, type StepContext } from './step.ts'
 
 export const finishStep: Step = async (context, load) => {
-  const { deps, queries, plan } = context
-  if (!(await isFinished(context, load))) {
+  const { queries, plan } = context
+  if (!(await isFinished(queries, load.id))) {
     await requireRights(context, load)
     await queries.query(finish(load.id, plan)).catch((error: unknown) => explain(error, plan))
   }
-  const saved = plan.saveConfiguration ? await saveConfiguration(context, load) : false
+  return succeed(context, load)
+}
+
+type Given = Pick<StepContext, 'deps' | 'source' | 'plan'>
+
+/** Once its table is in its place. */
+export async function succeed(given: Given, load: LoadRow): Promise<Partial<LoadRow>> {
+  const { deps, plan } = given
+  const saved = plan.saveConfiguration ? await saveConfiguration(given, load) : false
   return {
     state: 'succeeded',
     configurationSaved: saved,
     failure: plan.saveConfiguration && !saved ? 'configuration' : null,
     finishedAt: deps.clock(),
   }
-}
-
-/** Known once nobody is about to do it: not a process that was killed, whose statement still runs. */
-async function isFinished({ queries }: StepContext, load: LoadRow): Promise<boolean> {
-  await queries.query(oneAtATime(load.id, ''))
-  const found = await queries.query(`select from ${FINISHED} where load_id = $1`, [load.id])
-  return found.length > 0
 }
 
 /** In the class of conditions that nobody else uses. */
@@ -42,14 +52,13 @@ const STAGING_LOST = 'SVC01'
 const finish = (loadId: string, plan: StoredPlan): string =>
   oneAtATime(
     loadId,
-    `if exists (select from ${FINISHED} where load_id = ${literal(loadId)}) then return; end if;
-    if to_regclass(${literal(stagedTable(loadId))}) is null then
+    `if pg_catalog.to_regclass(${literal(finishedTable(loadId))}) is not null then return; end if;
+    if pg_catalog.to_regclass(${literal(stagedTable(loadId))}) is null then
       raise exception 'the staged table is gone' using errcode = '${STAGING_LOST}';
     end if;
     ${plan.append ? appendRows(loadId, plan) : moveTable(loadId, plan)}
-    drop table if exists ${rowsTable(loadId)};
-    delete from ${CONTENT} where load_id = ${literal(loadId)};
-    insert into ${FINISHED} values (${literal(loadId)});`,
+    drop table if exists ${rowsTable(loadId)}, ${contentTable(loadId)};
+    create table ${finishedTable(loadId)} ();`,
   )
 
 const moveTable = (loadId: string, { table }: StoredPlan): string =>
@@ -73,7 +82,7 @@ function explain(error: unknown, { append }: StoredPlan): never {
 }
 
 /** A model or database that is away is waited for, for a day; then it is left to people. */
-async function saveConfiguration({ deps, source, plan }: StepContext, load: LoadRow): Promise<boolean> {
+async function saveConfiguration({ deps, source, plan }: Given, load: LoadRow): Promise<boolean> {
   const { userId, userName, kind, requestId } = plan.author
   const actor = { kind, userId, userName, requestId }
   try {

@@ -32,7 +32,7 @@ export const previewLoad =
     }
     await requireDiskQuota(deps.db, load.orgId, source.kind)
     const { header, content, isAll } = await failingAsDatabase(() =>
-      writeToDatabase(deps, source, (queries) => readBeginning(queries, load), principal.signal),
+      writeToDatabase(deps, source, (queries) => readBeginning(queries, load), { signal: principal.signal }),
     )
     const names = columnNames(header.headers)
     const { rows } =

@@ -1,4 +1,5 @@
 /** Reads rows of the file into the staging table, and notes what is wrong with them. */
+import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
@@ -15,7 +16,10 @@ const WINDOW_BYTES = 1024 * 1024
 const ROWS_AT_ONCE = 2_000
 
 export const readStep: Step = async ({ queries, plan }, load) => {
-  if (load.readBytes >= load.bytes) return { phase: 'checking' }
+  if (load.readBytes >= load.bytes) {
+    if ((await digestOf(queries, load)) !== load.sha256) throw new LoadFailed('digest')
+    return { phase: 'checking' }
+  }
   const staged = await readContent(queries, load.id, load.readBytes, WINDOW_BYTES)
   const content = staged.subarray(0, WINDOW_BYTES)
   if (content.length === 0) throw new LoadFailed('staging_lost')
@@ -31,6 +35,18 @@ export const readStep: Step = async ({ queries, plan }, load) => {
   if (now.readBytes === load.readBytes) throw new LoadFailed('staging_lost')
   const { readBytes, readLines, rows, problems, problemCount } = now
   return { readBytes, readLines, rows, problems, problemCount }
+}
+
+/** In one go: the state of a hash cannot be stored. Of the largest file it takes seconds. */
+async function digestOf(queries: Queries, { id, bytes }: LoadRow): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < bytes;) {
+    const content = await readContent(queries, id, at, WINDOW_BYTES)
+    if (content.length === 0) throw new LoadFailed('staging_lost')
+    hash.update(content)
+    at += content.length
+  }
+  return hash.digest('hex')
 }
 
 type Progress = Pick<LoadRow, 'readBytes' | 'readLines' | 'rows' | 'problems' | 'problemCount'>

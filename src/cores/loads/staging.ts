@@ -1,44 +1,43 @@
 /**
  * What a load stages, all of it in a schema of its own in the managed database: the parts of its file, its rows as they were
- * read, and the table that they become. Nobody searches that schema. Every statement may be repeated after a kill.
+ * read, and the table that they become. Each load has tables of its own, so that they can be dropped, which runs nothing
+ * that a tenant has put there. Every statement may be repeated after a kill.
  */
+import {
+  dropStagedTable,
+  oneAtATime,
+  STAGING_SCHEMA,
+  stagingName,
+} from '../../../db/managed/drop-staged-table.ts'
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { Queries } from '../databases/index.ts'
 
-const SCHEMA = 'svc_loads'
-export const CONTENT = `${SCHEMA}.content`
-/** Loads whose table is in its place. */
-export const FINISHED = `${SCHEMA}.finished`
+export { oneAtATime }
 
-export const rowsTable = (loadId: string): string => `${SCHEMA}.${quoteIdentifier(`${loadId}_rows`)}`
-export const stagedTable = (loadId: string): string => `${SCHEMA}.${quoteIdentifier(loadId)}`
+const contentName = (loadId: string): string => `${loadId}_content`
+const rowsName = (loadId: string): string => `${loadId}_rows`
+const finishedName = (loadId: string): string => `${loadId}_finished`
+
+export const contentTable = (loadId: string): string => stagingName(contentName(loadId))
+export const rowsTable = (loadId: string): string => stagingName(rowsName(loadId))
+export const stagedTable = (loadId: string): string => stagingName(loadId)
+/** Without columns: it is there once the table is in its place, and known without being read. */
+export const finishedTable = (loadId: string): string => stagingName(finishedName(loadId))
 /** Where it ends up. */
 export const finalTable = (table: string): string => `public.${quoteIdentifier(table)}`
 
 /** Ids are letters and digits of ours. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/**
- * Of two processes that come to the same statement of a load, one waits for the other: a server goes on with a statement
- * after whoever sent it was killed. Names come from `columnNames`, and have nothing in them that could end the quote.
- */
-export const oneAtATime = (loadId: string, statements: string): string => `do $svc$ begin
-    perform pg_advisory_xact_lock(hashtextextended(${literal(`svc load ${loadId}`)}, 0));
-    ${statements}
-  end $svc$`
-
-const SETUP = [
-  `create schema if not exists ${SCHEMA}`,
-  `create table if not exists ${CONTENT} (load_id text, at bigint, body bytea not null, primary key (load_id, at))`,
-  `create table if not exists ${FINISHED} (load_id text primary key)`,
-]
-
 /** Made by another process at the same moment: unique_violation of a catalog, duplicate_schema, duplicate_table. */
 const MADE_MEANWHILE = new Set(['23505', '42P06', '42P07'])
 
 export async function createStaging(queries: Queries, loadId: string): Promise<void> {
-  const rows = `create table if not exists ${rowsTable(loadId)} (n bigint primary key, line bigint not null, cells jsonb not null)`
-  for (const statement of [...SETUP, rows]) {
+  for (const statement of [
+    `create schema if not exists ${STAGING_SCHEMA}`,
+    `create table if not exists ${contentTable(loadId)} (at bigint primary key, body bytea not null)`,
+    `create table if not exists ${rowsTable(loadId)} (n bigint primary key, line bigint not null, cells jsonb not null)`,
+  ]) {
     await queries.query(statement).catch((error: unknown) => {
       if (!MADE_MEANWHILE.has((error as { code?: string }).code ?? '')) throw error
     })
@@ -52,9 +51,9 @@ export async function storePart(
   body: Uint8Array,
 ): Promise<void> {
   await queries.query(
-    `insert into ${CONTENT} values ($1, $2::bigint, decode($3, 'base64'))
-      on conflict (load_id, at) do update set body = excluded.body`,
-    [loadId, String(offset), Buffer.from(body).toString('base64')],
+    `insert into ${contentTable(loadId)} values ($1::bigint, decode($2, 'base64'))
+      on conflict (at) do update set body = excluded.body`,
+    [String(offset), Buffer.from(body).toString('base64')],
   )
 }
 
@@ -66,10 +65,10 @@ export async function readContent(
   bytes: number,
 ): Promise<Buffer> {
   const parts = await queries.query<{ at: string; body: string }>(
-    `select c.at::text as at, encode(c.body, 'base64') as body from ${CONTENT} c
-      where c.load_id = $1 and c.at < $2::bigint + $3::bigint and c.at + octet_length(c.body) > $2::bigint
+    `select c.at::text as at, encode(c.body, 'base64') as body from ${contentTable(loadId)} c
+      where c.at < $1::bigint + $2::bigint and c.at + octet_length(c.body) > $1::bigint
       order by c.at`,
-    [loadId, String(offset), String(bytes)],
+    [String(offset), String(bytes)],
   )
   const chunks: Buffer[] = []
   let at = offset
@@ -84,16 +83,26 @@ export async function readContent(
   return Buffer.concat(chunks)
 }
 
+/** Known once nobody is about to do it: not a process that was killed, whose statement still runs. */
+export async function isFinished(queries: Queries, loadId: string): Promise<boolean> {
+  await queries.query(oneAtATime(loadId, ''))
+  const [found] = await queries.query<{ mark: string | null }>(
+    `select pg_catalog.to_regclass(${literal(finishedTable(loadId))})::pg_catalog.text as mark`,
+  )
+  return typeof found?.mark === 'string'
+}
+
+/**
+ * wrong_object_type: somebody has made a view of that name. dependent_objects_still_exist: or a part of an extension. Then
+ * nothing of ours is left there, and it stays.
+ */
+const NOT_OURS = new Set(['42809', '2BP01'])
+
 /** Everything of this load; safe to repeat, and where nothing was staged. */
 export async function removeStaging(queries: Queries, loadId: string): Promise<void> {
-  await queries.query(
-    oneAtATime(
-      loadId,
-      `if to_regnamespace('${SCHEMA}') is not null then
-      drop table if exists ${stagedTable(loadId)}, ${rowsTable(loadId)};
-      if to_regclass('${CONTENT}') is not null then delete from ${CONTENT} where load_id = ${literal(loadId)}; end if;
-      if to_regclass('${FINISHED}') is not null then delete from ${FINISHED} where load_id = ${literal(loadId)}; end if;
-    end if;`,
-    ),
-  )
+  for (const name of [loadId, rowsName(loadId), contentName(loadId), finishedName(loadId)]) {
+    await queries.query(dropStagedTable(loadId, name)).catch((error: unknown) => {
+      if (!NOT_OURS.has((error as { code?: string }).code ?? '')) throw error
+    })
+  }
 }

@@ -39,7 +39,7 @@ export const startLoad =
           target: await readTarget(queries, asked.table ?? source.name),
           languages: await readLanguages(queries),
         }),
-        principal.signal,
+        { signal: principal.signal },
       ),
     )
     const plan = planLoad(asked, header, source, member, dimensions)

@@ -7,9 +7,11 @@ import type { LoadFailure, LoadPhase, LoadWait } from '../../contracts/loads.ts'
 import { recordAudit } from '../audit/index.ts'
 import {
   isOverDiskQuota,
+  readWithOwnLogin,
   sourceIdOf,
   writeToDatabase,
   writeWithOwnLogin,
+  type Queries,
   type SourceRow,
 } from '../databases/index.ts'
 import { databaseFailureOf } from '../search/index.ts'
@@ -25,13 +27,13 @@ import {
   type Work,
 } from './claim-load.ts'
 import { embedStep } from './embed-step.ts'
-import { finishStep } from './finish-step.ts'
+import { finishStep, succeed } from './finish-step.ts'
 import { indexStep } from './index-step.ts'
 import type { LoadDeps } from './load-deps.ts'
 import type { LoadRow } from './load-rows.ts'
 import { readStep } from './read-step.ts'
 import { requireRights } from './require-rights.ts'
-import { removeStaging } from './staging.ts'
+import { isFinished, removeStaging } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 
 const STEPS: Record<LoadPhase, Step> = {
@@ -44,11 +46,21 @@ const STEPS: Record<LoadPhase, Step> = {
 
 /** Then it is the turn of whoever waits. */
 const TURN_MS = 2_000
+/** Doubling, as long as the same goes wrong. */
 const RETRY_SECONDS = 15
+const RETRY_MAX_SECONDS = 10 * 60
+
+/** Whoever takes steps measures how long a database takes. */
+type AroundQuery = <T>(query: () => Promise<T>) => Promise<T>
 
 type Options = {
   /** Left out: both. */
   readonly work?: Work
+  /** Organizations whose loads are not taken. */
+  readonly except?: readonly string[]
+  readonly aroundQuery?: AroundQuery
+  /** Of which organization it was, when it is over. */
+  readonly onTurn?: (orgId: string) => void
   /** There is something to do: perhaps more of it, or from now on something of the other kind. */
   readonly onWork?: (work: Work) => void
 }
@@ -57,9 +69,9 @@ type Options = {
 export async function takeLoadStep(
   deps: LoadDeps,
   stopping: AbortSignal,
-  { work, onWork = () => {} }: Options = {},
+  { work, except, onWork = () => {}, onTurn = () => {}, aroundQuery = (query) => query() }: Options = {},
 ): Promise<boolean> {
-  const load = await claimLoad(deps, work)
+  const load = await claimLoad(deps, { work, except })
   if (!load) return false
   onWork(workOf(load))
   const lost = new AbortController()
@@ -74,12 +86,13 @@ export async function takeLoadStep(
   )
   const signal = AbortSignal.any([stopping, lost.signal])
   try {
-    const now = await takeSteps(deps, load, signal, work)
+    const now = await takeSteps(deps, load, signal, aroundQuery)
     if (now && workOf(now) !== workOf(load)) onWork(workOf(now))
   } catch (error) {
     if (!signal.aborted) await handleFailure(deps, load, error)
   } finally {
     clearInterval(renewing)
+    onTurn(load.orgId)
     await releaseLoad(deps, load).catch(() => {})
   }
   return true
@@ -90,39 +103,60 @@ async function takeSteps(
   deps: LoadDeps,
   load: ClaimedLoad,
   signal: AbortSignal,
-  work: Work | undefined,
+  aroundQuery: AroundQuery,
 ): Promise<ClaimedLoad | undefined> {
   const source = await findSource(deps, load)
   if (!source) return undefined
   if (load.state === 'uploading') {
     const ended = await saveStep(deps, load, { state: 'canceled', finishedAt: deps.clock() })
-    return ended && takeSteps(deps, ended, signal, work)
+    return ended && takeSteps(deps, ended, signal, aroundQuery)
   }
+  // Then its people may not connect.
+  const isOver = await isOverDiskQuota(deps.db, load.orgId, source.kind)
   if (load.state !== 'running') {
-    await writeWithOwnLogin(deps, source, (queries) => removeStaging(queries, load.id), signal)
+    const write = isOver ? writeWithOwnLogin : writeToDatabase
+    await write(deps, source, (queries) => removeStaging(watched(queries, aroundQuery), load.id), { signal })
     await saveStep(deps, load, { isStaged: false, waitsUntil: null })
     return undefined
   }
+  if (isOver) return endOverQuota(deps, load, source, signal, aroundQuery)
   // The table may be in its place already: the step looks before it asks who may.
   if (load.phase !== 'finishing') await requireRights({ deps, source, plan: load.plan! }, load)
-  const isOver = await isOverDiskQuota(deps.db, load.orgId, source.kind)
-  const write = isOver ? writeWithOwnLogin : writeToDatabase
-  return write(
+  const work = workOf(load)
+  return writeToDatabase(
     deps,
     source,
-    async (queries) => {
+    async (unwatched) => {
+      const queries = watched(unwatched, aroundQuery)
       const endsAt = deps.clock().getTime() + TURN_MS
-      const isWanted = (next: LoadRow) => work === undefined || work === workOf(next)
       let now: ClaimedLoad | undefined = load
       do {
         const context = { deps, source, queries, plan: now.plan!, signal }
         now = await save(deps, now, source, await STEPS[now.phase!](context, now))
         if (now?.state !== 'running') return undefined
-      } while (!signal.aborted && deps.clock().getTime() < endsAt && isWanted(now))
+      } while (!signal.aborted && deps.clock().getTime() < endsAt && workOf(now) === work)
       return now
     },
-    signal,
+    { signal, isLong: work === 'long' },
   )
+}
+
+const watched = (queries: Queries, aroundQuery: AroundQuery): Queries => ({
+  query: (text, parameters) => aroundQuery(() => queries.query(text, parameters)),
+})
+
+/** Nothing more is written. But the table may be in its place already. */
+async function endOverQuota(
+  deps: LoadDeps,
+  load: ClaimedLoad,
+  source: SourceRow,
+  signal: AbortSignal,
+  aroundQuery: AroundQuery,
+): Promise<undefined> {
+  const look = (queries: Queries) => isFinished(watched(queries, aroundQuery), load.id)
+  const isInPlace = load.phase === 'finishing' && (await readWithOwnLogin(deps, source, look, { signal }))
+  if (!isInPlace) throw new LoadFailed('disk_quota')
+  await save(deps, load, source, await succeed({ deps, source, plan: load.plan! }, load))
 }
 
 /** A change and its audit row are one transaction. */
@@ -165,7 +199,7 @@ async function handleFailure(deps: LoadDeps, load: ClaimedLoad, error: unknown):
   const current = await saveStep(deps, load, {})
   if (!current) return
   if (error instanceof LoadFailed) return end(deps, current, error.failure, error.values)
-  const { waitsFor, seconds, failure } = reactionTo(error)
+  const { waitsFor, seconds: toldSeconds, failure } = reactionTo(error)
   // By its code: what a database says may hold values of rows.
   const code = databaseFailureOf(error)?.code
   if (!(error instanceof ServiceError)) {
@@ -180,6 +214,8 @@ async function handleFailure(deps: LoadDeps, load: ClaimedLoad, error: unknown):
   if (current.state === 'running' && (failure || (isHopeless && isDecided(current, error)))) {
     return end(deps, current, failure ?? (waitsFor === 'model' ? 'model' : 'database'))
   }
+  const failingSeconds = Math.round((now.getTime() - since.getTime()) / 1000)
+  const seconds = toldSeconds ?? Math.min(Math.max(RETRY_SECONDS, failingSeconds), RETRY_MAX_SECONDS)
   await saveStep(deps, current, {
     waitsFor,
     waitsUntil: new Date(now.getTime() + seconds * 1000),
@@ -207,18 +243,22 @@ async function end(
     await save(deps, load, source, { ...values, state: 'failed', failure, finishedAt: deps.clock() })
 }
 
-type Reaction = { readonly waitsFor: LoadWait; readonly seconds: number; readonly failure?: LoadFailure }
+type Reaction = {
+  readonly waitsFor: LoadWait
+  readonly seconds?: number | undefined
+  readonly failure?: LoadFailure
+}
 
 /** Who waits for the model, or for tomorrow's tokens, is told for how long. */
 function reactionTo(error: unknown): Reaction {
   if (error instanceof ServiceError) {
-    const seconds = error.retryAfterSeconds ?? RETRY_SECONDS
+    const seconds = error.retryAfterSeconds
     if (error.code === 'QUOTA_EXCEEDED') return { waitsFor: 'allowance', seconds }
     if (error.code === 'TIMEOUT') return { waitsFor: 'database', seconds }
     return { waitsFor: 'model', seconds }
   }
   const { kind, code = '' } = databaseFailureOf(error) ?? {}
-  const retried: Reaction = { waitsFor: 'database', seconds: RETRY_SECONDS }
+  const retried: Reaction = { waitsFor: 'database' }
   if (STAGING_GONE.has(code)) return { ...retried, failure: 'staging_lost' }
   if (PASSING.test(code)) return retried
   return kind === 'changed' || kind === 'failed' ? { ...retried, failure: 'database' } : retried

@@ -32,19 +32,16 @@ export const uploadLoadPart =
             if (offset === 0) await createStaging(queries, load.id)
             await storePart(queries, load.id, offset, body)
           },
-          principal.signal,
+          { signal: principal.signal },
         ),
       )
     } catch (error) {
-      if (!(await release(deps, load, leaseToken, {}))) await stageAgain(deps, load)
+      // Perhaps because it was cleaned up.
+      if (!(await release(deps, load, leaseToken, {}))) await refuseCanceled(deps, load)
       throw error
     }
     const stored = await release(deps, load, leaseToken, { received: offset + body.length })
-    if (!stored) {
-      await stageAgain(deps, load)
-      throw conflict('The load was canceled meanwhile')
-    }
-    return presentLoad(stored, source)
+    return presentLoad(stored ?? (await refuseCanceled(deps, load)), source)
   }
 
 const conflict = (message: string, hint?: string) => new ServiceError('CONFLICT', message, { hint })
@@ -83,11 +80,12 @@ async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promi
 }
 
 /** Written after it was canceled and cleaned up: there is something to be deleted again. */
-async function stageAgain({ db }: LoadDeps, load: LoadRow): Promise<void> {
+async function refuseCanceled({ db }: LoadDeps, load: LoadRow): Promise<never> {
   await db
     .update(loads)
     .set({ isStaged: true })
     .where(and(isLoad(load), eq(loads.state, 'canceled')))
+  throw conflict('The load was canceled meanwhile')
 }
 
 async function release(
