@@ -3,9 +3,10 @@
  * by `npm run generate`, the same for every architecture, and never needed: what does not fit is made the long way.
  */
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { findPackageJSON } from 'node:module'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 // Node 23.6 and 23.7 run TypeScript and have no zstd: named, this import would end the program there.
@@ -118,32 +119,28 @@ function versionOf(name: string): string {
 }
 
 /** A thousand small files: several times as fast as asynchronously. */
-function unpack({ index, contents }: Template, kind: TemplateKind, folder: string): void {
-  for (const path of index.folders[kind]) mkdirSync(join(folder, path), { mode: 0o700 })
-  for (const { path, size, start, end } of index.files[kind]) {
-    const file = openSync(join(folder, path), 'wx', 0o600)
-    try {
-      writeFileSync(file, contents.subarray(start, end))
-      if (end - start < size) ftruncateSync(file, size)
-    } finally {
-      closeSync(file)
-    }
+function unpack(template: Template, kind: TemplateKind, folder: string): void {
+  for (const path of template.index.folders[kind]) mkdirSync(join(folder, path), { mode: 0o700 })
+  for (const file of template.index.files[kind]) writeFile(template, file, folder)
+}
+
+/** So many take about half a millisecond. */
+const FILES_A_TURN = 8
+
+async function unpackInTurns(template: Template, kind: TemplateKind, folder: string): Promise<void> {
+  for (const path of template.index.folders[kind]) mkdirSync(join(folder, path), { mode: 0o700 })
+  for (const [at, file] of template.index.files[kind].entries()) {
+    if (at % FILES_A_TURN === 0) await nextTurn()
+    writeFile(template, file, folder)
   }
 }
 
-async function unpackInTurns(
-  { index, contents }: Template,
-  kind: TemplateKind,
-  folder: string,
-): Promise<void> {
-  for (const path of index.folders[kind]) await mkdir(join(folder, path), { mode: 0o700 })
-  for (const { path, size, start, end } of index.files[kind]) {
-    const file = await open(join(folder, path), 'wx', 0o600)
-    try {
-      await file.writeFile(contents.subarray(start, end))
-      if (end - start < size) await file.truncate(size)
-    } finally {
-      await file.close()
-    }
+function writeFile({ contents }: Template, { path, size, start, end }: TemplateFile, folder: string): void {
+  const file = openSync(join(folder, path), 'wx', 0o600)
+  try {
+    writeFileSync(file, contents.subarray(start, end))
+    if (end - start < size) ftruncateSync(file, size)
+  } finally {
+    closeSync(file)
   }
 }
