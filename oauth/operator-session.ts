@@ -1,7 +1,8 @@
 /** The operator in a browser: a short-lived cookie instead of the token itself. */
 import { getCookie, setCookie } from 'hono/cookie'
 import { OPERATOR_PAGE_SECONDS, OPERATOR_TOKEN_FAILURES_PER_ADDRESS } from '../src/contracts/limits.ts'
-import { networkOf, refundThrottle, throttle } from '../src/cores/throttle.ts'
+import { networkOf } from '../src/contracts/network-of.ts'
+import { refundThrottle, throttle } from '../src/cores/throttle.ts'
 import type { HttpContext } from '../src/http/context.ts'
 import { keyedHash, sameSecret, sha256 } from '../src/trust/keyed-hash.ts'
 import { browserIdOf } from './browser-session.ts'

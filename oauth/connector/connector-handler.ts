@@ -6,8 +6,10 @@ import { ADDRESS_HEADER } from '../../src/client/service.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
-import { networkOf, throttle } from '../../src/cores/throttle.ts'
+import { networkOf } from '../../src/contracts/network-of.ts'
+import { throttle } from '../../src/cores/throttle.ts'
 import { isSameOrigin } from '../browser-session.ts'
+import { JWT_BEARER, repeatedAssertions } from './assertion-grant.ts'
 import { authorizationError } from './authorization-error.ts'
 import { showConsent, submitConsent, type Interaction, type Outcome } from './consent.ts'
 import type { ConnectorDeps } from './dependencies.ts'
@@ -101,10 +103,15 @@ async function rateLimit(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next: Nex
   await next()
 }
 
-/** False, and the request is answered, when this address is over the rate. */
-async function isWithinRate(deps: ConnectorDeps, ctx: KoaContextWithOIDC, rate: Rate): Promise<boolean> {
+/** False, and the request is answered, when this address, or whatever else is counted, is over the rate. */
+async function isWithinRate(
+  deps: ConnectorDeps,
+  ctx: KoaContextWithOIDC,
+  rate: Rate,
+  counted = `${ctx.path}:${networkOf(ctx.get(ADDRESS_HEADER))}`,
+): Promise<boolean> {
   try {
-    await throttle(deps, `${ctx.path}:${networkOf(ctx.get(ADDRESS_HEADER))}`, rate)
+    await throttle(deps, counted, rate)
     return true
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
@@ -196,7 +203,8 @@ async function adjustResponse(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next
     await repeatWithinGrace(deps, ctx, String(params.refresh_token))
   }
   if (route === 'token' && ctx.status === 401 && !deps.documentsOpen) explainDocumentsOff(ctx)
-  if (route === 'token' && ctx.status >= 400) await throttleFailures(deps, ctx)
+  if (route === 'token' && params?.grant_type === JWT_BEARER) await throttleAssertions(deps, ctx)
+  else if (route === 'token' && ctx.status >= 400) await throttleFailures(deps, ctx)
   if ((route === 'authorization' || route === 'resume') && ctx.status >= 400)
     respond(ctx, authorizationError(deps, ctx))
 }
@@ -205,6 +213,27 @@ async function adjustResponse(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next
 async function throttleFailures(deps: ConnectorDeps, ctx: KoaContextWithOIDC): Promise<void> {
   if ((ctx.body as { error?: string } | undefined)?.error === 'invalid_grant') return
   await isWithinRate(deps, ctx, { count: 60, seconds: 60 })
+}
+
+/**
+ * Assertions that are refused, also as `invalid_grant`, and those shown again. One that is good costs its provider a
+ * signature and is used up, so nobody is kept out by what others send in the name of their client.
+ */
+async function throttleAssertions(deps: ConnectorDeps, ctx: KoaContextWithOIDC): Promise<void> {
+  if (ctx.status < 400 && !repeatedAssertions.has(ctx)) return
+  const { client } = ctx.oidc
+  const ofClient = client && `assertions:client:${client.clientId}`
+  // Not with what guesses at secrets, which has a rate of its own.
+  if (ctx.status === 401) return throttleFailures(deps, ctx)
+  const ofAddress = `assertions:address:${networkOf(ctx.get(ADDRESS_HEADER))}`
+  if (!(await isWithinRate(deps, ctx, ASSERTION_RATES.address, ofAddress))) return
+  if (ofClient !== undefined) await isWithinRate(deps, ctx, ASSERTION_RATES.client, ofClient)
+}
+
+/** A company's assistants come from one address, and those of many companies from one client. */
+const ASSERTION_RATES = {
+  address: { count: 120, seconds: 60 },
+  client: { count: 600, seconds: 60 },
 }
 
 /** The library only says that the client is unknown. */

@@ -7,12 +7,13 @@ import { platformAccessGrants, platformOauthClients } from '../../db/schema.ts'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
 import { DYNAMIC_CLIENTS } from '../../src/contracts/limits.ts'
 import { isLiveGrant } from '../../src/cores/grants/index.ts'
-import { networkOf } from '../../src/cores/throttle.ts'
+import { networkOf } from '../../src/contracts/network-of.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { isStorable } from './is-storable.ts'
+import { machineClient } from './machine-clients.ts'
 import { withoutLoopbackPort } from './redirect-uri.ts'
 import { chooseEvictions, type Newcomer, type Slot } from './registration-slots.ts'
 
@@ -103,6 +104,7 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
         .where(and(eq(platformOauthClients.clientId, id), isLive(deps)))
       // A row for a metadata document only switches it off; the client is the document.
       if (!row || row.kind === 'metadata_document') return undefined
+      if (row.kind === 'machine') return machineClient(deps, row.clientId)
       await extendExpiry(deps, row)
       return { ...row.metadata, client_id: row.clientId, svc_kind: row.kind }
     },

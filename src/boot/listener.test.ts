@@ -1,93 +1,32 @@
 import { once } from 'node:events'
-import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import { Agent } from 'node:http'
+import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import {
+  ask,
+  say,
+  saying,
+  startListener,
+  type ListeningServices,
+} from '../../test/support/listening-services.ts'
 import type { Service } from '../client/service.ts'
-import { readConfig, type ServiceName } from './config.ts'
-import { listen, type Listening } from './listener.ts'
-import type { System } from './system.ts'
+import type { Listening } from './listener.ts'
 
 const open: (() => Promise<unknown> | void)[] = []
 afterEach(async () => {
   for (const close of open.splice(0)) await close()
 })
 
-type ListeningSystem = {
-  env?: Record<string, string>
-  services?: Partial<Record<ServiceName, Service>>
-  readiness?: System['readiness']
-}
-
-/** Services that only say their name; `port` is known beforehand because addresses are made of it. */
-async function startListeningSystem({
-  env = {},
-  services,
-  readiness,
-}: ListeningSystem = {}): Promise<Listening> {
-  const named = services ?? {
-    'api-gateway': saying('gateway'),
-    'auth-service': saying('auth'),
-    console: saying('console'),
-  }
-  const config = readConfig({ PORT: String(await freePort()), STOP_SECONDS: '5', ...env })
-  const listening = await listen({
-    config,
-    services: new Map(Object.entries(named) as [ServiceName, Service][]),
-    nodeHandlers: new Map(),
-    readiness: readiness ?? (async () => ({ ready: true })),
-  } as unknown as System)
+async function startListeningSystem(options: ListeningServices = {}): Promise<Listening> {
+  const listening = await startListener(options)
   open.push(() => listening.stop())
   return listening
 }
 
-const saying =
-  (words: string): Service =>
-  async () =>
-    new Response(words)
 const addressSeen: Service = async (request) => new Response(request.headers.get('x-svc-address'))
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise((closed) => probe.close(closed))
-  return port
-}
-
-type Asked = {
-  path?: string
-  method?: string
-  headers?: Record<string, string | string[]>
-  agent?: Agent
-  host?: string
-}
-type Answered = { status: number; body: string; headers: IncomingMessage['headers'] }
-
-/** Not `fetch`, which does not let us set the Host. */
-function ask(
-  port: number,
-  { path = '/api/v1/me', host = '127.0.0.1', ...rest }: Asked = {},
-): Promise<Answered> {
-  return new Promise((resolve, reject) => {
-    const asking = httpRequest({ host, port, path, agent: false, ...rest }, (answer) => {
-      text(answer).then(
-        (body) => resolve({ status: answer.statusCode!, body, headers: answer.headers }),
-        reject,
-      )
-    })
-    asking.on('error', reject).end()
-  })
-}
-
-/** The raw words of an answer, for requests no client library would send. */
-async function say(port: number, words: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1')
-  socket.write(words)
-  return text(socket)
-}
 
 // Who may ask
 
@@ -458,26 +397,4 @@ test('answers at an https address tell browsers to come by https only, and at no
   // Where the auth service is, in this configuration: an address of ours without TLS.
   expect(await hstsAt(`localhost:${port}`, '/api/v1/me')).toBeUndefined()
   expect(await hstsAt('elsewhere.example.com', '/console')).toBeUndefined()
-})
-
-// Under load
-
-test('requests that do not end keep neither health, nor our own services, nor for long anybody else waiting', async () => {
-  const hung: Request[] = []
-  const hanging: Service = async (request) => {
-    hung.push(request)
-    return new Promise(() => {})
-  }
-  const { port } = await startListeningSystem({
-    env: { STOP_SECONDS: '0', AUTH_SERVICE_URL: 'http://auth.internal:4000' },
-    services: { 'api-gateway': hanging, 'auth-service': saying('auth') },
-  })
-  for (let asked = 0; asked < 40; asked += 1) void ask(port).catch(() => {})
-  const other = ask(port, { path: '/auth/sign-in' })
-  const internal = { path: '/auth/sign-in', headers: { host: 'auth.internal:4000' } }
-  while (hung.length < 32) await sleep(1)
-  expect((await ask(port, { path: '/healthz' })).body).toBe('{"status":"alive"}')
-  expect((await ask(port, internal)).body).toBe('auth')
-  expect((await other).body).toBe('auth')
-  while (hung.length < 40) await sleep(10)
 })

@@ -4,11 +4,17 @@ import { BlockList, isIPv4, isIPv6, Server as NetServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
-import { isLoopback, SERVICE_NAMES, type Config } from './config.ts'
+import { ERRORS, ServiceError } from '../contracts/errors.ts'
+import { networkOf } from '../contracts/network-of.ts'
+import { errorBody } from '../http/answer.ts'
+import { isLoopback, SERVICE_NAMES, type Config, type ServiceName } from './config.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import { answerHealth, isHealth, type Readiness } from '../http/health.ts'
+import { requestIdOf } from '../http/observe-request.ts'
+import type { RefusalReason } from '../observe/metrics.ts'
 import { NOT_FOUND_PAGE } from '../console/safe-next.ts'
-import { requestQueue } from './request-queue.ts'
+import { pipelinedRequests } from './pipelined-requests.ts'
+import { QUEUE_LIMITS, requestQueue } from './request-queue.ts'
 import { SERVICES } from './services.ts'
 import type { System } from './system.ts'
 import { bindPort, METRICS_PORT, OWN_PORT } from './try-ports.ts'
@@ -18,6 +24,8 @@ export type Listening = { readonly port: number; readonly stop: () => Promise<vo
 /** Headers within ten seconds, the whole request within a minute: slow clients do not hold sockets for ever. */
 const HEADERS_MS = 10_000
 const REQUEST_MS = 60_000
+/** How late those two may be noticed. Node's own is half a minute. */
+const CHECK_MS = 5_000
 /** Longer than the idle time-out of common load balancers (60 s), so that they close first. */
 const KEEP_ALIVE_MS = 65_000
 /** A connection that was idle this long has no request on its way to us. */
@@ -34,11 +42,12 @@ const NO_HOST = 'none.invalid'
 /** RFC 6797: a year. Not for subdomains: those of the operator's domain are not ours to decide about. */
 const HSTS = 'max-age=31536000'
 
-export async function listen(system: System): Promise<Listening> {
-  const { config } = system
+export async function listen(system: System, limits = QUEUE_LIMITS): Promise<Listening> {
+  const { config, metrics } = system
   let stopping = false
+  const ready = shared(system.readiness)
   const readiness: Readiness = async () =>
-    stopping ? { ready: false, because: 'the process is stopping' } : system.readiness()
+    stopping ? { ready: false, because: 'the process is stopping' } : ready()
   const isProxy = proxyCheck(config.TRUSTED_PROXIES)
   const httpsHosts = httpsHostsOf(system)
   const handle = getRequestListener(dispatcher(system, readiness), {
@@ -48,28 +57,47 @@ export async function listen(system: System): Promise<Listening> {
     hostname: NO_HOST,
   })
   const answering = new Set<ServerResponse>()
-  const queue = requestQueue()
-  const server = createServer((incoming, outgoing) => {
-    setClientAddress(incoming, isProxy)
-    if (stopping) closeAfterAnswer(outgoing)
+  const queue = requestQueue(limits)
+  metrics?.observeOpenRequests(queue.counts)
+  const inOrder = pipelinedRequests()
+  const server = createServer({ connectionsCheckingInterval: CHECK_MS }, (incoming, outgoing) => {
     if (httpsHosts.has(incoming.headers.host ?? '')) outgoing.setHeader('strict-transport-security', HSTS)
-    answering.add(outgoing)
-    outgoing.once('close', () => answering.delete(outgoing))
-    const nodeHandler = nodeHandlerFor(system, incoming)
-    const answer = () =>
-      void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing))
-    if (startsAtOnce(incoming, config)) return answer()
-    const leave = queue.add({
-      client: clientOf(incoming),
-      counts: !MCP_PATHS.test(pathOf(incoming)),
-      start(end) {
-        outgoing.once('close', end)
-        answer()
-      },
-      refuse: () => refuse(outgoing),
+    const refuse = (because: RefusalReason) => {
+      metrics?.observeRefusal(because)
+      answerOverloaded(incoming, outgoing)
+    }
+    inOrder(incoming.socket, outgoing, {
+      start: () => receive(incoming, outgoing, refuse),
+      refuse: () => refuse('too_many_pipelined'),
     })
-    outgoing.once('close', leave)
   })
+  function receive(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    refuse: (because: RefusalReason) => void,
+  ): void {
+    const peer = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
+    const address = clientAddress(peer, incoming, isProxy)
+    setHeader(incoming, ADDRESS_HEADER, address)
+    if (stopping) closeAfterAnswer(outgoing)
+    answering.add(outgoing)
+    const { headers } = incoming
+    const path = pathOf(incoming)
+    const isUrgent = isHealth(path) || (isOtherServices(headers.host ?? '', config) && isProxy(peer))
+    const nodeHandler = nodeHandlerFor(system, incoming)
+    const over = queue.add({
+      address: networkOf(address),
+      credential: headers.authorization ?? headers.cookie ?? '',
+      counts: !isUrgent && !MCP_PATHS.test(path),
+      isUrgent,
+      start: () => void (nodeHandler ? nodeHandler.handle(incoming, outgoing) : handle(incoming, outgoing)),
+      refuse,
+    })
+    outgoing.once('close', () => {
+      answering.delete(outgoing)
+      over()
+    })
+  }
   server.on('connection', queue.connectionAccepted)
   server.headersTimeout = HEADERS_MS
   server.requestTimeout = REQUEST_MS
@@ -89,20 +117,25 @@ export async function listen(system: System): Promise<Listening> {
 
 const pathOf = ({ url }: IncomingMessage): string => (url ?? '/').split('?', 1)[0]!
 
-/** Our own services have limits on what they ask at a time, and whoever asked them waits for this answer. */
-const startsAtOnce = (incoming: IncomingMessage, config: Config): boolean =>
-  isHealth(pathOf(incoming)) || isInternal(incoming.headers.host ?? '', config)
+/** One at a time, for all who ask meanwhile: it asks the database, and anybody may ask, as often as they like. */
+function shared<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asking: Promise<T> | undefined
+  return () => (asking ??= ask().finally(() => (asking = undefined)))
+}
 
-/** Whose turn it is: by what is shown, before anybody has looked whether it is genuine, and where nothing is, by address. */
-const clientOf = ({ headers }: IncomingMessage): string =>
-  headers.authorization ?? headers.cookie ?? String(headers[ADDRESS_HEADER])
-
-function refuse(outgoing: ServerResponse): void {
-  outgoing.writeHead(503, {
-    'content-type': 'text/plain; charset=utf-8',
+/** On a connection that is closed afterwards: whoever sends too much does not get the next turn for free. */
+function answerOverloaded({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+  const requestId = requestIdOf(String(headers['x-request-id'] ?? ''), () => new Date())
+  const error = new ServiceError('OVERLOADED')
+  outgoing.writeHead(ERRORS[error.code].status, {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': requestId,
     'retry-after': String(RETRY_SECONDS),
+    connection: 'close',
   })
-  outgoing.end('Too many requests at once; try again later.\n')
+  outgoing.end(JSON.stringify(errorBody(error, requestId)))
 }
 
 /** Finishes open requests, takes no new ones, and closes what is still open after `seconds`. */
@@ -163,18 +196,20 @@ function serviceFor(
   path: string,
 ): Service | 'unknown host' | undefined {
   const internal = isInternal(host, config)
-  let known = internal
   for (const name of SERVICE_NAMES) {
     const service = services.get(name)
     if (!service) continue
-    const isPublic = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
-    known ||= isPublic
     const { owns, ownsInternally } = SERVICES[name]
-    if ((isPublic || internal) && owns.test(path)) return service
+    // By path first: it is told apart sooner.
+    if (owns.test(path) && (internal || isPublicAt(name, host, config))) return service
     if (internal && ownsInternally?.test(path)) return service
   }
-  return known ? undefined : 'unknown host'
+  const isKnown = internal || [...services.keys()].some((name) => isPublicAt(name, host, config))
+  return isKnown ? undefined : 'unknown host'
 }
+
+const isPublicAt = (name: ServiceName, host: string, config: Config): boolean =>
+  SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
 
 function nodeHandlerFor(
   { config, nodeHandlers }: System,
@@ -183,8 +218,8 @@ function nodeHandlerFor(
   const host = incoming.headers.host ?? ''
   const path = pathOf(incoming)
   for (const [name, handler] of nodeHandlers) {
-    const isPublic = SERVICES[name].at(config).some((url) => url.host === host || bothLoopback(url, host))
-    if ((isPublic || isInternal(host, config)) && handler.owns.test(path)) return handler
+    if (handler.owns.test(path) && (isPublicAt(name, host, config) || isInternal(host, config)))
+      return handler
   }
   return undefined
 }
@@ -197,7 +232,10 @@ function httpsHostsOf({ config, services }: System): ReadonlySet<string> {
 
 /** Addresses that only our own services and proxies use. */
 const isInternal = (host: string, config: Config): boolean =>
-  isOwnAddress(host, config) ||
+  isOwnAddress(host, config) || isOtherServices(host, config)
+
+/** Where our services reach each other. Anybody can write it into a Host. */
+const isOtherServices = (host: string, config: Config): boolean =>
   [config.AUTH_SERVICE_URL, config.GATEWAY_URL, config.DEPLOY_URL, config.AGENT_RUNNER_URL].some(
     (url) => url?.host === host,
   )
@@ -228,15 +266,19 @@ function loopbackPort(host: string): string | undefined {
 }
 
 /** Walks X-Forwarded-For from the near end: the first address that is not one of our proxies is the client. */
-function setClientAddress(incoming: IncomingMessage, isProxy: (address: string) => boolean): void {
-  let address = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
-  const forwarded = String(incoming.headers['x-forwarded-for'] ?? '').split(',')
+function clientAddress(
+  peer: string,
+  { headers }: IncomingMessage,
+  isProxy: (address: string) => boolean,
+): string {
+  let address = peer
+  const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
   while (isProxy(address) && forwarded.length > 0) {
     const before = forwarded.pop()?.trim() ?? ''
     if (!isIPv4(before) && !isIPv6(before)) break
     address = plainAddress(before)
   }
-  setHeader(incoming, ADDRESS_HEADER, address)
+  return address
 }
 
 /** A socket that listens on both families shows IPv4 peers as ::ffff:10.0.0.1: the same client, not another one. */
@@ -244,13 +286,17 @@ const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d
 
 /** Replaces whatever the client sent under this name. Fetch headers are built from the raw ones. */
 function setHeader(incoming: IncomingMessage, name: string, value: string): void {
-  const raw: string[] = []
-  for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
-    const [key, old] = [incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!]
-    if (key.toLowerCase() !== name) raw.push(key, old)
-  }
-  incoming.rawHeaders = [...raw, name, value]
+  if (incoming.headers[name] !== undefined) incoming.rawHeaders = withoutHeader(incoming.rawHeaders, name)
+  incoming.rawHeaders.push(name, value)
   incoming.headers[name] = value
+}
+
+function withoutHeader(rawHeaders: readonly string[], name: string): string[] {
+  const rest: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]!.toLowerCase() !== name) rest.push(rawHeaders[at]!, rawHeaders[at + 1]!)
+  }
+  return rest
 }
 
 function proxyCheck(ranges: readonly string[]): (address: string) => boolean {

@@ -3,56 +3,70 @@
  * is full of requests, whoever connects waits for minutes. So a turn starts few of them, those of different clients in
  * turn, and hardly any as long as connections are waiting. Nothing here waits for another request to end for longer than
  * `slowMs`: requests that wait for each other, and streams, hold nobody up.
+ *
+ * Turns go by network address first, and by credential only among those of one address: nobody has looked yet whether a
+ * credential is genuine, and anybody can make up thousands.
  */
 
 export type QueueLimits = {
   readonly startsPerTurn: number
   /** As long as each turn accepts a connection, one request starts in so many of them. */
   readonly turnsPerStart: number
+  /** Urgent ones that start at once in a turn; more of them wait like all others. */
+  readonly urgentPerTurn: number
   readonly running: number
   /** A request that takes longer waits for somebody else more than it works, and no longer counts as running. */
   readonly slowMs: number
-  /** More are refused at once: of one connection any number may come, and only answers make Node read it more slowly. */
+  /**
+   * Of all together. An address has no share of its own, because nobody knows what it stands for: a person, an office, or
+   * everybody behind a proxy that is not in TRUSTED_PROXIES. It may have the whole line, until others want to wait too:
+   * then whoever has most in it gives way.
+   */
   readonly waiting: number
-  readonly waitingPerClient: number
   /** Whoever could not start within this time is refused. */
   readonly waitMs: number
 }
 
-const LIMITS: QueueLimits = {
+export const QUEUE_LIMITS: QueueLimits = {
   startsPerTurn: 8,
   turnsPerStart: 8,
+  urgentPerTurn: 32,
   running: 32,
   slowMs: 200,
   waiting: 4_096,
-  waitingPerClient: 1_024,
   waitMs: 15_000,
 }
 
+export type QueueRefusal = 'line_full' | 'waited_too_long'
+
 export type QueuedRequest = {
-  /** Those with the same one start one after the other; of several, one of each in turn. */
-  readonly client: string
+  readonly address: string
+  readonly credential: string
   /** False where whoever answers it has a limit of its own on what runs at a time. */
   readonly counts: boolean
-  /** The function that is given is to be called at its end. */
-  readonly start: (end: () => void) => void
-  readonly refuse: () => void
+  readonly isUrgent: boolean
+  readonly start: () => void
+  readonly refuse: (because: QueueRefusal) => void
 }
 
-type Waiting = QueuedRequest & { readonly since: number }
+/** `end` is there once it has started. */
+type Waiting = { readonly request: QueuedRequest; readonly since: number; end?: () => void }
+type Address = { waiting: number; readonly credentials: Map<string, Set<Waiting>> }
 
-export function requestQueue(limits: QueueLimits = LIMITS) {
-  /** In the order in which each is next. */
-  const clients = new Map<string, Set<Waiting>>()
+export function requestQueue(limits: QueueLimits) {
+  /** In the order in which each is next; and so are the credentials of each. */
+  const addresses = new Map<string, Address>()
   let running = 0
   let waitingCount = 0
   /** Of all kinds, however slow. */
   let open = 0
-  let [isAccepting, turnsHeld, isPlanned] = [false, 0, false]
+  let [isAccepting, turnsHeld, isPlanned, urgentStarts] = [false, 0, false, 0]
+  /** One that did not wait, since starts were last planned. */
+  let hasStarted = false
 
   /** In this turn of the event loop, after what it has received. */
   function plan(): void {
-    if (isPlanned || clients.size === 0) return
+    if (isPlanned || (waitingCount === 0 && !hasStarted)) return
     isPlanned = true
     setImmediate(startNext)
   }
@@ -63,45 +77,36 @@ export function requestQueue(limits: QueueLimits = LIMITS) {
     isAccepting = false
     if (wasAccepting && ++turnsHeld < limits.turnsPerStart) return plan()
     turnsHeld = 0
+    hasStarted = false
     const most = wasAccepting ? 1 : limits.startsPerTurn
     for (let started = 0; started < most && running < limits.running;) {
       const next = take()
       if (!next) return
-      if (performance.now() - next.since > limits.waitMs) next.refuse()
+      const { request, since } = next
+      if (performance.now() - since > limits.waitMs) request.refuse('waited_too_long')
       else {
         started += 1
-        begin(next)
+        next.end = opened(request.counts)
+        request.start()
       }
     }
     if (running < limits.running) plan()
   }
 
-  function begin({ counts, start }: QueuedRequest): void {
+  /** Returns how to say that it has ended. */
+  function opened(counts: boolean): () => void {
     let isOpen = true
-    const endCounted = counts ? count() : () => {}
+    const endCounted = counts ? counted() : undefined
     open += 1
-    start(() => {
+    return () => {
       if (!isOpen) return
       isOpen = false
       open -= 1
-      endCounted()
-    })
+      endCounted?.()
+    }
   }
 
-  function take(): Waiting | undefined {
-    const [entry] = clients
-    if (!entry) return undefined
-    const [client, waiting] = entry
-    const [next] = waiting
-    waiting.delete(next!)
-    waitingCount -= 1
-    clients.delete(client)
-    if (waiting.size > 0) clients.set(client, waiting)
-    return next
-  }
-
-  /** Returns how to say that it has ended. */
-  function count(): () => void {
+  function counted(): () => void {
     let isCounted = true
     running += 1
     const end = () => {
@@ -115,31 +120,107 @@ export function requestQueue(limits: QueueLimits = LIMITS) {
     return end
   }
 
+  /**
+   * Where nothing else is under way, too: whoever closes their side right after it is still answered. But one in a turn: of
+   * those that are answered within it, such as refused tokens, any number would find nothing under way.
+   */
+  function startsAtOnce({ isUrgent }: QueuedRequest): boolean {
+    if (open === 0 && waitingCount === 0 && !hasStarted) {
+      hasStarted = true
+      plan()
+      return true
+    }
+    if (!isUrgent || urgentStarts >= limits.urgentPerTurn) return false
+    if (urgentStarts === 0) setImmediate(() => void (urgentStarts = 0))
+    urgentStarts += 1
+    return true
+  }
+
+  function append(one: Waiting): void {
+    const { address, credential } = one.request
+    const own = addresses.get(address) ?? { waiting: 0, credentials: new Map<string, Set<Waiting>>() }
+    addresses.set(address, own)
+    const same = own.credentials.get(credential) ?? new Set()
+    own.credentials.set(credential, same)
+    same.add(one)
+    own.waiting += 1
+    waitingCount += 1
+  }
+
+  /** Nothing, where it does not wait any more. */
+  function remove(one: Waiting): void {
+    const { address, credential } = one.request
+    const own = addresses.get(address)
+    const same = own?.credentials.get(credential)
+    if (!own || !same?.delete(one)) return
+    own.waiting -= 1
+    waitingCount -= 1
+    if (same.size === 0) own.credentials.delete(credential)
+    if (own.waiting === 0) addresses.delete(address)
+  }
+
+  function take(): Waiting | undefined {
+    const [entry] = addresses
+    if (!entry) return undefined
+    const [address, own] = entry
+    const [[credential, same]] = own.credentials as unknown as [[string, Set<Waiting>]]
+    const [next] = same as unknown as [Waiting]
+    remove(next)
+    toBack(own.credentials, credential)
+    toBack(addresses, address)
+    return next
+  }
+
+  /**
+   * Takes the newest of whoever has most in the line: of an address, or of a credential of the same address. False where
+   * the new one would itself be of those: where everybody has one, whoever comes later is refused.
+   */
+  function takeFromLongest({ address, credential }: QueuedRequest): boolean {
+    const own = addresses.get(address)
+    const longest = largest(addresses.values(), ({ waiting }) => waiting)!
+    const isOthers = longest.waiting > (own?.waiting ?? 0) + 1
+    const from = isOthers ? longest : own
+    const most = from && largest(from.credentials.values(), ({ size }) => size)
+    if (!most) return false
+    if (!isOthers && most.size <= (own?.credentials.get(credential)?.size ?? 0) + 1) return false
+    const newest = [...most].at(-1)!
+    remove(newest)
+    newest.request.refuse('line_full')
+    return true
+  }
+
   return {
     connectionAccepted: () => void (isAccepting = true),
-    /** Returns how to take it back as long as it waits. */
+    counts: () => ({ open, waiting: waitingCount }),
+    /** Returns how to say that it is over: it has ended, or whoever sent it has gone, and it must not start any more. */
     add(request: QueuedRequest): () => void {
-      // Where nothing else is under way it starts at once: whoever closes their side right after it is still answered.
-      if (open === 0 && clients.size === 0) {
-        begin(request)
+      if (startsAtOnce(request)) {
+        const end = opened(request.counts)
+        request.start()
+        return end
+      }
+      if (waitingCount >= limits.waiting && !takeFromLongest(request)) {
+        request.refuse('line_full')
         return () => {}
       }
-      const { client } = request
-      const waiting = clients.get(client) ?? new Set()
-      if (waitingCount >= limits.waiting || waiting.size >= limits.waitingPerClient) {
-        request.refuse()
-        return () => {}
-      }
-      clients.set(client, waiting)
-      const one = { ...request, since: performance.now() }
-      waiting.add(one)
-      waitingCount += 1
+      const one: Waiting = { request, since: performance.now() }
+      append(one)
       plan()
-      return () => {
-        if (!waiting.delete(one)) return
-        waitingCount -= 1
-        if (waiting.size === 0) clients.delete(client)
-      }
+      return () => (one.end ? one.end() : remove(one))
     },
   }
+}
+
+function toBack<T>(map: Map<string, T>, key: string): void {
+  const value = map.get(key)
+  if (value === undefined) return
+  map.delete(key)
+  map.set(key, value)
+}
+
+/** Of several, the last. */
+function largest<T>(all: Iterable<T>, sizeOf: (one: T) => number): T | undefined {
+  let most: T | undefined
+  for (const one of all) if (!most || sizeOf(one) >= sizeOf(most)) most = one
+  return most
 }

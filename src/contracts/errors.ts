@@ -114,6 +114,14 @@ export const ERRORS = {
     operator:
       'Check that the auth-service reaches the API server of its cluster. The log and the operator page Workload identity have the cause.',
   },
+  OVERLOADED: {
+    status: 503,
+    exit: 1,
+    message: 'The server has too many requests at the moment; try again later',
+    user: 'Wait for the number of seconds in `Retry-After`. Nothing was done.',
+    operator:
+      'See `svc_http_requests_refused_total`. Add processes or cores, and check TRUSTED_PROXIES: addresses take turns.',
+  },
   TIMEOUT: {
     status: 504,
     exit: 7,

@@ -25,10 +25,10 @@ export async function answer(
   status: number,
   format: Format,
 ): Promise<Response> {
-  const headers = new Headers({ 'cache-control': 'no-store', 'x-request-id': c.get('requestId') })
+  const headers = { 'cache-control': 'no-store', 'x-request-id': c.get('requestId') }
   if (status === 204) return new Response(null, { status, headers })
-  headers.set('content-type', format === 'json' ? 'application/json' : 'application/yaml; charset=utf-8')
-  return new Response(serialize(body, format), { status, headers })
+  const type = format === 'json' ? 'application/json' : 'application/yaml; charset=utf-8'
+  return new Response(serialize(body, format), { status, headers: { ...headers, 'content-type': type } })
 }
 
 /** Bytes are a download wherever they are opened: never a page of ours. */
@@ -73,7 +73,7 @@ export async function answerError(c: HttpContext, error: unknown, format: Format
   return response
 }
 
-const errorBody = (error: ServiceError, requestId: string): ErrorBody => ({
+export const errorBody = (error: ServiceError, requestId: string): ErrorBody => ({
   error: {
     code: error.code,
     message: error.message,

@@ -64,6 +64,8 @@ function observed(verbs: Verbs, deadlineMs = 30_000) {
       observeJob() {},
       observeAttempt() {},
       observeQueue() {},
+      observeRefusal() {},
+      observeOpenRequests() {},
       expose: async () => ({ text: '', type: '' }),
     },
     tracing,

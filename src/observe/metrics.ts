@@ -19,7 +19,13 @@ export type ObservedQueue = {
   readonly organizations: readonly { readonly orgId: string; readonly waitingSince: Date | null }[]
 }
 
+/** Why a request was refused before any service saw it. */
+export type RefusalReason = 'line_full' | 'waited_too_long' | 'too_many_pipelined'
+
 export type Metrics = {
+  observeRefusal(reason: RefusalReason): void
+  /** Reads how many requests are being answered and how many wait for their turn, when the metrics are asked for. */
+  observeOpenRequests(read: () => { readonly open: number; readonly waiting: number }): void
   observeRequest(request: ObservedRequest): void
   observeJob(job: string, outcome: 'done' | 'failed', seconds: number): void
   observeAttempt(channel: string, outcome: string): void
@@ -58,10 +64,36 @@ export function createMetrics(): Metrics {
     labelNames: ['channel', 'outcome'],
     registers: [register],
   })
+  const refusals = new Counter({
+    name: 'svc_http_requests_refused_total',
+    help: 'Requests refused with OVERLOADED before any service saw them, by reason.',
+    labelNames: ['reason'],
+    registers: [register],
+  })
   let exposeQueue = async (): Promise<void> => {}
   return {
     observeQueue(read) {
       exposeQueue = queueGauges(register, read)
+    },
+    observeRefusal(reason) {
+      refusals.inc({ reason })
+    },
+    observeOpenRequests(read) {
+      const gauge = (name: string, help: string, count: () => number) =>
+        new Gauge({
+          name,
+          help,
+          registers: [register],
+          collect() {
+            this.set(count())
+          },
+        })
+      gauge(
+        'svc_http_requests_open',
+        'Requests that have started and are not answered yet.',
+        () => read().open,
+      )
+      gauge('svc_http_requests_waiting', 'Requests that wait for their turn to start.', () => read().waiting)
     },
     observeAttempt(channel, outcome) {
       attempts.inc({ channel, outcome })

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect as connectTo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
@@ -104,6 +105,32 @@ test('beside a thousand requests of one API token to the gateway', async () => {
   expect(seen.meanwhile).toBeLessThanOrEqual(ANSWERS_MEANWHILE_MAX)
 })
 
+/** The crowd is at one address, and shows a thousand credentials: of them all, one is before a request of another address. */
+test('beside a thousand made-up credentials of one address', async () => {
+  const headers = Array.from({ length: CONNECTIONS }, (_, at) => ({
+    authorization: `Bearer svc_made_up_${at}`,
+    'x-forwarded-for': '198.51.100.1',
+  }))
+  const seen = await besideCrowd({ ...ME, headers }, REQUESTS, '192.0.2.7')
+  expect(seen.statuses).toEqual([401])
+  expect(seen.wrong).toEqual([])
+  expect(seen.meanwhile).toBeLessThanOrEqual(ANSWERS_MEANWHILE_MAX)
+})
+
+test('beside a thousand connections that say nothing, or not all, and are closed after ten seconds', async () => {
+  const words = ['', 'GET /api/v1/me HTTP/1.1\r\nHost: loc']
+  const began = now()
+  const closed = Array.from({ length: CONNECTIONS }, async (_, at) => {
+    const socket = connectTo(server.port, '127.0.0.1')
+    socket.write(words[at % 2]!)
+    return text(socket)
+  })
+  expect((await ask({ ...WHOAMI, headers: mcpHeaders(newcomer) })).text).toContain(WHOAMI.says)
+  for (const said of await Promise.all(closed)) expect(said).toMatch(/^HTTP\/1\.1 408 /)
+  // Ten, and five until it is noticed.
+  expect(now() - began).toBeLessThan(20_000)
+})
+
 async function granted(org: Org): Promise<string> {
   const assistant = newAssistant(system, await preRegistered(system))
   return (await assistant.connect(org.owner, { scope: 'data:read' })).access
@@ -159,7 +186,12 @@ function ask({
 }
 
 /** A crowd connects; once it has begun to, the other organization connects for one request after the other, until it is over. */
-async function besideCrowd({ path, headers, ...asked }: Asked & Pick<Crowd, 'headers'>, requests: number) {
+async function besideCrowd(
+  { path, headers, ...asked }: Asked & Pick<Crowd, 'headers'>,
+  requests: number,
+  newcomersAddress = '127.0.0.1',
+) {
+  const from = { 'x-forwarded-for': newcomersAddress }
   const crowd: Crowd = {
     ...asked,
     url: addressOf(path),
@@ -182,9 +214,9 @@ async function besideCrowd({ path, headers, ...asked }: Asked & Pick<Crowd, 'hea
   }
   const [health, whoami, me] = await Promise.all([
     untilOver(HEALTH.says, () => ask(HEALTH)),
-    untilOver(WHOAMI.says, () => ask({ ...WHOAMI, headers: mcpHeaders(newcomer) })),
+    untilOver(WHOAMI.says, () => ask({ ...WHOAMI, headers: { ...mcpHeaders(newcomer), ...from } })),
     untilOver(other.owner.userId, () =>
-      ask({ ...ME, headers: { authorization: `Bearer ${other.owner.token}` } }),
+      ask({ ...ME, headers: { authorization: `Bearer ${other.owner.token}`, ...from } }),
     ),
   ])
   const ofCrowd = JSON.parse((await rest).replace(/^saw /, '')) as CrowdAnswer[]

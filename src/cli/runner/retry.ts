@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 
-/** A server that restarts, a proxy without one behind it, a limit. */
-const PASSING: readonly ErrorCode[] = ['TIMEOUT', 'UNEXPECTED', 'RATE_LIMITED']
+/** A server that restarts, a proxy without one behind it, a limit, a crowd. */
+const PASSING: readonly ErrorCode[] = ['TIMEOUT', 'UNEXPECTED', 'RATE_LIMITED', 'OVERLOADED']
 
 export const mayRetry = (error: unknown): boolean =>
   error instanceof ServiceError && PASSING.includes(error.code)

@@ -5,7 +5,8 @@ import { receivesMail } from '../../contracts/fields.ts'
 import { MAILS_PER_ADDRESS, SIGN_IN_FAILURES_PER_ADDRESS } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { composeMail } from '../mail-template.ts'
-import { networkOf, throttle } from '../throttle.ts'
+import { networkOf } from '../../contracts/network-of.ts'
+import { throttle } from '../throttle.ts'
 import { createMailedLink, type LinkDeps } from './mailed-links.ts'
 
 /**

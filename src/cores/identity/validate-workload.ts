@@ -12,7 +12,8 @@ import type { WorkloadValidation } from '../../contracts/tokens.ts'
 import { readServiceAccountToken } from '../../trust/service-account-token.ts'
 import type { Storage } from '../dependencies.ts'
 import { preparedQuery } from '../prepared-query.ts'
-import { networkOf, refundThrottle, throttle } from '../throttle.ts'
+import { networkOf } from '../../contracts/network-of.ts'
+import { refundThrottle, throttle } from '../throttle.ts'
 import {
   asServiceError,
   mayUse,

@@ -1,0 +1,336 @@
+/** What somebody who sends too much, in whatever way, costs everybody else: over raw sockets, which do what no client would. */
+import { once } from 'node:events'
+import { Agent } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import {
+  ask,
+  say,
+  saying,
+  startListener,
+  type ListeningServices,
+} from '../../test/support/listening-services.ts'
+import type { Service } from '../client/service.ts'
+import { createMetrics, type Metrics } from '../observe/metrics.ts'
+import type { Listening } from './listener.ts'
+
+const toClose: (() => Promise<unknown> | void)[] = []
+let metrics: Metrics
+beforeEach(() => void (metrics = createMetrics()))
+afterEach(async () => {
+  for (const close of toClose.splice(0)) await close()
+})
+
+async function start(options: ListeningServices = {}): Promise<Listening> {
+  const listening = await startListener({
+    ...options,
+    metrics,
+    env: { STOP_SECONDS: '0', ...options.env },
+  })
+  toClose.push(() => listening.stop())
+  return listening
+}
+
+/** A service whose requests hang until the test answers them; `seen` has their paths in order. */
+function hangingService() {
+  const seen: string[] = []
+  const signals: AbortSignal[] = []
+  const answers: (() => void)[] = []
+  const service: Service = (request) => {
+    seen.push(new URL(request.url).pathname)
+    signals.push(request.signal)
+    return new Promise((resolve) => answers.push(() => resolve(new Response('whole'))))
+  }
+  return { service, seen, signals, answers }
+}
+
+function open(port: number): Socket {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  toClose.push(() => void socket.destroy())
+  return socket
+}
+
+const get = (port: number, path = '/api', headers = '') =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost:${port}\r\n${headers}\r\n`
+const pipelined = (port: number, count: number) =>
+  Array.from({ length: count }, (_, at) => get(port, `/api/${at}`)).join('')
+
+async function metric(name: string): Promise<number> {
+  const { text: exposed } = await metrics.expose()
+  return Number(
+    exposed
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length),
+  )
+}
+const refusals = (reason: string) => metric(`svc_http_requests_refused_total{reason="${reason}"}`)
+const openRequests = async () => ({
+  open: await metric('svc_http_requests_open'),
+  waiting: await metric('svc_http_requests_waiting'),
+})
+/** Waits for what the other side does. */
+const until = (check: () => unknown) => vi.waitFor(check, { timeout: 5_000, interval: 5 })
+const statuses = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
+
+/** One at a time, and the others wait; slow ones do not let them start. */
+const ONE = { running: 1, slowMs: 60_000 }
+
+// Refusals
+
+test('a refusal is an error like any other, says when to come back, closes the connection, and is counted', async () => {
+  const { service, seen } = hangingService()
+  const { port } = await start({
+    services: { 'api-gateway': service },
+    env: { API_URL: 'https://api.example.com' },
+    limits: { ...ONE, waiting: 1 },
+  })
+  const headers = { host: 'api.example.com', 'x-request-id': 'of-the-client' }
+  for (let asked = 0; asked < 2; asked += 1) void ask(port, { headers }).catch(() => {})
+  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 1 }))
+  const agent = new Agent({ keepAlive: true })
+  toClose.push(() => agent.destroy())
+  const { status, body, headers: answered } = await ask(port, { headers, agent })
+  expect(status).toBe(503)
+  expect(JSON.parse(body)).toEqual({
+    error: {
+      code: 'OVERLOADED',
+      message: 'The server has too many requests at the moment; try again later',
+      request_id: 'of-the-client',
+    },
+  })
+  expect(answered).toMatchObject({
+    'content-type': 'application/json',
+    'retry-after': '5',
+    'x-request-id': 'of-the-client',
+    'cache-control': 'no-store',
+    'strict-transport-security': 'max-age=31536000',
+    connection: 'close',
+  })
+  expect(await refusals('line_full')).toBe(1)
+  expect(seen).toHaveLength(1)
+})
+
+test('whoever waited for too long is refused, and counted', async () => {
+  const { service, seen, answers } = hangingService()
+  const { port } = await start({
+    services: { 'api-gateway': service },
+    limits: { running: 1, slowMs: 60_000, waitMs: 50 },
+  })
+  const [first, late] = [ask(port), ask(port)]
+  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 1 }))
+  await sleep(80)
+  answers[0]!()
+  expect((await Promise.all([first, late])).map(({ status }) => status)).toEqual([200, 503])
+  expect(seen).toHaveLength(1)
+  expect(await refusals('waited_too_long')).toBe(1)
+})
+
+// Whose turn it is
+
+test('made-up credentials of one address neither fill the line nor take the turns of another address', async () => {
+  const { service, seen, answers } = hangingService()
+  const { port } = await start({
+    services: { 'api-gateway': service },
+    env: { TRUSTED_PROXIES: '127.0.0.1' },
+    limits: { ...ONE, waiting: 20 },
+  })
+  const from = (address: string, path: string, authorization: string) =>
+    ask(port, { path, headers: { authorization, 'x-forwarded-for': address } })
+  for (let at = 1; at <= 30; at += 1) {
+    // Every address of the same /64 is theirs.
+    void from(`2001:db8::${at}`, '/api/flood', `Bearer made-up-${at}`).catch(() => {})
+  }
+  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 20 }))
+  const person = from('192.0.2.7', '/api/person', 'Bearer genuine')
+  await until(async () => expect(await refusals('line_full')).toBe(10))
+  for (let answered = 0; answered < 3; answered += 1) {
+    await until(() => expect(answers.length).toBeGreaterThan(answered))
+    answers[answered]!()
+  }
+  expect(await person).toMatchObject({ status: 200, body: 'whole' })
+  expect(seen.slice(0, 3)).toEqual(['/api/flood', '/api/flood', '/api/person'])
+})
+
+const INTERNAL = { path: '/auth/sign-in', headers: { host: 'auth.internal:4000' } }
+const withInternal = (trusted: string, service: Service): ListeningServices => ({
+  env: { AUTH_SERVICE_URL: 'http://auth.internal:4000', TRUSTED_PROXIES: trusted },
+  services: { 'api-gateway': service, 'auth-service': saying('auth') },
+  limits: ONE,
+})
+
+test('health and our own services, from an address that is trusted, do not wait', async () => {
+  const { service } = hangingService()
+  const { port } = await start(withInternal('127.0.0.1', service))
+  for (let asked = 0; asked < 3; asked += 1) void ask(port).catch(() => {})
+  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 2 }))
+  expect((await ask(port, { path: '/healthz' })).body).toBe('{"status":"alive"}')
+  expect((await ask(port, INTERNAL)).body).toBe('auth')
+})
+
+test('a Host that names one of our services, or this process, does not start anything of anybody else at once', async () => {
+  const { service, answers } = hangingService()
+  const { port } = await start(withInternal('10.0.0.0/8', service))
+  void ask(port).catch(() => {})
+  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 0 }))
+  const forged = [
+    ask(port, INTERNAL),
+    // Not believed, because it does not come from a trusted address.
+    ask(port, { ...INTERNAL, headers: { ...INTERNAL.headers, 'x-forwarded-for': '10.0.0.1' } }),
+    ask(port, { path: '/auth/sign-in', headers: { host: `127.0.0.1:${port}` } }),
+  ]
+  await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 3 }))
+  answers[0]!()
+  for (const answer of await Promise.all(forged)) expect(answer.body).toBe('auth')
+})
+
+test('requests that do not end keep nobody waiting for long', async () => {
+  const { service, seen } = hangingService()
+  const { port } = await start({ services: { 'api-gateway': service, 'auth-service': saying('auth') } })
+  for (let asked = 0; asked < 40; asked += 1) void ask(port).catch(() => {})
+  const other = ask(port, { path: '/auth/sign-in' })
+  await until(() => expect(seen.length).toBeGreaterThanOrEqual(32))
+  expect((await other).body).toBe('auth')
+  await until(() => expect(seen).toHaveLength(40))
+})
+
+test('however many ask whether it is ready, the database is asked by one at a time', async () => {
+  let [asking, most, times] = [0, 0, 0]
+  const { port } = await start({
+    async readiness() {
+      times += 1
+      most = Math.max(most, ++asking)
+      await sleep(100)
+      asking -= 1
+      return { ready: true }
+    },
+  })
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(port, { path: '/readyz' })))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(most).toBe(1)
+  expect(times).toBeLessThan(25)
+})
+
+// One connection
+
+test('of the requests on one connection one is under way at a time, and the answers come in order', async () => {
+  const { service, seen, answers } = hangingService()
+  const { port } = await start({ services: { 'api-gateway': service } })
+  const socket = open(port)
+  let received = ''
+  socket.on('data', (chunk) => (received += String(chunk)))
+  socket.write(pipelined(port, 3))
+  for (const count of [1, 2, 3]) {
+    await until(() => expect(seen).toHaveLength(count))
+    await sleep(20)
+    expect(seen).toHaveLength(count)
+    expect(await openRequests()).toEqual({ open: 1, waiting: 0 })
+    answers[count - 1]!()
+    await until(() => expect(received.match(/whole/g)).toHaveLength(count))
+  }
+  expect(seen).toEqual(['/api/0', '/api/1', '/api/2'])
+  await until(async () => expect(await openRequests()).toEqual({ open: 0, waiting: 0 }))
+})
+
+test('a connection that is destroyed with twenty requests on it leaves none of them, and a stop does not wait', async () => {
+  const { service, seen, signals } = hangingService()
+  const { port, stop } = await start({ services: { 'api-gateway': service }, env: { STOP_SECONDS: '30' } })
+  const socket = open(port)
+  socket.write(pipelined(port, 20))
+  await until(() => expect(seen).toHaveLength(1))
+  socket.resetAndDestroy()
+  await until(async () => expect(await openRequests()).toEqual({ open: 0, waiting: 0 }))
+  expect(signals[0]!.aborted).toBe(true)
+  const began = performance.now()
+  await stop()
+  expect(performance.now() - began).toBeLessThan(2_000)
+  expect(seen).toEqual(['/api/0'])
+})
+
+test('the ninth that waits behind another on a connection is refused, and those after it are not answered', async () => {
+  const { service, seen, answers } = hangingService()
+  const { port } = await start({ services: { 'api-gateway': service } })
+  const received = say(port, pipelined(port, 20))
+  for (let answered = 0; answered < 9; answered += 1) {
+    await until(() => expect(answers).toHaveLength(answered + 1))
+    answers[answered]!()
+  }
+  expect(statuses(await received)).toEqual([...Array<string>(9).fill('200'), '503'])
+  expect(seen).toHaveLength(9)
+  expect(await refusals('too_many_pipelined')).toBe(1)
+  expect(await openRequests()).toEqual({ open: 0, waiting: 0 })
+})
+
+test('whoever goes on sending after that is cut off', async () => {
+  const { service, seen } = hangingService()
+  const { port } = await start({ services: { 'api-gateway': service } })
+  const socket = open(port)
+  const closed = once(socket, 'close')
+  socket.write(pipelined(port, 200))
+  await closed
+  expect(seen.length).toBeLessThanOrEqual(1)
+  await until(async () => expect(await openRequests()).toEqual({ open: 0, waiting: 0 }))
+})
+
+// Connections
+
+test.each([
+  ['reset', (socket: Socket) => void socket.resetAndDestroy()],
+  ['closed', (socket: Socket) => void socket.destroy()],
+  ['closed on one side', (socket: Socket) => void socket.end()],
+])(
+  'a request whose connection is %s before its turn leaves the line, and never starts',
+  async (_how, leave) => {
+    const { service, seen, answers } = hangingService()
+    const { port } = await start({ services: { 'api-gateway': service }, limits: ONE })
+    const first = ask(port, { path: '/api/first' })
+    await until(() => expect(seen).toEqual(['/api/first']))
+    const sockets = Array.from({ length: 5 }, () => open(port))
+    for (const socket of sockets) {
+      socket.write(`POST /api/gone HTTP/1.1\r\nHost: localhost:${port}\r\nContent-Length: 100\r\n\r\nsome`)
+    }
+    await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 5 }))
+    for (const socket of sockets) leave(socket)
+    await until(async () => expect(await openRequests()).toEqual({ open: 1, waiting: 0 }))
+    answers[0]!()
+    expect((await first).status).toBe(200)
+    await until(async () => expect(await openRequests()).toEqual({ open: 0, waiting: 0 }))
+    expect(seen).toEqual(['/api/first'])
+  },
+)
+
+test('bodies that never come keep nobody from being answered', async () => {
+  const reading: Service = async (request) => new Response(await request.text())
+  const { port } = await start({ services: { 'api-gateway': reading, console: saying('console') } })
+  for (let opened = 0; opened < 100; opened += 1) {
+    open(port).write(
+      `POST /api HTTP/1.1\r\nHost: localhost:${port}\r\nContent-Length: 1000\r\n\r\n${'x'.repeat(10)}`,
+    )
+  }
+  await until(async () => expect((await openRequests()).open).toBeGreaterThan(30))
+  expect((await ask(port, { path: '/console' })).body).toBe('console')
+  await until(async () => expect(await openRequests()).toEqual({ open: 100, waiting: 0 }))
+})
+
+test('connections that are kept open without a request keep nobody waiting', async () => {
+  const { port } = await start()
+  const idle = Array.from({ length: 500 }, () => open(port))
+  const answered = await Promise.all(
+    idle.map(async (socket) => {
+      socket.write(get(port))
+      return String(((await once(socket, 'data')) as [Buffer])[0])
+    }),
+  )
+  expect(new Set(answered.flatMap(statuses))).toEqual(new Set(['200']))
+  expect(await openRequests()).toEqual({ open: 0, waiting: 0 })
+  expect((await ask(port)).status).toBe(200)
+})
+
+test('asking for another protocol is an ordinary request, and a tunnel is closed', async () => {
+  const { port } = await start()
+  const upgrade = get(port, '/api', 'Connection: Upgrade, close\r\nUpgrade: websocket\r\n')
+  expect(statuses(await say(port, upgrade))).toEqual(['200'])
+  expect(await say(port, `CONNECT localhost:${port} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`)).toBe('')
+  expect(await openRequests()).toEqual({ open: 0, waiting: 0 })
+})
