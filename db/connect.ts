@@ -141,12 +141,11 @@ function handlesOf(client: postgres.Sql, prepare = true): { db: Database; sql: S
  * its types. Named ones are parsed once a connection and take one.
  */
 function preparing<Client extends postgres.ISql>(client: Client): Client {
+  const unsafe = (text: string, parameters: never[] = []) =>
+    client.unsafe(text, parameters, { prepare: parameters.length > 0 })
   return new Proxy(client, {
     get(target, name) {
-      if (name === 'unsafe') {
-        return (text: string, parameters: never[] = []) =>
-          target.unsafe(text, parameters, { prepare: parameters.length > 0 })
-      }
+      if (name === 'unsafe') return unsafe
       if (name === 'begin' || name === 'savepoint') {
         const begin = Reflect.get(target, name) as (...args: unknown[]) => unknown
         return (...args: unknown[]) => {

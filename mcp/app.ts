@@ -1,14 +1,16 @@
-/** The mcp-server: /platform and /notifications, for clients of the 2025 and 2026 protocols, and their metadata. */
+/** The mcp-server: /platform and /notifications, for clients of the 2025 and 2026 protocols, their metadata and cards. */
 import { Hono, type Context } from 'hono'
 import type { CallOptions } from '../src/client/http-client.ts'
 import { ADDRESS_HEADER } from '../src/client/service.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { idPattern, makeId } from '../src/contracts/ids.ts'
 import { RESOURCES, type Resource } from '../src/contracts/scopes.ts'
+import { authExtensions } from './auth-extensions.ts'
 import { bearerOf, identify } from './authenticate.ts'
-import { chooseTools, readNarrowing } from './choose-tools.ts'
+import { chooseTools, EVERYTHING, readNarrowing } from './choose-tools.ts'
 import { checkOrigin } from './check-origin.ts'
 import { mountMetadata } from './metadata.ts'
+import { mountServerCards } from './server-cards.ts'
 import { once } from './once.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
 import { challenge, methodNotAllowed, handleError, scopeChallenge } from './error-responses.ts'
@@ -32,6 +34,7 @@ export function createMcpServer(deps: McpDeps, makeServer?: MakeServer): Hono<Mc
     c.res.headers.set('x-request-id', c.get('requestId'))
   })
   mountMetadata(app, deps)
+  mountServerCards(app, deps)
   for (const resource of RESOURCES) {
     // People paste the address with a slash at its end. Not redirected: clients would lose the body.
     for (const path of [`/${resource}`, `/${resource}/`]) {
@@ -74,18 +77,20 @@ async function answer(
   // After authentication: a client that starts with GET, as 2025 ones may, still gets the challenge.
   if (c.req.method !== 'POST') return methodNotAllowed()
 
-  const narrowing = readNarrowing(new URL(c.req.url))
+  const narrowing = c.req.url.includes('?') ? readNarrowing(new URL(c.req.url)) : EVERYTHING
   const { serve } = await loadServe()
   let failure: Error | undefined
   const context: RequestContext = {
     resource,
     version: deps.version,
+    method: methodOf(message.json),
     requestId: c.get('requestId'),
     appUrl: deps.appUrl,
     principal,
     narrowing,
     choice: chooseTools(TOOLS, resource, principal, narrowing),
     skills,
+    authExtensions: authExtensions(deps, resource),
     call: gatewayClient(deps, principal, as),
     challenge:
       principal.canStepUp && deps.stepUp === 'challenge'
@@ -101,6 +106,11 @@ async function answer(
   if (response.status >= 500) c.set('failure', failure)
   return response
 }
+
+const methodOf = (json: unknown): string | undefined =>
+  typeof json === 'object' && json !== null && 'method' in json && typeof json.method === 'string'
+    ? json.method
+    : undefined
 
 /** With the first message, because the SDK takes longer to load than the rest of this server; once, as even that costs. */
 const loadServe = once(() => import('./serve.ts'))

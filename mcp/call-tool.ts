@@ -1,12 +1,12 @@
 /** Every tool call: checks scopes and input, runs the tool, limits the size of its answer and records activity. */
 import { ProtocolError, ProtocolErrorCode, type CallToolResult } from '@modelcontextprotocol/server'
-import * as z from 'zod'
+import type * as z from 'zod'
 import type { Call } from '../src/client/http-client.ts'
 import { reportToolCall } from '../src/contracts/activity.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../src/contracts/errors.ts'
 import { MISSING } from '../src/contracts/problems.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
-import { fits } from './answer-size.ts'
+import { textFits } from './answer-size.ts'
 import { missingScopes } from './choose-tools.ts'
 import type { ClientAbilities } from './client-abilities.ts'
 import { errorText } from './error-text.ts'
@@ -100,8 +100,8 @@ function succeeded(tool: Tool, answer: object): Outcome {
     return { text: JSON.stringify(result), result }
   }
   // Every tool limits its own answer; this catches one that does not.
-  if (!fits(answer)) throw new Error(`an answer of ${tool.name} is too large`)
   const text = JSON.stringify(answer)
+  if (!textFits(text)) throw new Error(`an answer of ${tool.name} is too large`)
   return {
     text,
     result: {
@@ -170,18 +170,17 @@ export const toolCallsIn = (message: unknown): ToolCall[] =>
   [message].flat().flatMap((one) => readToolCall(one) ?? [])
 
 export function readToolCall(message: unknown): ToolCall | undefined {
-  const params = Message.safeParse(message).data?.params
-  return params && { name: params.name, input: params.arguments, traceparent: traceparentIn(params._meta) }
+  if (!isObject(message) || message['method'] !== 'tools/call') return undefined
+  const { params } = message
+  if (!isObject(params) || typeof params['name'] !== 'string') return undefined
+  const { name, arguments: input, _meta: meta } = params
+  if (meta !== undefined && !isObject(meta)) return undefined
+  return { name, input, traceparent: traceparentIn(meta) }
 }
 
-const Message = z.object({
-  method: z.literal('tools/call'),
-  params: z.object({
-    name: z.string(),
-    arguments: z.unknown(),
-    _meta: z.record(z.string(), z.unknown()).optional(),
-  }),
-})
+/** By hand, because every message is looked at before the SDK sees it. */
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** W3C Trace Context, 3.2: version 00; ids of all zeros are invalid. */
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/

@@ -34,9 +34,12 @@ export function isTooDeep(json: unknown): boolean {
   let level = [json]
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > DEPTH_MAX) return true
-    level = level.flatMap((value) =>
-      typeof value === 'object' && value !== null ? (Object.values(value) as unknown[]) : [],
-    )
+    const next: unknown[] = []
+    for (const value of level) {
+      if (typeof value === 'object' && value !== null)
+        for (const inner of Object.values(value)) next.push(inner)
+    }
+    level = next
   }
   return false
 }

@@ -10,12 +10,16 @@ import type { Narrowing } from './tool.ts'
 export type RequestContext = {
   resource: Resource
   version: string
+  /** Of the message; undefined when there are several, or none that can be read. */
+  method: string | undefined
   requestId: string
   appUrl: URL
   principal: McpPrincipal
   narrowing: Narrowing
   choice: ToolChoice
   skills: readonly PublishedSkill[]
+  /** The ways to authorize that the server declares. */
+  authExtensions: readonly string[]
   /** Calls the gateway for the principal; the trace of the message, if it has one, replaces the request's. */
   call: (as: { traceparent?: string | undefined; signal?: AbortSignal }) => Call
   /** Makes the client request these scopes; undefined where it cannot or is configured not to. */

@@ -178,6 +178,7 @@ const NAMED: Readonly<Record<string, string>> = {
   slug: 'northwind',
   query: 'How do I book a day off?',
   url: 'https://hooks.example.com/svc',
+  issuer: 'https://idp.example.com',
   address: 'ops@example.com',
   pattern: 'deploy.failed',
   type: 'deploy.failed',

@@ -141,6 +141,10 @@ export async function authenticatePresented(
     clientId: valid.client_id,
     clientName: valid.client_name,
     grantId: valid.grant_id,
+    machineAgent: valid.machine_agent && {
+      id: valid.machine_agent.id,
+      ownerId: valid.machine_agent.owner_id,
+    },
     supportSessionId: valid.support_session_id,
     sources: valid.sources ?? null,
     entryPoint: valid.kind === 'actor' ? 'mcp' : anonymous.entryPoint,

@@ -2,6 +2,9 @@
 import type { Context } from 'hono'
 import type { Principal } from '../contracts/operation.ts'
 
+/** Made for whoever asks: hardly any work listens to it. */
+export type Deadline = () => AbortSignal
+
 export type HttpEnv = {
   Variables: {
     requestId: string
@@ -11,7 +14,7 @@ export type HttpEnv = {
     route: string
     principal: Principal | undefined
     /** Ends when nobody waits for the answer any more. */
-    deadline?: AbortSignal
+    deadline?: Deadline
     /** Another service logs the same request in more detail. */
     isRelayed: boolean | undefined
     /** Why a request failed: for the log line, never for the answer. */

@@ -75,7 +75,7 @@ test('a body that comes too slowly is not waited for, and what it held is free',
     headers: { 'content-type': 'application/gzip' },
     duplex: 'half',
   } as RequestInit)
-  const reading = { onBytes: held.add, deadline: late.signal }
+  const reading = { onBytes: held.add, deadline: () => late.signal }
   const read = readRawBody(request, { type: 'application/gzip', maxBytes: 50 * MiB }, reading)
   setTimeout(() => late.abort(new ServiceError('TIMEOUT')), 5)
   await expect(read).rejects.toMatchObject({ code: 'TIMEOUT' })

@@ -5,6 +5,7 @@
 import type { CallOptions } from '../client/http-client.ts'
 import type { CallInProcess } from '../client/service.ts'
 import { ERRORS, ServiceError } from '../contracts/errors.ts'
+import { jsonCopy } from '../contracts/json-values.ts'
 import type { Operation } from '../contracts/operation.ts'
 import { asServiceError } from './answer.ts'
 import type { HttpEnv } from './context.ts'
@@ -91,7 +92,7 @@ function asReceived({ code, message, hint, problems, retryAfterSeconds }: Servic
 }
 
 /** An answer as it arrives: a copy, without what JSON has no form for. */
-export const received = <T>(answer: T): T => JSON.parse(JSON.stringify(answer)) as T
+export const received = <T>(answer: T): T => jsonCopy(answer) as T
 
 /** The call goes on, as at a server whose client has disconnected; only its caller does not wait for it. */
 function untilAborted(answer: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {

@@ -6,7 +6,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics, ObservedRequest } from '../observe/metrics.ts'
 import type { TracedRequest, Tracing } from '../observe/tracing-port.ts'
 import { asServiceError } from './answer.ts'
-import type { HttpEnv } from './context.ts'
+import type { Deadline, HttpEnv } from './context.ts'
 
 export type Observation = {
   readonly log: Logger
@@ -46,24 +46,34 @@ export async function observe(
 const DEADLINE_MS = 30_000
 
 /** Throws TIMEOUT when the work takes too long; it is not stopped, unless it listens to the signal. */
-export async function withDeadline<T>(
+export function withDeadline<T>(
   { deadlineMs = DEADLINE_MS }: Observation,
-  work: (deadline: AbortSignal) => Promise<T>,
+  work: (deadline: Deadline) => Promise<T>,
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new AbortController()
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      const error = new ServiceError('TIMEOUT')
-      reject(error)
-      deadline.abort(error)
+  return new Promise((resolve, reject) => {
+    let controller: AbortController | undefined
+    let late: ServiceError | undefined
+    const timer = setTimeout(() => {
+      late = new ServiceError('TIMEOUT')
+      reject(late)
+      controller?.abort(late)
     }, deadlineMs)
+    const deadline = () => {
+      controller ??= new AbortController()
+      if (late) controller.abort(late)
+      return controller.signal
+    }
+    work(deadline).then(
+      (result) => {
+        clearTimeout(timer)
+        resolve(result)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
   })
-  try {
-    return await Promise.race([work(deadline.signal), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function logRequest(

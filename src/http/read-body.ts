@@ -5,6 +5,7 @@ import { byteSize } from '../contracts/byte-size.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { mediaType, typesOf } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
+import type { Deadline } from './context.ts'
 import { isKnownToFit } from '../contracts/known-to-fit.ts'
 
 type Takes = NonNullable<Operation['http']['takes']>
@@ -13,7 +14,7 @@ type Takes = NonNullable<Operation['http']['takes']>
 export type OnBytes = (count: number) => void
 
 /** `deadline`: after it nobody waits for the body any more, so it is not read to its end. */
-export type Reading = { readonly onBytes?: OnBytes | undefined; readonly deadline?: AbortSignal | undefined }
+export type Reading = { readonly onBytes?: OnBytes | undefined; readonly deadline?: Deadline | undefined }
 
 const inflate = promisify(gunzip)
 
@@ -34,7 +35,7 @@ export async function readBytes(
   if (!request.body) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of until(deadline, request.body)) {
+  for await (const chunk of until(deadline?.(), request.body)) {
     size += chunk.length
     if (size > limit) throw tooLarge(limit)
     onBytes?.(chunk.length)

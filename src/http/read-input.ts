@@ -1,6 +1,7 @@
 /** Reads an operation's input from path, query and body, and reports every problem at once. */
 import type * as z from 'zod'
 import { notFound, ServiceError } from '../contracts/errors.ts'
+import { certainlyFits, jsonCopy } from '../contracts/json-values.ts'
 import { BODY_MAX_BYTES } from '../contracts/limits.ts'
 import { mediaType, typesOf } from '../contracts/media-types.ts'
 import { MISSING } from '../contracts/problems.ts'
@@ -98,9 +99,8 @@ function splitPath(input: Record<string, unknown>, names: readonly string[]) {
 }
 
 function asBody(input: Record<string, unknown>, limit: number): Record<string, unknown> {
-  const text = JSON.stringify(input)
-  if (Buffer.byteLength(text) > limit) throw tooLarge(limit)
-  return JSON.parse(text) as Record<string, unknown>
+  if (!certainlyFits(input, limit) && Buffer.byteLength(JSON.stringify(input)) > limit) throw tooLarge(limit)
+  return jsonCopy(input) as Record<string, unknown>
 }
 
 const asQuery = (input: Record<string, unknown>): Record<string, string> =>
@@ -133,6 +133,7 @@ const problem = (issue: z.core.$ZodIssue): string =>
   issue.path.length === 0 ? issue.message : `${issue.path.join('.')}: ${issue.message}`
 
 function readQuery(url: string): Record<string, unknown> {
+  if (!url.includes('?')) return {}
   const query = new URL(url).searchParams
   return Object.fromEntries(
     [...new Set(query.keys())].map((name) => {

@@ -36,4 +36,43 @@ describe('an assertion', () => {
     )
     expect((await assertions.verify(token, later(1))) !== undefined).toBe(isTaken)
   })
+
+  test('is the same to whoever signed it and to another process', async () => {
+    const elsewhere = actorAssertions(SECRET, ISSUER)
+    const known = {
+      email: 'ada@example.test',
+      name: 'Ada',
+      orgName: 'Analysts',
+      orgSlug: 'analysts',
+      role: 'viewer' as const,
+      membership: undefined,
+    }
+    const moment = new Date(NOW.getTime() + 999)
+    for (const one of [
+      actor,
+      { ...actor, clientId: 'c' },
+      { userId: 'u', orgId: 'o', scopes: [], tokenId: 't', known },
+    ]) {
+      const token = await assertions.sign(one, moment)
+      for (const when of [moment, later(59), later(60), later(61)]) {
+        expect(await assertions.verify(token, when)).toEqual(await elsewhere.verify(token, when))
+      }
+    }
+  })
+
+  test('is verified long after others were signed', async () => {
+    const first = await assertions.sign(actor, NOW)
+    for (let at = 0; at < 600; at += 1) await assertions.sign({ ...actor, userId: `usr_${at}` }, NOW)
+    expect(await assertions.verify(first, NOW)).toMatchObject({ userId: 'usr_1' })
+  })
+
+  test('that was changed is refused, also right after the original was signed', async () => {
+    const token = await assertions.sign(actor, NOW)
+    const [head, body, mac] = token.split('.') as [string, string, string]
+    const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as object
+    const forged = Buffer.from(JSON.stringify({ ...claims, sub: 'usr_2' })).toString('base64url')
+    expect(await assertions.verify(`${head}.${forged}.${mac}`, NOW)).toBeUndefined()
+    const another = actorAssertions('43'.repeat(32), ISSUER)
+    expect(await another.verify(token, NOW)).toBeUndefined()
+  })
 })
