@@ -1,7 +1,15 @@
-/** What agents meet: tokens for codes and refresh tokens, against another server on the same Postgres; and each call. */
-import { randomBytes } from 'node:crypto'
+/** What agents meet: tokens for codes, refresh tokens and assertions, against another server on the same Postgres; and each call. */
+import { generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { connect } from '../db/connect.ts'
+import {
+  identityLinks,
+  identityProviderClients,
+  memberships,
+  organizationIdentityProviders,
+  platformOauthClients,
+} from '../db/schema.ts'
+import { sha256 } from '../src/trust/keyed-hash.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { CONNECTIONS, inLanes, measured, middle, sender, type Load } from './load.ts'
 import { approvals, newChallenge, OWNER, REDIRECT, register, SCOPES, type Code } from './person.ts'
@@ -10,6 +18,7 @@ import {
   freePort,
   inTemporaryFolder,
   run,
+  serverEnv,
   startServer,
   untilAnswers,
   untilSays,
@@ -21,6 +30,8 @@ const ROUNDS = roundsOf(3)
 const CODES = sized(96, 8)
 const REFRESHES = sized(400, 16)
 const RATIO_TARGET = 2
+const ASSERTIONS = sized(400, 16)
+const ASSERTION_CPU_TARGET = 1.5
 
 type Contestant = {
   readonly program: Program
@@ -33,8 +44,10 @@ type Contestant = {
 /** Codes and refresh tokens a second. */
 export const connector = () =>
   inTemporaryFolder(async (folder) => {
+    const assertions = await compareAssertions(folder)
     if (!existsSync(file('node_modules/better-auth'))) {
       return [
+        ...assertions,
         'left out: what it is compared with is not installed (npm ci --prefix bench --legacy-peer-deps)',
       ]
     }
@@ -55,12 +68,137 @@ export const connector = () =>
       return [
         ...compare('code exchange', middle(seen.ours.exchanges), middle(seen.theirs.exchanges)),
         ...compare('refresh', middle(seen.ours.refreshes), middle(seen.theirs.refreshes)),
+        ...assertions,
       ]
     } finally {
       await Promise.all(programs.map((program) => program.stop()))
       await postgres.stop()
     }
   })
+
+/** An assertion of an identity provider whose keys are known, beside a code, on the same server. */
+async function compareAssertions(folder: string): Promise<string[]> {
+  const postgres = await startPostgres()
+  const provider = newProvider()
+  const database = await newDatabase(postgres.url, 'assertions')
+  const ours = await startOurs(folder, database, {}, (port, env) =>
+    run([
+      file('connector-server.ts'),
+      JSON.stringify({ env: serverEnv(folder, port, env), keys: { keys: [provider.jwk] } }),
+    ]),
+  )
+  try {
+    const client = await trustProvider(database, provider.issuer)
+    const codes: Load[] = []
+    const exchanges: Load[] = []
+    for (let round = 0; round <= ROUNDS; round++) {
+      codes.push(await exchangeCodes(ours, CODES))
+      const signed = Array.from({ length: ASSERTIONS }, () => provider.assertion(ours.origin, client.id))
+      exchanges.push(await exchangeSigned(ours, client, signed))
+    }
+    // The first round is to warm up.
+    const [code, assertion] = [middle(codes.slice(1)), middle(exchanges.slice(1))]
+    const ratio = assertion.cpuMs / code.cpuMs
+    return [
+      `code           svc          ${code.perSecond.toFixed(0)}/s, ${code.cpuMs.toFixed(2)} ms CPU each`,
+      `assertion      svc          ${assertion.perSecond.toFixed(0)}/s, ${assertion.cpuMs.toFixed(2)} ms CPU each`,
+      `assertion      to a code    ${ratio.toFixed(2)}x CPU (target ${ASSERTION_CPU_TARGET}x: ${ratio <= ASSERTION_CPU_TARGET ? 'met' : 'missed'})`,
+    ]
+  } finally {
+    await ours.program.stop()
+    await postgres.stop()
+  }
+}
+
+const SUBJECT = 'somebody'
+
+function newProvider() {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const issuer = 'https://identity.example'
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const header = encode({ alg: 'ES256', kid: 'one', typ: 'oauth-id-jag+jwt' })
+  return {
+    issuer,
+    jwk: { ...publicKey.export({ format: 'jwk' }), kid: 'one' },
+    assertion(audience: string, client: string): string {
+      const iat = Math.floor(Date.now() / 1000)
+      const claims = { iss: issuer, sub: SUBJECT, aud: audience, client_id: client, scope: SCOPES }
+      const body = encode({ ...claims, iat, exp: iat + 300, jti: randomBytes(16).toString('hex') })
+      return `${header}.${body}.${signatureOf(privateKey, `${header}.${body}`)}`
+    },
+  }
+}
+
+const signatureOf = (key: KeyObject, text: string): string =>
+  sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+
+type Trusted = { readonly id: string; readonly secret: string }
+
+/** As an organization has it after its provider was proven: the rows alone, because nobody could prove this one. */
+async function trustProvider(database: string, issuer: string): Promise<Trusted> {
+  const { db, close } = await connect({ url: database }, { poolSize: 1 })
+  const [id, secret, now] = ['bench-assistant', randomBytes(16).toString('hex'), new Date()]
+  const scopes = SCOPES.split(' ') as ('data:read' | 'maintenance:read')[]
+  try {
+    const [owner] = await db.select().from(memberships)
+    await db.insert(organizationIdentityProviders).values({
+      id: 'idp_bench',
+      orgId: owner!.orgId,
+      name: 'Bench',
+      issuer,
+      jwksUri: `${issuer}/keys`,
+      state: 'on',
+      defaultScopes: scopes,
+      assertionSeconds: 600,
+      tokenMinutes: 15,
+      createdAt: now,
+    })
+    await db.insert(identityProviderClients).values({
+      providerId: 'idp_bench',
+      clientId: id,
+      kind: 'pre_registered',
+      maxScopes: scopes,
+      resources: ['platform'],
+      createdAt: now,
+    })
+    await db.insert(identityLinks).values({
+      id: 'idl_bench',
+      providerId: 'idp_bench',
+      subject: SUBJECT,
+      userId: owner!.userId,
+      linkedBy: 'admin',
+      createdAt: now,
+    })
+    await db.insert(platformOauthClients).values({
+      clientId: id,
+      kind: 'pre_registered',
+      metadata: { token_endpoint_auth_method: 'client_secret_basic', client_secret: sha256(secret) },
+      createdAt: now,
+    })
+    return { id, secret }
+  } finally {
+    await close()
+  }
+}
+
+async function exchangeSigned(
+  { program, tokenUrl, resource }: Contestant,
+  { id, secret }: Trusted,
+  signed: string[],
+): Promise<Load> {
+  const authorization = `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', authorization }
+  const { send, close } = sender(tokenUrl, { method: 'POST', headers })
+  try {
+    return await measured(program, signed.length, async () => {
+      const assertion = signed.pop()!
+      const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+      await send(new URLSearchParams({ grant_type, assertion, resource }).toString())
+    })
+  } finally {
+    close()
+  }
+}
 
 async function warm(who: Contestant) {
   const chains: string[] = []
@@ -136,6 +274,8 @@ export async function startOurs(
   folder: string,
   database?: string,
   more: Record<string, string> = {},
+  start: (port: number, env: Record<string, string>) => Program = (port, env) =>
+    startServer(folder, port, env),
 ): Promise<Contestant & { origin: string }> {
   const port = await freePort()
   const secret = () => randomBytes(32).toString('hex')
@@ -146,7 +286,7 @@ export async function startOurs(
     ACTOR_ASSERTION_SECRET: secret(),
     DATA_KEY: secret(),
   }
-  const program = startServer(folder, port, {
+  const program = start(port, {
     ...onPostgres,
     SVC_ADMIN_EMAIL: OWNER.email,
     SVC_ADMIN_PASSWORD: OWNER.password,

@@ -57,7 +57,7 @@ type Page = { readonly url: string; readonly text: string }
 function newBrowser(origin: string) {
   const cookies = new Map<string, { path: string; value: string }>()
   // Its own address, believed because the bench is a trusted proxy: one address may not authorize that often.
-  const address = `2001:db8::${randomInt(0xffff).toString(16)}:${randomInt(0xffff).toString(16)}`
+  const address = `2001:db8:${randomInt(0xffff).toString(16)}:${randomInt(0xffff).toString(16)}::1`
 
   /** Follows redirects as far as they stay at this installation. */
   async function go(first: string, init: RequestInit = {}): Promise<Page> {

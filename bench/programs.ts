@@ -32,14 +32,15 @@ export function run(args: readonly string[], env: Record<string, string> = {}): 
 
 /** As `npm start` does, from the bundle where it is fresh. */
 export const startServer = (folder: string, port: number, more: Record<string, string> = {}): Program =>
-  run([file('../bin/server')], {
-    MALLOC_MMAP_THRESHOLD_: '1048576',
-    SVC_DATA_DIR: folder,
-    PORT: String(port),
-    METRICS_PORT: 'off',
-    LOG_LEVEL: 'warn',
-    ...more,
-  })
+  run([file('../bin/server')], { MALLOC_MMAP_THRESHOLD_: '1048576', ...serverEnv(folder, port, more) })
+
+export const serverEnv = (folder: string, port: number, more: Record<string, string>) => ({
+  SVC_DATA_DIR: folder,
+  PORT: String(port),
+  METRICS_PORT: 'off',
+  LOG_LEVEL: 'warn',
+  ...more,
+})
 
 /** Polls every few milliseconds: the time between ready and noticed must not count. */
 export async function untilAnswers(url: string, program: Program): Promise<void> {

@@ -9,6 +9,7 @@ const require = createRequire(import.meta.url ?? __filename)
 
 export const {
   and,
+  arrayOverlaps,
   asc,
   count,
   desc,
@@ -31,6 +32,12 @@ export const {
   notExists,
   or,
   sql,
+  getTableName,
+  Column: columnKind,
+  DrizzleQueryError: QueryError,
+  Param: paramKind,
+  Placeholder: placeholderKind,
+  SQL: sqlKind,
 } = require('drizzle-orm') as typeof import('drizzle-orm')
 const pgCore = require('drizzle-orm/pg-core') as typeof import('drizzle-orm/pg-core')
 export const {

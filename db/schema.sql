@@ -140,6 +140,30 @@ CREATE TABLE apps (
 );
 CREATE UNIQUE INDEX apps_by_alias ON public.apps USING btree (org_id, alias);
 
+CREATE TABLE assertion_refusals (
+  id text NOT NULL,
+  provider_id text NOT NULL,
+  client_id text,
+  reason text NOT NULL,
+  subject text,
+  key_id text,
+  refused_at timestamp with time zone NOT NULL,
+  CONSTRAINT assertion_refusals_pkey PRIMARY KEY (id),
+  CONSTRAINT assertion_refusals_provider_id_organization_identity_providers_ FOREIGN KEY (provider_id) REFERENCES organization_identity_providers(id) ON DELETE CASCADE
+);
+CREATE INDEX assertion_refusals_by_provider ON public.assertion_refusals USING btree (provider_id, id);
+
+CREATE TABLE assertion_uses (
+  id text NOT NULL,
+  provider_id text NOT NULL,
+  client_id text NOT NULL,
+  grant_id text NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT assertion_uses_pkey PRIMARY KEY (id)
+);
+CREATE INDEX assertion_uses_by_expiry ON public.assertion_uses USING btree (expires_at);
+
 CREATE TABLE attempts (
   org_id text NOT NULL,
   message_id text NOT NULL,
@@ -476,6 +500,47 @@ CREATE TABLE identities (
 );
 CREATE INDEX identities_by_user ON public.identities USING btree (user_id);
 
+CREATE TABLE identity_links (
+  id text NOT NULL,
+  provider_id text NOT NULL,
+  subject text NOT NULL,
+  user_id text NOT NULL,
+  linked_by text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  CONSTRAINT identity_links_pkey PRIMARY KEY (id),
+  CONSTRAINT identity_links_provider_id_organization_identity_providers_id_f FOREIGN KEY (provider_id) REFERENCES organization_identity_providers(id) ON DELETE CASCADE,
+  CONSTRAINT identity_links_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX identity_links_by_subject ON public.identity_links USING btree (provider_id, subject);
+CREATE INDEX identity_links_by_user ON public.identity_links USING btree (user_id);
+
+CREATE TABLE identity_provider_clients (
+  provider_id text NOT NULL,
+  client_id text NOT NULL,
+  kind text NOT NULL,
+  name text,
+  may_be_public boolean NOT NULL DEFAULT false,
+  max_scopes text[] NOT NULL,
+  resources text[] NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  CONSTRAINT identity_provider_clients_provider_id_client_id_pk PRIMARY KEY (provider_id, client_id),
+  CONSTRAINT identity_provider_clients_provider_id_organization_identity_pro FOREIGN KEY (provider_id) REFERENCES organization_identity_providers(id) ON DELETE CASCADE
+);
+CREATE INDEX identity_provider_clients_by_client ON public.identity_provider_clients USING btree (client_id);
+
+CREATE TABLE identity_provider_rules (
+  provider_id text NOT NULL,
+  "position" integer NOT NULL,
+  claim text,
+  value text,
+  scopes text[] NOT NULL,
+  sources text[],
+  CONSTRAINT identity_provider_rules_provider_id_organization_identity_provi FOREIGN KEY (provider_id) REFERENCES organization_identity_providers(id) ON DELETE CASCADE,
+  CONSTRAINT identity_provider_rules_provider_id_position_pk PRIMARY KEY (provider_id, "position")
+);
+
 CREATE TABLE installation_facts (
   name text NOT NULL,
   value jsonb NOT NULL,
@@ -623,6 +688,49 @@ CREATE TABLE log_volumes (
   CONSTRAINT log_volumes_org_id_app_id_at_level_pk PRIMARY KEY (org_id, app_id, at, level)
 );
 CREATE INDEX log_volumes_by_time ON public.log_volumes USING btree (at);
+
+CREATE TABLE machine_agent_credentials (
+  id text NOT NULL,
+  agent_id text NOT NULL,
+  kind text NOT NULL,
+  secret_hash text,
+  starts_with text,
+  public_key jsonb,
+  created_by text,
+  made_with_token_id text,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  CONSTRAINT machine_agent_credentials_agent_id_machine_agents_id_fk FOREIGN KEY (agent_id) REFERENCES machine_agents(id) ON DELETE CASCADE,
+  CONSTRAINT machine_agent_credentials_created_by_users_id_fk FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
+  CONSTRAINT machine_agent_credentials_pkey PRIMARY KEY (id)
+);
+CREATE INDEX machine_agent_credentials_by_agent ON public.machine_agent_credentials USING btree (agent_id, id);
+CREATE INDEX machine_agent_credentials_by_creator ON public.machine_agent_credentials USING btree (created_by);
+CREATE INDEX machine_agent_credentials_by_token ON public.machine_agent_credentials USING btree (made_with_token_id);
+
+CREATE TABLE machine_agents (
+  id text NOT NULL,
+  org_id text NOT NULL,
+  user_id text NOT NULL,
+  client_id text NOT NULL,
+  owner_id text NOT NULL,
+  owner_membership_id text NOT NULL,
+  name text NOT NULL,
+  role text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  removed_at timestamp with time zone,
+  CONSTRAINT machine_agents_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT machine_agents_owner_id_users_id_fk FOREIGN KEY (owner_id) REFERENCES users(id) ON DELETE CASCADE,
+  CONSTRAINT machine_agents_pkey PRIMARY KEY (id),
+  CONSTRAINT machine_agents_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX machine_agents_by_client ON public.machine_agents USING btree (client_id);
+CREATE INDEX machine_agents_by_org ON public.machine_agents USING btree (org_id, id);
+CREATE INDEX machine_agents_by_owner ON public.machine_agents USING btree (owner_id);
+CREATE UNIQUE INDEX machine_agents_by_user ON public.machine_agents USING btree (user_id);
 
 CREATE TABLE mailed_links (
   secret_hash text NOT NULL,
@@ -805,6 +913,33 @@ CREATE TABLE organization_domains (
 );
 CREATE INDEX organization_domains_by_org ON public.organization_domains USING btree (org_id);
 
+CREATE TABLE organization_identity_providers (
+  id text NOT NULL,
+  org_id text NOT NULL,
+  name text NOT NULL,
+  issuer text NOT NULL,
+  tenant_claim text NOT NULL DEFAULT ''::text,
+  tenant_value text NOT NULL DEFAULT ''::text,
+  jwks_uri text NOT NULL,
+  state text NOT NULL,
+  linking text NOT NULL DEFAULT 'admin'::text,
+  default_scopes text[] NOT NULL,
+  assertion_seconds integer NOT NULL,
+  token_minutes integer NOT NULL,
+  is_required boolean NOT NULL DEFAULT false,
+  edition integer NOT NULL DEFAULT 1,
+  proven_by text,
+  proven_at timestamp with time zone,
+  proven_domain text,
+  created_at timestamp with time zone NOT NULL,
+  last_used_at timestamp with time zone,
+  CONSTRAINT organization_identity_providers_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT organization_identity_providers_pkey PRIMARY KEY (id),
+  CONSTRAINT organization_identity_providers_proven_by_users_id_fk FOREIGN KEY (proven_by) REFERENCES users(id) ON DELETE SET NULL
+);
+CREATE UNIQUE INDEX organization_identity_providers_by_issuer ON public.organization_identity_providers USING btree (issuer, tenant_value) WHERE (state = 'on'::text);
+CREATE UNIQUE INDEX organization_identity_providers_by_org ON public.organization_identity_providers USING btree (org_id);
+
 CREATE TABLE organizations (
   id text NOT NULL,
   name text NOT NULL,
@@ -927,12 +1062,17 @@ CREATE TABLE platform_access_grants (
   revoked_at timestamp with time zone,
   revoked_reason text,
   scope_edition integer NOT NULL DEFAULT 1,
+  via text NOT NULL DEFAULT 'consent'::text,
+  identity_provider_id text,
+  machine_agent_id text,
   CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
   CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX platform_access_grants_by_client ON public.platform_access_grants USING btree (client_id);
+CREATE UNIQUE INDEX platform_access_grants_by_machine_agent ON public.platform_access_grants USING btree (machine_agent_id, resource) WHERE ((machine_agent_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX platform_access_grants_by_org ON public.platform_access_grants USING btree (org_id, id);
+CREATE UNIQUE INDEX platform_access_grants_by_provider ON public.platform_access_grants USING btree (identity_provider_id, user_id, client_id, resource) WHERE ((identity_provider_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX platform_access_grants_by_user ON public.platform_access_grants USING btree (user_id, client_id);
 
 CREATE TABLE platform_oauth_clients (
@@ -946,8 +1086,11 @@ CREATE TABLE platform_oauth_clients (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   last_used_at timestamp with time zone,
   expires_at timestamp with time zone,
+  org_id text,
+  CONSTRAINT platform_oauth_clients_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_oauth_clients_pkey PRIMARY KEY (client_id)
 );
+CREATE INDEX platform_oauth_clients_by_org ON public.platform_oauth_clients USING btree (org_id);
 CREATE INDEX platform_oauth_clients_by_registration ON public.platform_oauth_clients USING btree (registration_hash);
 CREATE INDEX platform_oauth_clients_dynamic ON public.platform_oauth_clients USING btree (kind, is_active, expires_at);
 
@@ -1253,6 +1396,7 @@ CREATE TABLE users (
   name text NOT NULL,
   last_org_id text,
   created_at timestamp with time zone NOT NULL,
+  kind text NOT NULL DEFAULT 'person'::text,
   CONSTRAINT users_pkey PRIMARY KEY (id)
 );
 CREATE INDEX users_by_email ON public.users USING btree (email);

@@ -2,10 +2,13 @@
 import type { Verbs } from '../src/contracts/operations.ts'
 import * as audit from '../src/cores/audit/index.ts'
 import * as grants from '../src/cores/grants/index.ts'
+import * as identityProvider from '../src/cores/identity-provider/index.ts'
 import * as identity from '../src/cores/identity/index.ts'
+import * as machineAgents from '../src/cores/machine-agents/index.ts'
 import * as organizations from '../src/cores/organizations/index.ts'
 import * as supportSessions from '../src/cores/support-sessions/index.ts'
 import * as workloads from '../src/cores/workloads/index.ts'
+import * as allowableClients from './allowable-clients.ts'
 import type { AuthDeps } from './dependencies.ts'
 
 export const AUTH_VERBS: Omit<Verbs<'auth-service', AuthDeps>, 'validateToken'> = {
@@ -50,6 +53,32 @@ export const AUTH_VERBS: Omit<Verbs<'auth-service', AuthDeps>, 'validateToken'> 
   setOauthClientActive: grants.setOauthClientActive,
   listRegistrations: grants.listRegistrations,
   evictRegistration: grants.evictRegistration,
+  createMachineAgent: machineAgents.createMachineAgent,
+  listMachineAgents: machineAgents.listMachineAgents,
+  showMachineAgent: machineAgents.showMachineAgent,
+  updateMachineAgent: machineAgents.updateMachineAgent,
+  addMachineAgentCredential: machineAgents.addMachineAgentCredential,
+  revokeMachineAgentCredential: machineAgents.revokeMachineAgentCredential,
+  removeMachineAgent: machineAgents.removeMachineAgent,
+  showIdentityProvider: identityProvider.showIdentityProvider,
+  createIdentityProvider: identityProvider.createIdentityProvider,
+  probeIdentityProvider: identityProvider.probeIdentityProvider,
+  updateIdentityProvider: identityProvider.updateIdentityProvider,
+  activateIdentityProvider: identityProvider.activateIdentityProvider,
+  deleteIdentityProvider: identityProvider.deleteIdentityProvider,
+  moveIdentityProvider: identityProvider.moveIdentityProvider,
+  listIdentityProviderClients: identityProvider.listIdentityProviderClients,
+  createIdentityProviderClient: identityProvider.createIdentityProviderClient,
+  allowIdentityProviderClient: allowableClients.allowIdentityProviderClient,
+  forbidIdentityProviderClient: identityProvider.forbidIdentityProviderClient,
+  listIdentityProviderRules: identityProvider.listIdentityProviderRules,
+  setIdentityProviderRules: identityProvider.setIdentityProviderRules,
+  previewIdentityProviderRules: identityProvider.previewIdentityProviderRules,
+  listIdentityLinks: identityProvider.listIdentityLinks,
+  linkIdentity: identityProvider.linkIdentity,
+  unlinkIdentity: identityProvider.unlinkIdentity,
+  listRefusals: identityProvider.listRefusals,
+  endEnterpriseGrants: identityProvider.endEnterpriseGrants,
   startSupportSession: supportSessions.startSupportSession,
   elevateSupportSession: supportSessions.elevateSupportSession,
   listSupportSessions: supportSessions.listSupportSessions,

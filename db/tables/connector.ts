@@ -1,7 +1,7 @@
 /** The connector: clients, grants, short-lived artifacts. The first two keep the names the contract gives them. */
-import type { ClientKind } from '../../src/contracts/grants.ts'
+import type { ClientKind, GrantVia } from '../../src/contracts/grants.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
-import { boolean, index, integer, jsonb, pgTable, primaryKey, text } from '../drizzle.ts'
+import { boolean, index, integer, jsonb, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
 import { instant, orgId, secretHash } from './columns.ts'
 import { organizations } from './organizations.ts'
 import { users } from './identity.ts'
@@ -16,6 +16,8 @@ export const platformOauthClients = pgTable(
     clientId: text('client_id').primaryKey(),
     kind: text('kind').$type<ClientKind>().notNull().default('metadata_document'),
     isActive: boolean('is_active').notNull().default(true),
+    /** The organization that made it for its identity provider, and the only one that knows it; null: the operator's. */
+    orgId: text('org_id').references(() => organizations.id, { onDelete: 'cascade' }),
     metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull().default({}),
     /** Whom a dynamic registration counts against: five per origin. */
     originKey: text('origin_key'),
@@ -30,6 +32,7 @@ export const platformOauthClients = pgTable(
   (t) => [
     index('platform_oauth_clients_dynamic').on(t.kind, t.isActive, t.expiresAt),
     index('platform_oauth_clients_by_registration').on(t.registrationHash),
+    index('platform_oauth_clients_by_org').on(t.orgId),
   ],
 )
 
@@ -56,6 +59,11 @@ export const platformAccessGrants = pgTable(
     scopeEdition: integer('scope_edition').notNull().default(1),
     /** Ids of the data sources it was given for; null: all that its person may ask. */
     sources: text('sources').array(),
+    /** How it came about, and by what: a grant is live only as long as that is. */
+    via: text('via').$type<GrantVia>().notNull().default('consent'),
+    /** No foreign keys: whether they are still there is asked on every call. */
+    identityProviderId: text('identity_provider_id'),
+    machineAgentId: text('machine_agent_id'),
     payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),
     /** Fingerprint of both JWT secrets: rotating either ends every grant. */
     keyEpoch: text('key_epoch').notNull(),
@@ -69,6 +77,13 @@ export const platformAccessGrants = pgTable(
     index('platform_access_grants_by_org').on(t.orgId, t.id),
     index('platform_access_grants_by_user').on(t.userId, t.clientId),
     index('platform_access_grants_by_client').on(t.clientId),
+    // One live one for each person, client and endpoint that came in by a provider, and each endpoint of a machine agent.
+    uniqueIndex('platform_access_grants_by_provider')
+      .on(t.identityProviderId, t.userId, t.clientId, t.resource)
+      .where(sql`identity_provider_id is not null and revoked_at is null`),
+    uniqueIndex('platform_access_grants_by_machine_agent')
+      .on(t.machineAgentId, t.resource)
+      .where(sql`machine_agent_id is not null and revoked_at is null`),
   ],
 )
 

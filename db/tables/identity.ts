@@ -12,6 +12,8 @@ export const users = pgTable(
     email: text('email').notNull(),
     emailVerifiedAt: instant('email_verified_at'),
     name: text('name').notNull(),
+    /** A machine agent has no way to sign in, and no mail is sent to it. */
+    kind: text('kind').$type<'person' | 'machine'>().notNull().default('person'),
     lastOrgId: text('last_org_id'),
     createdAt: instant('created_at').notNull(),
   },

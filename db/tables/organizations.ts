@@ -46,7 +46,9 @@ export const memberships = pgTable(
       .notNull()
       .default(sql`'mem_' || replace(gen_random_uuid()::text, '-', '')`),
     role: text('role').$type<Role>().notNull(),
-    joinedBy: text('joined_by').$type<'creation' | 'invitation' | 'domain' | 'operator'>().notNull(),
+    joinedBy: text('joined_by')
+      .$type<'creation' | 'invitation' | 'domain' | 'operator' | 'identity_provider'>()
+      .notNull(),
     joinedAt: instant('joined_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.orgId, t.userId] }), index('memberships_by_user').on(t.userId)],

@@ -20,9 +20,17 @@ export function normalizeClientMetadata(
     metadata.svc_kind = 'dynamic'
     delete metadata.svc_document_sha256
   }
+  // Built by ourselves, from the row of its agent.
+  if (metadata.svc_kind === 'machine') return
+  delete metadata.svc_secrets
   const grants = Array.isArray(metadata.grant_types) ? metadata.grant_types : []
   const taken = grants.filter((grant) => grant === 'authorization_code' || grant === 'refresh_token')
   metadata.grant_types = taken.length > 0 ? taken : ['authorization_code', 'refresh_token']
+  // One that the operator wrote for assertions alone is never sent anywhere.
+  if (metadata.svc_kind === 'pre_registered' && metadata.redirect_uris === undefined) {
+    Object.assign(metadata, { redirect_uris: [], grant_types: [], response_types: [] })
+    return
+  }
   metadata.response_types = ['code']
   metadata.response_modes = ['query']
   for (const key of IGNORED_METADATA) delete metadata[key]

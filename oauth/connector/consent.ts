@@ -245,6 +245,8 @@ async function rememberedDecision({
         eq(platformAccessGrants.clientId, request.clientId),
         eq(platformAccessGrants.documentSha256, request.documentSha256),
         eq(platformAccessGrants.resource, request.resource),
+        // What an organization gave was never approved by its person.
+        eq(platformAccessGrants.via, 'consent'),
         eq(platformAccessGrants.keyEpoch, deps.keyEpoch),
         isNull(platformAccessGrants.revokedAt),
         gt(platformAccessGrants.expiresAt, deps.clock()),

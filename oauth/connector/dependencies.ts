@@ -1,6 +1,7 @@
 /** What the connector authorization server needs, by name. */
 import type { GuardedFetch } from '../../src/cores/dependencies.ts'
 import type { LivenessDeps } from '../../src/cores/grants/index.ts'
+import type { ProviderKeys } from '../../src/cores/identity-provider/index.ts'
 import type { SessionDeps } from '../../src/cores/identity/index.ts'
 import type { Logger } from '../../src/observe/log.ts'
 
@@ -18,6 +19,7 @@ export type ConnectorDeps = SessionDeps &
     readonly registrationOpen: boolean
     /** Whether the client id may be the URL of a metadata document. */
     readonly documentsOpen: boolean
+    readonly providerKeys: ProviderKeys
     readonly refreshGraceSeconds: number
     readonly privateSchemes: readonly string[]
   }

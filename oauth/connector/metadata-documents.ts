@@ -1,11 +1,11 @@
 /**
- * Client ID metadata documents. Fetched at every authorization and at no other time; stored for the steps in between,
- * with its digest on the grant.
+ * Client ID metadata documents. Fetched at every authorization, and daily for a client that comes in by an identity
+ * provider; never at the token endpoint. Stored for the steps in between, with its digest on the grant.
  */
 import { errors } from 'oidc-provider'
 import { eq } from '../../db/drizzle.ts'
 import { oauthMetadataDocuments, platformOauthClients } from '../../db/schema.ts'
-import { METADATA_DOCUMENT } from '../../src/contracts/limits.ts'
+import { METADATA_DOCUMENT, METADATA_DOCUMENT_DAYS } from '../../src/contracts/limits.ts'
 import { documentDigest } from './canonical-json.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { isStorable } from './is-storable.ts'
@@ -15,7 +15,7 @@ type DocumentRow = typeof oauthMetadataDocuments.$inferSelect
 /** The page tells this apart: neither the client nor its person can do anything about it. */
 export const NOT_FETCHED = 'could not be fetched'
 
-export async function isSwitchedOff({ db }: ConnectorDeps, clientId: string): Promise<boolean> {
+export async function isSwitchedOff({ db }: Pick<ConnectorDeps, 'db'>, clientId: string): Promise<boolean> {
   const [row] = await db
     .select({ isActive: platformOauthClients.isActive })
     .from(platformOauthClients)
@@ -27,6 +27,15 @@ export async function storedDocument({ db }: ConnectorDeps, url: string): Promis
   const [row] = await db.select().from(oauthMetadataDocuments).where(eq(oauthMetadataDocuments.url, url))
   return row
 }
+
+/** Whoever took theirs down wants its keys to be good no longer. */
+export async function isRecent(deps: ConnectorDeps, url: string): Promise<boolean> {
+  const row = await storedDocument(deps, url)
+  const oldest = deps.clock().getTime() - METADATA_DOCUMENT_DAYS * 24 * 60 * 60 * 1000
+  return row !== undefined && row.fetchedAt.getTime() >= oldest
+}
+
+type FetchDeps = Pick<ConnectorDeps, 'db' | 'clock' | 'guardedFetch' | 'log'>
 
 /** MCP 2026-07-28 pins draft-00 of the documents: a path is required, and these three members. */
 export function isDocumentUrl(clientId: string): boolean {
@@ -40,7 +49,7 @@ export function isDocumentUrl(clientId: string): boolean {
   )
 }
 
-export async function fetchDocument(deps: ConnectorDeps, url: string): Promise<DocumentRow> {
+export async function fetchDocument(deps: FetchDeps, url: string): Promise<DocumentRow> {
   const document = await read(deps, url)
   if (document.client_id !== url) throw refusal('does not name its own address as client_id')
   if (typeof document.client_name !== 'string' || document.client_name === '')
@@ -57,7 +66,7 @@ export async function fetchDocument(deps: ConnectorDeps, url: string): Promise<D
   return row
 }
 
-async function read(deps: ConnectorDeps, url: string): Promise<Record<string, unknown>> {
+async function read(deps: FetchDeps, url: string): Promise<Record<string, unknown>> {
   const { bytes: maxBytes, ms: deadlineMs } = METADATA_DOCUMENT
   const answer = await deps
     .guardedFetch(url, { headers: { accept: 'application/json' }, maxBytes, deadlineMs })

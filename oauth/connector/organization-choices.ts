@@ -1,6 +1,11 @@
 /** The organizations in which a user can connect a client, and the data sources they can query there. */
 import { and, asc, eq } from '../../db/drizzle.ts'
-import { memberships, organizationClientBlocks, organizations } from '../../db/schema.ts'
+import {
+  memberships,
+  organizationClientBlocks,
+  organizationIdentityProviders,
+  organizations,
+} from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
 import { listGrantableSources } from '../../src/cores/search/index.ts'
@@ -27,7 +32,12 @@ export async function organizationChoices(
   }: { readonly clientId: string; readonly kind: ClientKind; readonly scopes: readonly Scope[] },
 ): Promise<OrganizationChoice[]> {
   const rows = await db
-    .select({ org: organizations, role: memberships.role, blocked: organizationClientBlocks.clientId })
+    .select({
+      org: organizations,
+      role: memberships.role,
+      blocked: organizationClientBlocks.clientId,
+      required: organizationIdentityProviders.name,
+    })
     .from(memberships)
     .innerJoin(organizations, eq(organizations.id, memberships.orgId))
     .leftJoin(
@@ -37,11 +47,18 @@ export async function organizationChoices(
         eq(organizationClientBlocks.clientId, clientId),
       ),
     )
+    .leftJoin(
+      organizationIdentityProviders,
+      and(
+        eq(organizationIdentityProviders.orgId, organizations.id),
+        eq(organizationIdentityProviders.isRequired, true),
+      ),
+    )
     .where(eq(memberships.userId, userId))
     .orderBy(asc(organizations.name))
   return Promise.all(
-    rows.map(async ({ org, role, blocked }) => {
-      const reason = closedBecause(org, kind, blocked !== null)
+    rows.map(async ({ org, role, blocked, required }) => {
+      const reason = closedBecause(org, kind, { isBlocked: blocked !== null, required })
       const isOpen = reason === null
       const sources =
         isOpen && scopes.includes('data:read') ? await listGrantableSources(db, org.id, role) : []
@@ -53,10 +70,12 @@ export async function organizationChoices(
 function closedBecause(
   org: typeof organizations.$inferSelect,
   kind: ClientKind,
-  isBlocked: boolean,
+  { isBlocked, required }: { isBlocked: boolean; required: string | null },
 ): string | null {
   if (isBlocked) return 'Client is blocked'
   if (!org.agentsEnabled) return 'Agents are switched off'
+  if (required !== null)
+    return `Agents connect through ${required} only. Set yours up with your company account.`
   if (kind === 'dynamic' && org.registeredClients === 'refused') return 'Registered clients are refused'
   return null
 }

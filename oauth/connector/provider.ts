@@ -1,5 +1,5 @@
 /** The authorization server: the settings of the library, each with its reason. */
-import { createHash, createPrivateKey, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { createHash, createPrivateKey, timingSafeEqual } from 'node:crypto'
 import Provider, {
   errors,
   interactionPolicy,
@@ -8,15 +8,17 @@ import Provider, {
 } from 'oidc-provider'
 import { eq } from '../../db/drizzle.ts'
 import { platformAccessGrants } from '../../db/schema.ts'
+import type { ClientKind } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
-import { RESOURCE_SCOPES } from '../../src/contracts/scopes.ts'
+import { GRANT_PROFILE, JWT_BEARER, registerAssertionGrant } from './assertion-grant.ts'
 import { normalizeClientMetadata } from './client-metadata.ts'
 import type { ConnectorDeps } from './dependencies.ts'
+import { registerMachineGrant } from './machine-clients.ts'
 import { fetchDocument, isDocumentUrl, isSwitchedOff, storedDocument } from './metadata-documents.ts'
 import { redirectUriMatches } from './redirect-uri.ts'
 import { intersectRefreshScopes } from './refresh-scopes.ts'
-import { dropUnknownScopes, parseResource, resourceUrl } from './resources.ts'
+import { dropUnknownScopes, parseResource, resourceServers, resourceUrl } from './resources.ts'
 import { storageAdapter } from './storage-adapter.ts'
 
 /** JWT_SIGNING_KEY is 32 random bytes, exactly an Ed25519 seed; PKCS #8 puts this prefix in front of it. */
@@ -30,7 +32,11 @@ function ed25519Jwk(seedHex: string) {
 }
 
 export function createProvider(deps: ConnectorDeps): Provider {
-  const provider = new Provider(deps.issuer.origin, configuration(deps))
+  const organizations = organizationsOfGrants(deps)
+  const provider = new Provider(deps.issuer.origin, configuration(deps, organizations))
+  if (deps.enterpriseAuth) {
+    registerAssertionGrant(deps, provider, organizations.remember)
+  }
   // Safe: `pinAddress` has overwritten every forwarded header before the library sees the request.
   provider.proxy = true
   intersectRefreshScopes(provider)
@@ -38,30 +44,40 @@ export function createProvider(deps: ConnectorDeps): Provider {
   client.redirectUriAllowed = function allowed(value) {
     return redirectUriMatches(this.redirectUris ?? [], value, deps.loopbackPorts)
   }
-  client.compareClientSecret = function same(given) {
-    const [actual, stored] = [
-      createHash('sha256').update(given).digest(),
-      Buffer.from(this.clientSecret ?? '', 'hex'),
-    ]
-    return actual.length === stored.length && timingSafeEqual(actual, stored)
+  const allowedByMetadata = Reflect.get(client, 'grantTypeAllowed')
+  client.grantTypeAllowed = function allowed(type) {
+    // The lists of organizations decide, not what a client says of itself: VS Code's document leaves it out.
+    return type === JWT_BEARER || allowedByMetadata.call(this, type)
   }
+  client.compareClientSecret = function same(given) {
+    const actual = createHash('sha256').update(given).digest()
+    const stored = this.svc_kind === 'machine' ? (this.svc_secrets ?? []) : [this.clientSecret ?? '']
+    // Each of them, so that the time does not tell which one it is.
+    return stored.map((hex) => isSameHash(actual, Buffer.from(hex, 'hex'))).includes(true)
+  }
+  registerMachineGrant(deps, provider)
   return provider
 }
+
+const isSameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
 type ClientRules = {
   redirectUris?: string[]
   clientSecret?: string
+  svc_kind?: ClientKind
+  /** Hashes of all its secrets, while they are rotated. */
+  svc_secrets?: string[]
   redirectUriAllowed(this: ClientRules, value: string): boolean
+  grantTypeAllowed(this: ClientRules, type: string): boolean
   compareClientSecret(this: ClientRules, given: string): boolean
 }
 
-function configuration(deps: ConnectorDeps): Configuration {
+function configuration(deps: ConnectorDeps, organizations: OrganizationsOfGrants): Configuration {
   const isSecure = deps.issuer.protocol === 'https:'
-  const accessKey = createSecretKey(Buffer.from(deps.jwtSecret, 'hex'))
   /** The library resolves a client again when the first attempt failed: one fetch per request. */
   const fetches = new WeakMap<object, Promise<unknown>>()
   const keySets = keySetCache(deps)
-  const organizationOf = organizationsOfGrants(deps)
+  const resourceServer = resourceServers(deps)
 
   return {
     adapter: storageAdapter(deps),
@@ -124,14 +140,18 @@ function configuration(deps: ConnectorDeps): Configuration {
     expiresWithSession: async () => false,
     extraTokenClaims: async (_ctx, token) => ({
       grant_id: (token as { grantId?: string }).grantId,
-      org_id: await organizationOf((token as { grantId?: string }).grantId),
+      org_id: await organizations.of((token as { grantId?: string }).grantId),
     }),
     extraClientMetadata: {
-      properties: ['svc_kind', 'svc_document_sha256'],
+      properties: ['svc_kind', 'svc_document_sha256', 'svc_secrets'],
       validator: (ctx, key, _value, metadata) => {
         if (key === 'svc_kind') normalizeClientMetadata(deps, metadata, ctx !== undefined)
       },
     },
+    // JAG 7.2, 8: never which issuers are trusted.
+    ...(deps.enterpriseAuth && {
+      discovery: { authorization_grant_profiles_supported: [GRANT_PROFILE] },
+    }),
     features: {
       devInteractions: { enabled: false },
       userinfo: { enabled: false },
@@ -173,13 +193,7 @@ function configuration(deps: ConnectorDeps): Configuration {
         getResourceServerInfo: async (_ctx, spelled) => {
           const resource = parseResource(deps, spelled)
           if (!resource) throw new errors.InvalidTarget()
-          return {
-            scope: RESOURCE_SCOPES[resource].join(' '),
-            audience: resourceUrl(deps, resource),
-            accessTokenTTL: CONNECTOR_SECONDS.accessToken,
-            accessTokenFormat: 'jwt',
-            jwt: { sign: { alg: 'HS256', key: accessKey, kid: 'svc-1' } },
-          }
+          return resourceServer(resource)
         },
       },
     },
@@ -225,22 +239,28 @@ function alwaysAsk() {
 /** About 100 bytes each. */
 const REMEMBERED_GRANTS = 10_000
 
+type OrganizationsOfGrants = ReturnType<typeof organizationsOfGrants>
+
 /** A grant never changes its organization, so this is remembered; whether the grant is alive is read elsewhere, every time. */
-function organizationsOfGrants({
-  db,
-}: ConnectorDeps): (grantId: string | undefined) => Promise<string | undefined> {
+function organizationsOfGrants({ db }: ConnectorDeps) {
   const known = new Map<string, string>()
-  return async (grantId) => {
-    if (grantId === undefined) return undefined
-    const remembered = known.get(grantId)
-    if (remembered !== undefined) return remembered
-    const [row] = await db
-      .select({ orgId: platformAccessGrants.orgId })
-      .from(platformAccessGrants)
-      .where(eq(platformAccessGrants.id, grantId))
+  const remember = (grantId: string, orgId: string): void => {
     if (known.size >= REMEMBERED_GRANTS) known.clear()
-    if (row) known.set(grantId, row.orgId)
-    return row?.orgId
+    known.set(grantId, orgId)
+  }
+  return {
+    remember,
+    async of(grantId: string | undefined): Promise<string | undefined> {
+      if (grantId === undefined) return undefined
+      const remembered = known.get(grantId)
+      if (remembered !== undefined) return remembered
+      const [row] = await db
+        .select({ orgId: platformAccessGrants.orgId })
+        .from(platformAccessGrants)
+        .where(eq(platformAccessGrants.id, grantId))
+      if (row) remember(grantId, row.orgId)
+      return row?.orgId
+    },
   }
 }
 

@@ -1,18 +1,27 @@
 /** The two MCP endpoints as resources of the authorization server, and their scopes. */
-import { errors, type KoaContextWithOIDC } from 'oidc-provider'
-import { DEFAULT_SCOPES, RESOURCE_SCOPES, RESOURCES, type Resource } from '../../src/contracts/scopes.ts'
+import { createSecretKey } from 'node:crypto'
+import { errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
+import { DEFAULT_SCOPES, RESOURCE_SCOPES, type Resource } from '../../src/contracts/scopes.ts'
+import { resourceAt } from '../../src/cores/grants/index.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 
 export const resourceUrl = (deps: ConnectorDeps, resource: Resource): string =>
   `${deps.mcpUrl.origin}/${resource}`
 
-/** Accepts what clients send: a trailing slash, capitals, or the bare origin (= /platform). */
-export function parseResource(deps: ConnectorDeps, spelled: string): Resource | undefined {
-  const url = URL.parse(spelled)
-  if (!url || url.hash || url.search || url.origin !== deps.mcpUrl.origin) return undefined
-  const path = url.pathname.replace(/\/$/, '').slice(1)
-  if (path === '') return 'platform'
-  return RESOURCES.find((resource) => resource === path)
+export const parseResource = (deps: ConnectorDeps, spelled: string): Resource | undefined =>
+  resourceAt(deps.mcpUrl, spelled)
+
+/** As the library signs tokens for them: `aud` is the endpoint, and the MCP server verifies them with the same secret. */
+export function resourceServers(deps: ConnectorDeps): (resource: Resource) => ResourceServer {
+  const accessKey = createSecretKey(Buffer.from(deps.jwtSecret, 'hex'))
+  return (resource) => ({
+    scope: RESOURCE_SCOPES[resource].join(' '),
+    audience: resourceUrl(deps, resource),
+    accessTokenTTL: CONNECTOR_SECONDS.accessToken,
+    accessTokenFormat: 'jwt',
+    jwt: { sign: { alg: 'HS256', key: accessKey, kid: 'svc-1' } },
+  })
 }
 
 /** Unknown scopes are dropped, never an error; without any scope left, the defaults apply. */

@@ -67,6 +67,7 @@ const VALUES: Table = {
     ],
   },
   NO_PROXY: { good: ['*', 'models.internal, .example.com', '10.0.0.5'], bad: [] },
+  ENTERPRISE_AUTH: { good: ['on', 'off'], bad: ['maybe'] },
   OAUTH_CIMD: { good: ['on', 'off'], bad: ['maybe'] },
   OAUTH_LOOPBACK_PORTS: { good: ['portless', 'exact', 'any'], bad: ['all'] },
   OAUTH_REFRESH_GRACE_S: { good: ['0', '300'], bad: ['-1', '301', 'x'] },

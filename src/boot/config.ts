@@ -372,6 +372,12 @@ export const SETTINGS = {
     description: 'Redirect URIs with private-use schemes that clients may register, separated by commas.',
     default: 'Cursor’s',
   },
+  ENTERPRISE_AUTH: {
+    schema: flag.default(true),
+    description:
+      'Whether organizations may connect agents through their identity provider (MCP Enterprise-Managed Authorization).',
+    default: 'on',
+  },
   JWT_SECRET: {
     schema: hexSecret,
     description: 'First of the two secrets behind tokens and sessions: 32 bytes as hex.',

@@ -119,7 +119,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
   'mcp-server': {
     at: (config) => [config.MCP_URL],
     // Every well-known path: clients probe them all, and read nothing but JSON.
-    owns: /^\/((platform|notifications)\/?|\.well-known(\/.*)?)$/,
+    owns: /^\/((platform|notifications)(\/(server-card)?)?|\.well-known(\/.*)?)$/,
     usesDatabase: false,
     async load() {
       const [{ createMcpServer }, { createServiceApp }] = await Promise.all([

@@ -27,6 +27,7 @@ import { TOKEN_REVIEWS } from '../contracts/limits.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
 import { createSourceSearches } from '../cores/agent-tools/index.ts'
+import { createProviderKeys } from '../cores/identity-provider/index.ts'
 import { createTextEmbedding } from '../cores/embeddings/index.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
@@ -172,6 +173,9 @@ async function build(
 
   const keysForData = secrets.DATA_KEY ? dataKeys(secrets.DATA_KEY) : undefined
   const proxy = config.HTTPS_PROXY && outboundProxy(config.HTTPS_PROXY, config.NO_PROXY)
+  const fetchGuarded = overrides.guardedFetch ?? guardedFetch({ proxy })
+  // One for the process: what it holds limits how often we ask.
+  const providerKeys = createProviderKeys({ guardedFetch: fetchGuarded, clock })
   const models = runs.has('api-gateway')
     ? (overrides.models ??
       createEmbeddingModels(config.EMBEDDING_MODELS, {
@@ -314,11 +318,13 @@ async function build(
       signInUrl: signInUrlOf(config),
       jwtSecret: secrets.JWT_SECRET ?? '',
       jwtSigningKey: secrets.JWT_SIGNING_KEY ?? '',
-      guardedFetch: overrides.guardedFetch ?? guardedFetch({ proxy }),
+      guardedFetch: fetchGuarded,
       loopbackPorts: config.OAUTH_LOOPBACK_PORTS,
       registrationOpen: config.OAUTH_DCR,
       // With exact loopback ports the clients that use documents could not connect, so they are not offered.
       documentsOpen: config.OAUTH_CIMD && config.OAUTH_LOOPBACK_PORTS !== 'exact',
+      providerKeys,
+      enterpriseAuth: config.ENTERPRISE_AUTH,
       refreshGraceSeconds: config.OAUTH_REFRESH_GRACE_S,
       privateSchemes: config.OAUTH_PRIVATE_REDIRECTS,
       passwords: overrides.passwords ?? argon2Passwords({ memoryKib: config.ARGON2_MEMORY_KIB, passes: 2 }),
@@ -342,6 +348,7 @@ async function build(
       appUrl: config.APP_URL,
       apiUrl: config.API_URL,
       mcpUrl: config.MCP_URL,
+      authUrl: config.AUTH_URL,
       authMode: config.AUTH_MODE,
       signInUrl: signInUrlOf(config),
       version: VERSION,
@@ -362,6 +369,7 @@ async function build(
       stepUp: config.MCP_STEP_UP,
       issuer: config.AUTH_URL,
       authMode: config.AUTH_MODE,
+      enterpriseAuth: config.ENTERPRISE_AUTH,
       servedOrganizations,
       // With hosted auth there is no such secret, and the MCP server verifies no such token.
       accessTokens: accessTokens(secrets.JWT_SECRET ?? '', config.AUTH_URL.origin),
@@ -396,6 +404,11 @@ async function build(
       sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
       partitionsLogs: connection!.kind === 'postgres',
       revokePublicConnect: publicConnectRevoker(config, connection!.db, log),
+      refreshDocuments: async (stopping) => {
+        if (!config.ENTERPRISE_AUTH || !config.OAUTH_CIMD) return
+        const { refreshDocuments } = await import('../../oauth/refresh-documents.ts')
+        await refreshDocuments({ ...storage(), guardedFetch: fetchGuarded, log }, stopping)
+      },
       tenantServer,
       tenantLimits: tenantLimitsOf(config),
     }),

@@ -2,12 +2,14 @@
 import { CATEGORIES, CHANNEL_NAMES, DELIVERY_STATES, TIMINGS } from '../contracts/channels.ts'
 import { CHECK_METHODS, CHECK_RESULTS } from '../contracts/check-results.ts'
 import { DEPLOYMENT_STATES } from '../contracts/deployment-states.ts'
-import { HITS_DEFAULT, HITS_MAX, PAGE_DEFAULT, PAGE_MAX } from '../contracts/limits.ts'
+import { IDENTITY_LINKINGS, REFUSAL_REASONS, TENANT_CLAIMS } from '../contracts/identity-provider-states.ts'
+import { HITS_DEFAULT, HITS_MAX, MACHINE_AGENT_DAYS, PAGE_DEFAULT, PAGE_MAX } from '../contracts/limits.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES, INBOX_STATES } from '../contracts/list-filters.ts'
 import { LOG_LEVELS } from '../contracts/log-levels.ts'
 import { PROPOSAL_STATES } from '../contracts/outcomes.ts'
 import { CONCURRENCY_POLICIES, PIPELINE_RUN_STATES } from '../contracts/pipeline-states.ts'
-import { APP_SCOPES, SCOPE_NAMES } from '../contracts/scopes.ts'
+import { GRANTABLE_ROLES } from '../contracts/role-names.ts'
+import { APP_SCOPES, MACHINE_AGENT_SCOPES, RESOURCES, SCOPE_NAMES } from '../contracts/scopes.ts'
 import type { Argument, Command, Option } from './command.ts'
 import { CONSOLE_PAGE_NAMES } from './console-pages.ts'
 
@@ -52,6 +54,23 @@ const PAGING: readonly Option[] = [
   { long: 'all', summary: 'Fetch all pages' },
 ]
 const SEARCH: Option = { long: 'search', value: 'text', summary: 'Filter by name' }
+/** What a client of the identity provider may have at most. */
+const CLIENT_TERMS: readonly Option[] = [
+  {
+    long: 'scope',
+    value: 'scope',
+    summary: 'Scope it may have',
+    repeatable: true,
+    choices: SCOPE_NAMES,
+  },
+  {
+    long: 'endpoint',
+    value: 'name',
+    summary: 'Endpoint it may use (default platform)',
+    repeatable: true,
+    choices: RESOURCES,
+  },
+]
 const YES: Option = { long: 'yes', short: 'y', summary: 'Skip the confirmation prompt' }
 const USER: Option = { long: 'user', summary: 'Use the home directory instead of this project' }
 const TITLE_AND_DESCRIPTION: readonly Option[] = [
@@ -65,6 +84,18 @@ const NEW_DATABASE: Argument = {
 const DATABASE: Argument = { name: 'name', summary: 'From `svc db list`, without db_', values: 'databases' }
 const CONTEXT: Argument = { name: 'name', summary: 'From `svc context list`', values: 'contexts' }
 const SKILL: Argument = { name: 'id', summary: 'From `svc skills list`', values: 'skills' }
+const MACHINE_AGENT = { name: 'machine_agent_id', summary: 'mch_…, from `svc agents machines`' }
+const OWNER: Option = { long: 'owner', value: 'user_id', summary: 'Member who answers for it (default you)' }
+const EXPIRES_AT: Option = {
+  long: 'expires-at',
+  value: 'time',
+  summary: `ISO 8601 date or time, at most ${MACHINE_AGENT_DAYS} days ahead (default)`,
+}
+const PUBLIC_KEY: Option = {
+  long: 'public-key',
+  value: 'file',
+  summary: 'Public key as JWK, - for stdin (default: a secret is made)',
+}
 const PROPOSAL = { name: 'proposal_id', summary: 'pr_…, from `svc apps proposals list`' }
 const DIFF_SHA256 = {
   long: 'diff-sha256',
@@ -75,6 +106,7 @@ const REVISION = { name: 'revision_id', summary: 'rev_…, from `svc apps revisi
 const DEPLOYMENT = { name: 'deployment_id', summary: 'dep_…, from `svc apps deployments`' }
 const GRANT = { name: 'grant_id', summary: 'grt_…, from `svc agents list`' }
 const CLIENT = { name: 'client_id', summary: 'From `svc agents clients`' }
+const MEMBER = { name: 'user_id', summary: 'usr_…, of a member' }
 const APP: Argument = { name: 'app', summary: 'Alias, from `svc apps list`', values: 'apps' }
 const CHECK = { name: 'check', summary: 'Name or chk_…, from `svc apps checks`' }
 const CHECK_OPTIONS: readonly Option[] = [
@@ -466,6 +498,193 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./commands/agents.ts')).unblockClient,
   },
   {
+    path: 'agents provider',
+    summary: 'Show the identity provider, and what to enter at it (admin or higher)',
+    examples: ['svc agents provider'],
+    load: async () => (await import('./commands/identity-provider.ts')).showIdentityProvider,
+  },
+  {
+    path: 'agents provider add',
+    summary: 'Add the identity provider, as a draft (admin or higher)',
+    arguments: [{ name: 'issuer', summary: 'Exactly as its metadata has it' }],
+    options: [
+      { long: 'name', value: 'text', summary: 'Display name (default: the host)' },
+      {
+        long: 'tenant-claim',
+        value: 'claim',
+        summary: 'Of a shared issuer: the claim that tells organizations apart',
+        choices: TENANT_CLAIMS,
+      },
+      { long: 'tenant-value', value: 'text', summary: 'Your value of that claim' },
+    ],
+    examples: ['svc agents provider add https://idp.example.com --name "Corporate sign-in"'],
+    load: async () => (await import('./commands/identity-provider.ts')).createIdentityProvider,
+  },
+  {
+    path: 'agents provider probe',
+    summary: 'Read its metadata and keys, and try an assertion (admin or higher)',
+    options: [{ long: 'assertion', value: 'file', summary: 'File with an assertion, or - for stdin' }],
+    examples: ['svc agents provider probe', 'svc agents provider probe --assertion assertion.jwt'],
+    load: async () => (await import('./commands/identity-provider.ts')).probeIdentityProvider,
+  },
+  {
+    path: 'agents provider activate',
+    summary: 'Prove that it is yours, and turn it on (owner)',
+    arguments: [{ name: 'assertion', summary: 'File with an assertion for yourself, or - for stdin' }],
+    examples: ['svc agents provider activate assertion.jwt'],
+    load: async () => (await import('./commands/identity-provider.ts')).activateIdentityProvider,
+  },
+  {
+    path: 'agents provider update',
+    summary: 'Change the identity provider (admin or higher)',
+    options: [
+      { long: 'name', value: 'text', summary: 'Display name' },
+      { long: 'linking', value: 'who', summary: 'Who links people', choices: IDENTITY_LINKINGS },
+      {
+        long: 'default-scope',
+        value: 'scope',
+        summary: 'Scope where no rule decides',
+        repeatable: true,
+        choices: SCOPE_NAMES,
+      },
+      { long: 'no-default-scopes', summary: 'None where no rule decides' },
+      { long: 'token-minutes', value: 'n', summary: 'Validity of access tokens, 5 to 60' },
+      { long: 'assertion-seconds', value: 'n', summary: 'Validity of assertions at most, 30 to 600' },
+      { long: 'required', summary: 'Let agents connect through it only' },
+      { long: 'not-required', summary: 'Let members approve agents, too' },
+    ],
+    examples: ['svc agents provider update --linking member --required'],
+    load: async () => (await import('./commands/identity-provider.ts')).updateIdentityProvider,
+  },
+  {
+    path: 'agents provider pause',
+    summary: 'Pause the identity provider and disconnect its agents (admin or higher)',
+    options: [YES],
+    examples: ['svc agents provider pause --yes'],
+    load: async () => (await import('./commands/identity-provider.ts')).pauseIdentityProvider,
+  },
+  {
+    path: 'agents provider resume',
+    summary: 'Resume the identity provider (admin or higher)',
+    examples: ['svc agents provider resume'],
+    load: async () => (await import('./commands/identity-provider.ts')).resumeIdentityProvider,
+  },
+  {
+    path: 'agents provider remove',
+    summary: 'Remove the identity provider and disconnect its agents (admin or higher)',
+    options: [YES],
+    examples: ['svc agents provider remove --yes'],
+    load: async () => (await import('./commands/identity-provider.ts')).deleteIdentityProvider,
+  },
+  {
+    path: 'agents provider disconnect',
+    summary: 'Disconnect every agent of the identity provider (admin or higher)',
+    options: [YES],
+    examples: ['svc agents provider disconnect --yes'],
+    load: async () => (await import('./commands/identity-provider.ts')).endEnterpriseGrants,
+  },
+  {
+    path: 'agents provider clients',
+    summary: 'List the clients that may connect through it (admin or higher)',
+    options: PAGING,
+    examples: ['svc agents provider clients'],
+    load: async () => (await import('./commands/identity-provider.ts')).listIdentityProviderClients,
+  },
+  {
+    path: 'agents provider create-client',
+    summary: 'Create a client with a secret, and allow it (admin or higher)',
+    arguments: [{ name: 'name', summary: 'Name of the assistant' }],
+    options: CLIENT_TERMS,
+    examples: ['svc agents provider create-client Claude --scope data:read --scope maintenance:read'],
+    load: async () => (await import('./commands/identity-provider.ts')).createIdentityProviderClient,
+  },
+  {
+    path: 'agents provider allow',
+    summary: 'Allow a client, or change what it may have (admin or higher)',
+    arguments: [{ name: 'client_id', summary: 'Registered id, or URL of a metadata document' }],
+    options: [...CLIENT_TERMS, { long: 'public', summary: 'Also without proof of who it is' }],
+    examples: ['svc agents provider allow https://assistant.example.com/client.json --scope data:read'],
+    load: async () => (await import('./commands/identity-provider.ts')).allowIdentityProviderClient,
+  },
+  {
+    path: 'agents provider forbid',
+    summary: 'Forbid a client and disconnect its agents (admin or higher)',
+    arguments: [{ name: 'client_id', summary: 'From `svc agents provider clients`' }],
+    options: [YES],
+    listedBy: 'agents provider clients',
+    examples: ['svc agents provider forbid https://assistant.example.com/client.json --yes'],
+    load: async () => (await import('./commands/identity-provider.ts')).forbidIdentityProviderClient,
+  },
+  {
+    path: 'agents provider rules',
+    summary: 'List the rules: who gets what (admin or higher)',
+    options: PAGING,
+    examples: ['svc agents provider rules --json'],
+    load: async () => (await import('./commands/identity-provider.ts')).listIdentityProviderRules,
+  },
+  {
+    path: 'agents provider set-rules',
+    summary: 'Replace the rules; the first that matches decides (admin or higher)',
+    arguments: [{ name: 'file', summary: 'JSON list of rules, or - for stdin' }],
+    options: [YES],
+    examples: ['svc agents provider set-rules rules.json --yes'],
+    load: async () => (await import('./commands/identity-provider.ts')).setIdentityProviderRules,
+  },
+  {
+    path: 'agents provider preview',
+    summary: 'Preview what a member would get (admin or higher)',
+    arguments: [MEMBER, { name: 'client_id', summary: 'From `svc agents provider clients`' }],
+    options: [
+      { long: 'claim', value: 'name=value', summary: 'Claim of the assertion', repeatable: true },
+      {
+        long: 'scope',
+        value: 'scope',
+        summary: 'Scope that is asked for (default: all)',
+        repeatable: true,
+        choices: SCOPE_NAMES,
+      },
+      { long: 'endpoint', value: 'name', summary: 'Default platform', choices: RESOURCES },
+    ],
+    examples: [
+      'svc agents provider preview usr_01k3v5j8e2q4r6t8w0y2a4c6e8 desk-assistant --claim groups=engineering',
+    ],
+    load: async () => (await import('./commands/identity-provider.ts')).previewIdentityProviderRules,
+  },
+  {
+    path: 'agents provider links',
+    summary: 'List who its subjects are (admin or higher)',
+    options: [SEARCH, ...PAGING],
+    examples: ['svc agents provider links --search ada'],
+    load: async () => (await import('./commands/identity-provider.ts')).listIdentityLinks,
+  },
+  {
+    path: 'agents provider link',
+    summary: 'Link a subject to a member (admin or higher)',
+    arguments: [{ name: 'subject', summary: '`sub` at the identity provider' }, MEMBER],
+    examples: ['svc agents provider link 00u1a2b3 usr_01k3v5j8e2q4r6t8w0y2a4c6e8'],
+    load: async () => (await import('./commands/identity-provider.ts')).linkIdentity,
+  },
+  {
+    path: 'agents provider unlink',
+    summary: 'Remove a link and disconnect its agents (admin or higher)',
+    arguments: [{ name: 'link_id', summary: 'idl_…, from `svc agents provider links`' }],
+    options: [YES],
+    listedBy: 'agents provider links',
+    examples: ['svc agents provider unlink idl_01k3v5j8e2q4r6t8w0y2a4c6e8 --yes'],
+    load: async () => (await import('./commands/identity-provider.ts')).unlinkIdentity,
+  },
+  {
+    path: 'agents provider refusals',
+    summary: 'List refused assertions, newest first (admin or higher)',
+    options: [
+      { long: 'reason', value: 'reason', summary: 'Filter by reason', choices: REFUSAL_REASONS },
+      { long: 'client', value: 'client_id', summary: 'Filter by client' },
+      ...PAGING,
+    ],
+    examples: ['svc agents provider refusals --reason audience'],
+    load: async () => (await import('./commands/identity-provider.ts')).listRefusals,
+  },
+  {
     path: 'agents off',
     summary: 'Turn off access for all assistants (admin or higher)',
     options: [YES],
@@ -477,6 +696,89 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Turn access for assistants back on (admin or higher)',
     examples: ['svc agents on'],
     load: async () => (await import('./commands/agents.ts')).switchAgentsOn,
+  },
+  {
+    path: 'agents machines',
+    summary: 'List the machine agents you answer for; all of them for an admin or owner',
+    options: [SEARCH, ...PAGING],
+    examples: ['svc agents machines', 'svc agents machines --search nightly --json'],
+    load: async () => (await import('./commands/machine-agents.ts')).listMachineAgents,
+  },
+  {
+    path: 'agents machines create',
+    summary: 'Create an agent without a person, for the endpoint /platform (admin or higher)',
+    arguments: [{ name: 'name', summary: 'What it is called' }],
+    options: [
+      { long: 'role', value: 'role', summary: 'At most your own (default viewer)', choices: GRANTABLE_ROLES },
+      {
+        long: 'scope',
+        value: 'scope',
+        summary: 'What it may do (default data:read and maintenance:read)',
+        repeatable: true,
+        choices: MACHINE_AGENT_SCOPES,
+      },
+      {
+        long: 'source',
+        value: 'source_id',
+        summary: 'Only these data sources (default all)',
+        repeatable: true,
+        values: 'sources',
+      },
+      OWNER,
+      EXPIRES_AT,
+      PUBLIC_KEY,
+    ],
+    examples: [
+      'svc agents machines create nightly-report --scope data:read --source db_handbook',
+      'svc agents machines create ci --public-key ci.jwk.json --expires-at 2027-03-01',
+    ],
+    load: async () => (await import('./commands/machine-agents.ts')).createMachineAgent,
+  },
+  {
+    path: 'agents machines show',
+    summary: 'Show a machine agent and its credentials',
+    arguments: [MACHINE_AGENT],
+    listedBy: 'agents machines',
+    examples: ['svc agents machines show mch_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/machine-agents.ts')).showMachineAgent,
+  },
+  {
+    path: 'agents machines update',
+    summary: 'Change the name, owner or expiry of a machine agent (admin or higher)',
+    arguments: [MACHINE_AGENT],
+    options: [{ long: 'name', value: 'text', summary: 'What it is called' }, OWNER, EXPIRES_AT],
+    listedBy: 'agents machines',
+    examples: ['svc agents machines update mch_0mwhkcyh5nlh1pqqssy5gj19q --expires-at 2027-03-01'],
+    load: async () => (await import('./commands/machine-agents.ts')).updateMachineAgent,
+  },
+  {
+    path: 'agents machines add-credential',
+    summary: 'Add a second secret or public key to a machine agent, to rotate it',
+    arguments: [MACHINE_AGENT],
+    options: [PUBLIC_KEY],
+    listedBy: 'agents machines',
+    examples: ['svc agents machines add-credential mch_0mwhkcyh5nlh1pqqssy5gj19q'],
+    load: async () => (await import('./commands/machine-agents.ts')).addMachineAgentCredential,
+  },
+  {
+    path: 'agents machines revoke-credential',
+    summary: 'Revoke a credential of a machine agent and all its tokens',
+    arguments: [MACHINE_AGENT, { name: 'credential_id', summary: 'crd_…, from `svc agents machines show`' }],
+    options: [YES],
+    listedBy: 'agents machines',
+    examples: [
+      'svc agents machines revoke-credential mch_0mwhkcyh5nlh1pqqssy5gj19q crd_0mwhkcyh5nlh1pqqssy5gj19q --yes',
+    ],
+    load: async () => (await import('./commands/machine-agents.ts')).revokeMachineAgentCredential,
+  },
+  {
+    path: 'agents machines remove',
+    summary: 'Remove a machine agent',
+    arguments: [MACHINE_AGENT],
+    options: [YES],
+    listedBy: 'agents machines',
+    examples: ['svc agents machines remove mch_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+    load: async () => (await import('./commands/machine-agents.ts')).removeMachineAgent,
   },
   {
     path: 'apps list',

@@ -5,7 +5,8 @@ import { removing } from './operation.ts'
 
 export const endAccessSince = removing({
   name: 'endAccessSince',
-  summary: 'End the sessions, API tokens, grants and invitations that were made since a time.',
+  summary:
+    'End the sessions, API tokens, grants, credentials of machine agents and invitations that were made since a time.',
   service: 'auth-service',
   input: z.object({
     since: z.iso.datetime({ offset: true }).describe('Everything made at or after this time ends.'),
@@ -23,6 +24,7 @@ export const endAccessSince = removing({
     sessions: z.int().describe('Without the one you use.'),
     tokens: z.int(),
     grants: z.int(),
+    credentials: z.int().describe('Of machine agents.'),
     invitations: z.int(),
   }),
   access: 'session',

@@ -7,11 +7,15 @@ import { EXPOSED_MAX } from './limits.ts'
 import { reading, removing, updating } from './operation.ts'
 import { countedPageInput, countedPageOutput, pageInput, pageOutput } from './paging.ts'
 
-export const CLIENT_KINDS = ['pre_registered', 'dynamic', 'metadata_document'] as const
+export const CLIENT_KINDS = ['pre_registered', 'dynamic', 'metadata_document', 'machine'] as const
 export type ClientKind = (typeof CLIENT_KINDS)[number]
 
+/** Approved by its person, given by the organization through its identity provider, or that of a machine agent. */
+export const GRANT_VIAS = ['consent', 'enterprise', 'machine'] as const
+export type GrantVia = (typeof GRANT_VIAS)[number]
+
 /** A metadata URL or a registered id. It is compared, never fetched because of this field. */
-const ClientId = z
+export const ClientId = z
   .string()
   .min(1)
   .max(1024)
@@ -22,8 +26,18 @@ export const Grant = z.object({
   client_id: z.string(),
   client_kind: z.enum(CLIENT_KINDS),
   client_name: z.string().nullable().describe('The name the client gave itself, unverified.'),
-  host: z.string().describe('The verified host of a metadata document, otherwise the host of the redirect.'),
+  host: z
+    .string()
+    .describe(
+      'The verified host of a metadata document, otherwise the host of the redirect; empty for a machine agent.',
+    ),
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  via: z
+    .enum(GRANT_VIAS)
+    .describe(
+      '`consent`: its user approved it; `enterprise`: the identity provider of the organization; `machine`: a machine agent.',
+    ),
+  machine_agent_id: z.string().nullable().describe('With `machine`: which one.'),
   resource: z.enum(['platform', 'notifications']),
   scopes: z.array(ScopeName),
   sources: z
@@ -61,7 +75,10 @@ export const listGrants = reading({
   http: { method: 'get', path: '/api/v1/grants' },
 })
 
-/** Why a grant has ended: by its user, an admin, its own client, a stolen token, with the membership, or by itself. */
+/**
+ * Why a grant has ended: by its user, an admin, its own client, a stolen token, with the membership, or by itself; one of
+ * the identity provider also with what it came in by, and one of a machine agent with the agent.
+ */
 export const GRANT_END_REASONS = [
   'disconnected',
   'revoked',
@@ -70,6 +87,13 @@ export const GRANT_END_REASONS = [
   'access_ended',
   'expired',
   'keys_rotated',
+  'provider_paused',
+  'provider_removed',
+  'rules_changed',
+  'client_forbidden',
+  'unlinked',
+  'agent_removed',
+  'credential_revoked',
 ] as const
 export type GrantEndReason = (typeof GRANT_END_REASONS)[number]
 

@@ -9,6 +9,8 @@ export const BEARER_MAX = 8192
 /** Rows in a page of a list. */
 export const PAGE_DEFAULT = 50
 export const PAGE_MAX = 200
+/** In a file that is exported: as many as spreadsheets open, and a few minutes of reading pages. */
+export const EXPORT_ROWS_MAX = 100_000
 /** In a summary of activity. */
 export const AGENTS_TOLD_MAX = 100
 /** Rows of a list that are counted at most: nobody pages further, and counting millions would cost more than reading them. */
@@ -30,6 +32,10 @@ export const DYNAMIC_CLIENTS = { active: 100, perOrigin: 5, perAddress: 20, seco
 /** decisions: one without a live grant gives way after ten minutes. */
 export const DYNAMIC_CLIENT_UNUSED_SECONDS = 10 * 60
 
+/** Of the public cards of the MCP endpoints, of an address in one process; readers may keep them for an hour. */
+export const SERVER_CARDS_PER_ADDRESS = { count: 120, seconds: 60 }
+export const SERVER_CARD_CACHE_SECONDS = 60 * 60
+
 /** How long the operator's page stays open after the token was entered, and how often a wrong one may be. */
 export const OPERATOR_PAGE_SECONDS = 15 * 60
 export const OPERATOR_TOKEN_FAILURES_PER_ADDRESS = { count: 10, seconds: 15 * 60 }
@@ -43,8 +49,33 @@ export const CONNECTOR_SECONDS = {
   grant: 365 * 24 * 60 * 60,
 }
 
+/** How long a machine agent lives without somebody who says that it is still needed. */
+export const MACHINE_AGENT_DAYS = 365
+export const MACHINE_AGENTS_MAX = 100
+/** Two of a kind: the old one and the new one while it is rotated. */
+export const MACHINE_AGENT_CREDENTIALS_PER_KIND = 2
+/** No refresh token: it asks again with its credential. */
+export const MACHINE_AGENT_TOKEN_SECONDS = 15 * 60
+
+/** What came in by an identity provider ends this long after its last exchange. */
+export const ENTERPRISE_GRANT_SECONDS = 30 * 24 * 60 * 60
+/** As for refresh tokens: for so long the same client may show the same assertion again. */
+export const ASSERTION_GRACE_SECONDS = 60
+
+/** Of the identity provider of an organization. Assertions of more than ten minutes would outlive a removal for too long. */
+export const IDENTITY_PROVIDER = {
+  rules: 100,
+  clients: 200,
+  /** What an organization can make us fetch. */
+  fetches: { count: 60, seconds: 10 * 60 },
+  assertionSeconds: { min: 30, max: 600, default: 600 },
+  tokenMinutes: { min: 5, max: 60, default: 15 },
+}
+
 /** decisions: a metadata document is read within 2.5 s and 5 KB. */
 export const METADATA_DOCUMENT = { bytes: 5 * 1024, ms: 2_500 }
+/** That of a client that comes in by an identity provider is read daily; one that could not be for so long is not used. */
+export const METADATA_DOCUMENT_DAYS = 7
 
 /** decisions: actor assertion 60 s. */
 export const ACTOR_ASSERTION_SECONDS = 60
@@ -295,5 +326,7 @@ export const LOADS_UNFINISHED_MAX = 10
 export const LOAD_LEASE_SECONDS = 30
 /** An upload that stopped, a model or a database that is away: given up after so long. */
 export const LOAD_GIVE_UP_SECONDS = 24 * 60 * 60
+/** One statement of a step of a load, unless it goes over very many rows. */
+export const SHORT_STATEMENT_MS = 60_000
 /** How long the row of a load that has ended is kept. */
 export const LOAD_DAYS = 90

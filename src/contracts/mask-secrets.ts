@@ -11,7 +11,7 @@ export const SECRET_NAME =
 
 /** What makers put before their tokens, so that scanners find them. */
 const PREFIXES =
-  'svca?_|whsec_|xox[a-z]-|xapp-|gh[a-z]_|github_pat_|glpat-|sk[-_]|rk_|pk_|npm_|pypi-|hf_|dop_v1_|shp[a-z]{2}_|dckr_pat_|hvs\\.|SG\\.|ya29\\.|AKIA|ASIA|AIza|AGE-SECRET-KEY-'
+  'svc[am]?_|whsec_|xox[a-z]-|xapp-|gh[a-z]_|github_pat_|glpat-|sk[-_]|rk_|pk_|npm_|pypi-|hf_|dop_v1_|shp[a-z]{2}_|dckr_pat_|hvs\\.|SG\\.|ya29\\.|AKIA|ASIA|AIza|AGE-SECRET-KEY-'
 
 /** Rules whose sign is not in the text are skipped: most lines have none. */
 type Rules = {

@@ -138,6 +138,8 @@ export type Principal = {
   readonly grantId?: string | undefined
   /** Every audit row written during a support session carries it. */
   readonly supportSessionId?: string | undefined
+  /** Of a machine agent: which one, and the member who answers for what it does. */
+  readonly machineAgent?: { readonly id: string; readonly ownerId: string } | undefined
   /** The data sources an agent's grant was given for; null: every one its person may ask. */
   readonly sources: readonly string[] | null
   readonly entryPoint: EntryPoint

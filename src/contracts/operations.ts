@@ -12,11 +12,13 @@ import * as deliveries from './deliveries.ts'
 import * as deployments from './deployments.ts'
 import * as embeddings from './embeddings.ts'
 import * as grants from './grants.ts'
+import * as identityProvider from './identity-provider.ts'
 import * as inbox from './inbox.ts'
 import * as installation from './installation.ts'
 import * as integrations from './integrations.ts'
 import * as loads from './loads.ts'
 import * as logs from './logs.ts'
+import * as machineAgents from './machine-agents.ts'
 import * as maintenance from './maintenance.ts'
 import * as members from './members.ts'
 import * as messageQueue from './message-queue.ts'
@@ -78,6 +80,32 @@ export const OPERATIONS = [
   grants.setOauthClientActive,
   grants.listRegistrations,
   grants.evictRegistration,
+  machineAgents.createMachineAgent,
+  machineAgents.listMachineAgents,
+  machineAgents.showMachineAgent,
+  machineAgents.updateMachineAgent,
+  machineAgents.addMachineAgentCredential,
+  machineAgents.revokeMachineAgentCredential,
+  machineAgents.removeMachineAgent,
+  identityProvider.showIdentityProvider,
+  identityProvider.createIdentityProvider,
+  identityProvider.probeIdentityProvider,
+  identityProvider.updateIdentityProvider,
+  identityProvider.activateIdentityProvider,
+  identityProvider.deleteIdentityProvider,
+  identityProvider.moveIdentityProvider,
+  identityProvider.listIdentityProviderClients,
+  identityProvider.createIdentityProviderClient,
+  identityProvider.allowIdentityProviderClient,
+  identityProvider.forbidIdentityProviderClient,
+  identityProvider.listIdentityProviderRules,
+  identityProvider.setIdentityProviderRules,
+  identityProvider.previewIdentityProviderRules,
+  identityProvider.listIdentityLinks,
+  identityProvider.linkIdentity,
+  identityProvider.unlinkIdentity,
+  identityProvider.listRefusals,
+  identityProvider.endEnterpriseGrants,
   databases.createDatabase,
   databases.attachDatabase,
   databases.showConnectionString,

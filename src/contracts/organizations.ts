@@ -1,6 +1,7 @@
 /** Organizations and their settings. */
 import * as z from 'zod'
 import { DisplayName, Email, Nothing, Time } from './fields.ts'
+import { IDENTITY_PROVIDER_USES } from './identity-provider-states.ts'
 import { Id } from './ids.ts'
 import { creating, reading, updating } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
@@ -23,6 +24,10 @@ export const Organization = z.object({
   registered_clients: RegisteredClientsChoice.describe(
     'Refused: clients that registered themselves can neither be connected nor call.',
   ),
+  identity_provider: z
+    .enum(IDENTITY_PROVIDER_USES)
+    .default('none')
+    .describe('Whether agents connect through its identity provider. `required`: only through it.'),
   admins_may_invite: z.boolean().describe('On: admins may invite, up to admin.'),
   timezone: z.string().describe('For digests, such as Europe/Vienna.'),
   support_access_enabled: z.boolean().describe('Off: no support sessions can start, and live ones end.'),

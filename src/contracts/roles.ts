@@ -1,5 +1,6 @@
 /** The role ladder: viewer < developer < admin < owner; `member` (joined by email domain) ranks with viewer. */
 import * as z from 'zod'
+import { GRANTABLE_ROLES } from './role-names.ts'
 
 const RANKS = { member: 1, viewer: 1, developer: 2, admin: 3, owner: 4 } as const
 
@@ -7,9 +8,9 @@ export type Role = keyof typeof RANKS
 export const ROLES = Object.keys(RANKS) as [Role, ...Role[]]
 export const RoleName = z.enum(ROLES)
 
-/** Roles that can be granted. `member` only comes from an email domain. */
-export const GRANTABLE_ROLES = ['viewer', 'developer', 'admin', 'owner'] as const
 export const GrantableRole = z.enum(GRANTABLE_ROLES)
+export type GrantableRole = (typeof GRANTABLE_ROLES)[number]
+export { GRANTABLE_ROLES }
 
 export const atLeast = (role: Role, minimum: Role): boolean => RANKS[role] >= RANKS[minimum]
 

@@ -28,6 +28,9 @@ const FIRST_EDITIONS: Partial<Record<Scope, number>> = { 'maintenance:read': 2, 
 export const approvedScopes = (scopes: readonly Scope[], edition: number): Scope[] =>
   scopes.filter((scope) => (FIRST_EDITIONS[scope] ?? 1) <= edition)
 
+/** Never given by default: only an owner may have an identity provider give them. */
+export const SENSITIVE_SCOPES = ['maintenance:admin', 'proposals:decide'] as const satisfies readonly Scope[]
+
 /** decisions, 13: of app tokens and workload identities only; no consent page offers them, no API token carries them. */
 export const APP_SCOPES = ['apps:report', 'apps:run'] as const
 export type AppScope = (typeof APP_SCOPES)[number]
@@ -44,6 +47,15 @@ export const RESOURCE_SCOPES = {
   platform: ['data:read', 'maintenance:read', 'maintenance:run', 'maintenance:admin', 'proposals:decide'],
   notifications: ['notifications:read', 'notifications:write'],
 } as const satisfies Record<Resource, readonly Scope[]>
+
+/** No machine decides proposals: whoever made it would approve their own through it. */
+export const MACHINE_AGENT_SCOPES = [
+  'data:read',
+  'maintenance:read',
+  'maintenance:run',
+  'maintenance:admin',
+] as const
+export type MachineAgentScope = (typeof MACHINE_AGENT_SCOPES)[number]
 
 /** decisions: without a requested scope, the read scopes at /platform and both of its own at /notifications. */
 export const DEFAULT_SCOPES = {

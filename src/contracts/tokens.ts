@@ -93,6 +93,10 @@ export const TokenHolder = z.object({
   client_name: z.string().optional().describe('The name the client gave itself, unverified.'),
   grant_id: z.string().optional(),
   support_session_id: z.string().optional().describe('Set in a support session.'),
+  machine_agent: z
+    .object({ id: z.string(), owner_id: z.string() })
+    .optional()
+    .describe('Of a machine agent: which one, and the member who answers for it.'),
   sources: z
     .array(z.string())
     .optional()

@@ -7,6 +7,7 @@ import type { Transaction } from '../../db/connect.ts'
 import { and, eq, gt, isNull } from '../../db/drizzle.ts'
 import {
   apiTokens,
+  machineAgents,
   memberships,
   organizations,
   platformAccessGrants,
@@ -24,7 +25,7 @@ export type Author = Pick<
   'orgId' | 'userId' | 'role' | 'sessionId' | 'tokenId' | 'grantId' | 'supportSessionId'
 >
 
-/** With the role of this moment, and the membership it comes from; null for support staff. */
+/** With the role of this moment, and the membership it comes from; null for support staff and machine agents. */
 export type LockedAuthor<Given extends Author> = Given & { readonly membershipId: string | null }
 
 /** `update` where the writes of one person must also wait for each other. */
@@ -59,8 +60,39 @@ async function lockStanding(
     .from(memberships)
     .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
     .for(strength)
-  if (!membership) throw new ServiceError('FORBIDDEN')
-  return membership
+  if (membership) return membership
+  const owned = await lockMachineAgent(tx, clock, author)
+  if (!owned) throw new ServiceError('FORBIDDEN')
+  return owned
+}
+
+/** It is no member: it stands on the membership of whoever answers for it, and has no part of its own in anything. */
+async function lockMachineAgent(
+  tx: Transaction,
+  clock: Clock,
+  { orgId, userId }: Author,
+): Promise<{ role: Role; membershipId: null } | undefined> {
+  const [agent] = await tx
+    .select({ role: machineAgents.role, ownerRole: memberships.role })
+    .from(machineAgents)
+    .innerJoin(
+      memberships,
+      and(
+        eq(memberships.orgId, machineAgents.orgId),
+        eq(memberships.userId, machineAgents.ownerId),
+        eq(memberships.id, machineAgents.ownerMembershipId),
+      ),
+    )
+    .where(
+      and(
+        eq(machineAgents.orgId, orgId),
+        eq(machineAgents.userId, userId),
+        isNull(machineAgents.removedAt),
+        gt(machineAgents.expiresAt, clock()),
+      ),
+    )
+    .for('share')
+  return agent && { role: lowerOf(agent.role, agent.ownerRole), membershipId: null }
 }
 
 /** With hosted auth the organization is not in this database. */

@@ -9,9 +9,14 @@ const ATTEMPTS_MAX = 4
 export async function withTransaction<T>(db: Handle, work: (tx: Transaction) => Promise<T>): Promise<T> {
   // Not nested: a savepoint would let half of the work survive.
   if (is(db, PgTransaction)) return work(db as Transaction)
+  return retried(() => db.transaction(work))
+}
+
+/** For work of one statement, which is a transaction of its own. */
+export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await db.transaction(work)
+      return await work()
     } catch (error) {
       if (attempt === ATTEMPTS_MAX || !RETRYABLE.has(codeOf(error))) throw error
     }

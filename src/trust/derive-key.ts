@@ -16,6 +16,7 @@ export type KeyPurpose =
   | 'page-forms'
   | 'operator-page'
   | 'oauth-artifact'
+  | 'assertion-use'
   | 'oauth-cookies'
   | 'consent'
   | 'key-epoch'

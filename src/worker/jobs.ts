@@ -5,6 +5,7 @@ import type { Storage } from '../cores/dependencies.ts'
 import { checkDiskQuotas, enforceTenantLimits, type TenantDeps } from '../cores/databases/index.ts'
 import { sweepDeploymentOutput } from '../cores/deployments/index.ts'
 import { sweepOauth } from '../cores/grants/index.ts'
+import { sweepAssertions } from '../cores/identity-provider/index.ts'
 import { sweepIdempotencyKeys } from '../cores/idempotency.ts'
 import { sweepSignIns } from '../cores/identity/index.ts'
 import { sweepLoads } from '../cores/loads/index.ts'
@@ -25,7 +26,11 @@ import type { Job } from './loop.ts'
 export type JobDeps = SweepActivityDeps &
   SweepDeliveriesDeps &
   SweepLogsDeps &
-  SourceLimits & { readonly revokePublicConnect: () => Promise<void> }
+  SourceLimits & {
+    readonly revokePublicConnect: () => Promise<void>
+    /** Of clients that come in by an identity provider. */
+    readonly refreshDocuments: (stopping: AbortSignal) => Promise<void>
+  }
 
 /** In seconds. */
 const MINUTE = 60
@@ -73,6 +78,12 @@ export const jobTable = (deps: JobDeps): readonly Job[] => [
     leaseSeconds: 10 * MINUTE,
     run: deps.revokePublicConnect,
   },
+  {
+    name: 'refresh client documents',
+    everySeconds: HOUR,
+    leaseSeconds: HOUR,
+    run: deps.refreshDocuments,
+  },
 ]
 
 /** Each in a loop of its own: these are to be in time, however long sweeping or measuring the disk takes. */
@@ -108,6 +119,7 @@ const SWEEPS = [
   sweepThrottles,
   sweepIdempotencyKeys,
   sweepOauth,
+  sweepAssertions,
   sweepInvitations,
   sweepLoads,
   sweepChatAuthorizations,

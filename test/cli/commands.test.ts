@@ -22,11 +22,23 @@ import { commandOperations } from './command-operations.ts'
 import { DEPLOYMENT_LINES, DEPLOYMENT_ROWS, DEPLOYMENT_UNTRIED, makeDeployments } from './deployment-rows.ts'
 import { LOAD_LINES, LOAD_ROWS, LOAD_UNTRIED, makeLoadFiles } from './load-rows.ts'
 import {
+  MACHINE_AGENT_LINES,
+  MACHINE_AGENT_ROWS,
+  MACHINE_AGENT_UNTRIED,
+  makeMachineAgents,
+} from './machine-agent-rows.ts'
+import {
   makeMaintenance,
   MAINTENANCE_LINES,
   MAINTENANCE_ROWS,
   MAINTENANCE_UNTRIED,
 } from './maintenance-rows.ts'
+import {
+  IDENTITY_PROVIDER_LINES,
+  IDENTITY_PROVIDER_ROWS,
+  IDENTITY_PROVIDER_UNTRIED,
+  makeProviderFiles,
+} from './identity-provider-rows.ts'
 import {
   makeNotifications,
   NOTIFICATION_LINES,
@@ -79,6 +91,8 @@ beforeAll(async () => {
   Object.assign(known, makeSourceFolders(await own.newFolder()))
   Object.assign(known, makePsql(await own.newFolder()))
   Object.assign(known, makeLoadFiles(await own.newFolder()))
+  Object.assign(known, await makeMachineAgents(make, await own.newFolder()))
+  Object.assign(known, makeProviderFiles(await own.newFolder()))
   known['grant'] = await connectAssistant()
 })
 afterAll(() => void receiver.server.close())
@@ -287,6 +301,7 @@ const ROWS: Row[] = [
   ['agents narrow {grant} --scope data:read --source db_sample', 0, / data:read +db_sample /],
   ['agents narrow {grant} --no-sources', 0, / data:read +none /],
   [`agents narrow ${NO_GRANT} --scope data:read`, 4, /svc agents list/],
+  ...MACHINE_AGENT_ROWS,
   ['agents clients', 0, /^CLIENT +KIND[^]*\n\{client\} +dynamic/],
   ['agents clients --context ro', 3, /error: /],
   ['agents clients --limit 201', 5, /from 1 to 200/],
@@ -299,6 +314,7 @@ const ROWS: Row[] = [
   ['agents revoke {grant}', 5, /Add --yes/],
   ['agents revoke {grant} --yes', 0, /Revoked/],
   [`agents revoke ${NO_GRANT} --yes`, 4, /svc agents list/],
+  ...IDENTITY_PROVIDER_ROWS,
   ['agents off', 5, /Add --yes/],
   ['agents off --yes --context ro', 3, /error: /],
   ['agents off', 0, /assistants: +off\n/, { terminal: true, stdin: 'y\n' }],
@@ -382,6 +398,7 @@ const LINES = [
   'agents clients',
   'agents block x --yes',
   'agents unblock x',
+  ...IDENTITY_PROVIDER_LINES,
   'agents off --yes',
   'agents on',
   'activity',
@@ -393,6 +410,7 @@ const LINES = [
   ...CHECK_LINES,
   ...SOURCE_LINES,
   ...LOAD_LINES,
+  ...MACHINE_AGENT_LINES,
   ...PIPELINE_LINES,
   ...MAINTENANCE_LINES,
 ]
@@ -425,6 +443,7 @@ const OWN_EXITS: Record<string, number[]> = {
 }
 
 const UNTRIED: Record<string, { exits: number[]; because: string }> = {
+  ...IDENTITY_PROVIDER_UNTRIED,
   ...API_UNTRIED,
   ...NOTIFICATION_UNTRIED,
   ...APP_UNTRIED,
@@ -432,6 +451,7 @@ const UNTRIED: Record<string, { exits: number[]; because: string }> = {
   ...MAINTENANCE_UNTRIED,
   ...SOURCE_UNTRIED,
   ...LOAD_UNTRIED,
+  ...MACHINE_AGENT_UNTRIED,
   'db list': { exits: [4], because: 'a list that names nothing is empty' },
   'db attach': {
     exits: [0, 6],

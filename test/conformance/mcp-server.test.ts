@@ -131,6 +131,7 @@ function withSuiteTools({ services, config, log, ...rest }: System): System {
     auth,
     gateway,
     servedOrganizations: undefined,
+    enterpriseAuth: config.ENTERPRISE_AUTH,
     mcpUrl: config.MCP_URL,
     appUrl: config.APP_URL,
     issuer,

@@ -53,7 +53,7 @@ export type HttpAnswer = {
   readonly body: Record<string, unknown>
 }
 
-async function readAnswer(response: Response): Promise<HttpAnswer> {
+export async function readAnswer(response: Response): Promise<HttpAnswer> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json') ?? false
   return {

@@ -20,6 +20,8 @@ import { fakeAppSource, seedAppSource } from './fake-app-source.ts'
 import { fakePipelines, seedPipelines } from './fake-pipelines.ts'
 import { fakeApps, seedApps } from './fake-apps.ts'
 import { fakeChecks, seedChecks } from './fake-checks.ts'
+import { fakeIdentityProvider, seedIdentityProvider } from './fake-identity-provider.ts'
+import { fakeMachineAgents, seedMachineAgents } from './fake-machine-agents.ts'
 import { fakeLoads, seedLoads } from './fake-loads.ts'
 import { fakeDataSources, seedDataSources, type FakeContext } from './fake-data-sources.ts'
 import { fakeLogs, seedLogs } from './fake-logs.ts'
@@ -89,6 +91,7 @@ export function createFakeGateway({
       role: own,
       domains: ['northwind.example'],
       agents_enabled: true,
+      identity_provider: 'none',
       registered_clients: 'allowed',
       admins_may_invite: false,
       timezone: 'Europe/Vienna',
@@ -180,7 +183,7 @@ export function createFakeGateway({
       Date.parse(token.created_at) >= Date.parse(since) && (all || token.user_id === (user_id ?? me.id))
     const ended = data.tokens.filter(isEnded)
     data.tokens = data.tokens.filter((token) => !isEnded(token))
-    return { sessions: 2, tokens: ended.length, grants: 0, invitations: 1 }
+    return { sessions: 2, tokens: ended.length, grants: 0, credentials: all ? 3 : 0, invitations: 1 }
   })
   on(people.changePassword, ({ current_password, end_api_tokens }) => {
     if (current_password !== 'correct horse battery')
@@ -292,12 +295,16 @@ export function createFakeGateway({
     ),
   )
   on(tokens.revokeApiToken, ({ token_id }) => without(data.tokens, ({ id }) => id === token_id))
+  /** Also those of machine agents that one answers for. */
+  const isMine = ({ user, machine_agent_id }: Grant): boolean =>
+    user.id === me.id ||
+    machineAgents.data.agents.some(({ id, owner }) => id === machine_agent_id && owner.id === me.id)
   on(grants.listGrants, ({ all, client_id, search = '', ...input }) =>
     list(
       'grants',
       data.grants.filter(
         (one) =>
-          (all || one.user.id === me.id) &&
+          (all || isMine(one)) &&
           (!client_id || one.client_id === client_id) &&
           `${one.client_name} ${one.client_id} ${one.user.name}`.toLowerCase().includes(search.toLowerCase()),
       ),
@@ -306,7 +313,7 @@ export function createFakeGateway({
   )
   on(grants.showGrant, ({ grant_id }) => {
     const grant = data.grants.find((one) => one.id === grant_id)
-    const isOpen = grant?.user.id === me.id || atLeast(current(data.chosen ?? '').role, 'admin')
+    const isOpen = (grant && isMine(grant)) || atLeast(current(data.chosen ?? '').role, 'admin')
     if (!grant || !isOpen) throw notFound()
     return { ended: null, ...grant, blocked: data.blockedClients.has(grant.client_id) }
   })
@@ -384,6 +391,8 @@ export function createFakeGateway({
   const checks = fakeChecks(context, appOverview)
   const pipelines = fakePipelines(context, appOverview)
   const maintenance = fakeMaintenance(context, checks)
+  const identityProvider = fakeIdentityProvider(context, data.members, () => sources.data.sources)
+  const machineAgents = fakeMachineAgents(context, data)
 
   const signIn = (challenge = 'any'): string => {
     const code = crypto.randomUUID()
@@ -434,6 +443,8 @@ export function createFakeGateway({
     logs,
     pipelines,
     maintenance,
+    identityProvider,
+    machineAgents,
     org,
     signIn,
     issue,
@@ -542,6 +553,8 @@ export function seed(gateway: FakeGateway): FakeGateway {
   )
   const grant = {
     user: data.me,
+    via: 'consent',
+    machine_agent_id: null,
     resource: 'platform',
     sources: null,
     created_at: daysAgo(14),
@@ -624,5 +637,7 @@ export function seed(gateway: FakeGateway): FakeGateway {
   seedLogs(gateway.logs)
   seedPipelines(gateway.pipelines)
   seedMaintenance(gateway.maintenance)
+  seedIdentityProvider(gateway.identityProvider)
+  seedMachineAgents(gateway.machineAgents, grace.user_id)
   return gateway
 }

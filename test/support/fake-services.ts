@@ -203,6 +203,7 @@ export function fakeServices(changes: Partial<McpDeps> = {}) {
     appUrl: new URL(APP),
     issuer: new URL(ISSUER),
     authMode: 'self',
+    enterpriseAuth: true,
     servedOrganizations: undefined,
     stepUp: 'challenge',
     accessTokens: accessTokens(JWT_SECRET, ISSUER),

@@ -1,7 +1,12 @@
 /** An organization that has one of everything. Its system needs the fakes of fake-integrations.ts. */
 import {
+  assertionRefusals,
+  identityLinks,
+  identityProviderClients,
+  identityProviderRules,
   loads,
   notifications,
+  organizationIdentityProviders,
   platformAccessGrants,
   subscriptions as subscriptionRows,
 } from '../../db/schema.ts'
@@ -14,6 +19,7 @@ import { createCheck } from '../../src/contracts/checks.ts'
 import * as grants from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
+import { createMachineAgent } from '../../src/contracts/machine-agents.ts'
 import * as maintenance from '../../src/contracts/maintenance.ts'
 import * as members from '../../src/contracts/members.ts'
 import { pushLogs } from '../../src/contracts/logs.ts'
@@ -42,6 +48,7 @@ export type People = {
 
 type Names = {
   readonly client: string
+  readonly issuer: string
   readonly blocked: string
   readonly address: string
   readonly hook: string
@@ -82,7 +89,9 @@ export async function furnishOrganization(
     createdAt: now,
     expiresAt: new Date(now.getTime() + 3_600_000),
   })
+  const identityProvider = await insertProvider(system, org, member, names)
   await byOwner(grants.blockOauthClient, { client_id: names.blocked, blocked: true })
+  const machine_agent = await byOwner(createMachineAgent, { name: 'nightly', owner_id: member.userId })
   const { id: source_id } = await insertSource(system, org, {
     name: names.source,
     enabled: true,
@@ -185,6 +194,8 @@ export async function furnishOrganization(
     invited,
     token,
     grant_id,
+    machine_agent,
+    identityProvider,
     source_id,
     load_id,
     app,
@@ -204,4 +215,76 @@ export async function furnishOrganization(
     delivery_id,
     support_session_id: visit.id,
   }
+}
+
+/** Paused, because one issuer is that of one organization; the agent of the member's came in by it. */
+async function insertProvider(system: TestSystem, { id: orgId }: Org, member: Person, names: Names) {
+  const now = system.clock.now()
+  const [providerId, link_id, grantId] = [
+    makeId('idp', now.getTime()),
+    makeId('idl', now.getTime()),
+    makeId('grt', now.getTime()),
+  ]
+  const subject = `at-provider|${member.userId}`
+  const made = { id: providerId, link_id, subject }
+  // With hosted auth organizations are the vendor’s, and so are their identity providers.
+  if (system.isHosted) return made
+  await system.db.insert(organizationIdentityProviders).values({
+    id: providerId,
+    orgId,
+    name: 'Corporate sign-in',
+    issuer: names.issuer,
+    jwksUri: `${names.issuer}/jwks`,
+    state: 'paused',
+    defaultScopes: ['data:read'],
+    assertionSeconds: 300,
+    tokenMinutes: 15,
+    provenAt: now,
+    createdAt: now,
+  })
+  await system.db.insert(identityProviderClients).values({
+    providerId,
+    clientId: names.client,
+    kind: 'pre_registered',
+    maxScopes: ['data:read'],
+    resources: ['platform'],
+    createdAt: now,
+  })
+  await system.db
+    .insert(identityProviderRules)
+    .values({ providerId, position: 1, claim: null, value: null, scopes: ['data:read'] })
+  await system.db.insert(identityLinks).values({
+    id: link_id,
+    providerId,
+    subject,
+    userId: member.userId,
+    linkedBy: 'admin',
+    createdAt: now,
+  })
+  await system.db.insert(assertionRefusals).values({
+    id: makeId('ref', now.getTime()),
+    providerId,
+    clientId: names.client,
+    reason: 'signature',
+    subject,
+    refusedAt: now,
+  })
+  await system.db.insert(platformAccessGrants).values({
+    id: grantId,
+    orgId,
+    userId: member.userId,
+    clientId: names.client,
+    clientKind: 'pre_registered',
+    redirectHost: 'idp.test',
+    via: 'enterprise',
+    identityProviderId: providerId,
+    resource: 'platform',
+    scopes: ['data:read'],
+    scopeEdition: SCOPE_EDITION,
+    payload: {},
+    keyEpoch: system.system.auth!.keyEpoch,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + 3_600_000),
+  })
+  return made
 }

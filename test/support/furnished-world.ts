@@ -17,6 +17,11 @@ export type FurnishedWorld = {
 }
 
 const WINDOW = { from: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' }
+const PUBLIC_KEY = {
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+}
 const CHECK = { kind: 'http', url: 'https://shop.test/health' }
 
 export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedWorld> {
@@ -29,6 +34,7 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
   const people: People = { owner: org.owner, colleague, member, staff }
   const names = {
     client: unique('client'),
+    issuer: `https://${unique('idp')}.test`,
     blocked: unique('client'),
     address: `${unique('invited')}@people.test`,
     hook: `https://hooks.test/${unique('hook')}`,
@@ -48,7 +54,18 @@ export async function makeFurnishedWorld(system: TestSystem): Promise<FurnishedW
     token_id: [things.token.id],
     'revokeAppToken.token_id': [things.app_token.id],
     grant_id: [things.grant_id],
+    machine_agent_id: [things.machine_agent.id],
+    credential_id: [things.machine_agent.credentials[0]!.id],
+    owner_id: [member.userId],
+    public_key: [PUBLIC_KEY],
+    expires_at: [new Date(system.clock.now().getTime() + 86_400_000).toISOString()],
     client_id: [names.client, names.blocked],
+    link_id: [things.identityProvider.link_id],
+    subject: [things.identityProvider.subject, unique('subject')],
+    issuer: [names.issuer],
+    claim: ['groups'],
+    value: ['engineering'],
+    assertion: ['not.an.assertion'],
     source_id: [source, things.source_id],
     sources: [source, things.source_id],
     source: [source],

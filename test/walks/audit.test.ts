@@ -28,6 +28,14 @@ import {
   revokeGrant,
   setOauthClientActive,
 } from '../../src/contracts/grants.ts'
+import * as identityProvider from '../../src/contracts/identity-provider.ts'
+import {
+  addMachineAgentCredential,
+  createMachineAgent,
+  removeMachineAgent,
+  revokeMachineAgentCredential,
+  updateMachineAgent,
+} from '../../src/contracts/machine-agents.ts'
 import {
   beginChatInstall,
   beginChatLink,
@@ -97,6 +105,14 @@ import {
   preRegistered,
   type ListeningSystem,
 } from '../support/assistant.ts'
+import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
+import {
+  addEnterpriseGrant,
+  addProvider,
+  makeOrgWithDomain,
+  makeProvidedOrg,
+} from '../support/identity-providers.ts'
+import { makeIssuer } from '../support/issuer.ts'
 import { fakeCluster } from '../support/fake-cluster.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
 import {
@@ -111,6 +127,7 @@ import { invitation, linkIn, resetLink } from '../support/links.ts'
 import { startFile, takeLoadSteps, uploadFile } from '../support/loads.ts'
 import { makeRevision } from '../support/deployments.ts'
 import { insertProposal } from '../support/insert-proposal.ts'
+import { makeMachineAgent } from '../support/machine-agents.ts'
 import {
   makeApiToken,
   makeMember,
@@ -133,10 +150,13 @@ let member: Person
 
 let place: Awaited<ReturnType<typeof placeForDatabases>>
 
+let host: DocumentHost
+
 const cluster = fakeCluster()
 
 beforeAll(async () => {
   place = await placeForDatabases()
+  host = await openDocumentHost()
   const env = {
     SVC_SERVICES: 'api-gateway,auth-service,deploy-api',
     ATTACH_ALLOWED: '127.0.0.1',
@@ -147,6 +167,7 @@ beforeAll(async () => {
     checks: fakeChecks,
     chatApp: fakeChatApp,
     models: toyModels(),
+    guardedFetch: host.guardedFetch,
     ...cluster.overrides,
   })
 })
@@ -160,6 +181,7 @@ afterAll(async () => {
   await place.clear(system)
   await system.stop()
   await place.remove()
+  host.close()
 })
 
 const read = async (
@@ -266,6 +288,17 @@ async function maintainedApp(): Promise<{ alias: string }> {
   await admin.call(updateAppMaintenance, { alias, enabled: true })
   return { alias }
 }
+
+/** An organization whose identity provider is on, with a client, and an agent of its owner's by it. */
+async function provided() {
+  const { org: at, provider } = await makeProvidedOrg(system, host)
+  const { clientId: client_id } = await preRegistered(system)
+  const terms = { max_scopes: ['data:read' as const], resources: ['platform' as const] }
+  await at.owner.call(identityProvider.allowIdentityProviderClient, { client_id, ...terms })
+  await addEnterpriseGrant(system, at, provider, at.owner, { clientId: client_id })
+  return { at, by: at.owner, in: at, provider, client_id, terms }
+}
+const ONE_ENDED = '1 agent disconnected'
 
 const LOADED = 'id,text\n1,one thing\n'
 const LOADING = { table: 'things', id_column: 'id', embed_columns: ['text'], model: 'toy-3' }
@@ -407,6 +440,33 @@ const DEEDS: Record<AuditAction, Act> = {
     await assistant.refresh(refresh)
     return { by: 'an agent', subject: 'An assistant', namesItself: true }
   },
+  'machine_agent.created': async (as) => {
+    const name = unique('nightly')
+    await as(admin)(createMachineAgent, { name, role: 'developer', scopes: ['data:read'] })
+    return { by: admin, subject: `${name} as developer: data:read` }
+  },
+  'machine_agent.changed': async (as) => {
+    const { id, name } = await makeMachineAgent(admin)
+    const change = { machine_agent_id: id, name: unique('hourly'), owner_id: org.owner.userId }
+    await as(admin)(updateMachineAgent, change)
+    return { by: admin, subject: `${name}: name ${change.name}, owner ${org.owner.email}` }
+  },
+  'machine_agent.credential_added': async (as) => {
+    const { id, name } = await makeMachineAgent(admin)
+    const { starts_with } = await as(admin)(addMachineAgentCredential, { machine_agent_id: id })
+    return { by: admin, subject: `${name} (${starts_with}…)` }
+  },
+  'machine_agent.credential_revoked': async (as) => {
+    const { id, name, credentials } = await makeMachineAgent(admin)
+    const [{ id: credential_id, starts_with }] = credentials as [(typeof credentials)[number]]
+    await as(admin)(revokeMachineAgentCredential, { machine_agent_id: id, credential_id })
+    return { by: admin, subject: `${name} (${starts_with}…)` }
+  },
+  'machine_agent.removed': async (as) => {
+    const { id, name } = await makeMachineAgent(admin)
+    await as(admin)(removeMachineAgent, { machine_agent_id: id })
+    return { by: admin, subject: name }
+  },
   'client.blocked': async (as) => {
     const client_id = unique('client')
     await as(admin)(blockOauthClient, { client_id, blocked: true })
@@ -431,6 +491,86 @@ const DEEDS: Record<AuditAction, Act> = {
     })
     await as({ token: OPERATOR_TOKEN })(setOauthClientActive, { client_id: clientId, is_active: true })
     return { by: 'operator', subject: clientId }
+  },
+  'identity_provider.created': async (as) => {
+    const [at, { issuer }] = [await makeOrgWithDomain(system), await makeIssuer(system, host)]
+    await as(at.owner)(identityProvider.createIdentityProvider, { name: 'Sign-in', issuer })
+    return { by: at.owner, in: at, subject: `Sign-in: ${issuer}` }
+  },
+  'identity_provider.activated': async (as) => {
+    const at = await makeOrgWithDomain(system)
+    const provider = await addProvider(system, host, at)
+    const assertion = await provider.assertionFor(at.owner)
+    await as(at.owner)(identityProvider.activateIdentityProvider, { assertion })
+    return { by: at.owner, in: at, subject: `Corporate sign-in: ${provider.issuer}` }
+  },
+  'identity_provider.changed': async (as) => {
+    const { by, in: at } = await provided()
+    const changes = { name: 'Renamed', default_scopes: [], is_required: true }
+    await as(by)(identityProvider.updateIdentityProvider, changes)
+    const subject = `name: Corporate sign-in → Renamed; default scopes: none; required; ${ONE_ENDED}`
+    return { by, in: at, subject }
+  },
+  'identity_provider.paused': async (as) => {
+    const { by, in: at } = await provided()
+    await as(by)(identityProvider.updateIdentityProvider, { state: 'paused' })
+    return { by, in: at, subject: `Corporate sign-in; ${ONE_ENDED}` }
+  },
+  'identity_provider.resumed': async (as) => {
+    const { by, in: at } = await provided()
+    await by.call(identityProvider.updateIdentityProvider, { state: 'paused' })
+    await as(by)(identityProvider.updateIdentityProvider, { state: 'on' })
+    return { by, in: at, subject: 'Corporate sign-in' }
+  },
+  'identity_provider.moved': async (as) => {
+    const { in: at, provider } = await provided()
+    const { issuer } = provider
+    await as({ token: OPERATOR_TOKEN })(identityProvider.moveIdentityProvider, { issuer })
+    return { by: 'operator', in: at, subject: `Corporate sign-in: ${issuer}; ${ONE_ENDED}` }
+  },
+  'identity_provider.removed': async (as) => {
+    const { by, in: at, provider } = await provided()
+    await as(by)(identityProvider.deleteIdentityProvider, {})
+    return { by, in: at, subject: `Corporate sign-in: ${provider.issuer}; ${ONE_ENDED}` }
+  },
+  'identity_provider.client_created': async (as) => {
+    const { by, in: at, terms } = await provided()
+    await as(by)(identityProvider.createIdentityProviderClient, { name: 'Claude', ...terms })
+    return { by, in: at, subject: 'Claude: data:read at platform' }
+  },
+  'identity_provider.client_allowed': async (as) => {
+    const { by, in: at, terms } = await provided()
+    const { clientId: client_id } = await preRegistered(system)
+    await as(by)(identityProvider.allowIdentityProviderClient, { client_id, ...terms })
+    return { by, in: at, subject: 'An assistant: data:read at platform' }
+  },
+  'identity_provider.client_forbidden': async (as) => {
+    const { by, in: at, client_id } = await provided()
+    await as(by)(identityProvider.forbidIdentityProviderClient, { client_id })
+    return { by, in: at, subject: `An assistant; ${ONE_ENDED}` }
+  },
+  'identity_provider.rules_set': async (as) => {
+    const { by, in: at } = await provided()
+    const rules = [{ claim: null, value: null, scopes: ['data:read' as const] }]
+    await as(by)(identityProvider.setIdentityProviderRules, { rules })
+    return { by, in: at, subject: `1 rule; ${ONE_ENDED}` }
+  },
+  'identity_provider.grants_ended': async (as) => {
+    const { by, in: at } = await provided()
+    await as(by)(identityProvider.endEnterpriseGrants, {})
+    return { by, in: at, subject: `Corporate sign-in; ${ONE_ENDED}` }
+  },
+  'identity_link.created': async (as) => {
+    const { by, in: at } = await provided()
+    const subject = unique('subject')
+    await as(by)(identityProvider.linkIdentity, { subject, user_id: by.userId })
+    return { by, in: at, subject: `${subject}: ${by.email}` }
+  },
+  'identity_link.removed': async (as) => {
+    const { by, in: at, provider } = await provided()
+    const { links } = await by.call(identityProvider.listIdentityLinks, {})
+    await as(by)(identityProvider.unlinkIdentity, { link_id: links[0]!.id })
+    return { by, in: at, subject: `${provider.subjectOf(by)}: ${by.email}; ${ONE_ENDED}` }
   },
   'database.created': async (as) => {
     await as(admin)(createDatabase, { name: 'made' })

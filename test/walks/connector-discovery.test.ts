@@ -32,7 +32,13 @@ describe.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-c
         jwks_uri: `${origin}/oauth/jwks`,
         response_types_supported: ['code'],
         response_modes_supported: ['query'],
-        grant_types_supported: ['authorization_code', 'refresh_token'],
+        grant_types_supported: [
+          'authorization_code',
+          'refresh_token',
+          'urn:ietf:params:oauth:grant-type:jwt-bearer',
+          'client_credentials',
+        ],
+        authorization_grant_profiles_supported: ['urn:ietf:params:oauth:grant-profile:id-jag'],
         code_challenge_methods_supported: ['S256'],
         token_endpoint_auth_methods_supported: expect.toSatisfy(
           (methods: string[]) =>

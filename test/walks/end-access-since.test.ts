@@ -82,7 +82,7 @@ test('one’s own, in every organization, since a time; the session in use stays
   const from = system.clock.now().toISOString()
   const [here, there] = [await holdings(person, org), await holdings(person, other)]
   const colleague = await holdings(org.owner, org)
-  const counts = { sessions: 2, tokens: 2, grants: 2, invitations: 2 }
+  const counts = { sessions: 2, tokens: 2, grants: 2, credentials: 0, invitations: 2 }
   expect(await person.call(endAccessSince, { since: from })).toEqual(counts)
   expect([await here(), await there()]).toEqual([NONE, NONE])
   expect([await earlier(), await colleague()]).toEqual([ALL, ALL])
@@ -97,6 +97,7 @@ test('one’s own, in every organization, since a time; the session in use stays
     sessions: 0,
     tokens: 0,
     grants: 0,
+    credentials: 0,
     invitations: 0,
   })
   expect(await audited(org)).toHaveLength(1)
@@ -110,6 +111,7 @@ test('of a member: what they have in this organization, and their sessions', asy
     sessions: 2,
     tokens: 1,
     grants: 1,
+    credentials: 0,
     invitations: 1,
   })
   expect(await here()).toEqual(NONE)
@@ -133,6 +135,7 @@ test('of a whole organization, and of no other', async () => {
   expect(await admin.call(endAccessSince, { since, all: true })).toMatchObject({
     tokens: 1,
     grants: 0,
+    credentials: 0,
     invitations: 0,
   })
   await expect(token.call(whoAmI, {})).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })

@@ -49,6 +49,7 @@ import {
 import { insertSource } from '../support/data-sources.ts'
 import { watchStatements } from '../support/crossing-statements.ts'
 import { testDatabase } from '../support/database.ts'
+import { basic, comesIn, makeMachineAgent } from '../support/machine-agents.ts'
 import {
   makeApiToken,
   makeMember,
@@ -108,6 +109,10 @@ const MAKE: Record<EndingTable, (person: Person) => Promise<() => Promise<boolea
   async api_tokens(person) {
     const { call } = await makeApiToken(system, org, person)
     return () => works(call(whoAmI, {}))
+  },
+  async machine_agents(person) {
+    const agent = await makeMachineAgent(org.owner, { owner_id: person.userId })
+    return async () => (await comesIn(system, basic(agent))).status === 200
   },
   async platform_access_grants(person) {
     const { access } = await newAssistant(system, await preRegistered(system)).connect(person)

@@ -131,6 +131,7 @@ function mcpServer({ isSplit = false, watch = (call: () => Promise<unknown>) => 
     appUrl: config.APP_URL,
     issuer: config.AUTH_URL,
     authMode: 'self',
+    enterpriseAuth: true,
     servedOrganizations: undefined,
     stepUp: 'challenge',
     accessTokens: accessTokens(config.JWT_SECRET!, config.AUTH_URL.origin),

@@ -2,7 +2,7 @@
 import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
-import { users } from '../../db/schema.ts'
+import { organizationIdentityProviders, users } from '../../db/schema.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { acceptInvitation, inviteMember, listMembers, removeMember } from '../../src/contracts/members.ts'
 import {
@@ -109,6 +109,41 @@ describe('founding one', () => {
     const name = unique('Renamed')
     expect(await owner.call(updateOrganization, { org_id: id, name })).toMatchObject({ name, slug })
   })
+})
+
+test('every member is told whether agents connect through the identity provider', async () => {
+  const uses = [
+    ['draft', false, 'none'],
+    ['on', false, 'on'],
+    ['paused', false, 'none'],
+    ['on', true, 'required'],
+    ['paused', true, 'required'],
+  ] as const
+  for (const [state, isRequired, identity_provider] of uses) {
+    const org = await makeOrganization(system)
+    const viewer = await makeMember(system, org, 'viewer')
+    const other = await makeOrganization(system, viewer)
+    await system.db.insert(organizationIdentityProviders).values({
+      id: makeId('idp', system.clock.now().getTime()),
+      orgId: org.id,
+      name: 'A provider',
+      issuer: `https://${unique('idp')}.test`,
+      jwksUri: 'https://idp.test/keys',
+      state,
+      defaultScopes: [],
+      assertionSeconds: 600,
+      tokenMinutes: 15,
+      isRequired,
+      createdAt: system.clock.now(),
+    })
+    const { organizations } = await viewer.call(listOrganizations, {})
+    const listed = (one: { id: string }) => organizations.find(({ id }) => id === one.id)
+    expect(listed(org)).toMatchObject({ identity_provider })
+    expect(listed(other)).toMatchObject({ identity_provider: 'none' })
+    expect(await viewer.call(showOrganization, { org_id: org.id })).toMatchObject({ identity_provider })
+    const renamed = await org.owner.call(updateOrganization, { org_id: org.id, name: unique('New') })
+    expect(renamed).toMatchObject({ identity_provider })
+  }
 })
 
 describe('at most so many of one person', () => {

@@ -1,13 +1,19 @@
 /** Every list pages without loss and without repetition while rows come in between, and a cursor opens nothing. */
 import { listNotifications } from '../../src/contracts/inbox.ts'
+import { eq } from '../../db/drizzle.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Call } from '../../src/client/http-client.ts'
 import {
+  assertionRefusals,
   checkRuns,
+  identityLinks,
+  identityProviderClients,
+  identityProviderRules,
   loads,
+  organizationIdentityProviders,
   pipelineRuns,
   platformAccessGrants,
   platformOauthClients,
@@ -22,6 +28,13 @@ import { createCheck, listCheckRuns, listChecks } from '../../src/contracts/chec
 import { listDeliveries } from '../../src/contracts/deliveries.ts'
 import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
 import { listGrants, listOauthClients, listRegistrations } from '../../src/contracts/grants.ts'
+import {
+  listIdentityLinks,
+  listIdentityProviderClients,
+  listIdentityProviderRules,
+  listRefusals,
+} from '../../src/contracts/identity-provider.ts'
+import { createMachineAgent, listMachineAgents } from '../../src/contracts/machine-agents.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { connectWebhook, listIntegrations } from '../../src/contracts/integrations.ts'
 import { listLoads } from '../../src/contracts/loads.ts'
@@ -107,6 +120,29 @@ async function addGrant(org: Org, clientId: string): Promise<void> {
     createdAt: now,
     expiresAt: new Date(now.getTime() + 3_600_000),
   })
+}
+
+/** A draft: what is in its lists does not depend on whether it is on. */
+async function providerOf(org: Org): Promise<string> {
+  const now = system.clock.now()
+  const providers = organizationIdentityProviders
+  await system.db
+    .insert(providers)
+    .values({
+      id: makeId('idp', now.getTime()),
+      orgId: org.id,
+      name: 'Corporate sign-in',
+      issuer: 'https://idp.test',
+      jwksUri: 'https://idp.test/jwks',
+      state: 'draft',
+      defaultScopes: [],
+      assertionSeconds: 300,
+      tokenMinutes: 15,
+      createdAt: now,
+    })
+    .onConflictDoNothing()
+  const [row] = await system.db.select().from(providers).where(eq(providers.orgId, org.id))
+  return row!.id
 }
 
 /** Of letters only: what has digits would be one group with the others. */
@@ -203,11 +239,74 @@ const LISTS: Record<string, List> = {
       return { ids: grants.map(({ id }) => id), next_cursor }
     },
   },
+  listMachineAgents: {
+    add: (org) => org.owner.call(createMachineAgent, { name: 'The same name' }),
+    page: async (org, at) => {
+      const { machine_agents, next_cursor } = await org.owner.call(listMachineAgents, at)
+      return { ids: machine_agents.map(({ id }) => id), next_cursor }
+    },
+  },
   listOauthClients: {
     add: (org) => addGrant(org, unique('client')),
     page: async (org, at) => {
       const { oauth_clients, next_cursor } = await org.owner.call(listOauthClients, at)
       return { ids: oauth_clients.map(({ client_id }) => client_id), next_cursor }
+    },
+  },
+  listIdentityProviderClients: {
+    add: async (org) =>
+      system.db.insert(identityProviderClients).values({
+        providerId: await providerOf(org),
+        clientId: unique('client'),
+        kind: 'pre_registered',
+        maxScopes: ['data:read'],
+        resources: ['platform'],
+        createdAt: system.clock.now(),
+      }),
+    page: async (org, at) => {
+      const { clients, next_cursor } = await org.owner.call(listIdentityProviderClients, at)
+      return { ids: clients.map(({ client_id }) => client_id), next_cursor }
+    },
+  },
+  listIdentityProviderRules: {
+    add: async (org) => {
+      const providerId = await providerOf(org)
+      const ofProvider = eq(identityProviderRules.providerId, providerId)
+      const position = (await system.db.$count(identityProviderRules, ofProvider)) + 1
+      const rule = { claim: 'groups', value: unique(org.id), scopes: [] }
+      await system.db.insert(identityProviderRules).values({ providerId, position, ...rule })
+    },
+    page: async (org, at) => {
+      const { rules, next_cursor } = await org.owner.call(listIdentityProviderRules, at)
+      return { ids: rules.map(({ value }) => value!), next_cursor }
+    },
+  },
+  listIdentityLinks: {
+    add: async (org) =>
+      system.db.insert(identityLinks).values({
+        id: makeId('idl', system.clock.now().getTime()),
+        providerId: await providerOf(org),
+        subject: unique('subject'),
+        userId: org.owner.userId,
+        linkedBy: 'admin',
+        createdAt: system.clock.now(),
+      }),
+    page: async (org, at) => {
+      const { links, next_cursor } = await org.owner.call(listIdentityLinks, at)
+      return { ids: links.map(({ id }) => id), next_cursor }
+    },
+  },
+  listRefusals: {
+    add: async (org) =>
+      system.db.insert(assertionRefusals).values({
+        id: makeId('ref', system.clock.now().getTime()),
+        providerId: await providerOf(org),
+        reason: 'signature',
+        refusedAt: system.clock.now(),
+      }),
+    page: async (org, at) => {
+      const { refusals, next_cursor } = await org.owner.call(listRefusals, at)
+      return { ids: refusals.map(({ id }) => id), next_cursor }
     },
   },
   listMembers: {

@@ -19,10 +19,12 @@ import {
 } from '../../src/contracts/deliveries.ts'
 import * as deployments from '../../src/contracts/deployments.ts'
 import * as grants from '../../src/contracts/grants.ts'
+import * as identityProvider from '../../src/contracts/identity-provider.ts'
 import { acknowledgeNotification } from '../../src/contracts/inbox.ts'
 import * as integrations from '../../src/contracts/integrations.ts'
 import * as loads from '../../src/contracts/loads.ts'
 import * as logs from '../../src/contracts/logs.ts'
+import * as machines from '../../src/contracts/machine-agents.ts'
 import * as maintenance from '../../src/contracts/maintenance.ts'
 import * as members from '../../src/contracts/members.ts'
 import { OPERATIONS, type OperationName } from '../../src/contracts/operations.ts'
@@ -50,6 +52,10 @@ import { configurationOf, insertSource, placeForDatabases } from '../support/dat
 import { insertDelivery } from '../support/deliveries.ts'
 import { makeRevision } from '../support/deployments.ts'
 import { fakeChatApp, fakeChecks, stateIn } from '../support/fake-integrations.ts'
+import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
+import { preRegistered } from '../support/assistant.ts'
+import { addProvider } from '../support/identity-providers.ts'
+import { makeIssuer, type Issuer } from '../support/issuer.ts'
 import { furnishOrganization } from '../support/furnish-organization.ts'
 import {
   makeMember,
@@ -68,11 +74,17 @@ import { archiveOf, sha256, uploadOf } from '../support/source.ts'
 import { OPERATOR_TOKEN, startSystem, type TestSystem } from '../support/system.ts'
 
 const [CLIENT, BLOCKED] = [unique('client'), unique('client')]
+/** Shared by both, and on in neither. */
+const ISSUER = `https://${unique('idp')}.test`
 const ADDRESS = `${unique('invited')}@people.test`
 const HOOK = `https://hooks.test/${unique('shared')}`
 const ALIAS = unique('shop')
 
 let system: TestSystem
+let host: DocumentHost
+let issuer: Issuer
+/** Owner of the one that is written to, with an address in its domain. */
+let prover: Person
 let place: Awaited<ReturnType<typeof placeForDatabases>>
 /** In both organizations. */
 let [owner, colleague, member]: Person[] = []
@@ -86,6 +98,7 @@ const operator = () => system.as({ token: OPERATOR_TOKEN })
 const secretOf = (invited: { invitation_url?: string | undefined }) =>
   (invited.invitation_url ?? linkIn(system.mails.at(-1)!.text)).split('/').at(-1)!
 
+const machine = () => ({ machine_agent_id: here.machine_agent.id })
 const byApp = () => system.as({ token: here.app_token.token })
 const claimRun = () =>
   byApp()(pipelines.claimPipelineRun, { alias: ALIAS, worker: 'worker', pipelines: ['nightly'] })
@@ -101,7 +114,15 @@ const furnish = (org: Org) =>
     system,
     org,
     { owner: owner!, colleague: colleague!, member: member!, staff },
-    { client: CLIENT, blocked: BLOCKED, address: ADDRESS, hook: HOOK, alias: ALIAS, source: 'shared' },
+    {
+      client: CLIENT,
+      issuer: ISSUER,
+      blocked: BLOCKED,
+      address: ADDRESS,
+      hook: HOOK,
+      alias: ALIAS,
+      source: 'shared',
+    },
   )
 
 const cluster = fakeCluster()
@@ -124,6 +145,16 @@ async function rowsOf({ id }: Org): Promise<string> {
     )
     found.push(name, ...rows.map(({ row }) => `  ${row}`))
   }
+  const beside = await system.db.execute<{ name: string }>(
+    "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'provider_id' order by 1",
+  )
+  expect(beside.length).toBeGreaterThan(3)
+  for (const { name } of beside) {
+    const rows = await system.db.execute<{ row: string }>(
+      `select t::text as row from ${name} t where provider_id in (select id from organization_identity_providers where org_id = '${id}') order by 1`,
+    )
+    found.push(name, ...rows.map(({ row }) => `  ${row}`))
+  }
   return found.join('\n')
 }
 
@@ -131,11 +162,13 @@ async function rowsOf({ id }: Org): Promise<string> {
 describe.skipIf(inject('engine') === 'pglite')('every write', () => {
   beforeAll(async () => {
     place = await placeForDatabases('embedded')
+    host = await openDocumentHost()
     const env = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api', ...place.settings }
     system = await startSystem(env, {
       withMail: true,
       checks: fakeChecks,
       chatApp: fakeChatApp,
+      guardedFetch: host.guardedFetch,
       ...cluster.overrides,
     })
     ;[owner, colleague, member] = [
@@ -163,6 +196,7 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     await place.clear(system)
     await system.stop()
     await place.remove()
+    host.close()
   })
 
   /** What the write is, done in one of the two. An operation that is missing here, or below, fails the first test. */
@@ -244,6 +278,17 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
     revokeApiToken: () => here.byOwner(revokeApiToken, { token_id: here.token.id }),
     narrowGrant: () => here.byMember(grants.narrowGrant, { grant_id: here.grant_id, scopes: ['data:read'] }),
     revokeGrant: () => here.byOwner(grants.revokeGrant, { grant_id: here.grant_id }),
+    createMachineAgent: () =>
+      here.byOwner(machines.createMachineAgent, { name: 'nightly', owner_id: member!.userId }),
+    updateMachineAgent: () =>
+      here.byOwner(machines.updateMachineAgent, { ...machine(), name: 'hourly', owner_id: owner!.userId }),
+    addMachineAgentCredential: () => here.byOwner(machines.addMachineAgentCredential, machine()),
+    revokeMachineAgentCredential: () =>
+      here.byOwner(machines.revokeMachineAgentCredential, {
+        ...machine(),
+        credential_id: here.machine_agent.credentials[0]!.id,
+      }),
+    removeMachineAgent: () => here.byOwner(machines.removeMachineAgent, machine()),
     blockOauthClient: async () => {
       for (const [client_id, blocked] of [
         [BLOCKED, false],
@@ -252,6 +297,50 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
         await here.byOwner(grants.blockOauthClient, { client_id, blocked })
       }
     },
+    updateIdentityProvider: () =>
+      here.byOwner(identityProvider.updateIdentityProvider, {
+        name: 'Renamed',
+        state: 'paused',
+        linking: 'domain',
+        default_scopes: [],
+        is_required: true,
+      }),
+    createIdentityProviderClient: () =>
+      here.byOwner(identityProvider.createIdentityProviderClient, {
+        name: 'Claude',
+        max_scopes: ['data:read'],
+        resources: ['platform'],
+      }),
+    allowIdentityProviderClient: async () => {
+      const { clientId: client_id } = await preRegistered(system)
+      const terms = { max_scopes: ['data:read' as const], resources: ['platform' as const] }
+      await here.byOwner(identityProvider.allowIdentityProviderClient, { client_id, ...terms })
+    },
+    setIdentityProviderRules: () =>
+      here.byOwner(identityProvider.setIdentityProviderRules, {
+        rules: [{ claim: null, value: null, scopes: [] }],
+      }),
+    linkIdentity: () =>
+      here.byOwner(identityProvider.linkIdentity, { subject: unique('subject'), user_id: member!.userId }),
+    unlinkIdentity: () =>
+      here.byOwner(identityProvider.unlinkIdentity, { link_id: here.identityProvider.link_id }),
+    forbidIdentityProviderClient: () =>
+      here.byOwner(identityProvider.forbidIdentityProviderClient, { client_id: CLIENT }),
+    endEnterpriseGrants: () => here.byOwner(identityProvider.endEnterpriseGrants, {}),
+    deleteIdentityProvider: () => here.byOwner(identityProvider.deleteIdentityProvider, {}),
+    createIdentityProvider: async () => {
+      issuer = await makeIssuer(system, host)
+      await addProvider(system, host, { ...here.org, owner: { ...owner!, call: here.byOwner } }, { issuer })
+    },
+    activateIdentityProvider: async () => {
+      const domain = `${unique('corp')}.test`
+      prover = await makePerson(system, { email: `${unique('owner')}@${domain}` })
+      await makeMember(system, here.org, 'owner', prover)
+      await operator()(organizations.setOrganizationDomains, { org_id: here.org.id, domains: [domain] })
+      const assertion = await issuer.assertionFor(prover)
+      await here.as(prover)(identityProvider.activateIdentityProvider, { assertion })
+    },
+    moveIdentityProvider: () => operator()(identityProvider.moveIdentityProvider, { issuer: issuer.issuer }),
     createDatabase: () => here.byOwner(databases.createDatabase, { name: 'made' }),
     createLoad: () => here.byOwner(loads.createLoad, announced('made', 'id,text\n1,begun\n')),
     uploadLoadPart: () => uploadFile(here.byOwner, 'made', 'id,text\n1,uploaded\n'),

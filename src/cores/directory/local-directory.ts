@@ -1,6 +1,7 @@
 /** Members as the auth service of this installation stores them. */
-import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
-import { formerMembers, memberships, organizations, users } from '../../../db/schema.ts'
+import { and, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
+import { formerMembers, machineAgents, memberships, organizations, users } from '../../../db/schema.ts'
+import { lowerOf } from '../../contracts/roles.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import {
   ADMIN_ROLES,
@@ -21,7 +22,9 @@ export const localDirectory: Directory = {
     // Staff may be members too; what they do in a support session they do not do as one.
     if (supportSessionId !== undefined) return null
     const [membership] = await membershipOf(db).execute({ orgId, userId })
-    return membership ? cappedMembership(membership, role) : null
+    if (membership) return cappedMembership(membership, role)
+    const [agent] = await machineAgentOf(db).execute({ orgId, userId })
+    return agent ? { role: lowerOf(lowerOf(agent.role, agent.ownerRole), role), appMembershipId: null } : null
   },
 
   async readMembers(db, keys) {
@@ -116,4 +119,27 @@ const membershipOf = preparedQuery((db) =>
       and(eq(memberships.orgId, sql.placeholder('orgId')), eq(memberships.userId, sql.placeholder('userId'))),
     )
     .prepare('membership_of'),
+)
+
+/** A machine agent stands on the membership of its owner, and has no role on an app of its own. */
+const machineAgentOf = preparedQuery((db) =>
+  db
+    .select({ role: machineAgents.role, ownerRole: memberships.role })
+    .from(machineAgents)
+    .innerJoin(
+      memberships,
+      and(
+        eq(memberships.orgId, machineAgents.orgId),
+        eq(memberships.userId, machineAgents.ownerId),
+        eq(memberships.id, machineAgents.ownerMembershipId),
+      ),
+    )
+    .where(
+      and(
+        eq(machineAgents.orgId, sql.placeholder('orgId')),
+        eq(machineAgents.userId, sql.placeholder('userId')),
+        isNull(machineAgents.removedAt),
+      ),
+    )
+    .prepare('machine_agent_of'),
 )

@@ -7,8 +7,8 @@ import type { GrantEndReason } from '../../contracts/grants.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 
-/** By somebody's doing; the others come by themselves. */
-export type EndReason = Exclude<GrantEndReason, 'expired' | 'keys_rotated'>
+/** Time alone stamps no row. Rotated keys do where another grant takes its place. */
+export type EndReason = Exclude<GrantEndReason, 'expired'>
 
 /** One of them, with the row of the audit trail that says why. False when it was ended before. */
 export async function endGrant(
@@ -27,6 +27,10 @@ export async function endGrant(
   })
   return true
 }
+
+/** The subject of the audit row of what ended them. */
+export const andEnded = (subject: string, ended: number): string =>
+  ended === 0 ? subject : `${subject}; ${ended === 1 ? '1 agent' : `${ended} agents`} disconnected`
 
 /** Those that were live until now. The caller writes the audit row. */
 export async function endGrants(

@@ -4,9 +4,17 @@ export { listOauthClients } from './list-oauth-clients.ts'
 export { setOauthClientActive } from './set-oauth-client-active.ts'
 export { listRegistrations } from './list-registrations.ts'
 export { evictRegistration } from './evict-registration.ts'
-export { endGrant, endGrants } from './end-grant.ts'
-export { describeApproval, sourceNames } from './granted-sources.ts'
+export { andEnded, endGrant, endGrants, type EndReason } from './end-grant.ts'
+export {
+  describeApproval,
+  listVisibleSources,
+  narrowSources,
+  presentGrantedSources,
+  sourceNames,
+  type KnownSource,
+} from './granted-sources.ts'
 export { grantedScopes, payloadWithScopes } from './granted-scopes.ts'
+export { resourceAt } from './resource-at.ts'
 export { revokeGrant } from './revoke-grant.ts'
 export { isLive as isLiveGrant } from './grant-filters.ts'
 export { listGrants } from './list-grants.ts'

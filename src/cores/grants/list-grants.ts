@@ -8,7 +8,7 @@ import { ONE_ROW, totalOf } from '../total-of.ts'
 import { requireMember, requireRole } from '../principal.ts'
 import { listVisibleSources } from './granted-sources.ts'
 import type { LivenessDeps } from './live-grant.ts'
-import { isLive } from './grant-filters.ts'
+import { isLive, isOwn } from './grant-filters.ts'
 import { GRANT_COLUMNS, presentGrant } from './present-grant.ts'
 
 export const listGrants =
@@ -19,7 +19,7 @@ export const listGrants =
     const before = readCursor(cursor, 1)?.[0]
     const matching = and(
       eq(platformAccessGrants.orgId, member.orgId),
-      all ? undefined : eq(platformAccessGrants.userId, member.userId),
+      all ? undefined : isOwn(deps.db, member),
       client_id === undefined ? undefined : eq(platformAccessGrants.clientId, client_id),
       search ? isFoundBy(search) : undefined,
       isLive(deps),

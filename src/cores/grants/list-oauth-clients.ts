@@ -1,4 +1,4 @@
-/** The clients with a grant in the organization, live or not, and those it blocks. */
+/** The clients with a grant in the organization, live or not, and those it blocks. Machine agents have their own list. */
 import { sql } from '../../../db/drizzle.ts'
 import { organizationClientBlocks, platformAccessGrants } from '../../../db/schema.ts'
 import type { ClientKind } from '../../contracts/grants.ts'
@@ -37,6 +37,7 @@ export const listOauthClients =
         coalesce(granted.live, 0) as live, blocks.client_id is not null as blocked, granted.last_used::text as last_used
       from granted full join blocks on blocks.client_id = granted.client_id
       where coalesce(granted.client_id, blocks.client_id) > ${after}
+        and (granted.kind is distinct from 'machine' or blocks.client_id is not null)
       order by 1 limit ${limit + 1}`)) as unknown as ClientRow[]
     const page = pageOf(rows, limit, (row) => [row.client_id])
     return {

@@ -26,7 +26,7 @@ export const narrowGrant =
         .select(GRANT_COLUMNS)
         .from(platformAccessGrants)
         .innerJoin(users, eq(users.id, platformAccessGrants.userId))
-        .where(and(isManageable(member, grant_id), isLive(deps)))
+        .where(and(isManageable(tx, member, grant_id), isLive(deps)))
         .for('update', { of: platformAccessGrants })
       if (!found) throw notFound()
       const { grant } = found

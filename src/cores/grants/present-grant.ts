@@ -20,6 +20,8 @@ export const presentGrant = ({ grant, user }: Row, known: readonly KnownSource[]
   client_name: grant.clientName,
   host: grant.clientKind === 'metadata_document' ? new URL(grant.clientId).host : grant.redirectHost,
   user,
+  via: grant.via,
+  machine_agent_id: grant.machineAgentId,
   resource: grant.resource,
   scopes: grantedScopes(grant),
   sources: presentGrantedSources(grant.sources, known),

@@ -25,7 +25,7 @@ export const showGrant =
           eq(organizationClientBlocks.clientId, platformAccessGrants.clientId),
         ),
       )
-      .where(isManageable(member, grant_id))
+      .where(isManageable(deps.db, member, grant_id))
     if (!found) throw notFound()
     const known = found.grant.sources === null ? [] : await listVisibleSources(deps.db, member)
     return {

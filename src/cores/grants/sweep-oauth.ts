@@ -1,6 +1,11 @@
 /** Deletes expired OAuth artifacts, registrations that expired long ago, and metadata documents nobody needs. */
-import { and, eq, lt } from '../../../db/drizzle.ts'
-import { oauthArtifacts, oauthMetadataDocuments, platformOauthClients } from '../../../db/schema.ts'
+import { and, eq, lt, notExists, sql } from '../../../db/drizzle.ts'
+import {
+  identityProviderClients,
+  oauthArtifacts,
+  oauthMetadataDocuments,
+  platformOauthClients,
+} from '../../../db/schema.ts'
 import type { Storage } from '../dependencies.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -20,7 +25,16 @@ export async function sweepOauth({ db, clock }: Storage): Promise<void> {
       lt(platformOauthClients.expiresAt, before(CLIENT_KEPT_MS)),
     ),
   )
-  await db
-    .delete(oauthMetadataDocuments)
-    .where(lt(oauthMetadataDocuments.fetchedAt, before(DOCUMENT_KEPT_MS)))
+  await db.delete(oauthMetadataDocuments).where(
+    and(
+      lt(oauthMetadataDocuments.fetchedAt, before(DOCUMENT_KEPT_MS)),
+      // Of one that comes in by an identity provider it is read again as long as it is here.
+      notExists(
+        db
+          .select({ one: sql`1` })
+          .from(identityProviderClients)
+          .where(eq(identityProviderClients.clientId, oauthMetadataDocuments.url)),
+      ),
+    ),
+  )
 }

@@ -8,6 +8,8 @@ import { and, eq, gt, gte, inArray, isNull, ne, or } from '../../../db/drizzle.t
 import {
   apiTokens,
   invitations,
+  machineAgentCredentials,
+  machineAgents,
   memberships,
   platformAccessGrants,
   sessions,
@@ -19,10 +21,11 @@ import type { Handler } from '../../contracts/operations.ts'
 import { atLeast, ROLES } from '../../contracts/roles.ts'
 import type { Clock, Storage } from '../dependencies.ts'
 import { endGrants } from '../grants/index.ts'
+import { revokeCredentials } from '../machine-agents/index.ts'
 import { lockAuthor } from '../lock-author.ts'
 import { revokeInvitations } from '../organizations/index.ts'
 import { requireMember, requireUserId } from '../principal.ts'
-import { revokeApiTokens } from '../revoke-api-tokens.ts'
+import { revokeApiTokens } from '../api-tokens/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { recordEndedAccess, totalOf, type EndedInOrganization } from './record-ended-access.ts'
 
@@ -60,6 +63,8 @@ type PersonColumn =
   | typeof apiTokens.userId
   | typeof platformAccessGrants.userId
   | typeof invitations.invitedBy
+  | typeof machineAgents.ownerId
+  | typeof machineAgentCredentials.createdBy
 
 function ownAnywhere(principal: Principal): People {
   const userId = requireUserId(principal)
@@ -166,11 +171,23 @@ async function endRest(
     clock,
     and(
       orgId === null ? undefined : eq(platformAccessGrants.orgId, orgId),
-      people.has(platformAccessGrants.userId),
+      or(
+        people.has(platformAccessGrants.userId),
+        inArray(platformAccessGrants.machineAgentId, machineAgentsOf(tx, people)),
+      ),
       gte(platformAccessGrants.createdAt, after),
       gt(platformAccessGrants.expiresAt, now),
     ),
     'access_ended',
+  )
+  const credentials = await revokeCredentials(
+    tx,
+    clock,
+    and(
+      people.has(machineAgentCredentials.createdBy),
+      orgId === null ? undefined : inArray(machineAgentCredentials.agentId, machineAgentsIn(tx, orgId)),
+      gte(machineAgentCredentials.createdAt, after),
+    ),
   )
   const invited = await revokeInvitations(
     tx,
@@ -185,6 +202,29 @@ async function endRest(
   return [
     ...tokens.map((row) => ({ orgId: row.orgId, kind: 'tokens' as const })),
     ...grants.map((row) => ({ orgId: row.orgId, kind: 'grants' as const })),
+    ...(await organizationsOf(tx, credentials)).map((id) => ({ orgId: id, kind: 'credentials' as const })),
     ...invited.map((row) => ({ orgId: row.orgId, kind: 'invitations' as const })),
   ]
+}
+
+/** Those that they answer for. */
+const machineAgentsOf = (tx: Transaction, people: People) =>
+  tx.select({ id: machineAgents.id }).from(machineAgents).where(people.has(machineAgents.ownerId))
+
+const machineAgentsIn = (tx: Transaction, orgId: string) =>
+  tx.select({ id: machineAgents.id }).from(machineAgents).where(eq(machineAgents.orgId, orgId))
+
+/** The organization of each credential. */
+async function organizationsOf(
+  tx: Transaction,
+  credentials: readonly { readonly agentId: string }[],
+): Promise<readonly string[]> {
+  if (credentials.length === 0) return []
+  const ids = credentials.map(({ agentId }) => agentId)
+  const agents = await tx
+    .select({ id: machineAgents.id, orgId: machineAgents.orgId })
+    .from(machineAgents)
+    .where(inArray(machineAgents.id, ids))
+  const byId = new Map(agents.map(({ id, orgId }) => [id, orgId]))
+  return ids.map((id) => byId.get(id)!)
 }

@@ -5,7 +5,7 @@ import { apiTokens, platformAccessGrants } from '../../../db/schema.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrant } from '../grants/index.ts'
-import { revokeApiTokens } from '../revoke-api-tokens.ts'
+import { revokeApiTokens } from '../api-tokens/index.ts'
 
 export async function endCredentials(
   tx: Transaction,

@@ -3,12 +3,13 @@ import type { Transaction } from '../../../db/connect.ts'
 import { recordAudit, type AuditActor } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 
-const KINDS = ['tokens', 'grants', 'invitations'] as const
+const KINDS = ['tokens', 'grants', 'credentials', 'invitations'] as const
 export type EndedInOrganization = { readonly orgId: string; readonly kind: (typeof KINDS)[number] }
 
 export const totalOf = (ended: readonly EndedInOrganization[]) => ({
   tokens: countOf(ended, 'tokens'),
   grants: countOf(ended, 'grants'),
+  credentials: countOf(ended, 'credentials'),
   invitations: countOf(ended, 'invitations'),
 })
 
@@ -38,6 +39,7 @@ export async function recordEndedAccess(
       { count: sessions?.orgId === orgId ? sessions.count : 0, one: 'session' },
       { count: countOf(part, 'tokens'), one: 'API token' },
       { count: countOf(part, 'grants'), one: 'grant' },
+      { count: countOf(part, 'credentials'), one: 'credential' },
       { count: countOf(part, 'invitations'), one: 'invitation' },
     ].filter(({ count }) => count > 0)
     const words = counts.map(({ count, one }) => `${count} ${one}${count === 1 ? '' : 's'}`)

@@ -7,7 +7,7 @@ import { atLeast } from '../../contracts/roles.ts'
 import { recordAudit } from '../audit/index.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
-import { revokeApiTokens } from '../revoke-api-tokens.ts'
+import { revokeApiTokens } from '../api-tokens/index.ts'
 import { withTransaction } from '../transaction.ts'
 
 export const revokeApiToken =

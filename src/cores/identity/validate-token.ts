@@ -32,6 +32,7 @@ export type ValidationDeps = SessionDeps &
     /** Undefined where no MCP server belongs to this installation. */
     readonly actorAssertions: ActorAssertions | undefined
     readonly keyEpoch: string
+    readonly enterpriseAuth: boolean
     readonly mcpCallsPerMinute: number
   }
 
@@ -117,6 +118,38 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
   }
 }
 
+/** What a validation needs to know: reading the others takes longer than finding the rows. */
+const SESSION_COLUMNS = {
+  id: sessions.id,
+  orgId: sessions.orgId,
+  generation: sessions.generation,
+  rotatedAt: sessions.rotatedAt,
+  lastUsedAt: sessions.lastUsedAt,
+}
+const TOKEN_COLUMNS = {
+  orgId: apiTokens.orgId,
+  id: apiTokens.id,
+  roleCap: apiTokens.roleCap,
+  scopes: apiTokens.scopes,
+  scopeEdition: apiTokens.scopeEdition,
+  audiences: apiTokens.audiences,
+  expiresAt: apiTokens.expiresAt,
+  lastUsedAt: apiTokens.lastUsedAt,
+}
+const USER_COLUMNS = {
+  id: users.id,
+  email: users.email,
+  name: users.name,
+  emailVerifiedAt: users.emailVerifiedAt,
+}
+const ORGANIZATION_COLUMNS = {
+  id: organizations.id,
+  name: organizations.name,
+  slug: organizations.slug,
+  agentsEnabled: organizations.agentsEnabled,
+  timezone: organizations.timezone,
+}
+
 const isNamed = or(
   eq(organizations.id, sql.placeholder('organization')),
   eq(organizations.slug, sql.placeholder('organization')),
@@ -140,7 +173,7 @@ function sessionQuery(db: Handle, which: ReturnType<typeof and>) {
     .limit(1)
     .as('membership')
   return db
-    .select({ session: sessions, user: users, membership: { ...membership._.selectedFields } })
+    .select({ session: SESSION_COLUMNS, user: USER_COLUMNS, membership: { ...membership._.selectedFields } })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.userId))
     .leftJoinLateral(membership, sql`true`)
@@ -158,14 +191,19 @@ const liveSession = preparedQuery((db) => sessionQuery(db, undefined).prepare('l
 const liveSessionIn = preparedQuery((db) => sessionQuery(db, isNamed).prepare('live_session_in'))
 
 /** What an installation with hosted auth knows of its members, because it has no rows of them. */
-const presentMembership = (id: string, role: Role, user: typeof users.$inferSelect, timezone: string) => ({
+const presentMembership = (
+  id: string,
+  role: Role,
+  user: Pick<typeof users.$inferSelect, 'emailVerifiedAt'>,
+  timezone: string,
+) => ({
   id,
   role,
   email_verified: user.emailVerifiedAt !== null,
   timezone,
 })
 
-type Session = typeof sessions.$inferSelect
+type Session = Pick<typeof sessions.$inferSelect, keyof typeof SESSION_COLUMNS>
 
 function isCurrent(session: Session, generation: number, now: Date): boolean {
   if (generation === session.generation) return true
@@ -177,7 +215,7 @@ function isCurrent(session: Session, generation: number, now: Date): boolean {
 async function endReplayedSession(
   deps: ValidationDeps,
   session: Session,
-  user: typeof users.$inferSelect,
+  user: Pick<typeof users.$inferSelect, 'id' | 'name'>,
   requestId: string,
 ): Promise<void> {
   await withTransaction(deps.db, async (tx) => {
@@ -270,6 +308,9 @@ async function validateGrant(
     client_id: found.grant.clientId,
     client_name: found.grant.clientName ?? undefined,
     grant_id: grantId,
+    machine_agent: found.machineAgent
+      ? { id: found.machineAgent.id, owner_id: found.machineAgent.ownerId }
+      : undefined,
     sources: found.grant.sources ?? undefined,
     retry_after_seconds: found.retryAfterSeconds ?? undefined,
   }
@@ -295,11 +336,11 @@ function matchOrganization(
 const tokenQuery = ({ start, retryAfterSeconds }: Counting, which: ReturnType<typeof and>) =>
   start
     .select({
-      row: apiTokens,
+      row: TOKEN_COLUMNS,
       role: memberships.role,
       membershipId: memberships.id,
-      user: users,
-      org: organizations,
+      user: USER_COLUMNS,
+      org: ORGANIZATION_COLUMNS,
       retryAfterSeconds,
     })
     .from(apiTokens)

@@ -22,6 +22,10 @@ export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
     client_name: principal.clientName,
     grant_id: principal.grantId,
     support_session_id: principal.supportSessionId,
+    machine_agent: principal.machineAgent && {
+      id: principal.machineAgent.id,
+      owner_id: principal.machineAgent.ownerId,
+    },
     sources: principal.sources === null ? undefined : [...principal.sources],
   }
 }

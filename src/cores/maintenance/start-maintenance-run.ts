@@ -90,6 +90,7 @@ const rowOf = ({ app, settings, member, mode, key, now }: Wanted) => ({
   id: makeId('exec', now.getTime()),
   appId: app.id,
   mode,
+  // Also of a machine agent: who could have asked through it is read when somebody decides.
   requestedById: member.userId,
   requestedBy: member.userName,
   via: member.entryPoint,

@@ -18,6 +18,7 @@ import { proveEmail } from '../email-addresses/index.ts'
 import { requireUserId } from '../principal.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { endUnprovenLinks } from './end-links.ts'
 import { wasRemoved } from './join-by-domain.ts'
 import { invitationHash } from './send-invitation.ts'
 
@@ -59,6 +60,7 @@ export async function acceptInvitationAs(
   await lockInviter(tx, found)
   await markAccepted(tx, deps, invitation, actor.userId)
   const role = await join(tx, deps, invitation, actor.userId)
+  if (role === 'owner') await endUnprovenLinks(tx, deps.clock, actor, { orgId: org.id, userId: actor.userId })
   await forgetRemoval(tx, invitation, actor.userId)
   // Only the link we mailed shows that whoever opens it reads that mailbox.
   if (invitation.sentByMail) await proveEmail(tx, deps.clock, actor.userId, invitation.email)

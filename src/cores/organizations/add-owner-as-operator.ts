@@ -8,6 +8,7 @@ import { recordAudit } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
 import { canSignIn, createOwner, presentOwner } from './create-owner.ts'
+import { endUnprovenLinks } from './end-links.ts'
 import { lockOwners } from './membership-changes.ts'
 import type { InvitationDeps } from './send-invitation.ts'
 
@@ -22,6 +23,9 @@ export const addOwnerAsOperator =
       await refuseOwned(tx, org_id)
       await withdrawFormerOffer(tx, deps.clock, org_id)
       const added = await createOwner(tx, deps, { orgId: org_id, email })
+      if (added.user) {
+        await endUnprovenLinks(tx, deps.clock, principal, { orgId: org_id, userId: added.user.id })
+      }
       await recordAudit(tx, deps.clock, principal, { orgId: org_id, action: 'owner.added', subject: email })
       return { org: row, owner: added }
     })

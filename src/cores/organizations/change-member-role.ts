@@ -9,6 +9,7 @@ import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
 import { endAccess } from './end-access.ts'
+import { endUnprovenLinks } from './end-links.ts'
 import { presentMember } from './present-member.ts'
 import {
   membership,
@@ -33,6 +34,9 @@ export const changeMemberRole =
       await tx.update(memberships).set({ role }).where(membership(member.orgId, user_id))
       if (!atLeast(role, target.role)) {
         await endAccess(tx, clock, { orgId: member.orgId, userId: user_id }, role)
+      }
+      if (role === 'owner') {
+        await endUnprovenLinks(tx, clock, member, { orgId: member.orgId, userId: user_id })
       }
       const subject = `${target.email}: ${target.role} → ${role}`
       await recordAudit(tx, clock, member, {

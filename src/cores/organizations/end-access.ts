@@ -13,13 +13,16 @@ import {
 import { atLeast, GRANTABLE_ROLES, type Role } from '../../contracts/roles.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrants } from '../grants/index.ts'
-import { revokeApiTokens } from '../revoke-api-tokens.ts'
+import { revokeApiTokens } from '../api-tokens/index.ts'
+import { revokeCredentialsMadeBy } from '../machine-agents/index.ts'
+import { endLinks } from './end-links.ts'
 import { revokeInvitations } from './revoke-invitations.ts'
 
 /**
- * Null for `remainingRole`: they are removed or leave. Tokens, grants and invitations end for good, and a part in an app
+ * Null for `remainingRole`: they are removed or leave. Tokens, grants, invitations and links end for good, and a part in an app
  * carries the id of the membership and is void without it, so coming back revives nothing. With a lower role tokens and
- * agents stay and act with that role; what only the higher one could do ends: invitations, and the caps of tokens.
+ * agents stay and act with that role; what only the higher one could do ends: invitations, the caps of tokens, and
+ * credentials of machine agents above it.
  */
 export async function endAccess(
   tx: Transaction,
@@ -29,6 +32,7 @@ export async function endAccess(
 ): Promise<void> {
   const tokensOfMember = and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId))
   await revokeInvitations(tx, clock, and(eq(invitations.orgId, orgId), eq(invitations.invitedBy, userId)))
+  await revokeCredentialsMadeBy(tx, clock, { orgId, userId }, remainingRole)
   if (remainingRole !== null) {
     const higher = GRANTABLE_ROLES.filter((role) => !atLeast(remainingRole, role))
     await tx
@@ -45,6 +49,7 @@ export async function endAccess(
     and(eq(platformAccessGrants.orgId, orgId), eq(platformAccessGrants.userId, userId)),
     'access_ended',
   )
+  await endLinks(tx, { orgId, userId })
   const emails = await verifiedEmails(tx, userId)
   // Older than the removal: whoever is to come back is invited again. Also to an address that was never verified, as
   // without a mail server.

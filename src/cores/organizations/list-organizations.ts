@@ -4,7 +4,7 @@ import type { Handler } from '../../contracts/operations.ts'
 import { pageOf } from '../../contracts/paging.ts'
 import { requireMember, requireUserId } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
-import { presentOrganization } from './present-organization.ts'
+import { presentOrganization, PROVIDER_USE } from './present-organization.ts'
 import { afterName, nameKey } from './order-by-name.ts'
 
 /** In the same statement: every page of the console asks for it. */
@@ -15,7 +15,12 @@ export const listOrganizations =
   ({ db }: Storage): Handler<'listOrganizations'> =>
   async (principal, { limit, cursor }) => {
     const rows = await db
-      .select({ org: organizations, role: memberships.role, domains: DOMAINS })
+      .select({
+        org: organizations,
+        role: memberships.role,
+        domains: DOMAINS,
+        providerUse: PROVIDER_USE,
+      })
       .from(memberships)
       .innerJoin(organizations, eq(organizations.id, memberships.orgId))
       .where(
@@ -30,7 +35,7 @@ export const listOrganizations =
       .limit(limit + 1)
     const page = pageOf(rows, limit, (row) => nameKey(row.org))
     return {
-      organizations: page.rows.map(({ org, role, domains }) => presentOrganization(org, role, domains)),
+      organizations: page.rows.map(({ org, role, ...more }) => presentOrganization(org, role, more)),
       next_cursor: page.next_cursor,
     }
   }

@@ -1,10 +1,24 @@
 /** An organization as the API returns it, to its members and to the operator. */
-import type { organizations } from '../../../db/schema.ts'
+import { sql } from '../../../db/drizzle.ts'
+import { organizationIdentityProviders, type organizations } from '../../../db/schema.ts'
+import type { IdentityProviderUse } from '../../contracts/identity-provider-states.ts'
 import type { Role } from '../../contracts/roles.ts'
 
 type Row = typeof organizations.$inferSelect
 
-export const presentOrganization = (row: Row, role: Role, domains: readonly string[]) => ({
+/**
+ * In the statement that reads an organization: every page of the console asks for it. The table is written out, because
+ * Drizzle leaves it away in a statement without a join, and then it would be the provider's id.
+ */
+export const PROVIDER_USE = sql<IdentityProviderUse>`coalesce((
+  select case when p.is_required then 'required' when p.state = 'on' then 'on' end
+  from ${organizationIdentityProviders} p where p.org_id = organizations.id), 'none')`
+
+export const presentOrganization = (
+  row: Row,
+  role: Role,
+  { domains, providerUse }: { domains: readonly string[]; providerUse: IdentityProviderUse },
+) => ({
   id: row.id,
   name: row.name,
   slug: row.slug,
@@ -12,6 +26,7 @@ export const presentOrganization = (row: Row, role: Role, domains: readonly stri
   domains: [...domains],
   agents_enabled: row.agentsEnabled,
   registered_clients: row.registeredClients,
+  identity_provider: providerUse,
   admins_may_invite: row.adminsMayInvite,
   timezone: row.timezone,
   support_access_enabled: row.supportAccessEnabled,

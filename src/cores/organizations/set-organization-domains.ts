@@ -5,6 +5,7 @@ import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
+import { endProofByDomain } from './end-proof.ts'
 import { claimDomains, listDomains } from './organization-domains.ts'
 import { presentForOperator } from './present-organization.ts'
 
@@ -18,5 +19,6 @@ export const setOrganizationDomains =
       await claimDomains(tx, org_id, domains)
       const subject = domains.join(', ') || 'none'
       await recordAudit(tx, clock, principal, { orgId: org_id, action: 'organization.domains_set', subject })
+      await endProofByDomain(tx, clock, principal, { orgId: org_id, domains })
       return presentForOperator(org, await listDomains(tx, org_id))
     })

@@ -5,13 +5,17 @@ import type { Handler } from '../../contracts/operations.ts'
 import { requireMember } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
 import { listDomains } from './organization-domains.ts'
-import { presentOrganization } from './present-organization.ts'
+import { presentOrganization, PROVIDER_USE } from './present-organization.ts'
 
 export const showOrganization =
   ({ db }: Storage): Handler<'showOrganization'> =>
   async (principal) => {
     const { orgId, role } = requireMember(principal)
-    const [row] = await db.select().from(organizations).where(eq(organizations.id, orgId))
+    const [row] = await db
+      .select({ org: organizations, providerUse: PROVIDER_USE })
+      .from(organizations)
+      .where(eq(organizations.id, orgId))
     if (!row) throw notFound()
-    return presentOrganization(row, role, await listDomains(db, orgId))
+    const { org, providerUse } = row
+    return presentOrganization(org, role, { domains: await listDomains(db, orgId), providerUse })
   }

@@ -11,7 +11,7 @@ import type { Storage } from '../dependencies.ts'
 import { endLiveSupportSessions } from '../support-sessions/index.ts'
 import { withTransaction } from '../transaction.ts'
 import { listDomains } from './organization-domains.ts'
-import { presentOrganization } from './present-organization.ts'
+import { presentOrganization, PROVIDER_USE } from './present-organization.ts'
 
 export const updateOrganization =
   ({ db, clock }: Storage): Handler<'updateOrganization'> =>
@@ -42,7 +42,7 @@ export const updateOrganization =
         timezone: timezone ?? before.timezone,
         supportAccessEnabled: support_access_enabled ?? before.supportAccessEnabled,
       }
-      const [row] = await tx.update(organizations).set(after).where(eq(organizations.id, orgId)).returning()
+      await tx.update(organizations).set(after).where(eq(organizations.id, orgId))
       if (after.agentsEnabled !== before.agentsEnabled) {
         const action = after.agentsEnabled ? 'agents.switched_on' : 'agents.switched_off'
         await recordAudit(tx, clock, member, { orgId, action })
@@ -64,7 +64,12 @@ export const updateOrganization =
         const subject = changes.join('; ')
         await recordAudit(tx, clock, member, { orgId, action: 'organization.updated', subject })
       }
-      return presentOrganization(row!, member.role, await listDomains(tx, orgId))
+      const [row] = await tx
+        .select({ org: organizations, providerUse: PROVIDER_USE })
+        .from(organizations)
+        .where(eq(organizations.id, orgId))
+      const { org, providerUse } = row!
+      return presentOrganization(org, member.role, { domains: await listDomains(tx, orgId), providerUse })
     })
 
 /** Digests are computed in the database, whose list of zones may be older than ours. */

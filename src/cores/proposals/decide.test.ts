@@ -11,7 +11,13 @@ const proposal = (state: ProposalState, requestedById: string | null = null) => 
 })
 const LINK = { isOn: true, mcpDecisions: 'link' } as const
 const DIRECT = { isOn: true, mcpDecisions: 'direct' } as const
-const admin: Decider = { userId: 'usr_a', role: 'admin', isAgent: false, isSupport: false }
+const admin: Decider = {
+  userId: 'usr_a',
+  machineUserIds: new Set(['usr_machine']),
+  role: 'admin',
+  isAgent: false,
+  isSupport: false,
+}
 const reasons = (who: Partial<Decider>, requestedById: string | null = null) =>
   reasonsAgainst('approve', proposal('ready', requestedById), { ...admin, ...who }, LINK)
 
@@ -29,6 +35,9 @@ describe('who may approve', () => {
     ['support staff', { isSupport: true }, ['SUPPORT_SESSION']],
   ])('not %s', (_who, given, expected) => {
     expect(reasons(given)).toEqual(expected)
+  })
+  test('not who could have started it through a machine agent', () => {
+    expect(reasons({ role: 'owner' }, 'usr_machine')).toEqual(['REQUESTER'])
   })
   test('not who started the run, whatever else they are', () => {
     expect(reasons({ role: 'owner' }, 'usr_a')).toEqual(['REQUESTER'])

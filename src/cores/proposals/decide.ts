@@ -10,6 +10,8 @@ import { atLeast, type Role } from '../../contracts/roles.ts'
 
 export type Decider = {
   readonly userId: string | null
+  /** The users of the machine agents they could have asked through. */
+  readonly machineUserIds: ReadonlySet<string>
   readonly role: Role | null
   /** By an agent's grant or token, at an MCP endpoint. */
   readonly isAgent: boolean
@@ -37,13 +39,15 @@ export function reasonsAgainst(
   if (who.isSupport) reasons.push('SUPPORT_SESSION')
   if (who.role === null || !atLeast(who.role, 'admin')) reasons.push('ROLE')
   if (who.userId === proposal.authorId) reasons.push('AUTHOR')
-  if (deploys(action, proposal) && proposal.requestedById !== null && proposal.requestedById === who.userId)
-    reasons.push('REQUESTER')
+  if (deploys(action, proposal) && hasAsked(who, proposal)) reasons.push('REQUESTER')
   if (who.isAgent && mcpDecisions !== 'direct') reasons.push('AGENT')
   if (!isOn) reasons.push('MAINTENANCE_OFF')
   const wrongState = action === 'retry' ? againstRetry(proposal) : againstDeciding(action, proposal)
   return wrongState === undefined ? reasons : [...reasons, wrongState]
 }
+
+const hasAsked = ({ userId, machineUserIds }: Decider, { requestedById }: Decidable): boolean =>
+  requestedById !== null && (requestedById === userId || machineUserIds.has(requestedById))
 
 /** Denying, and applying a change anew that somebody else is then to approve, need no second person. */
 const deploys = (action: ProposalAction, { state }: Decidable): boolean =>

@@ -11,7 +11,7 @@ import type { WithDirectory } from '../directory/index.ts'
 import { maintenanceOff, readSettings } from '../maintenance/index.ts'
 import { requireMember, type MemberPrincipal } from '../principal.ts'
 import { ONE_ROW, totalOf } from '../total-of.ts'
-import { deciderOf, rulesOf } from './proposal-access.ts'
+import { readDecider, rulesOf } from './proposal-access.ts'
 import { LISTED, presentProposal } from './proposal-rows.ts'
 
 export const listProposalQueue =
@@ -58,7 +58,7 @@ async function readReader({ db, directory }: Storage & WithDirectory, member: Me
   const isSupport = member.supportSessionId !== undefined
   const membership = isSupport ? null : await directory.readMembership(db, member)
   const role = isSupport ? member.role : (membership?.role ?? null)
-  const who = deciderOf(member, role)
+  const who = await readDecider(db, member.orgId, member, role)
   if (isSupport) return { who, reads: () => false }
   if (role !== null && atLeast(role, 'developer')) return { who, reads: () => true }
   const own = await readOwnApps(db, member, membership?.appMembershipId ?? null)

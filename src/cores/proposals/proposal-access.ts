@@ -1,5 +1,5 @@
 /** Who asks, and what they may see and do. */
-import type { Transaction } from '../../../db/connect.ts'
+import type { Handle, Transaction } from '../../../db/connect.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import { decisionRefused, explainReason, type ProposalAction } from '../../contracts/proposal-decisions.ts'
 import { atLeast, type Role } from '../../contracts/roles.ts'
@@ -7,6 +7,7 @@ import { requireApp, type App } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { lockAuthor } from '../lock-author.ts'
+import { readMachineUsersBehind } from '../machine-agents/index.ts'
 import {
   lockSettings,
   maintenanceOff,
@@ -18,8 +19,15 @@ import { requireMember, type MemberPrincipal } from '../principal.ts'
 import { reasonsAgainst, type Decider, type DecisionRules } from './decide.ts'
 import { decidableOf, type Proposal, type Viewing } from './proposal-rows.ts'
 
-export const deciderOf = (principal: Principal, role: Role | null): Decider => ({
+export const readDecider = async (
+  db: Handle,
+  orgId: string,
+  principal: Principal,
+  role: Role | null,
+): Promise<Decider> => ({
   userId: principal.userId,
+  machineUserIds:
+    principal.userId === null ? new Set() : await readMachineUsersBehind(db, orgId, principal.userId),
   role,
   isAgent: principal.kind === 'actor' || principal.entryPoint === 'mcp',
   isSupport: principal.supportSessionId !== undefined,
@@ -39,7 +47,8 @@ export async function viewProposals(
   const { app, settings, role, readsSource } = await requireAppMaintenance(deps, deps.db, principal, alias, {
     history: true,
   })
-  return { app, alias, who: deciderOf(principal, role), readsSource, rules: rulesOf(settings) }
+  const who = await readDecider(deps.db, app.orgId, principal, role)
+  return { app, alias, who, readsSource, rules: rulesOf(settings) }
 }
 
 export type Deciding = {
@@ -61,7 +70,7 @@ export async function lockDecider(
   const settings = await lockSettings(tx, app.orgId, 'share')
   if (!settings.enabled) throw maintenanceOff()
   const { role } = await lockAuthor(tx, clock, member, 'viewer')
-  const who = deciderOf(principal, role)
+  const who = await readDecider(tx, app.orgId, principal, role)
   const viewing = {
     alias,
     who,

@@ -1,9 +1,10 @@
-/** Revokes API tokens, and every token and open invitation that was made with one of them. */
+/** Revokes API tokens, and every token, open invitation and credential of a machine agent that was made with one. */
 import type { SQL } from 'drizzle-orm'
-import type { Transaction } from '../../db/connect.ts'
-import { and, inArray, isNull } from '../../db/drizzle.ts'
-import { apiTokens, invitations } from '../../db/schema.ts'
-import type { Clock } from './dependencies.ts'
+import type { Transaction } from '../../../db/connect.ts'
+import { and, inArray, isNull } from '../../../db/drizzle.ts'
+import { apiTokens, invitations, machineAgentCredentials } from '../../../db/schema.ts'
+import type { Clock } from '../dependencies.ts'
+import { revokeCredentials } from '../machine-agents/index.ts'
 
 type Row = typeof apiTokens.$inferSelect
 
@@ -21,6 +22,8 @@ export async function revokeApiTokens(
   while (generation.length > 0) {
     revoked.push(...generation)
     await revokeInvitationsMadeWith(tx, clock, generation)
+    const ids = generation.map(({ id }) => id)
+    await revokeCredentials(tx, clock, inArray(machineAgentCredentials.madeWithTokenId, ids))
     generation = await stamp(tx, clock, madeWith(generation))
   }
   return revoked

@@ -1,0 +1,42 @@
+/** The clients that an organization can allow for its identity provider: of the operator, its own, or a document. */
+import { eq } from '../db/drizzle.ts'
+import { platformOauthClients } from '../db/schema.ts'
+import { notFound, ServiceError } from '../src/contracts/errors.ts'
+import * as identityProvider from '../src/cores/identity-provider/index.ts'
+import { displayText } from './connector/display-text.ts'
+import type { AuthDeps } from './dependencies.ts'
+
+export const allowIdentityProviderClient = (deps: AuthDeps) =>
+  identityProvider.allowIdentityProviderClient({ ...deps, findClient: findClient(deps) })
+
+const findClient =
+  (deps: AuthDeps): identityProvider.ClientDeps['findClient'] =>
+  async (clientId, orgId) => {
+    const [row] = await deps.db
+      .select()
+      .from(platformOauthClients)
+      .where(eq(platformOauthClients.clientId, clientId))
+    const isOwn = row?.orgId === orgId
+    // Of another organization, it is as unknown as one that does not exist.
+    if (row && row.orgId !== null && !isOwn) throw notFound()
+    if (row?.isActive === false) throw new ServiceError('CONFLICT', 'The operator turned this client off')
+    if (row?.kind === 'pre_registered') {
+      return { kind: row.kind, name: displayText(row.metadata?.client_name), isOwn }
+    }
+    // Anybody can register one, under any name; and that of a machine agent is its own.
+    if (row) throw new ServiceError('CONFLICT', 'A client that registered itself cannot be allowed')
+    return fetchClient(deps, clientId)
+  }
+
+/** Kept from now on: at the token endpoint no document is fetched. */
+async function fetchClient(deps: AuthDeps, clientId: string): Promise<identityProvider.KnownClient> {
+  // The authorization server is loaded when somebody needs it.
+  const { fetchDocument, isDocumentUrl } = await import('./connector/metadata-documents.ts')
+  if (!isDocumentUrl(clientId) || !deps.documentsOpen) throw notFound()
+  const { document } = await fetchDocument(deps, clientId).catch((error: unknown) => {
+    const { error_description: description } = error as { error_description?: unknown }
+    if (typeof description !== 'string') throw error
+    throw new ServiceError('INVALID_REQUEST', undefined, { problems: [`client_id: ${description}`] })
+  })
+  return { kind: 'metadata_document', name: displayText(document.client_name), isOwn: false }
+}

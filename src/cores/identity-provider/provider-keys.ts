@@ -1,0 +1,173 @@
+/**
+ * The public keys of identity providers, from the address that was pinned when the provider was added. Kept in the
+ * process: they are public, and every process may ask for them once a minute.
+ */
+import { createPublicKey, verify, type JsonWebKey, type KeyObject } from 'node:crypto'
+import type { Clock, GuardedFetch } from '../dependencies.ts'
+
+/** Asymmetric ones alone: a public key must never be taken for a shared secret, and `none` for a signature. */
+const ALGORITHMS = {
+  ES256: { type: 'ec', digest: 'sha256' },
+  EdDSA: { type: 'ed25519', digest: null },
+  RS256: { type: 'rsa', digest: 'sha256' },
+  PS256: { type: 'rsa', digest: 'sha256' },
+} as const
+export type Algorithm = keyof typeof ALGORITHMS
+
+export const isAlgorithm = (value: unknown): value is Algorithm =>
+  typeof value === 'string' && Object.hasOwn(ALGORITHMS, value)
+
+export type ProviderKey = {
+  readonly id: string | undefined
+  /** Undefined: any that fits its type. */
+  readonly algorithm: string | undefined
+  readonly key: KeyObject
+}
+
+/** Which key an assertion was signed with, in its own words. */
+export type Signer = { readonly keyId: string | undefined; readonly algorithm: Algorithm }
+
+export type ProviderKeys = {
+  /** Those that may have signed it: none, one, or several that share an id. */
+  find(jwksUri: string, signer: Signer): Promise<readonly KeyObject[]>
+  /** Reads them anew at once, for an administrator who tries it; undefined when they cannot be read. */
+  read(jwksUri: string): Promise<readonly ProviderKey[] | undefined>
+}
+
+const KEY_SET = { bytes: 64 * 1024, ms: 2_500 }
+const KEYS_MAX = 100
+const SETS_MAX = 500
+/** A key that its provider took back is refused after this time at the latest. */
+const FRESH_MS = 10 * 60_000
+/** At most one fetch of a set in this time, whoever asks for what. */
+const RETRY_MS = 60_000
+/** While the provider does not answer, its last known keys are good for this long. */
+const KEPT_MS = 24 * 60 * 60_000
+
+type KeySet = {
+  keys: readonly ProviderKey[]
+  /** When they were read; undefined: never yet. */
+  readAt: number | undefined
+  triedAt: number
+  /** The fetch under way, which everybody waits for. */
+  reading: Promise<void> | undefined
+}
+
+export function createProviderKeys({
+  guardedFetch,
+  clock,
+}: {
+  readonly guardedFetch: GuardedFetch
+  readonly clock: Clock
+}): ProviderKeys {
+  const sets = new Map<string, KeySet>()
+
+  /** The one used longest ago makes room. */
+  function setOf(jwksUri: string): KeySet {
+    const set = sets.get(jwksUri) ?? { keys: [], readAt: undefined, triedAt: -Infinity, reading: undefined }
+    sets.delete(jwksUri)
+    if (sets.size >= SETS_MAX) sets.delete(sets.keys().next().value!)
+    sets.set(jwksUri, set)
+    return set
+  }
+
+  async function refresh(jwksUri: string, set: KeySet): Promise<void> {
+    set.triedAt = clock().getTime()
+    const keys = await fetchKeys(guardedFetch, jwksUri)
+    if (keys) Object.assign(set, { keys, readAt: clock().getTime() })
+  }
+
+  const refreshOnce = (jwksUri: string, set: KeySet): Promise<void> =>
+    (set.reading ??= refresh(jwksUri, set).finally(() => void (set.reading = undefined)))
+
+  const ageOf = ({ readAt }: KeySet) => (readAt === undefined ? Infinity : clock().getTime() - readAt)
+
+  return {
+    async find(jwksUri, signer) {
+      const set = setOf(jwksUri)
+      const known = ageOf(set) < FRESH_MS ? matching(set.keys, signer) : []
+      if (known.length > 0) return known
+      const mayTry = clock().getTime() - set.triedAt >= RETRY_MS
+      if (mayTry || set.reading) await refreshOnce(jwksUri, set)
+      return ageOf(set) < KEPT_MS ? matching(set.keys, signer) : []
+    },
+    async read(jwksUri) {
+      const keys = await fetchKeys(guardedFetch, jwksUri)
+      const now = clock().getTime()
+      if (keys) Object.assign(setOf(jwksUri), { keys, readAt: now, triedAt: now })
+      return keys
+    },
+  }
+}
+
+/** Without an id in the header it must be clear which one is meant. */
+function matching(keys: readonly ProviderKey[], { keyId, algorithm }: Signer): KeyObject[] {
+  const fitting = keys
+    .filter((one) => one.key.asymmetricKeyType === ALGORITHMS[algorithm].type)
+    .filter((one) => one.algorithm === undefined || one.algorithm === algorithm)
+  const named = keyId === undefined ? fitting : fitting.filter(({ id }) => id === keyId)
+  return keyId === undefined && named.length > 1 ? [] : named.map(({ key }) => key)
+}
+
+async function fetchKeys(
+  guardedFetch: GuardedFetch,
+  jwksUri: string,
+): Promise<readonly ProviderKey[] | undefined> {
+  try {
+    const { bytes: maxBytes, ms: deadlineMs } = KEY_SET
+    const headers = { accept: 'application/jwk-set+json, application/json' }
+    const answer = await guardedFetch(jwksUri, { headers, maxBytes, deadlineMs })
+    if (answer.status !== 200) return undefined
+    const document = JSON.parse(new TextDecoder().decode(answer.body)) as { keys?: unknown } | null
+    if (!Array.isArray(document?.keys)) return undefined
+    return document.keys.slice(0, KEYS_MAX).flatMap(importKey)
+  } catch {
+    return undefined
+  }
+}
+
+/** Those for anything else, of any other type or too weak are left out. */
+function importKey(jwk: unknown): ProviderKey[] {
+  if (typeof jwk !== 'object' || jwk === null) return []
+  const { kid, alg, use, key_ops, kty } = jwk as Record<string, unknown>
+  if (use !== undefined && use !== 'sig') return []
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return []
+  if (alg !== undefined && !isAlgorithm(alg)) return []
+  // Node would read a shared secret as a key too.
+  if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return []
+  try {
+    const key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
+    const id = typeof kid === 'string' ? kid : undefined
+    return isStrong(key) ? [{ id, algorithm: alg, key }] : []
+  } catch {
+    return []
+  }
+}
+
+/** RFC 7518, 3.3: at least 2048 bits. The upper bounds keep the cost of one signature small. */
+function isStrong({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve } = asymmetricKeyDetails ?? {}
+  if (asymmetricKeyType === 'rsa')
+    return (
+      modulusLength >= 2048 && modulusLength <= 8192 && publicExponent >= 3n && publicExponent < 2n ** 33n
+    )
+  return asymmetricKeyType === 'ed25519' || namedCurve === 'prime256v1'
+}
+
+/** On this thread: it takes a tenth of a millisecond, and a way through another thread as long. */
+export function verifySignature(
+  { algorithm, signed, signature }: { algorithm: Algorithm; signed: string; signature: Uint8Array },
+  key: KeyObject,
+): boolean {
+  const { type, digest } = ALGORITHMS[algorithm]
+  if (key.asymmetricKeyType !== type) return false
+  return verify(digest, Buffer.from(signed), { key, ...PADDINGS[algorithm] }, signature)
+}
+
+/** RFC 7518, 3.4 and 3.5. */
+const PADDINGS = {
+  ES256: { dsaEncoding: 'ieee-p1363' },
+  EdDSA: {},
+  RS256: { padding: 1 },
+  PS256: { padding: 6, saltLength: 32 },
+} as const

@@ -1,0 +1,97 @@
+/** The row of an organization's identity provider, its grants, and how the API returns it. */
+import type { SQL } from 'drizzle-orm'
+import type { Handle, Transaction } from '../../../db/connect.ts'
+import { and, count, eq, sql } from '../../../db/drizzle.ts'
+import {
+  organizationIdentityProviders as providers,
+  platformAccessGrants,
+  users,
+} from '../../../db/schema.ts'
+import { ServiceError } from '../../contracts/errors.ts'
+import type { Clock } from '../dependencies.ts'
+import { endGrants, isLiveGrant, type LivenessDeps } from '../grants/index.ts'
+
+export { andEnded } from '../grants/index.ts'
+
+export type ProviderRow = typeof providers.$inferSelect
+
+const noProvider = () =>
+  new ServiceError('NOT_FOUND', 'The organization has no identity provider', { hint: 'Add one first.' })
+
+export async function findProvider(db: Handle, orgId: string): Promise<ProviderRow> {
+  const [row] = await db.select().from(providers).where(eq(providers.orgId, orgId))
+  if (!row) throw noProvider()
+  return row
+}
+
+/**
+ * Every write that decides who gets what takes this lock, and an exchange shares it: either the exchange sees what was
+ * written, or the write ends the grant that the exchange made.
+ */
+export async function lockProvider(tx: Transaction, orgId: string): Promise<ProviderRow> {
+  const [row] = await tx.select().from(providers).where(eq(providers.orgId, orgId)).for('update')
+  if (!row) throw noProvider()
+  return row
+}
+
+type Cause =
+  | 'provider_paused'
+  | 'provider_removed'
+  | 'rules_changed'
+  | 'client_forbidden'
+  | 'unlinked'
+  | 'revoked'
+
+/**
+ * Those that came in by it; says how many. An exchange that was decided before is not stored any more either, whether
+ * something has ended or not.
+ */
+export async function endGrantsOf(
+  tx: Transaction,
+  clock: Clock,
+  { id }: Pick<ProviderRow, 'id'>,
+  reason: Cause,
+  which?: SQL,
+): Promise<number> {
+  await tx
+    .update(providers)
+    .set({ edition: sql`${providers.edition} + 1` })
+    .where(eq(providers.id, id))
+  const ended = await endGrants(
+    tx,
+    clock,
+    and(eq(platformAccessGrants.identityProviderId, id), which),
+    reason,
+  )
+  return ended.length
+}
+
+export async function presentProvider(deps: LivenessDeps, row: ProviderRow) {
+  const { db } = deps
+  const [live] = await db
+    .select({ count: count() })
+    .from(platformAccessGrants)
+    .where(and(eq(platformAccessGrants.identityProviderId, row.id), isLiveGrant(deps)))
+  const [prover] =
+    row.provenBy === null
+      ? []
+      : await db.select({ id: users.id, name: users.name }).from(users).where(eq(users.id, row.provenBy))
+  return {
+    id: row.id,
+    name: row.name,
+    issuer: row.issuer,
+    tenant: row.tenantClaim === '' ? null : { claim: row.tenantClaim, value: row.tenantValue },
+    jwks_uri: row.jwksUri,
+    state: row.state,
+    linking: row.linking,
+    default_scopes: row.defaultScopes,
+    assertion_seconds: row.assertionSeconds,
+    token_minutes: row.tokenMinutes,
+    is_required: row.isRequired,
+    proven_by: prover ?? null,
+    proven_at: row.provenAt?.toISOString() ?? null,
+    live_grants: live?.count ?? 0,
+    created_at: row.createdAt.toISOString(),
+    last_used_at: row.lastUsedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,180 @@
+/** Links of subjects to members: who is never linked by an address, and what a link does not outlive. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { identityLinks, memberships, oauthMetadataDocuments, users } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import {
+  acceptInvitation,
+  changeMemberRole,
+  inviteMember,
+  removeMember,
+} from '../../src/contracts/members.ts'
+import { addOwnerAsOperator } from '../../src/contracts/organizations.ts'
+import { newAssistant, startListeningSystem, whoami, type ListeningSystem } from '../support/assistant.ts'
+import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
+import {
+  allow,
+  company,
+  exchange,
+  JWT_BEARER,
+  link,
+  linksOf,
+  postToken,
+  refusalsOf,
+  setProvider,
+  tokenIn,
+  type Company,
+} from '../support/enterprise.ts'
+import { makeMember, unique, type Person } from '../support/make.ts'
+import { openMockProvider } from '../support/mock-provider.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
+
+let host: DocumentHost
+let system: ListeningSystem
+let ours: Company
+beforeAll(async () => {
+  host = await openDocumentHost()
+  system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
+})
+beforeEach(async () => {
+  ours = await company(system, await openMockProvider(system, host, system.origin))
+})
+afterAll(async () => {
+  await system.stop()
+  host.close()
+})
+
+const swap = (claims = {}) => ours.assertion(claims).then((one) => exchange(system, ours.client, one))
+const owner = () => ours.org.owner
+const status = async (token: string) => (await whoami(system, token)).status
+const lastReason = async () => (await refusalsOf(system, ours.providerId)).at(-1)?.reason
+const change = (role: 'owner' | 'admin' | 'viewer', { userId }: Person = ours.person) =>
+  owner().call(changeMemberRole, { org_id: ours.org.id, user_id: userId, role })
+
+describe('an owner', () => {
+  test.each(['member', 'domain'] as const)('is not linked by their address: %s', async (linking) => {
+    await setProvider(system, ours.providerId, { linking })
+    const colleague = await makeMember(system, ours.org, 'admin')
+    const of = (person: Person) => ({ sub: unique('evil'), email: person.email, email_verified: true })
+    tokenIn(await swap(of(colleague)))
+    expect((await swap(of(owner()))).body.error).toBe('invalid_grant')
+    expect(await lastReason()).toBe('not_linked')
+    expect(await linksOf(system, ours.providerId, owner())).toEqual([])
+  })
+
+  test('who was linked by hand comes in', async () => {
+    await link(system, ours.providerId, 'the-owner', owner())
+    const { who } = await whoami(system, tokenIn(await swap({ sub: 'the-owner' })))
+    expect(who?.role).toBe('owner')
+  })
+})
+
+describe('a link ends', () => {
+  test('with the membership: whoever comes back is linked anew', async () => {
+    const user_id = ours.person.userId
+    tokenIn(await swap())
+    await owner().call(removeMember, { org_id: ours.org.id, user_id })
+    expect(await linksOf(system, ours.providerId)).toEqual([])
+    await system.db.insert(memberships).values({
+      orgId: ours.org.id,
+      userId: user_id,
+      role: 'admin',
+      joinedBy: 'invitation',
+      joinedAt: system.clock.now(),
+    })
+    expect((await swap()).body.error).toBe('invalid_grant')
+    expect(await lastReason()).toBe('not_linked')
+  })
+
+  test('of that organization alone', async () => {
+    const other = await company(system, await openMockProvider(system, host, system.origin))
+    await link(system, other.providerId, 'the-same', ours.person)
+    await owner().call(removeMember, { org_id: ours.org.id, user_id: ours.person.userId })
+    expect(await linksOf(system, other.providerId, ours.person)).toHaveLength(1)
+  })
+
+  const PROMOTIONS: Record<string, () => Promise<unknown>> = {
+    'by an owner': () => change('owner'),
+    'by an invitation': async () => {
+      const invited = await owner().call(inviteMember, {
+        org_id: ours.org.id,
+        email: `${unique('another')}@elsewhere.test`,
+        role: 'owner',
+      })
+      const token = invited.invitation_url!.split('/').at(-1)!
+      await ours.person.call(acceptInvitation, { token })
+    },
+    'by the operator': async () => {
+      await system.db.delete(memberships).where(eq(memberships.userId, owner().userId))
+      await system.as({ token: OPERATOR_TOKEN })(addOwnerAsOperator, {
+        org_id: ours.org.id,
+        email: ours.person.email,
+      })
+    },
+  }
+
+  test.each(Object.keys(PROMOTIONS))('when its member is made owner %s', async (how) => {
+    await system.db
+      .update(users)
+      .set({ emailVerifiedAt: system.clock.now() })
+      .where(eq(users.id, ours.person.userId))
+    const token = tokenIn(await swap())
+    await PROMOTIONS[how]!()
+    expect(await status(token)).toBe(401)
+    expect((await swap()).body.error).toBe('invalid_grant')
+    expect(await linksOf(system, ours.providerId)).toEqual([])
+    const { audit } = await ours.person.call(listAudit, { org_id: ours.org.id })
+    expect(audit.find(({ action }) => action === 'identity_link.removed')?.subject).toContain(ours.subject)
+  })
+
+  test('not with a smaller promotion, nor when they proved it themselves', async () => {
+    const token = tokenIn(await swap())
+    await change('admin')
+    expect(await status(token)).toBe(200)
+    await system.db.update(identityLinks).set({ linkedBy: 'proof' }).where(eq(identityLinks.id, ours.linkId))
+    await change('owner')
+    expect((await whoami(system, token)).who?.role).toBe('owner')
+  })
+})
+
+describe('attack 18: one that nobody has proven, or no longer', () => {
+  test.each(['draft', 'paused'] as const)('is told nothing of what was refused: %s', async (state) => {
+    const { provider, subject } = ours
+    await swap({ aud: 'https://other.test' })
+    expect(await refusalsOf(system, ours.providerId)).toHaveLength(1)
+    await setProvider(system, ours.providerId, { state, provenAt: null, provenBy: null })
+    expect((await swap()).status).toBe(400)
+    expect(await refusalsOf(system, ours.providerId)).toHaveLength(1)
+    // Of the two that have it, the one that has proven it is told.
+    const theirs = await company(system, provider, {
+      tenantClaim: 'tid',
+      tenantValue: 'theirs',
+      state: 'paused',
+    })
+    const assertion = await theirs.assertion({ sub: subject, tid: 'theirs' })
+    expect((await exchange(system, theirs.client, assertion)).status).toBe(400)
+    expect((await refusalsOf(system, theirs.providerId)).map(({ reason }) => reason)).toEqual(['paused'])
+    expect(await refusalsOf(system, ours.providerId)).toHaveLength(1)
+  })
+})
+
+test('a client whose document could not be read for a week is refused until it can be', async () => {
+  const clientId = host.putClient(`/${unique('assistant')}.json`)
+  await newAssistant(system, { clientId, redirectUri: `${host.origin}/callback` }).connect(ours.person)
+  await allow(system, ours.providerId, clientId, { kind: 'metadata_document', mayBePublic: true })
+  const come = async () => {
+    const assertion = await ours.assertion({ client_id: clientId })
+    return postToken(system, { grant_type: JWT_BEARER, assertion, client_id: clientId })
+  }
+  const readAgo = (seconds: number) =>
+    system.db
+      .update(oauthMetadataDocuments)
+      .set({ fetchedAt: new Date(system.clock.now().getTime() - seconds * 1000) })
+      .where(eq(oauthMetadataDocuments.url, clientId))
+  await readAgo(7 * 24 * 60 * 60 - 60)
+  tokenIn(await come())
+  await readAgo(7 * 24 * 60 * 60 + 60)
+  expect((await come()).body.error).toBe('unauthorized_client')
+  await readAgo(0)
+  tokenIn(await come())
+})

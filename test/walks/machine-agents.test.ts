@@ -1,0 +1,444 @@
+/** Agents without a person: how they come in, what they are and are not, and who may make one. */
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { memberships, oauthArtifacts, users } from '../../db/schema.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import { blockOauthClient, listGrants, listOauthClients, narrowGrant } from '../../src/contracts/grants.ts'
+import {
+  addMachineAgentCredential,
+  createMachineAgent,
+  listMachineAgents,
+  removeMachineAgent,
+  revokeMachineAgentCredential,
+  showMachineAgent,
+  updateMachineAgent,
+} from '../../src/contracts/machine-agents.ts'
+import { changeMemberRole, inviteMember, listMembers } from '../../src/contracts/members.ts'
+import { addOwnerAsOperator } from '../../src/contracts/organizations.ts'
+import { signInWithPassword } from '../../src/contracts/sessions.ts'
+import {
+  newAssistant,
+  preRegistered,
+  register,
+  startListeningSystem,
+  tokensIn,
+  whoami,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { makeExposedSource } from '../support/exposed-source.ts'
+import {
+  askForToken,
+  assertionOf,
+  basic,
+  comesIn,
+  makeMachineAgent,
+  newKeyPair,
+  posted,
+  type MachineAgent,
+} from '../support/machine-agents.ts'
+import { makeMember, makeOrganization, PASSWORD, type Org, type Person } from '../support/make.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
+
+let system: ListeningSystem
+let org: Org
+let admin: Person
+let agent: MachineAgent
+beforeAll(async () => void (system = await startListeningSystem()))
+beforeEach(async () => {
+  org = await makeOrganization(system)
+  admin = await makeMember(system, org, 'admin')
+  agent = await makeMachineAgent(admin)
+})
+afterAll(() => system.stop())
+
+const code = (expected: string) => ({ code: expected })
+
+describe('comes in', () => {
+  test('with its secret, in the header or in the form, as itself and with its role', async () => {
+    for (const proof of [basic(agent), posted(agent)]) {
+      const answer = await askForToken(system, proof)
+      expect(answer.body).toEqual({
+        access_token: expect.any(String),
+        expires_in: 900,
+        scope: 'data:read maintenance:read',
+        token_type: 'Bearer',
+      })
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      expect((await whoami(system, tokensIn(answer).access)).who).toMatchObject({
+        user: { id: agent.user_id, name: agent.name },
+        organization: { id: org.id },
+        role: 'viewer',
+        scopes: ['data:read', 'maintenance:read'],
+      })
+    }
+  })
+
+  test.each([
+    ['ES256', () => generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['EdDSA', () => generateKeyPairSync('ed25519')],
+    ['RS256', () => generateKeyPairSync('rsa', { modulusLength: 2048 })],
+    ['PS256', () => generateKeyPairSync('rsa', { modulusLength: 2048 })],
+  ])('with a key, %s, and no secret is made', async (alg, newPair) => {
+    const { privateKey, publicKey } = newPair()
+    const jwk = publicKey.export({ format: 'jwk' })
+    const made = await admin.call(createMachineAgent, {
+      name: 'Keyed',
+      public_key: { ...jwk, kty: jwk.kty! as 'EC' },
+    })
+    expect(made).toMatchObject({ secret: null, credentials: [{ kind: 'public_key' }] })
+    const proof = await assertionOf(system, made.client_id, { privateKey }, { alg })
+    expect(await comesIn(system, proof)).toMatchObject({ status: 200, who: { user: { id: made.user_id } } })
+  })
+
+  test('with two secrets and two keys at once, while they are rotated', async () => {
+    const [one, two] = [newKeyPair(), newKeyPair()]
+    const machine_agent_id = agent.id
+    const second = await admin.call(addMachineAgentCredential, { machine_agent_id })
+    await admin.call(addMachineAgentCredential, { machine_agent_id, public_key: { ...one.jwk, kid: 'one' } })
+    await admin.call(addMachineAgentCredential, { machine_agent_id, public_key: { ...two.jwk, kid: 'two' } })
+    const proofs = [
+      basic(agent),
+      posted({ ...agent, secret: second.secret! }),
+      await assertionOf(system, agent.client_id, one, { kid: 'one' }),
+      await assertionOf(system, agent.client_id, two, { kid: 'two' }),
+      await assertionOf(system, agent.client_id, two),
+    ]
+    for (const proof of proofs) expect((await askForToken(system, proof)).status).toBe(200)
+    for (const public_key of [undefined, newKeyPair().jwk]) {
+      await expect(
+        admin.call(addMachineAgentCredential, { machine_agent_id, public_key }),
+      ).rejects.toMatchObject(code('CONFLICT'))
+    }
+  })
+
+  test('and each credential says when it was last used', async () => {
+    const second = await admin.call(addMachineAgentCredential, { machine_agent_id: agent.id })
+    await askForToken(system, basic({ ...agent, secret: second.secret! }))
+    const { credentials } = await admin.call(showMachineAgent, { machine_agent_id: agent.id })
+    expect(credentials.map(({ last_used_at }) => last_used_at)).toEqual([null, expect.any(String)])
+  })
+
+  test('with fewer scopes where it asks for fewer, and never with more', async () => {
+    const asking = async (scope: string) => (await askForToken(system, basic(agent), { scope })).body
+    expect(await asking('data:read')).toMatchObject({ scope: 'data:read' })
+    expect(await asking('data:read maintenance:run openid')).toMatchObject({ scope: 'data:read' })
+    expect(await asking('maintenance:run')).toMatchObject({ error: 'invalid_scope' })
+  })
+
+  test('only to the endpoint /platform', async () => {
+    const asking = async (...resource: string[]) =>
+      (await askForToken(system, basic(agent), { resource })).body.error
+    const { origin } = system
+    expect(await asking(`${origin}/platform`)).toBeUndefined()
+    for (const resource of [`${origin}/notifications`, 'https://elsewhere.example/platform', 'platform'])
+      expect(await asking(resource)).toBe('invalid_target')
+    expect(await asking(`${origin}/platform`, `${origin}/notifications`)).toBe('invalid_target')
+    const { access } = tokensIn(await askForToken(system, basic(agent)))
+    expect((await whoami(system, access, 'notifications')).status).toBe(401)
+  })
+})
+
+describe('does not come in', () => {
+  const refused = { status: 401, error: 'invalid_client' }
+
+  test('with a wrong secret, another agent’s, one that is cut, or none', async () => {
+    const other = await makeMachineAgent(admin)
+    const { client_id, secret } = agent
+    for (const wrong of [other.secret, secret.slice(0, -1), `${secret}0`, 'svcm_', 'x'])
+      expect(await comesIn(system, basic({ client_id, secret: wrong }))).toMatchObject(refused)
+    expect(await comesIn(system, { params: { client_id } })).toMatchObject(refused)
+    // What is stored of it opens nothing.
+    const hash = createHash('sha256').update(secret).digest('hex')
+    expect(await comesIn(system, basic({ client_id, secret: hash }))).toMatchObject(refused)
+  })
+
+  test('with an assertion twice, by another key, for somebody else, elsewhere, or expired', async () => {
+    const [key, other] = [newKeyPair(), newKeyPair()]
+    const keyed = await makeMachineAgent(admin, { public_key: key.jwk })
+    const { client_id } = keyed
+    const once = await assertionOf(system, client_id, key)
+    expect(await comesIn(system, once)).toMatchObject({ status: 200 })
+    expect(await comesIn(system, once)).toMatchObject(refused)
+    for (const proof of [
+      await assertionOf(system, client_id, other),
+      await assertionOf(system, agent.client_id, key),
+      await assertionOf(system, client_id, key, { iss: agent.client_id }),
+      await assertionOf(system, client_id, key, { aud: 'https://elsewhere.example' }),
+      await assertionOf(system, client_id, key, { exp: 1 }),
+      await assertionOf(system, client_id, key, { jti: undefined }),
+      await assertionOf(system, client_id, key, { kid: 'another' }),
+    ])
+      expect(await comesIn(system, proof)).toMatchObject(refused)
+  })
+
+  test('by code and consent: it has no address to return to, and no person', async () => {
+    const machine = { clientId: agent.client_id, redirectUri: 'http://127.0.0.1:8472/callback' }
+    const answer = await fetch(newAssistant(system, machine).request().url, { redirect: 'manual' })
+    expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
+    const swapped = await askForToken(system, basic(agent), {
+      grant_type: 'authorization_code',
+      code: 'x',
+      redirect_uri: machine.redirectUri,
+      code_verifier: 'x'.repeat(43),
+    })
+    expect(swapped.body.error).toMatch(/^(invalid_request|unauthorized_client)$/)
+    const refreshed = await askForToken(system, basic(agent), {
+      grant_type: 'refresh_token',
+      refresh_token: 'x',
+    })
+    expect(refreshed.body.error).toMatch(/^(invalid_request|unauthorized_client)$/)
+  })
+
+  test('attack 38: a client that registers itself for client credentials does not get them', async () => {
+    const secretive = { token_endpoint_auth_method: 'client_secret_basic' }
+    const answer = await register(system, {
+      redirect_uris: ['http://127.0.0.1:8472/callback'],
+      grant_types: ['client_credentials', 'authorization_code'],
+      svc_kind: 'machine',
+      svc_secrets: ['00'],
+      ...secretive,
+    })
+    expect(answer.status).toBe(201)
+    expect(answer.body.grant_types).toEqual(['authorization_code'])
+    expect(answer.text).not.toMatch(/svc_kind|svc_secrets/)
+    const { client_id, client_secret } = answer.body as { client_id: string; client_secret: string }
+    const asked = await askForToken(system, basic({ client_id, secret: client_secret }))
+    expect([asked.status, asked.body.access_token]).toEqual([400, undefined])
+    expect(asked.body.error).toMatch(/^(invalid_request|unauthorized_client)$/)
+    const registered = await preRegistered(system, { grant_types: ['client_credentials'] })
+    const other = await askForToken(system, { params: { client_id: registered.clientId } })
+    expect([other.status, other.body.access_token]).toEqual([400, undefined])
+  })
+})
+
+test('its token cannot be revoked at the revocation endpoint, and nobody can end its grant there', async () => {
+  const { access } = tokensIn(await askForToken(system, basic(agent)))
+  const answer = await askForToken(system, basic(agent), { token: access }, '/oauth/revoke')
+  expect(answer.body).toMatchObject({ error: 'unsupported_token_type' })
+  expect((await whoami(system, access)).status).toBe(200)
+})
+
+test('no code, session or refresh token is stored for it', async () => {
+  await askForToken(system, basic(agent))
+  const [grant] = (await admin.call(listGrants, { all: 'true' })).grants
+  const rows = await system.db.select().from(oauthArtifacts).where(eq(oauthArtifacts.grantId, grant!.id))
+  expect(rows).toEqual([])
+})
+
+describe('is no member', () => {
+  test('in no list, and counted nowhere', async () => {
+    const { members, total } = await admin.call(listMembers, { org_id: org.id, count: 'true' })
+    expect([members.map(({ user_id }) => user_id), total]).toEqual([
+      expect.not.arrayContaining([agent.user_id]),
+      2,
+    ])
+    const rows = await system.db.select().from(memberships).where(eq(memberships.userId, agent.user_id))
+    expect(rows).toEqual([])
+  })
+
+  test('cannot sign in, be made a member, or own the organization', async () => {
+    const [user] = await system.db.select().from(users).where(eq(users.id, agent.user_id))
+    expect(user).toMatchObject({ kind: 'machine', emailVerifiedAt: null })
+    const { email } = user!
+    await expect(system.as()(signInWithPassword, { email, password: PASSWORD })).rejects.toMatchObject(
+      code('UNAUTHENTICATED'),
+    )
+    const change = { org_id: org.id, user_id: agent.user_id, role: 'owner' as const }
+    await expect(org.owner.call(changeMemberRole, change)).rejects.toMatchObject(code('NOT_FOUND'))
+    // An invitation to its address invites whoever reads mail there, which is nobody.
+    await org.owner.call(inviteMember, { org_id: org.id, email, role: 'viewer' })
+    const rows = await system.db.select().from(memberships).where(eq(memberships.userId, agent.user_id))
+    expect(rows).toEqual([])
+    await expect(
+      system.as({ token: OPERATOR_TOKEN })(addOwnerAsOperator, { org_id: org.id, email }),
+    ).rejects.toMatchObject(code('CONFLICT'))
+  })
+
+  test('answers for no machine agent itself', async () => {
+    await expect(makeMachineAgent(admin, { owner_id: agent.user_id })).rejects.toMatchObject(
+      code('NOT_FOUND'),
+    )
+  })
+})
+
+describe('who may make one', () => {
+  test('an owner or admin, with a role up to their own; maintenance:admin only an owner', async () => {
+    const developer = await makeMember(system, org, 'developer')
+    await expect(makeMachineAgent(developer)).rejects.toMatchObject(code('FORBIDDEN'))
+    await expect(makeMachineAgent(admin, { role: 'owner' })).rejects.toMatchObject(code('FORBIDDEN'))
+    const scopes = ['maintenance:admin' as const]
+    await expect(makeMachineAgent(admin, { role: 'admin', scopes })).rejects.toMatchObject(code('FORBIDDEN'))
+    expect(await makeMachineAgent(org.owner, { role: 'owner', scopes })).toMatchObject({ scopes })
+  })
+
+  test('proposals:decide is for people, and notifications have no machine', async () => {
+    for (const scope of ['proposals:decide', 'notifications:read'])
+      await expect(makeMachineAgent(org.owner, { scopes: [scope as 'data:read'] })).rejects.toMatchObject(
+        code('INVALID_REQUEST'),
+      )
+  })
+
+  test('for a year at most, and not for the past', async () => {
+    const at = (days: number) => new Date(system.clock.now().getTime() + days * 86_400_000).toISOString()
+    for (const expires_at of [at(366), at(-1), at(0)])
+      await expect(makeMachineAgent(admin, { expires_at })).rejects.toMatchObject(code('INVALID_REQUEST'))
+    const tomorrow = at(1)
+    expect(await makeMachineAgent(admin, { expires_at: tomorrow })).toMatchObject({ expires_at: tomorrow })
+    expect(Date.parse(agent.expires_at) - Date.parse(agent.created_at)).toBeCloseTo(365 * 86_400_000, -3)
+  })
+
+  test('with data sources that its role may query', async () => {
+    const [open, closed] = [
+      await makeExposedSource(system, org),
+      await makeExposedSource(system, org, { minimumRole: 'admin' }),
+    ]
+    const limited = await makeMachineAgent(admin, { sources: [open.source_id] })
+    expect(limited.sources).toEqual([open])
+    const foreign = await makeExposedSource(system, await makeOrganization(system))
+    for (const { source_id } of [closed, foreign])
+      await expect(makeMachineAgent(admin, { sources: [source_id] })).rejects.toMatchObject(
+        code('INVALID_REQUEST'),
+      )
+  })
+
+  test.each([
+    ['a private key', () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey],
+    ['a short RSA key', () => generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey],
+    ['another curve', () => generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey],
+    ['a key to encrypt with', () => generateKeyPairSync('x25519').publicKey],
+  ])('not with %s', async (_what, newKey) => {
+    const jwk = newKey().export({ format: 'jwk' })
+    await expect(
+      makeMachineAgent(admin, { public_key: { ...jwk, kty: jwk.kty as 'EC' } }),
+    ).rejects.toMatchObject(code('INVALID_REQUEST'))
+  })
+})
+
+describe('who may see and manage it', () => {
+  test('its owner as well as admins; for everybody else it does not exist', async () => {
+    const [owner, colleague] = [
+      await makeMember(system, org, 'developer'),
+      await makeMember(system, org, 'developer'),
+    ]
+    const { id, grant_id, credentials } = await makeMachineAgent(admin, { owner_id: owner.userId })
+    const ids = async (who: Person) =>
+      (await who.call(listMachineAgents, {})).machine_agents.map((one) => one.id)
+    expect([await ids(owner), await ids(colleague), await ids(org.owner)]).toEqual([[id], [], [id, agent.id]])
+    const hidden = code('NOT_FOUND')
+    const path = { machine_agent_id: id }
+    await expect(colleague.call(showMachineAgent, path)).rejects.toMatchObject(hidden)
+    await expect(colleague.call(addMachineAgentCredential, path)).rejects.toMatchObject(hidden)
+    await expect(colleague.call(removeMachineAgent, path)).rejects.toMatchObject(hidden)
+    await expect(
+      colleague.call(narrowGrant, { grant_id: grant_id!, scopes: ['data:read'] }),
+    ).rejects.toMatchObject(hidden)
+    // Who answers for it rotates, narrows and removes it, and does not hand it on.
+    const added = await owner.call(addMachineAgentCredential, path)
+    await owner.call(revokeMachineAgentCredential, { ...path, credential_id: credentials[0]!.id })
+    expect((await owner.call(listGrants, {})).grants).toMatchObject([
+      { via: 'machine', machine_agent_id: id },
+    ])
+    await expect(owner.call(updateMachineAgent, { ...path, name: 'Mine' })).rejects.toMatchObject(
+      code('FORBIDDEN'),
+    )
+    expect(added.secret).toMatch(/^svcm_[0-9A-Za-z]{49}$/)
+    await owner.call(removeMachineAgent, path)
+    expect(await ids(owner)).toEqual([])
+  })
+
+  test('a credential of one with a role above one’s own is not to be had, also not by its owner', async () => {
+    const high = await makeMachineAgent(org.owner, { role: 'owner', owner_id: admin.userId })
+    const path = { machine_agent_id: high.id }
+    const above = code('FORBIDDEN')
+    await expect(admin.call(addMachineAgentCredential, path)).rejects.toMatchObject(above)
+    await expect(
+      admin.call(updateMachineAgent, { ...path, owner_id: org.owner.userId }),
+    ).rejects.toMatchObject(above)
+    // Ending it is always possible.
+    await admin.call(removeMachineAgent, path)
+  })
+
+  /** Threat: an admin takes what only owners may give, from an agent that has it. */
+  test('nor of one with maintenance:admin, for who is no owner', async () => {
+    const sensitive = await makeMachineAgent(org.owner, { role: 'admin', scopes: ['maintenance:admin'] })
+    const path = { machine_agent_id: sensitive.id }
+    await expect(admin.call(addMachineAgentCredential, path)).rejects.toMatchObject(code('FORBIDDEN'))
+    await expect(admin.call(updateMachineAgent, { ...path, owner_id: admin.userId })).rejects.toMatchObject(
+      code('FORBIDDEN'),
+    )
+    await org.owner.call(addMachineAgentCredential, path)
+    await admin.call(removeMachineAgent, path)
+  })
+
+  test('its secret is shown once, and never again', async () => {
+    const { secret, ...rest } = agent
+    expect(secret).toMatch(/^svcm_[0-9A-Za-z]{49}$/)
+    expect(JSON.stringify(rest)).not.toContain(secret)
+    const shown = JSON.stringify([
+      await admin.call(showMachineAgent, { machine_agent_id: agent.id }),
+      await admin.call(listMachineAgents, {}),
+      await org.owner.call(listAudit, { org_id: org.id }),
+    ])
+    expect(shown).not.toContain(secret)
+  })
+})
+
+test('its grant is listed among all, says what it is, and can be narrowed', async () => {
+  const { access } = tokensIn(await askForToken(system, basic(agent)))
+  expect((await admin.call(listGrants, { all: 'true' })).grants).toMatchObject([
+    { id: agent.grant_id, via: 'machine', client_kind: 'machine', client_name: agent.name, host: '' },
+  ])
+  // Among the clients only to be unblocked: its own list is another.
+  const listed = async () => (await admin.call(listOauthClients, {})).oauth_clients
+  const { client_id } = agent
+  expect(await listed()).toEqual([])
+  await admin.call(blockOauthClient, { client_id, blocked: true })
+  expect(await listed()).toMatchObject([{ client_id, kind: 'machine', live_grants: 1, blocked: true }])
+  await admin.call(blockOauthClient, { client_id, blocked: false })
+  await admin.call(narrowGrant, { grant_id: agent.grant_id!, scopes: ['data:read'] })
+  expect((await whoami(system, access)).who?.scopes).toEqual(['data:read'])
+  const { body } = await askForToken(system, basic(agent), { scope: 'data:read maintenance:read' })
+  expect(body.scope).toBe('data:read')
+  expect(await admin.call(showMachineAgent, { machine_agent_id: agent.id })).toMatchObject({
+    scopes: ['data:read'],
+    last_used_at: expect.any(String),
+  })
+})
+
+test('another name is its name everywhere', async () => {
+  const { access } = tokensIn(await askForToken(system, basic(agent)))
+  await admin.call(updateMachineAgent, { machine_agent_id: agent.id, name: 'Renamed' })
+  expect((await whoami(system, access)).who?.user).toMatchObject({ name: 'Renamed' })
+  expect((await admin.call(listGrants, { all: 'true' })).grants[0]?.client_name).toBe('Renamed')
+})
+
+test('two organizations: one does not see, change or end the other’s, nor make its people answer', async () => {
+  const other = await makeOrganization(system)
+  const theirs = await makeMachineAgent(other.owner)
+  const hidden = code('NOT_FOUND')
+  const path = { machine_agent_id: agent.id }
+  const call = other.owner.call
+  expect((await call(listMachineAgents, {})).machine_agents.map(({ id }) => id)).toEqual([theirs.id])
+  await expect(call(showMachineAgent, path)).rejects.toMatchObject(hidden)
+  await expect(call(updateMachineAgent, { ...path, name: 'x' })).rejects.toMatchObject(hidden)
+  await expect(call(addMachineAgentCredential, path)).rejects.toMatchObject(hidden)
+  await expect(
+    call(revokeMachineAgentCredential, { ...path, credential_id: agent.credentials[0]!.id }),
+  ).rejects.toMatchObject(hidden)
+  // Neither through an agent of their own.
+  await expect(
+    call(revokeMachineAgentCredential, {
+      machine_agent_id: theirs.id,
+      credential_id: agent.credentials[0]!.id,
+    }),
+  ).rejects.toMatchObject(hidden)
+  await expect(call(removeMachineAgent, path)).rejects.toMatchObject(hidden)
+  await expect(makeMachineAgent(other.owner, { owner_id: admin.userId })).rejects.toMatchObject(hidden)
+  expect(await comesIn(system, basic(agent))).toMatchObject({ who: { organization: { id: org.id } } })
+  expect(await comesIn(system, basic(theirs))).toMatchObject({ who: { organization: { id: other.id } } })
+  // The secret of one with the name of the other.
+  expect(await comesIn(system, basic({ ...theirs, client_id: agent.client_id }))).toMatchObject({
+    status: 401,
+  })
+})
