@@ -1,8 +1,8 @@
 /** Keeps answers within the size that models and clients accept: drops whole rows first, then shortens values. */
 import { ANSWER_MAX_BYTES } from '../src/contracts/limits.ts'
 
-const answerBytes = (answer: object): number => Buffer.byteLength(JSON.stringify(answer))
-export const fits = (answer: object): boolean => answerBytes(answer) <= ANSWER_MAX_BYTES
+export const textFits = (text: string): boolean => Buffer.byteLength(text) <= ANSWER_MAX_BYTES
+export const fits = (answer: object): boolean => textFits(JSON.stringify(answer))
 
 type Page<Row> = { readonly rows: readonly Row[]; readonly next_cursor?: string | undefined }
 

@@ -18,7 +18,7 @@ import {
   type FakeServices,
 } from '../test/support/fake-services.ts'
 import { ORG_ID } from '../test/support/fake-maintenance.ts'
-import type { McpEnv } from './dependencies.ts'
+import type { McpDeps, McpEnv } from './dependencies.ts'
 
 const ERAS: Era[] = ['of 2025', 'of 2026']
 const METADATA = `${MCP}/.well-known/oauth-protected-resource`
@@ -145,6 +145,22 @@ describe('the protocol', () => {
       instructions: expect.stringContaining('notifications_list') as unknown,
       cacheScope: 'private',
     })
+  })
+
+  const ENTERPRISE = 'io.modelcontextprotocol/enterprise-managed-authorization'
+  const CLIENT_CREDENTIALS = 'io.modelcontextprotocol/oauth-client-credentials'
+  test.each<[string, Partial<McpDeps>, string, string[]]>([
+    ['where organizations have identity providers', {}, 'platform', [ENTERPRISE, CLIENT_CREDENTIALS]],
+    ['without machine agents at /notifications', {}, 'notifications', [ENTERPRISE]],
+    ['where the operator turned them off', { enterpriseAuth: false }, 'platform', [CLIENT_CREDENTIALS]],
+    ['with hosted auth', { authMode: 'hosted' }, 'platform', []],
+  ])('a newer client learns how it may authorize %s', async (_where, changes, resource, expected) => {
+    const system = fakeServices(changes)
+    const sent = { token: system.apiToken }
+    const { result } = await replyOf(await send(system, `/${resource}`, 'of 2026', 'server/discover', sent))
+    const { extensions = {} } = (result as { capabilities: { extensions?: object } }).capabilities
+    const ways = [ENTERPRISE, CLIENT_CREDENTIALS]
+    expect(Object.keys(extensions).filter((name) => ways.includes(name))).toEqual(expected)
   })
 
   /** A stream held open would outlive a revoked grant and keep a process from stopping. */

@@ -100,19 +100,25 @@ export function callQueue(limits: QueueLimits = QUEUE_LIMITS) {
   /** False when it took too long, or the client has gone. */
   function turnOf(person: Person, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
+      let stopWaiting = () => {}
       const settle = (hasTurn: boolean) => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', giveUp)
+        stopWaiting()
         person.waiting.delete(start)
         resolve(hasTurn)
       }
       const start = () => settle(true)
       const giveUp = () => settle(false)
-      const timer = setTimeout(giveUp, limits.waitMs)
       if (signal.aborted) return giveUp()
-      signal.addEventListener('abort', giveUp)
       person.waiting.add(start)
       startNext()
+      // Most start at once.
+      if (!person.waiting.has(start)) return
+      const timer = setTimeout(giveUp, limits.waitMs)
+      signal.addEventListener('abort', giveUp)
+      stopWaiting = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', giveUp)
+      }
     })
   }
 

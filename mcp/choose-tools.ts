@@ -49,6 +49,9 @@ function whyUnlisted(tool: Tool, { scopes, canStepUp }: Rights): string | undefi
   return missing.length === 0 ? undefined : `needs the scope ${missing.join(' ')}`
 }
 
+/** What a URL without a query leaves. */
+export const EVERYTHING: Narrowing = { readOnly: false, tools: undefined, sources: undefined }
+
 const NAMES_MAX = 100
 
 /**

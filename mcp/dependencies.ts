@@ -16,6 +16,8 @@ export type McpDeps = {
   issuer: URL
   /** `hosted`: nobody issues access tokens for these endpoints, so they accept API tokens only. */
   authMode: 'self' | 'hosted'
+  /** Whether the authorization server takes assertions of organizations' identity providers. */
+  enterpriseAuth: boolean
   /** Ids of the only organizations that this installation serves, with hosted auth. */
   servedOrganizations: ReadonlySet<string> | undefined
   /** How a missing scope is reported: by an HTTP challenge that the client can act on, or as text. */

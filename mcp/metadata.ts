@@ -4,7 +4,7 @@ import { cors } from 'hono/cors'
 import { ServiceError } from '../src/contracts/errors.ts'
 import { RESOURCE_SCOPES, RESOURCES, type Resource } from '../src/contracts/scopes.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
-import { METADATA_PATH, RESOURCE_NAMES, resourceUrl } from './resource.ts'
+import { METADATA_PATH, resourceUrl, SERVER_INFO } from './resource.ts'
 
 export function mountMetadata(app: Hono<McpEnv>, deps: McpDeps): void {
   const everything = `${METADATA_PATH}/*`
@@ -39,5 +39,5 @@ const metadataOf = ({ mcpUrl, issuer }: McpDeps, resource: Resource) => ({
   // offline_access is not a scope of a resource; clients that want it find it in the server's metadata.
   scopes_supported: RESOURCE_SCOPES[resource],
   bearer_methods_supported: ['header'],
-  resource_name: RESOURCE_NAMES[resource],
+  resource_name: SERVER_INFO[resource].title,
 })

@@ -10,10 +10,19 @@ export const resourceUrl = (mcpUrl: URL, resource: Resource): string => `${mcpUr
 export const metadataUrl = (mcpUrl: URL, resource: Resource): string =>
   `${mcpUrl.origin}${METADATA_PATH}/${resource}`
 
-export const RESOURCE_NAMES = {
-  platform: 'svc platform',
-  notifications: 'svc notifications',
-} as const satisfies Record<Resource, string>
+/** As the server introduces itself in `server/discover`, and as its card does before anybody connects. */
+export const SERVER_INFO = {
+  platform: {
+    name: 'svc-platform',
+    title: 'svc platform',
+    description: 'Query company data and look after apps as the signed-in user, with no more rights.',
+  },
+  notifications: {
+    name: 'svc-notifications',
+    title: 'svc notifications',
+    description: 'Read the signed-in user’s own notifications and choose what they follow.',
+  },
+} as const satisfies Record<Resource, { name: string; title: string; description: string }>
 
 /** The scope of a challenge: enough to start with, because clients request exactly that. */
 export const CHALLENGE_SCOPE = {

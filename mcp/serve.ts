@@ -20,7 +20,7 @@ import { BATCH_MAX } from './limit-calls.ts'
 import { isTooDeep, type Message } from './message.ts'
 import { PROMPTS } from './prompts.ts'
 import { readAbilities } from './read-abilities.ts'
-import { RESOURCE_NAMES } from './resource.ts'
+import { SERVER_INFO } from './resource.ts'
 import type { RequestContext } from './request-context.ts'
 import { registerSkills } from './skills.ts'
 import { registerTasks } from './tasks.ts'
@@ -86,13 +86,14 @@ function currentContext(): RequestContext {
 const CACHED = { ttlMs: 60_000, cacheScope: 'private' } as const
 
 function serverFor(context: RequestContext): McpServer {
-  const { resource, version, choice, skills } = context
+  const { resource, version, method, choice, skills, authExtensions } = context
   const hasSkills = resource === 'platform'
   const prompts = PROMPTS.filter(({ tool }) => choice.listed.some(({ name }) => name === tool))
   const hasTasks = choice.listed.some(({ name }) => name === 'maintenance_run')
+  const extensions = hasTasks ? [...authExtensions, TASKS_EXTENSION] : authExtensions
   const hasCompletion = prompts.some(({ name }) => COMPLETED_PROMPTS.includes(name))
   const server = new McpServer(
-    { name: RESOURCE_NAMES[resource].replace(' ', '-'), title: RESOURCE_NAMES[resource], version },
+    { ...SERVER_INFO[resource], version },
     {
       instructions: INSTRUCTIONS[resource],
       // No change notifications, so `subscriptions/listen` ends at once instead of holding a socket, which would
@@ -102,7 +103,7 @@ function serverFor(context: RequestContext): McpServer {
         ...(prompts.length > 0 && { prompts: { listChanged: false } }),
         ...(hasCompletion && { completions: {} }),
         ...(hasSkills && { resources: { listChanged: false } }),
-        ...(hasTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
+        ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions.map((one) => [one, {}])) }),
       },
       cacheHints: { 'tools/list': CACHED, 'prompts/list': CACHED, 'server/discover': CACHED },
     },
@@ -117,6 +118,8 @@ function serverFor(context: RequestContext): McpServer {
       { signal: mcpReq.signal, client: readAbilities(mcpReq) },
     ),
   )
+  // Most messages: all that is below would never be asked for, and takes longer than all that is above.
+  if (isAboutTools(method)) return server
   if (hasTasks) registerTasks(server, context)
   for (const { register } of prompts) register(server)
   if (hasCompletion) {
@@ -127,6 +130,10 @@ function serverFor(context: RequestContext): McpServer {
   if (hasSkills) registerSkills(server, skills)
   return server
 }
+
+/** A server answers one message. What it can do beyond that is in its capabilities, whatever is registered. */
+const isAboutTools = (method: string | undefined): boolean =>
+  method === 'tools/call' || method === 'tools/list'
 
 /** What the SDK would refuse without an activity row, or could not read at all. A batch is refused as a whole. */
 function refuseUnreadable(context: RequestContext, message: unknown): Response | undefined {
