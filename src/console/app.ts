@@ -9,6 +9,9 @@ import { activityRoutes } from './pages/activity/activity.ts'
 import { agentClientRoutes } from './pages/agents/agent-clients.ts'
 import { agentListRoutes } from './pages/agents/agents.ts'
 import { agentRoutes } from './pages/agents/agent.ts'
+import { machineAgentRoutes } from './pages/agents/machine-agent.ts'
+import { machineAgentListRoutes } from './pages/agents/machine-agents.ts'
+import { newMachineAgentRoutes } from './pages/agents/new-machine-agent.ts'
 import { appRoutes } from './pages/apps/app.ts'
 import { appChecksRoutes } from './pages/apps/app-checks.ts'
 import { appDeploymentsRoutes } from './pages/apps/app-deployments.ts'
@@ -35,6 +38,11 @@ import { deliveryListRoutes } from './pages/deliveries/deliveries.ts'
 import { deliveryRoutes } from './pages/deliveries/delivery.ts'
 import { endAccessRoutes } from './pages/profile/end-access.ts'
 import { profileNotificationRoutes } from './pages/profile/notifications.ts'
+import { identityProviderRoutes } from './pages/identity-provider/identity-provider.ts'
+import { providerClientRoutes } from './pages/identity-provider/provider-clients.ts'
+import { providerPeopleRoutes } from './pages/identity-provider/provider-people.ts'
+import { providerRefusalRoutes } from './pages/identity-provider/provider-refusals.ts'
+import { providerRuleRoutes } from './pages/identity-provider/provider-rules.ts'
 import { inboxRoutes } from './pages/inbox/inbox.ts'
 import { integrationRoutes } from './pages/integrations/integration.ts'
 import { integrationListRoutes } from './pages/integrations/integrations.ts'
@@ -111,6 +119,14 @@ const ROUTES = [
   agentListRoutes,
   agentRoutes,
   agentClientRoutes,
+  machineAgentListRoutes,
+  newMachineAgentRoutes,
+  machineAgentRoutes,
+  identityProviderRoutes,
+  providerClientRoutes,
+  providerRuleRoutes,
+  providerPeopleRoutes,
+  providerRefusalRoutes,
   auditRoutes,
   integrationListRoutes,
   connectIntegrationRoutes,

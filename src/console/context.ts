@@ -19,6 +19,8 @@ export type ConsoleDeps = {
   apiUrl?: URL
   /** Public address of the MCP endpoints, for the commands people give to their assistants. */
   mcpUrl: URL
+  /** Public address of the authorization server, for the same commands; the console's own when left out. */
+  authUrl?: URL
   /** With hosted auth nobody signs assistants in: they come with an API token or not at all. */
   authMode?: 'self' | 'hosted'
   /** Where sign-in sends people. */

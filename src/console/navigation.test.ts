@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { signedIn } from '../../test/support/console-client.ts'
 import { SEEDED_TICKET } from '../../test/support/fake-apps.ts'
 import { seed } from '../../test/support/fake-gateway.ts'
+import { SEEDED_MACHINE_AGENT } from '../../test/support/fake-machine-agents.ts'
 
 const seeded = async (options: Parameters<typeof signedIn>[0] = {}) => {
   const client = await signedIn(options)
@@ -42,6 +43,16 @@ describe('a page shows where it is', () => {
     ['/console/activity', 'Activity', 'MCP', 'Questions 133'],
     ['/console/agents', 'Connected agents', 'MCP', 'Agents'],
     ['/console/agents/clients', 'Connected agents', 'MCP', 'Clients'],
+    ['/console/agents/machine', 'Connected agents', 'MCP', 'Machine agents'],
+    ['/console/agents/machine/new', 'Connected agents', 'MCP Machine agents', ''],
+    [`/console/agents/machine/${SEEDED_MACHINE_AGENT}`, 'Connected agents', 'MCP Machine agents', ''],
+    ['/console/identity-provider', 'Identity provider', 'MCP', 'Provider'],
+    ['/console/identity-provider/clients', 'Identity provider', 'MCP', 'Clients'],
+    ['/console/identity-provider/clients/allow', 'Identity provider', 'MCP Clients', ''],
+    ['/console/identity-provider/rules', 'Identity provider', 'MCP', 'Rules'],
+    ['/console/identity-provider/rules/new', 'Identity provider', 'MCP Rules', ''],
+    ['/console/identity-provider/people', 'Identity provider', 'MCP', 'People'],
+    ['/console/identity-provider/refusals', 'Identity provider', 'MCP', 'Refusals'],
     ['/console/settings/tokens', 'API tokens', 'Settings', ''],
     ['/console/settings/tokens/new', 'API tokens', 'Settings API tokens', ''],
     ['/console/settings/organization', 'General', 'Organization settings', 'General'],
@@ -91,7 +102,7 @@ describe('the places of the contract', () => {
     for (const path of ['/console', '/console/agents', '/console/search']) {
       const page = await client.read(path)
       expect(page).not.toMatch(
-        /href="\/console\/(integrations|subscriptions|deliveries|audit|agents\/clients)"/,
+        /href="\/console\/(integrations|subscriptions|deliveries|audit|agents\/(clients|machine)|identity-provider[^"]*)"/,
       )
     }
   })

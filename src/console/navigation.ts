@@ -14,6 +14,16 @@ type Group = { title?: string; links: readonly NavigationLink[] }
 /** Also in the header, with the number of unread notifications. */
 export const INBOX = '/console/inbox'
 export const SEARCH = '/console/search'
+export const IDENTITY_PROVIDER = '/console/identity-provider'
+
+/** Also passed to the layout by its pages: they keep them when a form was refused. */
+export const IDENTITY_PROVIDER_TABS = [
+  { href: IDENTITY_PROVIDER, label: 'Provider', for: 'admin' },
+  { href: `${IDENTITY_PROVIDER}/clients`, label: 'Clients', for: 'admin' },
+  { href: `${IDENTITY_PROVIDER}/rules`, label: 'Rules', for: 'admin' },
+  { href: `${IDENTITY_PROVIDER}/people`, label: 'People', for: 'admin' },
+  { href: `${IDENTITY_PROVIDER}/refusals`, label: 'Refusals', for: 'admin' },
+] as const satisfies readonly Place[]
 
 const NAVIGATION: readonly Group[] = [
   {
@@ -37,7 +47,15 @@ const NAVIGATION: readonly Group[] = [
         tabs: [
           { href: '/console/agents', label: 'Agents', for: 'viewer' },
           { href: '/console/agents/clients', label: 'Clients', for: 'admin' },
+          { href: '/console/agents/machine', label: 'Machine agents', for: 'admin' },
         ],
+      },
+      {
+        href: IDENTITY_PROVIDER,
+        label: 'Identity provider',
+        icon: 'shield',
+        for: 'admin',
+        tabs: IDENTITY_PROVIDER_TABS,
       },
       { href: '/console/connect', label: 'Connect an assistant', icon: 'plus', for: 'viewer' },
     ],

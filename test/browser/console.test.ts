@@ -8,8 +8,10 @@ import { axeFindings, openBrowser } from '../support/browser.ts'
 import { SEEDED_PIPELINE } from '../support/fake-app-overview.ts'
 import { SEEDED_TICKET } from '../support/fake-apps.ts'
 import { SEEDED_CHECK } from '../support/fake-checks.ts'
+import { GOOD_ASSERTION } from '../support/fake-identity-provider.ts'
 import { SEEDED_LOADS } from '../support/fake-loads.ts'
 import type { FakeGateway } from '../support/fake-gateway.ts'
+import { SEEDED_MACHINE_AGENT } from '../support/fake-machine-agents.ts'
 import { serveConsole } from '../support/serve-console.ts'
 
 const PAGES = [
@@ -69,6 +71,21 @@ const PAGES = [
   '/console/agents?all=true',
   '/console/agents?client_id=nobody',
   '/console/agents/clients',
+  '/console/agents/machine',
+  '/console/agents/machine?search=nothing',
+  '/console/agents/machine/new',
+  `/console/agents/machine/${SEEDED_MACHINE_AGENT}`,
+  '/console/identity-provider',
+  '/console/identity-provider/clients',
+  '/console/identity-provider/clients/allow?preset=claude',
+  '/console/identity-provider/clients/allow?client_id=desk-assistant',
+  '/console/identity-provider/rules',
+  '/console/identity-provider/rules/new',
+  '/console/identity-provider/rules/2',
+  '/console/identity-provider/people',
+  '/console/identity-provider/people?search=nobody',
+  '/console/identity-provider/refusals',
+  '/console/identity-provider/refusals?reason=replayed',
   '/console/audit',
   '/console/audit?search=token',
   '/console/maintenance',
@@ -417,6 +434,51 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
       }
       Object.assign(source, kept.source)
       Object.assign(overview, kept.overview)
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test.each(['light', 'dark'] as const)(
+    '%s: an identity provider is set up with the keyboard and the mouse, without a finding on the way',
+    async (colorScheme) => {
+      const { context, page, complaints } = await open({ colorScheme })
+      const { data } = gateway.identityProvider
+      const kept = { ...data }
+      Object.assign(data, { provider: null, clients: [], rules: [], links: [], refusals: [] })
+      await page.goto(`${base}/console/identity-provider`)
+      expect(await axeFindings(page)).toEqual([])
+      await page.getByLabel('Name').fill('Google')
+      await page.getByLabel('Issuer').fill('https://accounts.google.com')
+      await page.keyboard.press('Enter')
+      // Refused, because others share it: the fields for that are open now.
+      await page.getByLabel('Your value').fill('northwind.example')
+      await page.getByLabel('Claim').selectOption('hd')
+      expect(await axeFindings(page)).toEqual([])
+      await page.getByRole('button', { name: 'Add identity provider' }).click()
+      await page.getByText('Check it next').waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      await page.locator('#tried').fill('audience')
+      await page.getByRole('button', { name: 'Check', exact: true }).click()
+      await page.getByText('Usually there is a slash too many').waitFor()
+      expect(await axeFindings(page)).toEqual([])
+      await page.locator('#tried').fill(GOOD_ASSERTION)
+      await page.getByRole('button', { name: 'Check', exact: true }).click()
+      await page.getByRole('button', { name: 'Switch on with this assertion' }).click()
+      await page.getByText('Identity provider switched on').waitFor()
+      for (const tab of ['Clients', 'Rules', 'People', 'Refusals']) {
+        await page.getByRole('navigation', { name: 'Tabs' }).getByRole('link', { name: tab }).click()
+        expect([tab, await axeFindings(page)]).toEqual([tab, []])
+      }
+      Object.assign(data, kept)
+      await page.goto(`${base}/console/identity-provider/refusals`)
+      await page.getByRole('button', { name: /^What to do: Its audience/ }).click()
+      expect(await axeFindings(page)).toEqual([])
+      await page.goto(`${base}/console/agents/machine/new`)
+      await page.getByLabel('Name').fill('Nightly backup')
+      await page.getByRole('button', { name: 'Create machine agent' }).click()
+      await page.getByText('Copy the secret now').waitFor()
+      expect(await axeFindings(page)).toEqual([])
       expect(complaints).toEqual([])
       await context.close()
     },

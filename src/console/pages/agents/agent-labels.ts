@@ -1,8 +1,9 @@
 /** Where an agent's page is, and what the pages about agents say alike. */
 import { html } from 'hono/html'
-import type { GrantEndReason } from '../../../contracts/grants.ts'
+import type { GrantEndReason, GrantVia } from '../../../contracts/grants.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import { notice } from '../../../pages/parts.ts'
+import { badge } from '../../components.ts'
 import type { Organization } from '../../context.ts'
 import { clientLabel, clientOf, type GrantOfClient } from './client-labels.ts'
 
@@ -16,8 +17,23 @@ export const agentsOffNotice = ({ agents_enabled, role }: Organization) =>
     html`<p><strong>Agents are turned off.</strong> No agent has access until ${atLeast(role, 'admin') ? html`they are <a href="/console/settings/security">turned on</a>` : 'an admin turns them on'} again.</p>`,
   )
 
-export const disconnectText = (grant: GrantOfClient & { user: { name: string } }, isMine: boolean) =>
-  html`<span class="long"><bdi>${clientLabel(clientOf(grant))}</bdi>${!isMine && ` of ${grant.user.name}`} loses access on its next call and must be approved again to reconnect.</span>`
+type Disconnected = GrantOfClient & { user: { name: string }; via: GrantVia }
+
+/** What becomes of it afterwards. */
+const COMES_BACK: Record<GrantVia, string> = {
+  consent: 'and must be approved again to reconnect',
+  enterprise: 'and can connect again through your identity provider',
+  machine: 'and cannot come back',
+}
+
+export const disconnectText = (grant: Disconnected, isMine: boolean) =>
+  html`<span class="long"><bdi>${clientLabel(clientOf(grant))}</bdi>${!isMine && grant.via !== 'machine' && ` of ${grant.user.name}`} loses access on its next call ${COMES_BACK[grant.via]}.</span>`
+
+/** Nothing for those that their user approved. */
+export const viaBadge = (via: GrantVia) =>
+  via === 'enterprise'
+    ? badge('By your organization', 'on')
+    : via === 'machine' && badge('Machine agent', 'off')
 
 export const END_LABELS: Record<GrantEndReason, string> = {
   disconnected: 'Its user disconnected it',
@@ -25,6 +41,13 @@ export const END_LABELS: Record<GrantEndReason, string> = {
   token_revoked: 'The assistant disconnected itself',
   reuse_detected: 'One of its tokens was used twice, which may mean that it was stolen',
   access_ended: 'The access of its user ended',
+  credential_revoked: 'One of its credentials was revoked; with another one it has a new grant',
   expired: 'It expired',
   keys_rotated: 'The operator rotated the secrets of this installation',
+  provider_paused: 'The identity provider was paused',
+  provider_removed: 'The identity provider was removed',
+  rules_changed: 'The rules of the identity provider changed',
+  client_forbidden: 'An admin no longer allows its client for the identity provider',
+  unlinked: 'Its user was unlinked from the identity provider',
+  agent_removed: 'The machine agent was removed',
 }

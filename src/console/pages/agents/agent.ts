@@ -7,9 +7,9 @@ import { ServiceError } from '../../../contracts/errors.ts'
 import { narrowGrant, revokeGrant, showGrant } from '../../../contracts/grants.ts'
 import { ScopeName } from '../../../contracts/fields.ts'
 import { CONNECTOR_SECONDS, EXPOSED_MAX } from '../../../contracts/limits.ts'
-import { SCOPES, type Scope } from '../../../contracts/scopes.ts'
-import { button, card, choice, linkButton, notice } from '../../../pages/parts.ts'
-import { confirmDialog, form, returnPath, text, texts } from '../../forms.ts'
+import type { Scope } from '../../../contracts/scopes.ts'
+import { card, linkButton, notice } from '../../../pages/parts.ts'
+import { confirmDialog, returnPath, text, texts } from '../../forms.ts'
 import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, exactTime, pair, table, time } from '../../components.ts'
@@ -19,7 +19,9 @@ import { activityCharts, chartDays, withEmptyDays } from '../activity/activity-c
 import { ACTIVITY_PATH, CALL_COLUMNS, callCells } from '../activity/activity-rows.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, END_LABELS } from './agent-labels.ts'
 import { clientLabel, clientOf, clientSummary } from './client-labels.ts'
-import { canQueryData, sourceList, sourcesForm, type Askable } from './grant-sources.ts'
+import { permissionsCard, sourcesCard } from './grant-cards.ts'
+import { canQueryData } from './grant-sources.ts'
+import { machineAgentPath } from './machine-agent-labels.ts'
 
 type Grant = z.output<typeof showGrant.output>
 type Call = z.output<typeof listActivity.output>['activity'][number]
@@ -54,7 +56,7 @@ async function showAgent(c: PageContext) {
   const isMine = grant.user.id === session.me.user.id
   return page(c, {
     title: clientLabel(clientOf(grant)),
-    lead: html`Acts for ${isMine ? 'you' : grant.user.name} in ${organizationOf(c).name}.`,
+    lead: leadOf(c, grant, isMine),
     actions: grant.ended === null && disconnectDialog(c, grant, isMine),
     body: html`${stateNotice(c, grant)}
       <div class="split">
@@ -65,6 +67,14 @@ async function showAgent(c: PageContext) {
         <div class="split-side">${accessCard(grant)} ${permissionsCard(c, grant)} ${sourcesCard(c, grant, isMine, data_sources)}</div>
       </div>`,
   })
+}
+
+function leadOf(c: PageContext, { via, machine_agent_id, user }: Grant, isMine: boolean) {
+  const { name } = organizationOf(c)
+  if (via === 'machine') {
+    return html`A ${machine_agent_id === null ? 'machine agent' : html`<a href="${machineAgentPath(machine_agent_id)}">machine agent</a>`} of ${name}: it acts without a person.`
+  }
+  return html`Acts for ${isMine ? 'you' : user.name} in ${name}${via === 'enterprise' && ', connected by your organization'}.`
 }
 
 function stateNotice(c: PageContext, { ended, blocked }: Grant) {
@@ -83,14 +93,16 @@ function stateNotice(c: PageContext, { ended, blocked }: Grant) {
   return agentsOffNotice(organizationOf(c))
 }
 
-const noCalls = ({ last_used_at, ended }: Grant) =>
+const noCalls = ({ last_used_at, ended, via }: Grant) =>
   card(
     'Calls per day',
     emptyState(
       last_used_at === null ? 'No calls yet' : 'No calls in the last 30 days',
-      ended === null
-        ? 'Ask the assistant a question about your data. Its calls are counted here.'
-        : 'It made none that are still kept.',
+      ended !== null
+        ? 'It made none that are still kept.'
+        : via === 'machine'
+          ? 'Calls of the program are counted here.'
+          : 'Ask the assistant a question about your data. Its calls are counted here.',
     ),
   )
 
@@ -110,39 +122,15 @@ const accessCard = (grant: Grant) =>
     'Access',
     html`<dl class="pairs pairs-narrow">
       ${pair('Client', clientSummary(clientOf(grant)))}
-      ${pair('User', html`${grant.user.name} <span class="note">${grant.user.email}</span>`)}
+      ${grant.via !== 'machine' && pair('User', html`${grant.user.name} <span class="note">${grant.user.email}</span>`)}
+      ${grant.via === 'enterprise' && pair('Through', 'Your identity provider')}
       ${pair('Endpoint', html`<code>/${grant.resource}</code>`)}
       ${pair('Connected', day(grant.created_at))}
       ${pair('Last used', grant.last_used_at ? time(grant.last_used_at) : 'Never')}
-      ${grant.ended === null && pair('Expires', html`${day(grant.expires_at)} <span class="note">or after ${CONNECTOR_SECONDS.refreshToken / DAY_SECONDS} days without a call</span>`)}
+      ${grant.ended === null && pair('Expires', html`${day(grant.expires_at)}${grant.via === 'consent' && html` <span class="note">or after ${CONNECTOR_SECONDS.refreshToken / DAY_SECONDS} days without a call</span>`}`)}
       ${pair('Client ID', html`<code>${grant.client_id}</code>`)}
     </dl>`,
   )
-
-/** With one thing left there is nothing to narrow, only to disconnect. */
-const permissionsCard = (c: PageContext, { id, scopes, ended }: Grant) =>
-  card(
-    'Permissions',
-    ended !== null || scopes.length < 2
-      ? html`<ul class="plain">${scopes.map((scope) => html`<li>${SCOPES[scope]} <code class="note">${scope}</code></li>`)}</ul>`
-      : form(
-          c,
-          `${agentPath(id)}/narrow`,
-          html`<fieldset>
-              <legend class="unseen">Permissions in ${organizationOf(c).name}</legend>
-              ${scopes.map((scope) => choice('checkbox', 'scopes', scope, true, SCOPES[scope], html`<code>${scope}</code>`))}
-            </fieldset>
-            <p class="note">Takes effect on its next call. To add permissions, connect it again.</p>
-            ${button('Save permissions', 'quiet')}`,
-        ),
-  )
-
-function sourcesCard(c: PageContext, grant: Grant, isMine: boolean, askable: readonly Askable[]) {
-  if (!canQueryData(grant)) return null
-  const limit =
-    grant.ended === null && sourcesForm(c, `${agentPath(grant.id)}/sources`, grant, isMine, askable)
-  return card('Data sources', limit || sourceList(grant))
-}
 
 const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
   html`${linkButton(`${ACTIVITY_PATH}?agent=${grant.id}`, 'Activity', 'quiet')}
@@ -155,11 +143,17 @@ const disconnectDialog = (c: PageContext, grant: Grant, isMine: boolean) =>
     submit: 'Disconnect agent',
   })}`
 
+/** The forms are on the page of a machine agent, too. */
+function backOf(c: PageContext): string {
+  const back = returnPath(c, `${AGENTS_PATH}/`)
+  return back === `${AGENTS_PATH}/` ? agentPath(idOf(c)) : back
+}
+
 function narrow(c: PageContext) {
   const left = texts(c.get('form'), 'scopes').filter(
     (scope): scope is Scope => ScopeName.safeParse(scope).success,
   )
-  return actAndReturn(c, agentPath(idOf(c)), 'Permissions saved.', async () => {
+  return actAndReturn(c, backOf(c), 'Permissions saved.', async () => {
     if (left.length === 0) {
       throw new ServiceError('INVALID_REQUEST', 'Keep at least one permission, or disconnect the agent')
     }
@@ -169,7 +163,7 @@ function narrow(c: PageContext) {
 
 async function limitSources(c: PageContext) {
   const [which, left] = [text(c.get('form'), 'which'), texts(c.get('form'), 'sources')]
-  const back = agentPath(idOf(c))
+  const back = backOf(c)
   // Unchanged: nothing to save.
   if (which === 'all') return c.redirect(back, 303)
   return actAndReturn(c, back, 'Data sources saved.', async () => {

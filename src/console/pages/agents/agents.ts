@@ -8,7 +8,7 @@ import { confirmDialog } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, filterSelect, ownerFilter, time, listCard } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText } from './agent-labels.ts'
+import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, viaBadge } from './agent-labels.ts'
 import { clientLabel, clientOf, verifiedBadge } from './client-labels.ts'
 
 type Grant = z.output<typeof GrantShape>
@@ -79,15 +79,24 @@ function grantRow(c: PageContext, grant: Grant, isAll: boolean) {
   const called = clientLabel(clientOf(grant))
   const isMine = grant.user.id === sessionOf(c).me.user.id
   return [
-    html`<a href="${agentPath(grant.id)}"><bdi>${called}</bdi></a> ${verifiedBadge(clientOf(grant))}`,
-    ...(isAll ? [html`<span title="${grant.user.email}">${grant.user.name}</span>`] : []),
+    html`<a href="${agentPath(grant.id)}"><bdi>${called}</bdi></a> ${verifiedBadge(clientOf(grant))} ${viaBadge(grant.via)}`,
+    ...(isAll
+      ? [
+          grant.via === 'machine'
+            ? html`<span class="note">Nobody</span>`
+            : html`<span title="${grant.user.email}">${grant.user.name}</span>`,
+        ]
+      : []),
     html`<code title="${grant.scopes.join(', ')}">${grant.scopes[0]}</code>${grant.scopes.length > 1 && html` <span class="note">+${grant.scopes.length - 1}</span>`}`,
     grant.last_used_at ? time(grant.last_used_at) : html`<span class="note">Never</span>`,
     day(grant.expires_at),
     html`<div class="row-actions">${confirmDialog(c, {
       id: `disconnect-${grant.id}`,
       label: 'Disconnect',
-      name: isMine ? `Disconnect ${called}` : `Disconnect ${called} of ${grant.user.name}`,
+      name:
+        isMine || grant.via === 'machine'
+          ? `Disconnect ${called}`
+          : `Disconnect ${called} of ${grant.user.name}`,
       title: 'Disconnect this agent?',
       action: `${agentPath(grant.id)}/disconnect`,
       text: disconnectText(grant, isMine),

@@ -7,6 +7,8 @@ type Client = { client_id: string; kind: ClientKind; name: string | null; host: 
 
 /** In one line, for titles and lists to choose from. */
 export function clientLabel({ client_id, kind, name, host }: Client): string {
+  // An admin named it, and it comes from nowhere in particular.
+  if (kind === 'machine') return name ?? client_id
   if (name === null || host === null) return name === null ? (host ?? client_id) : `“${name}”`
   return kind === 'metadata_document' ? `${host} (“${name}”)` : `“${name}” (${host})`
 }
@@ -62,6 +64,11 @@ export function clientSummary(client: Client, isVerified = true) {
       return html`<div class="two-lines">
         ${itself && html`<strong>${itself}</strong>`}
         <span class="note">registered by the operator${redirectsTo}</span>
+      </div>`
+    case 'machine':
+      return html`<div class="two-lines">
+        <strong><bdi>${name ?? client_id}</bdi></strong>
+        <span class="note">machine agent</span>
       </div>`
   }
 }

@@ -6,7 +6,7 @@ import type { Grant as GrantShape } from '../../../contracts/grants.ts'
 import { button } from '../../../pages/parts.ts'
 import { sourceBoxes, sourceChoice } from '../../../pages/source-choice.ts'
 import { organizationOf, type PageContext } from '../../context.ts'
-import { form } from '../../forms.ts'
+import { backField, form } from '../../forms.ts'
 
 type Grant = z.output<typeof GrantShape>
 export type Askable = z.output<typeof AskableSource>
@@ -36,7 +36,7 @@ export function sourcesForm(
   return form(
     c,
     action,
-    html`${
+    html`${backField(c)}${
       grant.sources === null
         ? sourceChoice({
             legend,

@@ -106,6 +106,25 @@ describe('connect an assistant', () => {
     expect(await client.read('/console/connect')).toContain('Agents are turned off')
   })
 
+  test.each([
+    ['none', undefined],
+    ['on', 'If your assistant does not connect by itself, connect it below.'],
+    ['required', 'Assistants cannot be approved one by one here.'],
+  ] as const)('says who connects assistants: identity provider %s', async (use, sentence) => {
+    const client = await open(PUBLIC)
+    client.gateway.org.identity_provider = use
+    const text = textOf(await client.read('/console/connect'))
+    expect(text.includes('Your organization connects assistants for you.')).toBe(use !== 'none')
+    if (sentence) expect(text).toContain(sentence)
+  })
+
+  test('programs without a person are told of machine agents, where there are some', async () => {
+    const client = await open(PUBLIC)
+    expect(textOf(await client.read(pick('token')))).toContain('an admin can create a machine agent')
+    client.deps.authMode = 'hosted'
+    expect(textOf(await client.read(pick('token')))).not.toContain('machine agent')
+  })
+
   test('is in the side bar, and its assistants among the first steps', async () => {
     const page = await (await open(PUBLIC, 'owner')).read('/console')
     expect(linksOf(page).filter((href) => href === '/console/connect').length).toBeGreaterThan(1)
@@ -125,6 +144,8 @@ describe('the first call', () => {
       client_name: 'Codex',
       host: '127.0.0.1',
       user: data.me,
+      via: 'consent',
+      machine_agent_id: null,
       resource: 'platform',
       scopes: ['data:read'],
       sources: null,

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { card, linkButton, notice } from '../../../pages/parts.ts'
 import { page } from '../../layout.ts'
 import { copyable } from '../../components.ts'
-import { createRoutes, organizationOf, type PageContext } from '../../context.ts'
+import { createRoutes, organizationOf, type Organization, type PageContext } from '../../context.ts'
 import { agentsOffNotice } from '../agents/agent-labels.ts'
 import { assistantLinks, BY_TOKEN, CONNECT_PATH, waysToConnect, type Way } from './assistant-links.ts'
 import { ASSISTANTS, isLoopback, type Assistant, type Endpoint, type SetupStep } from './assistants.ts'
@@ -21,12 +21,25 @@ async function showConnect(c: PageContext) {
     title: 'Connect an assistant',
     lead: `Let an assistant query the data of ${organization.name} on your behalf, limited to what you allow.`,
     body: html`
-      ${agentsOffNotice(organization)}
+      ${agentsOffNotice(organization)} ${providerNotice(organization)}
       ${isLoopback(mcpUrl) && isForTheWeb(way) && notice('info', html`<p><strong>This server is only reachable from this computer</strong> (<code>${mcpUrl.host}</code>). Web assistants such as Claude and ChatGPT cannot reach it; assistants that run on this computer can. To connect web assistants, the server needs a public HTTPS address.</p>`)}
       ${card('Pick an assistant', assistantLinks(c, way))}
       ${way === undefined ? howItWorks() : await setupOf(c, way)}
     `,
   })
+}
+
+/** Whoever is connected by their organization has nothing to copy or to approve. */
+function providerNotice({ identity_provider: use }: Organization) {
+  if (use === 'none') return ''
+  const rest =
+    use === 'required'
+      ? 'Assistants cannot be approved one by one here.'
+      : 'If your assistant does not connect by itself, connect it below.'
+  return notice(
+    'info',
+    html`<p><strong>Your organization connects assistants for you.</strong> Sign in to the assistant with your work account: there is nothing to copy or approve. ${rest}</p>`,
+  )
 }
 
 /** Nobody else is told that a server on this computer cannot be reached from elsewhere. */
@@ -67,7 +80,7 @@ async function setupOf(c: PageContext, way: Way) {
   const assistant = ASSISTANTS.find(({ id }) => id === way)
   return html`<div class="split">
     <div class="split-main">
-      ${assistant ? assistantCard(assistant, [platform, notifications], isLoopback(mcpUrl)) : tokenSetup(platform)}
+      ${assistant ? assistantCard(assistant, [platform, notifications], isLoopback(mcpUrl)) : tokenSetup(platform, c.var.deps.authMode !== 'hosted')}
     </div>
     <div class="split-side">${card('First call', progressPart(c, way, since, progress))}</div>
   </div>`

@@ -4,11 +4,12 @@ import { card } from '../../../pages/parts.ts'
 import { copyable } from '../../components.ts'
 import type { Endpoint } from './assistants.ts'
 
-export const tokenSetup = (endpoint: Endpoint) =>
+/** `hasMachineAgents`: with hosted auth there are none. */
+export const tokenSetup = (endpoint: Endpoint, hasMachineAgents: boolean) =>
   html`${card(
     'Create a token',
     html`<p><a href="/console/settings/tokens/new?audience=platform">Create a token</a> with the audience <strong>Platform for assistants</strong>, and choose its scopes, its maximum role and when it expires. Set <code>SVC_TOKEN</code> to it.</p>
-      <p class="note">Once revoked, the token stops working on the next call.</p>`,
+      <p class="note">Once revoked, the token stops working on the next call.${hasMachineAgents && ' A token acts as you. For a program that runs without you, an admin can create a machine agent: it has its own name, access and expiry.'}</p>`,
   )}
   ${scriptCard(endpoint)} ${headerCard(endpoint)}`
 

@@ -91,6 +91,8 @@ const JOINED_BY: Record<MemberRow['joined_by'], string> = {
   invitation: 'by invitation',
   domain: 'by email domain',
   operator: 'added by the operator',
+  identity_provider: 'by your identity provider',
+  machine: 'as a machine agent',
 }
 
 function memberRow(c: PageContext, member: MemberRow) {

@@ -29,6 +29,7 @@ test('an admin ends their own, a member’s or everybody’s, since a time, and 
   expect(tokens().filter(({ user_id }) => user_id === theirs!.user_id)).toEqual([])
   await client.post(PATH, { whose: 'everybody', since: since(3650) })
   expect(tokens()).toEqual([])
+  expect(await client.read(PATH)).toContain('3 credentials of machine agents, 1 invitation.')
 })
 
 test('others are offered their own only, and refused the rest', async () => {

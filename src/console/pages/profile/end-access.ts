@@ -35,7 +35,7 @@ async function showEndAccess(c: PageContext, refused?: Refused) {
       fields: html`<ul>
           <li><strong>Sessions</strong> end, except this one. People sign in again.</li>
           <li><strong>API tokens</strong> are revoked, with all tokens that were created with them.</li>
-          <li><strong>Agents</strong> are disconnected.</li>
+          <li><strong>Agents</strong> are disconnected, and credentials of machine agents revoked.</li>
           <li><strong>Invitations</strong> that are still open are revoked.</li>
         </ul>
         ${selectField({
@@ -82,12 +82,16 @@ async function endAccess(c: PageContext) {
   return redirectWithMessage(c, PATH, `Ended: ${countsOf(result.done)}.`)
 }
 
-function countsOf({ sessions, tokens, grants, invitations }: z.output<typeof endAccessSince.output>): string {
+type Ended = z.output<typeof endAccessSince.output>
+
+function countsOf({ sessions, tokens, grants, credentials, invitations }: Ended): string {
   const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`
   return [
     count(sessions, 'session'),
     count(tokens, 'API token'),
     count(grants, 'agent'),
+    // Most people have no machine agents.
+    ...(credentials > 0 ? [`${count(credentials, 'credential')} of machine agents`] : []),
     count(invitations, 'invitation'),
   ].join(', ')
 }

@@ -1,0 +1,296 @@
+/** One machine agent: what it may do, its credentials, and who answers for it until when. */
+import { html } from 'hono/html'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import { listAskableDataSources } from '../../../contracts/data-sources.ts'
+import { showGrant } from '../../../contracts/grants.ts'
+import { EXPOSED_MAX, MACHINE_AGENT_CREDENTIALS_PER_KIND } from '../../../contracts/limits.ts'
+import {
+  addMachineAgentCredential,
+  mayGive,
+  removeMachineAgent,
+  revokeMachineAgentCredential,
+  showMachineAgent,
+  updateMachineAgent,
+  type MachineAgentCredentialKind,
+} from '../../../contracts/machine-agents.ts'
+import {
+  button,
+  card,
+  inputField,
+  linkButton,
+  notice,
+  problemNotice,
+  selectField,
+} from '../../../pages/parts.ts'
+import { day, emptyState, listCard, pair, roleBadge, time } from '../../components.ts'
+import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
+import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { findMember, memberField } from '../../member-field.ts'
+import { ACTIVITY_PATH } from '../activity/activity-rows.ts'
+import { agentPath, AGENTS_PATH, agentsOffNotice } from './agent-labels.ts'
+import { permissionsCard, sourcesCard } from './grant-cards.ts'
+import { canQueryData } from './grant-sources.ts'
+import {
+  EXPIRIES,
+  expiryIn,
+  MACHINE_AGENTS_PATH,
+  machineAgentPath,
+  STATE_BADGES,
+  type Agent,
+} from './machine-agent-labels.ts'
+import { credentialCreated } from './machine-credential.ts'
+import { publicKeyField, readJwk } from './new-machine-agent.ts'
+
+const ID = ':id{mch_[0-9a-z]{25}}'
+
+export const machineAgentRoutes = () =>
+  createRoutes()
+    .get(`/agents/machine/${ID}`, (c) => showOne(c))
+    .post(`/agents/machine/${ID}`, update)
+    .post(`/agents/machine/${ID}/credentials`, addCredential)
+    .post(`/agents/machine/${ID}/credentials/:credential{crd_[0-9a-z]{25}}/revoke`, revokeCredential)
+    .post(`/agents/machine/${ID}/remove`, remove)
+
+/** What a form that was refused adds to the page. */
+type Given = {
+  details?: { name: string; owner: string; ends: string; problem: ServiceError }
+  key?: { public_key: string; problem: ServiceError }
+}
+
+async function showOne(c: PageContext, given: Given = {}) {
+  const session = sessionOf(c)
+  const agent = await session.call(showMachineAgent, { machine_agent_id: idOf(c) })
+  const grant = agent.grant_id === null ? null : await session.call(showGrant, { grant_id: agent.grant_id })
+  const isOpen = grant !== null && grant.ended === null && canQueryData(grant) && grant.sources === null
+  const { data_sources } = isOpen
+    ? await session.call(listAskableDataSources, { limit: EXPOSED_MAX })
+    : { data_sources: [] }
+  const mayManage = session.support === undefined && mayGive(organizationOf(c).role, agent)
+  return page(c, {
+    title: agent.name,
+    lead: 'A machine agent: it acts without a person.',
+    actions: html`${hasRole(session, 'admin') && linkButton(`${ACTIVITY_PATH}?person=${agent.user_id}`, 'Activity', 'quiet')} ${session.support === undefined && endDialogs(c, agent)}`,
+    status: statusOf(given.details?.problem ?? given.key?.problem),
+    body: html`${stateNotice(c, agent)}
+      <div class="split">
+        <div class="split-main">
+          ${credentialsCard(c, agent, mayManage, given.key)}
+          ${mayManage && hasRole(session, 'admin') && (await detailsCard(c, agent, given.details))}
+        </div>
+        <div class="split-side">
+          ${accessCard(agent)} ${grant && permissionsCard(c, grant)} ${grant && sourcesCard(c, grant, false, data_sources)}
+        </div>
+      </div>`,
+  })
+}
+
+function stateNotice(c: PageContext, { state, owner }: Agent) {
+  switch (state) {
+    case 'active':
+      return agentsOffNotice(organizationOf(c))
+    case 'expired':
+      return notice(
+        'info',
+        html`<p><strong>This machine agent has expired.</strong> It has no access until an admin gives it a later expiry.</p>`,
+      )
+    case 'disconnected':
+      return notice(
+        'info',
+        html`<p><strong>This machine agent was disconnected.</strong> It cannot come back. Remove it, and create another one.</p>`,
+      )
+    case 'owner_left':
+      return notice(
+        'info',
+        html`<p><strong>${owner.name} has left.</strong> It has no access until an admin gives it another owner.</p>`,
+      )
+    case 'blocked':
+      return notice(
+        'info',
+        html`<p><strong>This machine agent is blocked.</strong> It has no access until an admin unblocks it under <a href="${AGENTS_PATH}/clients">Clients</a>, or the operator switches it on again.</p>`,
+      )
+    case 'no_credentials':
+      return notice(
+        'info',
+        html`<p><strong>This machine agent has no credentials.</strong> It cannot get a token until you add one.</p>`,
+      )
+  }
+}
+
+const accessCard = (agent: Agent) =>
+  card(
+    'Access',
+    html`<dl class="pairs pairs-narrow">
+      ${pair('State', STATE_BADGES[agent.state])}
+      ${pair('Role', html`${roleBadge(agent.role)}${agent.current_role !== null && agent.current_role !== agent.role && html` <span class="note">now ${roleBadge(agent.current_role)}, the role of its owner</span>`}`)}
+      ${pair('Owner', html`${agent.owner.name} <span class="note">${agent.owner.email}</span>`)}
+      ${pair('Endpoint', html`<code>/platform</code>`)} ${pair('Created', day(agent.created_at))}
+      ${pair('Last used', agent.last_used_at ? time(agent.last_used_at) : 'Never')}
+      ${pair('Expires', day(agent.expires_at))} ${pair('Client ID', html`<code>${agent.client_id}</code>`)}
+    </dl>`,
+  )
+
+const KIND_LABELS: Record<MachineAgentCredentialKind, string> = { secret: 'Secret', public_key: 'Public key' }
+
+/** Two of a kind at most: the old one and the new one while it is rotated. */
+function credentialsCard(c: PageContext, agent: Agent, mayAdd: boolean, key: Given['key']) {
+  const { credentials } = agent
+  const isFull = (kind: MachineAgentCredentialKind): boolean =>
+    credentials.filter((one) => one.kind === kind).length >= MACHINE_AGENT_CREDENTIALS_PER_KIND
+  return listCard(c, {
+    title: 'Credentials',
+    caption: 'Credentials',
+    columns: ['Credential', 'Created', 'Last used', 'Expires', '(Actions)'],
+    rows: credentials.map((one) => credentialRow(c, agent, one)),
+    empty: emptyState('No credentials', 'Without one it cannot get a token.'),
+    after:
+      mayAdd &&
+      html`${addSecretForm(c, agent, isFull('secret'))} ${addKeyForm(c, agent, isFull('public_key'), key)}`,
+  })
+}
+
+const credentialRow = (c: PageContext, agent: Agent, credential: Agent['credentials'][number]) => {
+  const name = `${KIND_LABELS[credential.kind].toLowerCase()} ${credential.starts_with ?? ''}`.trim()
+  return [
+    html`${KIND_LABELS[credential.kind]} <code class="note" title="${credential.starts_with}">${credential.starts_with}${credential.kind === 'secret' && '…'}</code>`,
+    day(credential.created_at),
+    credential.last_used_at ? time(credential.last_used_at) : html`<span class="note">Never</span>`,
+    credential.expires_at ? day(credential.expires_at) : html`<span class="note">With the agent</span>`,
+    html`<div class="row-actions">${
+      sessionOf(c).support === undefined &&
+      confirmDialog(c, {
+        id: `revoke-${credential.id}`,
+        label: 'Revoke',
+        name: `Revoke ${name}`,
+        title: 'Revoke this credential?',
+        action: `${machineAgentPath(agent.id)}/credentials/${credential.id}/revoke`,
+        text: 'All tokens of this machine agent end. With another credential it gets a new one; without, it has no access.',
+        submit: 'Revoke credential',
+      })
+    }</div>`,
+  ]
+}
+
+const credentialsPath = ({ id }: Agent): string => `${machineAgentPath(id)}/credentials`
+
+const addSecretForm = (c: PageContext, agent: Agent, isFull: boolean) =>
+  isFull
+    ? html`<p class="note">To add another secret, revoke one first.</p>`
+    : form(
+        c,
+        credentialsPath(agent),
+        html`<input type="hidden" name="credential" value="secret" />
+          <p class="note">To rotate it: add a second secret, give it to the program, then revoke the first.</p>
+          ${button('Add a secret', 'quiet')}`,
+      )
+
+const addKeyForm = (c: PageContext, agent: Agent, isFull: boolean, key: Given['key']) =>
+  !isFull &&
+  html`<details class="more" ${key && html`open`}>
+    <summary>Add a public key</summary>
+    ${problemNotice(key?.problem, ['public_key'])}
+    ${form(c, credentialsPath(agent), html`<input type="hidden" name="credential" value="key" />${publicKeyField('public_key', key?.public_key ?? '', key?.problem)} ${button('Add public key', 'quiet')}`)}
+  </details>`
+
+const detailsCard = async (c: PageContext, agent: Agent, given: Given['details']) =>
+  formCard(c, {
+    title: 'Details',
+    action: machineAgentPath(agent.id),
+    problem: given?.problem,
+    shown: ['name', 'owner'],
+    fields: html`${inputField({ name: 'name', label: 'Name', value: given?.name ?? agent.name, required: true, maxlength: 120, autocomplete: 'off', problem: given?.problem })}
+    ${await memberField(c, {
+      name: 'owner',
+      label: 'Owner',
+      value: given?.owner ?? (agent.state === 'owner_left' ? '' : agent.owner.email),
+      hint: 'The member who answers for it. It never exceeds their current role.',
+      problem: given?.problem,
+    })}
+    ${selectField({
+      name: 'ends',
+      label: 'Expires',
+      value: given?.ends ?? '',
+      options: [{ value: '', label: `On ${DAY.format(new Date(agent.expires_at))}, as now` }, ...EXPIRIES],
+    })}`,
+    submit: 'Save',
+    kind: 'quiet',
+  })
+
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+
+const endDialogs = (c: PageContext, agent: Agent) =>
+  html`${
+    agent.grant_id !== null &&
+    confirmDialog(c, {
+      id: 'disconnect',
+      label: 'Disconnect',
+      title: `Disconnect ${agent.name}?`,
+      action: `${agentPath(agent.grant_id)}/disconnect`,
+      text: 'It loses access on its next call and cannot come back. It stays listed here until you remove it.',
+      submit: 'Disconnect machine agent',
+    })
+  }
+  ${confirmDialog(c, {
+    id: 'remove',
+    label: 'Remove',
+    title: `Remove ${agent.name}?`,
+    action: `${machineAgentPath(agent.id)}/remove`,
+    text: 'It loses access on its next call, and its credentials are deleted. What it did stays in activity and audit trail.',
+    submit: 'Remove machine agent',
+  })}`
+
+async function update(c: PageContext) {
+  const fields = c.get('form')
+  const submitted = {
+    name: text(fields, 'name'),
+    owner: text(fields, 'owner'),
+    ends: EXPIRIES.find(({ value }) => value === fields.get('ends'))?.value ?? '',
+  }
+  const result = await attempt(async () => {
+    const { user_id } = await findMember(c, 'owner', submitted.owner)
+    return sessionOf(c).call(updateMachineAgent, {
+      machine_agent_id: idOf(c),
+      name: submitted.name,
+      owner_id: user_id,
+      expires_at: submitted.ends === '' ? undefined : expiryIn(submitted.ends, c.var.deps.clock()),
+    })
+  })
+  if ('problem' in result) return showOne(c, { details: { ...submitted, problem: result.problem } })
+  return redirectWithMessage(c, machineAgentPath(idOf(c)), 'Saved.')
+}
+
+async function addCredential(c: PageContext) {
+  const isByKey = text(c.get('form'), 'credential') === 'key'
+  const public_key = text(c.get('form'), 'public_key').trim()
+  const session = sessionOf(c)
+  const machine_agent_id = idOf(c)
+  const result = await attempt(async () =>
+    session.call(addMachineAgentCredential, {
+      machine_agent_id,
+      public_key: isByKey ? readJwk(public_key) : undefined,
+    }),
+  )
+  if ('problem' in result) {
+    if (isByKey) return showOne(c, { key: { public_key, problem: result.problem } })
+    setFlash(c, 'problem', result.problem.message)
+    return c.redirect(machineAgentPath(machine_agent_id), 303)
+  }
+  const agent = await session.call(showMachineAgent, { machine_agent_id })
+  return credentialCreated(c, isByKey ? 'Public key added' : 'Secret added', agent, result.done.secret)
+}
+
+const revokeCredential = (c: PageContext) =>
+  actAndReturn(c, machineAgentPath(idOf(c)), 'Credential revoked.', () =>
+    sessionOf(c).call(revokeMachineAgentCredential, {
+      machine_agent_id: idOf(c),
+      credential_id: c.req.param('credential') ?? '',
+    }),
+  )
+
+async function remove(c: PageContext) {
+  const result = await attempt(() => sessionOf(c).call(removeMachineAgent, { machine_agent_id: idOf(c) }))
+  if ('problem' in result) setFlash(c, 'problem', result.problem.message)
+  else setFlash(c, 'done', 'Machine agent removed.')
+  return c.redirect(MACHINE_AGENTS_PATH, 303)
+}

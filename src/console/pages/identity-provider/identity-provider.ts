@@ -1,0 +1,310 @@
+/** Identity provider: adding it, checking it, switching it on, and what holds while it is on. */
+import { html } from 'hono/html'
+import {
+  activateIdentityProvider,
+  createIdentityProvider,
+  deleteIdentityProvider,
+  endEnterpriseGrants,
+  probeIdentityProvider,
+  updateIdentityProvider,
+} from '../../../contracts/identity-provider.ts'
+import { TENANT_CLAIMS } from '../../../contracts/identity-provider-states.ts'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import { icon } from '../../../pages/icons.ts'
+import {
+  button,
+  card,
+  inputField,
+  notice,
+  problemNotice,
+  selectField,
+  type Content,
+} from '../../../pages/parts.ts'
+import { copyable } from '../../components.ts'
+import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
+import { page } from '../../layout.ts'
+import { IDENTITY_PROVIDER as PATH } from '../../navigation.ts'
+import { assertionField, checkForm, checkResults, type Checked } from './provider-check.ts'
+import { isOwner, mayChange, providerPage, readProvider, type Provider, type Shown } from './provider-page.ts'
+import {
+  providerSettings,
+  readSettings,
+  requiredCard,
+  stateCard,
+  type SubmittedSettings,
+} from './provider-settings.ts'
+
+export const identityProviderRoutes = () =>
+  createRoutes()
+    .get('/identity-provider', (c) => show(c))
+    .post('/identity-provider', create)
+    .post('/identity-provider/check', check)
+    .post('/identity-provider/switch-on', switchOn)
+    .post('/identity-provider/settings', saveSettings)
+    .post('/identity-provider/state', setState)
+    .post('/identity-provider/required', setRequired)
+    .post('/identity-provider/end-agents', endAgents)
+    .post('/identity-provider/remove', remove)
+
+type Added = {
+  name: string
+  issuer: string
+  tenant_claim: string
+  tenant_value: string
+  problem: ServiceError
+}
+
+/** What a form that was just submitted adds to the page. */
+type Given = {
+  added?: Added
+  checked?: { result: Checked; assertion: string }
+  checkProblem?: ServiceError
+  switchProblem?: ServiceError
+  settings?: SubmittedSettings & { problem: ServiceError }
+}
+
+async function show(c: PageContext, given: Given = {}) {
+  const shown = await readProvider(c)
+  const provider = shown.identity_provider
+  const problem = given.added?.problem ?? given.checkProblem ?? given.switchProblem ?? given.settings?.problem
+  if (provider === null) return showNone(c, shown, given.added)
+  return providerPage(c, 'Provider', {
+    lead: html`<bdi>${provider.name}</bdi> vouches for the members of ${organizationOf(c).name} when an assistant connects for them.`,
+    actions: mayChange(c) && removeDialog(c, provider),
+    status: statusOf(problem),
+    body: html`${!shown.is_enabled && offNotice()}
+      ${provider.state === 'draft' ? draftBody(c, provider, given) : onBody(c, provider, given)}
+      ${valuesCard(shown)}`,
+  })
+}
+
+const offNotice = () =>
+  notice(
+    'info',
+    html`<p><strong>Turned off for this installation.</strong> No assistant connects through an identity provider until the operator turns it on.</p>`,
+  )
+
+function showNone(c: PageContext, shown: Shown, added: Added | undefined) {
+  return page(c, {
+    title: 'Identity provider',
+    lead: 'Connect everybody at once. Your identity provider vouches for members, and their assistants connect without asking each of them. You decide which assistants may, and what they can do.',
+    tabs: [],
+    status: statusOf(added?.problem),
+    body: html`${shown.is_enabled ? mayChange(c) && addCard(c, added) : offNotice()} ${shown.is_enabled && valuesCard(shown)}`,
+  })
+}
+
+/** The values stay hidden until somebody says that the issuer is shared, or the gateway does. */
+const addCard = (c: PageContext, added: Added | undefined) =>
+  formCard(c, {
+    title: 'Add your identity provider',
+    lead: 'It must support ID-JAG, also called Cross App Access. Nothing changes for members until an owner switches it on.',
+    action: PATH,
+    problem: added?.problem,
+    shown: ['name', 'issuer', 'tenant_value'],
+    fields: html`${inputField({
+      name: 'name',
+      label: 'Name',
+      value: added?.name ?? '',
+      required: true,
+      maxlength: 120,
+      autocomplete: 'off',
+      placeholder: 'Okta',
+      problem: added?.problem,
+    })}
+    ${inputField({
+      name: 'issuer',
+      label: 'Issuer',
+      value: added?.issuer ?? '',
+      required: true,
+      maxlength: 512,
+      autocomplete: 'off',
+      placeholder: 'https://acme.okta.com',
+      hint: 'Exactly as its metadata has it, usually without a slash at the end.',
+      problem: added?.problem,
+    })}
+    <details class="more" ${added && isAboutTenant(added) && html`open`}>
+      <summary>Other organizations use the same issuer</summary>
+      <p class="note">Such as Google, or Microsoft Entra with “common” in its address. A claim tells you apart.</p>
+      <div class="question-parts">
+        ${selectField({
+          name: 'tenant_claim',
+          label: 'Claim',
+          value: added?.tenant_claim ?? '',
+          options: [{ value: '', label: 'None' }, ...TENANT_CLAIMS.map((value) => ({ value, label: value }))],
+        })}
+        ${inputField({ name: 'tenant_value', label: 'Your value', value: added?.tenant_value ?? '', maxlength: 300, autocomplete: 'off', problem: added?.problem })}
+      </div>
+    </details>`,
+    submit: 'Add identity provider',
+  })
+
+/** The gateway answers an issuer that is shared with a conflict. */
+const isAboutTenant = ({ tenant_claim, tenant_value, problem }: Added): boolean =>
+  tenant_claim !== '' || tenant_value !== '' || problem.code === 'CONFLICT'
+
+const valuesCard = ({ audience, resources }: Shown) =>
+  card(
+    'Enter at your identity provider',
+    html`<h3>Audience</h3>
+      ${copyable('audience', audience, 'Audience')}
+      <h3>${resources.length === 1 ? 'Resource' : 'Resources'}</h3>
+      ${resources.map(({ resource, url }) => copyable(`resource-${resource}`, url, `Resource ${resource}`))}
+      <p class="note">Without a slash at the end: they are compared letter by letter.</p>`,
+  )
+
+const draftBody = (c: PageContext, provider: Provider, given: Given) =>
+  card(
+    'Set up',
+    html`<ol class="steps">
+      ${step(true, `${provider.name} is added`, html`<p class="note"><code>${provider.issuer}</code>${provider.tenant && html`, where <code>${provider.tenant.claim}</code> is <code>${provider.tenant.value}</code>`}</p>`)}
+      ${step(
+        given.checked?.result.assertion?.subject != null,
+        'Check it',
+        html`${mayChange(c) && checkForm(c, given.checkProblem)} ${given.checked && checkResults(given.checked.result)}
+        <p class="note">You can already set up <a href="${PATH}/clients">clients</a>, <a href="${PATH}/rules">rules</a> and <a href="${PATH}/people">people</a>.</p>`,
+      )}
+      ${step(false, 'Switch it on', switchOnPart(c, given))}
+    </ol>`,
+  )
+
+const step = (isDone: boolean, label: string, content: Content) =>
+  html`<li class="step ${isDone && 'step-done'}">
+    <span class="step-mark">${isDone && icon('check')}</span>
+    <div class="step-body"><p class="step-label">${label}${isDone && html`<span class="unseen">, done</span>`}</p>${content}</div>
+  </li>`
+
+/** An admin who runs a provider could otherwise act as an owner through it. */
+function switchOnPart(c: PageContext, { checked, switchProblem }: Given) {
+  if (!isOwner(c) || !mayChange(c))
+    return html`<p class="note">Only an owner can do this. Ask one to open this page.</p>`
+  const isTried = checked?.result.assertion?.subject != null
+  return html`<p class="note">With an assertion for yourself, which proves that the provider is yours: with your email address, verified here and in the email domains of ${organizationOf(c).name}. Whoever runs the provider can then act as any member, also as an owner.</p>
+    ${problemNotice(switchProblem, ['assertion'])}
+    ${form(
+      c,
+      `${PATH}/switch-on`,
+      html`${
+        isTried
+          ? html`<input type="hidden" name="assertion" value="${checked.assertion}" />`
+          : assertionField('proof', true, 'An ID-JAG for yourself.', switchProblem)
+      }
+      ${button(isTried ? 'Switch on with this assertion' : 'Switch on')}`,
+    )}`
+}
+
+const onBody = (c: PageContext, provider: Provider, given: Given) =>
+  html`${
+    provider.proven_at === null &&
+    card(
+      'Switch it on again',
+      switchOnPart(c, given),
+      'The operator gave this issuer to another organization.',
+    )
+  }
+  <div class="split">
+    <div class="split-side">${stateCard(c, provider)} ${requiredCard(c, provider)}</div>
+    <div class="split-main">
+      ${providerSettings(c, provider, given.settings)}
+      ${
+        mayChange(c) &&
+        card(
+          'Check',
+          html`${checkForm(c, given.checkProblem)} ${given.checked && checkResults(given.checked.result)}`,
+          'Reads its metadata and keys again. Paste an assertion to see what becomes of it.',
+        )
+      }
+      ${given.checked && hasMovedKeys(given.checked.result) && card('Switch it on again', switchOnPart(c, given), 'Its keys are at another address now.')}
+    </div>
+  </div>`
+
+const hasMovedKeys = ({ metadata }: Checked): boolean => metadata.problem === null && !metadata.is_pinned
+
+const removeDialog = (c: PageContext, { name }: Provider) =>
+  confirmDialog(c, {
+    id: 'remove-provider',
+    label: 'Remove',
+    title: `Remove ${name}?`,
+    action: `${PATH}/remove`,
+    text: 'Its agents lose access on their next call. Its clients, rules, links and refusals are deleted.',
+    submit: 'Remove identity provider',
+  })
+
+async function create(c: PageContext) {
+  const fields = c.get('form')
+  const submitted = {
+    name: text(fields, 'name'),
+    issuer: text(fields, 'issuer').trim(),
+    tenant_claim: text(fields, 'tenant_claim'),
+    tenant_value: text(fields, 'tenant_value').trim(),
+  }
+  const result = await attempt(() =>
+    sessionOf(c).call(createIdentityProvider, {
+      name: submitted.name,
+      issuer: submitted.issuer,
+      tenant_claim: TENANT_CLAIMS.find((claim) => claim === submitted.tenant_claim),
+      tenant_value: submitted.tenant_value || undefined,
+    }),
+  )
+  if ('problem' in result) return show(c, { added: { ...submitted, problem: result.problem } })
+  return redirectWithMessage(c, PATH, 'Identity provider added. Check it next.')
+}
+
+async function check(c: PageContext) {
+  const assertion = text(c.get('form'), 'assertion').trim()
+  const result = await attempt(() =>
+    sessionOf(c).call(probeIdentityProvider, { assertion: assertion || undefined }),
+  )
+  // The assertion is in no redirect: it is a credential for some minutes.
+  return 'problem' in result
+    ? show(c, { checkProblem: result.problem })
+    : show(c, { checked: { result: result.done, assertion } })
+}
+
+async function switchOn(c: PageContext) {
+  const assertion = text(c.get('form'), 'assertion').trim()
+  const result = await attempt(() => sessionOf(c).call(activateIdentityProvider, { assertion }))
+  if ('problem' in result) return show(c, { switchProblem: result.problem })
+  return redirectWithMessage(c, PATH, 'Identity provider switched on.')
+}
+
+async function saveSettings(c: PageContext) {
+  const settings = readSettings(c.get('form'))
+  const result = await attempt(() =>
+    sessionOf(c).call(updateIdentityProvider, {
+      ...settings,
+      assertion_seconds: Number(settings.assertion_seconds),
+      token_minutes: Number(settings.token_minutes),
+    }),
+  )
+  if ('problem' in result) return show(c, { settings: { ...settings, problem: result.problem } })
+  return redirectWithMessage(c, PATH, 'Settings saved.')
+}
+
+function setState(c: PageContext) {
+  const state = text(c.get('form'), 'state') === 'on' ? 'on' : 'paused'
+  const done = state === 'on' ? 'Identity provider resumed.' : 'Identity provider paused.'
+  return actAndReturn(c, PATH, done, () => sessionOf(c).call(updateIdentityProvider, { state }))
+}
+
+function setRequired(c: PageContext) {
+  const is_required = text(c.get('form'), 'required') === 'yes'
+  const done = is_required
+    ? 'Assistants connect through the identity provider only.'
+    : 'Members can approve assistants again.'
+  return actAndReturn(c, PATH, done, () => sessionOf(c).call(updateIdentityProvider, { is_required }))
+}
+
+const endAgents = (c: PageContext) =>
+  actAndReturn(
+    c,
+    PATH,
+    ({ ended }: { ended: number }) =>
+      ended === 1 ? '1 agent disconnected.' : `${ended} agents disconnected.`,
+    () => sessionOf(c).call(endEnterpriseGrants, {}),
+  )
+
+const remove = (c: PageContext) =>
+  actAndReturn(c, PATH, 'Identity provider removed.', () => sessionOf(c).call(deleteIdentityProvider, {}))

@@ -1,0 +1,121 @@
+/** Identity provider > People: which subject of the provider is which member. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import type { ServiceError } from '../../../contracts/errors.ts'
+import { linkIdentity, listIdentityLinks, unlinkIdentity } from '../../../contracts/identity-provider.ts'
+import { inputField } from '../../../pages/parts.ts'
+import { day, emptyState, listCard, time } from '../../components.ts'
+import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { actAndReturn, redirectWithMessage } from '../../flash.ts'
+import { attempt, confirmDialog, formCard, returnPath, statusOf, text } from '../../forms.ts'
+import { findMember, memberField } from '../../member-field.ts'
+import { IDENTITY_PROVIDER } from '../../navigation.ts'
+import { ORIGIN_LABELS } from './provider-labels.ts'
+import { mayChange, notOnNotice, providerPage, requireProvider } from './provider-page.ts'
+
+type Link = z.output<typeof listIdentityLinks.output>['links'][number]
+type Submitted = { subject: string; member: string; problem: ServiceError }
+
+const PATH = `${IDENTITY_PROVIDER}/people`
+
+export const providerPeopleRoutes = () =>
+  createRoutes()
+    .get('/identity-provider/people', (c) => showPeople(c))
+    .post('/identity-provider/people', link)
+    .post('/identity-provider/people/:id/unlink', unlink)
+
+async function showPeople(c: PageContext, submitted?: Submitted) {
+  const provider = await requireProvider(c)
+  const query = c.req.method === 'GET' ? c.req.query() : {}
+  const search = query['search']?.trim().slice(0, 120) || undefined
+  const { links, next_cursor, total } = await sessionOf(c).call(listIdentityLinks, {
+    search,
+    cursor: query['cursor'],
+    count: 'true',
+  })
+  return providerPage(c, 'People', {
+    lead: html`Which member each subject of <bdi>${provider.name}</bdi> is. <a href="${IDENTITY_PROVIDER}">How people are linked</a>`,
+    status: statusOf(submitted?.problem),
+    body: html`${notOnNotice(provider)}
+    ${listCard(c, {
+      label: 'Filter people',
+      filters: inputField({
+        name: 'search',
+        label: 'Subject, name or email',
+        type: 'search',
+        value: search ?? '',
+        maxlength: 120,
+      }),
+      caption: 'Linked people',
+      columns: ['Subject', 'Member', 'Linked', 'Last used', '(Actions)'],
+      rows: links.map((one) => linkRow(c, one)),
+      empty:
+        search === undefined
+          ? emptyState(
+              'Nobody is linked yet',
+              provider.linking === 'admin'
+                ? 'Link people here: nobody is linked by connecting.'
+                : 'People are linked when they first connect, or by you.',
+            )
+          : emptyState('Nobody found', 'Try a different search.', html`<a href="${PATH}">Show everybody</a>`),
+      next: next_cursor,
+      total,
+    })}
+    ${mayChange(c) && (await linkCard(c, submitted))}`,
+  })
+}
+
+const linkRow = (c: PageContext, link: Link) => [
+  html`<code title="${link.subject}">${link.subject}</code>`,
+  html`<span title="${link.user.email}">${link.user.name}</span>`,
+  html`${day(link.created_at)} <span class="note">${ORIGIN_LABELS[link.linked_by]}</span>`,
+  link.last_used_at ? time(link.last_used_at) : html`<span class="note">Never</span>`,
+  html`<div class="row-actions">${
+    mayChange(c) &&
+    confirmDialog(c, {
+      id: `unlink-${link.id}`,
+      label: 'Unlink',
+      name: `Unlink ${link.user.name}`,
+      title: `Unlink ${link.user.name}?`,
+      action: `${PATH}/${link.id}/unlink`,
+      text: html`<span class="long">Agents that connected as <code>${link.subject}</code> lose access on their next call. ${link.user.name} stays a member.</span>`,
+      submit: 'Unlink',
+    })
+  }</div>`,
+]
+
+const linkCard = async (c: PageContext, submitted: Submitted | undefined) =>
+  formCard(c, {
+    title: 'Link somebody',
+    lead: 'The subject is what sub of their assertions is. The role of the member must not be above yours.',
+    action: PATH,
+    problem: submitted?.problem,
+    shown: ['subject', 'member'],
+    fields: html`${inputField({
+      name: 'subject',
+      label: 'Subject',
+      value: submitted?.subject ?? '',
+      required: true,
+      maxlength: 255,
+      autocomplete: 'off',
+      problem: submitted?.problem,
+    })}
+    ${await memberField(c, { name: 'member', label: 'Member', value: submitted?.member ?? '', problem: submitted?.problem })}`,
+    submit: 'Link',
+    className: 'inline',
+  })
+
+async function link(c: PageContext) {
+  const submitted = { subject: text(c.get('form'), 'subject'), member: text(c.get('form'), 'member') }
+  const result = await attempt(async () => {
+    const { user_id } = await findMember(c, 'member', submitted.member)
+    return sessionOf(c).call(linkIdentity, { subject: submitted.subject, user_id })
+  })
+  if ('problem' in result) return showPeople(c, { ...submitted, problem: result.problem })
+  return redirectWithMessage(c, PATH, `${result.done.user.name} linked.`)
+}
+
+const unlink = (c: PageContext) =>
+  actAndReturn(c, returnPath(c, PATH), 'Unlinked.', () =>
+    sessionOf(c).call(unlinkIdentity, { link_id: idOf(c) }),
+  )

@@ -1,0 +1,90 @@
+/** Identity provider > Refusals: which assertions were refused, why, and what to do. */
+import { html } from 'hono/html'
+import type * as z from 'zod'
+import { listRefusals } from '../../../contracts/identity-provider.ts'
+import { REFUSAL_REASONS, REFUSALS } from '../../../contracts/identity-provider-states.ts'
+import { inputField } from '../../../pages/parts.ts'
+import { dialog, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
+import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { IDENTITY_PROVIDER } from '../../navigation.ts'
+import { shortPrincipalLabel } from '../agents/client-labels.ts'
+import { CHECKS } from './provider-labels.ts'
+import { providerPage, requireProvider } from './provider-page.ts'
+
+type Refusal = z.output<typeof listRefusals.output>['refusals'][number]
+
+const PATH = `${IDENTITY_PROVIDER}/refusals`
+
+export const providerRefusalRoutes = () => createRoutes().get('/identity-provider/refusals', showRefusals)
+
+async function showRefusals(c: PageContext) {
+  await requireProvider(c)
+  // Filters are part of an address that people edit: invalid values are ignored, not refused.
+  const reason = REFUSAL_REASONS.find((one) => one === c.req.query('reason'))
+  const client_id = listRefusals.input.shape.client_id.safeParse(c.req.query('client_id') || undefined).data
+  const { refusals, next_cursor, total } = await sessionOf(c).call(listRefusals, {
+    reason,
+    client_id,
+    cursor: c.req.query('cursor'),
+    count: 'true',
+  })
+  const isFiltered = reason !== undefined || client_id !== undefined
+  return providerPage(c, 'Refusals', {
+    lead: 'Assertions that were refused in the last 30 days. Assistants are not told why.',
+    body: listCard(c, {
+      label: 'Filter refusals',
+      filters: html`${filterSelect({
+        name: 'reason',
+        label: 'Reason',
+        value: reason,
+        all: 'All reasons',
+        options: REFUSAL_REASONS.map((value) => ({ value, label: REFUSALS[value] })),
+      })}
+      ${inputField({ name: 'client_id', label: 'Client ID', type: 'search', value: client_id ?? '', maxlength: 1024 })}`,
+      caption: 'Refused assertions, newest first',
+      columns: ['Time', 'Reason', 'Client', 'Key ID', '(Details)'],
+      rows: refusals.map(refusalRow),
+      empty: isFiltered
+        ? emptyState(
+            'No refusals found',
+            'Try another reason or client.',
+            html`<a href="${PATH}">Show all refusals</a>`,
+          )
+        : emptyState('No refusals', 'When an assistant is refused, the reason is listed here.'),
+      next: next_cursor,
+      total,
+    }),
+  })
+}
+
+const unknown = html`<span class="note">Unknown</span>`
+
+const refusalRow = (refusal: Refusal) => [
+  time(refusal.at),
+  html`<span title="${REFUSALS[refusal.reason]}">${REFUSALS[refusal.reason]}</span>`,
+  refusal.client_id === null
+    ? unknown
+    : html`<span title="${refusal.client_id}"><bdi>${shortPrincipalLabel(refusal.client_id, null)}</bdi></span>`,
+  refusal.key_id === null ? unknown : html`<code title="${refusal.key_id}">${refusal.key_id}</code>`,
+  html`<div class="row-actions">${details(refusal)}</div>`,
+]
+
+const details = ({ id, at, reason, client_id, subject, key_id }: Refusal) =>
+  dialog(
+    `refusal-${id}`,
+    'What to do',
+    {
+      title: REFUSALS[reason],
+      content: html`<p>${CHECKS[reason].advice}</p>
+        <dl class="pairs">
+          ${pair('Time', exactTime(at))}
+          ${pair('Client', client_id === null ? unknown : html`<code>${client_id}</code>`)}
+          ${pair('Subject', subject === null ? unknown : html`<code>${subject}</code>`)}
+          ${pair('Key ID', key_id === null ? unknown : html`<code>${key_id}</code>`)}
+        </dl>
+        <p class="note">Client, subject and key as the assertion had them, unverified.</p>`,
+      // Closed by the cross: there is nothing to cancel.
+      hasCancel: true,
+    },
+    `What to do: ${REFUSALS[reason]}`,
+  )
