@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { cors } from 'hono/cors'
+import { matchesEtag } from '../contracts/entity-tag.ts'
 import { notFound } from '../contracts/errors.ts'
 import type { PublishedBundle, PublishedSkill } from '../skills/bundle.ts'
 import type { SiteEnv } from './link-page.ts'
@@ -53,10 +54,6 @@ function answer(c: Context, { bytes, type, etag }: Published): Response {
   if (matchesEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
   return c.body(bytes, 200, { ...headers, 'content-type': type, 'content-length': String(bytes.length) })
 }
-
-/** RFC 9110, 13.1.2: any of a list, or `*`; compared weakly, because compressing proxies weaken our tag. */
-const matchesEtag = (header: string | undefined, etag: string): boolean =>
-  header?.split(',').some((one) => ['*', etag].includes(one.trim().replace(/^W\//, ''))) ?? false
 
 function publish({ skills: released, commit }: SiteDeps): ReadonlyMap<string, Published> {
   const skills = released?.skills ?? []

@@ -5,7 +5,7 @@ import { filesUnder } from './source-tree.ts'
 
 /** Cores whose verbs the auth service alone serves, the one that everybody else asks, and the lock of a granting write. */
 const MAY_READ =
-  /^src\/cores\/(lock-author\.ts$|(directory|email-addresses|grants|identity|organizations|support-sessions)\/)/
+  /^src\/cores\/(lock-author\.ts$|(directory|email-addresses|grants|identity|identity-provider|machine-agents|organizations|support-sessions)\/)/
 const TABLES = /\b(users|memberships|organizations|formerMembers|former_members)\b/
 
 test('no other core reads users, memberships or organizations', () => {
