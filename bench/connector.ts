@@ -148,6 +148,7 @@ async function trustProvider(database: string, issuer: string): Promise<Trusted>
       issuer,
       jwksUri: `${issuer}/keys`,
       state: 'on',
+      provenAt: now,
       defaultScopes: scopes,
       assertionSeconds: 600,
       tokenMinutes: 15,
