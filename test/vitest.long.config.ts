@@ -59,7 +59,13 @@ const NOT_IN_CI = matching(
   'test/long/postgres-backup.test.ts',
   'test/long/release.test.ts',
   'test/long/replicas.test.ts',
+  'test/long/runner.test.ts',
 )
+/** Of the walks that take longest, CI runs these on both engines and the others on Postgres: here the engine itself is used. */
+const SLOW_ON_BOTH_IN_CI = matching(
+  ...['ask-a-source', 'databases', 'loads', 'process'].map((name) => `test/walks/${name}.test.ts`),
+)
+const slowOnPostgresInCi = SLOW_WALKS.filter((file) => !SLOW_ON_BOTH_IN_CI.includes(file))
 
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
@@ -116,7 +122,7 @@ export default defineConfig({
         test: onEngine('pglite', {
           name: 'embedded',
           include: WALKS,
-          exclude: ON_EMBEDDED,
+          exclude: [...ON_EMBEDDED, ...(IS_CI ? slowOnPostgresInCi : [])],
           isolate: false,
           maxWorkers: 2,
           testTimeout: 60_000,
