@@ -36,16 +36,20 @@ export async function openEmbedded(
   dataFolder: string,
   { statementTimeoutMs = 30_000, migrations = [] }: OpenOptions = {},
 ): Promise<Embedded> {
+  await ensureDatabase(dataFolder, migrations)
+  return openDatabaseFolder(databaseFolder(dataFolder), statementTimeoutMs)
+}
+
+/** Makes the database where there is none yet. */
+export async function ensureDatabase(dataFolder: string, migrations: readonly Migration[]): Promise<void> {
   const folder = databaseFolder(dataFolder)
   await removePartial(folder)
-  if (!(await holdsDatabase(folder))) {
-    await refuseInterruptedRestore(folder)
-    await inPartialFolder(folder, async (partial) => {
-      if (!unpackControlTemplate(partial, migrations)) await (await startEngine(partial)).stop()
-      await rename(partial, folder)
-    })
-  }
-  return openDatabaseFolder(folder, statementTimeoutMs)
+  if (await holdsDatabase(folder)) return
+  await refuseInterruptedRestore(folder)
+  await inPartialFolder(folder, async (partial) => {
+    if (!unpackControlTemplate(partial, migrations)) await (await startEngine(partial)).stop()
+    await rename(partial, folder)
+  })
 }
 
 /** The folder must hold a database. */

@@ -1,6 +1,4 @@
 /** Opens a database folder with PGlite in a thread of its own. */
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { EngineSettings, ToEngine, ToNewEngine } from './engine-worker.ts'
 
@@ -85,8 +83,6 @@ export async function startEngineThread(
   { openMs }: { openMs?: number } = {},
 ): Promise<EngineThread> {
   const { folder, ahead } = settings
-  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
-  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
   const worker = (ahead ? undefined : takeEngineAhead(settings)) ?? newThread(settings)
   if (ahead) {
     worker.stdout.resume()

@@ -1,7 +1,8 @@
 /** The thread of one database: PGlite runs synchronously, and a statement can only be ended with its thread. */
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { flushCompileCache } from 'node:module'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -54,6 +55,8 @@ setTimeout(afterStart, COLLECT_MS).unref()
 async function openDatabase(loading: Promise<LoadedEngine>) {
   const { folder, buffersMb, ahead } = (workerData as EngineSettings | null) ?? (await receiveSettings())
   const extensions = ahead ? { vector: (await import('@electric-sql/pglite-pgvector')).vector } : {}
+  // Sorts and joins that spilled to disk when an engine was ended. A server clears them at its start, PGlite does not.
+  await rm(join(folder, 'base', 'pgsql_tmp'), { recursive: true, force: true })
   const { PGlite, ...loaded } = await loading
   const database = await PGlite.create(folder, {
     ...loaded,

@@ -3,7 +3,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { dataFolderError, isDiskFull } from '../../db/data-folder.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
-import { databaseFolder, holdsDatabase, openEmbedded, type Embedded } from '../../db/embedded.ts'
+import {
+  databaseFolder,
+  ensureDatabase,
+  holdsDatabase,
+  openDatabaseFolder,
+  type Embedded,
+} from '../../db/embedded.ts'
 import { discardEngineAhead } from '../../db/engine-thread.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import type { AuthDeps } from '../../oauth/dependencies.ts'
@@ -134,7 +140,8 @@ async function openEmbeddedDatabase(
     requireDiskSpace(folder)
     steps.showAll()
   }
-  const database = readMigrations().then((migrations) => openEmbedded(folder, { migrations }))
+  const made = readMigrations().then((migrations) => ensureDatabase(folder, migrations))
+  const database = made.then(() => openDatabaseFolder(databaseFolder(folder)))
   const shown = steps
     .run(isNew ? 'Making the database' : 'Opening the database', () => database)
     // A failure is reported where the database is awaited; until then it must not end the process as unhandled.
@@ -149,6 +156,8 @@ async function openEmbeddedDatabase(
       () => {},
     ),
   )
+  // From then on the engine's thread opens it by itself. Begun earlier, loading the program would hold up every step before.
+  await made.catch(() => {})
   return { isNew, database, shown }
 }
 
