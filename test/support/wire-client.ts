@@ -10,6 +10,8 @@ export type RawClient = {
   /** As `type:contents`, up to and with the first of this type, or all that came before the end. */
   until(type: string): Promise<string[]>
   login(user: string, password: string, parameters?: Record<string, string>): Promise<string[]>
+  /** What a cancel request has to name, after a login. `until` shows its zero bytes as spaces. */
+  readonly key: Buffer
   readonly closed: Promise<unknown>
 }
 
@@ -24,6 +26,8 @@ export function startupPacket(parameters: Record<string, string>, version = 1966
   return Buffer.concat([int32(body.length + 4), body])
 }
 
+export const cancelRequest = (key: Uint8Array): Buffer => Buffer.concat([int32(16), int32(80877102), key])
+
 export async function rawClient(
   port: number,
   { localAddress = '127.0.0.1' }: { localAddress?: string } = {},
@@ -32,6 +36,7 @@ export async function rawClient(
   socket.on('error', () => {})
   const closed = once(socket, 'close').catch(() => {})
   let buffer = Buffer.alloc(0)
+  let key = Buffer.alloc(0)
   let ended = false
   let wake = () => {}
   socket.on('data', (chunk: Buffer) => {
@@ -50,6 +55,7 @@ export async function rawClient(
       if (buffer.length >= end) {
         const bytes = buffer.subarray(0, end)
         buffer = buffer.subarray(end)
+        if (bytes[0] === 'K'.charCodeAt(0)) key = Buffer.from(bytes.subarray(5))
         return bytes
       }
       if (ended) return undefined
@@ -95,5 +101,14 @@ export async function rawClient(
     return [show(first), `salt:${salt}`, ...(await until('Z'))]
   }
 
-  return { socket, send, until, login, closed }
+  return {
+    socket,
+    send,
+    until,
+    login,
+    closed,
+    get key() {
+      return key
+    },
+  }
 }
