@@ -32,6 +32,7 @@ export const {
   notExists,
   or,
   sql,
+  getTableColumns,
   getTableName,
   Column: columnKind,
   DrizzleQueryError: QueryError,

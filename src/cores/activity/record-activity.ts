@@ -1,15 +1,13 @@
 /** One row per call, whatever became of it: sizes and keyed digests, never the question and never the answer. */
 import type { Handle } from '../../../db/connect.ts'
-import { sql } from '../../../db/drizzle.ts'
-import { activity } from '../../../db/schema.ts'
 import { ERRORS, ServiceError, type ErrorCode } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import type { Principal } from '../../contracts/operation.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
 import { sourceIdOf, type SourceRow } from '../databases/index.ts'
-import { preparedQuery } from '../prepared-query.ts'
 import type { Clock } from '../dependencies.ts'
+import { insertActivity } from './insert-activity.ts'
 
 export type ActivityDeps = { readonly db: Handle; readonly clock: Clock; readonly dataKeys: DataKeys }
 
@@ -49,11 +47,11 @@ async function recordCall(
   // Equal questions have equal digests within one organization, never across two.
   const digest = (text: string) =>
     keyedHash(dataKeys.keyFor('activity-digest'), `${principal.orgId}\n${text}`).slice(0, 32)
-  await insertActivity(db).execute({
+  await insertActivity(db, {
     type: 'data_source',
     orgId: principal.orgId,
     id: makeId('act', began.getTime()),
-    at: began.toISOString(),
+    at: began,
     name: trace.source ? sourceIdOf(trace.source.name) : (trace.name ?? null),
     sourceId: trace.source?.id ?? null,
     userId: principal.userId,
@@ -74,35 +72,6 @@ async function recordCall(
     requestId: principal.requestId,
   })
 }
-
-export const insertActivity = preparedQuery((db) =>
-  db
-    .insert(activity)
-    .values({
-      orgId: sql.placeholder('orgId'),
-      id: sql.placeholder('id'),
-      at: sql`${sql.placeholder('at')}::timestamptz`,
-      type: sql.placeholder('type'),
-      name: sql.placeholder('name'),
-      sourceId: sql.placeholder('sourceId'),
-      userId: sql.placeholder('userId'),
-      userName: sql.placeholder('userName'),
-      entryPoint: sql.placeholder('entryPoint'),
-      clientId: sql.placeholder('clientId'),
-      clientName: sql.placeholder('clientName'),
-      grantId: sql.placeholder('grantId'),
-      outcome: sql.placeholder('outcome'),
-      error: sql.placeholder('error'),
-      durationMs: sql.placeholder('durationMs'),
-      questionBytes: sql.placeholder('questionBytes'),
-      answerBytes: sql.placeholder('answerBytes'),
-      hits: sql.placeholder('hits'),
-      questionDigest: sql.placeholder('questionDigest'),
-      answerDigest: sql.placeholder('answerDigest'),
-      requestId: sql.placeholder('requestId'),
-    })
-    .prepare('record_activity'),
-)
 
 const errorCode = (error: unknown): ErrorCode => (error instanceof ServiceError ? error.code : 'UNEXPECTED')
 

@@ -3,7 +3,8 @@ import { makeId } from '../../contracts/ids.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { keyedHash } from '../../trust/keyed-hash.ts'
 import { requireMember } from '../principal.ts'
-import { insertActivity, type ActivityDeps } from './record-activity.ts'
+import { insertActivity } from './insert-activity.ts'
+import type { ActivityDeps } from './record-activity.ts'
 
 /** A call that only the MCP server has seen. It holds no key, so its digests are keyed here before they are stored. */
 export const reportToolCall =
@@ -18,11 +19,11 @@ export const reportToolCall =
         ? null
         : keyedHash(dataKeys.keyFor('activity-digest'), `${member.orgId}\n${sha256}`).slice(0, 32)
     const at = new Date(clock().getTime() - duration_ms)
-    await insertActivity(db).execute({
+    await insertActivity(db, {
       type: 'function',
       orgId: member.orgId,
       id: makeId('act', at.getTime()),
-      at: at.toISOString(),
+      at,
       name,
       sourceId: null,
       userId: member.userId,
