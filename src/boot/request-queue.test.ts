@@ -1,5 +1,6 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { countSteps } from '../../test/support/count-steps.ts'
 import { requestQueue, type QueueLimits } from './request-queue.ts'
 
 type From = { readonly address?: string; readonly counts?: boolean; readonly isUrgent?: boolean }
@@ -186,6 +187,34 @@ test('of the credentials at one address the one that has most in the line gives 
   await turns(2)
   expect(started).toEqual(['flood', 'one', 'other', 'flood'])
 })
+
+const FILES = ['request-queue.ts', 'waiting-groups.ts', 'linked-list.ts'].map((name) => `src/boot/${name}`)
+const LINES: readonly [string, (at: number) => [string, string], [string, string]][] = [
+  ['made-up credentials of one address', (at) => [`made-up-${at}`, 'flood'], ['new', 'flood']],
+  ['one of each of many addresses', (at) => [`made-up-${at}`, `flood-${at}`], ['new', 'new']],
+  ['one flooder, with whom a newcomer changes places', () => ['flood', 'flood'], ['new', 'new']],
+  ['made-up credentials of a flooder, and a newcomer', (at) => [`made-up-${at}`, 'flood'], ['new', 'new']],
+]
+
+test.each(LINES)(
+  'to refuse is as little work with thousands in the line as with a few: %s',
+  async (_, nth, [credential, address]) => {
+    const stepsWith = async (waiting: number) => {
+      const { add, refused, counts } = busyQueue({ waiting, running: 0 })
+      for (let at = 0; at < waiting; at += 1) {
+        const [own, from] = nth(at)
+        add(own, { address: from })
+      }
+      const steps = await countSteps(FILES, () => add(credential, { address }))
+      expect({ refused: refused.length, waiting: counts().waiting }).toEqual({ refused: 1, waiting })
+      return steps
+    }
+    const few = await stepsWith(64)
+    expect(few).toBeGreaterThan(0)
+    // The engine's own counts differ by a few.
+    expect(await stepsWith(4_096)).toBeLessThan(few + 16)
+  },
+)
 
 test('whoever leaves makes room, at once, and does not start', async () => {
   const { add, started, refused, counts } = busyQueue({ waiting: 2 })

@@ -7,6 +7,8 @@
  * Turns go by network address first, and by credential only among those of one address: nobody has looked yet whether a
  * credential is genuine, and anybody can make up thousands.
  */
+import { linkedList } from './linked-list.ts'
+import { waitingGroups } from './waiting-groups.ts'
 
 export type QueueLimits = {
   readonly startsPerTurn: number
@@ -49,13 +51,16 @@ export type QueuedRequest = {
   readonly refuse: (because: QueueRefusal) => void
 }
 
-/** `end` is there once it has started. */
-type Waiting = { readonly request: QueuedRequest; readonly since: number; end?: () => void }
-type Address = { waiting: number; readonly credentials: Map<string, Set<Waiting>> }
+/** `leave` is there while it waits, `end` once it has started. */
+type Waiting = {
+  readonly request: QueuedRequest
+  readonly since: number
+  leave?: () => void
+  end?: () => void
+}
 
 export function requestQueue(limits: QueueLimits) {
-  /** In the order in which each is next; and so are the credentials of each. */
-  const addresses = new Map<string, Address>()
+  const addresses = waitingGroups(() => waitingGroups(() => linkedList<Waiting>()))
   let running = 0
   let waitingCount = 0
   /** Of all kinds, however slow. */
@@ -137,37 +142,27 @@ export function requestQueue(limits: QueueLimits) {
   }
 
   function append(one: Waiting): void {
-    const { address, credential } = one.request
-    const own = addresses.get(address) ?? { waiting: 0, credentials: new Map<string, Set<Waiting>>() }
-    addresses.set(address, own)
-    const same = own.credentials.get(credential) ?? new Set()
-    own.credentials.set(credential, same)
-    same.add(one)
-    own.waiting += 1
+    const address = addresses.grow(one.request.address)
+    const credential = address.members.grow(one.request.credential)
+    const takeOut = credential.members.append(one)
     waitingCount += 1
-  }
-
-  /** Nothing, where it does not wait any more. */
-  function remove(one: Waiting): void {
-    const { address, credential } = one.request
-    const own = addresses.get(address)
-    const same = own?.credentials.get(credential)
-    if (!own || !same?.delete(one)) return
-    own.waiting -= 1
-    waitingCount -= 1
-    if (same.size === 0) own.credentials.delete(credential)
-    if (own.waiting === 0) addresses.delete(address)
+    one.leave = () => {
+      delete one.leave
+      takeOut()
+      address.members.shrink(credential)
+      addresses.shrink(address)
+      waitingCount -= 1
+    }
   }
 
   function take(): Waiting | undefined {
-    const [entry] = addresses
-    if (!entry) return undefined
-    const [address, own] = entry
-    const [[credential, same]] = own.credentials as unknown as [[string, Set<Waiting>]]
-    const [next] = same as unknown as [Waiting]
-    remove(next)
-    toBack(own.credentials, credential)
-    toBack(addresses, address)
+    const address = addresses.next()
+    const credential = address?.members.next()
+    const next = credential?.members.first()
+    if (!address || !credential || !next) return undefined
+    next.leave?.()
+    address.members.toBack(credential)
+    addresses.toBack(address)
     return next
   }
 
@@ -177,14 +172,13 @@ export function requestQueue(limits: QueueLimits) {
    */
   function takeFromLongest({ address, credential }: QueuedRequest): boolean {
     const own = addresses.get(address)
-    const longest = largest(addresses.values(), ({ waiting }) => waiting)!
-    const isOthers = longest.waiting > (own?.waiting ?? 0) + 1
-    const from = isOthers ? longest : own
-    const most = from && largest(from.credentials.values(), ({ size }) => size)
+    const longest = addresses.longest()!
+    const isOthers = longest.count > (own?.count ?? 0) + 1
+    const most = (isOthers ? longest : own)?.members.longest()
     if (!most) return false
-    if (!isOthers && most.size <= (own?.credentials.get(credential)?.size ?? 0) + 1) return false
-    const newest = [...most].at(-1)!
-    remove(newest)
+    if (!isOthers && most.count <= (own?.members.get(credential)?.count ?? 0) + 1) return false
+    const newest = most.members.last()!
+    newest.leave?.()
     newest.request.refuse('line_full')
     return true
   }
@@ -206,21 +200,7 @@ export function requestQueue(limits: QueueLimits) {
       const one: Waiting = { request, since: performance.now() }
       append(one)
       plan()
-      return () => (one.end ? one.end() : remove(one))
+      return () => (one.end ?? one.leave)?.()
     },
   }
-}
-
-function toBack<T>(map: Map<string, T>, key: string): void {
-  const value = map.get(key)
-  if (value === undefined) return
-  map.delete(key)
-  map.set(key, value)
-}
-
-/** Of several, the last. */
-function largest<T>(all: Iterable<T>, sizeOf: (one: T) => number): T | undefined {
-  let most: T | undefined
-  for (const one of all) if (!most || sizeOf(one) >= sizeOf(most)) most = one
-  return most
 }
