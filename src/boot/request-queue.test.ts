@@ -188,6 +188,17 @@ test('of the credentials at one address the one that has most in the line gives 
   expect(started).toEqual(['flood', 'one', 'other', 'flood'])
 })
 
+test('where everybody in the line has one, they keep it, and whoever comes later is refused', async () => {
+  const { add, started, refused } = busyQueue({ waiting: 3 })
+  for (const name of ['one', 'two', 'three', 'new']) add(name, { address: name })
+  expect(refused).toEqual(['new line_full'])
+  await turns(2)
+  expect(started).toEqual(['one', 'two', 'three'])
+  const sharing = busyQueue({ waiting: 3 })
+  for (const name of ['one', 'two', 'three', 'new']) sharing.add(name)
+  expect(sharing.refused).toEqual(['new line_full'])
+})
+
 const FILES = ['request-queue.ts', 'waiting-groups.ts', 'linked-list.ts'].map((name) => `src/boot/${name}`)
 const LINES: readonly [string, (at: number) => [string, string], [string, string]][] = [
   ['made-up credentials of one address', (at) => [`made-up-${at}`, 'flood'], ['new', 'flood']],

@@ -168,7 +168,8 @@ export function requestQueue(limits: QueueLimits) {
 
   /**
    * Takes the newest of whoever has most in the line: of an address, or of a credential of the same address. False where
-   * the new one would itself be of those: where everybody has one, whoever comes later is refused.
+   * the new one would itself be of those: where everybody has one, whoever comes later is refused. To take the newest of
+   * them instead would only refuse another newcomer, and nobody in the line could be sure of their place.
    */
   function takeFromLongest({ address, credential }: QueuedRequest): boolean {
     const own = addresses.get(address)
