@@ -541,6 +541,43 @@ describe('an upload', () => {
     await developer.call(cancelLoad, { load_id })
   })
 
+  /** The lease of the first ran out while its database was slow, and another attempt has it. */
+  const overtaken = async (isReachable: boolean) => {
+    const file = `${CSV}${unique('overtaken')}\n`
+    const bytes = Buffer.from(file)
+    const { id: load_id } = await developer.call(createLoad, announced('shop', bytes))
+    const held = and(eq(loads.orgId, org.id), eq(loads.id, load_id))
+    const { gateway } = system.system
+    const managed = {
+      ...gateway!.managed,
+      async address() {
+        await system.db.update(loads).set({ leaseToken: 'another' }).where(held)
+        if (!isReachable) throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })
+        return gateway!.managed.address()
+      },
+    }
+    const [row] = await system.db.select().from(loads).where(held)
+    const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'developer' } as never
+    const input = { load_id, offset: 0, body: new Uint8Array(bytes) }
+    const refusal = await uploadPart({ ...gateway!, managed })(principal, input).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    const [after] = await system.db.select().from(loads).where(held)
+    expect(after).toMatchObject({ state: 'uploading', leaseToken: 'another', received: 0 })
+    await system.db.update(loads).set({ leaseToken: null, leaseUntil: null }).where(held)
+    expect(await developer.call(uploadLoadPart, input)).toMatchObject({ received: bytes.length })
+    await developer.call(cancelLoad, { load_id })
+    await takeLoadSteps(system)
+    expect(await stagedOf(org, load_id)).toEqual([])
+    return refusal
+  }
+
+  test('whose lease another attempt has taken is told to come again, and not that it was canceled', async () => {
+    expect(await overtaken(true)).toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 2 })
+    expect(await overtaken(false)).toMatchObject({ code: 'TIMEOUT' })
+  })
+
   test('that is abandoned for a day is deleted, and so is what was canceled', async () => {
     const { id: load_id } = await developer.call(createLoad, announced('shop', 'a\n1\n'))
     const tiny = developer.call(uploadLoadPart, { load_id, offset: 0, body: new Uint8Array([97]) })

@@ -3,7 +3,7 @@
  * a client that was killed asks how much was received, and goes on from there.
  */
 import { randomUUID } from 'node:crypto'
-import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
+import { and, eq, inArray, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_LEASE_SECONDS, LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
@@ -37,17 +37,23 @@ export const uploadLoadPart =
       )
     } catch (error) {
       // Perhaps because it was cleaned up.
-      if (!(await release(deps, load, leaseToken, {}))) await refuseCanceled(deps, load)
+      if (!(await release(deps, load, leaseToken, {}))) await refuseEnded(deps, load)
       throw error
     }
     const stored = await release(deps, load, leaseToken, { received: offset + body.length })
-    return presentLoad(stored ?? (await refuseCanceled(deps, load)), source)
+    if (stored) return presentLoad(stored, source)
+    await refuseEnded(deps, load)
+    throw otherPart()
   }
 
+/** Whoever asks again hears how much was received. */
+const otherPart = () =>
+  new ServiceError('RATE_LIMITED', 'Another part of this file is being uploaded', { retryAfterSeconds: 2 })
+const ENDED = 'The file of this load is not uploaded any more'
 const conflict = (message: string, hint?: string) => new ServiceError('CONFLICT', message, { hint })
 
 function requirePlace({ state, received, bytes }: LoadRow, offset: number, length: number): void {
-  if (state !== 'uploading') throw conflict('The file of this load is not uploaded any more')
+  if (state !== 'uploading') throw conflict(ENDED)
   if (offset !== received) {
     throw conflict(`${received} bytes were uploaded`, `Go on with offset=${received}.`)
   }
@@ -74,18 +80,20 @@ async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promi
     )
     .returning({ id: loads.id })
   if (taken.length > 0) return leaseToken
-  throw new ServiceError('RATE_LIMITED', 'Another part of this file is being uploaded', {
-    retryAfterSeconds: 2,
-  })
+  throw otherPart()
 }
 
-/** Written after it was canceled and cleaned up: there is something to be deleted again. */
-async function refuseCanceled({ db }: LoadDeps, load: LoadRow): Promise<never> {
-  await db
+/**
+ * Nothing, where the load goes on: then another attempt has taken the lease, which ran out. One that has ended may have been
+ * cleaned up before this part was written: there is something to be deleted again.
+ */
+async function refuseEnded({ db }: LoadDeps, load: LoadRow): Promise<void> {
+  const [ended] = await db
     .update(loads)
     .set({ isStaged: true })
-    .where(and(isLoad(load), eq(loads.state, 'canceled')))
-  throw conflict('The load was canceled meanwhile')
+    .where(and(isLoad(load), inArray(loads.state, ['succeeded', 'failed', 'canceled'])))
+    .returning({ state: loads.state })
+  if (ended) throw conflict(ended.state === 'canceled' ? 'The load was canceled meanwhile' : ENDED)
 }
 
 async function release(
