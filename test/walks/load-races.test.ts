@@ -8,7 +8,7 @@ import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import { readWithOwnLogin, writeWithOwnLogin, type Queries } from '../../src/cores/databases/index.ts'
-import { takeLoadStep } from '../../src/cores/loads/index.ts'
+import { takeLoadStep, uploadLoadPart as uploadPart } from '../../src/cores/loads/index.ts'
 import { startLoads } from '../../src/worker/loads.ts'
 import {
   atAddress,
@@ -140,6 +140,69 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
       await takeTwice(id, `lock table ${name} in share mode`)
       expect(await show(id)).toMatchObject({ state: 'succeeded', failure: null })
       expect(await skusIn(name)).toEqual(['a', 'b', 'c'])
+    })
+  })
+
+  describe('what was cleaned up is not made again by a statement that waited meanwhile', () => {
+    const stagedOf = (id: string) =>
+      inDatabase(org, 'shop', (client) =>
+        client.unsafe(
+          `select tablename::text as name from pg_tables where schemaname = 'svc_loads' and starts_with(tablename, '${id}')`,
+        ),
+      )
+    const holdLoad = (id: string) =>
+      holdLock(`select pg_advisory_xact_lock(hashtextextended('svc load ${id}', 0))`)
+    const cleanUp = async (id: string) => {
+      await org.owner.call(cancelLoad, { load_id: id })
+      await inDatabase(org, 'shop', (client) =>
+        client.unsafe(`drop table if exists svc_loads."${id}_rows", svc_loads."${id}_content"`),
+      )
+      await system.db
+        .update(loads)
+        .set({ isStaged: false, leaseToken: null, leaseUntil: null })
+        .where(isLoad(id))
+    }
+
+    test('of an upload', async () => {
+      const bytes = Buffer.from(fileOf('a', unique('late')))
+      const { id: load_id } = await org.owner.call(createLoad, announced('shop', bytes))
+      const release = await holdLoad(load_id)
+      const { gateway } = system.system
+      const managed = {
+        ...gateway!.managed,
+        async address() {
+          await system.db
+            .update(loads)
+            .set({ leaseUntil: sql`now() + interval '1 second'` })
+            .where(isLoad(load_id))
+          return gateway!.managed.address()
+        },
+      }
+      const [row] = await system.db.select().from(loads).where(isLoad(load_id))
+      const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'owner' } as never
+      const input = { load_id, offset: 0, body: new Uint8Array(bytes) }
+      const refusal = uploadPart({ ...gateway!, managed })(principal, input).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      await untilWaiting(1)
+      await sleep(1_100)
+      await cleanUp(load_id)
+      await release()
+      expect(await refusal).toMatchObject({ code: 'CONFLICT' })
+      expect(await stagedOf(load_id)).toEqual([])
+    })
+
+    test('of a step', async () => {
+      const { id } = await startFile(org.owner.call, 'shop', fileOf('a', 'b'), { ...PLAN, table: table() })
+      await takeUntil(system, id, 'checking')
+      const release = await holdLoad(id)
+      const late = step()
+      await untilWaiting(1)
+      await cleanUp(id)
+      await release()
+      await late
+      expect(await stagedOf(id)).toEqual([])
     })
   })
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { and, eq, sql } from '../../db/drizzle.ts'
-import { apiTokens, embeddingCounts, loads } from '../../db/schema.ts'
+import { apiTokens, dataSources, embeddingCounts, loads } from '../../db/schema.ts'
 import {
   queryDataSource,
   saveSearchConfiguration,
@@ -13,6 +13,7 @@ import {
 import { createDatabase, removeDatabase } from '../../src/contracts/databases.ts'
 import { ServiceError } from '../../src/contracts/errors.ts'
 import { createEmbeddings } from '../../src/contracts/embeddings.ts'
+import { makeId } from '../../src/contracts/ids.ts'
 import {
   LOAD_GIVE_UP_SECONDS,
   LOADS_UNFINISHED_MAX,
@@ -37,6 +38,8 @@ import {
   createTextEmbedding,
   takeTokens,
 } from '../../src/cores/embeddings/index.ts'
+import { createStaging, removeStaging } from '../../src/cores/loads/staging.ts'
+import { writeToDatabase } from '../../src/cores/databases/index.ts'
 import { takeLoadStep, uploadLoadPart as uploadPart, type LoadDeps } from '../../src/cores/loads/index.ts'
 import type { EmbeddingModels } from '../../src/cores/search/index.ts'
 import { startLoads } from '../../src/worker/loads.ts'
@@ -541,41 +544,48 @@ describe('an upload', () => {
     await developer.call(cancelLoad, { load_id })
   })
 
-  /** The lease of the first ran out while its database was slow, and another attempt has it. */
-  const overtaken = async (isReachable: boolean) => {
-    const file = `${CSV}${unique('overtaken')}\n`
-    const bytes = Buffer.from(file)
+  /** The lease of a part ran out while its database was slow, and another attempt has it. */
+  async function overtaken(offset: number, isReachable: boolean): Promise<unknown> {
+    const bytes = Buffer.from(`${CSV.repeat(20)}${unique('overtaken')}\n`)
     const { id: load_id } = await developer.call(createLoad, announced('shop', bytes))
+    const upload = (from: number, to?: number) => ({
+      load_id,
+      offset: from,
+      body: new Uint8Array(bytes.subarray(from, to)),
+    })
+    if (offset > 0) await developer.call(uploadLoadPart, upload(0, offset))
     const held = and(eq(loads.orgId, org.id), eq(loads.id, load_id))
     const { gateway } = system.system
     const managed = {
       ...gateway!.managed,
       async address() {
-        await system.db.update(loads).set({ leaseToken: 'another' }).where(held)
+        const leaseUntil = sql`now() + interval '1 hour'`
+        await system.db.update(loads).set({ leaseToken: 'another', leaseUntil }).where(held)
         if (!isReachable) throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })
         return gateway!.managed.address()
       },
     }
     const [row] = await system.db.select().from(loads).where(held)
     const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'developer' } as never
-    const input = { load_id, offset: 0, body: new Uint8Array(bytes) }
-    const refusal = await uploadPart({ ...gateway!, managed })(principal, input).then(
+    const refusal = await uploadPart({ ...gateway!, managed })(principal, upload(offset)).then(
       () => undefined,
       (error: unknown) => error,
     )
     const [after] = await system.db.select().from(loads).where(held)
-    expect(after).toMatchObject({ state: 'uploading', leaseToken: 'another', received: 0 })
+    expect(after).toMatchObject({ state: 'uploading', leaseToken: 'another', received: offset })
     await system.db.update(loads).set({ leaseToken: null, leaseUntil: null }).where(held)
-    expect(await developer.call(uploadLoadPart, input)).toMatchObject({ received: bytes.length })
+    const stored = await developer.call(uploadLoadPart, upload(offset))
+    expect(stored).toMatchObject({ received: bytes.length })
     await developer.call(cancelLoad, { load_id })
     await takeLoadSteps(system)
-    expect(await stagedOf(org, load_id)).toEqual([])
     return refusal
   }
 
   test('whose lease another attempt has taken is told to come again, and not that it was canceled', async () => {
-    expect(await overtaken(true)).toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 2 })
-    expect(await overtaken(false)).toMatchObject({ code: 'TIMEOUT' })
+    const comeAgain = { code: 'RATE_LIMITED', retryAfterSeconds: 2 }
+    expect(await overtaken(0, true)).toMatchObject(comeAgain)
+    expect(await overtaken(LOAD_PART_MIN_BYTES, true)).toMatchObject(comeAgain)
+    expect(await overtaken(LOAD_PART_MIN_BYTES, false)).toMatchObject({ code: 'TIMEOUT' })
   })
 
   test('that is abandoned for a day is deleted, and so is what was canceled', async () => {
@@ -693,7 +703,7 @@ describe('a load that is interrupted', () => {
     await takeLoadSteps(system)
   })
 
-  test('of which a part is written after it was cleaned up is cleaned up again', async () => {
+  test('of which a part comes after it was cleaned up stages nothing more', async () => {
     const { id: load_id } = await uploadFile(developer.call, 'shop', `${CSV}late\n`)
     const held = and(eq(loads.orgId, org.id), eq(loads.id, load_id))
     await system.db.update(loads).set({ received: 0 }).where(held)
@@ -713,9 +723,24 @@ describe('a load that is interrupted', () => {
     const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'developer' } as never
     const late = uploadPart({ ...gateway!, managed })(principal, { load_id, offset: 0, body })
     await expect(late).rejects.toEqual(refused('CONFLICT'))
-    expect(await stagedOf(org, load_id)).not.toEqual([])
-    await takeLoadSteps(system)
+    // Whoever made something now would have to be alive to say so.
     expect(await stagedOf(org, load_id)).toEqual([])
+  })
+
+  test('stages nothing by a statement that arrives after its lease', async () => {
+    const isShop = and(eq(dataSources.orgId, org.id), eq(dataSources.name, 'shop'))
+    const [source] = await system.db.select().from(dataSources).where(isShop)
+    const id = makeId('lod', system.clock.now().getTime())
+    const create = (seconds: number) =>
+      writeToDatabase(system.system.gateway!, source!, (queries) =>
+        createStaging(queries, id, async () => seconds),
+      )
+    await expect(create(0)).rejects.toEqual(refused('SVC02'))
+    expect(await stagedOf(org, id)).toEqual([])
+    await create(30)
+    expect(await stagedOf(org, id)).toHaveLength(2)
+    await writeToDatabase(system.system.gateway!, source!, (queries) => removeStaging(queries, id))
+    expect(await stagedOf(org, id)).toEqual([])
   })
 
   test('is not taken while another process works on it', async () => {

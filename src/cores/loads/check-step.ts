@@ -6,7 +6,7 @@ import type { Queries } from '../databases/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { withProblems } from './read-step.ts'
 import { idColumn } from './search-entry.ts'
-import { finalTable, literal, oneAtATime, rowsTable, stagedTable } from './staging.ts'
+import { finalTable, literal, rowsTable, stagedTable, whileStaged } from './staging.ts'
 import { LoadFailed, type Step } from './step.ts'
 import { columnTypeIn, modelComment, readTarget, targetProblems, type Target } from './target-table.ts'
 
@@ -30,7 +30,7 @@ export const checkStep: Step = async ({ queries, plan, source }, load) => {
     : await findTypes(queries, load, plan)
   const columns = plan.columns.map((column, at) => ({ ...column, type: types[at]! }))
   const typed = { ...plan, columns }
-  await queries.query(oneAtATime(load.id, createTable(load.id, typed)))
+  await queries.query(whileStaged(load.id, createTable(load.id, typed)))
   return { plan: typed, phase: 'embedding', embedded: 0 }
 }
 

@@ -31,18 +31,48 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 
 /** Made by another process at the same moment: unique_violation of a catalog, duplicate_schema, duplicate_table. */
 const MADE_MEANWHILE = new Set(['23505', '42P06', '42P07'])
+/** In the class of conditions that nobody else uses, as in finish-step.ts. */
+const LEASE_OVER = 'SVC02'
 
-export async function createStaging(queries: Queries, loadId: string): Promise<void> {
+/**
+ * Within the lease of whoever does it, of which `secondsLeft` tells the rest: afterwards the load may be cleaned up, and
+ * nobody would know of what is made then. The database itself looks at its clock, once the others of this load are done: a
+ * process may be slow, or killed, after it has sent the statement.
+ */
+export async function createStaging(
+  queries: Queries,
+  loadId: string,
+  secondsLeft: () => Promise<number>,
+): Promise<void> {
+  const epoch = "pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())"
+  // Before the rest is asked for: then it ends no later than the lease, however long either takes.
+  const [clock] = await queries.query<{ now: string }>(`select ${epoch}::text as now`)
+  const end = Number(clock!.now) + (await secondsLeft())
+  const createTable = (name: string, columns: string) =>
+    oneAtATime(
+      loadId,
+      `if ${epoch} >= ${end} then raise exception 'the lease has run out' using errcode = '${LEASE_OVER}'; end if;
+      create table if not exists ${name} (${columns});`,
+    )
   for (const statement of [
     `create schema if not exists ${STAGING_SCHEMA}`,
-    `create table if not exists ${contentTable(loadId)} (at bigint primary key, body bytea not null)`,
-    `create table if not exists ${rowsTable(loadId)} (n bigint primary key, line bigint not null, cells jsonb not null)`,
+    createTable(contentTable(loadId), 'at bigint primary key, body bytea not null'),
+    createTable(rowsTable(loadId), 'n bigint primary key, line bigint not null, cells jsonb not null'),
   ]) {
     await queries.query(statement).catch((error: unknown) => {
       if (!MADE_MEANWHILE.has((error as { code?: string }).code ?? '')) throw error
     })
   }
 }
+
+/** For statements that make something more of the load: nothing, once it was cleaned up. */
+export const whileStaged = (loadId: string, statements: string): string =>
+  oneAtATime(
+    loadId,
+    `if pg_catalog.to_regclass(${literal(rowsTable(loadId))}) is null then
+      raise exception 'nothing is staged any more' using errcode = 'undefined_table'; end if;
+    ${statements}`,
+  )
 
 export async function storePart(
   queries: Queries,
@@ -98,9 +128,9 @@ export async function isFinished(queries: Queries, loadId: string): Promise<bool
  */
 const NOT_OURS = new Set(['42809', '2BP01'])
 
-/** Everything of this load; safe to repeat, and where nothing was staged. */
+/** Everything of this load; safe to repeat, and where nothing was staged. Its rows first: `whileStaged` looks for them. */
 export async function removeStaging(queries: Queries, loadId: string): Promise<void> {
-  for (const name of [loadId, rowsName(loadId), contentName(loadId), finishedName(loadId)]) {
+  for (const name of [rowsName(loadId), loadId, contentName(loadId), finishedName(loadId)]) {
     await queries.query(dropStagedTable(loadId, name)).catch((error: unknown) => {
       if (!NOT_OURS.has((error as { code?: string }).code ?? '')) throw error
     })

@@ -3,7 +3,7 @@
  * a client that was killed asks how much was received, and goes on from there.
  */
 import { randomUUID } from 'node:crypto'
-import { and, eq, inArray, isNull, lt, or, sql } from '../../../db/drizzle.ts'
+import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_LEASE_SECONDS, LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
@@ -29,7 +29,8 @@ export const uploadLoadPart =
           deps,
           source,
           async (queries) => {
-            if (offset === 0) await createStaging(queries, load.id)
+            const secondsLeft = () => leaseSecondsLeft(deps, load, leaseToken)
+            if (offset === 0) await createStaging(queries, load.id, secondsLeft)
             await storePart(queries, load.id, offset, body)
           },
           { signal: principal.signal },
@@ -83,18 +84,25 @@ async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promi
   throw otherPart()
 }
 
-/**
- * Nothing, where the load goes on: then another attempt has taken the lease, which ran out. One that has ended may have been
- * cleaned up before this part was written: there is something to be deleted again.
- */
-async function refuseEnded({ db }: LoadDeps, load: LoadRow): Promise<void> {
-  const [ended] = await db
-    .update(loads)
-    .set({ isStaged: true })
-    .where(and(isLoad(load), inArray(loads.state, ['succeeded', 'failed', 'canceled'])))
-    .returning({ state: loads.state })
-  if (ended) throw conflict(ended.state === 'canceled' ? 'The load was canceled meanwhile' : ENDED)
+/** Refuses, where another attempt has it, or the load has ended. */
+async function leaseSecondsLeft({ db }: LoadDeps, load: LoadRow, leaseToken: string): Promise<number> {
+  const [held] = await db
+    .select({ seconds: sql`date_part('epoch', ${loads.leaseUntil} - now())`.mapWith(Number) })
+    .from(loads)
+    .where(isHeld(load, leaseToken))
+  if (!held) throw otherPart()
+  return held.seconds
 }
+
+/** Nothing, where the load goes on: then another attempt has taken the lease, which ran out. */
+async function refuseEnded({ db }: LoadDeps, load: LoadRow): Promise<void> {
+  const { load: now } = await requireLoad(db, load.orgId, load.id)
+  if (now.state === 'canceled') throw conflict('The load was canceled meanwhile')
+  if (now.state !== 'uploading') throw conflict(ENDED)
+}
+
+const isHeld = (load: LoadRow, leaseToken: string) =>
+  and(isLoad(load), eq(loads.leaseToken, leaseToken), eq(loads.state, 'uploading'))
 
 async function release(
   { db, clock }: LoadDeps,
@@ -105,7 +113,7 @@ async function release(
   const [released] = await db
     .update(loads)
     .set({ ...values, leaseToken: null, leaseUntil: null, updatedAt: clock() })
-    .where(and(isLoad(load), eq(loads.leaseToken, leaseToken), eq(loads.state, 'uploading')))
+    .where(isHeld(load, leaseToken))
     .returning()
   return released
 }
