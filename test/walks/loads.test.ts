@@ -17,6 +17,7 @@ import { makeId } from '../../src/contracts/ids.ts'
 import {
   LOAD_GIVE_UP_SECONDS,
   LOADS_UNFINISHED_MAX,
+  LOAD_PART_BYTES,
   LOAD_PART_MIN_BYTES,
   LOAD_RECORD_BYTES,
   VALIDATION_CURRENT_SECONDS,
@@ -38,8 +39,8 @@ import {
   createTextEmbedding,
   takeTokens,
 } from '../../src/cores/embeddings/index.ts'
-import { createStaging, removeStaging } from '../../src/cores/loads/staging.ts'
-import { writeToDatabase } from '../../src/cores/databases/index.ts'
+import { contentTable, createStaging, readContent, removeStaging } from '../../src/cores/loads/staging.ts'
+import { writeToDatabase, type Queries } from '../../src/cores/databases/index.ts'
 import { takeLoadStep, uploadLoadPart as uploadPart, type LoadDeps } from '../../src/cores/loads/index.ts'
 import type { EmbeddingModels } from '../../src/cores/search/index.ts'
 import { startLoads } from '../../src/worker/loads.ts'
@@ -105,6 +106,13 @@ const stagedOf = (of: Org, loadId: string) =>
     'shop',
     `select from pg_tables where schemaname = 'svc_loads' and starts_with(tablename, '${loadId}')`,
   )
+
+/** As steps do it. */
+async function inShop<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
+  const isShop = and(eq(dataSources.orgId, org.id), eq(dataSources.name, 'shop'))
+  const [source] = await system.db.select().from(dataSources).where(isShop)
+  return writeToDatabase(system.system.gateway!, source!, work)
+}
 
 describe('a file that is loaded', () => {
   test('is asked at once, by its organization and nobody else', async () => {
@@ -728,18 +736,13 @@ describe('a load that is interrupted', () => {
   })
 
   test('stages nothing by a statement that arrives after its lease', async () => {
-    const isShop = and(eq(dataSources.orgId, org.id), eq(dataSources.name, 'shop'))
-    const [source] = await system.db.select().from(dataSources).where(isShop)
     const id = makeId('lod', system.clock.now().getTime())
-    const create = (seconds: number) =>
-      writeToDatabase(system.system.gateway!, source!, (queries) =>
-        createStaging(queries, id, async () => seconds),
-      )
+    const create = (seconds: number) => inShop((queries) => createStaging(queries, id, async () => seconds))
     await expect(create(0)).rejects.toEqual(refused('SVC02'))
     expect(await stagedOf(org, id)).toEqual([])
     await create(30)
     expect(await stagedOf(org, id)).toHaveLength(2)
-    await writeToDatabase(system.system.gateway!, source!, (queries) => removeStaging(queries, id))
+    await inShop((queries) => removeStaging(queries, id))
     expect(await stagedOf(org, id)).toEqual([])
   })
 
@@ -881,6 +884,68 @@ describe('loads of several organizations', () => {
     while (await takeLoadStep(deps, never, { work: 'long', onWork }));
     expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
     await takeLoadSteps(system)
+  })
+
+  test('do not have the digest of a large file among their short steps', async () => {
+    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
+    await takeLoadStep(stepPerTurn(system), never, { work: 'short' })
+    const show = () => org.owner.call(showLoad, { load_id: load.id })
+    expect(await show()).toMatchObject({ phase: 'reading', rows: 3, read_bytes: load.bytes })
+    // As if many empty lines had been behind the rows.
+    const [part, parts] = ['\n'.repeat(LOAD_PART_BYTES), 8]
+    const bytes = load.bytes + parts * part.length
+    const sha256 = announced('shop', CSV + part.repeat(parts)).sha256
+    await inShop((queries) =>
+      queries.query(
+        `insert into ${contentTable(load.id)} select ${load.bytes} + n * ${part.length},
+          convert_to(repeat(E'\\n', ${part.length}), 'UTF8') from generate_series(0, ${parts - 1}) n`,
+      ),
+    )
+    const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
+    await system.db.update(loads).set({ bytes, readBytes: bytes, sha256 }).where(held)
+    const deps = system.system.gateway!
+    const work: string[] = []
+    const onWork = (found: string) => void work.push(found)
+    expect(await takeLoadStep(deps, never, { work: 'short', onWork })).toBe(false)
+    expect(await takeLoadStep(deps, never, { work: 'long', onWork })).toBe(true)
+    expect(await show()).toMatchObject({ phase: 'checking' })
+    expect(work).toEqual(['long', 'short'])
+    await takeLoadSteps(system)
+    expect(await show()).toMatchObject({ state: 'succeeded', rows: 3 })
+  })
+
+  test('find a place in a file of many small parts without a look at those before it', async () => {
+    const id = makeId('lod', system.clock.now().getTime())
+    const [parts, partBytes] = [8 * 1024, LOAD_PART_MIN_BYTES]
+    let visited = 0
+    const explaining = (queries: Queries): Queries => ({
+      async query<Row extends object>(statement: string, parameters?: readonly (string | null)[]) {
+        const explain = `explain (analyze, costs off, timing off) ${statement}`
+        const told = await queries.query<Record<string, string>>(explain, parameters)
+        const lines = told.flatMap((line) => Object.values(line)).join('\n')
+        const counts = lines.matchAll(/actual rows=(\d+)|Rows Removed by Filter: (\d+)/g)
+        for (const [, found, removed] of counts) visited += Number(found ?? removed)
+        return queries.query<Row>(statement, parameters)
+      },
+    })
+    await inShop(async (queries) => {
+      await createStaging(queries, id, async () => 30)
+      await queries.query(
+        `insert into ${contentTable(id)} select n * ${partBytes}, convert_to(repeat('x', ${partBytes}), 'UTF8')
+          from generate_series(0, ${parts - 1}) n`,
+      )
+      await queries.query(`analyze ${contentTable(id)}`)
+      const content = await readContent(
+        explaining(queries),
+        id,
+        (parts - 1_024) * partBytes,
+        1_024 * partBytes,
+      )
+      expect(content).toHaveLength(1_024 * partBytes)
+      await removeStaging(queries, id)
+    })
+    expect(visited).toBeGreaterThan(1_000)
+    expect(visited).toBeLessThan(parts / 2)
   })
 
   test('run until they are done', async () => {

@@ -11,14 +11,19 @@ import { isLoad, type LoadRow } from './load-rows.ts'
 
 export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
 
-/** Statements of minutes, or steps of seconds. Each kind has loops of its own, so that the short ones go on meanwhile. */
+/** Statements or steps of minutes, or steps of seconds. Each kind has loops of its own, so that the short ones go on meanwhile. */
 export type Work = 'short' | 'long'
 
 /** An index over fewer rows takes no longer than other steps do, and a look at all values of fewer neither. */
 const LONG_ROWS = { index: 1_000, check: 20_000 }
+/** The digest is of the whole file, in one step: more than other steps read of it, even over a slow network. */
+const LONG_DIGEST_BYTES = 8 * 1024 * 1024
 
-export function workOf({ state, phase, rows }: Pick<LoadRow, 'state' | 'phase' | 'rows'>): Work {
+type Progress = Pick<LoadRow, 'state' | 'phase' | 'rows' | 'bytes' | 'readBytes'>
+
+export function workOf({ state, phase, rows, bytes, readBytes }: Progress): Work {
   if (state !== 'running') return 'short'
+  if (phase === 'reading') return readBytes >= bytes && bytes > LONG_DIGEST_BYTES ? 'long' : 'short'
   if (phase === 'checking') return rows > LONG_ROWS.check ? 'long' : 'short'
   return (phase === 'indexing' || phase === 'finishing') && rows > LONG_ROWS.index ? 'long' : 'short'
 }
@@ -26,7 +31,8 @@ export function workOf({ state, phase, rows }: Pick<LoadRow, 'state' | 'phase' |
 /** As `workOf` has it; not null in any state. */
 const isLong = sql`(l.state = 'running' and coalesce(
   (l.phase in ('indexing', 'finishing') and l.rows > ${LONG_ROWS.index})
-  or (l.phase = 'checking' and l.rows > ${LONG_ROWS.check}), false))`
+  or (l.phase = 'checking' and l.rows > ${LONG_ROWS.check})
+  or (l.phase = 'reading' and l.read_bytes >= l.bytes and l.bytes > ${LONG_DIGEST_BYTES}), false))`
 
 type Claim = {
   /** Left out: both. */

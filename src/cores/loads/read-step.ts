@@ -37,7 +37,7 @@ export const readStep: Step = async ({ queries, plan }, load) => {
   return { readBytes, readLines, rows, problems, problemCount }
 }
 
-/** In one go: the state of a hash cannot be stored. Of the largest file it takes seconds. */
+/** In one go: the state of a hash cannot be stored. Of a large file it is long work (claim-load.ts). */
 async function digestOf(queries: Queries, { id, bytes }: LoadRow): Promise<string> {
   const hash = createHash('sha256')
   for (let at = 0; at < bytes;) {

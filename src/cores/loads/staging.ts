@@ -10,6 +10,7 @@ import {
   stagingName,
 } from '../../../db/managed/drop-staged-table.ts'
 import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
+import { LOAD_PART_BYTES } from '../../contracts/limits.ts'
 import type { Queries } from '../databases/index.ts'
 
 export { oneAtATime }
@@ -87,7 +88,10 @@ export async function storePart(
   )
 }
 
-/** From `offset` on, about as many bytes; empty where nothing is staged. */
+/**
+ * From `offset` on, about as many bytes; empty where nothing is staged. No part is longer than LOAD_PART_BYTES, so the index
+ * finds the first: a file may have hundreds of thousands of parts, and each window would look at all that are before it.
+ */
 export async function readContent(
   queries: Queries,
   loadId: string,
@@ -96,7 +100,8 @@ export async function readContent(
 ): Promise<Buffer> {
   const parts = await queries.query<{ at: string; body: string }>(
     `select c.at::text as at, encode(c.body, 'base64') as body from ${contentTable(loadId)} c
-      where c.at < $1::bigint + $2::bigint and c.at + octet_length(c.body) > $1::bigint
+      where c.at > $1::bigint - ${LOAD_PART_BYTES} and c.at < $1::bigint + $2::bigint
+        and c.at + octet_length(c.body) > $1::bigint
       order by c.at`,
     [String(offset), String(bytes)],
   )

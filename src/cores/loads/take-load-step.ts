@@ -123,12 +123,14 @@ async function takeSteps(
   // The table may be in its place already: the step looks before it asks who may.
   if (load.phase !== 'finishing') await requireRights({ deps, source, plan: load.plan! }, load)
   const work = workOf(load)
+  // Many short statements: it has a turn of its own, and none of them the time of long ones.
+  const isDigest = work === 'long' && load.phase === 'reading'
   return writeToDatabase(
     deps,
     source,
     async (unwatched) => {
       const queries = watched(unwatched, aroundQuery)
-      const endsAt = deps.clock().getTime() + TURN_MS
+      const endsAt = deps.clock().getTime() + (isDigest ? 0 : TURN_MS)
       let now: ClaimedLoad | undefined = load
       do {
         const context = { deps, source, queries, plan: now.plan!, signal }
@@ -137,7 +139,7 @@ async function takeSteps(
       } while (!signal.aborted && deps.clock().getTime() < endsAt && workOf(now) === work)
       return now
     },
-    { signal, isLong: work === 'long' },
+    { signal, isLong: work === 'long' && !isDigest },
   )
 }
 
