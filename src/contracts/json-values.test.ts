@@ -26,7 +26,7 @@ const odd = fc.constantFrom(
   () => 1,
   Object.assign(Object.create(null) as object, { bare: 1 }),
   Object.assign(() => 1, { toJSON: () => 'a function with a form' }),
-  { toJSON: (name: string) => `form of ${typeof name}` },
+  { toJSON: (name: unknown) => `form of ${typeof name} ${String(name)}` },
   { toJSON: 1 },
   JSON.parse('{"__proto__":{"a":1}}') as object,
   [undefined, () => 1, 3],

@@ -1,7 +1,10 @@
 /** Values as they arrive after a way through JSON, without the way: for small ones it takes most of the time of a call. */
 
 /** As `JSON.parse(JSON.stringify(value))` would make it; undefined where that has no text. */
-export function jsonCopy(value: unknown): unknown {
+export const jsonCopy = (value: unknown): unknown => copyOf(value, '')
+
+/** `name`: where it is, which a form of its own may depend on. */
+function copyOf(value: unknown, name: string | number): unknown {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -10,24 +13,24 @@ export function jsonCopy(value: unknown): unknown {
       // Zero has no sign in JSON.
       return Number.isFinite(value) ? value + 0 : null
     case 'object':
-      return value === null ? null : copyObject(value)
+      return value === null ? null : copyObject(value, name)
     case 'undefined':
     case 'function':
     case 'symbol':
     case 'bigint':
-      return throughJson(value)
+      return throughJson(value, name)
   }
 }
 
-function copyObject(value: object): unknown {
-  if (!isPlain(value)) return throughJson(value)
-  if (Array.isArray(value)) return Array.from(value, (item: unknown) => jsonCopy(item) ?? null)
+function copyObject(value: object, name: string | number): unknown {
+  if (!isPlain(value)) return throughJson(value, name)
+  if (Array.isArray(value)) return Array.from(value, (item: unknown, at) => copyOf(item, at) ?? null)
   const copy: Record<string, unknown> = {}
-  for (const name of Object.keys(value)) {
-    const inner = (value as Record<string, unknown>)[name]
+  for (const key of Object.keys(value)) {
+    const inner = (value as Record<string, unknown>)[key]
     if (inner === undefined) continue
-    const copied = jsonCopy(inner)
-    if (copied !== undefined) copy[name] = copied
+    const copied = copyOf(inner, key)
+    if (copied !== undefined) copy[key] = copied
   }
   return copy
 }
@@ -39,9 +42,8 @@ function isPlain(value: object): boolean {
   return !('toJSON' in value) && !Object.hasOwn(value, '__proto__')
 }
 
-function throughJson(value: unknown): unknown {
-  const text = JSON.stringify(value) as string | undefined
-  return text === undefined ? undefined : JSON.parse(text)
+function throughJson(value: unknown, name: string | number): unknown {
+  return (JSON.parse(JSON.stringify({ [name]: value })) as Record<string, unknown>)[name]
 }
 
 /** Whether the JSON of a value certainly has no more bytes than this, without making it. */

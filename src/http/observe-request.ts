@@ -63,16 +63,19 @@ export function withDeadline<T>(
       if (late) controller.abort(late)
       return controller.signal
     }
-    work(deadline).then(
-      (result) => {
+    const fail = (error: unknown) => {
+      clearTimeout(timer)
+      reject(error)
+    }
+    try {
+      work(deadline).then((result) => {
         clearTimeout(timer)
         resolve(result)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
+      }, fail)
+    } catch (error) {
+      // Thrown before there was a promise.
+      fail(error)
+    }
   })
 }
 
