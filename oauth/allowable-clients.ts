@@ -17,13 +17,14 @@ const findClient =
       .from(platformOauthClients)
       .where(eq(platformOauthClients.clientId, clientId))
     const isOwn = row?.orgId === orgId
-    // Of another organization, it is as unknown as one that does not exist.
-    if (row && row.orgId !== null && !isOwn) throw notFound()
+    // Of another organization, it is as unknown as one that does not exist. That of a machine agent is never to be allowed, so
+    // whose it is does not matter.
+    if (row && (row.kind === 'machine' || (row.orgId !== null && !isOwn))) throw notFound()
     if (row?.isActive === false) throw new ServiceError('CONFLICT', 'The operator turned this client off')
     if (row?.kind === 'pre_registered') {
       return { kind: row.kind, name: displayText(row.metadata?.client_name), isOwn }
     }
-    // Anybody can register one, under any name; and that of a machine agent is its own.
+    // Anybody can register one, under any name.
     if (row) throw new ServiceError('CONFLICT', 'A client that registered itself cannot be allowed')
     return fetchClient(deps, clientId)
   }

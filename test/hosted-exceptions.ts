@@ -56,6 +56,7 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/first-owner.test.ts': 'the first owner is made where the auth service runs',
   'test/walks/forged-forms.test.ts': PAGES,
   'test/walks/form-tokens.test.ts': PAGES,
+  'test/walks/hidden-agents.test.ts': CONNECTOR,
   'test/walks/hosted-auth.test.ts': ALONE,
   'test/walks/hosted.test.ts': ALONE,
   'test/walks/identity-provider.test.ts': CONNECTOR,

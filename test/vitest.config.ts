@@ -84,6 +84,7 @@ export const SLOW_WALKS = matching(
   ...walks('enterprise-attacks', 'enterprise-endings', 'enterprise-races', 'identity-provider'),
   ...walks('machine-agents', 'machine-agent-endings', 'enterprise-own-clients', 'connector-attacks'),
   ...walks('delivery-workbench', 'source-tables', 'findings'),
+  ...walks('hidden-agents'),
 )
 /** The client sees a server through HTTP only; what engine is behind it is all the same. Every command is among the long tests. */
 const ABOUT_THE_CLIENT = matching('test/cli/installed.test.ts')

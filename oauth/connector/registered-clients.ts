@@ -103,7 +103,7 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
         .from(platformOauthClients)
         .where(and(eq(platformOauthClients.clientId, id), isLive(deps)))
       // A row for a metadata document only switches it off; the client is the document.
-      if (!row || row.kind === 'metadata_document') return undefined
+      if (!row || row.kind === 'metadata_document' || isHidden(row)) return undefined
       if (row.kind === 'machine') return machineClient(deps, row.clientId)
       await extendExpiry(deps, row)
       return { ...row.metadata, client_id: row.clientId, svc_kind: row.kind }
@@ -117,6 +117,13 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
     ...UNUSED_METHODS,
   }
 }
+
+/**
+ * Machine agents and clients of an organization have nobody to ask. On the page that anybody can open without signing in
+ * they are as unknown as an id that nobody has.
+ */
+const isHidden = ({ kind, orgId }: typeof platformOauthClients.$inferSelect): boolean =>
+  (kind === 'machine' || orgId !== null) && Provider.ctx?.oidc?.route === 'authorization'
 
 /** The digest of an absurdly nested registration overflows the stack. */
 function digestOf(chosen: object): string {

@@ -1,0 +1,289 @@
+/** Another organization's machine agents, clients, links and grants: every operation answers as for an id that nobody has. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Call } from '../../src/client/http-client.ts'
+import { endAccessSince } from '../../src/contracts/access.ts'
+import { listActivity } from '../../src/contracts/activity.ts'
+import { createApp, removeAppMember, setAppMember } from '../../src/contracts/apps.ts'
+import { listAudit } from '../../src/contracts/audit.ts'
+import * as grants from '../../src/contracts/grants.ts'
+import * as provider from '../../src/contracts/identity-provider.ts'
+import * as machines from '../../src/contracts/machine-agents.ts'
+import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
+import { newAddress, startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
+import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
+import { company, exchange, grantsBy, JWT_BEARER, linksOf, type Company } from '../support/enterprise.ts'
+import { makeExposedSource } from '../support/exposed-source.ts'
+import { askForToken, basic, makeMachineAgent, type MachineAgent } from '../support/machine-agents.ts'
+import { unique } from '../support/make.ts'
+import { openMockProvider } from '../support/mock-provider.ts'
+import { OPERATOR_TOKEN } from '../support/system.ts'
+
+let host: DocumentHost
+let system: ListeningSystem
+let ours: Company
+let theirs: Company
+let agent: MachineAgent
+let theirAgent: MachineAgent
+/** What they have. */
+let their: Record<Kind, string>
+type Kind =
+  | 'machine'
+  | 'disabled machine'
+  | 'credential'
+  | 'user'
+  | 'member'
+  | 'grant'
+  | 'standing'
+  | 'client'
+  | 'link'
+  | 'source'
+
+const alias = unique('shop')
+const TERMS = { max_scopes: ['data:read' as const], resources: ['platform' as const] }
+
+beforeAll(async () => {
+  host = await openDocumentHost()
+  const SVC_SERVICES = 'api-gateway,auth-service,mcp-server,deploy-api'
+  system = await startListeningSystem({ SVC_SERVICES }, { guardedFetch: host.guardedFetch })
+  ours = await company(system, await openMockProvider(system, host, system.origin))
+  theirs = await company(system, await openMockProvider(system, host, system.origin))
+  agent = await makeMachineAgent(ours.org.owner)
+  theirAgent = await makeMachineAgent(theirs.org.owner)
+  const disabled = await makeMachineAgent(theirs.org.owner)
+  await system.as({ token: OPERATOR_TOKEN })(grants.setOauthClientActive, {
+    client_id: disabled.client_id,
+    is_active: false,
+  })
+  await exchange(system, theirs.client, await theirs.assertion())
+  const [grant] = await grantsBy(system, theirs.providerId)
+  const client = await theirs.org.owner.call(provider.createIdentityProviderClient, {
+    name: 'Theirs',
+    ...TERMS,
+  })
+  await ours.org.owner.call(createApp, { alias, name: 'Shop' })
+  their = {
+    machine: theirAgent.id,
+    'disabled machine': disabled.id,
+    credential: theirAgent.credentials[0]!.id,
+    user: theirAgent.user_id,
+    member: theirs.person.userId,
+    grant: grant!.id,
+    standing: theirAgent.grant_id!,
+    client: client.client_id,
+    link: theirs.linkId,
+    source: (await makeExposedSource(system, theirs.org)).id,
+  }
+})
+afterAll(async () => {
+  await system.stop()
+  host.close()
+})
+
+type Act = (call: Call, id: string) => Promise<unknown>
+const ofAgent = (id: string) => ({ machine_agent_id: id })
+const preview = (user_id: string, client_id: string) => ({ user_id, client_id, claims: {} })
+
+const ACTS: [Kind[], string, Act][] = [
+  [['machine'], 'showMachineAgent', (call, id) => call(machines.showMachineAgent, ofAgent(id))],
+  [
+    ['machine'],
+    'updateMachineAgent',
+    (call, id) => call(machines.updateMachineAgent, { ...ofAgent(id), name: 'Mine' }),
+  ],
+  [['machine'], 'removeMachineAgent', (call, id) => call(machines.removeMachineAgent, ofAgent(id))],
+  [
+    ['machine'],
+    'addMachineAgentCredential',
+    (call, id) => call(machines.addMachineAgentCredential, ofAgent(id)),
+  ],
+  [
+    ['machine'],
+    'revokeMachineAgentCredential of it',
+    (call, id) =>
+      call(machines.revokeMachineAgentCredential, { ...ofAgent(id), credential_id: their.credential }),
+  ],
+  [
+    ['credential'],
+    'revokeMachineAgentCredential of one’s own',
+    (call, credential_id) =>
+      call(machines.revokeMachineAgentCredential, { ...ofAgent(agent.id), credential_id }),
+  ],
+  [
+    ['user', 'member'],
+    'createMachineAgent for an owner',
+    (call, owner_id) => call(machines.createMachineAgent, { name: 'Mine', owner_id }),
+  ],
+  [
+    ['source'],
+    'createMachineAgent with a source',
+    (call, id) => call(machines.createMachineAgent, { name: 'Mine', sources: [id] }),
+  ],
+  [
+    ['user', 'member'],
+    'updateMachineAgent to an owner',
+    (call, owner_id) => call(machines.updateMachineAgent, { ...ofAgent(agent.id), owner_id }),
+  ],
+  [['machine'], 'listMachineAgents', (call, search) => call(machines.listMachineAgents, { search })],
+  [['grant', 'standing'], 'showGrant', (call, grant_id) => call(grants.showGrant, { grant_id })],
+  [
+    ['grant', 'standing'],
+    'narrowGrant',
+    (call, grant_id) => call(grants.narrowGrant, { grant_id, scopes: ['data:read'] }),
+  ],
+  [['grant', 'standing'], 'revokeGrant', (call, grant_id) => call(grants.revokeGrant, { grant_id })],
+  [
+    ['machine', 'client'],
+    'listGrants',
+    (call, client_id) => call(grants.listGrants, { client_id, all: 'true' }),
+  ],
+  [
+    ['machine', 'disabled machine', 'client'],
+    'allowIdentityProviderClient',
+    (call, client_id) => call(provider.allowIdentityProviderClient, { client_id, ...TERMS }),
+  ],
+  [
+    ['machine', 'disabled machine', 'client'],
+    'forbidIdentityProviderClient',
+    (call, client_id) => call(provider.forbidIdentityProviderClient, { client_id }),
+  ],
+  [
+    ['machine', 'disabled machine', 'client'],
+    'previewIdentityProviderRules with a client',
+    (call, id) => call(provider.previewIdentityProviderRules, preview(ours.person.userId, id)),
+  ],
+  [
+    ['user', 'member'],
+    'previewIdentityProviderRules for a user',
+    (call, id) => call(provider.previewIdentityProviderRules, preview(id, ours.client.clientId)),
+  ],
+  [
+    ['machine', 'client'],
+    'probeIdentityProvider',
+    async (call, client_id) =>
+      (await call(provider.probeIdentityProvider, { assertion: await ours.assertion({ client_id }) }))
+        .assertion,
+  ],
+  [
+    ['source'],
+    'setIdentityProviderRules',
+    (call, id) =>
+      call(provider.setIdentityProviderRules, { rules: [{ scopes: ['data:read'], sources: [id] }] }),
+  ],
+  [
+    ['user', 'member'],
+    'linkIdentity',
+    (call, user_id) => call(provider.linkIdentity, { subject: unique('subject'), user_id }),
+  ],
+  [['link'], 'unlinkIdentity', (call, link_id) => call(provider.unlinkIdentity, { link_id })],
+  [['machine', 'client'], 'listRefusals', (call, client_id) => call(provider.listRefusals, { client_id })],
+  [
+    ['machine', 'client'],
+    'blockOauthClient',
+    async (call, client_id) => [
+      await call(grants.blockOauthClient, { client_id, blocked: true }),
+      (await call(grants.listOauthClients, {})).oauth_clients.find((one) => one.client_id === client_id),
+      await call(grants.blockOauthClient, { client_id, blocked: false }),
+    ],
+  ],
+  [
+    ['user', 'member'],
+    'changeMemberRole',
+    (call, user_id) => call(changeMemberRole, { org_id: ours.org.id, user_id, role: 'viewer' }),
+  ],
+  [
+    ['user', 'member'],
+    'removeMember',
+    (call, user_id) => call(removeMember, { org_id: ours.org.id, user_id }),
+  ],
+  [
+    ['user', 'member'],
+    'setAppMember',
+    (call, user_id) => call(setAppMember, { alias, user_id, role: 'builder' }),
+  ],
+  [['user', 'member'], 'removeAppMember', (call, user_id) => call(removeAppMember, { alias, user_id })],
+  [
+    ['user', 'member'],
+    'endAccessSince',
+    (call, user_id) => call(endAccessSince, { since: '2020-01-01T00:00:00Z', user_id }),
+  ],
+  [['user', 'member'], 'listActivity of a user', (call, user_id) => call(listActivity, { user_id })],
+  [['grant', 'standing'], 'listActivity of a grant', (call, grant_id) => call(listActivity, { grant_id })],
+  [['user', 'member'], 'listAudit', (call, user_id) => call(listAudit, { org_id: ours.org.id, user_id })],
+]
+
+/** What somebody hears, without the id they gave and that of the request. */
+async function heard(act: Act, id: string): Promise<string> {
+  const answer = await act(ours.org.owner.call, id).catch(
+    ({ code, message, hint, problems }: Record<string, unknown>) => ({ code, message, hint, problems }),
+  )
+  return JSON.stringify(answer).replaceAll(id, 'ID')
+}
+
+/** As old, and nobody's. */
+const unknown = (id: string) => id.slice(0, -8) + 'zzzzzzzz'
+
+describe.each(ACTS)('%s: %s', (kinds, _name, act) => {
+  test.each(kinds)('another organization’s %s is unknown', async (kind) => {
+    const nobodys = await heard(act, unknown(their[kind]))
+    // It got as far as looking for it. Sources are named among the problems of a request.
+    if (kind !== 'source') expect(nobodys).not.toMatch(/INVALID_REQUEST|FORBIDDEN|UNEXPECTED/)
+    expect(await heard(act, their[kind])).toBe(nobodys)
+  })
+})
+
+test('and nothing of theirs has changed', async () => {
+  const found = await theirs.org.owner.call(machines.showMachineAgent, ofAgent(theirAgent.id))
+  expect(found).toMatchObject({ state: 'active', name: theirAgent.name, grant_id: theirAgent.grant_id })
+  expect(found.credentials.map(({ id }) => id)).toEqual([their.credential])
+  expect((await askForToken(system, basic(theirAgent))).status).toBe(200)
+  expect(await linksOf(system, theirs.providerId)).toHaveLength(1)
+  const [grant] = await grantsBy(system, theirs.providerId)
+  expect(grant).toMatchObject({ id: their.grant, revokedAt: null })
+})
+
+test('an own machine agent cannot be allowed for the provider either', async () => {
+  const allowing = ours.org.owner.call(provider.allowIdentityProviderClient, {
+    client_id: agent.client_id,
+    ...TERMS,
+  })
+  await expect(allowing).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+describe('without signing in', () => {
+  const asking: [string, (id: string) => Promise<Response>][] = [
+    ['the page of an approval', (client_id) => get('/oauth/authorize', { client_id, response_type: 'code' })],
+    ['a token', (client_id) => post('/oauth/token', { grant_type: 'client_credentials', client_id })],
+    ['a token, with a secret', (client_id) => post('/oauth/token', withSecret(client_id))],
+    [
+      'an exchange',
+      (client_id) => post('/oauth/token', { ...withSecret(client_id), grant_type: JWT_BEARER }),
+    ],
+    ['an end', (client_id) => post('/oauth/revoke', { client_id, token: 'nothing' })],
+    [
+      'an end, with a secret',
+      (client_id) => post('/oauth/revoke', { ...withSecret(client_id), token: 'nothing' }),
+    ],
+  ]
+  const headers = () => ({ 'x-forwarded-for': newAddress() })
+  const get = (path: string, params: Record<string, string>) =>
+    fetch(`${system.origin}${path}?${new URLSearchParams(params)}`, {
+      headers: headers(),
+      redirect: 'manual',
+    })
+  const post = (path: string, params: Record<string, string>) =>
+    fetch(system.origin + path, { method: 'POST', headers: headers(), body: new URLSearchParams(params) })
+  const withSecret = (client_id: string) => ({
+    grant_type: 'client_credentials',
+    client_id,
+    client_secret: 'svcm_nothing',
+  })
+
+  test.each(asking)('nobody learns from %s which ids there are', async (_what, ask) => {
+    const hear = async (id: string) => {
+      const response = await ask(id)
+      return [response.status, (await response.text()).replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQ')]
+    }
+    for (const kind of ['machine', 'client'] as const)
+      expect([kind, ...(await hear(their[kind]))]).toEqual([kind, ...(await hear(unknown(their[kind])))])
+  })
+})
