@@ -24,6 +24,8 @@ export type McpPrincipal = {
   readonly role: Role
   readonly scopes: readonly Scope[]
   readonly clientId?: string | undefined
+  /** It acts without a person. */
+  readonly machineAgent?: PersonValidation['machine_agent']
   /** Authenticated by a grant, which its user can widen. */
   readonly canStepUp: boolean
   readonly assertion: string
@@ -103,9 +105,15 @@ async function authenticateGrant(
    */
   const valid = await httpClient(deps.auth, as)(validateToken, { token: assertion, audience: resource })
   if (!isPerson(valid)) return undefined
-  const { user, organization, role, retry_after_seconds: retryAfterSeconds } = valid
+  const { user, organization, role, machine_agent: machineAgent } = valid
   if (user.id !== userId || organization?.id !== orgId || role === null) return undefined
-  const granted = { scopes: valid.scopes ?? [], canStepUp: true, retryAfterSeconds }
+  const granted = {
+    scopes: valid.scopes ?? [],
+    machineAgent,
+    // Nobody is there who could allow more.
+    canStepUp: machineAgent === undefined,
+    retryAfterSeconds: valid.retry_after_seconds,
+  }
   return { userId, orgId, user, organization, role, clientId, assertion, validation: valid, ...granted }
 }
 
@@ -116,7 +124,7 @@ async function authenticateApiToken(
   const valid = await httpClient(deps.auth, as)(validateToken, { token, audience: resource })
   if (!isPerson(valid)) return undefined
   const { kind, user, organization, role, token_id: tokenId } = valid
-  if (kind !== 'api_token' || organization === null || role === null) return undefined
+  if (kind !== 'api_token' || organization === null || role === null || user.email === null) return undefined
   if (deps.servedOrganizations?.has(organization.id) === false) throw notServed()
   if (tokenId === undefined) {
     throw new ServiceError('UNEXPECTED', undefined, { cause: 'the auth service did not name the API token' })

@@ -7,6 +7,7 @@ import { ERRORS, ServiceError, type ErrorCode } from '../src/contracts/errors.ts
 import { MISSING } from '../src/contracts/problems.ts'
 import { sha256 } from '../src/trust/keyed-hash.ts'
 import { textFits } from './answer-size.ts'
+import type { McpPrincipal } from './authenticate.ts'
 import { missingScopes } from './choose-tools.ts'
 import type { ClientAbilities } from './client-abilities.ts'
 import { errorText } from './error-text.ts'
@@ -68,11 +69,15 @@ type Outcome = { result: CallToolResult; text: string; code?: ErrorCode; isCance
 function requireScopes(tool: Tool, { principal }: RequestContext): void {
   const missing = missingScopes(tool, principal.scopes)
   if (missing.length === 0) return
-  const hint = principal.canStepUp
+  const message = `This tool needs the scope ${missing.join(' ')}, which was not granted`
+  throw new ServiceError('FORBIDDEN', message, { hint: howToGetScopes(principal) })
+}
+
+function howToGetScopes({ machineAgent, canStepUp }: McpPrincipal): string {
+  if (machineAgent) return 'An admin can create a machine agent that has it; do not retry.'
+  return canStepUp
     ? 'Ask the user to reconnect and allow it; do not retry.'
     : 'Ask the user for an API token with that scope; do not retry.'
-  const message = `This tool needs the scope ${missing.join(' ')}, which was not granted`
-  throw new ServiceError('FORBIDDEN', message, { hint })
 }
 
 function parseInput(tool: Tool, input: unknown): unknown {

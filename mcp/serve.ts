@@ -14,7 +14,7 @@ import { TASKS_EXTENSION } from './client-abilities.ts'
 import { callTool, readToolCall, report, toolCallsIn, traceparentIn } from './call-tool.ts'
 import { missingScopes } from './choose-tools.ts'
 import { COMPLETED_PROMPTS, completeArgument } from './complete-argument.ts'
-import { INSTRUCTIONS } from './instructions.ts'
+import { instructionsFor } from './instructions.ts'
 import { rpcError } from './error-responses.ts'
 import { BATCH_MAX } from './limit-calls.ts'
 import { isTooDeep, type Message } from './message.ts'
@@ -95,7 +95,7 @@ function serverFor(context: RequestContext): McpServer {
   const server = new McpServer(
     { ...SERVER_INFO[resource], version },
     {
-      instructions: INSTRUCTIONS[resource],
+      instructions: instructionsFor(context),
       // No change notifications, so `subscriptions/listen` ends at once instead of holding a socket, which would
       // outlive a revoked grant and delay every shutdown.
       capabilities: {

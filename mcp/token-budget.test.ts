@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import { expect, test } from 'vitest'
 import { RESOURCES } from '../src/contracts/scopes.ts'
-import { INSTRUCTIONS } from './instructions.ts'
+import { INSTRUCTIONS, MACHINE_AGENT_INSTRUCTIONS } from './instructions.ts'
 import { TOOLS } from './tools.ts'
 
 /** decisions, section 7: both endpoints with their instructions. */
@@ -36,6 +36,9 @@ test('the whole table stays within it, whoever sees all of it', () => {
   expect(costs.reduce((all, cost) => all + cost, 0)).toBeLessThanOrEqual(BUDGET)
 })
 
-test.each(RESOURCES)('the instructions of /%s are short', (resource) => {
-  expect(countTokens(INSTRUCTIONS[resource])).toBeLessThanOrEqual(INSTRUCTIONS_BUDGET)
-})
+test.each([...Object.values(INSTRUCTIONS), MACHINE_AGENT_INSTRUCTIONS])(
+  'instructions are short: %s',
+  (text) => {
+    expect(countTokens(text)).toBeLessThanOrEqual(INSTRUCTIONS_BUDGET)
+  },
+)

@@ -12,9 +12,10 @@ export const whoami = tool({
   operations: [showQuota],
   input: z.strictObject({}),
   async run(_nothing, { call, principal, narrowing, hidden }) {
-    const { user, organization, role, scopes, clientId } = principal
+    const { user, machineAgent, organization, role, scopes, clientId } = principal
     return {
       user,
+      ...(machineAgent && { machine_agent: machineAgent }),
       organization,
       role,
       scopes,

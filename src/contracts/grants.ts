@@ -31,7 +31,11 @@ export const Grant = z.object({
     .describe(
       'The verified host of a metadata document, otherwise the host of the redirect; empty for a machine agent.',
     ),
-  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  user: z.object({
+    id: z.string(),
+    email: z.string().nullable().describe('null: a machine agent has none.'),
+    name: z.string(),
+  }),
   via: z
     .enum(GRANT_VIAS)
     .describe(

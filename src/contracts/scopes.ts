@@ -15,6 +15,24 @@ export const SCOPES = {
 } as const
 
 export type Scope = keyof typeof SCOPES
+
+/** To an administrator, who reads what other people's agents have. */
+export const SCOPES_OF_OTHERS: Record<Scope, string> = {
+  ...SCOPES,
+  'data:read': 'Query the data sources they may query',
+  'maintenance:read':
+    'Read apps, maintenance runs, findings and proposals, including the source code and log lines they may read',
+  'notifications:read': 'Read their notifications',
+  'notifications:write': 'Mark their notifications as read and change what they follow',
+}
+/** Of a machine agent, which has no notifications. */
+export const SCOPES_OF_A_MACHINE: Record<Scope, string> = {
+  ...SCOPES,
+  'data:read': 'Query the data sources it may query',
+  'maintenance:read':
+    'Read apps, maintenance runs, findings and proposals, including the source code and log lines it may read',
+}
+
 export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]]
 
 /**

@@ -81,7 +81,11 @@ export const revokeApiToken = removing({
 /** Who a token speaks for, and what it may do now. */
 export const TokenHolder = z.object({
   kind: z.enum(['user', 'api_token', 'actor']),
-  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  user: z.object({
+    id: z.string(),
+    email: z.string().nullable().describe('null: a machine agent has none.'),
+    name: z.string(),
+  }),
   organization: z.object({ id: z.string(), name: z.string(), slug: z.string() }).nullable(),
   role: RoleName.nullable(),
   scopes: z.array(ScopeName).nullable().describe('null: not limited by scopes.'),

@@ -295,6 +295,7 @@ export type WhoAmI = {
   role: string
   scopes: string[]
   client: string | null
+  hidden: { tool: string; why: string }[]
 }
 
 /** Calls the tool whoami; `who` is there when it was let in. */

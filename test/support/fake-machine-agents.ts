@@ -64,7 +64,7 @@ export function fakeMachineAgents(
       client_name: agent.name,
       host: '',
       machine_agent_id: agent.id,
-      user: { id: user_id, name: agent.name, email: `${agent.id}@machine.invalid` },
+      user: { id: user_id, name: agent.name, email: null },
       via: 'machine',
       resource: 'platform',
       scopes: agent.scopes,

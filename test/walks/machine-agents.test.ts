@@ -4,7 +4,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { memberships, oauthArtifacts, users } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
-import { blockOauthClient, listGrants, listOauthClients, narrowGrant } from '../../src/contracts/grants.ts'
+import {
+  blockOauthClient,
+  listGrants,
+  listOauthClients,
+  narrowGrant,
+  showGrant,
+} from '../../src/contracts/grants.ts'
 import {
   addMachineAgentCredential,
   createMachineAgent,
@@ -66,7 +72,8 @@ describe('comes in', () => {
       })
       expect(answer.headers.get('cache-control')).toBe('no-store')
       expect((await whoami(system, tokensIn(answer).access)).who).toMatchObject({
-        user: { id: agent.user_id, name: agent.name },
+        user: { id: agent.user_id, name: agent.name, email: null },
+        machine_agent: { id: agent.id, owner_id: admin.userId },
         organization: { id: org.id },
         role: 'viewer',
         scopes: ['data:read', 'maintenance:read'],
@@ -389,6 +396,8 @@ test('its grant is listed among all, says what it is, and can be narrowed', asyn
   expect((await admin.call(listGrants, { all: 'true' })).grants).toMatchObject([
     { id: agent.grant_id, via: 'machine', client_kind: 'machine', client_name: agent.name, host: '' },
   ])
+  const { user } = await admin.call(showGrant, { grant_id: agent.grant_id! })
+  expect(user).toEqual({ id: agent.user_id, name: agent.name, email: null })
   // Among the clients only to be unblocked: its own list is another.
   const listed = async () => (await admin.call(listOauthClients, {})).oauth_clients
   const { client_id } = agent
@@ -403,6 +412,50 @@ test('its grant is listed among all, says what it is, and can be narrowed', asyn
   expect(await admin.call(showMachineAgent, { machine_agent_id: agent.id })).toMatchObject({
     scopes: ['data:read'],
     last_used_at: expect.any(String),
+  })
+})
+
+describe('nobody is there to ask', () => {
+  const ask = async (method: string, params: object) => {
+    const { access } = tokensIn(await askForToken(system, basic(agent)))
+    const response = await fetch(`${system.origin}/platform`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${access}`,
+        'content-type': 'application/json',
+        accept: 'application/json',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+
+  test('so it is offered only the tools whose scopes it has, and hears why of the others', async () => {
+    agent = await makeMachineAgent(org.owner, { role: 'admin', scopes: ['data:read'] })
+    const { text } = await ask('tools/list', {})
+    const { result } = JSON.parse(text) as { result: { tools: { name: string }[] } }
+    const names = result.tools.map(({ name }) => name)
+    expect(names).toContain('search')
+    for (const name of ['maintenance_run', 'proposal_decide']) expect(names).not.toContain(name)
+    const { access } = tokensIn(await askForToken(system, basic(agent)))
+    const { who } = await whoami(system, access)
+    expect(who?.hidden).toContainEqual({ tool: 'maintenance_run', why: 'needs the scope maintenance:run' })
+    const called = await ask('tools/call', { name: 'maintenance_run', arguments: { app: 'shop' } })
+    // No challenge: it could not get more by asking for a token again.
+    expect(called.status).toBe(200)
+    expect(called.text).toContain('An admin can create a machine agent that has it; do not retry.')
+    expect(called.text).not.toContain('user')
+  })
+
+  test('and its instructions speak of no user', async () => {
+    const { text } = await ask('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'nightly', version: '1' },
+    })
+    const { result } = JSON.parse(text) as { result: { instructions: string } }
+    expect(result.instructions).toContain('as a machine agent')
+    expect(result.instructions).not.toMatch(/\buser\b/)
   })
 })
 

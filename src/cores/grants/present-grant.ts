@@ -19,7 +19,8 @@ export const presentGrant = ({ grant, user }: Row, known: readonly KnownSource[]
   client_kind: grant.clientKind,
   client_name: grant.clientName,
   host: grant.clientKind === 'metadata_document' ? new URL(grant.clientId).host : grant.redirectHost,
-  user,
+  // What stands in the row of a machine agent is nobody's address.
+  user: grant.via === 'machine' ? { ...user, email: null } : user,
   via: grant.via,
   machine_agent_id: grant.machineAgentId,
   resource: grant.resource,

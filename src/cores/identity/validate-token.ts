@@ -299,7 +299,8 @@ async function validateGrant(
   return {
     valid: true as const,
     kind: 'actor' as const,
-    user: found.user,
+    // What stands in the row of a machine agent is nobody's address.
+    user: found.machineAgent ? { ...found.user, email: null } : found.user,
     ...matchOrganization(found, organization),
     // What was approved and not yet removed; the agent's token may be older than that.
     scopes: actor.scopes.filter((scope) => grantedScopes(found.grant).includes(scope)),

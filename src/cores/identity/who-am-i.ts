@@ -4,7 +4,7 @@ import type { Handler } from '../../contracts/operations.ts'
 
 export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
   const { kind, userId, userEmail } = principal
-  if (userId === null || userEmail === null) throw new ServiceError('UNAUTHENTICATED')
+  if (userId === null) throw new ServiceError('UNAUTHENTICATED')
   if (kind === 'operator' || kind === 'anonymous' || kind === 'app_token' || kind === 'workload') {
     throw new ServiceError('UNAUTHENTICATED')
   }

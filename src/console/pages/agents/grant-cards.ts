@@ -2,10 +2,10 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import type { GrantVia, showGrant } from '../../../contracts/grants.ts'
-import { SCOPES } from '../../../contracts/scopes.ts'
+import { SCOPES, SCOPES_OF_A_MACHINE, SCOPES_OF_OTHERS, type Scope } from '../../../contracts/scopes.ts'
 import { button, card, choice } from '../../../pages/parts.ts'
 import { backField, form } from '../../forms.ts'
-import { organizationOf, type PageContext } from '../../context.ts'
+import { organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { agentPath } from './agent-labels.ts'
 import { canQueryData, sourceList, sourcesForm, type Askable } from './grant-sources.ts'
 
@@ -19,22 +19,30 @@ const REGAINED: Record<GrantVia, string> = {
 }
 
 /** With one thing left there is nothing to narrow, only to disconnect. */
-export const permissionsCard = (c: PageContext, { id, scopes, ended, via }: Grant) =>
-  card(
+export function permissionsCard(c: PageContext, grant: Grant) {
+  const { id, scopes, ended, via } = grant
+  const words = wordsFor(c, grant)
+  return card(
     'Permissions',
     ended !== null || scopes.length < 2
-      ? html`<ul class="plain">${scopes.map((scope) => html`<li>${SCOPES[scope]} <code class="note">${scope}</code></li>`)}</ul>`
+      ? html`<ul class="plain">${scopes.map((scope) => html`<li>${words[scope]} <code class="note">${scope}</code></li>`)}</ul>`
       : form(
           c,
           `${agentPath(id)}/narrow`,
           html`${backField(c)}<fieldset>
               <legend class="unseen">Permissions in ${organizationOf(c).name}</legend>
-              ${scopes.map((scope) => choice('checkbox', 'scopes', scope, true, SCOPES[scope], html`<code>${scope}</code>`))}
+              ${scopes.map((scope) => choice('checkbox', 'scopes', scope, true, words[scope], html`<code>${scope}</code>`))}
             </fieldset>
             <p class="note">Takes effect on its next call. ${REGAINED[via]}</p>
             ${button('Save permissions', 'quiet')}`,
         ),
   )
+}
+
+function wordsFor(c: PageContext, { via, user }: Grant): Record<Scope, string> {
+  if (via === 'machine') return SCOPES_OF_A_MACHINE
+  return user.id === sessionOf(c).me.user.id ? SCOPES : SCOPES_OF_OTHERS
+}
 
 export function sourcesCard(c: PageContext, grant: Grant, isMine: boolean, askable: readonly Askable[]) {
   if (!canQueryData(grant)) return null

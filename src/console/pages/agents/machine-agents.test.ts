@@ -264,6 +264,15 @@ describe('one machine agent', () => {
     expect(formsOf(await read(ONE))).not.toContain(`${ONE}/credentials`)
   })
 
+  test('says what it may do in words about it', async () => {
+    const { read } = await seeded()
+    for (const path of [`${PATH}/new`, ONE]) {
+      const words = textOf(await read(path))
+      expect(words).toContain('Query the data sources it may query')
+      expect(words).not.toContain('you may')
+    }
+  })
+
   test('a name that is markup is shown as the text it is', async () => {
     const { read, agent } = await seeded()
     agent.name = '</h1><script>alert(1)</script>'

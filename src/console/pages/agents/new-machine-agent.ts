@@ -8,7 +8,7 @@ import { GrantableRole } from '../../../contracts/roles.ts'
 import {
   DEFAULT_SCOPES,
   MACHINE_AGENT_SCOPES,
-  SCOPES,
+  SCOPES_OF_A_MACHINE,
   type MachineAgentScope,
 } from '../../../contracts/scopes.ts'
 import { areaField, choice, inputField, selectField } from '../../../pages/parts.ts'
@@ -49,7 +49,7 @@ type Submitted = {
 const leastFor = (c: PageContext): Submitted => ({
   name: '',
   role: 'viewer',
-  owner: sessionOf(c).me.user.email,
+  owner: sessionOf(c).me.user.email ?? '',
   ends: '90',
   scopes: DEFAULT_SCOPES.platform,
   isLimited: false,
@@ -96,7 +96,7 @@ async function showNew(c: PageContext, now: Submitted, problem?: ServiceError) {
       ${selectField({ name: 'ends', label: 'Expires', value: now.ends, options: EXPIRIES })}
       <fieldset>
         <legend>Permissions</legend>
-        ${scopesOffered(c).map((scope) => choice('checkbox', 'scopes', scope, now.scopes.includes(scope), SCOPES[scope], html`<code>${scope}</code>`))}
+        ${scopesOffered(c).map((scope) => choice('checkbox', 'scopes', scope, now.scopes.includes(scope), SCOPES_OF_A_MACHINE[scope], html`<code>${scope}</code>`))}
       </fieldset>
       ${
         data_sources.length > 0 &&

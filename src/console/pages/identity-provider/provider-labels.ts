@@ -6,7 +6,7 @@ import type {
   IdentityProviderState,
   RefusalReason,
 } from '../../../contracts/identity-provider-states.ts'
-import { SCOPES, SENSITIVE_SCOPES, type Resource, type Scope } from '../../../contracts/scopes.ts'
+import { SCOPES_OF_OTHERS, SENSITIVE_SCOPES, type Resource, type Scope } from '../../../contracts/scopes.ts'
 import { choice, type Content } from '../../../pages/parts.ts'
 import { badge } from '../../components.ts'
 
@@ -138,7 +138,7 @@ export const scopeBoxes = (
   html`${offered
     .filter((scope) => mayGiveAll || !isSensitive(scope))
     .map((scope) =>
-      choice('checkbox', name, scope, isTicked(scope), SCOPES[scope], html`<code>${scope}</code>`),
+      choice('checkbox', name, scope, isTicked(scope), SCOPES_OF_OTHERS[scope], html`<code>${scope}</code>`),
     )}
   ${!mayGiveAll && offered.some(isSensitive) && html`<p class="note">Only owners can give ${SENSITIVE_SCOPES.map((scope, at) => html`${at > 0 && ' and '}<code>${scope}</code>`)}.</p>`}`
 

@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { previewIdentityProviderRules } from '../../../contracts/identity-provider.ts'
 import { REFUSALS } from '../../../contracts/identity-provider-states.ts'
-import { RESOURCES, SCOPES, type Resource } from '../../../contracts/scopes.ts'
+import { RESOURCES, SCOPES_OF_OTHERS, type Resource } from '../../../contracts/scopes.ts'
 import { areaField, notice, selectField } from '../../../pages/parts.ts'
 import { pair, roleBadge } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
@@ -64,7 +64,7 @@ const resultOf = ({ name, rights }: { name: string; rights: Rights }) =>
           pair(
             'Can',
             rights.scopes.map(
-              (scope) => html`<div>${SCOPES[scope]} <code class="note">${scope}</code></div>`,
+              (scope) => html`<div>${SCOPES_OF_OTHERS[scope]} <code class="note">${scope}</code></div>`,
             ),
           )
         }
