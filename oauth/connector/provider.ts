@@ -11,6 +11,7 @@ import { platformAccessGrants } from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
+import { ALGORITHM_NAMES } from '../../src/trust/signature.ts'
 import { GRANT_PROFILE, JWT_BEARER, registerAssertionGrant } from './assertion-grant.ts'
 import { normalizeClientMetadata } from './client-metadata.ts'
 import type { ConnectorDeps } from './dependencies.ts'
@@ -102,7 +103,7 @@ function configuration(deps: ConnectorDeps, organizations: OrganizationsOfGrants
     },
     enabledJWA: {
       idTokenSigningAlgValues: ['EdDSA'],
-      clientAuthSigningAlgValues: ['ES256', 'EdDSA', 'RS256', 'PS256'],
+      clientAuthSigningAlgValues: ALGORITHM_NAMES,
     },
     // Without a signing key every client is refused, although we sign no id token.
     jwks: { keys: [ed25519Jwk(deps.jwtSigningKey)] },

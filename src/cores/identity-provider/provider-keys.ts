@@ -2,20 +2,9 @@
  * The public keys of identity providers, from the address that was pinned when the provider was added. Kept in the
  * process: they are public, and every process may ask for them once a minute.
  */
-import { createPublicKey, verify, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { isAlgorithm, isOfType, isStrong, type Algorithm } from '../../trust/signature.ts'
 import type { Clock, GuardedFetch } from '../dependencies.ts'
-
-/** Asymmetric ones alone: a public key must never be taken for a shared secret, and `none` for a signature. */
-const ALGORITHMS = {
-  ES256: { type: 'ec', digest: 'sha256' },
-  EdDSA: { type: 'ed25519', digest: null },
-  RS256: { type: 'rsa', digest: 'sha256' },
-  PS256: { type: 'rsa', digest: 'sha256' },
-} as const
-export type Algorithm = keyof typeof ALGORITHMS
-
-export const isAlgorithm = (value: unknown): value is Algorithm =>
-  typeof value === 'string' && Object.hasOwn(ALGORITHMS, value)
 
 export type ProviderKey = {
   readonly id: string | undefined
@@ -103,7 +92,7 @@ export function createProviderKeys({
 /** Without an id in the header it must be clear which one is meant. */
 function matching(keys: readonly ProviderKey[], { keyId, algorithm }: Signer): KeyObject[] {
   const fitting = keys
-    .filter((one) => one.key.asymmetricKeyType === ALGORITHMS[algorithm].type)
+    .filter(({ key }) => isOfType(key, algorithm))
     .filter((one) => one.algorithm === undefined || one.algorithm === algorithm)
   const named = keyId === undefined ? fitting : fitting.filter(({ id }) => id === keyId)
   return keyId === undefined && named.length > 1 ? [] : named.map(({ key }) => key)
@@ -143,31 +132,3 @@ function importKey(jwk: unknown): ProviderKey[] {
     return []
   }
 }
-
-/** RFC 7518, 3.3: at least 2048 bits. The upper bounds keep the cost of one signature small. */
-function isStrong({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
-  const { modulusLength = 0, publicExponent = 0n, namedCurve } = asymmetricKeyDetails ?? {}
-  if (asymmetricKeyType === 'rsa')
-    return (
-      modulusLength >= 2048 && modulusLength <= 8192 && publicExponent >= 3n && publicExponent < 2n ** 33n
-    )
-  return asymmetricKeyType === 'ed25519' || namedCurve === 'prime256v1'
-}
-
-/** On this thread: it takes a tenth of a millisecond, and a way through another thread as long. */
-export function verifySignature(
-  { algorithm, signed, signature }: { algorithm: Algorithm; signed: string; signature: Uint8Array },
-  key: KeyObject,
-): boolean {
-  const { type, digest } = ALGORITHMS[algorithm]
-  if (key.asymmetricKeyType !== type) return false
-  return verify(digest, Buffer.from(signed), { key, ...PADDINGS[algorithm] }, signature)
-}
-
-/** RFC 7518, 3.4 and 3.5. */
-const PADDINGS = {
-  ES256: { dsaEncoding: 'ieee-p1363' },
-  EdDSA: {},
-  RS256: { padding: 1 },
-  PS256: { padding: 6, saltLength: 32 },
-} as const

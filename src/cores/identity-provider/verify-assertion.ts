@@ -4,7 +4,8 @@
  */
 import { Email } from '../../contracts/fields.ts'
 import { isSubject, type RefusalReason } from '../../contracts/identity-provider-states.ts'
-import { isAlgorithm, verifySignature, type Algorithm, type ProviderKeys } from './provider-keys.ts'
+import { isAlgorithm, verifySignature, type Algorithm } from '../../trust/signature.ts'
+import type { ProviderKeys } from './provider-keys.ts'
 
 export type Refused = { readonly reason: RefusalReason }
 
