@@ -15,7 +15,7 @@ import { RESOURCES, type Scope } from '../../src/contracts/scopes.ts'
 import { sha256 } from '../../src/trust/keyed-hash.ts'
 import { newAddress, type HttpAnswer, type ListeningSystem } from './assistant.ts'
 import { makeMember, makeOrganization, unique, type Org, type Person } from './make.ts'
-import type { Claims, MockProvider } from './mock-provider.ts'
+import type { Claims, Issuer } from './issuer.ts'
 
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -26,7 +26,7 @@ type ProviderRow = typeof organizationIdentityProviders.$inferInsert
 export async function trust(
   { db, clock }: System,
   org: Org,
-  provider: Pick<MockProvider, 'issuer' | 'jwksUri'>,
+  provider: Pick<Issuer, 'issuer' | 'jwksUri'>,
   changes: Partial<ProviderRow> = {},
 ): Promise<string> {
   const now = clock.now()
@@ -117,11 +117,7 @@ export async function clientWithSecret({ db, clock }: System): Promise<ClientWit
 }
 
 /** An organization that trusts a provider, with one client on its list and one linked member. */
-export async function company(
-  system: ListeningSystem,
-  provider: MockProvider,
-  given: Partial<ProviderRow> = {},
-) {
+export async function company(system: ListeningSystem, provider: Issuer, given: Partial<ProviderRow> = {}) {
   const org = await makeOrganization(system)
   const person = await makeMember(system, org, 'developer')
   const providerId = await trust(system, org, provider, given)
@@ -145,7 +141,7 @@ export async function company(
     linkId,
     provider,
     claims,
-    assertion: (changes: Claims = {}, options: Parameters<MockProvider['sign']>[1] = {}) =>
+    assertion: (changes: Claims = {}, options: Parameters<Issuer['sign']>[1] = {}) =>
       provider.sign(claims(changes), options),
   }
 }

@@ -27,18 +27,18 @@ import {
   type Company,
 } from '../support/enterprise.ts'
 import { makeMember, unique } from '../support/make.ts'
-import { newKey, openMockProvider, type MockProvider } from '../support/mock-provider.ts'
+import { newKey, makeIssuer, type Issuer } from '../support/issuer.ts'
 
 let host: DocumentHost
 let system: ListeningSystem
-let provider: MockProvider
+let provider: Issuer
 let ours: Company
 beforeAll(async () => {
   host = await openDocumentHost()
   system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  provider = await openMockProvider(system, host, system.origin)
+  provider = await makeIssuer(system, host)
   ours = await company(system, provider)
 })
 afterAll(async () => {

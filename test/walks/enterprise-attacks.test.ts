@@ -51,7 +51,7 @@ import {
   type Company,
 } from '../support/enterprise.ts'
 import { makeMember, makeOrganization, makePerson, unique } from '../support/make.ts'
-import { newKey, openMockProvider, type Claims, type MockProvider } from '../support/mock-provider.ts'
+import { newKey, makeIssuer, type Claims, type Issuer } from '../support/issuer.ts'
 
 let host: DocumentHost
 let system: ListeningSystem
@@ -63,8 +63,8 @@ beforeAll(async () => {
   system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  a = await company(system, await openMockProvider(system, host, system.origin))
-  b = await company(system, await openMockProvider(system, host, system.origin))
+  a = await company(system, await makeIssuer(system, host))
+  b = await company(system, await makeIssuer(system, host))
   accountsBefore = await accountsByProviders()
 })
 afterAll(async () => {
@@ -201,7 +201,7 @@ test('5: the right key id, another key', async () => {
 })
 
 test('6: an issuer that nobody trusts: nothing is fetched, nothing is kept', async () => {
-  const unknown = await openMockProvider(system, host, system.origin)
+  const unknown = await makeIssuer(system, host)
   await expectRefused(swap(a, await unknown.sign(a.claims())))
   expect(unknown.keyReads()).toBe(0)
   expect(await refusalsOf(system, a.providerId)).toEqual([])
@@ -548,7 +548,7 @@ describe('one provider signs the other’s people', () => {
 })
 
 test('17: an issuer that two share: another tenant, or none', async () => {
-  const shared = await openMockProvider(system, host, system.origin)
+  const shared = await makeIssuer(system, host)
   const [orgOne, orgTwo] = [await makeOrganization(system), await makeOrganization(system)]
   const one = await trust(system, orgOne, shared, { tenantClaim: 'tid', tenantValue: 'one' })
   const two = await trust(system, orgTwo, shared, { tenantClaim: 'tid', tenantValue: 'two' })
@@ -843,7 +843,7 @@ describe('31: keys from where they must not come', () => {
     const assertion = () => a.assertion()
     tokenIn(await swap(a, await assertion()))
     const elsewhere = host.put(`/${unique('other')}/keys`, { keys: [a.provider.key.jwk] })
-    const answers: Parameters<MockProvider['keysAt']>[0][] = [
+    const answers: Parameters<Issuer['keysAt']>[0][] = [
       (answer) => answer.writeHead(302, { location: elsewhere }).end(),
       (answer) => answer.writeHead(200).end(Buffer.alloc(10 * 1024 * 1024, 0x20)),
       (answer) => void answer.writeHead(200).write('{"keys": ['),
@@ -1041,7 +1041,7 @@ test('37: neither metadata nor answers say whom anybody trusts', async () => {
     grant_types_supported: expect.arrayContaining([JWT_BEARER]),
   })
   expect(JSON.stringify(metadata)).not.toContain(new URL(a.provider.issuer).host)
-  const unknown = await openMockProvider(system, host, system.origin)
+  const unknown = await makeIssuer(system, host)
   const own = await newKey('ES256', b.provider.key.kid)
   const shown = ({ status, text }: HttpAnswer) => [status, text]
   // By a client on somebody's list, and by one on nobody's: an issuer that is trusted answers as one that is not.

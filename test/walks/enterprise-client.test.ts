@@ -11,18 +11,18 @@ import { startListeningSystem, type ListeningSystem } from '../support/assistant
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { company, grantsBy, link, type Company } from '../support/enterprise.ts'
 import { makeMember, unique } from '../support/make.ts'
-import { openMockProvider, type MockProvider } from '../support/mock-provider.ts'
+import { makeIssuer, type Issuer } from '../support/issuer.ts'
 
 let host: DocumentHost
 let system: ListeningSystem
-let provider: MockProvider
+let provider: Issuer
 let ours: Company
 beforeAll(async () => {
   host = await openDocumentHost()
   system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  provider = await openMockProvider(system, host, system.origin)
+  provider = await makeIssuer(system, host)
   ours = await company(system, provider)
 })
 afterAll(async () => {

@@ -55,7 +55,7 @@ import {
 } from '../support/enterprise.ts'
 import { freePort } from '../support/free-port.ts'
 import { unique } from '../support/make.ts'
-import { openMockProvider } from '../support/mock-provider.ts'
+import { makeIssuer } from '../support/issuer.ts'
 import { freshSecrets } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
 
@@ -67,7 +67,7 @@ beforeAll(async () => {
   system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  ours = await company(system, await openMockProvider(system, host, system.origin))
+  ours = await company(system, await makeIssuer(system, host))
 })
 afterAll(async () => {
   await system.stop()
@@ -273,7 +273,7 @@ describe('only through the provider', () => {
 test('turned off by the operator: what came in is refused at once, and a demand stays', async () => {
   const same = { ...freshSecrets(), PORT: String(await freePort()) }
   const on = await startListeningSystem(same, { guardedFetch: host.guardedFetch })
-  const at = await company(on, await openMockProvider(on, host, on.origin))
+  const at = await company(on, await makeIssuer(on, host))
   const given = tokenIn(await exchange(on, at.client, await at.assertion()))
   const approved = (await newAssistant(on, await preRegistered(on)).connect(at.person)).access
   const both = async (there: ListeningSystem) =>

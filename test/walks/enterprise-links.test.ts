@@ -26,7 +26,7 @@ import {
   type Company,
 } from '../support/enterprise.ts'
 import { makeMember, unique, type Person } from '../support/make.ts'
-import { openMockProvider } from '../support/mock-provider.ts'
+import { makeIssuer } from '../support/issuer.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 
 let host: DocumentHost
@@ -37,7 +37,7 @@ beforeAll(async () => {
   system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  ours = await company(system, await openMockProvider(system, host, system.origin))
+  ours = await company(system, await makeIssuer(system, host))
 })
 afterAll(async () => {
   await system.stop()
@@ -87,7 +87,7 @@ describe('a link ends', () => {
   })
 
   test('of that organization alone', async () => {
-    const other = await company(system, await openMockProvider(system, host, system.origin))
+    const other = await company(system, await makeIssuer(system, host))
     await link(system, other.providerId, 'the-same', ours.person)
     await owner().call(removeMember, { org_id: ours.org.id, user_id: ours.person.userId })
     expect(await linksOf(system, other.providerId, ours.person)).toHaveLength(1)

@@ -32,7 +32,7 @@ import {
   type Company,
 } from '../support/enterprise.ts'
 import { makeMember, unique, type Person } from '../support/make.ts'
-import { openMockProvider } from '../support/mock-provider.ts'
+import { makeIssuer } from '../support/issuer.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 
 let host: DocumentHost
@@ -44,8 +44,8 @@ beforeAll(async () => {
   system = await startListeningSystem({}, { guardedFetch: host.guardedFetch })
 })
 beforeEach(async () => {
-  ours = await company(system, await openMockProvider(system, host, system.origin))
-  theirs = await company(system, await openMockProvider(system, host, system.origin))
+  ours = await company(system, await makeIssuer(system, host))
+  theirs = await company(system, await makeIssuer(system, host))
 })
 afterAll(async () => {
   await system.stop()

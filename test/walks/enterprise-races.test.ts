@@ -24,7 +24,7 @@ import {
   type Company,
 } from '../support/enterprise.ts'
 import { unique } from '../support/make.ts'
-import { openMockProvider } from '../support/mock-provider.ts'
+import { makeIssuer } from '../support/issuer.ts'
 
 let host: DocumentHost
 let system: ListeningSystem
@@ -43,7 +43,7 @@ beforeAll(async () => {
   system = await startListeningSystem({}, { guardedFetch })
 })
 beforeEach(async () => {
-  ours = await company(system, await openMockProvider(system, host, system.origin))
+  ours = await company(system, await makeIssuer(system, host))
 })
 afterAll(async () => {
   await system.stop()

@@ -15,7 +15,7 @@ import { company, exchange, grantsBy, JWT_BEARER, linksOf, type Company } from '
 import { makeExposedSource } from '../support/exposed-source.ts'
 import { askForToken, basic, makeMachineAgent, type MachineAgent } from '../support/machine-agents.ts'
 import { unique } from '../support/make.ts'
-import { openMockProvider } from '../support/mock-provider.ts'
+import { makeIssuer } from '../support/issuer.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 
 let host: DocumentHost
@@ -45,8 +45,8 @@ beforeAll(async () => {
   host = await openDocumentHost()
   const SVC_SERVICES = 'api-gateway,auth-service,mcp-server,deploy-api'
   system = await startListeningSystem({ SVC_SERVICES }, { guardedFetch: host.guardedFetch })
-  ours = await company(system, await openMockProvider(system, host, system.origin))
-  theirs = await company(system, await openMockProvider(system, host, system.origin))
+  ours = await company(system, await makeIssuer(system, host))
+  theirs = await company(system, await makeIssuer(system, host))
   agent = await makeMachineAgent(ours.org.owner)
   theirAgent = await makeMachineAgent(theirs.org.owner)
   const disabled = await makeMachineAgent(theirs.org.owner)
