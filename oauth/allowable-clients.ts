@@ -1,13 +1,18 @@
 /** The clients that an organization can allow for its identity provider: of the operator, its own, or a document. */
 import { eq } from '../db/drizzle.ts'
 import { platformOauthClients } from '../db/schema.ts'
-import { notFound, ServiceError } from '../src/contracts/errors.ts'
+import { ServiceError } from '../src/contracts/errors.ts'
 import * as identityProvider from '../src/cores/identity-provider/index.ts'
 import { displayText } from './connector/display-text.ts'
 import type { AuthDeps } from './dependencies.ts'
 
 export const allowIdentityProviderClient = (deps: AuthDeps) =>
   identityProvider.allowIdentityProviderClient({ ...deps, findClient: findClient(deps) })
+
+const unknownClient = () =>
+  new ServiceError('NOT_FOUND', 'There is no such client', {
+    hint: 'Give the id that the operator registered it with, or the https address of its metadata document.',
+  })
 
 const findClient =
   (deps: AuthDeps): identityProvider.ClientDeps['findClient'] =>
@@ -19,7 +24,7 @@ const findClient =
     const isOwn = row?.orgId === orgId
     // Of another organization, it is as unknown as one that does not exist. That of a machine agent is never to be allowed, so
     // whose it is does not matter.
-    if (row && (row.kind === 'machine' || (row.orgId !== null && !isOwn))) throw notFound()
+    if (row && (row.kind === 'machine' || (row.orgId !== null && !isOwn))) throw unknownClient()
     if (row?.isActive === false) throw new ServiceError('CONFLICT', 'The operator turned this client off')
     if (row?.kind === 'pre_registered') {
       return { kind: row.kind, name: displayText(row.metadata?.client_name), isOwn }
@@ -33,7 +38,7 @@ const findClient =
 async function fetchClient(deps: AuthDeps, clientId: string): Promise<identityProvider.KnownClient> {
   // The authorization server is loaded when somebody needs it.
   const { fetchDocument, isDocumentUrl } = await import('./connector/metadata-documents.ts')
-  if (!isDocumentUrl(clientId) || !deps.documentsOpen) throw notFound()
+  if (!isDocumentUrl(clientId) || !deps.documentsOpen) throw unknownClient()
   const { document } = await fetchDocument(deps, clientId).catch((error: unknown) => {
     const { error_description: description } = error as { error_description?: unknown }
     if (typeof description !== 'string') throw error

@@ -14,4 +14,7 @@ export { GRANTABLE_ROLES }
 
 export const atLeast = (role: Role, minimum: Role): boolean => RANKS[role] >= RANKS[minimum]
 
+/** As people read what is required: nobody is above an owner. */
+export const orAbove = (role: string): string => (role === 'owner' ? role : `${role} or above`)
+
 export const lowerOf = (a: Role, b: Role): Role => (atLeast(a, b) ? b : a)

@@ -3,7 +3,7 @@ import { reportToolCall } from '../contracts/activity.ts'
 import { notFound, ServiceError } from '../contracts/errors.ts'
 import { BEARER_MAX } from '../contracts/limits.ts'
 import type { Principal, EntryPoint, Operation } from '../contracts/operation.ts'
-import { atLeast, type Role } from '../contracts/roles.ts'
+import { atLeast, orAbove, type Role } from '../contracts/roles.ts'
 import { isWorkload, type WorkloadValidation } from '../contracts/tokens.ts'
 import type { ValidatedAppToken } from '../cores/app-tokens/index.ts'
 import type { TokenValidation } from '../cores/identity/index.ts'
@@ -228,7 +228,7 @@ function authorize(principal: Principal, op: Operation, namesOrganization: boole
     })
   }
   if (!atLeast(principal.role, op.access))
-    throw new ServiceError('FORBIDDEN', `This requires the role ${op.access} or above`)
+    throw new ServiceError('FORBIDDEN', `This requires the role ${orAbove(op.access)}`)
   if (principal.supportSessionId !== undefined) refuseSupportSession(principal.role, op)
 }
 

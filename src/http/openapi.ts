@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { ERRORS, type ErrorCode } from '../contracts/errors.ts'
 import { typesOf } from '../contracts/media-types.ts'
 import type { MediaTypes, Operation } from '../contracts/operation.ts'
+import { orAbove } from '../contracts/roles.ts'
 import { APP_SCOPES } from '../contracts/scopes.ts'
 
 type JsonSchema = { properties?: Record<string, JsonSchema>; required?: string[]; [key: string]: unknown }
@@ -147,7 +148,7 @@ function accessSentence(op: Operation): string {
   const base =
     op.access in sentences
       ? sentences[op.access as keyof typeof sentences]
-      : `Requires the role ${op.access} or above.`
+      : `Requires the role ${orAbove(op.access)}.`
   if (op.access === 'anyone' || op.access === 'session' || op.access === 'operator') return base
   if (op.scope === null) return `${base} Not available to scoped tokens or agents.`
   if (isAppScope(op.scope)) return `${base} Or a token of the app with the scope ${op.scope}.`

@@ -213,7 +213,21 @@ test('preview: claims of one name are one claim', async () => {
       { user_id: 'usr_1', client_id: 'desk', resource: undefined, claims: { groups: ['eng', 'a=b'] } },
     ],
   ])
-  expect(printed).toMatch(/result: +refused: A rule refuses them \(rule\)\nrule: +1\n/)
+  expect(printed).toMatch(/result: +refused: A rule refuses them \(rule\)\nrule: +1\n[^]*sources: +none\n/)
+})
+
+test('preview: a client that may not come in is under no rule, nor under the default', async () => {
+  const previewed = {
+    role: 'viewer',
+    refusal: 'client_not_allowed',
+    position: null,
+    scopes: [],
+    sources: null,
+  }
+  const { printed } = await run(commands.previewIdentityProviderRules, previewed, {
+    args: { user_id: 'usr_1', client_id: 'desk' },
+  })
+  expect(printed).toMatch(/rule: +none\n[^]*scopes: +none\nsources: +none\n/)
 })
 
 test('links, refusals, and what ends', async () => {

@@ -209,13 +209,17 @@ export const previewIdentityProviderRules: Run = async (ctx, input) => {
   const { refusal, position, role } = previewed
   const fields = {
     result: refusal === null ? 'connected' : `refused: ${REFUSALS[refusal]} (${refusal})`,
-    rule: position ?? 'none; the default scopes apply',
+    rule: position ?? (isLookedUp(refusal) ? 'none; the default scopes apply' : 'none'),
     role,
     scopes: previewed.scopes.join(' ') || 'none',
-    sources: sourcesOf(previewed),
+    sources: refusal === null ? sourcesOf(previewed) : 'none',
   }
   ctx.print(previewed, { fields })
 }
+
+/** A client that may not come in at all is refused before the rules are read. */
+const isLookedUp = (refusal: RefusalReason | null): boolean =>
+  refusal !== 'client_not_allowed' && refusal !== 'resource'
 
 /** `--claim groups=eng --claim groups=leads` is one claim with two values. */
 function claimsOf(input: CommandInput): Record<string, string[]> {

@@ -107,11 +107,11 @@ async function publicKeyOf(ctx: CommandContext, input: CommandInput): Promise<Pu
   const text = file === '-' ? await readStdin(ctx, 'the public key') : readText(ctx, file)
   try {
     const key: unknown = JSON.parse(text)
-    if (typeof key === 'object' && key !== null) return key as PublicKey
+    if (typeof key === 'object' && key !== null && !Array.isArray(key)) return key as PublicKey
   } catch {
     // Falls through to the same error.
   }
-  throw usageError('The public key is not JSON', 'It must be a public key as JWK')
+  throw usageError('The public key is not a JSON object', 'It must be a public key as JWK')
 }
 
 function readText({ environment }: CommandContext, file: string): string {

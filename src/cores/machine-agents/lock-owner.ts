@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { memberships } from '../../../db/schema.ts'
-import { notFound } from '../../contracts/errors.ts'
+import { ServiceError } from '../../contracts/errors.ts'
 
 export async function lockOwner(
   tx: Transaction,
@@ -14,6 +14,9 @@ export async function lockOwner(
     .from(memberships)
     .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
     .for('share')
-  if (!owner) throw notFound()
+  if (!owner)
+    throw new ServiceError('NOT_FOUND', 'There is no such member', {
+      hint: 'The owner of a machine agent is a member of the organization.',
+    })
   return owner
 }
