@@ -29,7 +29,7 @@ import { roundsOf, sized } from './sizes.ts'
 const ROUNDS = roundsOf(3)
 const CODES = sized(96, 8)
 const REFRESHES = sized(400, 16)
-const RATIO_TARGET = 2
+const TARGETS = { 'code exchange': 2.5, refresh: 2 }
 const ASSERTIONS = sized(400, 16)
 const ASSERTION_CPU_TARGET = 1.5
 
@@ -259,14 +259,15 @@ export async function tokenFor(who: Contestant, { code, verifier }: Code): Promi
   return tokens!
 }
 
-function compare(what: string, our: Load, their: Load): string[] {
+function compare(what: keyof typeof TARGETS, our: Load, their: Load): string[] {
   const ratio = our.perSecond / their.perSecond
+  const target = TARGETS[what]
   const line = (who: string, { perSecond, cpuMs }: Load) =>
     `${what.padEnd(14)} ${who.padEnd(12)} ${perSecond.toFixed(0)}/s, ${cpuMs.toFixed(2)} ms CPU each`
   return [
     line('better-auth', their),
     line('svc', our),
-    `${what.padEnd(14)} ratio        ${ratio.toFixed(2)}x (target ${RATIO_TARGET}x: ${ratio >= RATIO_TARGET ? 'met' : 'missed'}), ${(our.cpuMs / their.cpuMs).toFixed(2)}x CPU`,
+    `${what.padEnd(14)} ratio        ${ratio.toFixed(2)}x (target ${target}x: ${ratio >= target ? 'met' : 'missed'}), ${(our.cpuMs / their.cpuMs).toFixed(2)}x CPU`,
   ]
 }
 
