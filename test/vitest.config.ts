@@ -54,7 +54,7 @@ export const WITHOUT_SERVER = process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECT
  */
 export const ON_EMBEDDED = matching(...walks('apps', 'idempotency', 'search-configuration'))
 /**
- * On both engines among the long tests, because `npm test` has four minutes: they start programs and servers, wait for mail,
+ * Among the long tests, on both engines but for CI, because `npm test` has four minutes: they start programs and servers, wait for mail,
  * or take seconds for going through everything that is there.
  */
 export const SLOW_WALKS = matching(

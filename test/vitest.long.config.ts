@@ -34,7 +34,7 @@ const IN_PARALLEL = matching(
 )
 
 /**
- * `.ci/run` has some twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at any
+ * `.ci/run` has about half an hour for long tests and leaves these to whoever runs all of them: floods, load, kills at any
  * moment, thousands of made-up requests, a whole image, the artifacts of a release, first starts on small disks, whole
  * servers dumped and restored. Walks with hosted auth and behind a pooler are left out there, too.
  */
@@ -48,6 +48,7 @@ const NOT_IN_CI = matching(
   'test/long/image.test.ts',
   'test/long/kill-checks.test.ts',
   'test/long/kill-configuration.test.ts',
+  'test/long/kill-first-run.test.ts',
   'test/long/kill-load.test.ts',
   'test/long/kill-notifications.test.ts',
   'test/long/kill-one-process-run.test.ts',
@@ -63,7 +64,9 @@ const NOT_IN_CI = matching(
 )
 /** Of the walks that take longest, CI runs these on both engines and the others on Postgres: here the engine itself is used. */
 const SLOW_ON_BOTH_IN_CI = matching(
-  ...['ask-a-source', 'databases', 'loads', 'process'].map((name) => `test/walks/${name}.test.ts`),
+  ...['activity', 'ask-a-source', 'databases', 'loads', 'process'].map(
+    (name) => `test/walks/${name}.test.ts`,
+  ),
 )
 const slowOnPostgresInCi = SLOW_WALKS.filter((file) => !SLOW_ON_BOTH_IN_CI.includes(file))
 
