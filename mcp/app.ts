@@ -93,9 +93,7 @@ async function answer(
     authExtensions: authExtensions(deps, resource),
     call: gatewayClient(deps, principal, as),
     challenge:
-      principal.canStepUp && deps.stepUp === 'challenge'
-        ? (scopes) => scopeChallenge(c, deps, resource, scopes)
-        : undefined,
+      deps.stepUp === 'challenge' ? (scopes) => scopeChallenge(c, deps, resource, scopes) : undefined,
     inTurn,
     reports: [],
     log: deps.log,

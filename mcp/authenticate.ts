@@ -7,7 +7,7 @@ import { httpClient, type CallOptions } from '../src/client/http-client.ts'
 import { notServed, ServiceError } from '../src/contracts/errors.ts'
 import { BEARER_MAX } from '../src/contracts/limits.ts'
 import type { Role } from '../src/contracts/roles.ts'
-import { RESOURCE_SCOPES, type Resource, type Scope } from '../src/contracts/scopes.ts'
+import { RESOURCE_SCOPES, SCOPE_NAMES, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import { isPerson, validateToken, type PersonValidation } from '../src/contracts/tokens.ts'
 import type { AgentClaims } from '../src/trust/access-token.ts'
 import { answerForAssertion } from '../src/trust/fresh-validations.ts'
@@ -26,8 +26,8 @@ export type McpPrincipal = {
   readonly clientId?: string | undefined
   /** It acts without a person. */
   readonly machineAgent?: PersonValidation['machine_agent']
-  /** Authenticated by a grant, which its user can widen. */
-  readonly canStepUp: boolean
+  /** Those of its token, and those that another token could have: a person may allow more, a machine agent has its own. */
+  readonly obtainableScopes: readonly Scope[]
   readonly assertion: string
   /** What the auth service answered, for the gateway in the same process. */
   readonly validation: object | undefined
@@ -110,8 +110,7 @@ async function authenticateGrant(
   const granted = {
     scopes: valid.scopes ?? [],
     machineAgent,
-    // Nobody is there who could allow more.
-    canStepUp: machineAgent === undefined,
+    obtainableScopes: machineAgent?.scopes ?? SCOPE_NAMES,
     retryAfterSeconds: valid.retry_after_seconds,
   }
   return { userId, orgId, user, organization, role, clientId, assertion, validation: valid, ...granted }
@@ -149,5 +148,5 @@ async function authenticateApiToken(
   const { userId, orgId, scopes } = actor
   const validation = answerForAssertion(valid, { token, assertion, scopes, now })
   const common = { userId, orgId, user, organization, role, scopes, assertion, validation }
-  return { ...common, canStepUp: false, retryAfterSeconds: valid.retry_after_seconds }
+  return { ...common, obtainableScopes: common.scopes, retryAfterSeconds: valid.retry_after_seconds }
 }

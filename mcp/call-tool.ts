@@ -70,12 +70,17 @@ function requireScopes(tool: Tool, { principal }: RequestContext): void {
   const missing = missingScopes(tool, principal.scopes)
   if (missing.length === 0) return
   const message = `This tool needs the scope ${missing.join(' ')}, which was not granted`
-  throw new ServiceError('FORBIDDEN', message, { hint: howToGetScopes(principal) })
+  throw new ServiceError('FORBIDDEN', message, { hint: howToGetScopes(tool, principal) })
 }
 
-function howToGetScopes({ machineAgent, canStepUp }: McpPrincipal): string {
-  if (machineAgent) return 'An admin can create a machine agent that has it; do not retry.'
-  return canStepUp
+function howToGetScopes(tool: Tool, { machineAgent, obtainableScopes }: McpPrincipal): string {
+  const isObtainable = missingScopes(tool, obtainableScopes).length === 0
+  if (machineAgent) {
+    return isObtainable
+      ? 'Request a token with that scope; do not retry with this one.'
+      : 'An admin can create a machine agent that has it; do not retry.'
+  }
+  return isObtainable
     ? 'Ask the user to reconnect and allow it; do not retry.'
     : 'Ask the user for an API token with that scope; do not retry.'
 }

@@ -36,7 +36,7 @@ const TABLE = [
   ...TOOLS.filter(({ resource }) => resource === 'notifications'),
 ]
 const choose = (who: Partial<Rights>, query = '') => {
-  const whole: Rights = { role: 'owner', scopes: ['data:read', 'maintenance:run'], canStepUp: true, ...who }
+  const whole: Rights = { role: 'owner', obtainableScopes: ['data:read', 'maintenance:run'], ...who }
   const { listed, callable, hidden } = chooseTools(
     TABLE,
     'platform',
@@ -70,12 +70,8 @@ test.each<[Role, string[]]>([
 })
 
 describe('without its scope a tool', () => {
-  test('is listed for an agent with a grant, so that its user can be asked', () => {
-    expect(choose({ scopes: ['data:read'] }).listed).toEqual(['read', 'run'])
-  })
-
-  test('is hidden from an API token, which is told the missing scope if it calls the tool anyway', () => {
-    expect(choose({ scopes: ['data:read'], canStepUp: false })).toEqual({
+  test('is hidden from whoever cannot get it, and told the missing scope if it is called anyway', () => {
+    expect(choose({ obtainableScopes: ['data:read'] })).toEqual({
       listed: ['read'],
       callable: ['read', 'run'],
       hidden: [{ tool: 'run', why: 'needs the scope maintenance:run' }],
@@ -83,7 +79,7 @@ describe('without its scope a tool', () => {
   })
 
   test('does not exist for a role that may never call it', () => {
-    expect(choose({ role: 'viewer', scopes: [], canStepUp: false }).callable).toEqual(['read'])
+    expect(choose({ role: 'viewer', obtainableScopes: [] }).callable).toEqual(['read'])
   })
 })
 

@@ -5,7 +5,7 @@ import type { Resource, Scope } from '../src/contracts/scopes.ts'
 import type { McpPrincipal } from './authenticate.ts'
 import type { HiddenTool, Narrowing, Tool } from './tool.ts'
 
-export type Rights = Pick<McpPrincipal, 'role' | 'scopes' | 'canStepUp'>
+export type Rights = Pick<McpPrincipal, 'role' | 'obtainableScopes'>
 
 export type ToolChoice = {
   readonly listed: readonly Tool[]
@@ -43,9 +43,9 @@ function whyUnknown(tool: Tool, { role }: Rights, { readOnly, tools }: Narrowing
   return undefined
 }
 
-/** Listed for principals that can step up: an unlisted tool is never called, so its scope would never be requested. */
-function whyUnlisted(tool: Tool, { scopes, canStepUp }: Rights): string | undefined {
-  const missing = canStepUp ? [] : missingScopes(tool, scopes)
+/** By what could be had, not by what the token has: an unlisted tool is never called, so its scope would never be requested. */
+function whyUnlisted(tool: Tool, { obtainableScopes }: Rights): string | undefined {
+  const missing = missingScopes(tool, obtainableScopes)
   return missing.length === 0 ? undefined : `needs the scope ${missing.join(' ')}`
 }
 

@@ -1,9 +1,9 @@
 /** Responses to requests that are refused: always JSON, and only text of our own. */
 import type { Context } from 'hono'
 import { ERRORS, ServiceError, type ErrorBody } from '../src/contracts/errors.ts'
-import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import { CHALLENGE_SCOPE, type Resource, type Scope } from '../src/contracts/scopes.ts'
 import type { McpEnv, McpDeps } from './dependencies.ts'
-import { CHALLENGE_SCOPE, metadataUrl, ALLOWED_METHODS } from './resource.ts'
+import { metadataUrl, ALLOWED_METHODS } from './resource.ts'
 
 type C = Context<McpEnv>
 

@@ -43,7 +43,7 @@ metadata:
 
 # svc over MCP
 
-You act as the user who connected you, with their role, within the scopes and data sources of the grant.
+You act as the user who connected you, or as a machine agent, with that role, within the scopes and data sources of the grant.
 
 ## Answer a question from company data
 

@@ -1,5 +1,5 @@
 /** The two endpoints as protected resources: their URLs, names and scopes. */
-import type { Resource, Scope } from '../src/contracts/scopes.ts'
+import type { Resource } from '../src/contracts/scopes.ts'
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
@@ -23,11 +23,5 @@ export const SERVER_INFO = {
     description: 'Read the signed-in user’s own notifications and choose what they follow.',
   },
 } as const satisfies Record<Resource, { name: string; title: string; description: string }>
-
-/** The scope of a challenge: enough to start with, because clients request exactly that. */
-export const CHALLENGE_SCOPE = {
-  platform: 'data:read',
-  notifications: 'notifications:read',
-} as const satisfies Record<Resource, Scope>
 
 export const ALLOWED_METHODS = 'POST, OPTIONS'

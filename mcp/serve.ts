@@ -162,9 +162,13 @@ const idOf = (message: unknown): string | number | null =>
 function stepUp(context: RequestContext, message: unknown): Response | undefined {
   const call = context.challenge && readToolCall(message)
   const tool = call && context.choice.callable.find(({ name }) => name === call.name)
-  if (!tool || missingScopes(tool, context.principal.scopes).length === 0) return undefined
+  if (!tool) return undefined
+  const { scopes, obtainableScopes, machineAgent } = context.principal
+  if (missingScopes(tool, scopes).length === 0 || missingScopes(tool, obtainableScopes).length > 0)
+    return undefined
   report(context, call, performance.now(), { code: 'FORBIDDEN' })
-  return context.challenge?.(tool.scopes)
+  // With its scopes alone a machine agent would lose those that it has: nobody is asked, so all at once.
+  return context.challenge?.(machineAgent ? obtainableScopes : tool.scopes)
 }
 
 /** A stream has sent its answer before it waits here; a JSON response is sent once activity is recorded. */

@@ -5,6 +5,7 @@
 import type { JWK } from 'jose'
 import Provider, { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
 import { MACHINE_AGENT_TOKEN_SECONDS } from '../../src/contracts/limits.ts'
+import { CHALLENGE_SCOPE } from '../../src/contracts/scopes.ts'
 import { grantedScopes } from '../../src/cores/grants/index.ts'
 import {
   findStandingGrant,
@@ -93,6 +94,8 @@ function scopeFor(granted: readonly string[], asked: unknown): string {
   if (typeof asked !== 'string' || asked.trim() === '') return granted.join(' ')
   const wanted = asked.split(' ')
   const left = granted.filter((scope) => wanted.includes(scope))
+  // Clients repeat what the endpoint's challenge names: one that was not given it did not choose it.
+  if (left.length === 0 && asked === CHALLENGE_SCOPE.platform) return granted.join(' ')
   if (left.length === 0) throw new errors.InvalidScope('none of the requested scopes is granted', asked)
   return left.join(' ')
 }

@@ -112,9 +112,11 @@ async function identify(
   const call = clientFor(c, token, { organization: named })
   const isHere = gateway.callInProcess !== undefined && authMode !== 'hosted'
   if (!isHere || named !== undefined || c.req.method !== 'GET') return { call, who: call(whoAmI, {}) }
-  const who = await call(validateToken, { token, audience: 'api' })
-  if (!isPerson(who)) throw new ServiceError('UNAUTHENTICATED')
-  return { call: clientFor(c, token, { validation: who }), who }
+  const validation = await call(validateToken, { token, audience: 'api' })
+  const email = isPerson(validation) ? validation.user.email : null
+  if (!isPerson(validation) || email === null) throw new ServiceError('UNAUTHENTICATED')
+  const who = { ...validation, user: { ...validation.user, email } }
+  return { call: clientFor(c, token, { validation }), who }
 }
 
 /** A number beside a link: when the call fails, the page is shown without it. */

@@ -66,6 +66,12 @@ export const RESOURCE_SCOPES = {
   notifications: ['notifications:read', 'notifications:write'],
 } as const satisfies Record<Resource, readonly Scope[]>
 
+/** The scope of an endpoint's challenge: enough to start with, because clients request exactly that. */
+export const CHALLENGE_SCOPE = {
+  platform: 'data:read',
+  notifications: 'notifications:read',
+} as const satisfies Record<Resource, Scope>
+
 /** No machine decides proposals: whoever made it would approve their own through it. */
 export const MACHINE_AGENT_SCOPES = [
   'data:read',

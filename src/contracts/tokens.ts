@@ -81,11 +81,7 @@ export const revokeApiToken = removing({
 /** Who a token speaks for, and what it may do now. */
 export const TokenHolder = z.object({
   kind: z.enum(['user', 'api_token', 'actor']),
-  user: z.object({
-    id: z.string(),
-    email: z.string().nullable().describe('null: a machine agent has none.'),
-    name: z.string(),
-  }),
+  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
   organization: z.object({ id: z.string(), name: z.string(), slug: z.string() }).nullable(),
   role: RoleName.nullable(),
   scopes: z.array(ScopeName).nullable().describe('null: not limited by scopes.'),
@@ -97,10 +93,6 @@ export const TokenHolder = z.object({
   client_name: z.string().optional().describe('The name the client gave itself, unverified.'),
   grant_id: z.string().optional(),
   support_session_id: z.string().optional().describe('Set in a support session.'),
-  machine_agent: z
-    .object({ id: z.string(), owner_id: z.string() })
-    .optional()
-    .describe('Of a machine agent: which one, and the member who answers for it.'),
   sources: z
     .array(z.string())
     .optional()
@@ -115,11 +107,22 @@ export const ValidatedToken = z.object({
   valid: z.literal(true),
   ...TokenHolder.shape,
   kind: z.enum([...TokenHolder.shape.kind.options, 'workload']),
-  user: TokenHolder.shape.user.nullable().describe('null for a workload.'),
+  user: TokenHolder.shape.user
+    .extend({ email: z.string().nullable().describe('null: a machine agent has none.') })
+    .nullable()
+    .describe('null for a workload.'),
   scopes: z
     .array(z.enum([...SCOPE_NAMES, ...APP_SCOPES]))
     .nullable()
     .describe('null: not limited by scopes.'),
+  machine_agent: z
+    .object({
+      id: z.string(),
+      owner_id: z.string(),
+      scopes: z.array(ScopeName).describe('All that it was given; a token may have fewer.'),
+    })
+    .optional()
+    .describe('Of a machine agent: which one, and the member who answers for it.'),
   deployment: z.string().optional().describe('Of a workload: the alias of its app.'),
   workload: z
     .object({
@@ -146,7 +149,7 @@ type Validated = z.output<typeof ValidatedToken>
 
 /** Of a person, or of an agent that acts for one. */
 export type PersonValidation = Omit<Validated, 'kind' | 'user' | 'scopes' | 'deployment' | 'workload'> &
-  Pick<z.output<typeof TokenHolder>, 'kind' | 'user' | 'scopes'>
+  Pick<z.output<typeof TokenHolder>, 'kind' | 'scopes'> & { readonly user: NonNullable<Validated['user']> }
 /** Of a program that its cluster vouches for. */
 export type WorkloadValidation = Omit<
   Validated,

@@ -416,8 +416,8 @@ test('its grant is listed among all, says what it is, and can be narrowed', asyn
 })
 
 describe('nobody is there to ask', () => {
-  const ask = async (method: string, params: object) => {
-    const { access } = tokensIn(await askForToken(system, basic(agent)))
+  const ask = async (method: string, params: object, more: Record<string, string> = {}) => {
+    const { access } = tokensIn(await askForToken(system, basic(agent), more))
     const response = await fetch(`${system.origin}/platform`, {
       method: 'POST',
       headers: {
@@ -427,7 +427,11 @@ describe('nobody is there to ask', () => {
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
-    return { status: response.status, text: await response.text() }
+    return {
+      status: response.status,
+      challenge: response.headers.get('www-authenticate'),
+      text: await response.text(),
+    }
   }
 
   test('so it is offered only the tools whose scopes it has, and hears why of the others', async () => {
@@ -445,6 +449,26 @@ describe('nobody is there to ask', () => {
     expect(called.status).toBe(200)
     expect(called.text).toContain('An admin can create a machine agent that has it; do not retry.')
     expect(called.text).not.toContain('user')
+  })
+
+  test('and with a token for less than it was given it is told what to ask for, which is all of that', async () => {
+    agent = await makeMachineAgent(org.owner, { role: 'admin', scopes: ['data:read', 'maintenance:run'] })
+    const less = { scope: 'data:read' }
+    const { text } = await ask('tools/list', {}, less)
+    expect(text).toContain('"maintenance_run"')
+    expect(text).not.toContain('"maintenance_set"')
+    const called = await ask('tools/call', { name: 'maintenance_run', arguments: { app: 'shop' } }, less)
+    expect(called.status).toBe(403)
+    expect(called.challenge).toContain('error="insufficient_scope", scope="data:read maintenance:run"')
+    const denied = await ask('tools/call', { name: 'maintenance_set', arguments: { app: 'shop' } }, less)
+    expect([denied.status, denied.challenge]).toEqual([200, null])
+  })
+
+  test('and the scope of the challenge, which clients repeat, keeps none out that has others', async () => {
+    agent = await makeMachineAgent(org.owner, { scopes: ['maintenance:read'] })
+    const asking = async (scope: string) => (await askForToken(system, basic(agent), { scope })).body
+    expect(await asking('data:read')).toMatchObject({ scope: 'maintenance:read' })
+    expect(await asking('maintenance:run')).toMatchObject({ error: 'invalid_scope' })
   })
 
   test('and its instructions speak of no user', async () => {

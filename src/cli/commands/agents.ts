@@ -100,7 +100,7 @@ const table = (grants: readonly Grant[]) =>
     GRANT: 'id',
     HOST: 'host',
     NAME: 'client_name',
-    USER: ({ user }) => user.email,
+    USER: ({ user }) => user.email ?? user.name,
     ENDPOINT: 'resource',
     SCOPES: ({ scopes }) => scopes.join(' '),
     SOURCES: ({ sources }) =>

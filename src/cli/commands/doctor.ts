@@ -108,7 +108,7 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
     const who = await ctx.callOperation('whoAmI', {})
     const member = who.organization ? `${who.role} of ${who.organization.name}` : 'no organization'
     const expiry = who.expires_at === null ? 'does not expire' : `expires ${who.expires_at}`
-    return [`${who.user.email ?? who.user.name}, ${member}; ${expiry}`, who]
+    return [`${who.user.email}, ${member}; ${expiry}`, who]
   })
   if (!me.organization) return
   await step('questions', async () => {

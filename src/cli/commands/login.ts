@@ -18,7 +18,7 @@ export const login: Run = async (ctx, input) => {
   const { user, organization, role } = await verifyToken(ctx, apiUrl, token)
   const context: SavedContext = {
     api_url: apiUrl.origin,
-    user: { id: user.id, email: user.email ?? user.name },
+    user: { id: user.id, email: user.email },
     organization: organization && { id: organization.id, name: organization.name },
     ...(isConfidential(apiUrl) ? {} : { insecure_http: true }),
   }
@@ -49,7 +49,7 @@ export const login: Run = async (ctx, input) => {
     )
   }
   const where = organization ? `${role} of ${organization.name}` : 'not a member of an organization yet'
-  ctx.info(sanitizeLine(`Logged in to ${apiUrl.origin} as ${user.email ?? user.name}, ${where}.`))
+  ctx.info(sanitizeLine(`Logged in to ${apiUrl.origin} as ${user.email}, ${where}.`))
   ctx.info(`Saved the token to ${paths.credentials}, readable only by you.`)
   ctx.info(
     isCurrent

@@ -28,7 +28,7 @@ export const status: Run = async (ctx) => {
       fields: {
         context: location.context,
         server: location.api_url,
-        user: user.email === null ? user.name : `${user.name} <${user.email}>`,
+        user: `${user.name} <${user.email}>`,
         organization: organization?.name,
         role,
         scopes: scopes?.join(' ') ?? 'everything the role allows',

@@ -296,6 +296,7 @@ async function validateGrant(
   if (!found || found.user.id !== actor.userId || found.organization.id !== actor.orgId) throw refused()
   if (isCall && found.grant.resource !== audience) throw refused()
   await touchGrant(deps, found.grant)
+  const granted = grantedScopes(found.grant)
   return {
     valid: true as const,
     kind: 'actor' as const,
@@ -303,14 +304,14 @@ async function validateGrant(
     user: found.machineAgent ? { ...found.user, email: null } : found.user,
     ...matchOrganization(found, organization),
     // What was approved and not yet removed; the agent's token may be older than that.
-    scopes: actor.scopes.filter((scope) => grantedScopes(found.grant).includes(scope)),
+    scopes: actor.scopes.filter((scope) => granted.includes(scope)),
     audiences: ['api' as const],
     expires_at: actor.expiresAt.toISOString(),
     client_id: found.grant.clientId,
     client_name: found.grant.clientName ?? undefined,
     grant_id: grantId,
     machine_agent: found.machineAgent
-      ? { id: found.machineAgent.id, owner_id: found.machineAgent.ownerId }
+      ? { id: found.machineAgent.id, owner_id: found.machineAgent.ownerId, scopes: [...granted] }
       : undefined,
     sources: found.grant.sources ?? undefined,
     retry_after_seconds: found.retryAfterSeconds ?? undefined,

@@ -4,7 +4,7 @@ import type { Handler } from '../../contracts/operations.ts'
 
 export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
   const { kind, userId, userEmail } = principal
-  if (userId === null) throw new ServiceError('UNAUTHENTICATED')
+  if (userId === null || userEmail === null) throw new ServiceError('UNAUTHENTICATED')
   if (kind === 'operator' || kind === 'anonymous' || kind === 'app_token' || kind === 'workload') {
     throw new ServiceError('UNAUTHENTICATED')
   }
@@ -22,10 +22,6 @@ export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
     client_name: principal.clientName,
     grant_id: principal.grantId,
     support_session_id: principal.supportSessionId,
-    machine_agent: principal.machineAgent && {
-      id: principal.machineAgent.id,
-      owner_id: principal.machineAgent.ownerId,
-    },
     sources: principal.sources === null ? undefined : [...principal.sources],
   }
 }

@@ -3,7 +3,7 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, asc, eq, inArray } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import { atLeast, GRANTABLE_ROLES, type Role } from '../../contracts/roles.ts'
+import { atLeast, GRANTABLE_ROLES, orAbove, type Role } from '../../contracts/roles.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
 
@@ -19,7 +19,7 @@ const isGranted = ({ sources }: MemberPrincipal, { id }: SourceRow): boolean =>
 
 export function requireMinimumRole(principal: MemberPrincipal, row: SourceRow): void {
   if (atLeast(principal.role, row.minimumRole)) return
-  throw new ServiceError('FORBIDDEN', `This data source requires the role ${row.minimumRole} or above`, {
+  throw new ServiceError('FORBIDDEN', `This data source requires the role ${orAbove(row.minimumRole)}`, {
     hint: 'Ask an owner or admin of the organization.',
   })
 }

@@ -49,7 +49,7 @@ type Submitted = {
 const leastFor = (c: PageContext): Submitted => ({
   name: '',
   role: 'viewer',
-  owner: sessionOf(c).me.user.email ?? '',
+  owner: sessionOf(c).me.user.email,
   ends: '90',
   scopes: DEFAULT_SCOPES.platform,
   isLimited: false,
