@@ -49,6 +49,7 @@ export function connectorHandler(deps: ConnectorDeps): Pick<NodeHandler, 'handle
     async handle(incoming, outgoing) {
       logWhenAnswered(deps, incoming, outgoing)
       pinAddress(deps, incoming)
+      dropAttestation(incoming)
       outgoing.setHeader('x-content-type-options', 'nosniff')
       outgoing.setHeader('x-frame-options', 'DENY')
       outgoing.setHeader('referrer-policy', 'no-referrer')
@@ -82,6 +83,12 @@ function pinAddress({ issuer }: ConnectorDeps, incoming: IncomingMessage): void 
   incoming.headers['x-forwarded-proto'] = issuer.protocol.slice(0, -1)
   delete incoming.headers['x-forwarded-host']
   incoming.headers['x-forwarded-for'] = String(incoming.headers[ADDRESS_HEADER] ?? '')
+}
+
+/** A method that is off. The library refuses it for known clients only, before they proved who they are. */
+function dropAttestation({ headers }: IncomingMessage): void {
+  delete headers['oauth-client-attestation']
+  delete headers['oauth-client-attestation-pop']
 }
 
 /** Browser clients register too, and the library has no CORS there. */

@@ -17,7 +17,7 @@ import { normalizeClientMetadata } from './client-metadata.ts'
 import type { ConnectorDeps } from './dependencies.ts'
 import { registerMachineGrant } from './machine-clients.ts'
 import { fetchDocument, isDocumentUrl, isSwitchedOff, storedDocument } from './metadata-documents.ts'
-import { redirectUriMatches } from './redirect-uri.ts'
+import { isRedirectOrigin, redirectUriMatches } from './redirect-uri.ts'
 import { intersectRefreshScopes } from './refresh-scopes.ts'
 import { dropUnknownScopes, parseResource, resourceServers, resourceUrl } from './resources.ts'
 import { storageAdapter } from './storage-adapter.ts'
@@ -109,6 +109,10 @@ function configuration(deps: ConnectorDeps, organizations: OrganizationsOfGrants
     jwks: { keys: [ed25519Jwk(deps.jwtSigningKey)] },
     // OAuth 2.1, 4.1.1: for every client. The library no longer has `plain`.
     pkce: { required: () => true },
+    // Only for public clients, which prove nothing. It is asked before a secret or key is verified: a refusal of any other
+    // client would tell whoever has neither that there is such a client. No cookie counts where it is asked.
+    clientBasedCORS: (_ctx, origin, { clientAuthMethod, redirectUris = [] }) =>
+      clientAuthMethod !== 'none' || isRedirectOrigin(redirectUris, origin, deps.loopbackPorts),
     allowOmittingSingleRegisteredRedirectUri: false,
     acceptQueryParamAccessTokens: false,
     cookies: {

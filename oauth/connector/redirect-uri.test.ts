@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isLoopbackRedirect, redirectHost, redirectUriMatches, redirectUriProblem } from './redirect-uri.ts'
+import {
+  isLoopbackRedirect,
+  isRedirectOrigin,
+  redirectHost,
+  redirectUriMatches,
+  redirectUriProblem,
+} from './redirect-uri.ts'
 
 const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
 const problem = (uri: string) => redirectUriProblem(uri, [CURSOR])
@@ -257,6 +263,25 @@ describe('a request may name', () => {
     const fixedPort = ['http://127.0.0.1:8000/cb']
     expect(redirectUriMatches(fixedPort, 'http://127.0.0.1:54321/cb', 'portless')).toBe(false)
     expect(redirectUriMatches(fixedPort, 'http://127.0.0.1:54321/cb', 'any')).toBe(true)
+  })
+})
+
+describe('a page in a browser is of the client', () => {
+  test.each([
+    ['where it sends people back to', 'https://app.example/cb', 'https://app.example', true],
+    ['on another port', 'https://app.example/cb', 'https://app.example:8443', false],
+    ['on another host', 'https://app.example/cb', 'https://app.example.evil.test', false],
+    ['on this computer, on any port', 'http://localhost/cb', 'http://localhost:6274', true],
+    ['on this computer, under another name', 'http://localhost/cb', 'http://127.0.0.1:6274', false],
+    ['on this computer, with the port it has', 'http://localhost:6274/cb', 'http://localhost:6274', true],
+    ['on this computer, with another one', 'http://localhost:6274/cb', 'http://localhost:5000', false],
+    ['in a sandbox', CURSOR, 'null', false],
+  ])('%s', (_, known, origin, expected) => {
+    expect(isRedirectOrigin([known], origin, 'portless')).toBe(expected)
+  })
+
+  test('by its exact port, where that is required', () => {
+    expect(isRedirectOrigin(['http://localhost/cb'], 'http://localhost:6274', 'exact')).toBe(false)
   })
 })
 

@@ -64,6 +64,16 @@ export function redirectUriMatches(
   })
 }
 
+/** Whether a page of this origin is one that the client sends people back to. Those of private schemes have none. */
+export function isRedirectOrigin(
+  registered: readonly string[],
+  origin: string,
+  ports: LoopbackPorts,
+): boolean {
+  const origins = registered.map((uri) => URL.parse(uri)?.origin).filter((one) => one !== undefined)
+  return origin !== 'null' && redirectUriMatches(origins, origin, ports)
+}
+
 type LoopbackParts = { host?: string; port?: string; rest?: string }
 
 function loopbackParts(uri: string): LoopbackParts | undefined {

@@ -2,9 +2,12 @@
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
+import { sha256 } from '../../src/trust/keyed-hash.ts'
 import {
+  newAddress,
   newAssistant,
   preRegistered,
+  register,
   startListeningSystem,
   whoami,
   type ListeningSystem,
@@ -219,4 +222,52 @@ describe('a page in a browser', () => {
       expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
     },
   )
+
+  describe.each(['/oauth/token', '/oauth/revoke'])('at %s', (path) => {
+    const fields = { grant_type: 'refresh_token', refresh_token: 'nothing', token: 'nothing' }
+    const post = (from: string, params: Record<string, string>) =>
+      fetch(system.origin + path, {
+        method: 'POST',
+        headers: { origin: from, 'x-forwarded-for': newAddress() },
+        body: new URLSearchParams({ ...fields, ...params }),
+      })
+
+    test.each([
+      ['in the web', `${origin}/callback`, origin],
+      ['on this computer', 'http://localhost:6274/callback', 'http://localhost:6274'],
+      ['on this computer, on another port', 'http://localhost:6274/callback', 'http://localhost:6275'],
+    ])('reads what is said to its own client, %s', async (_where, redirect, from) => {
+      const { body } = await register(system, {
+        redirect_uris: [redirect],
+        client_name: 'Inspector',
+        token_endpoint_auth_method: 'none',
+      })
+      const client_id = String(body.client_id)
+      const answer = await post(from, { client_id })
+      expect(answer.headers.get('access-control-allow-origin')).toBe(from)
+      // It got as far as the token, which does not exist.
+      if (path === '/oauth/token') expect(await answer.json()).toMatchObject({ error: 'invalid_grant' })
+      else expect(answer.status).toBe(200)
+      const other = await post('https://other.example', { client_id })
+      expect(other.status).toBe(400)
+      expect(other.headers.get('access-control-allow-origin')).toBeNull()
+    })
+
+    /** The answer to another would tell that there is such a client, before it proved anything. */
+    test('reads what is said to a client with a secret, whichever page it is', async () => {
+      const { clientId } = await preRegistered(system, {
+        token_endpoint_auth_method: 'client_secret_basic',
+        client_secret: sha256('a secret'),
+      })
+      for (const [client_secret, status] of [
+        ['a secret', path === '/oauth/token' ? 400 : 200],
+        ['another one', 401],
+      ] as const) {
+        const answer = await post(origin, { client_id: clientId, client_secret })
+        expect(answer.status).toBe(status)
+        expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+        expect(await answer.text()).not.toContain('not allowed')
+      }
+    })
+  })
 })

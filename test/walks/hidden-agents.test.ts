@@ -9,11 +9,26 @@ import * as grants from '../../src/contracts/grants.ts'
 import * as provider from '../../src/contracts/identity-provider.ts'
 import * as machines from '../../src/contracts/machine-agents.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
-import { newAddress, startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
+import {
+  newAddress,
+  readAnswer,
+  startListeningSystem,
+  type HttpAnswer,
+  type ListeningSystem,
+} from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { company, exchange, grantsBy, JWT_BEARER, linksOf, type Company } from '../support/enterprise.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
-import { askForToken, basic, makeMachineAgent, type MachineAgent } from '../support/machine-agents.ts'
+import {
+  askForToken,
+  assertionOf,
+  basic,
+  makeMachineAgent,
+  newKeyPair,
+  posted,
+  type MachineAgent,
+  type Proof,
+} from '../support/machine-agents.ts'
 import { unique } from '../support/make.ts'
 import { makeIssuer } from '../support/issuer.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
@@ -29,6 +44,7 @@ let their: Record<Kind, string>
 type Kind =
   | 'machine'
   | 'disabled machine'
+  | 'keyed machine'
   | 'credential'
   | 'user'
   | 'member'
@@ -64,6 +80,7 @@ beforeAll(async () => {
   their = {
     machine: theirAgent.id,
     'disabled machine': disabled.id,
+    'keyed machine': (await makeMachineAgent(theirs.org.owner, { public_key: newKeyPair().jwk })).id,
     credential: theirAgent.credentials[0]!.id,
     user: theirAgent.user_id,
     member: theirs.person.userId,
@@ -254,40 +271,55 @@ test('an own machine agent cannot be allowed for the provider either', async () 
 })
 
 describe('without signing in', () => {
-  const asking: [string, (id: string) => Promise<Response>][] = [
-    ['the page of an approval', (client_id) => get('/oauth/authorize', { client_id, response_type: 'code' })],
-    ['a token', (client_id) => post('/oauth/token', { grant_type: 'client_credentials', client_id })],
-    ['a token, with a secret', (client_id) => post('/oauth/token', withSecret(client_id))],
-    [
-      'an exchange',
-      (client_id) => post('/oauth/token', { ...withSecret(client_id), grant_type: JWT_BEARER }),
-    ],
-    ['an end', (client_id) => post('/oauth/revoke', { client_id, token: 'nothing' })],
-    [
-      'an end, with a secret',
-      (client_id) => post('/oauth/revoke', { ...withSecret(client_id), token: 'nothing' }),
-    ],
+  const secret = 'svcm_nothing'
+  const PROOFS: [string, (client_id: string) => Proof | Promise<Proof>][] = [
+    ['the id alone', (client_id) => ({ params: { client_id } })],
+    ['a secret in the form', (client_id) => posted({ client_id, secret })],
+    ['a secret in the header', (client_id) => basic({ client_id, secret })],
+    ['an assertion', (client_id) => assertionOf(system, client_id, newKeyPair())],
   ]
-  const headers = () => ({ 'x-forwarded-for': newAddress() })
-  const get = (path: string, params: Record<string, string>) =>
-    fetch(`${system.origin}${path}?${new URLSearchParams(params)}`, {
-      headers: headers(),
-      redirect: 'manual',
-    })
-  const post = (path: string, params: Record<string, string>) =>
-    fetch(system.origin + path, { method: 'POST', headers: headers(), body: new URLSearchParams(params) })
-  const withSecret = (client_id: string) => ({
-    grant_type: 'client_credentials',
-    client_id,
-    client_secret: 'svcm_nothing',
-  })
+  /** Some are read before anybody has proved who they are. */
+  const HEADERS: [string, (client_id: string) => Record<string, string>][] = [
+    ['', () => ({})],
+    [' from a page in a browser', () => ({ origin: 'https://page.example' })],
+    [' with an attestation', (sub) => ({ 'oauth-client-attestation': `e30.${base64({ sub })}.nothing` })],
+    [' with the proof of an attestation', () => ({ 'oauth-client-attestation-pop': 'nothing' })],
+  ]
+  const ENDPOINTS: [string, string, Record<string, string>][] = [
+    ['a token', '/oauth/token', { grant_type: 'client_credentials' }],
+    ['an exchange', '/oauth/token', { grant_type: JWT_BEARER }],
+    ['an end', '/oauth/revoke', { token: 'nothing' }],
+  ]
+  const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-  test.each(asking)('nobody learns from %s which ids there are', async (_what, ask) => {
-    const hear = async (id: string) => {
-      const response = await ask(id)
-      return [response.status, (await response.text()).replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQ')]
-    }
-    for (const kind of ['machine', 'client'] as const)
-      expect([kind, ...(await hear(their[kind]))]).toEqual([kind, ...(await hear(unknown(their[kind])))])
+  /** All of it but the id that was given, that of the request, and the time. */
+  const wholeOf = ({ status, headers, text }: HttpAnswer, id: string) =>
+    JSON.stringify([status, [...headers].filter(([name]) => name !== 'date'), text])
+      .replaceAll(id, 'ID')
+      .replaceAll(/req_\w+/g, 'REQ')
+
+  async function expectNothing(ask: (id: string) => Promise<HttpAnswer>): Promise<void> {
+    const hear = async (id: string) => wholeOf(await ask(id), id)
+    for (const kind of ['machine', 'keyed machine', 'client'] as const)
+      expect(`${kind} ${await hear(their[kind])}`).toBe(`${kind} ${await hear(unknown(their[kind]))}`)
+  }
+
+  test('nobody learns from the page of an approval which ids there are', () =>
+    expectNothing(async (client_id) => {
+      const asked = new URLSearchParams({ client_id, response_type: 'code' })
+      const headers = { 'x-forwarded-for': newAddress() }
+      return readAnswer(
+        await fetch(`${system.origin}/oauth/authorize?${asked}`, { headers, redirect: 'manual' }),
+      )
+    }))
+
+  describe.each(ENDPOINTS)('nobody learns from asking for %s which ids there are', (_what, path, asked) => {
+    for (const [how, headersFor] of HEADERS)
+      test.each(PROOFS)(`with %s${how}`, (_proof, proofFor) =>
+        expectNothing(async (id) => {
+          const { headers, params } = await proofFor(id)
+          const proof = { headers: { ...headersFor(id), ...headers }, params: params ?? {} }
+          return askForToken(system, proof, asked, path)
+        }))
   })
 })
