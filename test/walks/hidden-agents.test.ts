@@ -9,15 +9,27 @@ import * as grants from '../../src/contracts/grants.ts'
 import * as provider from '../../src/contracts/identity-provider.ts'
 import * as machines from '../../src/contracts/machine-agents.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
+import { recordAudit } from '../../src/cores/audit/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
 import {
   newAddress,
   readAnswer,
   startListeningSystem,
+  tokensIn,
+  whoami,
   type HttpAnswer,
   type ListeningSystem,
 } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
-import { company, exchange, grantsBy, JWT_BEARER, linksOf, type Company } from '../support/enterprise.ts'
+import {
+  company,
+  exchange,
+  grantsBy,
+  JWT_BEARER,
+  linksOf,
+  tokenIn,
+  type Company,
+} from '../support/enterprise.ts'
 import { makeExposedSource } from '../support/exposed-source.ts'
 import {
   askForToken,
@@ -29,8 +41,8 @@ import {
   type MachineAgent,
   type Proof,
 } from '../support/machine-agents.ts'
-import { unique } from '../support/make.ts'
-import { makeIssuer } from '../support/issuer.ts'
+import { makeApiToken, unique, type Org } from '../support/make.ts'
+import { makeIssuer, type Claims } from '../support/issuer.ts'
 import { OPERATOR_TOKEN } from '../support/system.ts'
 
 let host: DocumentHost
@@ -70,12 +82,12 @@ beforeAll(async () => {
     client_id: disabled.client_id,
     is_active: false,
   })
-  await exchange(system, theirs.client, await theirs.assertion())
-  const [grant] = await grantsBy(system, theirs.providerId)
   const client = await theirs.org.owner.call(provider.createIdentityProviderClient, {
     name: 'Theirs',
     ...TERMS,
   })
+  await leaveTraces(client)
+  const [grant] = await grantsBy(system, theirs.providerId)
   await ours.org.owner.call(createApp, { alias, name: 'Shop' })
   their = {
     machine: theirAgent.id,
@@ -91,12 +103,36 @@ beforeAll(async () => {
     source: (await makeExposedSource(system, theirs.org)).id,
   }
 })
+
+/** Each of theirs has done something, so that lists have something to leave out. */
+async function leaveTraces({
+  client_id,
+  secret,
+}: {
+  client_id: string
+  secret: string
+}): Promise<void> {
+  const { org, person } = theirs
+  const trade = async (claims: Claims) =>
+    exchange(system, { clientId: client_id, secret }, await theirs.assertion({ client_id, ...claims }))
+  await whoami(system, tokenIn(await trade({})))
+  expect((await trade({ sub: 'nobody' })).status).toBe(400)
+  await whoami(system, tokensIn(await askForToken(system, basic(theirAgent))).access)
+  await makeApiToken(system, org, person)
+  // What a machine agent starts is recorded in its name; here the row is enough.
+  const { user_id: userId, name: userName } = theirAgent
+  const machine = { kind: 'actor', userId, userName, requestId: 'req_1' } as const
+  await withTransaction(system.db, (tx) =>
+    recordAudit(tx, () => system.clock.now(), machine, { orgId: org.id, action: 'maintenance.run_started' }),
+  )
+}
+
 afterAll(async () => {
   await system.stop()
   host.close()
 })
 
-type Act = (call: Call, id: string) => Promise<unknown>
+type Act = (call: Call, id: string, org: Org) => Promise<unknown>
 const ofAgent = (id: string) => ({ machine_agent_id: id })
 const preview = (user_id: string, client_id: string) => ({ user_id, client_id, claims: {} })
 
@@ -140,7 +176,6 @@ const ACTS: [Kind[], string, Act][] = [
     'updateMachineAgent to an owner',
     (call, owner_id) => call(machines.updateMachineAgent, { ...ofAgent(agent.id), owner_id }),
   ],
-  [['machine'], 'listMachineAgents', (call, search) => call(machines.listMachineAgents, { search })],
   [['grant', 'standing'], 'showGrant', (call, grant_id) => call(grants.showGrant, { grant_id })],
   [
     ['grant', 'standing'],
@@ -148,11 +183,6 @@ const ACTS: [Kind[], string, Act][] = [
     (call, grant_id) => call(grants.narrowGrant, { grant_id, scopes: ['data:read'] }),
   ],
   [['grant', 'standing'], 'revokeGrant', (call, grant_id) => call(grants.revokeGrant, { grant_id })],
-  [
-    ['machine', 'client'],
-    'listGrants',
-    (call, client_id) => call(grants.listGrants, { client_id, all: 'true' }),
-  ],
   [
     ['machine', 'disabled machine', 'client'],
     'allowIdentityProviderClient',
@@ -194,7 +224,6 @@ const ACTS: [Kind[], string, Act][] = [
     (call, user_id) => call(provider.linkIdentity, { subject: unique('subject'), user_id }),
   ],
   [['link'], 'unlinkIdentity', (call, link_id) => call(provider.unlinkIdentity, { link_id })],
-  [['machine', 'client'], 'listRefusals', (call, client_id) => call(provider.listRefusals, { client_id })],
   [
     ['machine', 'client'],
     'blockOauthClient',
@@ -225,14 +254,29 @@ const ACTS: [Kind[], string, Act][] = [
     'endAccessSince',
     (call, user_id) => call(endAccessSince, { since: '2020-01-01T00:00:00Z', user_id }),
   ],
-  [['user', 'member'], 'listActivity of a user', (call, user_id) => call(listActivity, { user_id })],
-  [['grant', 'standing'], 'listActivity of a grant', (call, grant_id) => call(listActivity, { grant_id })],
-  [['user', 'member'], 'listAudit', (call, user_id) => call(listAudit, { org_id: ours.org.id, user_id })],
 ]
 
-/** What somebody hears, without the id they gave and that of the request. */
-async function heard(act: Act, id: string): Promise<string> {
-  const answer = await act(ours.org.owner.call, id).catch(
+/** No row is refused here, so there must be some that are left out. */
+const LISTS: [Kind[], string, Act][] = [
+  [['machine'], 'listMachineAgents', (call, search) => call(machines.listMachineAgents, { search })],
+  [
+    ['machine', 'client'],
+    'listGrants',
+    (call, client_id) => call(grants.listGrants, { client_id, all: 'true' }),
+  ],
+  [['client'], 'listRefusals', (call, client_id) => call(provider.listRefusals, { client_id })],
+  [['user', 'member'], 'listActivity of a user', (call, user_id) => call(listActivity, { user_id })],
+  [['grant', 'standing'], 'listActivity of a grant', (call, grant_id) => call(listActivity, { grant_id })],
+  [
+    ['user', 'member'],
+    'listAudit',
+    (call, user_id, { id: org_id }) => call(listAudit, { org_id, user_id }),
+  ],
+]
+
+/** What an owner hears, without the id they gave and that of the request. */
+async function heard(act: Act, id: string, { org } = ours): Promise<string> {
+  const answer = await act(org.owner.call, id, org).catch(
     ({ code, message, hint, problems }: Record<string, unknown>) => ({ code, message, hint, problems }),
   )
   return JSON.stringify(answer).replaceAll(id, 'ID')
@@ -241,7 +285,7 @@ async function heard(act: Act, id: string): Promise<string> {
 /** As old, and nobody's. */
 const unknown = (id: string) => id.slice(0, -8) + 'zzzzzzzz'
 
-describe.each(ACTS)('%s: %s', (kinds, _name, act) => {
+describe.each([...ACTS, ...LISTS])('%s: %s', (kinds, _name, act) => {
   test.each(kinds)('another organization’s %s is unknown', async (kind) => {
     const nobodys = await heard(act, unknown(their[kind]))
     // It got as far as looking for it. Sources are named among the problems of a request.
@@ -249,6 +293,13 @@ describe.each(ACTS)('%s: %s', (kinds, _name, act) => {
       kind === 'source' ? /INVALID_REQUEST.*ID/ : /^(?!.*(INVALID_REQUEST|FORBIDDEN|UNEXPECTED))/,
     )
     expect(await heard(act, their[kind])).toBe(nobodys)
+  })
+})
+
+describe.each(LISTS)('%s: %s', (kinds, _name, act) => {
+  test.each(kinds)('its own organization finds something by its %s', async (kind) => {
+    const nothing = await heard(act, unknown(their[kind]), theirs)
+    expect(await heard(act, their[kind], theirs)).not.toBe(nothing)
   })
 })
 
