@@ -1,7 +1,16 @@
 /** A public key that a machine agent proves itself with. */
-import { createHash, createPublicKey, type JsonWebKey } from 'node:crypto'
+import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { ServiceError } from '../contracts/errors.ts'
-import { isAlgorithm, isStrong, RSA_BITS, verifySignature } from './signature.ts'
+import {
+  ALGORITHM_NAMES,
+  isAlgorithm,
+  isOfType,
+  isStrong,
+  purposeOf,
+  RSA_BITS,
+  verifySignature,
+  type Algorithm,
+} from './signature.ts'
 
 const KEY_ID_MAX = 200
 /** RFC 7518, 6: the members of each kind, in the order that RFC 7638 hashes them in. */
@@ -14,7 +23,7 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 export type PublicKey = { readonly jwk: Record<string, string>; readonly thumbprint: string }
 
-/** Only what makes up the key is kept, and the name that the client gives it. */
+/** Only what makes up the key is kept, the name that the client gives it, and the algorithm that it is for. */
 export function readPublicKey(given: Readonly<Record<string, unknown>>): PublicKey {
   if (PRIVATE_MEMBERS.some((name) => given[name] !== undefined))
     throw problem('is a private key. Do not use it any more, and send the public key of another one')
@@ -25,25 +34,42 @@ export function readPublicKey(given: Readonly<Record<string, unknown>>): PublicK
     if (typeof value !== 'string') throw problem(`must have ${name}`)
     key[name] = value
   }
-  if (!isStrong(importKey(key)))
-    throw problem(`must be P-256, Ed25519, or RSA of ${RSA_BITS.min} to ${RSA_BITS.max} bits`)
-  const { kid } = given
-  if (
-    kid !== undefined &&
-    (typeof kid !== 'string' || !/^[\x21-\x7e]+$/.test(kid) || kid.length > KEY_ID_MAX)
-  )
-    throw problem(`kid must be visible ASCII, at most ${KEY_ID_MAX} characters`)
+  const imported = importKey(key)
+  if (!isStrong(imported))
+    throw problem(
+      `must be P-256, Ed25519, or RSA of ${RSA_BITS.min} to ${RSA_BITS.max} bits with a usual exponent (65537)`,
+    )
   return {
-    jwk: kid === undefined ? key : { ...key, kid },
+    jwk: { ...key, ...keyIdIn(given), ...algorithmIn(given, imported) },
     thumbprint: createHash('sha256').update(JSON.stringify(key)).digest('base64url'),
   }
+}
+
+function keyIdIn({ kid }: Readonly<Record<string, unknown>>): { kid?: string } {
+  if (kid === undefined) return {}
+  if (typeof kid !== 'string' || !/^[\x21-\x7e]+$/.test(kid) || kid.length > KEY_ID_MAX)
+    throw problem(`kid must be visible ASCII, at most ${KEY_ID_MAX} characters`)
+  return { kid }
+}
+
+/** A key that says so verifies no other algorithm, also where it could. */
+function algorithmIn(given: Readonly<Record<string, unknown>>, key: KeyObject): { alg?: Algorithm } {
+  const purpose = purposeOf(given)
+  if (!purpose) {
+    const names = ALGORITHM_NAMES.join(', ')
+    throw problem(`must be for signatures: use sig, key_ops with verify, alg one of ${names}, if it has them`)
+  }
+  const { algorithm } = purpose
+  if (algorithm === undefined) return {}
+  if (!isOfType(key, algorithm)) throw problem('alg must be one for its kty')
+  return { alg: algorithm }
 }
 
 /** Whether a JWS that has been verified with one of several keys was signed with this one. */
 export function isSignedBy(jws: string, jwk: JsonWebKey): boolean {
   const [header = '', payload = '', signature = ''] = jws.split('.')
   const { alg } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { alg: unknown }
-  if (!isAlgorithm(alg)) return false
+  if (!isAlgorithm(alg) || (jwk.alg !== undefined && jwk.alg !== alg)) return false
   const presented = {
     algorithm: alg,
     signed: `${header}.${payload}`,
@@ -52,7 +78,7 @@ export function isSignedBy(jws: string, jwk: JsonWebKey): boolean {
   return verifySignature(presented, importKey(jwk))
 }
 
-function importKey(key: JsonWebKey) {
+function importKey(key: JsonWebKey): KeyObject {
   try {
     return createPublicKey({ key, format: 'jwk' })
   } catch (cause) {

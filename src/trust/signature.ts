@@ -24,6 +24,22 @@ export const isAlgorithm = (value: unknown): value is Algorithm =>
 export const isOfType = ({ asymmetricKeyType }: KeyObject, algorithm: Algorithm): boolean =>
   asymmetricKeyType === ALGORITHMS[algorithm].type
 
+/**
+ * RFC 7517, 4.2 to 4.4: what a key is for, in its own words. Undefined where that is anything but our signatures; without an
+ * algorithm, any that fits its type.
+ */
+export function purposeOf({
+  use,
+  key_ops,
+  alg,
+}: Readonly<Record<string, unknown>>): { readonly algorithm: Algorithm | undefined } | undefined {
+  if (use !== undefined && use !== 'sig') return undefined
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return undefined
+  // RFC 9864: the same by its new name, which browsers write into what they export.
+  const algorithm = alg === 'Ed25519' ? 'EdDSA' : alg
+  return algorithm === undefined || isAlgorithm(algorithm) ? { algorithm } : undefined
+}
+
 /** RFC 7518, 3.3: at least 2048 bits. The upper bounds keep the cost of one signature small. */
 export const RSA_BITS = { min: 2048, max: 8192 }
 

@@ -1,5 +1,5 @@
 /** Agents without a person: how they come in, what they are and are not, and who may make one. */
-import { createHash, generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync, KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eq } from '../../db/drizzle.ts'
 import { memberships, oauthArtifacts, users } from '../../db/schema.ts'
@@ -96,6 +96,26 @@ describe('comes in', () => {
     expect(made).toMatchObject({ secret: null, credentials: [{ kind: 'public_key' }] })
     const proof = await assertionOf(system, made.client_id, { privateKey }, { alg })
     expect(await comesIn(system, proof)).toMatchObject({ status: 200, who: { user: { id: made.user_id } } })
+  })
+
+  test('with a key that says what it is for, and with that algorithm alone', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const jwk = { ...publicKey.export({ format: 'jwk' }), kty: 'RSA' as const }
+    const made = await makeMachineAgent(admin, {
+      public_key: { ...jwk, alg: 'PS256', use: 'sig', key_ops: ['verify'] },
+    })
+    const status = async (alg: string) =>
+      (await askForToken(system, await assertionOf(system, made.client_id, { privateKey }, { alg }))).status
+    expect([await status('PS256'), await status('RS256')]).toEqual([200, 401])
+  })
+
+  test('with an Ed25519 key as a browser exports it', async () => {
+    const pair = await crypto.subtle.generateKey({ name: 'Ed25519' }, true, ['sign', 'verify'])
+    const jwk = await crypto.subtle.exportKey('jwk', pair.publicKey)
+    const made = await makeMachineAgent(admin, { public_key: { ...jwk, kty: 'OKP', alg: 'Ed25519' } })
+    const key = { privateKey: KeyObject.from(pair.privateKey) }
+    const proof = await assertionOf(system, made.client_id, key, { alg: 'EdDSA' })
+    expect((await askForToken(system, proof)).status).toBe(200)
   })
 
   test('with two secrets and two keys at once, while they are rotated', async () => {
@@ -319,6 +339,24 @@ describe('who may make one', () => {
     await expect(
       makeMachineAgent(admin, { public_key: { ...jwk, kty: jwk.kty as 'EC' } }),
     ).rejects.toMatchObject(code('INVALID_REQUEST'))
+  })
+
+  const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
+
+  test.each([
+    ['to encrypt with', { use: 'enc' }, 'for signatures'],
+    ['to wrap others with', { key_ops: ['wrapKey'] }, 'for signatures'],
+    ['whose operations are no list', { key_ops: 'verify' }, 'for signatures'],
+    ['of another algorithm', { alg: 'RSA-OAEP' }, 'for signatures'],
+    ['with a shared secret’s algorithm', { alg: 'HS256' }, 'for signatures'],
+    ['with another kind’s algorithm', { alg: 'ES256' }, 'alg must be'],
+    ['with an exponent of one', { e: 'AQ' }, 'exponent'],
+  ])('not with an RSA key %s', async (_what, changes, problem) => {
+    const public_key = { ...RSA, kty: 'RSA' as const, ...changes }
+    await expect(makeMachineAgent(admin, { public_key })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      problems: [expect.stringContaining(problem)],
+    })
   })
 })
 

@@ -3,13 +3,13 @@
  * process: they are public, and every process may ask for them once a minute.
  */
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { isAlgorithm, isOfType, isStrong, type Algorithm } from '../../trust/signature.ts'
+import { isOfType, isStrong, purposeOf, type Algorithm } from '../../trust/signature.ts'
 import type { Clock, GuardedFetch } from '../dependencies.ts'
 
 export type ProviderKey = {
   readonly id: string | undefined
   /** Undefined: any that fits its type. */
-  readonly algorithm: string | undefined
+  readonly algorithm: Algorithm | undefined
   readonly key: KeyObject
 }
 
@@ -118,16 +118,15 @@ async function fetchKeys(
 /** Those for anything else, of any other type or too weak are left out. */
 function importKey(jwk: unknown): ProviderKey[] {
   if (typeof jwk !== 'object' || jwk === null) return []
-  const { kid, alg, use, key_ops, kty } = jwk as Record<string, unknown>
-  if (use !== undefined && use !== 'sig') return []
-  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return []
-  if (alg !== undefined && !isAlgorithm(alg)) return []
+  const { kid, kty } = jwk as Record<string, unknown>
+  const purpose = purposeOf(jwk as Record<string, unknown>)
+  if (!purpose) return []
   // Node would read a shared secret as a key too.
   if (kty !== 'RSA' && kty !== 'EC' && kty !== 'OKP') return []
   try {
     const key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
     const id = typeof kid === 'string' ? kid : undefined
-    return isStrong(key) ? [{ id, algorithm: alg, key }] : []
+    return isStrong(key) ? [{ id, ...purpose, key }] : []
   } catch {
     return []
   }
