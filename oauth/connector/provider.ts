@@ -11,7 +11,7 @@ import { platformAccessGrants } from '../../db/schema.ts'
 import type { ClientKind } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { CONNECTOR_SECONDS } from '../../src/contracts/limits.ts'
-import { ALGORITHM_NAMES } from '../../src/trust/signature.ts'
+import type { Algorithm } from '../../src/trust/signature.ts'
 import { GRANT_PROFILE, JWT_BEARER, registerAssertionGrant } from './assertion-grant.ts'
 import { normalizeClientMetadata } from './client-metadata.ts'
 import type { ConnectorDeps } from './dependencies.ts'
@@ -73,6 +73,9 @@ type ClientRules = {
   compareClientSecret(this: ClientRules, given: string): boolean
 }
 
+/** Of `private_key_jwt`: documents, registered clients and machine agents. Published in the metadata. */
+const CLIENT_ALGORITHMS: Algorithm[] = ['ES256', 'EdDSA', 'RS256', 'PS256']
+
 function configuration(deps: ConnectorDeps, organizations: OrganizationsOfGrants): Configuration {
   const isSecure = deps.issuer.protocol === 'https:'
   /** The library resolves a client again when the first attempt failed: one fetch per request. */
@@ -103,7 +106,7 @@ function configuration(deps: ConnectorDeps, organizations: OrganizationsOfGrants
     },
     enabledJWA: {
       idTokenSigningAlgValues: ['EdDSA'],
-      clientAuthSigningAlgValues: ALGORITHM_NAMES,
+      clientAuthSigningAlgValues: CLIENT_ALGORITHMS,
     },
     // Without a signing key every client is refused, although we sign no id token.
     jwks: { keys: [ed25519Jwk(deps.jwtSigningKey)] },

@@ -3,7 +3,8 @@ import { constants, verify, type KeyObject } from 'node:crypto'
 
 /**
  * RFC 7518, 3.3 to 3.5, and RFC 8037. Asymmetric ones alone: a public key must never be taken for a shared secret, and
- * `none` for a signature.
+ * `none` for a signature. Those of providers, and of keys that machine agents may have; what the authorization server takes
+ * from its clients is `CLIENT_ALGORITHMS`.
  */
 const ALGORITHMS = {
   ES256: { type: 'ec', digest: 'sha256', options: { dsaEncoding: 'ieee-p1363' } },
