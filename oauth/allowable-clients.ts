@@ -9,10 +9,13 @@ import type { AuthDeps } from './dependencies.ts'
 export const allowIdentityProviderClient = (deps: AuthDeps) =>
   identityProvider.allowIdentityProviderClient({ ...deps, findClient: findClient(deps) })
 
-const unknownClient = () =>
-  new ServiceError('NOT_FOUND', 'There is no such client', {
-    hint: 'Give the id that the operator registered it with, or the https address of its metadata document.',
+/** Of whatever kind it is, and whose: the same words, which tell nothing. */
+function unknownClient({ documentsOpen }: AuthDeps): ServiceError {
+  const orDocument = documentsOpen ? ', or the https address of its metadata document' : ''
+  return new ServiceError('NOT_FOUND', 'There is no such client', {
+    hint: `Give the id of a client that you created here or that the operator registered${orDocument}. Machine agents come in without an identity provider.`,
   })
+}
 
 const findClient =
   (deps: AuthDeps): identityProvider.ClientDeps['findClient'] =>
@@ -24,7 +27,7 @@ const findClient =
     const isOwn = row?.orgId === orgId
     // Of another organization, it is as unknown as one that does not exist. That of a machine agent is never to be allowed, so
     // whose it is does not matter.
-    if (row && (row.kind === 'machine' || (row.orgId !== null && !isOwn))) throw unknownClient()
+    if (row && (row.kind === 'machine' || (row.orgId !== null && !isOwn))) throw unknownClient(deps)
     if (row?.isActive === false) throw new ServiceError('CONFLICT', 'The operator turned this client off')
     if (row?.kind === 'pre_registered') {
       return { kind: row.kind, name: displayText(row.metadata?.client_name), isOwn }
@@ -38,7 +41,7 @@ const findClient =
 async function fetchClient(deps: AuthDeps, clientId: string): Promise<identityProvider.KnownClient> {
   // The authorization server is loaded when somebody needs it.
   const { fetchDocument, isDocumentUrl } = await import('./connector/metadata-documents.ts')
-  if (!isDocumentUrl(clientId) || !deps.documentsOpen) throw unknownClient()
+  if (!isDocumentUrl(clientId) || !deps.documentsOpen) throw unknownClient(deps)
   const { document } = await fetchDocument(deps, clientId).catch((error: unknown) => {
     const { error_description: description } = error as { error_description?: unknown }
     if (typeof description !== 'string') throw error

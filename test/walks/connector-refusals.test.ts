@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sql } from '../../db/drizzle.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
+import { allowIdentityProviderClient } from '../../src/contracts/identity-provider.ts'
 import { updateOrganization } from '../../src/contracts/organizations.ts'
 import {
   arrive,
@@ -18,6 +19,8 @@ import {
   type ListeningSystem,
 } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
+import { company } from '../support/enterprise.ts'
+import { makeIssuer } from '../support/issuer.ts'
 import { makeMember, makeOrganization, unique, type Org } from '../support/make.ts'
 import { freshSecrets } from '../support/system.ts'
 import { newWalker } from '../support/walker.ts'
@@ -101,6 +104,18 @@ describe('OAUTH_CIMD=off', () => {
     })
     const again = tokensIn(await newAssistant(system, client).refresh(tokens.refresh))
     expect((await whoami(system, again.access)).status).toBe(200)
+  })
+
+  test('nobody is told to allow one for their identity provider', async () => {
+    const { org: own } = await company(closed, await makeIssuer(closed, host))
+    const terms = { max_scopes: ['data:read' as const], resources: ['platform' as const] }
+    for (const client_id of [documentClient(), 'nobody'])
+      await expect(
+        own.owner.call(allowIdentityProviderClient, { client_id, ...terms }),
+      ).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+        hint: expect.stringMatching(/^Give the id of a client that you created here or that the operator registered\. /),
+      })
   })
 
   test('other clients are not concerned', async () => {

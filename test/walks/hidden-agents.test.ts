@@ -318,7 +318,10 @@ test('an own machine agent cannot be allowed for the provider either', async () 
     client_id: agent.client_id,
     ...TERMS,
   })
-  await expect(allowing).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(allowing).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+    hint: expect.stringMatching(/created here or that the operator registered, or the https.*Machine agents/),
+  })
 })
 
 describe('without signing in', () => {
