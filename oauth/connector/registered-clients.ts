@@ -118,12 +118,15 @@ export function clientAdapter(deps: ConnectorDeps): Adapter {
   }
 }
 
+/** Where clients prove who they are, and an answer tells nothing before they did. */
+const PROVING_ROUTES: unknown[] = ['token', 'revocation']
+
 /**
- * Machine agents and clients of an organization have nobody to ask. On the page that anybody can open without signing in
- * they are as unknown as an id that nobody has.
+ * Machine agents and clients of an organization have nobody to ask. On pages that anybody can open without signing in, and
+ * wherever else the library looks for a client, they are as unknown as an id that nobody has.
  */
 const isHidden = ({ kind, orgId }: typeof platformOauthClients.$inferSelect): boolean =>
-  (kind === 'machine' || orgId !== null) && Provider.ctx?.oidc?.route === 'authorization'
+  (kind === 'machine' || orgId !== null) && !PROVING_ROUTES.includes(Provider.ctx?.oidc?.route)
 
 /** The digest of an absurdly nested registration overflows the stack. */
 function digestOf(chosen: object): string {

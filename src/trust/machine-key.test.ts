@@ -9,7 +9,14 @@ const signed = (alg: string) => new SignJWT({}).setProtectedHeader({ alg }).sign
 
 test('what is kept of a key is what it consists of, its name and its algorithm', () => {
   const { n, e } = jwk
-  const given = { ...jwk, kid: 'one', alg: 'PS256', use: 'sig', key_ops: ['verify'], x5u: 'https://a.example' }
+  const given = {
+    ...jwk,
+    kid: 'one',
+    alg: 'PS256',
+    use: 'sig',
+    key_ops: ['verify'],
+    x5u: 'https://a.example',
+  }
   expect(readPublicKey(given).jwk).toEqual({ kty: 'RSA', n, e, kid: 'one', alg: 'PS256' })
   expect(readPublicKey(jwk)).toEqual({
     jwk: { kty: 'RSA', n, e },

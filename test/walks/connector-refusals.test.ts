@@ -114,7 +114,9 @@ describe('OAUTH_CIMD=off', () => {
         own.owner.call(allowIdentityProviderClient, { client_id, ...terms }),
       ).rejects.toMatchObject({
         code: 'NOT_FOUND',
-        hint: expect.stringMatching(/^Give the id of a client that you created here or that the operator registered\. /),
+        hint: expect.stringMatching(
+          /^Give the id of a client that you created here or that the operator registered\. /,
+        ),
       })
   })
 

@@ -1,5 +1,7 @@
 /** Another organization's machine agents, clients, links and grants: every operation answers as for an id that nobody has. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ConnectorDeps } from '../../oauth/connector/dependencies.ts'
+import { clientAdapter } from '../../oauth/connector/registered-clients.ts'
 import type { Call } from '../../src/client/http-client.ts'
 import { endAccessSince } from '../../src/contracts/access.ts'
 import { listActivity } from '../../src/contracts/activity.ts'
@@ -105,13 +107,7 @@ beforeAll(async () => {
 })
 
 /** Each of theirs has done something, so that lists have something to leave out. */
-async function leaveTraces({
-  client_id,
-  secret,
-}: {
-  client_id: string
-  secret: string
-}): Promise<void> {
+async function leaveTraces({ client_id, secret }: { client_id: string; secret: string }): Promise<void> {
   const { org, person } = theirs
   const trade = async (claims: Claims) =>
     exchange(system, { clientId: client_id, secret }, await theirs.assertion({ client_id, ...claims }))
@@ -267,11 +263,7 @@ const LISTS: [Kind[], string, Act][] = [
   [['client'], 'listRefusals', (call, client_id) => call(provider.listRefusals, { client_id })],
   [['user', 'member'], 'listActivity of a user', (call, user_id) => call(listActivity, { user_id })],
   [['grant', 'standing'], 'listActivity of a grant', (call, grant_id) => call(listActivity, { grant_id })],
-  [
-    ['user', 'member'],
-    'listAudit',
-    (call, user_id, { id: org_id }) => call(listAudit, { org_id, user_id }),
-  ],
+  [['user', 'member'], 'listAudit', (call, user_id, { id: org_id }) => call(listAudit, { org_id, user_id })],
 ]
 
 /** What an owner hears, without the id they gave and that of the request. */
@@ -367,6 +359,13 @@ describe('without signing in', () => {
       )
     }))
 
+  test('the library finds them nowhere but where they prove who they are', async () => {
+    const library = clientAdapter({ db: system.db, clock: () => system.clock.now() } as ConnectorDeps)
+    for (const kind of ['machine', 'keyed machine', 'client'] as const)
+      expect([kind, await library.find(their[kind])]).toEqual([kind, undefined])
+    expect(await library.find(ours.client.clientId)).toMatchObject({ client_id: ours.client.clientId })
+  })
+
   describe.each(ENDPOINTS)('nobody learns from asking for %s which ids there are', (_what, path, asked) => {
     for (const [how, headersFor] of HEADERS)
       test.each(PROOFS)(`with %s${how}`, (_proof, proofFor) =>
@@ -374,6 +373,7 @@ describe('without signing in', () => {
           const { headers, params } = await proofFor(id)
           const proof = { headers: { ...headersFor(id), ...headers }, params: params ?? {} }
           return askForToken(system, proof, asked, path)
-        }))
+        }),
+      )
   })
 })

@@ -8,7 +8,9 @@ const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' 
 const read = async (jwk: object) => {
   const body = new TextEncoder().encode(JSON.stringify({ keys: [jwk] }))
   const guardedFetch = async () => ({ status: 200, headers: new Headers(), body })
-  const keys = await createProviderKeys({ guardedFetch, clock: () => new Date(0) }).read('https://keys.example')
+  const keys = await createProviderKeys({ guardedFetch, clock: () => new Date(0) }).read(
+    'https://keys.example',
+  )
   return keys?.map(({ algorithm }) => algorithm)
 }
 
