@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoredPlan } from '../../../db/schema.ts'
 import type { Queries } from '../databases/index.ts'
+import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_ID_CHARACTERS, LOAD_PROBLEMS_SHOWN } from '../../contracts/limits.ts'
 import type { LoadRow } from './load-rows.ts'
 import type { RawRow } from './raw-row.ts'
@@ -14,10 +15,12 @@ import { LoadFailed, type Step } from './step.ts'
 const WINDOW_BYTES = 1024 * 1024
 /** Read without a pause: meanwhile this process answers nobody. */
 const ROWS_AT_ONCE = 2_000
+/** As long as a long statement has: 256 MiB come in it over 3 Mbit/s. */
+const DIGEST_MS = 20 * 60_000
 
-export const readStep: Step = async ({ queries, plan }, load) => {
+export const readStep: Step = async ({ deps, queries, plan }, load) => {
   if (load.readBytes >= load.bytes) {
-    if ((await digestOf(queries, load)) !== load.sha256) throw new LoadFailed('digest')
+    if ((await digestOf(queries, load, deps.clock)) !== load.sha256) throw new LoadFailed('digest')
     return { phase: 'checking' }
   }
   const staged = await readContent(queries, load.id, load.readBytes, WINDOW_BYTES)
@@ -37,12 +40,18 @@ export const readStep: Step = async ({ queries, plan }, load) => {
   return { readBytes, readLines, rows, problems, problemCount }
 }
 
-/** In one go: the state of a hash cannot be stored. Of a large file it is long work (claim-load.ts). */
-async function digestOf(queries: Queries, { id, bytes }: LoadRow): Promise<string> {
+/**
+ * In one go: the state of a hash cannot be stored. Of a large file it is long work (claim-load.ts). Whoever has the login may
+ * have put a view in the place of the parts, which gives a byte at a time, each of them slowly: it would hold its loop, which
+ * is everybody's, for years.
+ */
+async function digestOf(queries: Queries, { id, bytes }: LoadRow, clock: () => Date): Promise<string> {
+  const endsAt = clock().getTime() + DIGEST_MS
   const hash = createHash('sha256')
   for (let at = 0; at < bytes;) {
+    if (clock().getTime() > endsAt) throw new ServiceError('TIMEOUT')
     const content = await readContent(queries, id, at, WINDOW_BYTES)
-    if (content.length === 0) throw new LoadFailed('staging_lost')
+    if (content.length < Math.min(WINDOW_BYTES, bytes - at)) throw new LoadFailed('staging_lost')
     hash.update(content)
     at += content.length
   }

@@ -89,8 +89,9 @@ export async function storePart(
 }
 
 /**
- * From `offset` on, about as many bytes; empty where nothing is staged. No part is longer than LOAD_PART_BYTES, so the index
- * finds the first: a file may have hundreds of thousands of parts, and each window would look at all that are before it.
+ * From `offset` on as many bytes, or up to the end of a part that goes on behind them; fewer only at the end of what is staged
+ * without a gap. No part is longer than LOAD_PART_BYTES, so the index finds the first: a file may have hundreds of thousands of
+ * parts, and each window would look at all that are before it.
  */
 export async function readContent(
   queries: Queries,
@@ -111,7 +112,9 @@ export async function readContent(
     const body = Buffer.from(part.body, 'base64')
     const skipped = at - Number(part.at)
     // A gap: somebody deleted a part.
-    if (skipped < 0 || skipped > body.length) break
+    if (skipped < 0) break
+    // Within a longer one before it, of an attempt that was taken for dead.
+    if (skipped > body.length) continue
     chunks.push(body.subarray(skipped))
     at += body.length - skipped
   }
