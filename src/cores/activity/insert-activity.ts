@@ -33,9 +33,23 @@ async function insertAll(db: Handle, rows: readonly Waiting[]): Promise<void> {
     for (const { done } of rows) done.resolve()
   } catch (error) {
     // Of several, one may be to blame, and the others are other organizations': each by itself.
-    if (rows.length > 1) for (const one of rows) void insertAll(db, [one])
+    if (rows.length > 1 && isAboutRows(error)) for (const one of rows) void insertAll(db, [one])
     else for (const { done } of rows) done.reject(error)
   }
+}
+
+/** SQLSTATE classes: 22 a value, 23 a constraint. */
+const ABOUT_ROWS = /^2[23][0-9A-Z]{3}$/
+
+/**
+ * Nothing was stored, and another row may be. After a lost connection all may be, and a database that is away, full or slow
+ * would have each row as a statement. Drizzle wraps the driver's error.
+ */
+function isAboutRows(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string') return ABOUT_ROWS.test(at.code)
+  }
+  return false
 }
 
 /** The keys of a row, with the types of their columns, in the order in which drizzle names these. */
