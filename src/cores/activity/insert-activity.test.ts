@@ -47,3 +47,11 @@ test.each(['CONNECTION_CLOSED', 'CONNECT_TIMEOUT', 'ECONNREFUSED', '08006', '531
     expect(sizes).toEqual([3])
   },
 )
+
+test('calls that end in one turn are written by hundreds', async () => {
+  const { db, sizes } = fakeDatabase()
+  await Promise.all(Array.from({ length: 1_201 }, (_, at) => insertActivity(db, row(String(at)))))
+  expect(sizes).toEqual([500, 500, 201])
+  await insertActivity(db, row('next'))
+  expect(sizes).toEqual([500, 500, 201, 1])
+})

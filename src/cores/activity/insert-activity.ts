@@ -10,21 +10,26 @@ import { preparedQuery } from '../prepared-query.ts'
 type Row = typeof activity.$inferInsert
 type Waiting = { readonly row: Row; readonly done: PromiseWithResolvers<void> }
 
+/** Thousands of calls may end in one turn, which waited for the same thing. */
+const ROWS_AT_ONCE = 500
+
 const waiting = new WeakMap<Handle, Waiting[]>()
 
 /** Resolves once the row is stored. */
 export function insertActivity(db: Handle, row: Row): Promise<void> {
-  const rows = waiting.get(db) ?? []
-  if (rows.length === 0) {
-    waiting.set(db, rows)
-    setImmediate(() => {
-      waiting.delete(db)
-      void insertAll(db, rows)
-    })
-  }
   const done = Promise.withResolvers<void>()
-  rows.push({ row, done })
+  const rows = waiting.get(db)
+  if (rows && rows.length < ROWS_AT_ONCE) rows.push({ row, done })
+  else insertSoon(db, [{ row, done }])
   return done.promise
+}
+
+function insertSoon(db: Handle, rows: Waiting[]): void {
+  waiting.set(db, rows)
+  setImmediate(() => {
+    if (waiting.get(db) === rows) waiting.delete(db)
+    void insertAll(db, rows)
+  })
 }
 
 async function insertAll(db: Handle, rows: readonly Waiting[]): Promise<void> {
