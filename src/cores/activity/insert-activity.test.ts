@@ -2,7 +2,8 @@ import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import { expect, test } from 'vitest'
 import type { Handle } from '../../../db/connect.ts'
-import type { activity } from '../../../db/schema.ts'
+import { getTableColumns } from '../../../db/drizzle.ts'
+import { activity } from '../../../db/schema.ts'
 import { insertActivity } from './insert-activity.ts'
 
 /** A driver that answers as it is told, and remembers how many rows each statement had. */
@@ -30,23 +31,34 @@ async function insertThree(failure: (requestIds: readonly string[]) => Error | u
   return { outcomes, sizes }
 }
 
-test.each(['22P05', '22P02', '23502', '23514'])('a row that is refused (%s) is refused alone', async (code) => {
-  const error = failing(code)
-  const { outcomes, sizes } = await insertThree((requestIds) => (requestIds.includes('b') ? error : undefined))
-  expect(outcomes).toEqual(['stored', error, 'stored'])
-  expect(sizes).toEqual([3, 1, 1, 1])
-})
-
-test.each(['CONNECTION_CLOSED', 'CONNECT_TIMEOUT', 'ECONNREFUSED', '08006', '53100', '57014', '57P01', '40001'])(
-  'an error that is of no row (%s) is told to all, and nothing is sent twice',
+test.each(['22P05', '22P02', '23502', '23514'])(
+  'a row that is refused (%s) is refused alone',
   async (code) => {
     const error = failing(code)
-    let failures = 0
-    const { outcomes, sizes } = await insertThree(() => ((failures += 1) === 1 ? error : undefined))
-    expect(outcomes).toEqual([error, error, error])
-    expect(sizes).toEqual([3])
+    const { outcomes, sizes } = await insertThree((requestIds) =>
+      requestIds.includes('b') ? error : undefined,
+    )
+    expect(outcomes).toEqual(['stored', error, 'stored'])
+    expect(sizes).toEqual([3, 1, 1, 1])
   },
 )
+
+test.each([
+  'CONNECTION_CLOSED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  '08006',
+  '53100',
+  '57014',
+  '57P01',
+  '40001',
+])('an error that is of no row (%s) is told to all, and nothing is sent twice', async (code) => {
+  const error = failing(code)
+  let failures = 0
+  const { outcomes, sizes } = await insertThree(() => ((failures += 1) === 1 ? error : undefined))
+  expect(outcomes).toEqual([error, error, error])
+  expect(sizes).toEqual([3])
+})
 
 test('calls that end in one turn are written by hundreds', async () => {
   const { db, sizes } = fakeDatabase()
@@ -54,4 +66,14 @@ test('calls that end in one turn are written by hundreds', async () => {
   expect(sizes).toEqual([500, 500, 201])
   await insertActivity(db, row('next'))
   expect(sizes).toEqual([500, 500, 201, 1])
+})
+
+test('no column has a value that drizzle or the database would give: what a row leaves out is null', () => {
+  const columns = Object.values(getTableColumns(activity))
+  const given = columns.filter(
+    ({ hasDefault, generated, generatedIdentity, onUpdateFn }) =>
+      hasDefault || generated || generatedIdentity || onUpdateFn,
+  )
+  expect(columns.length).toBeGreaterThan(10)
+  expect(given.map(({ name }) => name)).toEqual([])
 })

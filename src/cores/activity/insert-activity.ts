@@ -57,7 +57,7 @@ function isAboutRows(error: unknown): boolean {
   return false
 }
 
-/** The keys of a row, with the types of their columns, in the order in which drizzle names these. */
+/** The keys of a row, with the types of their columns, in the order in which drizzle names these. None has a default. */
 const FIELDS = Object.entries(getTableColumns(activity)).map(
   ([key, column]) => `"${key}" ${column.getSQLType()}`,
 )
