@@ -28,6 +28,7 @@ const odd = fc.constantFrom(
   Object.assign(() => 1, { toJSON: () => 'a function with a form' }),
   { toJSON: (name: unknown) => `form of ${typeof name} ${String(name)}` },
   { toJSON: 1 },
+  { toString: () => 1, constructor: Symbol('one'), valueOf: { toJSON() {} } },
   JSON.parse('{"__proto__":{"a":1}}') as object,
   [undefined, () => 1, 3],
   Array<number>(3),

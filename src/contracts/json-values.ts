@@ -43,7 +43,9 @@ function isPlain(value: object): boolean {
 }
 
 function throughJson(value: unknown, name: string | number): unknown {
-  return (JSON.parse(JSON.stringify({ [name]: value })) as Record<string, unknown>)[name]
+  const parsed = JSON.parse(JSON.stringify({ [name]: value })) as Record<string, unknown>
+  // What JSON leaves out may be named as something that every object inherits.
+  return Object.hasOwn(parsed, name) ? parsed[name] : undefined
 }
 
 /** Whether the JSON of a value certainly has no more bytes than this, without making it. */
