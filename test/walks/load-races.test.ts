@@ -1,4 +1,6 @@
 /** Loads into a database on a server, where a statement goes on after its sender is gone, and a quota refuses logins. */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import postgres from 'postgres'
@@ -7,7 +9,12 @@ import { openManagedServer, type ManagedServer } from '../../db/managed/postgres
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
-import { readWithOwnLogin, writeWithOwnLogin, type Queries } from '../../src/cores/databases/index.ts'
+import {
+  readWithOwnLogin,
+  writeWithOwnLogin,
+  type ManagedDatabases,
+  type Queries,
+} from '../../src/cores/databases/index.ts'
 import { takeLoadStep, uploadLoadPart as uploadPart } from '../../src/cores/loads/index.ts'
 import { startLoads } from '../../src/worker/loads.ts'
 import {
@@ -163,33 +170,99 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
         .where(isLoad(id))
     }
 
+    /** A way to the server that is lost when a statement with these words is sent; `arrive` lets that one through. */
+    async function lossyWay(words: string) {
+      const { host, port } = await system.system.gateway!.managed.address()
+      const lost = Promise.withResolvers<() => void>()
+      const proxy = createServer((client) => {
+        const upstream = connect({ host, port })
+        for (const socket of [client, upstream]) socket.on('error', () => {})
+        upstream.pipe(client, { end: false })
+        client.on('data', (chunk: Buffer) => {
+          if (!chunk.includes(words)) return void upstream.write(chunk)
+          client.destroy()
+          lost.resolve(() => void upstream.resume().end(chunk))
+        })
+      })
+      await once(proxy.listen(0, '127.0.0.1'), 'listening')
+      return {
+        address: { host: '127.0.0.1', port: (proxy.address() as AddressInfo).port, ssl: 'disable' as const },
+        arrive: async () => (await lost.promise)(),
+        close: () => void proxy.close(),
+      }
+    }
+
+    /** The whole file as its first part; returns why it was refused. */
+    async function uploadAt(address: ManagedDatabases['address'], load_id: string, file: Buffer) {
+      const gateway = system.system.gateway!
+      const [row] = await system.db.select().from(loads).where(isLoad(load_id))
+      const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'owner' } as never
+      const upload = uploadPart({ ...gateway, managed: { ...gateway.managed, address } })
+      return upload(principal, { load_id, offset: 0, body: new Uint8Array(file) }).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+    }
+
     test('of an upload', async () => {
       const bytes = Buffer.from(fileOf('a', unique('late')))
       const { id: load_id } = await org.owner.call(createLoad, announced('shop', bytes))
       const release = await holdLoad(load_id)
-      const { gateway } = system.system
-      const managed = {
-        ...gateway!.managed,
-        async address() {
-          await system.db
-            .update(loads)
-            .set({ leaseUntil: sql`now() + interval '1 second'` })
-            .where(isLoad(load_id))
-          return gateway!.managed.address()
-        },
+      const address = async () => {
+        await system.db
+          .update(loads)
+          .set({ leaseUntil: sql`now() + interval '1 second'` })
+          .where(isLoad(load_id))
+        return system.system.gateway!.managed.address()
       }
-      const [row] = await system.db.select().from(loads).where(isLoad(load_id))
-      const principal = { kind: 'user', orgId: org.id, userId: row!.createdBy, role: 'owner' } as never
-      const input = { load_id, offset: 0, body: new Uint8Array(bytes) }
-      const refusal = uploadPart({ ...gateway!, managed })(principal, input).then(
-        () => undefined,
-        (error: unknown) => error,
-      )
+      const refusal = uploadAt(address, load_id, bytes)
       await untilWaiting(1)
       await sleep(1_100)
       await cleanUp(load_id)
       await release()
       expect(await refusal).toMatchObject({ code: 'CONFLICT' })
+      expect(await stagedOf(load_id)).toEqual([])
+    })
+
+    /** Its connection is lost with a statement on its way. Returns how to let that one arrive. */
+    async function loseUpload(load_id: string, file: Buffer, words: string): Promise<() => Promise<void>> {
+      const way = await lossyWay(words)
+      const refusal = await uploadAt(() => Promise.resolve(way.address), load_id, file)
+      expect(refusal).toMatchObject({ code: 'TIMEOUT' })
+      way.close()
+      return way.arrive
+    }
+    const leaseOf = async (id: string) =>
+      (await system.db.select().from(loads).where(isLoad(id)))[0]!.leaseToken
+
+    test('of an upload whose connection was lost', async () => {
+      const bytes = Buffer.from(fileOf('a', unique('lost')))
+      const { id: load_id } = await org.owner.call(createLoad, announced('shop', bytes))
+      const arrive = await loseUpload(load_id, bytes, 'create table')
+      await org.owner.call(cancelLoad, { load_id })
+      await takeLoadSteps(system)
+      await arrive()
+      await expect.poll(() => stagedOf(load_id)).toHaveLength(1)
+      await system.db
+        .update(loads)
+        .set({ leaseUntil: sql`now() - interval '1 second'` })
+        .where(isLoad(load_id))
+      await takeLoadSteps(system)
+      expect(await stagedOf(load_id)).toEqual([])
+    })
+
+    test('of an upload, which does not wait where nothing can be made any more', async () => {
+      const bytes = Buffer.from(fileOf('a', unique('lost')))
+      const { id: load_id } = await org.owner.call(createLoad, announced('shop', bytes))
+      // The connection is lost before anything is made, and afterwards.
+      for (const words of ['clock_timestamp', 'insert into']) {
+        const arrive = await loseUpload(load_id, bytes, words)
+        expect(await leaseOf(load_id), words).toBeNull()
+        await arrive()
+      }
+      await org.owner.call(uploadLoadPart, { load_id, offset: 0, body: new Uint8Array(bytes) })
+      await org.owner.call(cancelLoad, { load_id })
+      await takeLoadSteps(system)
       expect(await stagedOf(load_id)).toEqual([])
     })
 

@@ -13,3 +13,7 @@ export async function failingAsDatabase<T>(work: () => Promise<T>): Promise<T> {
     })
   }
 }
+
+/** Of what `failingAsDatabase` throws: nobody knows whether the database has heard of the statement, or will. */
+export const isUnanswered = (error: unknown): boolean =>
+  databaseFailureOf(error instanceof ServiceError ? error.cause : error)?.kind === 'unreachable'

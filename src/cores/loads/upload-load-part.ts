@@ -10,7 +10,7 @@ import { LOAD_LEASE_SECONDS, LOAD_PART_MIN_BYTES } from '../../contracts/limits.
 import type { Handler } from '../../contracts/operations.ts'
 import { requireDiskQuota, writeToDatabase } from '../databases/index.ts'
 import { requireMember } from '../principal.ts'
-import { failingAsDatabase } from './database-problem.ts'
+import { failingAsDatabase, isUnanswered } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
 import { createStaging, storePart } from './staging.ts'
@@ -23,22 +23,31 @@ export const uploadLoadPart =
     requirePlace(load, offset, body.length)
     await requireDiskQuota(deps.db, orgId, source.kind)
     const leaseToken = await takeLease(deps, load, offset)
+    let isStaging = false
     try {
       await failingAsDatabase(() =>
         writeToDatabase(
           deps,
           source,
           async (queries) => {
-            const secondsLeft = () => leaseSecondsLeft(deps, load, leaseToken)
-            if (offset === 0) await createStaging(queries, load.id, secondsLeft)
+            if (offset === 0) {
+              await createStaging(queries, load.id, () => {
+                isStaging = true
+                return leaseSecondsLeft(deps, load, leaseToken)
+              })
+              isStaging = false
+            }
             await storePart(queries, load.id, offset, body)
           },
           { signal: principal.signal },
         ),
       )
     } catch (error) {
+      // A statement that makes tables may still arrive, though its connection was lost: until the lease has run out, nobody
+      // cleans up before it.
+      const mayArrive = isStaging && isUnanswered(error)
       // Perhaps because it was cleaned up.
-      if (!(await release(deps, load, leaseToken, {}))) await refuseEnded(deps, load)
+      if (mayArrive || !(await release(deps, load, leaseToken, {}))) await refuseEnded(deps, load)
       throw error
     }
     const stored = await release(deps, load, leaseToken, { received: offset + body.length })
