@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -69,6 +69,29 @@ test('there is one connection, and one whose engine died is followed by a new on
   second.write(Buffer.from('\0\0\0\u0017\0\u0003\0\0user\0postgres\0\0', 'latin1'))
   expect(((await answer) as [Buffer])[0].toString('latin1', 0, 1)).toBe('R')
   await embedded.close()
+})
+
+test('what an engine that was killed has spilled to disk is removed by the next one', SLOW, async () => {
+  const folder = await dataFolder('spilled')
+  const spilled = join(folder, 'db', 'base', 'pgsql_tmp')
+  await mkdir(join(spilled, 'pgsql_tmp4242.1.fileset'), { recursive: true })
+  await writeFile(join(spilled, 'pgsql_tmp4242.0'), 'rows of a sort')
+  await writeFile(join(spilled, 'pgsql_tmp4242.1.fileset', 'o1of1.p0.0'), 'rows of a join')
+  const { sql, close } = await connect({ folder })
+  expect(existsSync(spilled)).toBe(false)
+  expect(await sql.query('select 1 as one')).toEqual([{ one: 1 }])
+  await close()
+})
+
+test('an engine that cannot remove what was spilled says so', SLOW, async () => {
+  const folder = await dataFolder('unremovable')
+  const base = join(folder, 'db', 'base')
+  await rename(base, `${base}.aside`)
+  // Nobody can go through it, not even root.
+  await symlink(base, base)
+  await expect(openEmbedded(folder, { statementTimeoutMs: 1_000 })).rejects.toThrow(
+    /could not be opened: ELOOP.*pgsql_tmp/,
+  )
 })
 
 test('a first run that is killed leaves nothing half done', SLOW, async () => {
