@@ -1,7 +1,7 @@
 /** Child processes under measurement: started, waited for, asked for their CPU time and memory, ended. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -42,8 +42,15 @@ export const serverEnv = (folder: string, port: number, more: Record<string, str
   ...more,
 })
 
-/** Polls every few milliseconds: the time between ready and noticed must not count. */
+/**
+ * Polls every few milliseconds: the time between ready and noticed must not count. By connecting alone as long as nobody
+ * listens: requests that are refused take CPU away from what is measured.
+ */
 export async function untilAnswers(url: string, program: Program): Promise<void> {
+  const port = Number(new URL(url).port)
+  while (program.child.exitCode === null && !(await isListening(port))) {
+    await new Promise((resolve) => setTimeout(resolve, 4))
+  }
   for (;;) {
     if (program.child.exitCode !== null) throw new Error(`it ended: ${program.output()}`)
     const ok = await fetch(url).then(
@@ -54,6 +61,13 @@ export async function untilAnswers(url: string, program: Program): Promise<void>
     await new Promise((resolve) => setTimeout(resolve, 4))
   }
 }
+
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection({ port, host: '127.0.0.1' })
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
 
 export async function untilSays(word: string, program: Program): Promise<void> {
   while (!program.output().includes(word)) {
