@@ -24,26 +24,34 @@ const IN_PARALLEL = matching(
   'test/long/fresh-clone.test.ts',
   'test/long/kill-install.test.ts',
   'test/long/npx-skills.test.ts',
+  'test/long/openai-client.test.ts',
+  'test/long/otlp-exporters.test.ts',
   'test/long/packed-client.test.ts',
   'test/long/readme.test.ts',
   'test/long/release.test.ts',
+  'test/long/role-matrix.test.ts',
   'test/long/sample.test.ts',
+  'test/long/seeded-apps.test.ts',
   'test/long/split.test.ts',
+  'test/long/two-hosts.test.ts',
   'test/long/worker-sdk.test.ts',
   ...ENGINES,
 )
 
 /**
- * `.ci/run` has about half an hour for long tests and leaves these to whoever runs all of them: floods, load, kills at any
- * moment, thousands of made-up requests, a whole image, the artifacts of a release, first starts on small disks, whole
- * servers dumped and restored. Walks with hosted auth and behind a pooler are left out there, too.
+ * `.ci/run` has about twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at
+ * any moment, thousands of made-up requests, a whole image, the artifacts of a release, first starts on small disks, whole
+ * servers dumped and restored, a fresh clone (CI is one), databases over two processes. Walks with hosted auth and behind a
+ * pooler are left out there, too, and so is the second look at every page of the console.
  */
 const IS_CI = process.env['LONG_TESTS'] === 'ci'
 const NOT_IN_CI = matching(
   'test/long/accept-under-load.test.ts',
   'test/long/agent-runner-apart.test.ts',
   'test/long/closing-receiver.test.ts',
+  'test/long/data-sources-two-processes.test.ts',
   'test/long/first-start.test.ts',
+  'test/long/fresh-clone.test.ts',
   'test/long/fuzz.test.ts',
   'test/long/image.test.ts',
   'test/long/kill-checks.test.ts',
@@ -60,6 +68,7 @@ const NOT_IN_CI = matching(
   'test/long/postgres-backup.test.ts',
   'test/long/release.test.ts',
   'test/long/replicas.test.ts',
+  'test/long/runaway-question.test.ts',
   'test/long/runner.test.ts',
 )
 /** Of the walks that take longest, CI runs these on both engines and the others on Postgres: here the engine itself is used. */

@@ -1,5 +1,5 @@
 /** The console in a real browser: nothing in axe's way, nothing in the console log, everything within reach of the keyboard. */
-import { LOOKS } from '../support/looks.ts'
+import { LOOKS, LOOKS_OF_EVERY_PAGE } from '../support/looks.ts'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DELIVERY_STATES } from '../../src/contracts/channels.ts'
@@ -156,7 +156,7 @@ describe.skipIf(findChromium() === undefined)('the console in a browser', { time
     return { context, page, complaints }
   }
 
-  test.each(Object.entries(LOOKS))(
+  test.each(Object.entries(LOOKS_OF_EVERY_PAGE))(
     '%s: no page has a finding, scrolls sideways or complains',
     async (_look, options) => {
       const { context, page, complaints } = await open(options)
