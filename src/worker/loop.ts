@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { and, eq, gt, isNull, lt, lte, or, sql } from '../../db/drizzle.ts'
+import { and, eq, gt, inArray, isNull, lt, lte, or, sql } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
 import type { Storage } from '../cores/dependencies.ts'
 import type { Logger } from '../observe/log.ts'
@@ -42,11 +42,29 @@ export function startLoopForEach(deps: LoopDeps, table: readonly Job[]): { stop(
 
 async function run(deps: LoopDeps, table: readonly Job[], stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
-    for (const job of table) {
+    for (const job of await perhapsDue(deps, table)) {
       if (!stopping.aborted) await runIfDue(deps, job, stopping)
     }
     await sleep(POLL_MS, undefined, { signal: stopping }).catch(() => {})
   }
+}
+
+/** Most looks find nothing, so all jobs are looked at in one statement. Whoever takes the lease decides. */
+async function perhapsDue({ db, clock }: Storage, table: readonly Job[]): Promise<readonly Job[]> {
+  const isLeased = sql<boolean | null>`${jobs.leaseUntil} >= now()`
+  const names = table.map(({ name }) => name)
+  const rows = await db
+    .select({ name: jobs.name, nextRunAt: jobs.nextRunAt, isLeased })
+    .from(jobs)
+    .where(inArray(jobs.name, names))
+    // Whoever takes a lease meets the same, and says so.
+    .catch(() => [])
+  const known = new Map(rows.map((row) => [row.name, row]))
+  const now = clock()
+  return table.filter((job) => {
+    const row = known.get(job.name)
+    return !row || (!row.isLeased && (row.nextRunAt <= now || row.nextRunAt > farAhead(job, now)))
+  })
 }
 
 /** A job that fails runs again at its next time, or after its lease if that is sooner; the loop itself goes on. */
@@ -75,8 +93,6 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
 async function takeLease({ db, clock }: Storage, job: Job): Promise<string | undefined> {
   const now = clock()
   const leaseToken = randomUUID()
-  // Written by a clock that was ahead: it would silence the job for as long as it was.
-  const farAhead = new Date(now.getTime() + 2 * job.everySeconds * 1000)
   await db.insert(jobs).values({ name: job.name, nextRunAt: now }).onConflictDoNothing()
   const [taken] = await db
     .update(jobs)
@@ -87,13 +103,16 @@ async function takeLease({ db, clock }: Storage, job: Job): Promise<string | und
     .where(
       and(
         eq(jobs.name, job.name),
-        or(lte(jobs.nextRunAt, now), gt(jobs.nextRunAt, farAhead)),
+        or(lte(jobs.nextRunAt, now), gt(jobs.nextRunAt, farAhead(job, now))),
         or(isNull(jobs.leaseUntil), lt(jobs.leaseUntil, sql`now()`)),
       ),
     )
     .returning({ name: jobs.name })
   return taken && leaseToken
 }
+
+/** Written by a clock that was ahead, it would silence the job for as long as it was. */
+const farAhead = ({ everySeconds }: Job, now: Date) => new Date(now.getTime() + 2 * everySeconds * 1000)
 
 /** Only its holder sets the next time: a lease that ran out may belong to another process by now. */
 async function releaseLease(

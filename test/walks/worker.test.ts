@@ -4,10 +4,11 @@ import { eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jobs, mailedLinks, sessions, signInAttempts, signInCodes, throttles } from '../../db/schema.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
-import { runIfDue, startLoopForEach, type Job } from '../../src/worker/loop.ts'
+import { runIfDue, startLoop, startLoopForEach, type Job } from '../../src/worker/loop.ts'
 import { sweep } from '../../src/worker/jobs.ts'
 import { makeOrganization } from '../support/make.ts'
 import { newDatabase } from '../support/database.ts'
+import { statementsDuring } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -69,6 +70,25 @@ test('jobs that are to be in time do not wait for each other', async () => {
     resolve()
     await loops.stop()
   }
+})
+
+test('a look at jobs of which none is due is one statement; those that are due or new run', async () => {
+  const deps = depsOf(system)
+  const before = [countingJob(), countingJob(), countingJob()]
+  for (const { job } of before) await runIfDue(deps, job, never)
+  const table = before.map(({ job }) => job)
+  expect(await statementsDuring(system.db, () => startLoop(deps, table).stop())).toHaveLength(1)
+  const added = countingJob()
+  const all = [...before, added]
+  const runs = () => all.map((each) => each.runs())
+  const untilRuns = async (expected: number[]) => {
+    const loop = startLoop(deps, [...table, added.job])
+    await expect.poll(runs).toEqual(expected)
+    await loop.stop()
+  }
+  await untilRuns([1, 1, 1, 1])
+  system.clock.advance(61)
+  await untilRuns([2, 2, 2, 2])
 })
 
 describe('a recurring job', () => {
