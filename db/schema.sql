@@ -1332,7 +1332,6 @@ CREATE TABLE throttles (
   full_until timestamp with time zone NOT NULL,
   CONSTRAINT throttles_pkey PRIMARY KEY (key)
 );
-CREATE INDEX throttles_by_end ON public.throttles USING btree (full_until);
 
 CREATE TABLE ticket_replies (
   org_id text NOT NULL,

@@ -1,0 +1,1 @@
+DROP INDEX "throttles_by_end";
