@@ -37,16 +37,26 @@ describe('an assertion', () => {
     expect((await assertions.verify(token, later(1))) !== undefined).toBe(isTaken)
   })
 
+  const known = {
+    email: 'ada@example.test',
+    name: 'Ada',
+    orgName: 'Analysts',
+    orgSlug: 'analysts',
+    role: 'viewer' as 'viewer' | 'owner',
+    membership: undefined,
+  }
+
+  test('says what was signed, whatever is done to what was given to or got from it', async () => {
+    const mine = { ...known }
+    const token = await assertions.sign({ ...actor, known: mine }, NOW)
+    mine.role = 'owner'
+    const verified = await assertions.verify(token, NOW)
+    verified!.known!.role = 'owner'
+    expect(await assertions.verify(token, NOW)).toMatchObject({ known: { role: 'viewer' } })
+  })
+
   test('is the same to whoever signed it and to another process', async () => {
     const elsewhere = actorAssertions(SECRET, ISSUER)
-    const known = {
-      email: 'ada@example.test',
-      name: 'Ada',
-      orgName: 'Analysts',
-      orgSlug: 'analysts',
-      role: 'viewer' as const,
-      membership: undefined,
-    }
     const moment = new Date(NOW.getTime() + 999)
     for (const one of [
       actor,

@@ -78,7 +78,7 @@ export function actorAssertions(secretHex: string, issuer: string) {
       const claims = {
         sub: actor.userId,
         org: actor.orgId,
-        ...(actor.known === undefined ? {} : { known: actor.known }),
+        ...(actor.known === undefined ? {} : { known: structuredClone(actor.known) }),
         scopes: [...actor.scopes],
         ...(actor.tokenId === undefined ? {} : { tid: actor.tokenId }),
         ...(actor.grantId === undefined ? {} : { gid: actor.grantId }),
@@ -98,7 +98,7 @@ export function actorAssertions(secretHex: string, issuer: string) {
       return {
         userId: sub,
         orgId: org,
-        known,
+        known: known && structuredClone(known),
         scopes: [...scopes],
         tokenId: tid,
         grantId: gid,
