@@ -41,8 +41,8 @@ const IN_PARALLEL = matching(
 /**
  * `.ci/run` has about twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at
  * any moment, thousands of made-up requests, a whole image, the artifacts of a release, first starts on small disks, whole
- * servers dumped and restored, a fresh clone (CI is one), databases over two processes. Walks with hosted auth and behind a
- * pooler are left out there, too, and so is the second look at every page of the console.
+ * servers dumped and restored, a fresh clone (CI is one), services and databases over several processes. Walks with hosted
+ * auth and behind a pooler are left out there, too, and so is the second look at every page of the console.
  */
 const IS_CI = process.env['LONG_TESTS'] === 'ci'
 const NOT_IN_CI = matching(
@@ -70,6 +70,9 @@ const NOT_IN_CI = matching(
   'test/long/replicas.test.ts',
   'test/long/runaway-question.test.ts',
   'test/long/runner.test.ts',
+  'test/long/sample.test.ts',
+  'test/long/split.test.ts',
+  'test/long/worker-sdk.test.ts',
 )
 /** Of the walks that take longest, CI runs these on both engines and the others on Postgres: here the engine itself is used. */
 const SLOW_ON_BOTH_IN_CI = matching(
