@@ -33,7 +33,7 @@ async function open(path: string, token: string) {
 }
 
 test.each(['/console', '/console/activity', '/console/agents?all=true', '/console/connect?assistant=codex'])(
-  '%s',
+  '%s reads once who opens it',
   async (path) => {
     const opened = []
     for (let times = 0; times < 4; times++) opened.push(await open(path, org.owner.token))
