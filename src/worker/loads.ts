@@ -5,64 +5,63 @@
  * was slow, perhaps because somebody holds a lock in it, has the last loop of each kind, and leaves the others to the others.
  */
 import { takeLoadStep, type LoadDeps, type Work } from '../cores/loads/index.ts'
-import { createSignal, turnLoop, type Signal } from './turn-loop.ts'
+import { startLoops, type Loop, type Loops } from '../cores/work/index.ts'
+import { nextDue } from './next-due.ts'
 
 const LOOPS: Record<Work, number> = { short: 4, long: 2 }
-/** While there is nothing to do, of the first: short work comes from people, long work from the short, which wakes it. */
-const IDLE_MS: Record<Work, number> = { short: 1_000, long: 5_000 }
-/** Of the others. */
-const ASLEEP_MS = 60_000
+/** Of those that are woken. */
+const ASLEEP_MS = 10 * 60_000
 /** Of a turn in the database: more than healthy ones take. */
 const SLOW_MS: Record<Work, number> = { short: 5_000, long: 5 * 60_000 }
 const SLOW_FOR_MS = 10 * 60_000
 
 export function startLoads(deps: LoadDeps): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const signals: Record<Work, readonly Signal[]> = {
-    short: createSignals(LOOPS.short),
-    long: createSignals(LOOPS.long),
-  }
   const slow = { short: slowOrganizations(), long: slowOrganizations() }
-  const run = (work: Work, at: number): Promise<void> => {
+  const nameOf = (work: Work, at: number) => `loads: ${work} ${at}`
+  const makeLoop = (work: Work, at: number): Loop => {
     const isLast = at === LOOPS[work] - 1
-    return turnLoop(deps.log, 'loads', stopping.signal, async () => {
-      const onWork = (found: Work) => {
-        for (const signal of found === work ? signals[work].slice(at + 1, at + 2) : signals[found])
-          signal.notify()
-      }
-      let databaseMs = 0
-      const known = slow[work].all()
-      const except = isLast ? [] : known
-      const hasWorked = await takeLoadStep(deps, stopping.signal, {
-        work,
-        except,
-        onWork,
-        async aroundQuery(query) {
-          const startedAt = performance.now()
-          try {
-            return await query()
-          } finally {
-            databaseMs += performance.now() - startedAt
-          }
-        },
-        onTurn(orgId) {
-          if (databaseMs <= SLOW_MS[work]) return
-          slow[work].add(orgId)
-          signals[work].at(-1)!.notify()
-        },
-      })
-      const looks = at === 0 || (isLast && known.length > 0)
-      if (!hasWorked) await signals[work][at]!.wait(looks ? IDLE_MS[work] : ASLEEP_MS)
-    })
+    const onWork = (found: Work) => {
+      if (found !== work) loops.wake(nameOf(found, 0))
+      else if (!isLast) loops.wake(nameOf(work, at + 1))
+    }
+    return {
+      name: nameOf(work, at),
+      // The first looks for work, and the last for that of those who are left to it; the others are woken.
+      ...(at === 0 && { topics: ['loads'], due: () => nextDue(deps, 'load') }),
+      ...(isLast && {
+        topics: ['loads'],
+        due: async () => (slow[work].all().length > 0 ? nextDue(deps, 'load') : null),
+      }),
+      ...(at > 0 && !isLast && { netMs: ASLEEP_MS }),
+      async turn(stopping) {
+        let databaseMs = 0
+        const hasWorked = await takeLoadStep(deps, stopping, {
+          work,
+          except: isLast ? [] : slow[work].all(),
+          onWork,
+          async aroundQuery(query) {
+            const startedAt = performance.now()
+            try {
+              return await query()
+            } finally {
+              databaseMs += performance.now() - startedAt
+            }
+          },
+          onTurn(orgId) {
+            if (databaseMs <= SLOW_MS[work]) return
+            slow[work].add(orgId)
+            loops.wake(nameOf(work, LOOPS[work] - 1))
+          },
+        })
+        return hasWorked ? 'again' : null
+      },
+    }
   }
-  const loops = (['short', 'long'] as const).flatMap((work) => signals[work].map((_, at) => run(work, at)))
-  return {
-    async stop() {
-      stopping.abort()
-      for (const signal of [...signals.short, ...signals.long]) signal.notify()
-      await Promise.all(loops)
-    },
-  }
+  const table = (['short', 'long'] as const).flatMap((work) =>
+    Array.from({ length: LOOPS[work] }, (_, at) => makeLoop(work, at)),
+  )
+  const loops: Loops = startLoops(deps, table)
+  return loops
 }
 
 /** In this process: it is its loops that they would hold up. */
@@ -76,5 +75,3 @@ function slowOrganizations() {
     },
   }
 }
-
-const createSignals = (length: number): readonly Signal[] => Array.from({ length }, createSignal)

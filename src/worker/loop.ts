@@ -1,12 +1,10 @@
 /**
- * One loop for all recurring jobs: take the lease in the database, run the job, set its next time. Whether a lease has ended
- * the database's clock decides, which is the same for all processes.
+ * One loop for all recurring jobs: take the lease in the database, run the job, set its next time.
  */
-import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { and, eq, gt, inArray, isNull, lt, lte, or, sql } from '../../db/drizzle.ts'
+import { and, eq, gt, inArray, lte, or } from '../../db/drizzle.ts'
 import { jobs } from '../../db/schema.ts'
 import type { Storage } from '../cores/dependencies.ts'
+import { leased, startLoops, type Loop } from '../cores/work/index.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 
@@ -18,54 +16,59 @@ export type Job = {
   readonly run: (stopping: AbortSignal) => Promise<void>
 }
 
+type JobRow = typeof jobs.$inferSelect
+
+const jobLease = leased(jobs, { heldBy: ['name', 'leaseToken'], holder: 'leaseToken', until: 'leaseUntil' })
+
 export type LoopDeps = Storage & { readonly log: Logger; readonly metrics: Metrics | undefined }
 
-/** How often a process checks whether a job is due; jobs are minutes apart. */
-const POLL_MS = 5_000
-
-export function startLoop(deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const running = run(deps, table, stopping.signal)
-  return {
-    async stop() {
-      stopping.abort()
-      await running
-    },
-  }
-}
+export const startLoop = (deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } =>
+  startLoops(deps, [makeLoop(deps, 'jobs', table)])
 
 /** A loop for each job: none waits for another. */
-export function startLoopForEach(deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } {
-  const loops = table.map((job) => startLoop(deps, [job]))
-  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
-}
+export const startLoopForEach = (deps: LoopDeps, table: readonly Job[]): { stop(): Promise<void> } =>
+  startLoops(
+    deps,
+    table.map((job) => makeLoop(deps, `job: ${job.name}`, [job])),
+  )
 
-async function run(deps: LoopDeps, table: readonly Job[], stopping: AbortSignal): Promise<void> {
-  while (!stopping.aborted) {
-    for (const job of await perhapsDue(deps, table)) {
-      if (!stopping.aborted) await runIfDue(deps, job, stopping)
+/** Jobs come due by the time alone. */
+const NET_MS = 5 * 60_000
+/** While another process has a job. */
+const LEASED_MS = 5_000
+
+const makeLoop = (deps: LoopDeps, name: string, table: readonly Job[]): Loop => ({
+  name,
+  netMs: NET_MS,
+  async turn(stopping) {
+    const known = await readJobs(deps, table)
+    const times: number[] = []
+    for (const job of table) {
+      const row = known.get(job.name)
+      if (row?.isLeased) times.push(deps.clock().getTime() + LEASED_MS)
+      else if (row && !isDue(job, row, deps.clock())) times.push(row.nextRunAt.getTime())
+      else {
+        if (!stopping.aborted) await runIfDue(deps, job, stopping)
+        // At the earliest: when it failed.
+        times.push(deps.clock().getTime() + Math.min(job.everySeconds, job.leaseSeconds) * 1000)
+      }
     }
-    await sleep(POLL_MS, undefined, { signal: stopping }).catch(() => {})
-  }
-}
+    return new Date(Math.min(...times))
+  },
+})
 
 /** Most looks find nothing, so all jobs are looked at in one statement. Whoever takes the lease decides. */
-async function perhapsDue({ db, clock }: Storage, table: readonly Job[]): Promise<readonly Job[]> {
-  const isLeased = sql<boolean | null>`${jobs.leaseUntil} >= now()`
+async function readJobs({ db }: Storage, table: readonly Job[]) {
   const names = table.map(({ name }) => name)
   const rows = await db
-    .select({ name: jobs.name, nextRunAt: jobs.nextRunAt, isLeased })
+    .select({ name: jobs.name, nextRunAt: jobs.nextRunAt, isLeased: jobLease.isLive() })
     .from(jobs)
     .where(inArray(jobs.name, names))
-    // Whoever takes a lease meets the same, and says so.
-    .catch(() => [])
-  const known = new Map(rows.map((row) => [row.name, row]))
-  const now = clock()
-  return table.filter((job) => {
-    const row = known.get(job.name)
-    return !row || (!row.isLeased && (row.nextRunAt <= now || row.nextRunAt > farAhead(job, now)))
-  })
+  return new Map(rows.map((row) => [row.name, row]))
 }
+
+const isDue = (job: Job, { nextRunAt }: Pick<JobRow, 'nextRunAt'>, now: Date): boolean =>
+  nextRunAt <= now || nextRunAt > farAhead(job, now)
 
 /** A job that fails runs again at its next time, or after its lease if that is sooner; the loop itself goes on. */
 export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal): Promise<boolean> {
@@ -77,10 +80,10 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
     try {
       await job.run(stopping)
     } catch (error) {
-      await releaseLease(deps, job, lease, Math.min(job.everySeconds, job.leaseSeconds)).catch(() => {})
+      await releaseLease(deps, lease, Math.min(job.everySeconds, job.leaseSeconds)).catch(() => {})
       throw error
     }
-    await releaseLease(deps, job, lease, job.everySeconds)
+    await releaseLease(deps, lease, job.everySeconds)
     deps.metrics?.observeJob(job.name, 'done', seconds())
     return true
   } catch (error) {
@@ -90,43 +93,18 @@ export async function runIfDue(deps: LoopDeps, job: Job, stopping: AbortSignal):
   }
 }
 
-async function takeLease({ db, clock }: Storage, job: Job): Promise<string | undefined> {
+async function takeLease({ db, clock }: Storage, job: Job): Promise<JobRow | undefined> {
   const now = clock()
-  const leaseToken = randomUUID()
   await db.insert(jobs).values({ name: job.name, nextRunAt: now }).onConflictDoNothing()
-  const [taken] = await db
-    .update(jobs)
-    .set({
-      leaseToken,
-      leaseUntil: sql`now() + make_interval(secs => ${String(job.leaseSeconds)}::double precision)`,
-    })
-    .where(
-      and(
-        eq(jobs.name, job.name),
-        or(lte(jobs.nextRunAt, now), gt(jobs.nextRunAt, farAhead(job, now))),
-        or(isNull(jobs.leaseUntil), lt(jobs.leaseUntil, sql`now()`)),
-      ),
-    )
-    .returning({ name: jobs.name })
-  return taken && leaseToken
+  const isDue = or(lte(jobs.nextRunAt, now), gt(jobs.nextRunAt, farAhead(job, now)))
+  return jobLease.take(db, and(eq(jobs.name, job.name), isDue), {}, job.leaseSeconds)
 }
 
 /** Written by a clock that was ahead, it would silence the job for as long as it was. */
 const farAhead = ({ everySeconds }: Job, now: Date) => new Date(now.getTime() + 2 * everySeconds * 1000)
 
 /** Only its holder sets the next time: a lease that ran out may belong to another process by now. */
-async function releaseLease(
-  { db, clock }: Storage,
-  job: Job,
-  leaseToken: string,
-  afterSeconds: number,
-): Promise<void> {
-  await db
-    .update(jobs)
-    .set({
-      leaseToken: null,
-      leaseUntil: null,
-      nextRunAt: new Date(clock().getTime() + afterSeconds * 1000),
-    })
-    .where(and(eq(jobs.name, job.name), eq(jobs.leaseToken, leaseToken)))
-}
+const releaseLease = ({ db, clock }: Storage, held: JobRow, afterSeconds: number): Promise<unknown> =>
+  jobLease.release(db, jobLease.isHeld(held), {
+    nextRunAt: new Date(clock().getTime() + afterSeconds * 1000),
+  })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Storage } from '../cores/dependencies.ts'
-import { createWatch, startWatchLoop, type WatchStep } from './watch-loop.ts'
+import { createWatch, startWatchLoops, type WatchStep } from './watch-loop.ts'
 
 const START = Date.parse('2026-11-15T12:00:00Z')
 const at = (seconds: number) => new Date(START + seconds * 1000)
@@ -56,7 +56,7 @@ async function looksOf(
     if (next === 'end') resolve()
     return next === 'again' ? 1 : 0
   })
-  const loop = startWatchLoop({ ...database, log }, { name: 'test', everyMs: 1, steps: looking })
+  const loop = startWatchLoops({ ...database, log }, [{ name: 'test', netMs: 1, steps: looking }])
   await ended
   await loop.stop()
   return seen
@@ -108,7 +108,7 @@ test.each([
     return 0
   }
   const log = { warn() {} }
-  const loop = startWatchLoop({ ...database, log }, { name: 'test', everyMs: 1, betweenMs: 1, steps: [step] })
+  const loop = startWatchLoops({ ...database, log }, [{ name: 'test', netMs: 1, steps: [step] }], 1)
   await ended
   await loop.stop()
   expect(seen).toEqual([0, since])

@@ -1,12 +1,12 @@
 /**
- * A loop that ends what was not heard from in time. It knows since when it has been looking, and does not go by a clock
- * that is wrong. Any number of workers run it, all equal: what they do they do under the lock of a row, so any of them may
+ * Loops that end what was not heard from in time. They know since when they have been looking, and do not go by a clock
+ * that is wrong. Any number of workers run them, all equal: what they do they do under the lock of a row, so any of them may
  * die at any moment.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../../db/drizzle.ts'
 import type { Clock, Log, Storage } from '../cores/dependencies.ts'
 import type { Watch } from '../cores/watch.ts'
+import { startLoops, type Loop } from '../cores/work/index.ts'
 
 /** Between two looks that are further apart the process was frozen, or the clock was set: it does not know what happened. */
 const GAP_MS = 30_000
@@ -21,59 +21,53 @@ export type WatchStep = (
   stopping: AbortSignal,
 ) => Promise<number>
 
-type WatchLoop = {
-  readonly name: string
-  readonly everyMs: number
-  readonly betweenMs?: number
-  readonly steps: readonly WatchStep[]
-}
+export type WatchLoop = Omit<Loop, 'turn'> & { readonly steps: readonly WatchStep[] }
 
-export function startWatchLoop(deps: Storage & Log, loop: WatchLoop): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const running = run(deps, loop, stopping.signal)
-  return {
-    async stop() {
-      stopping.abort()
-      await running
-    },
-  }
-}
-
-async function run(
+/** They look together: what one of them has heard from the database counts for all. */
+export function startWatchLoops(
   deps: Storage & Log,
-  { name, everyMs, betweenMs = BETWEEN_MS, steps }: WatchLoop,
-  stopping: AbortSignal,
-): Promise<void> {
+  table: readonly WatchLoop[],
+  betweenMs = BETWEEN_MS,
+): { stop(): Promise<void> } {
   const watch = createWatch()
   const readClock = clockReader(deps)
-  const lookBetween = async () => {
-    while (!stopping.aborted) {
-      await sleep(betweenMs, undefined, { signal: stopping })
-      await readClock().then(
-        (clock) => watch.look(clock()),
-        // A step meets the same, and says so.
-        () => {},
-      )
-    }
-  }
-  const looking = lookBetween().catch(() => {})
-  while (!stopping.aborted) {
-    let found = 0
-    try {
-      for (const step of steps) {
-        // Before each of them: the one before may have taken long, or the process was frozen in the midst of it.
-        const clock = await readClock()
-        found += await step({ clock, watch: watch.look(clock()) }, stopping)
+  let lastClock = deps.clock
+  const lookBetween = () =>
+    void readClock().then(
+      (clock) => watch.look(clock()),
+      // A step meets the same, and says so.
+      () => {},
+    )
+  const makeLoop = ({ steps, due, ...loop }: WatchLoop): Loop => ({
+    ...loop,
+    ...(due && {
+      async due() {
+        const next = await due()
+        // The database has answered.
+        watch.look(lastClock())
+        return next
+      },
+    }),
+    async turn(stopping) {
+      const looking = setInterval(lookBetween, betweenMs)
+      try {
+        let found = 0
+        for (const step of steps) {
+          // Before each of them: the one before may have taken long, or the process was frozen in the midst of it.
+          const clock = (lastClock = await readClock())
+          found += await step({ clock, watch: watch.look(clock()) }, stopping)
+        }
+        return found > 0 ? 'again' : null
+      } catch (error) {
+        // Nobody could report either while the database did not answer.
+        watch.startOver()
+        throw error
+      } finally {
+        clearInterval(looking)
       }
-    } catch (error) {
-      deps.log.warn('a turn failed', { loop: name, error })
-      // Nobody could report either while the database did not answer.
-      watch.startOver()
-      found = 0
-    }
-    if (found === 0) await sleep(everyMs, undefined, { signal: stopping }).catch(() => {})
-  }
-  await looking
+    },
+  })
+  return startLoops(deps, table.map(makeLoop))
 }
 
 export function createWatch() {

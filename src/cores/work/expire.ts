@@ -1,0 +1,45 @@
+/**
+ * What is due or over, one by one: organizations take turns, each is handled in a transaction of its own, and one that
+ * cannot be handled keeps no other waiting.
+ */
+import type { SQL } from 'drizzle-orm'
+import type { Transaction } from '../../../db/connect.ts'
+import { sql } from '../../../db/drizzle.ts'
+import type { Log, Storage } from '../dependencies.ts'
+import { withTransaction } from '../transaction.ts'
+
+/** In one turn. */
+const BATCH = sql.raw('100')
+
+type Key = { readonly orgId: string; readonly id: string }
+
+type Found<F extends Key> = {
+  /** With "orgId", id, and place, by which those of one organization are ordered. */
+  readonly rows: SQL
+  /** Of one that was not handled, by its name in the log. */
+  readonly warning: string
+  readonly named: string
+  readonly stopping?: AbortSignal | undefined
+  /** False: it was no longer to be handled. */
+  readonly handle: (tx: Transaction, one: F) => Promise<boolean>
+}
+
+/** Returns how many it handled. */
+export async function handleInTurns<F extends Key>(
+  { db, log }: Pick<Storage, 'db'> & Log,
+  { rows, warning, named, stopping, handle }: Found<F>,
+): Promise<number> {
+  const found = await db.execute(sql`
+    select * from (${rows}) found
+    order by row_number() over (partition by "orgId" order by place), place, "orgId" limit ${BATCH}`)
+  let handled = 0
+  for (const one of found as unknown as readonly F[]) {
+    if (stopping?.aborted) break
+    try {
+      if (await withTransaction(db, (tx) => handle(tx, one))) handled++
+    } catch (error) {
+      log.warn(warning, { [named]: one.id, error })
+    }
+  }
+  return handled
+}

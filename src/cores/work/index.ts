@@ -1,0 +1,8 @@
+/** Work that lies in rows: leases, claims and what ends them; loops, and waiting. And work that waits for its turn in memory. */
+export { chooseDue, claimFirst, notAhead } from './claim.ts'
+export { handleInTurns } from './expire.ts'
+export { leased } from './lease.ts'
+export { startLoops, type Loop, type Loops } from './loop.ts'
+export { createTurns, type Turns } from './turns.ts'
+export { waitUntil } from './wait.ts'
+export { createWaits } from './waits.ts'

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import type { Handle } from '../../../db/connect.ts'
+import { setListener } from '../../../db/listen.ts'
+import { createSignal, waitUntil } from './wait.ts'
+
+/** Long enough that a wait which ends by it is seen to. */
+const LONG_MS = 20_000
+
+test('a wait ends when it is notified, or when its time is over', async () => {
+  const signal = createSignal()
+  const waits = [signal.wait(LONG_MS), signal.wait(LONG_MS)]
+  signal.notify()
+  await expect(Promise.all(waits)).resolves.toHaveLength(2)
+  await expect(signal.wait(0)).resolves.toBeUndefined()
+})
+
+test('notified while nobody waits, it wakes whoever waits next', async () => {
+  const signal = createSignal()
+  signal.notify()
+  await expect(signal.wait(LONG_MS)).resolves.toBeUndefined()
+})
+
+/** A database of which nothing is asked, and those who listen to it. */
+function listening() {
+  const subscribers = new Set<Parameters<Parameters<typeof setListener>[1]['subscribe']>[0]>()
+  const db = {} as Handle
+  setListener(db, {
+    state: () => 'listening',
+    subscribe(heard) {
+      subscribers.add(heard)
+      return () => void subscribers.delete(heard)
+    },
+  })
+  return { db, subscribers, tell: (key: string) => subscribers.forEach((heard) => heard('pipelines', key)) }
+}
+
+test('whoever waits looks when it is told of its own, and not of that of another organization', async () => {
+  const { db, subscribers, tell } = listening()
+  const looks = { mine: 0, theirs: 0 }
+  const gone = new AbortController()
+  const wait = (whose: keyof typeof looks, until: number) =>
+    waitUntil(
+      db,
+      { topic: 'pipelines', key: `app_of_${whose}` },
+      { seconds: 20, signal: gone.signal },
+      async () => ++looks[whose] >= until,
+    )
+  const mine = wait('mine', 2)
+  const theirs = wait('theirs', 2)
+  await expect.poll(() => looks).toEqual({ mine: 1, theirs: 1 })
+  tell('app_of_mine')
+  await mine
+  expect(looks).toEqual({ mine: 2, theirs: 1 })
+  gone.abort()
+  await theirs
+  expect(looks.theirs).toBe(1)
+  expect(subscribers.size).toBe(0)
+})
+
+test('told again and again it looks a few times a second, and returns when its time is over', async () => {
+  const { db, tell } = listening()
+  let looks = 0
+  const telling = setInterval(() => tell('app_1'), 1)
+  const startedAt = performance.now()
+  await waitUntil(db, { topic: 'pipelines', key: 'app_1' }, { seconds: 1, signal: undefined }, async () => {
+    looks++
+    return false
+  })
+  clearInterval(telling)
+  expect(performance.now() - startedAt).toBeGreaterThan(990)
+  expect(looks).toBeGreaterThan(1)
+  expect(looks).toBeLessThanOrEqual(11)
+})

@@ -1,0 +1,74 @@
+/** Waiting for work that lies in rows: whoever waits is told, and looks again by itself now and then. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Handle } from '../../../db/connect.ts'
+import { listenerOf, type Topic } from '../../../db/listen.ts'
+
+/** Between two looks. A busy app is told of a hundred times a second. */
+const LEAST_MS = 100
+/** With nobody telling: a net where notifications arrive, all there is where they do not. */
+const LOOK_MS = { listening: 20_000, polling: 1_000 }
+
+export type Wait = { readonly seconds: number; readonly signal: AbortSignal | undefined }
+/** Without a topic nobody tells. */
+export type WaitingFor = { readonly topic: Topic | undefined; readonly key: string }
+
+/** Until it is over, the time has passed or whoever waits has hung up. No connection is held in between. */
+export async function waitUntil(
+  db: Handle,
+  { topic, key }: WaitingFor,
+  { seconds, signal }: Wait,
+  isOver: () => Promise<boolean>,
+): Promise<void> {
+  const listener = listenerOf(db)
+  const told = createSignal()
+  const over = AbortSignal.any([AbortSignal.timeout(seconds * 1000), ...(signal ? [signal] : [])])
+  const wake = () => told.notify()
+  over.addEventListener('abort', wake, { once: true })
+  const unsubscribe = listener.subscribe((heard, of) => {
+    if (heard === undefined || (heard === topic && of === key)) told.notify()
+  })
+  try {
+    // The first look is from here on: whatever was made before it nobody is told of again.
+    for (;;) {
+      if (signal?.aborted || (await isOver()) || over.aborted) return
+      await told.wait(LOOK_MS[(topic && listener.state()) ?? 'polling'])
+      if (!over.aborted) await sleep(LEAST_MS, undefined, { signal: over }).catch(() => {})
+    }
+  } finally {
+    over.removeEventListener('abort', wake)
+    unsubscribe()
+  }
+}
+
+export type Signal = {
+  notify(): void
+  /** Until it is notified, or the time is over. */
+  wait(ms: number): Promise<void>
+}
+
+/** Notified while nobody waits, it wakes whoever waits next. */
+export function createSignal(): Signal {
+  let isNotified = false
+  const waiting = new Set<() => void>()
+  return {
+    notify() {
+      isNotified = waiting.size === 0
+      for (const wake of waiting) wake()
+    },
+    async wait(ms) {
+      if (isNotified) {
+        isNotified = false
+        return
+      }
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          clearTimeout(timer)
+          waiting.delete(done)
+          resolve()
+        }
+        const timer = setTimeout(done, ms)
+        waiting.add(done)
+      })
+    },
+  }
+}
