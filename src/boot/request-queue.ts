@@ -7,7 +7,7 @@
  * Turns go by network address first, and by credential only among those of one address: nobody has looked yet whether a
  * credential is genuine, and anybody can make up thousands.
  */
-import { linkedList } from './linked-list.ts'
+import { linkedList } from '../cores/work/linked-list.ts'
 import { waitingGroups } from './waiting-groups.ts'
 
 export type QueueLimits = {

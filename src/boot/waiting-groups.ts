@@ -3,7 +3,7 @@
  * that is full is asked for every request that comes. Counts change by one, so whoever has most is always in the same list,
  * or in the one below.
  */
-import { linkedList } from './linked-list.ts'
+import { linkedList } from '../cores/work/linked-list.ts'
 
 export type WaitingGroup<T> = { readonly name: string; readonly members: T; count: number }
 type Placed<T> = WaitingGroup<T> & { leaveTurn: () => void; leaveRank: () => void }

@@ -9,14 +9,14 @@ import { ServiceError } from '../../contracts/errors.ts'
 import type { EmbedOptions } from '../../cores/search/embedding-models.ts'
 import { cutText, type CutText } from './cut-text.ts'
 import { watchThread, type ModelThread } from './model-thread.ts'
-import { textQueue, type QueueLimits, type WaitingText } from './text-queue.ts'
 import { realTimers, type Timers } from './timers.ts'
 import { codeOf, unavailable } from './unavailable.ts'
+import { waitingTexts, type TextQueues, type WaitingText } from './waiting-texts.ts'
 
 export type BuiltInOptions = {
   readonly startThread?: () => Worker
   readonly threadsMax?: number | undefined
-  readonly limits?: QueueLimits
+  readonly queues?: TextQueues
   readonly timeoutMs?: number
   readonly idleMs?: number
   readonly extraIdleMs?: number
@@ -55,7 +55,7 @@ const defaultThreads = (): number => Math.min(4, Math.max(1, availableParallelis
 export function builtInModel(options: BuiltInOptions = {}) {
   const { startThread = startModelThread, timeoutMs = TIMEOUT_MS, timers = realTimers } = options
   const { idleMs = IDLE_MS, extraIdleMs = EXTRA_IDLE_MS, threadsMax = defaultThreads() } = options
-  const queue = textQueue<Text>(options.limits)
+  const queue = waitingTexts<Text>(refuse, options.queues)
   /** The first are asked first, so that the last ones become idle and end. */
   const threads = new Map<ModelThread, { isBusy: boolean; cancelTimer?: () => void }>()
   const ending = new Set<Promise<unknown>>()
@@ -115,6 +115,7 @@ export function builtInModel(options: BuiltInOptions = {}) {
     }
     const startedAt = timers.now()
     const outcome = await thread.embed(batch.map(({ text }) => text))
+    for (const text of batch) text.endTurn?.()
     const wanted = batch.filter((text) => underWay.delete(text))
     state.isBusy = false
     if (typeof outcome === 'string') handleFailure(thread, wanted, outcome, batch.length === 1)
@@ -172,13 +173,15 @@ export function builtInModel(options: BuiltInOptions = {}) {
   function limitWait(text: Text): void {
     if (text.kind === 'bulk') return
     text.cancelTimer = timers.after(timeoutMs, () => {
-      if (queue.remove(text)) settle(text, 'it took too long')
+      if (!text.leave) return
+      text.leave()
+      settle(text, 'it took too long')
     })
   }
 
   function refuse(text: Text): void {
     text.cancelTimer?.()
-    const ms = (queue.waitingOf(text.owner) * queue.owners() * textMs) / Math.max(1, threads.size)
+    const ms = (queue.ahead(text) * textMs) / Math.max(1, threads.size)
     text.reject(
       new ServiceError('RATE_LIMITED', 'Too many texts of the organization wait for the embedding model', {
         retryAfterSeconds: Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(1, Math.ceil(ms / 1000))),
@@ -197,13 +200,12 @@ export function builtInModel(options: BuiltInOptions = {}) {
       const text: Text = { ...cutText(full), owner, kind, resolve, reject, isSuspect: false }
       if (isClosed) settle(text, 'it is closed')
       else {
-        const refused = queue.add(text)
-        if (refused !== text) limitWait(text)
-        if (refused) refuse(refused)
+        queue.add(text)
+        if (text.leave) limitWait(text)
         startWork()
       }
       const giveUp = () => {
-        queue.remove(text)
+        text.leave?.()
         underWay.delete(text)
         text.cancelTimer?.()
         reject(signal!.reason)

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import * as z from 'zod'
 import type { RemoteModelSettings } from '../../contracts/embedding-settings.ts'
 import type { EmbedOptions } from '../../cores/search/embedding-models.ts'
-import type { TextKind } from './text-queue.ts'
+import type { TextKind } from './waiting-texts.ts'
 import { codeOf, unavailable } from './unavailable.ts'
 import { checkedVector } from './vector.ts'
 

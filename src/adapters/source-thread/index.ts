@@ -3,17 +3,14 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { gzip } from 'node:zlib'
 import { ServiceError } from '../../contracts/errors.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import { SOURCE_MAX_BYTES } from '../../contracts/limits.ts'
 import { writeTar } from '../../contracts/write-tar.ts'
 import type { ComparedTexts, EditedTexts, SourceThread } from '../../cores/revisions/source-thread.ts'
-import { fairTurns } from './fair-turns.ts'
+import { createTurns } from '../../cores/work/turns.ts'
 import type { Task, TaskResult } from './source-worker.ts'
 import type { UnpackedArchive } from './unpack-archive.ts'
 
-/** Each holds an archive and what is in it, and the thread a copy of both while it reads: about 240 MiB at most. */
-const ARCHIVES = { running: 2, perOrganization: 1, waitingPerOrganization: 4, waitMs: 20_000 }
-/** Tasks of the thread: one file, or the reading of one archive. */
-const TASKS = { running: 1, perOrganization: 1, waitingPerOrganization: 64, waitMs: 20_000 }
 /** Above what the largest archive takes on a busy machine. After it the thread is ended, whatever it does. */
 const TASK_MS = 10_000
 const IDLE_MS = 60_000
@@ -21,10 +18,11 @@ const IDLE_MS = 60_000
 const HEAP_MIB = 256
 
 const compress = promisify(gzip)
+const now = () => performance.now()
 
 export function createSourceThread(): SourceThread & { close(): Promise<void> } {
-  const archives = fairTurns(ARCHIVES)
-  const tasks = fairTurns(TASKS)
+  const archives = createTurns(FAIR_QUEUES.archives, now)
+  const tasks = createTurns(FAIR_QUEUES.sourceTasks, now)
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
 
@@ -59,9 +57,9 @@ export function createSourceThread(): SourceThread & { close(): Promise<void> } 
   }
 
   return {
-    inTurn: archives.inTurn,
+    inTurn: (orgId, work) => archives.take([orgId], work),
     async unpack(orgId, archive) {
-      const unpacked = (await tasks.inTurn(orgId, () => run({ unpack: archive }))) as
+      const unpacked = (await tasks.take([orgId], () => run({ unpack: archive }))) as
         | UnpackedArchive
         | undefined
       if (!unpacked) throw new ServiceError('TIMEOUT', 'The archive took too long to read')
@@ -79,11 +77,11 @@ export function createSourceThread(): SourceThread & { close(): Promise<void> } 
     },
     pack: async (files) => new Uint8Array(await compress(writeTar(files))),
     compare: async (orgId, texts, isLate) =>
-      (await tasks.inTurn(orgId, async () => (isLate() ? undefined : run({ compare: texts })))) as
+      (await tasks.take([orgId], async () => (isLate() ? undefined : run({ compare: texts })))) as
         | ComparedTexts
         | undefined,
     edit: async (orgId, texts) =>
-      (await tasks.inTurn(orgId, () => run({ edit: texts }))) as EditedTexts | undefined,
+      (await tasks.take([orgId], () => run({ edit: texts }))) as EditedTexts | undefined,
     close: end,
   }
 }

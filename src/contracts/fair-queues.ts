@@ -1,0 +1,111 @@
+/**
+ * What a process hands out in turns, whom by, and how many run and wait. A key without a number may have all that is free,
+ * until others want it: whoever has the fewest running is next. docs/architecture.md names the mechanism.
+ */
+
+type QueueKey = 'organization' | 'person' | 'app'
+
+export type QueueRules = {
+  /** Turns go by the first, and among those of one by the next. */
+  readonly keys: readonly QueueKey[]
+  /** At a time, of each key and of all. */
+  readonly running?: Caps
+  /** Further ones of a key are refused. Of all: the newest of whoever has most gives way to one who has less. */
+  readonly waiting?: Caps
+  /** Left out: for as long as it takes. */
+  readonly waitMs?: number
+  /** Whoever has used the least time is next, where work takes very different times; otherwise each turn counts the same. */
+  readonly byTime?: true
+  readonly refusal?: {
+    readonly full: string
+    /** For who has waited too long; left out, the same. */
+    readonly late?: string
+    readonly retryAfterSeconds?: number
+  }
+}
+
+type Caps = Readonly<Partial<Record<'all' | QueueKey, number>>>
+
+/** Requests that wait for something to happen: each costs the process a timer, and a connection of its client. */
+const waits = (organization: number, full: string, retryAfterSeconds?: number) =>
+  ({
+    keys: ['organization'],
+    running: { organization },
+    waiting: { organization: 0 },
+    refusal: { full, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
+  }) as const
+
+const archivesRefused = {
+  full: 'Too many archives and comparisons of this organization at once; try again later',
+  late: 'Too many archives and comparisons at the moment; try again later',
+  retryAfterSeconds: 5,
+} as const
+
+export const FAIR_QUEUES = {
+  /** Calls of the embeddings endpoint. */
+  embeddingCalls: {
+    keys: ['organization', 'person'],
+    running: { organization: 4 },
+    waiting: { organization: 8 },
+    waitMs: 10_000,
+    refusal: { full: 'Too many calls of the organization wait for embeddings' },
+  },
+  /** A few texts in bulk, at one model. */
+  embeddingBatches: { keys: ['organization'], running: { all: 8, organization: 2 } },
+  /** Texts that wait for the built-in model: 16 of the longest take one thread 5 s, about as long as anybody waits. */
+  builtInQuestions: { keys: ['organization'], waiting: { all: 128, organization: 16 } },
+  /** One call of the embeddings endpoint has up to 256. */
+  builtInBulk: { keys: ['organization'], waiting: { all: 4_096, organization: 256 } },
+  /**
+   * Searches in logs, each of which may read millions of lines: fewer than the process has connections to the database.
+   * Who waits does so for longer than one may take.
+   */
+  logSearches: {
+    keys: ['organization', 'person'],
+    running: { all: 3, organization: 2 },
+    waiting: { organization: 8 },
+    waitMs: 12_000,
+    refusal: { full: 'Too many logs are searched at once' },
+  },
+  /** Of maintenance runs. Together with the search itself within the time that an agent runner waits for an answer. */
+  runLogSearches: {
+    keys: ['organization', 'app'],
+    running: { all: 2, organization: 1 },
+    waiting: { organization: 8 },
+    waitMs: 15_000,
+    refusal: { full: 'Too many logs are searched at once' },
+  },
+  /** Searches of maintenance runs in source, each of which may read all of it, for five seconds at most. */
+  sourceSearches: {
+    keys: ['organization', 'app'],
+    running: { all: 2, organization: 1 },
+    waiting: { organization: 8 },
+    waitMs: 15_000,
+    refusal: { full: 'Too much source is searched at once' },
+  },
+  /** Checks that read lines for a model, which is work for the database. */
+  evidenceReaders: { keys: ['organization', 'app'], running: { all: 4, organization: 1 } },
+  /** Each holds an archive and what is in it, and the thread a copy of both while it reads: about 240 MiB at most. */
+  archives: {
+    keys: ['organization'],
+    running: { all: 2, organization: 1 },
+    waiting: { organization: 4 },
+    waitMs: 20_000,
+    byTime: true,
+    refusal: archivesRefused,
+  },
+  /** Tasks of the source thread: one file, or the reading of one archive. */
+  sourceTasks: {
+    keys: ['organization'],
+    running: { all: 1, organization: 1 },
+    waiting: { organization: 64 },
+    waitMs: 20_000,
+    byTime: true,
+    refusal: archivesRefused,
+  },
+  logWaits: waits(20, 'Too many requests of your organization wait for log lines'),
+  deploymentWaits: waits(50, 'Too many runners of this organization wait already'),
+  maintenanceWaits: waits(50, 'Too many requests of this organization wait for maintenance runs already'),
+  pipelineWaits: waits(50, 'Too many workers of your organization wait for runs here', 10),
+  deliveryWaits: waits(20, 'Too many requests of this organization wait for deliveries already'),
+} as const satisfies Readonly<Record<string, QueueRules>>
