@@ -13,6 +13,7 @@ import { question } from './question.ts'
 import { questionMemory } from './question-memory.ts'
 import { recall } from './recall.ts'
 import { replicas } from './replicas.ts'
+import { rest } from './rest.ts'
 import { scifact } from './scifact.ts'
 import { underLoad } from './under-load.ts'
 import { workload } from './workload.ts'
@@ -27,6 +28,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   client,
   console: consolePages,
   memory,
+  rest,
   question,
   'question-memory': questionMemory,
   recall,

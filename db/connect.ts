@@ -4,6 +4,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { openDriver } from './driver-socket.ts'
 import { openEmbedded, type Embedded } from './embedded.ts'
+import { createListener, setListener, type Listener, type Listening, type ListenSession } from './listen.ts'
 import * as schema from './schema.ts'
 import { makeTransactionsSafe, SAFE_OPTIONS } from './safe-transactions.ts'
 import { withoutPipelining } from './without-pipelining.ts'
@@ -30,24 +31,27 @@ export type ConnectOptions = {
   readonly statementTimeoutMs?: number
   /** Off behind a pooler in transaction mode that does not know named statements. */
   readonly prepare?: boolean
+  /** The server itself, where `url` is that of a pooler in transaction mode, which delivers no notifications. */
+  readonly listenUrl?: string | undefined
+  readonly onListening?: ((state: Listening, because: string) => void) | undefined
 }
 
 export type Connection = {
   readonly kind: 'embedded' | 'postgres'
   readonly db: Database
   readonly sql: Sql
+  readonly listener: Listener
   readonly close: () => Promise<void>
 }
 
 const CONNECT_TIMEOUT_SECONDS = 10
+const STATEMENT_TIMEOUT_MS = 30_000
 /** How long a close waits for running queries. */
 const CLOSE_TIMEOUT_SECONDS = 5
 
-export async function connect(
-  where: Where,
-  { poolSize = 10, statementTimeoutMs = 30_000, prepare = true }: ConnectOptions = {},
-): Promise<Connection> {
-  if ('url' in where) return connectPostgres(where.url, { poolSize, statementTimeoutMs, prepare })
+export async function connect(where: Where, options: ConnectOptions = {}): Promise<Connection> {
+  if ('url' in where) return connectPostgres(where.url, options)
+  const { statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
   const embedded = 'embedded' in where ? where.embedded : openEmbedded(where.folder, { statementTimeoutMs })
   await embedded
   return connectEmbedded(embedded)
@@ -58,8 +62,12 @@ export async function connect(
  * it is open; whoever passes one awaits it before the first query, because the driver never learns that it failed.
  */
 export function connectEmbedded(embedded: Embedded | Promise<Embedded>): Connection {
+  // The one session there is also listens.
+  let [onNotify, onLost] = [(_channel: string, _payload: string) => {}, () => {}]
   const options = {
     ...USUAL,
+    onnotify: (channel: string, payload: string) => onNotify(channel, payload),
+    onclose: () => onLost(),
     socket: async () => (await embedded).socket(),
     user: 'postgres',
     database: 'postgres',
@@ -75,10 +83,20 @@ export function connectEmbedded(embedded: Embedded | Promise<Embedded>): Connect
   const client = makeTransactionsSafe(
     postgres('', options as object as postgres.Options<Record<string, never>>),
   )
+  const query = async (text: string) => client.unsafe(text)
+  const listener = createListener({
+    query,
+    open(heard) {
+      onNotify = heard
+      const lost = new Promise<void>((resolve) => (onLost = resolve))
+      return { query, lost, end: async () => {} }
+    },
+  })
   return {
     kind: 'embedded',
-    ...handlesOf(client),
+    ...handlesOf(client, listener),
     async close() {
+      await listener.stop()
       await client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
       await Promise.resolve(embedded).then(
         (opened) => opened.close(),
@@ -91,9 +109,16 @@ export function connectEmbedded(embedded: Embedded | Promise<Embedded>): Connect
 
 async function connectPostgres(
   url: string,
-  { poolSize, statementTimeoutMs, prepare }: Required<ConnectOptions>,
+  {
+    poolSize = 10,
+    statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+    prepare = true,
+    listenUrl = url,
+    onListening,
+  }: ConnectOptions,
 ): Promise<Connection> {
   const address = addressOf(url)
+  addressOf(listenUrl)
   const driver = openDriver(url, {
     ...USUAL,
     max: poolSize,
@@ -101,28 +126,61 @@ async function connectPostgres(
     // which ends the transaction, and the driver's second COMMIT then succeeds with nothing left to commit.
     prepare,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    connection: {
-      application_name: 'svc',
-      // The limit is an option and not a parameter of its own, and it comes last: PgBouncer takes no other parameters
-      // than `options`, and from 1.20 on no options that end in spaces.
-      options: `${SAFE_OPTIONS.connection.options}-c statement_timeout=${statementTimeoutMs}`,
-    },
+    connection: sessionOptions(statementTimeoutMs),
   })
   const client = makeTransactionsSafe(prepare ? driver : withoutPipelining(driver, poolSize))
-  const close = () => client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+  const listener = createListener({
+    query: async (text) => client.unsafe(text),
+    open: (onNotify) => openListenSession(listenUrl, onNotify),
+    onChange: onListening,
+  })
+  const close = async () => {
+    await listener.stop()
+    await client.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+  }
   try {
     await client.unsafe('select 1')
   } catch (error) {
     await close()
     throw new Error(`Cannot connect to Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
-  return { kind: 'postgres', ...handlesOf(client, prepare), close }
+  return { kind: 'postgres', ...handlesOf(client, listener, prepare), close }
+}
+
+const sessionOptions = (statementTimeoutMs: number) => ({
+  application_name: 'svc',
+  // The limit is an option and not a parameter of its own, and it comes last: PgBouncer takes no other parameters than
+  // `options`, and from 1.20 on no options that end in spaces.
+  options: `${SAFE_OPTIONS.connection.options}-c statement_timeout=${statementTimeoutMs}`,
+})
+
+function openListenSession(url: string, onNotify: (channel: string, payload: string) => void): ListenSession {
+  const { promise: lost, resolve } = Promise.withResolvers<void>()
+  // The driver prefers the one in the address; by its own it is told apart from the pool.
+  const address = new URL(url)
+  address.searchParams.set('application_name', 'svc listener')
+  const client = openDriver(address.href, {
+    ...USUAL,
+    max: 1,
+    prepare: false,
+    idle_timeout: null,
+    max_lifetime: null,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    connection: sessionOptions(STATEMENT_TIMEOUT_MS),
+    onnotify: onNotify,
+    onclose: () => resolve(),
+  })
+  return { lost, query: async (text) => client.unsafe(text), end: () => client.end({ timeout: 0 }) }
 }
 
 // Drizzle knows the types of its columns; asking the server for types would cost every connection a query.
 const USUAL = { ...SAFE_OPTIONS, fetch_types: false, onnotice() {} }
 
-function handlesOf(client: postgres.Sql, prepare = true): { db: Database; sql: Sql } {
+function handlesOf(
+  client: postgres.Sql,
+  listener: Listener,
+  prepare = true,
+): Pick<Connection, 'db' | 'sql' | 'listener'> {
   const queries = ({ unsafe }: Pick<postgres.Sql, 'unsafe'>): SqlQueries => ({
     // The driver's own queries do not start before they are awaited; these do.
     query: async <Row extends object>(text: string, parameters: readonly string[] = []) =>
@@ -130,10 +188,9 @@ function handlesOf(client: postgres.Sql, prepare = true): { db: Database; sql: S
   })
   const transaction = <T>(work: (tx: SqlQueries) => Promise<T>) =>
     client.begin((tx) => work(queries(tx))) as Promise<T>
-  return {
-    db: drizzle(prepare ? preparing(client) : client, { schema }),
-    sql: { ...queries(client), transaction },
-  }
+  const db = drizzle(prepare ? preparing(client) : client, { schema })
+  setListener(db, listener)
+  return { db, sql: { ...queries(client), transaction }, listener }
 }
 
 /**

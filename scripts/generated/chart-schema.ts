@@ -314,6 +314,7 @@ export const CHART_SERVICES: readonly string[] = SERVICE_NAMES
 /** They hold credentials, and belong into a Secret. */
 const SECRET_SETTINGS: readonly string[] = [
   'CHAT_CLIENT_SECRET',
+  'DATABASE_LISTEN_URL',
   'DKIM_PRIVATE_KEY',
   'EMBEDDING_MODELS',
   'HTTPS_PROXY',

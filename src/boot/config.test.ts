@@ -87,6 +87,7 @@ const VALUES: Table = {
   },
   DATABASE_POOL: { good: ['1', '200'], bad: ['0', '201', ...NO_NUMBERS] },
   DATABASE_PREPARE: { good: ['on', 'off'], bad: ['maybe'] },
+  DATABASE_LISTEN_URL: { good: ['postgres://svc@db:5432/svc'], bad: ['mysql://db/svc', 'db:5432'] },
   MANAGED_DATABASE_URL: {
     good: ['embedded', 'postgres://user:pw@host:5432/postgres'],
     bad: ['mysql://host/svc', 'host', 'Embedded'],

@@ -123,6 +123,12 @@ export const SETTINGS = {
       'Whether to use prepared statements. Turn off behind a transaction-mode pooler that does not support them.',
     default: 'on',
   },
+  DATABASE_LISTEN_URL: {
+    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'must start with postgres://' }).optional(),
+    description:
+      'Address of the same database without the pooler in between, for one connection per process that is told of new work. Without it, behind a transaction-mode pooler, work is found by polling.',
+    default: 'the value of `DATABASE_URL`',
+  },
   MANAGED_DATABASE_URL: {
     schema: z
       .union([

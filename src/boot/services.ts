@@ -173,17 +173,15 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
         { jobTable, watchTable },
         { startNotifications },
         { startChecks },
-        { startDeployments },
-        { startPipelines },
-        { startMaintenance },
+        { startWatchLoops },
+        { watchLoops },
       ] = await Promise.all([
         import('../worker/loop.ts'),
         import('../worker/jobs.ts'),
         import('../worker/notifications.ts'),
         import('../worker/checks.ts'),
-        import('../worker/deployments.ts'),
-        import('../worker/pipelines.ts'),
-        import('../worker/maintenance.ts'),
+        import('../worker/watch-loop.ts'),
+        import('../worker/watch-table.ts'),
       ])
       return (deps) => {
         const own = deps.worker()
@@ -193,9 +191,7 @@ export const SERVICES: Record<ServiceName, ServiceEntry> = {
             startLoopForEach(own, watchTable(own)),
             startNotifications(own),
             startChecks(own),
-            startDeployments(own),
-            startPipelines(own),
-            startMaintenance(own),
+            startWatchLoops(own, watchLoops(own)),
           ]
           return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
         }

@@ -26,13 +26,13 @@ import { ServiceError } from '../contracts/errors.ts'
 import { TOKEN_REVIEWS } from '../contracts/limits.ts'
 import type { Clock, GuardedFetch, Message } from '../cores/dependencies.ts'
 import type { HttpProbe, JudgePort } from '../cores/checks/index.ts'
-import { createSourceSearches } from '../cores/agent-tools/index.ts'
 import { createProviderKeys } from '../cores/identity-provider/index.ts'
 import { createTextEmbedding } from '../cores/embeddings/index.ts'
 import { localDirectory, validatedDirectory } from '../cores/directory/index.ts'
 import type { ChannelPorts, ChatApp, IntegrationChecks } from '../cores/notifications/index.ts'
 import { createLogReads } from '../cores/logs/index.ts'
-import { LOG_SEARCHES_OF_RUNS } from '../contracts/limits.ts'
+import { createTurns } from '../cores/work/index.ts'
+import { FAIR_QUEUES } from '../contracts/fair-queues.ts'
 import { createTableInfoCache, type EmbeddingModels } from '../cores/search/index.ts'
 import {
   checkPermission,
@@ -162,7 +162,7 @@ async function build(
 
   const migrations = await readMigrations(MIGRATIONS)
   const connection = usesDatabase
-    ? (overrides.connection ?? (await openDatabase(config, overrides.embedded)))
+    ? (overrides.connection ?? (await openDatabase(config, log, overrides.embedded)))
     : undefined
   if (connection && !overrides.connection) {
     closers.push(() => connection.close())
@@ -291,8 +291,8 @@ async function build(
       runIdentities: runIdentities(keysForData!.keyFor('run-identity')),
       agentRunnerTokens: runnerTokens,
       findLines: sourceMatcher!.findLines,
-      sourceSearches: createSourceSearches(),
-      runLogReads: createLogReads(LOG_SEARCHES_OF_RUNS),
+      sourceSearches: createTurns(FAIR_QUEUES.sourceSearches),
+      runLogReads: createLogReads(FAIR_QUEUES.runLogSearches),
       auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
       hosted,
       workloadAudience: hosted ? undefined : config.SVC_WORKLOAD_AUDIENCE || undefined,
@@ -463,11 +463,26 @@ const unavailable: Service = async () => {
   })
 }
 
-async function openDatabase(config: Config, embedded: Promise<Embedded> | undefined): Promise<Connection> {
+async function openDatabase(
+  config: Config,
+  log: Logger,
+  embedded: Promise<Embedded> | undefined,
+): Promise<Connection> {
   if (config.DATABASE_URL !== undefined) {
     return connect(
       { url: config.DATABASE_URL },
-      { poolSize: config.DATABASE_POOL, prepare: config.DATABASE_PREPARE },
+      {
+        poolSize: config.DATABASE_POOL,
+        prepare: config.DATABASE_PREPARE,
+        listenUrl: config.DATABASE_LISTEN_URL,
+        onListening: (state, because) =>
+          state === 'listening'
+            ? log.info('work is heard of: listening')
+            : log.warn('work is not heard of: polling', {
+                because,
+                remedy: 'DATABASE_LISTEN_URL, see docs/operating.md#poolers',
+              }),
+      },
     )
   }
   return embedded ? connectEmbedded(embedded) : connect({ folder: config.SVC_DATA_DIR })
@@ -490,7 +505,7 @@ async function readiness(
   if (!connection) return { ready: true }
   try {
     return (await isMigrated(connection.sql, migrations))
-      ? { ready: true, warnings: warningsOf(workloads) }
+      ? { ready: true, work: connection.listener.state(), warnings: warningsOf(workloads) }
       : { ready: false, because: 'migrations are not applied' }
   } catch {
     return { ready: false, because: 'the database cannot be reached' }

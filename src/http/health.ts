@@ -1,7 +1,9 @@
 /** `/healthz`: the process is alive. `/readyz`: the database is reachable and migrated. */
 export type Readiness = () => Promise<
   // `warnings`: what does not work although the process is ready; taking it out of service would mend nothing.
-  { ready: true; warnings?: readonly string[] } | { ready: false; because: string }
+  // `work`: how this process learns of it, once that is known.
+  | { ready: true; work?: 'listening' | 'polling' | undefined; warnings?: readonly string[] }
+  | { ready: false; because: string }
 >
 
 export const isHealth = (path: string): boolean => path === '/healthz' || path === '/readyz'
@@ -11,6 +13,10 @@ export async function answerHealth(path: string, readiness: Readiness): Promise<
   if (path === '/healthz') return Response.json({ status: 'alive' })
   const state = await readiness()
   return state.ready
-    ? Response.json({ status: 'ready', ...(state.warnings?.length && { warnings: state.warnings }) })
+    ? Response.json({
+        status: 'ready',
+        ...(state.work && { work: state.work }),
+        ...(state.warnings?.length && { warnings: state.warnings }),
+      })
     : Response.json({ status: 'not ready', because: state.because }, { status: 503 })
 }

@@ -1,0 +1,180 @@
+/**
+ * Who waits for work is told of it: NOTIFY in the transaction that makes it, so that nobody hears before the commit or after a
+ * rollback, and LISTEN on one connection of a process. A pooler in transaction mode takes the LISTEN and delivers nothing, so
+ * a message to itself tells whether it works. Where it does not, whoever waits looks again by itself.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SQL } from 'drizzle-orm'
+import { is, PgTransaction, sql } from './drizzle.ts'
+
+const CHANNEL = 'svc_work'
+
+export const TOPICS = [
+  'attempts',
+  'checks',
+  'deployments',
+  'events',
+  'loads',
+  'maintenance',
+  'messages',
+  'pipelines',
+  'recoveries',
+  'schedules',
+] as const
+export type Topic = (typeof TOPICS)[number]
+
+/** A handle of `connect`. */
+type Executes = { execute(query: SQL): PromiseLike<unknown> }
+
+const toldIn = new WeakMap<object, Set<string>>()
+
+/** `key`: what it concerns, for those that wait for nothing else. Equal ones of a transaction are one. */
+export async function notify(handle: Executes, topic: Topic, key = ''): Promise<void> {
+  const payload = `${topic} ${key}`
+  if (is(handle, PgTransaction)) {
+    const told = toldIn.get(handle) ?? new Set<string>()
+    if (told.has(payload)) return
+    toldIn.set(handle, told.add(payload))
+  }
+  await handle.execute(sql`select pg_notify(${CHANNEL}, ${payload})`)
+}
+
+export type Listening = 'listening' | 'polling'
+
+/** Without a topic: anything may have happened. */
+type Heard = (topic: Topic | undefined, key: string) => void
+
+export type Listener = {
+  /** Whether work is heard of, once that is known. */
+  state(): Listening | undefined
+  /** The first one begins to listen. Returns how to end it. */
+  subscribe(heard: Heard): () => void
+}
+
+/** What the two engines do differently. */
+export type ListenSession = {
+  query(text: string): Promise<unknown>
+  /** Resolves when the connection is lost. */
+  readonly lost: Promise<void>
+  end(): Promise<void>
+}
+type ListenerOptions = {
+  /** Opens the connection that listens. */
+  readonly open: (onNotify: (channel: string, payload: string) => void) => ListenSession
+  /** On another connection, if there is one. */
+  readonly query: (text: string) => Promise<unknown>
+  readonly onChange?: ((state: Listening, because: string) => void) | undefined
+  readonly timing?: typeof TIMING
+}
+
+const TIMING = {
+  /** Of the message to itself: longer than a busy database takes. */
+  heardMs: 5_000,
+  /** How often it is repeated: firewalls forget a silent connection, and neither side learns of it. */
+  repeatMs: 60_000,
+  /** Before it tries again, doubling. */
+  lost: { first: 100, most: 10_000 },
+  /** Behind a pooler there is little hope; but a busy process may have taken too long. */
+  unheard: { first: 10_000, most: 5 * 60_000 },
+}
+
+export function createListener({ open, query, onChange, timing = TIMING }: ListenerOptions) {
+  const { heardMs, repeatMs } = timing
+  const subscribers = new Set<Heard>()
+  const stopping = new AbortController()
+  const pause = (ms: number, signal = stopping.signal) =>
+    sleep(ms, undefined, { signal, ref: false }).catch(() => {})
+  let state: Listening | undefined
+  let running: Promise<void> | undefined
+  let session: ListenSession | undefined
+  let onTest = () => {}
+
+  const tell: Heard = (topic, key) => {
+    for (const heard of subscribers) heard(topic, key)
+  }
+
+  function onNotify(channel: string, payload: string): void {
+    if (channel !== CHANNEL) return
+    const [topic, key] = payload.split(' ', 2)
+    if (topic === test) onTest()
+    else if (isTopic(topic)) tell(topic, key ?? '')
+  }
+
+  function enter(next: Listening, because = ''): void {
+    if (state !== next) onChange?.(next, because)
+    state = next
+    // Looked at once: meanwhile nobody told of anything, or nobody will.
+    tell(undefined, '')
+  }
+
+  const test = `test-${crypto.randomUUID()}`
+  async function isHeard(): Promise<boolean> {
+    const heard = new Promise<true>((resolve) => (onTest = () => resolve(true)))
+    const over = new AbortController()
+    const signal = AbortSignal.any([over.signal, stopping.signal])
+    try {
+      await query(`select pg_notify('${CHANNEL}', '${test}')`)
+      const late = sleep(heardMs, false, { signal, ref: false }).catch(() => false)
+      return await Promise.race([heard, late])
+    } finally {
+      over.abort()
+    }
+  }
+
+  /** Until the connection is lost. False: it heard nothing of what was sent to it. */
+  async function listen(session: ListenSession): Promise<boolean> {
+    const lost = new AbortController()
+    void session.lost.then(() => lost.abort())
+    await session.query(`listen ${CHANNEL}`)
+    const over = AbortSignal.any([lost.signal, stopping.signal])
+    while (!over.aborted) {
+      if (!(await isHeard())) return false
+      if (state !== 'listening') enter('listening')
+      await pause(repeatMs, over)
+    }
+    return true
+  }
+
+  async function keepListening(): Promise<void> {
+    for (let failures = 0; !stopping.signal.aborted; failures++) {
+      session = open(onNotify)
+      let [retry, because] = [timing.lost, 'the connection was lost']
+      try {
+        if (!(await listen(session))) [retry, because] = [timing.unheard, 'notifications do not arrive']
+        if (state === 'listening') failures = 0
+      } catch {
+        // The database is away, which whoever asks it says.
+      }
+      await session.end().catch(() => {})
+      if (stopping.signal.aborted) return
+      enter('polling', because)
+      await pause(Math.min(retry.first * 2 ** failures, retry.most))
+    }
+  }
+
+  return {
+    state: () => state,
+    subscribe(heard: Heard) {
+      subscribers.add(heard)
+      running ??= keepListening()
+      return () => void subscribers.delete(heard)
+    },
+    async stop(): Promise<void> {
+      stopping.abort()
+      // What it waits for may never come.
+      await session?.end().catch(() => {})
+      await running
+    },
+  }
+}
+
+const isTopic = (name: string | undefined): name is Topic => (TOPICS as readonly unknown[]).includes(name)
+
+const listeners = new WeakMap<object, Listener>()
+
+export const setListener = (db: object, listener: Listener): void => void listeners.set(db, listener)
+
+/** One that never hears anything where the handle was not made by `connect`. */
+export const listenerOf = (db: object): Listener => listeners.get(db) ?? DEAF
+
+const DEAF: Listener = { state: () => undefined, subscribe: () => () => {} }
