@@ -1,7 +1,8 @@
 /** Activity: who called what and when, as sizes and keyed digests, never as text. */
 import * as z from 'zod'
 import { ERRORS, type ErrorCode } from './errors.ts'
-import { Nothing, Time } from './fields.ts'
+import { field } from './field.ts'
+import { fromTo, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { ACTIVITY_OUTCOMES, ACTIVITY_SOURCES, ACTIVITY_TYPE_FILTERS, ACTIVITY_TYPES } from './list-filters.ts'
 import { AGENTS_TOLD_MAX } from './limits.ts'
@@ -43,13 +44,16 @@ const activity = {
 } as const
 
 const filters = {
-  type: z.enum(ACTIVITY_TYPE_FILTERS).default('function'),
-  source: z.string().max(60).optional().describe('Only this data source: `ds_…` or `db_…`.'),
-  user_id: Id('usr').optional().describe('Only this user. Owners and admins see everybody.'),
+  type: field(z.enum(ACTIVITY_TYPE_FILTERS).default('function'), { client: 'Kind of call' }),
+  source: field(z.string().max(60).optional().describe('Only this data source: `ds_…` or `db_…`.'), {
+    client: { value: 'source_id', summary: 'Filter by data source', values: 'sources' },
+  }),
+  user_id: field(Id('usr').optional().describe('Only this user. Owners and admins see everybody.'), {
+    client: 'Filter by user (usr_…)',
+  }),
   grant_id: Id('grt').optional().describe('Only calls of the agent with this grant.'),
   entry_point: z.enum(ACTIVITY_SOURCES).optional().describe('Only calls that came in here.'),
-  from: z.iso.datetime().optional(),
-  to: z.iso.datetime().optional(),
+  ...fromTo,
 }
 
 export const listActivity = reading({
@@ -58,6 +62,13 @@ export const listActivity = reading({
   summary: 'List activity, newest first. Owners and admins see everybody’s.',
   input: z.object({ ...filters, outcome: z.enum(ACTIVITY_OUTCOMES).optional(), ...countedPageInput }),
   output: z.object({ activity: z.array(ActivityEntry), ...countedPageOutput }),
+  command: {
+    path: 'activity',
+    summary: 'List calls, newest first; admins and owners see all members',
+    options: ['type', 'source', 'user_id', 'outcome', 'from', 'to'],
+    table: 'TIME=at, type, name, user.name, source, outcome, error, hits, MS=duration_ms',
+    examples: ['svc activity', 'svc activity --type data_source --source db_handbook --outcome failed'],
+  },
   http: { method: 'get', path: '/api/wf/activity' },
 })
 

@@ -1,6 +1,7 @@
 /** Tokens of an app: for its logs and workers, or for its runner. They stay when whoever made them leaves. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { field } from './field.ts'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing } from './operation.ts'
@@ -28,9 +29,22 @@ export const createAppToken = creating({
   ...appTokens,
   name: 'createAppToken',
   summary: 'Create a token of an app. Its value is returned once.',
-  input: z.object({ ...appAlias, name: DisplayName, scope: z.enum(APP_SCOPES) }),
+  input: z.object({
+    ...appAlias,
+    scope: field(z.enum(APP_SCOPES), {
+      client: 'apps:report for logs and workers, apps:run for a runner',
+    }),
+    name: DisplayName,
+  }),
   output: AppToken.extend({ token: z.string().describe('Store it now: it is not returned again.') }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'apps tokens create',
+    summary: 'Create a token for programs of an app; it stays when you leave',
+    fields: 'id, name, scope, token',
+    notes: ['Store the token now: it is not shown again.'],
+    examples: ['svc apps tokens create billing --scope apps:report --name collector'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/tokens', success: 201 },
 })
 
@@ -40,6 +54,11 @@ export const listAppTokens = reading({
   summary: 'List the tokens of an app.',
   input: z.object({ ...appAlias, ...pageInput }),
   output: z.object({ tokens: z.array(AppToken), ...pageOutput }),
+  command: {
+    path: 'apps tokens',
+    table: 'TOKEN=id, name, scope, starts_with, created_by, last_used_at',
+    examples: ['svc apps tokens billing'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/tokens' },
 })
 
@@ -49,5 +68,11 @@ export const revokeAppToken = removing({
   summary: 'Revoke a token of an app.',
   input: z.object({ ...appAlias, token_id: Id('apt') }),
   output: Nothing,
+  command: {
+    path: 'apps tokens revoke',
+    confirm: 'This revokes {token_id}. Whatever uses it stops reporting.',
+    done: 'Revoked {token_id}',
+    examples: ['svc apps tokens revoke billing apt_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'delete', path: '/api/deploy/apps/{alias}/tokens/{token_id}', success: 204 },
 })

@@ -1,5 +1,6 @@
 /** Apps: an alias, a name, and the people who build and maintain them. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
@@ -8,11 +9,23 @@ import { countedPageInput, countedPageOutput } from './paging.ts'
 export const APP_ROLES = ['builder', 'maintainer'] as const
 export type AppRole = (typeof APP_ROLES)[number]
 
-const Alias = z
-  .string()
-  .regex(/^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/, 'must be a lowercase letter, then up to 39 of a-z, 0-9 and -')
-  .describe('Part of URLs and messages; it never changes.')
-export const appAlias = { alias: Alias }
+const Alias = field(
+  z
+    .string()
+    .regex(
+      /^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/,
+      'must be a lowercase letter, then up to 39 of a-z, 0-9 and -',
+    )
+    .describe('Part of URLs and messages; it never changes.'),
+  { maxLength: 40 },
+)
+const NewAlias = field(Alias, {
+  hint: 'Lowercase letters, digits and hyphens. Used in URLs; cannot be changed later.',
+  client: 'Lowercase letter, then up to 39 of a-z, 0-9 and -',
+})
+export const appAlias = {
+  alias: field(Alias, { client: { flag: 'app', summary: 'Alias, from `svc apps list`', values: 'apps' } }),
+}
 
 const App = z.object({
   id: z.string(),
@@ -28,15 +41,29 @@ const App = z.object({
 
 const AppMember = z.object({ user_id: z.string(), name: z.string(), role: z.enum(APP_ROLES), added_at: Time })
 
+const APP_TABLE = 'APP=alias, name, YOUR ROLE=my_role, open_tickets'
+
 export const createApp = creating({
   service: 'deploy-api',
   takesIdempotencyKey: true,
   name: 'createApp',
   summary: 'Create an app. You become its maintainer.',
-  input: z.object({ ...appAlias, name: DisplayName }),
+  input: z.object({
+    alias: NewAlias,
+    name: field(DisplayName, {
+      client: { default: '{alias}', summary: 'Display name (default: the alias)' },
+    }),
+  }),
   output: App,
   access: 'developer',
   errors: ['CONFLICT'],
+  command: {
+    path: 'apps create',
+    summary: 'Create an app and become its maintainer (developer or higher)',
+    arguments: ['alias'],
+    table: APP_TABLE,
+    examples: ['svc apps create billing --name "Billing"'],
+  },
   http: { method: 'post', path: '/api/deploy/apps', success: 201 },
 })
 
@@ -52,6 +79,11 @@ export const listApps = reading({
   }),
   output: z.object({ apps: z.array(App), ...countedPageOutput }),
   access: 'viewer',
+  command: {
+    path: 'apps list',
+    table: APP_TABLE,
+    examples: ['svc apps list', 'svc apps list --mine --json'],
+  },
   http: { method: 'get', path: '/api/deploy/apps' },
 })
 

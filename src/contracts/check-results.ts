@@ -40,5 +40,3 @@ export const KEPT_SECRET = '[hidden]'
 
 /** Results in `recent`. */
 export const CHECK_STRIP = 30
-
-export const CHECK_METHODS = ['GET', 'HEAD', 'POST'] as const

@@ -1,8 +1,8 @@
 /** Checks of an app: what is looked at, how often, and when people are told. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { CHECK_METHODS } from './check-methods.ts'
 import {
-  CHECK_METHODS,
   CHECK_PAUSES,
   CHECK_REASONS,
   CHECK_RESULTS,
@@ -11,6 +11,7 @@ import {
   type CheckReason,
 } from './check-results.ts'
 import { CONDITION_MAX, parseCondition } from './conditions.ts'
+import { field, fields } from './field.ts'
 import { DisplayName, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { LOG_LEVELS } from './log-levels.ts'
@@ -39,7 +40,7 @@ const lowerCase = (text: string): string => text.toLowerCase()
 const OUR_HEADERS =
   /^(?:host|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|expect|accept-encoding|proxy-.*)$/i
 
-const HttpCheck = z.strictObject({
+const httpCheck = {
   kind: z.literal('http'),
   url: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
@@ -73,9 +74,30 @@ const HttpCheck = z.strictObject({
     .describe(`Of a POST. A secret: \`${KEPT_SECRET}\` is returned instead, and keeps it if sent back.`),
   timeout_ms: z.int().min(100).max(30_000).default(10_000),
   conditions: z.array(Condition).min(1).max(20).default(['[STATUS] < 400']),
-})
+}
 
-const LogsCheck = z.strictObject({
+const HttpCheck = z.strictObject(
+  fields(httpCheck, {
+    url: {
+      label: 'Address',
+      hint: 'Whoever may see the app sees it, but for what follows the question mark. Put secrets into headers.',
+      example: 'https://example.com/health',
+    },
+    timeout_ms: { label: 'Time limit (ms)' },
+    conditions: {
+      rows: 4,
+      hint: 'One in a line; all of them must hold: [STATUS] == 200, [RESPONSE_TIME] < 300, [BODY].status == UP, len([BODY].items) > 0, has([BODY].error) == false, [BODY] == pat(*ok*)',
+    },
+    headers: {
+      rows: 3,
+      hint: 'One in a line, as Name: value. Values are secrets and not shown again; [hidden] keeps one.',
+      maxLength: 25_000,
+    },
+    body: { rows: 3, hint: 'Of a POST. It is a secret and not shown again; [hidden] keeps it.' },
+  }),
+)
+
+const logsCheck = {
   kind: z.literal('logs'),
   pattern: z.string().min(1).max(500).describe('Text, or a regular expression between slashes.'),
   level: z.enum(LOG_LEVELS).default('trace').describe('This level and more severe ones.'),
@@ -85,9 +107,18 @@ const LogsCheck = z.strictObject({
     .max(24 * 60)
     .default(10),
   max_count: z.int().min(0).max(1_000_000).default(0).describe('More lines than this fail.'),
-})
+}
 
-const JudgeCheck = z.strictObject({
+const LogsCheck = z.strictObject(
+  fields(logsCheck, {
+    pattern: { label: 'Text or /regular expression/' },
+    level: { label: 'Level, and more severe ones' },
+    window_minutes: { label: 'Window (minutes)' },
+    max_count: { label: 'Lines allowed', hint: 'Fails above this number.' },
+  }),
+)
+
+const judgeCheck = {
   kind: z.literal('judge'),
   question: z
     .string()
@@ -101,35 +132,58 @@ const JudgeCheck = z.strictObject({
     .max(24 * 60)
     .default(60),
   max_tokens: z.int().min(500).max(50_000).default(5_000),
-})
+}
+
+const JudgeCheck = z.strictObject(
+  fields(judgeCheck, {
+    question: {
+      rows: 4,
+      hint: 'Answered by the organization’s maintenance model, over what the log says, as far as it fits.',
+    },
+    window_minutes: { label: 'Window (minutes)' },
+    max_tokens: { label: 'Tokens per run' },
+  }),
+)
 
 export const CheckDefinition = z.discriminatedUnion('kind', [HttpCheck, LogsCheck, JudgeCheck])
 export type CheckDefinition = z.output<typeof CheckDefinition>
 
 export const MAINTENANCE_WINDOWS_MAX = 20
 
-const MaintenanceWindow = z
-  .strictObject({ from: z.iso.datetime({ offset: true }), until: z.iso.datetime({ offset: true }) })
+const moment = z.iso.datetime({ offset: true })
+
+export const MaintenanceWindow = z
+  .strictObject({
+    from: field(moment, { label: 'From (UTC)' }),
+    until: field(moment, { label: 'Until (UTC)' }),
+  })
   .refine(({ from, until }) => Date.parse(until) > Date.parse(from), 'must end after it begins')
 export type MaintenanceWindow = z.output<typeof MaintenanceWindow>
 
-const settings = {
-  name: DisplayName,
-  definition: CheckDefinition,
-  interval_seconds: z
-    .int()
-    .min(30)
-    .max(24 * 60 * 60)
-    .default(60),
-  failure_threshold: z.int().min(1).max(20).default(3).describe('So many in a row, and it has failed.'),
-  success_threshold: z.int().min(1).max(20).default(1).describe('So many in a row, and it passes again.'),
-  enabled: z.boolean().default(true),
-  maintenance_windows: z
-    .array(MaintenanceWindow)
-    .max(MAINTENANCE_WINDOWS_MAX)
-    .default([])
-    .describe('Meanwhile it is not run, and nobody is told.'),
-}
+const settings = fields(
+  {
+    name: DisplayName,
+    definition: CheckDefinition,
+    interval_seconds: z
+      .int()
+      .min(30)
+      .max(24 * 60 * 60)
+      .default(60),
+    failure_threshold: z.int().min(1).max(20).default(3).describe('So many in a row, and it has failed.'),
+    success_threshold: z.int().min(1).max(20).default(1).describe('So many in a row, and it passes again.'),
+    enabled: z.boolean().default(true),
+    maintenance_windows: z
+      .array(MaintenanceWindow)
+      .max(MAINTENANCE_WINDOWS_MAX)
+      .default([])
+      .describe('Meanwhile it is not run, and nobody is told.'),
+  },
+  {
+    interval_seconds: { label: 'Interval (seconds)', hint: 'From 30 to 86400.' },
+    failure_threshold: { label: 'Notify after failures', hint: 'Without a pass between them.' },
+    success_threshold: { label: 'Recover after passes', hint: 'In a row.' },
+  },
+)
 
 const Check = z.object({
   id: z.string(),
@@ -156,7 +210,12 @@ const CheckRun = z.object({
 })
 
 const checks = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOUND'] } as const
-const checkId = { ...appAlias, check_id: Id('chk') }
+const checkId = {
+  ...appAlias,
+  check_id: field(Id('chk'), {
+    client: { flag: 'check', summary: 'Name or chk_…, from `svc apps checks`', namedBy: 'listChecks' },
+  }),
+}
 
 export const createCheck = creating({
   ...checks,
@@ -177,6 +236,13 @@ export const listChecks = reading({
   summary: 'List the checks of an app.',
   input: z.object({ ...appAlias, ...countedPageInput }),
   output: z.object({ checks: z.array(Check), ...countedPageOutput }),
+  command: {
+    path: 'apps checks',
+    summary: 'List the checks of an app, with their last results',
+    table:
+      'name, id, KIND=definition.kind, state, SINCE=state_since, LAST=recent:results, next_run_at, paused:pause',
+    examples: ['svc apps checks billing'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/checks' },
 })
 
@@ -221,6 +287,12 @@ export const removeCheck = removing({
   closedToSupport: true,
   input: z.object(checkId),
   output: Nothing,
+  command: {
+    path: 'apps checks remove',
+    confirm: 'This removes the check {check} and its history.',
+    done: 'Removed {check_id}',
+    examples: ['svc apps checks remove billing Health'],
+  },
   http: { method: 'delete', path: '/api/deploy/apps/{alias}/checks/{check_id}', success: 204 },
 })
 
@@ -241,5 +313,10 @@ export const listCheckRuns = reading({
   summary: 'List the runs of a check, newest first.',
   input: z.object({ ...checkId, result: z.enum(CHECK_RESULTS).optional(), ...countedPageInput }),
   output: z.object({ runs: z.array(CheckRun), ...countedPageOutput }),
+  command: {
+    path: 'apps checks history',
+    table: 'TIME=at, result, status, ms, reason:reason, detail',
+    examples: ['svc apps checks history billing Health --result fail'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/checks/{check_id}/runs' },
 })

@@ -1,5 +1,6 @@
 /** Data sources: how they are configured, exposed and queried. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { DisplayName, Time } from './fields.ts'
 import { idPattern } from './ids.ts'
 import { ENTRIES_MAX, FILTER_VALUES_MAX, HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CHARACTERS } from './limits.ts'
@@ -21,7 +22,11 @@ export const SourceId = z
   .describe('`ds_…`, or `db_` and the name of the database.')
 
 /** Every path takes either. */
-const sourceId = { source_id: SourceId }
+const sourceId = {
+  source_id: field(SourceId, {
+    client: { summary: 'db_… or ds_…, from `svc datasource list`', values: 'sources' },
+  }),
+}
 
 export const METRICS = ['cosine', 'l2', 'inner_product'] as const
 export type Metric = (typeof METRICS)[number]
@@ -108,6 +113,9 @@ export const DataSourceWithHealth = DataSource.extend({ health: SourceHealth })
 
 const search = z.string().trim().max(120).optional().describe('Part of the name.')
 
+export const SOURCE_TABLE =
+  'ID=source_id, name, kind, ready, enabled, exposed, MIN ROLE=minimum_role, description'
+
 export const listDataSources = reading({
   service: 'api-gateway',
   name: 'listDataSources',
@@ -116,6 +124,12 @@ export const listDataSources = reading({
   output: z.object({ data_sources: z.array(DataSourceWithHealth), ...countedPageOutput }),
   access: 'developer',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'db list',
+    summary: 'List managed databases (developer or higher)',
+    table: `${SOURCE_TABLE}, health:health`,
+    examples: ['svc db list', 'svc db list --all --json'],
+  },
   http: { method: 'get', path: '/api/wf/data-sources' },
 })
 
@@ -191,7 +205,10 @@ export const updateDataSource = updating({
   input: z.object({
     ...sourceId,
     name: DisplayName.optional(),
-    description: z.string().trim().max(1_000).optional(),
+    description: field(z.string().trim().max(1_000), {
+      hint: 'What it contains, and what it does not.',
+      rows: 3,
+    }).optional(),
   }),
   output: DataSource,
   access: 'developer',
@@ -239,10 +256,17 @@ export const listAskableDataSources = reading({
   summary: 'List the data sources you can query.',
   input: z.object({ search, ...countedPageInput }),
   output: z.object({ data_sources: z.array(AskableSource), ...countedPageOutput }),
+  command: {
+    path: 'datasource list',
+    summary: 'List data sources you can query',
+    table: 'id, name, MIN ROLE=minimum_role, filters:types, description',
+    examples: ['svc datasource list', 'svc datasource list --search handbook --json'],
+  },
   http: { method: 'get', path: '/api/wf/slim/data-sources', answers: 'yaml' },
 })
 
 const FilterValue = z.union([z.string(), z.number(), z.boolean()])
+const hits = (max: number) => field(z.int().min(1).max(max), { client: 'Number of hits' })
 
 export const Hit = z.object({
   id: z.string().describe('Text of the first content column.'),
@@ -279,25 +303,60 @@ export const queryDataSource = reading({
   summary: 'Query a data source by semantic search.',
   input: z.object({
     ...sourceId,
-    query: z
-      .string()
-      .max(QUESTION_MAX_CHARACTERS)
-      .refine((text) => text.trim() !== '', 'must not be empty')
-      .describe('The question.'),
-    filters: z
-      .record(
-        z.string(),
-        z.union([FilterValue, z.array(FilterValue).min(1).max(FILTER_VALUES_MAX)], {
-          error: `must be text, a number, true or false, or a list of 1 to ${FILTER_VALUES_MAX} of them`,
-        }),
-      )
-      .default({})
-      .describe('Column to value, or to an array of values to match any of.'),
-    top_k: z.int().min(1).max(HITS_MAX).default(HITS_DEFAULT),
-    target: z.string().max(60).optional().describe('Label of one searchable table.'),
+    query: field(
+      z
+        .string()
+        .max(QUESTION_MAX_CHARACTERS)
+        .refine((text) => text.trim() !== '', 'must not be empty')
+        .describe('The question.'),
+      {
+        label: 'Question',
+        rows: 2,
+        client: {
+          flag: 'question',
+          summary: 'Question in plain language, or - to read it from stdin',
+          stdin: 'the question',
+        },
+      },
+    ),
+    filters: field(
+      z
+        .record(
+          z.string(),
+          z.union([FilterValue, z.array(FilterValue).min(1).max(FILTER_VALUES_MAX)], {
+            error: `must be text, a number, true or false, or a list of 1 to ${FILTER_VALUES_MAX} of them`,
+          }),
+        )
+        .default({})
+        .describe('Column to value, or to an array of values to match any of.'),
+      {
+        client: {
+          flag: 'filter',
+          value: 'column=value',
+          summary: 'Exact match; repeat a column to match any of its values',
+        },
+      },
+    ),
+    top_k: hits(HITS_MAX).default(HITS_DEFAULT),
+    target: field(z.string().max(60).optional().describe('Label of one searchable table.'), {
+      client: { value: 'label', summary: 'Search only the table with this label' },
+    }),
   }),
   output: QueryResult,
   errors: [...questionErrors, 'FILTER_NOT_ALLOWED', 'EMBEDDING_UNAVAILABLE'],
+  command: {
+    path: 'datasource query',
+    summary: 'Query a data source',
+    arguments: ['source_id', 'query'],
+    table: 'id, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar',
+    rows: 'results',
+    format: 'yaml',
+    examples: [
+      'svc datasource query db_handbook "How many days of holiday do I have?"',
+      'svc datasource query db_handbook "parental leave" --filter team=people --filter year=2026 -o json',
+      'svc datasource query db_products "a quiet keyboard" --top-k 3 --target products',
+    ],
+  },
   http: { method: 'post', path: '/api/wf/slim/data-sources/{source_id}/query', answers: 'yaml' },
 })
 
@@ -310,8 +369,11 @@ export const searchDataSources = reading({
   summary: 'Search all data sources you can query.',
   input: z.object({
     query: queryDataSource.input.shape.query,
-    sources: z.array(z.string().max(60)).min(1).max(100).optional().describe('Only these: `db_…` or `ds_…`.'),
-    top_k: z.int().min(1).max(SEARCH_HITS_MAX).default(SEARCH_HITS_MAX),
+    sources: field(
+      z.array(z.string().max(60)).min(1).max(100).optional().describe('Only these: `db_…` or `ds_…`.'),
+      { client: { value: 'source_id', summary: 'Search only this one', values: 'sources' } },
+    ),
+    top_k: hits(SEARCH_HITS_MAX).default(SEARCH_HITS_MAX),
   }),
   output: QueryResult.extend({
     unavailable: z
@@ -320,6 +382,19 @@ export const searchDataSources = reading({
       .describe('Sources that could not be searched now; the results are from the others.'),
   }),
   errors: [...questionErrors, 'EMBEDDING_UNAVAILABLE'],
+  command: {
+    path: 'datasource search',
+    arguments: ['query'],
+    table:
+      'SOURCE=metadata._source:scalar, title, SCORE=metadata._score:scalar, TARGET=metadata._target:scalar',
+    rows: 'results',
+    notes: [{ if: 'unavailable', text: '{unavailable:unavailable}' }],
+    format: 'yaml',
+    examples: [
+      'svc datasource search "parental leave"',
+      'svc datasource search "parental leave" --source db_handbook --source db_wiki -o json',
+    ],
+  },
   http: { method: 'post', path: '/api/wf/slim/search', answers: 'yaml' },
 })
 

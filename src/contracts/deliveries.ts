@@ -1,8 +1,9 @@
 /** The delivery ledger: what became of every event, by which attempts, and why something was not sent. */
 import * as z from 'zod'
 import { CHANNEL_NAMES, DELIVERY_STATES, INTEGRATION_KINDS } from './channels.ts'
-import { EventPattern, TimingName } from './events.ts'
-import { Time } from './fields.ts'
+import { byEvent, TimingName } from './events.ts'
+import { field } from './field.ts'
+import { fromTo, START_TIME, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { INTEGRATION_STATES } from './integrations.ts'
 import { DELIVERY_WAIT_MAX_SECONDS } from './limits.ts'
@@ -125,21 +126,26 @@ const Recovery = z.object({
   ended_at: Time.nullable(),
 })
 
+export const byIntegration = field(Id('int').optional(), {
+  client: { value: 'id', summary: 'Filter by integration (int_…)' },
+})
+
 const ledger = {
   service: 'api-gateway',
   access: 'admin',
 } as const
 
 export const deliveryFilters = {
-  type: EventPattern.optional().describe('An event type, or a prefix and a star.'),
+  type: byEvent.describe('An event type, or a prefix and a star.'),
   state: z.enum(DELIVERY_STATES).optional(),
   reason: z.enum(DELIVERY_REASONS).optional(),
   channel: z.enum(CHANNEL_NAMES).optional(),
-  integration_id: Id('int').optional(),
-  app: z.string().max(40).optional().describe('The alias.'),
-  event_id: Id('evt').optional(),
-  from: z.iso.datetime().optional(),
-  to: z.iso.datetime().optional(),
+  app: field(z.string().max(40).optional().describe('The alias.'), {
+    client: { value: 'alias', summary: 'Filter by app', values: 'apps' },
+  }),
+  event_id: field(Id('evt').optional(), { client: 'Filter by event (evt_…)' }),
+  integration_id: byIntegration,
+  ...fromTo,
 }
 
 export const listDeliveries = reading({
@@ -152,6 +158,13 @@ export const listDeliveries = reading({
     ...countedPageInput,
   }),
   output: z.object({ deliveries: z.array(Delivery), ...countedPageOutput }),
+  command: {
+    path: 'notifications deliveries',
+    summary: 'List deliveries, newest first (admin or higher)',
+    options: ['type', 'state', 'channel', 'app', 'event_id', 'integration_id', 'from', 'to'],
+    table: 'id, TIME=created_at, type, app, channel, TO=destination, state, reason, attempts, MS=duration_ms',
+    examples: ['svc notifications deliveries', 'svc notifications deliveries --state failed --json'],
+  },
   http: { method: 'get', path: '/api/notifications/deliveries' },
 })
 
@@ -254,6 +267,12 @@ export const showDelivery = reading({
     digest_of: z.int().describe('How many deliveries the same message carried.'),
   }),
   errors: ['NOT_FOUND', 'RATE_LIMITED'],
+  command: {
+    path: 'notifications show',
+    summary: 'Show a delivery and its attempts (admin or higher)',
+    options: [],
+    examples: ['svc notifications show dlv_0mwhkcyh5nlh1pqqssy5gj19q --json'],
+  },
   http: { method: 'get', path: '/api/notifications/deliveries/{delivery_id}' },
 })
 
@@ -265,6 +284,13 @@ export const replayDelivery = creating({
   input: z.object({ delivery_id: Id('dlv') }),
   output: z.object({ id: z.string(), replay_of: z.string() }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications replay',
+    summary: 'Send a delivery again with a new ID; it may arrive twice (admin or higher)',
+    confirm: 'This sends {delivery_id} again; it may arrive twice.',
+    fields: 'id, replay_of',
+    examples: ['svc notifications replay dlv_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+  },
   http: { method: 'post', path: '/api/notifications/deliveries/{delivery_id}/replay', success: 201 },
 })
 
@@ -279,6 +305,12 @@ export const retryDelivery = updating({
     next_attempt_at: Time.describe('Later than now only if the receiver asked us to wait (Retry-After).'),
   }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications retry',
+    summary: 'Make the next attempt of a delivery in progress now (admin or higher)',
+    fields: 'id, next_attempt_at',
+    examples: ['svc notifications retry dlv_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'post', path: '/api/notifications/deliveries/{delivery_id}/retry' },
 })
 
@@ -308,11 +340,23 @@ export const recoverDeliveries = creating({
   summary: 'Send again what an integration missed since a time: failed, given up and unconfirmed deliveries.',
   input: z.object({
     ...integrationId,
-    since: z.iso.datetime(),
-    include_unconfirmed: z.boolean().default(true).describe('They may have arrived, and may arrive twice.'),
+    since: field(z.iso.datetime(), {
+      client: { summary: START_TIME, missing: { hint: 'Add --since, such as --since 2026-11-15' } },
+    }),
+    include_unconfirmed: field(
+      z.boolean().default(true).describe('They may have arrived, and may arrive twice.'),
+      { client: { not: { flag: 'skip-unconfirmed', summary: 'Leave out what may have arrived' } } },
+    ),
   }),
   output: Recovery,
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications recover',
+    summary: 'Send again what an integration missed since a time (admin or higher)',
+    fields: 'id, state, since',
+    notes: ['Follow the deliveries with: svc notifications deliveries --integration {integration_id}'],
+    examples: ['svc notifications recover int_0mwhkcyh5nlh1pqqssy5gj19q --since 2026-11-15 --yes'],
+  },
   http: { method: 'post', path: '/api/integrations/{integration_id}/recoveries', success: 201 },
 })
 

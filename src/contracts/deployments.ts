@@ -32,6 +32,9 @@ const deployments = { service: 'deploy-api', access: 'viewer', errors: ['NOT_FOU
 /** What a runner proves with every report: that it still holds the deployment. */
 const fence = { fence: z.int().min(1) }
 
+const DEPLOYMENT_TABLE =
+  'DEPLOYMENT=id, revision_id, state:deployment, code, EXIT=exit_code, runner, requested_by, requested_at, ended_at'
+
 export const createDeployment = creating({
   ...deployments,
   name: 'createDeployment',
@@ -41,6 +44,15 @@ export const createDeployment = creating({
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
+  command: {
+    path: 'apps deploy',
+    summary: 'Deploy a revision of an app; it waits for a runner',
+    arguments: ['alias', 'revision_id'],
+    table: DEPLOYMENT_TABLE,
+    notes: ['Follow it with: svc apps deployments output {alias} {id} --follow'],
+    listedBy: 'apps revisions',
+    examples: ['svc apps deploy shop rev_0mjexample000000000000000'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments', success: 201 },
 })
 
@@ -53,6 +65,13 @@ export const rollBackDeployment = creating({
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
+  command: {
+    path: 'apps rollback',
+    confirm:
+      'This deploys the revision of {alias} that succeeded before the last deployment. A second one goes forward again.',
+    table: DEPLOYMENT_TABLE,
+    examples: ['svc apps rollback shop --yes'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/roll-back', success: 201 },
 })
 
@@ -62,6 +81,18 @@ export const listDeployments = reading({
   summary: 'List the deployments of an app, newest first.',
   input: z.object({ ...appAlias, state: z.enum(DEPLOYMENT_STATES).optional(), ...countedPageInput }),
   output: z.object({ deployments: z.array(Deployment), ...countedPageOutput }),
+  command: {
+    path: 'apps deployments',
+    table: DEPLOYMENT_TABLE,
+    notes: [
+      {
+        of: 'deployments',
+        if: 'blocks_next',
+        text: 'The runner of {id} was lost. Once its command has ended: svc apps deployments confirm-ended {alias} {id}',
+      },
+    ],
+    examples: ['svc apps deployments shop', 'svc apps deployments shop --state failed --json'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/deployments' },
 })
 
@@ -86,6 +117,12 @@ export const readDeploymentOutput = reading({
     dropped_bytes: z.int().describe('Left out because the output is larger than what is kept.'),
   }),
   closedToSupport: true,
+  command: {
+    path: 'apps deployments output',
+    summary: 'Print what the command of a deployment wrote',
+    options: [],
+    examples: ['svc apps deployments output shop dep_0mjexample000000000000000 --follow'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/output' },
 })
 
@@ -97,6 +134,13 @@ export const cancelDeployment = updating({
   input: z.object(deploymentId),
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'apps cancel',
+    summary: 'Cancel a deployment; a running one is asked to stop',
+    table: DEPLOYMENT_TABLE,
+    notes: [{ if: 'state=running', text: 'Its runner stops the command with its next report.' }],
+    examples: ['svc apps cancel shop dep_0mjexample000000000000000'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/cancel' },
 })
 
@@ -108,6 +152,13 @@ export const confirmDeploymentEnded = updating({
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
+  command: {
+    path: 'apps deployments confirm-ended',
+    summary: 'Confirm that the command of a lost runner has ended, so that the next deployment begins',
+    confirm: 'The next deployment begins, even if the command of this one should still be running.',
+    table: DEPLOYMENT_TABLE,
+    examples: ['svc apps deployments confirm-ended shop dep_0mjexample000000000000000 --yes'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/confirm-ended' },
 })
 
@@ -120,6 +171,11 @@ export const reportBrokenRollout = creating({
   output: Deployment,
   errors: ['NOT_FOUND', 'CONFLICT'],
   scope: 'apps:run',
+  command: {
+    path: 'apps deployments report-broken',
+    table: DEPLOYMENT_TABLE,
+    examples: ['svc apps deployments report-broken shop dep_0mjexample000000000000000'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/deployments/{deployment_id}/broken' },
 })
 

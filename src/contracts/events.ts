@@ -1,6 +1,7 @@
 /** The catalog of events: when each happens, what it carries, who follows it, and its one-line summary. */
 import * as z from 'zod'
 import { CATEGORIES, TIMINGS, type Category } from './channels.ts'
+import { field } from './field.ts'
 
 export const CategoryName = z.enum(CATEGORIES)
 export const TimingName = z.enum(TIMINGS)
@@ -287,6 +288,11 @@ export const EventPattern = z
     /^[a-z0-9_]+(\.[a-z0-9_]+)*(\.\*)?$/,
     'must be an event type such as deploy.failed, or a prefix and a star such as application.check.*',
   )
+
+/** Of lists. */
+export const byEvent = field(EventPattern.optional(), {
+  client: { value: 'pattern', summary: 'Filter by event, such as deploy.*' },
+})
 
 /** Every pattern that would match a type, so that matching is one lookup of equal strings. */
 export function patternsOf(type: string): string[] {

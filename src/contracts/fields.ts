@@ -1,16 +1,20 @@
 /** Fields that several contracts share. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { AUDIENCES, SCOPE_NAMES } from './scopes.ts'
 
 /** Control and bidirectional characters can make a name look like another one. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u
 
-export const DisplayName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(120)
-  .refine((text) => !INVISIBLE.test(text), 'must not contain control or invisible characters')
+export const DisplayName = field(
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(120)
+    .refine((text) => !INVISIBLE.test(text), 'must not contain control or invisible characters'),
+  { client: 'Display name' },
+)
 
 /** Compared in lower case everywhere, so it is stored that way. */
 export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
@@ -18,6 +22,14 @@ export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 /** RFC 6761: no mail arrives below these. The generated address of a first owner ends so, and one that was lost. */
 export const receivesMail = (email: string): boolean => !/[@.](localhost|invalid)$/.test(email)
 
+/** For people who type a time. */
+export const TIME_EXAMPLE = 'such as 2026-11-15 or 2026-11-15T08:00:00Z'
+export const START_TIME = `Start time, ${TIME_EXAMPLE}`
+/** A list is asked for a time range by them. */
+export const fromTo = {
+  from: field(z.iso.datetime().optional(), { client: START_TIME }),
+  to: field(z.iso.datetime().optional(), { client: 'End time' }),
+}
 export const Time = z.iso.datetime().describe('UTC.')
 
 /** Of a period that is asked for: there is nothing before, and the database knows no year 0. */

@@ -1,6 +1,7 @@
 /** Grants that users gave to OAuth clients, and the clients themselves. */
 import * as z from 'zod'
 import { SourceId } from './data-sources.ts'
+import { field } from './field.ts'
 import { Nothing, ScopeName, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { EXPOSED_MAX } from './limits.ts'
@@ -59,12 +60,17 @@ export const Grant = z.object({
   expires_at: Time,
 })
 
+const GRANT_TABLE =
+  'GRANT=id, host, NAME=client_name, user.email|user.name, ENDPOINT=resource, scopes:words, sources:sources, last_used_at'
+
 export const listGrants = reading({
   name: 'listGrants',
   summary: 'List your grants. Owners and admins can list everybody’s.',
   service: 'auth-service',
   input: z.object({
-    all: z.stringbool().default(false).describe('Every grant of the organization; owner or admin.'),
+    all: field(z.stringbool().default(false).describe('Every grant of the organization; owner or admin.'), {
+      client: { flag: 'everyone', summary: 'List grants of all members (admin or higher)' },
+    }),
     client_id: ClientId.optional().describe('Only grants of this client.'),
     search: z
       .string()
@@ -76,6 +82,12 @@ export const listGrants = reading({
   }),
   output: z.object({ grants: z.array(Grant), ...countedPageOutput }),
   access: 'viewer',
+  command: {
+    path: 'agents list',
+    summary: 'List the assistants you connected, with their grants',
+    table: GRANT_TABLE,
+    examples: ['svc agents list', 'svc agents list --everyone --all --json'],
+  },
   http: { method: 'get', path: '/api/v1/grants' },
 })
 
@@ -127,16 +139,38 @@ export const narrowGrant = updating({
   service: 'auth-service',
   input: z.object({
     grant_id: Id('grt'),
-    scopes: z.array(ScopeName).min(1).optional().describe('The scopes to keep.'),
-    sources: z
-      .array(SourceId)
-      .max(EXPOSED_MAX)
-      .optional()
-      .describe('The data sources to keep; an empty list keeps none.'),
+    scopes: field(z.array(ScopeName).min(1).optional().describe('The scopes to keep.'), {
+      client: 'Scope to keep',
+    }),
+    sources: field(
+      z
+        .array(SourceId)
+        .max(EXPOSED_MAX)
+        .optional()
+        .describe('The data sources to keep; an empty list keeps none.'),
+      {
+        client: {
+          value: 'source_id',
+          summary: 'Data source to keep',
+          values: 'sources',
+          not: { flag: 'no-sources', summary: 'Keep no data source' },
+        },
+      },
+    ),
   }),
   output: Grant,
   access: 'viewer',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'agents narrow',
+    summary: 'Narrow a grant to fewer scopes or data sources',
+    atLeastOne: {
+      problem: 'Nothing to narrow to',
+      hint: 'Add --scope or --source for what the grant keeps, or --no-sources',
+    },
+    table: GRANT_TABLE,
+    examples: ['svc agents narrow grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --scope data:read --source db_handbook'],
+  },
   http: { method: 'patch', path: '/api/v1/grants/{grant_id}' },
 })
 
@@ -148,6 +182,13 @@ export const revokeGrant = removing({
   output: Nothing,
   access: 'viewer',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'agents revoke',
+    summary: 'Revoke a grant and disconnect its assistant',
+    confirm: 'This revokes {grant_id}. Its assistant must be approved again to reconnect.',
+    done: 'Revoked {grant_id}',
+    examples: ['svc agents revoke grt_01k3v5j8e2q4r6t8w0y2a4c6e8 --yes'],
+  },
   http: { method: 'delete', path: '/api/v1/grants/{grant_id}', success: 204 },
 })
 
@@ -168,6 +209,12 @@ export const listOauthClients = reading({
   input: z.object({ ...pageInput }),
   output: z.object({ oauth_clients: z.array(OauthClient), ...pageOutput }),
   access: 'admin',
+  command: {
+    path: 'agents clients',
+    summary: 'List clients that have grants or are blocked (admin or higher)',
+    table: 'client_id, kind, host, name, GRANTS=live_grants, blocked, last_used_at',
+    examples: ['svc agents clients'],
+  },
   http: { method: 'get', path: '/api/v1/oauth-clients' },
 })
 
@@ -178,6 +225,27 @@ export const blockOauthClient = removing({
   input: z.object({ client_id: ClientId, blocked: z.boolean() }),
   output: Nothing,
   access: 'admin',
+  command: [
+    {
+      path: 'agents block',
+      summary: 'Block a client in this organization (admin or higher)',
+      arguments: ['client_id'],
+      always: { blocked: true },
+      confirm: 'This blocks {client_id} for all members of this organization.',
+      done: 'Blocked {client_id}',
+      listedBy: 'agents clients',
+      examples: ['svc agents block https://assistant.example.com/client.json --yes'],
+    },
+    {
+      path: 'agents unblock',
+      summary: 'Unblock a client (admin or higher)',
+      arguments: ['client_id'],
+      always: { blocked: false },
+      done: 'Unblocked {client_id}. Grants that were revoked must be approved again.',
+      listedBy: 'agents clients',
+      examples: ['svc agents unblock https://assistant.example.com/client.json'],
+    },
+  ],
   http: { method: 'put', path: '/api/v1/oauth-clients', success: 204 },
 })
 

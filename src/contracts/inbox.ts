@@ -1,7 +1,8 @@
 /** A person's own notifications: what happened, where to look, read or unread. */
 import * as z from 'zod'
-import { EventPattern } from './events.ts'
-import { Time } from './fields.ts'
+import { byEvent } from './events.ts'
+import { field } from './field.ts'
+import { START_TIME, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { INBOX_STATES } from './list-filters.ts'
 import { reading, updating } from './operation.ts'
@@ -24,13 +25,19 @@ export const listNotifications = reading({
   service: 'api-gateway',
   input: z.object({
     state: z.enum(INBOX_STATES).default('unread'),
-    type: EventPattern.optional(),
-    since: z.iso.datetime().optional(),
+    type: byEvent,
+    since: field(z.iso.datetime().optional(), { client: START_TIME }),
     ...countedPageInput,
   }),
   output: z.object({ notifications: z.array(Notification), unread_count: z.int(), ...countedPageOutput }),
   access: 'viewer',
   scope: 'notifications:read',
+  command: {
+    path: 'notifications list',
+    summary: 'List your notifications, newest first',
+    table: 'id, TIME=timestamp, type, summary, read, url',
+    examples: ['svc notifications list', 'svc notifications list --state all --type deploy.* --json'],
+  },
   http: { method: 'get', path: '/api/notifications/inbox' },
 })
 
@@ -38,10 +45,16 @@ export const acknowledgeNotification = updating({
   name: 'acknowledgeNotification',
   summary: 'Mark one of your notifications as read; safe to repeat.',
   service: 'api-gateway',
-  input: z.object({ notification_id: Id('ntf') }),
+  input: z.object({ notification_id: field(Id('ntf'), { client: { flag: 'id' } }) }),
   output: z.object({ id: z.string(), read: z.literal(true), read_at: Time }),
   access: 'viewer',
   scope: 'notifications:write',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'notifications ack',
+    summary: 'Mark a notification as read',
+    fields: 'id, read_at',
+    examples: ['svc notifications ack ntf_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'post', path: '/api/notifications/inbox/{notification_id}/ack' },
 })

@@ -1,6 +1,7 @@
 /** Integrations: connected email addresses, chat channels, webhooks and a forum. Addresses and keys go in and are never returned. */
 import * as z from 'zod'
 import { INTEGRATION_KINDS } from './channels.ts'
+import { field } from './field.ts'
 import { DisplayName, Email, Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing, updating } from './operation.ts'
@@ -33,7 +34,11 @@ export const Integration = z.object({
   created_at: Time,
 })
 
-const Address = z.string().min(1).max(2_048)
+const Address = field(z.string().min(1).max(2_048), { label: 'URL' })
+const SecretAddress = field(Address, {
+  hint: 'Stored encrypted and never shown again. Addresses in private networks are not allowed.',
+})
+const ForumAddress = field(Address, { label: 'Forum URL', example: 'https://forum.example.com' })
 
 const integrations = {
   service: 'api-gateway',
@@ -52,6 +57,13 @@ export const listIntegrations = reading({
       .describe('The installation’s own mail.'),
     chat_install: z.boolean().describe('Whether the operator has configured a chat app.'),
   }),
+  command: {
+    path: 'notifications integrations',
+    summary: 'List integrations: email addresses, chat channels, webhooks and forums (admin or higher)',
+    table: 'id, kind, name, state, address, subscriptions, last_success_at',
+    rows: 'integrations',
+    examples: ['svc notifications integrations'],
+  },
   http: { method: 'get', path: '/api/integrations' },
 })
 
@@ -62,7 +74,7 @@ export const connectEmail = creating({
   summary:
     'Connect an email address. Nothing is sent to it before somebody there confirms it; connecting it again sends the link again.',
   input: z.object({
-    address: Email,
+    address: field(Email, { label: 'Email address', hint: 'Stored encrypted and shown masked.' }),
     name: DisplayName.optional().describe('By default the masked address.'),
   }),
   output: Integration,
@@ -102,7 +114,7 @@ export const connectWebhook = creating({
   name: 'connectWebhook',
   closedToSupport: true,
   summary: 'Connect a webhook. Its address is also the signing secret.',
-  input: z.object({ name: DisplayName, url: Address, resend_on_unknown: z.boolean().default(false) }),
+  input: z.object({ name: DisplayName, url: SecretAddress, resend_on_unknown: z.boolean().default(false) }),
   output: Integration,
   errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/webhook', success: 201 },
@@ -113,7 +125,7 @@ export const connectChatWebhook = creating({
   name: 'connectChatWebhook',
   closedToSupport: true,
   summary: 'Connect a chat channel by the address of an incoming webhook.',
-  input: z.object({ name: DisplayName, url: Address }),
+  input: z.object({ name: DisplayName, url: SecretAddress }),
   output: Integration,
   errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/integrations/chat', success: 201 },
@@ -148,7 +160,14 @@ export const connectForum = creating({
   name: 'connectForum',
   closedToSupport: true,
   summary: 'Connect a forum with an API key for all users; a single-user key is rejected.',
-  input: z.object({ url: Address, api_key: z.string().min(1).max(200) }),
+  input: z.object({
+    url: ForumAddress,
+    api_key: field(z.string().min(1).max(200), {
+      label: 'Admin API key',
+      hint: 'Valid for all users and allowed to write topics. A single-user key is refused, because every post would be theirs.',
+      isSecret: true,
+    }),
+  }),
   output: Integration,
   errors: ['CONFLICT', 'TIMEOUT'],
   http: { method: 'post', path: '/api/integrations/forum/connect', success: 201 },
@@ -158,7 +177,15 @@ export const configureForum = updating({
   ...integrations,
   name: 'configureForum',
   summary: 'Choose the forum category to post in.',
-  input: z.object({ config: z.strictObject({ url: Address, category: z.int().min(1) }) }),
+  input: z.object({
+    config: z.strictObject({
+      url: ForumAddress,
+      category: field(z.int().min(1), {
+        label: 'Category number',
+        hint: 'The number at the end of the category URL, such as 7 in /c/news/7.',
+      }),
+    }),
+  }),
   output: Integration,
   errors: ['CONFLICT'],
   http: { method: 'put', path: '/api/integrations/forum' },
@@ -213,6 +240,13 @@ export const removeIntegration = removing({
   input: z.object(integrationId),
   output: Nothing,
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'notifications disconnect',
+    summary: 'Remove an integration and its subscriptions (admin or higher)',
+    confirm: 'This removes integration {integration_id} and its subscriptions.',
+    done: 'Removed {integration_id}',
+    examples: ['svc notifications disconnect int_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+  },
   http: { method: 'delete', path: '/api/integrations/{integration_id}', success: 204 },
 })
 

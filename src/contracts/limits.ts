@@ -215,8 +215,6 @@ export const ROLLOUT_REPORT_SECONDS = 24 * 60 * 60
 export const DEPLOYMENT_WAIT_MAX_SECONDS = 15
 /** As every wait, shorter than a process that stops has for what it has begun (STOP_SECONDS). */
 export const PIPELINE_WAIT_MAX_SECONDS = 20
-/** Calls of one organization that wait in one process. */
-export const DEPLOYMENT_WAITS_MAX = 50
 /** Of one app: more of them are a mistake of whoever makes them. */
 export const DEPLOYMENTS_QUEUED_MAX = 50
 /** Of the output of one deployment its beginning and its end are kept: how it began, and what went wrong. */
@@ -245,17 +243,10 @@ export const LOG_DAYS = 7
 export const LOG_GROUPS_MAX = 5_000
 /** In place of the template of lines that were logged when there were so many. */
 export const OTHER_LINES = '(other lines)'
-/** How long a request may wait for lines, below every deadline; and how many of one organization may, in one process. */
-export const LOG_WAIT = { seconds: 20, perOrganization: 20 }
-/**
- * Searches that one process runs at once, each of which may read millions of lines: fewer than it has connections to the
- * database. How many more of an organization wait, for longer than one may take, and how long that is.
- */
-export const LOG_SEARCHES = { total: 3, perOrganization: 2, waiting: 8, waitMs: 12_000, seconds: 10 }
-/** Together with the search itself within the time that an agent runner waits for an answer. */
-export const LOG_SEARCHES_OF_RUNS = { total: 2, perOrganization: 1, waiting: 8, waitMs: 15_000 }
-/** Of source, by maintenance runs; a search takes five seconds at most. */
-export const SOURCE_SEARCHES = { total: 2, perOrganization: 1, waiting: 8, waitMs: 15_000 }
+/** How long a request may wait for lines, below every deadline. */
+export const LOG_WAIT_SECONDS = 20
+/** Of one search. */
+export const LOG_SEARCH_SECONDS = 10
 /**
  * decisions, 11: notifications in one POST of a webhook. Those that have waited so long for their target go together; what
  * just happened goes alone, so that a lost answer leaves one unconfirmed and not a hundred.
@@ -271,8 +262,6 @@ export const PIPELINE_RUNS = { waiting: 10, kept: 1_000 }
 export const PIPELINE_LEASE_SECONDS = 60
 /** A worker that was heard from within this time is connected: longer than a claim waits, and than a restart takes. */
 export const PIPELINE_PRESENCE_SECONDS = 60
-/** Claims of one organization that wait in one process. Each is an open request and nothing else. */
-export const WAITING_CLAIMS_PER_ORGANIZATION = 50
 /** decisions, 14. */
 export const MAINTENANCE = {
   nightlyCron: '0 3 * * *',
@@ -285,12 +274,10 @@ export const MAINTENANCE = {
 export const MAINTENANCE_LEASE_SECONDS = 60
 /** decisions, 14: after downtime the newest missed time is made up for so long; a run that nobody starts waits as long. */
 export const MAINTENANCE_LATE_SECONDS = 6 * 60 * 60
-/** How long a request may wait for a run to change, and how many of one organization may, in one process. */
+/** How long a request may wait for a run to change. */
 export const MAINTENANCE_WAIT_MAX_SECONDS = 20
-export const MAINTENANCE_WAITS_MAX = 50
-/** How long a request may wait for an attempt to end, and how many of one organization may, in one process. */
+/** How long a request may wait for an attempt to end. */
 export const DELIVERY_WAIT_MAX_SECONDS = 20
-export const DELIVERY_WAITS_MAX = 20
 /** References in the answer about a run: three findings and a proposal cite at most 80. */
 export const RUN_EVIDENCE_SHOWN = 200
 /** Runs of one app that people may start or have skipped: each is kept for good. */

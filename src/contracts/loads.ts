@@ -1,6 +1,8 @@
 /** Loads: a file becomes a table of a managed database, with vectors, words and indexes. */
 import * as z from 'zod'
-import { DATABASE_NAME, SearchConfiguration } from './data-sources.ts'
+import { SearchConfiguration } from './data-sources.ts'
+import { databaseName } from './databases.ts'
+import { field } from './field.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { LOAD_COLUMN_NAME_CHARACTERS, LOAD_COLUMNS_MAX, LOAD_MAX_BYTES, LOAD_PART_BYTES } from './limits.ts'
@@ -50,7 +52,7 @@ const TableName = z
 const ColumnName = z.string().min(1).max(LOAD_COLUMN_NAME_CHARACTERS)
 
 const LoadPlan = {
-  table: TableName.optional().describe('Default: the name of the database.'),
+  table: field(TableName, { maxLength: 63 }).optional().describe('Default: the name of the database.'),
   id_column: ColumnName.optional().describe('Whose values are unique. Default: the number of the row.'),
   title_column: ColumnName.optional().describe('Default: the first column that is neither id nor embedded.'),
   embed_columns: z
@@ -106,7 +108,6 @@ export const Load = z.object({
   finished_at: Time.nullable(),
 })
 
-const database = { name: z.string().regex(DATABASE_NAME) }
 const load = { load_id: Id('lod') }
 const loading = { service: 'api-gateway', access: 'developer' } as const
 /** It would outlast a support session. */
@@ -117,7 +118,7 @@ export const createLoad = creating({
   name: 'createLoad',
   summary: 'Begin to load a file into a managed database. The same file again continues its unfinished load.',
   input: z.object({
-    ...database,
+    ...databaseName,
     filename: z
       .string()
       .trim()
@@ -198,9 +199,16 @@ export const listLoads = reading({
   ...loading,
   name: 'listLoads',
   summary: 'List the loads of a managed database, newest first.',
-  input: z.object({ ...database, ...pageInput }),
+  input: z.object({ ...databaseName, ...pageInput }),
   output: z.object({ loads: z.array(Load), ...pageOutput }),
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'db loads',
+    summary: 'List the loads of a database, newest first, or cancel one',
+    table: 'LOAD=id, FILE=filename, table, state:phase, rows, SIZE=bytes:size, BY=created_by, created_at',
+    listedBy: 'db list',
+    examples: ['svc db loads handbook', 'svc db loads handbook --cancel lod_0mi1x2'],
+  },
   http: { method: 'get', path: '/api/wf/databases/{name}/loads' },
 })
 

@@ -1,9 +1,10 @@
 /** Logs of apps. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
-import { Time } from './fields.ts'
+import { field } from './field.ts'
+import { Time, TIME_EXAMPLE } from './fields.ts'
 import { Id } from './ids.ts'
-import { LOG_WAIT, LOGS_MAX_BYTES } from './limits.ts'
+import { LOG_WAIT_SECONDS, LOGS_MAX_BYTES } from './limits.ts'
 import { LOG_LEVELS } from './log-levels.ts'
 import { creating, reading } from './operation.ts'
 import { pageInput, pageOutput } from './paging.ts'
@@ -37,10 +38,14 @@ const LogGroup = z.object({
 })
 
 const since = (fallback: string) =>
-  z.iso.datetime({ offset: true }).optional().describe(`Default: ${fallback}.`)
+  field(z.iso.datetime({ offset: true }).optional().describe(`Default: ${fallback}.`), {
+    client: { summary: `15m, 2h, 1d, or a time ${TIME_EXAMPLE}`, ago: true },
+  })
 
 const window = {
-  until: z.iso.datetime({ offset: true }).optional(),
+  until: field(z.iso.datetime({ offset: true }).optional(), {
+    client: { summary: 'End time, in the same form', ago: true },
+  }),
   level: Level.optional().describe('This level and more severe ones.'),
 }
 
@@ -90,8 +95,12 @@ export const listLogs = reading({
     ...appAlias,
     since: since('everything that is kept, seven days'),
     ...window,
-    text: z.string().max(200).optional().describe('Part of the line, ignoring case.'),
-    group_id: Id('lgr').optional(),
+    text: field(z.string().max(200).optional().describe('Part of the line, ignoring case.'), {
+      client: { flag: 'grep', summary: 'Lines that contain this text, ignoring case' },
+    }),
+    group_id: field(Id('lgr').optional(), {
+      client: 'Lines of a group, from `svc apps logs groups`',
+    }),
     after: Id('lgl')
       .optional()
       .describe(
@@ -101,7 +110,7 @@ export const listLogs = reading({
       .number()
       .int()
       .min(0)
-      .max(LOG_WAIT.seconds)
+      .max(LOG_WAIT_SECONDS)
       .default(0)
       .describe('With `after`: how long to wait for lines if there are none yet.'),
     ...pageInput,
@@ -113,6 +122,16 @@ export const listLogs = reading({
   }),
   errors: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   closedToSupport: true,
+  command: {
+    path: 'apps logs',
+    summary: 'Show the newest log lines of an app, the last one at the bottom',
+    options: ['since', 'until', 'level', 'group_id', 'text'],
+    examples: [
+      'svc apps logs billing --since 1h --level error',
+      'svc apps logs billing --grep "card declined" --follow',
+      'svc apps logs billing --since 2d --until 1d --group lgr_0mwhkcyh5nlh1pqqssy5gj19q',
+    ],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/logs' },
 })
 
@@ -125,6 +144,12 @@ export const listLogGroups = reading({
   output: z.object({ groups: z.array(LogGroup), ...pageOutput }),
   errors: ['NOT_FOUND', 'RATE_LIMITED', 'TIMEOUT'],
   closedToSupport: true,
+  command: {
+    path: 'apps logs groups',
+    summary: 'List groups of similar log lines of an app, the most frequent first',
+    table: 'GROUP=id, level, LINES=count, first_at, last_at, PATTERN=template',
+    examples: ['svc apps logs groups billing --since 1d --level error'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/logs/groups' },
 })
 

@@ -1,6 +1,7 @@
 /** Machine agents: agents without a person, for the endpoint /platform. A member answers for each. */
 import * as z from 'zod'
 import { SourceId } from './data-sources.ts'
+import { field } from './field.ts'
 import { DisplayName, Nothing, ScopeName, Time } from './fields.ts'
 import { Grant } from './grants.ts'
 import { Id } from './ids.ts'
@@ -27,7 +28,7 @@ export const MACHINE_AGENT_STATES = [
 ] as const
 export type MachineAgentState = (typeof MACHINE_AGENT_STATES)[number]
 
-export const MachineAgentCredential = z.object({
+const MachineAgentCredential = z.object({
   id: z.string(),
   kind: z.enum(CREDENTIAL_KINDS),
   starts_with: z
@@ -75,15 +76,35 @@ const hasSensitive = (scopes: readonly Scope[]): boolean =>
 
 const machineAgents = { service: 'auth-service', access: 'admin' } as const
 const agentId = { machine_agent_id: Id('mch') }
+const CredentialId = field(Id('crd'), { client: 'crd_…, from `svc agents machines show`' })
 
-const PublicKey = z
-  .looseObject({ kty: z.enum(['EC', 'OKP', 'RSA']) })
-  .describe('A public key as JWK, for `private_key_jwt`: P-256, Ed25519, or RSA of 2048 bits and more.')
+const PublicKey = field(
+  z
+    .looseObject({ kty: z.enum(['EC', 'OKP', 'RSA']) })
+    .describe('A public key as JWK, for `private_key_jwt`: P-256, Ed25519, or RSA of 2048 bits and more.'),
+  {
+    client: {
+      value: 'file',
+      summary: 'Public key as JWK, - for stdin (default: a secret is made)',
+      file: 'the public key',
+    },
+  },
+)
+const OwnerId = field(Id('usr'), {
+  client: { value: 'user_id', summary: 'Member who answers for it (default you)' },
+})
+const Expiry = field(Time, {
+  client: `ISO 8601 date or time, at most ${MACHINE_AGENT_DAYS} days ahead (default)`,
+})
 
 const secret = z
   .string()
   .nullable()
   .describe('Store it now: it is not returned again. null: a public key was given.')
+
+const SECRET_NOTES = [{ if: 'secret', text: 'Store the secret now: it is not shown again.' }]
+const AGENT_TABLE =
+  'AGENT=id, name, state, role, owner.email, scopes:words, sources:sources, expires_at, last_used_at'
 
 export const createMachineAgent = creating({
   ...machineAgents,
@@ -92,26 +113,43 @@ export const createMachineAgent = creating({
   input: z.object({
     name: DisplayName,
     role: GrantableRole.default('viewer').describe('At most your own.'),
-    owner_id: Id('usr').optional().describe('The member who answers for it. Default: you.'),
-    expires_at: Time.optional().describe(
+    owner_id: OwnerId.optional().describe('The member who answers for it. Default: you.'),
+    expires_at: Expiry.optional().describe(
       `At most ${MACHINE_AGENT_DAYS} days from now, which is the default.`,
     ),
-    scopes: z
-      .array(z.enum(MACHINE_AGENT_SCOPES))
-      .min(1)
-      .transform((scopes) => [...new Set(scopes)])
-      .default([...DEFAULT_SCOPES.platform])
-      .describe('`maintenance:admin` can only be given by an owner.'),
-    sources: z
-      .array(SourceId)
-      .max(EXPOSED_MAX)
-      .optional()
-      .describe('The only data sources it may query. Default: all its role may query.'),
+    scopes: field(
+      z
+        .array(z.enum(MACHINE_AGENT_SCOPES))
+        .min(1)
+        .transform((scopes) => [...new Set(scopes)])
+        .default([...DEFAULT_SCOPES.platform])
+        .describe('`maintenance:admin` can only be given by an owner.'),
+      { client: `What it may do (default ${DEFAULT_SCOPES.platform.join(' and ')})` },
+    ),
+    sources: field(
+      z
+        .array(SourceId)
+        .max(EXPOSED_MAX)
+        .optional()
+        .describe('The only data sources it may query. Default: all its role may query.'),
+      { client: { value: 'source_id', summary: 'Only these data sources (default all)', values: 'sources' } },
+    ),
     public_key: PublicKey.optional().describe('Default: a secret is made.'),
   }),
   output: MachineAgent.extend({ secret }),
   errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
+  command: {
+    path: 'agents machines create',
+    summary: 'Create an agent without a person, for the endpoint /platform (admin or higher)',
+    arguments: ['name'],
+    fields: 'id, name, client_id, secret?, expires_at',
+    notes: SECRET_NOTES,
+    examples: [
+      'svc agents machines create nightly-report --scope data:read --source db_handbook',
+      'svc agents machines create ci --public-key ci.jwk.json --expires-at 2027-03-01',
+    ],
+  },
   http: { method: 'post', path: '/api/v1/machine-agents', success: 201 },
 })
 
@@ -125,6 +163,12 @@ export const listMachineAgents = reading({
   }),
   output: z.object({ machine_agents: z.array(MachineAgent), ...countedPageOutput }),
   access: 'viewer',
+  command: {
+    path: 'agents machines',
+    summary: 'List the machine agents you answer for; all of them for an admin or owner',
+    table: AGENT_TABLE,
+    examples: ['svc agents machines', 'svc agents machines --search nightly --json'],
+  },
   http: { method: 'get', path: '/api/v1/machine-agents' },
 })
 
@@ -136,6 +180,13 @@ export const showMachineAgent = reading({
   output: MachineAgent,
   access: 'viewer',
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'agents machines show',
+    summary: 'Show a machine agent and its credentials',
+    fields:
+      'id, name, client_id, state, role, current_role, owner.email, scopes:words, sources:sources, grant_id, credentials:credentials, expires_at, last_used_at',
+    examples: ['svc agents machines show mch_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'get', path: '/api/v1/machine-agents/{machine_agent_id}' },
 })
 
@@ -146,12 +197,19 @@ export const updateMachineAgent = updating({
   input: z.object({
     ...agentId,
     name: DisplayName.optional(),
-    owner_id: Id('usr').optional().describe('A member of the organization.'),
-    expires_at: Time.optional().describe(`At most ${MACHINE_AGENT_DAYS} days from now.`),
+    owner_id: OwnerId.optional().describe('A member of the organization.'),
+    expires_at: Expiry.optional().describe(`At most ${MACHINE_AGENT_DAYS} days from now.`),
   }),
   output: MachineAgent,
   errors: ['NOT_FOUND'],
   closedToSupport: true,
+  command: {
+    path: 'agents machines update',
+    summary: 'Change the name, owner or expiry of a machine agent (admin or higher)',
+    atLeastOne: { problem: 'Nothing to change', hint: 'Add --name, --owner or --expires-at' },
+    table: AGENT_TABLE,
+    examples: ['svc agents machines update mch_0mwhkcyh5nlh1pqqssy5gj19q --expires-at 2027-03-01'],
+  },
   http: { method: 'patch', path: '/api/v1/machine-agents/{machine_agent_id}' },
 })
 
@@ -164,6 +222,13 @@ export const addMachineAgentCredential = creating({
   access: 'viewer',
   errors: ['NOT_FOUND', 'CONFLICT'],
   closedToSupport: true,
+  command: {
+    path: 'agents machines add-credential',
+    summary: 'Add a second secret or public key to a machine agent, to rotate it',
+    fields: 'id, kind, secret?',
+    notes: SECRET_NOTES,
+    examples: ['svc agents machines add-credential mch_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'post', path: '/api/v1/machine-agents/{machine_agent_id}/credentials', success: 201 },
 })
 
@@ -171,11 +236,21 @@ export const revokeMachineAgentCredential = removing({
   ...machineAgents,
   name: 'revokeMachineAgentCredential',
   summary: 'Revoke a credential of a machine agent, and every token it got so far.',
-  input: z.object({ ...agentId, credential_id: Id('crd') }),
+  input: z.object({ ...agentId, credential_id: CredentialId }),
   output: Nothing,
   access: 'viewer',
   errors: ['NOT_FOUND'],
   closedToSupport: true,
+  command: {
+    path: 'agents machines revoke-credential',
+    summary: 'Revoke a credential of a machine agent and all its tokens',
+    confirm:
+      'This revokes {credential_id}, and all tokens of the agent. With another credential it gets new ones.',
+    done: 'Revoked {credential_id}',
+    examples: [
+      'svc agents machines revoke-credential mch_0mwhkcyh5nlh1pqqssy5gj19q crd_0mwhkcyh5nlh1pqqssy5gj19q --yes',
+    ],
+  },
   http: {
     method: 'delete',
     path: '/api/v1/machine-agents/{machine_agent_id}/credentials/{credential_id}',
@@ -192,5 +267,12 @@ export const removeMachineAgent = removing({
   access: 'viewer',
   errors: ['NOT_FOUND'],
   closedToSupport: true,
+  command: {
+    path: 'agents machines remove',
+    summary: 'Remove a machine agent',
+    confirm: 'This removes {machine_agent_id}. It loses access on its next call.',
+    done: 'Removed {machine_agent_id}',
+    examples: ['svc agents machines remove mch_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+  },
   http: { method: 'delete', path: '/api/v1/machine-agents/{machine_agent_id}', success: 204 },
 })

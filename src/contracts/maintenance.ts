@@ -1,6 +1,7 @@
 /** The maintenance agent: settings of the organization and of each app, its runs and what they read and found. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { fields } from './field.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { MAINTENANCE, MAINTENANCE_WAIT_MAX_SECONDS, RUN_EVIDENCE_SHOWN } from './limits.ts'
@@ -45,24 +46,44 @@ const schedule = {
     .describe('Between runs that people start, and before the same finding is reported again.'),
 }
 
-const settings = {
-  model: ModelName,
-  ...schedule,
-  token_allowance: z
-    .int()
-    .min(0)
-    .max(MAINTENANCE.tokenAllowanceMax)
-    .describe('Tokens of a day in UTC, for runs and judge checks together.'),
-  protected_paths: z
-    .array(Glob)
-    .max(100)
-    .describe('Paths that no proposal may touch, beside those that are always protected.'),
-  mcp_decisions: z
-    .enum(MCP_DECISIONS)
-    .describe(
-      'Whether an agent with `proposals:decide` gets a link to the console, or decides directly. Only an owner may change it, in the console.',
-    ),
-}
+const settings = fields(
+  {
+    model: ModelName,
+    ...schedule,
+    token_allowance: z
+      .int()
+      .min(0)
+      .max(MAINTENANCE.tokenAllowanceMax)
+      .describe('Tokens of a day in UTC, for runs and judge checks together.'),
+    protected_paths: z
+      .array(Glob)
+      .max(100)
+      .describe('Paths that no proposal may touch, beside those that are always protected.'),
+    mcp_decisions: z
+      .enum(MCP_DECISIONS)
+      .describe(
+        'Whether an agent with `proposals:decide` gets a link to the console, or decides directly. Only an owner may change it, in the console.',
+      ),
+  },
+  {
+    model: { hint: 'Models are configured by the operator of this service.', maxLength: 100 },
+    nightly_cron: { label: 'Schedule', hint: 'Five fields of cron, such as 0 3 * * *' },
+    timezone: { label: 'Time zone' },
+    cooldown_hours: {
+      label: 'Cool-down in hours',
+      hint: 'Between runs that people start, and before the same finding is reported again.',
+    },
+    token_allowance: {
+      label: 'Tokens a day',
+      hint: 'Never exceeded. Shared with judge checks; a day begins at midnight UTC.',
+    },
+    protected_paths: {
+      hint: 'One pattern a line. No proposal may touch them, nor what is always protected: continuous integration, hooks, secrets, lock files and instructions of agents.',
+      example: 'src/billing/**',
+      rows: 4,
+    },
+  },
+)
 
 const MaintenanceSettings = z.object({
   enabled: z.boolean(),
@@ -231,12 +252,26 @@ export const listAppMaintenance = reading({
   http: { method: 'get', path: '/api/deploy/orgs/{org_id}/maintenance-agent/apps' },
 })
 
+const APP_MAINTENANCE_FIELDS = [
+  'app, enabled=settings.enabled, model, cadence={nightly_cron} ({timezone}), next run=next_run_at',
+  'cool-down={cooldown_hours} h',
+  'latest run={latest_run.execution_id} {latest_run.chip|latest_run.status}, {latest_run.created_at}',
+  'open findings=open_findings, open proposals=open_proposals',
+]
+
 export const showAppMaintenance = reading({
   ...reads,
   name: 'showAppMaintenance',
   summary: 'Retrieve the maintenance settings of an app, and its latest run.',
   input: z.object(appAlias),
   output: AppMaintenance,
+  command: {
+    path: 'apps maintenance status',
+    summary: 'Show whether the maintenance agent is on for an app, and its latest run',
+    fields: APP_MAINTENANCE_FIELDS,
+    listedBy: 'apps list',
+    examples: ['svc apps maintenance status shop', 'svc apps maintenance status shop --json'],
+  },
   http: { method: 'get', path: '/api/deploy/deployments/{alias}/maintenance-agent' },
 })
 
@@ -246,6 +281,28 @@ export const updateAppMaintenance = updating({
   summary: 'Turn the maintenance agent of an app on or off. Turning it off stops what runs.',
   input: z.object({ ...appAlias, enabled: z.boolean() }),
   output: AppMaintenance,
+  command: [
+    {
+      path: 'apps maintenance enable',
+      summary: 'Turn the maintenance agent of an app on (admin or higher)',
+      always: { enabled: true },
+      confirm:
+        'This turns the maintenance agent of {alias} on. It reads logs and source every night, and spends tokens.',
+      fields: APP_MAINTENANCE_FIELDS,
+      listedBy: 'apps list',
+      examples: ['svc apps maintenance enable shop --yes'],
+    },
+    {
+      path: 'apps maintenance disable',
+      summary: 'Turn the maintenance agent of an app off; a run in progress is stopped (admin or higher)',
+      always: { enabled: false },
+      confirm:
+        'This turns the maintenance agent of {alias} off. A run in progress is stopped. Its history stays.',
+      fields: APP_MAINTENANCE_FIELDS,
+      listedBy: 'apps list',
+      examples: ['svc apps maintenance disable shop --yes'],
+    },
+  ],
   http: { method: 'put', path: '/api/deploy/deployments/{alias}/maintenance-agent' },
 })
 
@@ -274,6 +331,12 @@ export const listMaintenanceRuns = reading({
   summary: 'List the maintenance runs of an app, newest first.',
   input: z.object({ ...appAlias, outcome: z.enum(RUN_OUTCOMES).optional(), ...countedPageInput }),
   output: z.object({ runs: z.array(MaintenanceRun), ...countedPageOutput }),
+  command: {
+    path: 'apps maintenance runs',
+    table: 'execution_id, status, terminal_code, tokens, created_at',
+    listedBy: 'apps list',
+    examples: ['svc apps maintenance runs shop --limit 5'],
+  },
   http: { method: 'get', path: '/api/deploy/deployments/{alias}/maintenance-agent/runs' },
 })
 

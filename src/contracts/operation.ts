@@ -1,5 +1,6 @@
 /** An operation: HTTP route, OpenAPI, MCP tool and client command are derived from it. */
 import type * as z from 'zod'
+import type { CommandOf } from './command.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Role } from './roles.ts'
 import type { AppScope, Audience, Scope } from './scopes.ts'
@@ -47,6 +48,8 @@ type Declaration<
   readonly closedToSupport?: boolean
   /** Beyond those that every call with its access can answer. */
   readonly errors?: readonly ErrorCode[]
+  /** On the command line; several where people know what it does by several names. */
+  readonly command?: CommandOf<I> | readonly CommandOf<I>[]
   readonly http: {
     readonly method: Method
     /** `/v1/…`: where a standard names the path, as OTLP does. */

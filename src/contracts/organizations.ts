@@ -1,5 +1,6 @@
 /** Organizations and their settings. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { DisplayName, Email, Nothing, Time } from './fields.ts'
 import { IDENTITY_PROVIDER_USES } from './identity-provider-states.ts'
 import { Id } from './ids.ts'
@@ -91,7 +92,10 @@ export const updateOrganization = updating({
     agents_enabled: z.boolean().optional(),
     registered_clients: RegisteredClientsChoice.optional(),
     admins_may_invite: z.boolean().optional().describe('Owners only.'),
-    timezone: Timezone.optional(),
+    timezone: field(Timezone, {
+      label: 'Time zone',
+      hint: 'For example Europe/Vienna. Daily messages are sent at 09:00 in this time zone.',
+    }).optional(),
     support_access_enabled: z.boolean().optional().describe('Owners only.'),
   }),
   output: Organization,

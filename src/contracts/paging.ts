@@ -1,12 +1,18 @@
 /** Keyset paging: every list takes `limit` and `cursor` and answers `next_cursor` while there is more. */
 import * as z from 'zod'
 import { ServiceError } from './errors.ts'
+import { field } from './field.ts'
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
 
 export const pageInput = {
-  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT).describe('Rows in a page.'),
+  limit: field(
+    z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT).describe('Rows in a page.'),
+    { client: 'Rows per page' },
+  ),
   // A name of 120 letters takes up to 360 bytes, and with an id beside it 528 letters of base64.
-  cursor: z.string().max(1000).optional().describe('`next_cursor` of the page before.'),
+  cursor: field(z.string().max(1000).optional().describe('`next_cursor` of the page before.'), {
+    client: { value: 'cursor', summary: 'Continue from this cursor' },
+  }),
 }
 
 /** Of lists that people page through. */

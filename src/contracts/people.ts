@@ -1,5 +1,6 @@
 /** The signed-in user. */
 import * as z from 'zod'
+import { field } from './field.ts'
 import { DisplayName, Email, Nothing, Secret, Time } from './fields.ts'
 import { PASSWORD_MAX, PASSWORD_MIN } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
@@ -60,9 +61,17 @@ export const changePassword = creating({
   summary: 'Change your password. Your other sessions end.',
   service: 'auth-service',
   input: z.object({
-    current_password: Secret,
-    new_password: NewPassword,
-    end_api_tokens: z.boolean().default(false).describe('Also revoke your API tokens in all organizations.'),
+    current_password: field(Secret, { isSecret: true }),
+    new_password: field(NewPassword, {
+      isSecret: true,
+      hint: `At least ${PASSWORD_MIN} characters. A few random words work well.`,
+    }),
+    end_api_tokens: field(z.boolean(), {
+      label: 'Also revoke my API tokens',
+      hint: 'In all organizations. Choose this if somebody else may have used your account.',
+    })
+      .default(false)
+      .describe('Also revoke your API tokens in all organizations.'),
   }),
   output: Nothing,
   access: 'session',

@@ -1,6 +1,7 @@
 /** Proposals of the maintenance agent: a change between two revisions, and what people decide about it. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { field } from './field.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading } from './operation.ts'
@@ -22,7 +23,12 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lowercas
 const proposalId = { ...appAlias, proposal_id: Id('pr') }
 const decided = {
   ...proposalId,
-  diff_sha256: Sha256.describe('Of the diff that was looked at; another one is refused.'),
+  diff_sha256: field(Sha256.describe('Of the diff that was looked at; another one is refused.'), {
+    client: {
+      value: 'sha256',
+      summary: 'Of the diff you looked at, from `svc apps proposals show`; another one is refused',
+    },
+  }),
 }
 
 const Reasons = z.array(z.object({ code: ReasonName, message: z.string() }))
@@ -135,6 +141,14 @@ export const listProposals = reading({
   summary: 'List the proposals of an app, newest first.',
   input: z.object({ ...appAlias, ...states, ...countedPageInput }),
   output: z.object({ proposals: z.array(Proposal), ...countedPageOutput }),
+  command: {
+    path: 'apps proposals list',
+    summary: 'List the changes that the maintenance agent proposed for an app',
+    table:
+      'PROPOSAL=id, state, YOU MAY=decision.can:granted, FILES=files_changed, LINES=+{added_lines} -{removed_lines}, created_at, title',
+    listedBy: 'apps list',
+    examples: ['svc apps proposals list shop', 'svc apps proposals list shop --state ready --json'],
+  },
   http: { method: 'get', path: '/api/deploy/deployments/{alias}/proposals' },
 })
 
@@ -160,6 +174,11 @@ export const showProposal = reading({
   summary: 'Retrieve a proposal: its diff, its evidence, what to look at, and what you may do.',
   input: z.object(proposalId),
   output: ProposalDetails,
+  command: {
+    path: 'apps proposals show',
+    summary: 'Show a proposal, its evidence and what you may decide',
+    examples: ['svc apps proposals show shop pr_0mjexample0000000000000000 --diff'],
+  },
   http: { method: 'get', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}' },
 })
 
@@ -185,6 +204,14 @@ export const approveProposal = creating({
   summary: 'Approve a proposal. Its revision becomes the head, and is deployed as any other.',
   input: z.object(decided),
   output: Proposal,
+  command: {
+    path: 'apps proposals approve',
+    summary: 'Approve a proposal of somebody else’s run; it is deployed (admin or higher)',
+    examples: [
+      'svc apps proposals approve shop pr_0mjexample0000000000000000',
+      'svc apps proposals approve shop pr_0mjexample0000000000000000 --diff-sha256 9f86d0… --yes',
+    ],
+  },
   http: { method: 'post', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/approve' },
 })
 
@@ -195,6 +222,11 @@ export const denyProposal = creating({
   summary: 'Deny a proposal. The agent does not propose it again until the source has changed there.',
   input: z.object(decided),
   output: Proposal,
+  command: {
+    path: 'apps proposals deny',
+    summary: 'Deny a proposal; the app stays as it is (admin or higher)',
+    examples: ['svc apps proposals deny shop pr_0mjexample0000000000000000 --yes'],
+  },
   http: { method: 'post', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/deny' },
 })
 
@@ -206,5 +238,10 @@ export const retryProposal = creating({
   input: z.object(decided),
   output: Proposal,
   errors: [...decisions.errors, 'RATE_LIMITED', 'TIMEOUT'],
+  command: {
+    path: 'apps proposals retry',
+    summary: 'Apply a stale proposal to the new source, or deploy a failed one again (admin or higher)',
+    examples: ['svc apps proposals retry shop pr_0mjexample0000000000000000 --yes'],
+  },
   http: { method: 'post', path: '/api/deploy/deployments/{alias}/proposals/{proposal_id}/retry' },
 })

@@ -124,6 +124,11 @@ export const listRevisions = reading({
     ...pageOutput,
   }),
   closedToSupport: true,
+  command: {
+    path: 'apps revisions',
+    table: 'REVISION=id, HEAD=is_head, files, SIZE=bytes:size, pushed_by, pushed_at',
+    examples: ['svc apps revisions shop', 'svc apps revisions shop --all --json'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/revisions' },
 })
 

@@ -2,8 +2,9 @@
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { CHANNEL_NAMES } from './channels.ts'
-import { DELIVERY_REASONS } from './deliveries.ts'
+import { byIntegration, DELIVERY_REASONS } from './deliveries.ts'
 import { CategoryName, EventPattern, TimingName } from './events.ts'
+import { field } from './field.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { DISABLED_REASONS } from './integrations.ts'
@@ -28,23 +29,42 @@ const Subscription = z.object({
   created_by: z.string().nullable().describe('A user id; null for defaults.'),
 })
 
+const Pattern = field(EventPattern, {
+  label: 'Event type',
+  hint: 'An exact type such as `deploy.failed`, or a prefix with a wildcard such as `application.check.*`.',
+  example: 'application.check.*',
+  client: 'Event type, or a prefix and a star: deploy.*',
+})
+
 const subscriptions = {
   service: 'api-gateway',
   access: 'admin',
 } as const
 const subscriptionId = { subscription_id: Id('sub') }
 
+const SUBSCRIPTION_TABLE =
+  'id, pattern, integration.name, timing, enabled, REASON=disabled_reason, last_delivery_at'
+
 export const listSubscriptions = reading({
   ...subscriptions,
   name: 'listSubscriptions',
   summary: 'List the organization’s subscriptions, newest first.',
   input: z.object({
-    pattern: z.string().trim().max(100).optional().describe('Only patterns that contain this text.'),
-    integration_id: Id('int').optional(),
+    pattern: field(z.string().trim().max(100).optional().describe('Only patterns that contain this text.'), {
+      client: 'Filter by text in the pattern',
+    }),
+    integration_id: byIntegration,
     enabled: z.stringbool().optional(),
     ...countedPageInput,
   }),
   output: z.object({ subscriptions: z.array(Subscription), ...countedPageOutput }),
+  command: {
+    path: 'notifications subscriptions',
+    summary: 'List subscriptions of the organization (admin or higher)',
+    options: ['pattern', 'integration_id'],
+    table: SUBSCRIPTION_TABLE,
+    examples: ['svc notifications subscriptions', 'svc notifications subscriptions --pattern deploy --json'],
+  },
   http: { method: 'get', path: '/api/notifications/subscriptions' },
 })
 
@@ -54,14 +74,23 @@ export const createSubscription = creating({
   name: 'createSubscription',
   summary: 'Subscribe an integration to an event type, or to a prefix and a star.',
   input: z.object({
-    pattern: EventPattern,
+    pattern: Pattern,
     integration_id: Id('int'),
-    timing: TimingName.default('immediately'),
+    timing: field(TimingName.default('immediately'), { client: 'When to deliver' }),
   }),
   output: Subscription.extend({
     notes: z.array(z.string()).describe('Warnings, such as an event type that is not defined.'),
   }),
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: {
+    path: 'notifications subscribe',
+    summary: 'Subscribe an integration to events (admin or higher)',
+    arguments: ['integration_id', 'pattern'],
+    table: SUBSCRIPTION_TABLE,
+    notes: [{ of: 'notes', text: '' }],
+    listedBy: 'notifications integrations',
+    examples: ['svc notifications subscribe int_0mwhkcyh5nlh1pqqssy5gj19q deploy.failed --timing daily'],
+  },
   http: { method: 'post', path: '/api/notifications/subscriptions', success: 201 },
 })
 
@@ -71,12 +100,28 @@ export const updateSubscription = updating({
   summary: 'Change a subscription’s pattern or timing, pause it or resume it.',
   input: z.object({
     ...subscriptionId,
-    pattern: EventPattern.optional(),
+    pattern: Pattern.optional(),
     timing: TimingName.optional(),
     enabled: z.boolean().optional(),
   }),
   output: Subscription,
   errors: ['NOT_FOUND', 'CONFLICT'],
+  command: [
+    {
+      path: 'notifications pause',
+      summary: 'Pause a subscription (admin or higher)',
+      always: { enabled: false },
+      table: SUBSCRIPTION_TABLE,
+      examples: ['svc notifications pause sub_0mwhkcyh5nlh1pqqssy5gj19q'],
+    },
+    {
+      path: 'notifications resume',
+      summary: 'Resume a subscription (admin or higher)',
+      always: { enabled: true },
+      table: SUBSCRIPTION_TABLE,
+      examples: ['svc notifications resume sub_0mwhkcyh5nlh1pqqssy5gj19q'],
+    },
+  ],
   http: { method: 'patch', path: '/api/notifications/subscriptions/{subscription_id}' },
 })
 
@@ -87,6 +132,13 @@ export const deleteSubscription = removing({
   input: z.object(subscriptionId),
   output: Nothing,
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'notifications unsubscribe',
+    summary: 'Delete a subscription; defaults are not created again (admin or higher)',
+    confirm: 'This deletes subscription {subscription_id}. A default subscription is not created again.',
+    done: 'Deleted {subscription_id}',
+    examples: ['svc notifications unsubscribe sub_0mwhkcyh5nlh1pqqssy5gj19q --yes'],
+  },
   http: { method: 'delete', path: '/api/notifications/subscriptions/{subscription_id}', success: 204 },
 })
 
@@ -97,6 +149,13 @@ export const testSubscription = creating({
   input: z.object(subscriptionId),
   output: z.object({ event_id: z.string() }),
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  command: {
+    path: 'notifications test',
+    summary: 'Send a test event to a subscription (admin or higher)',
+    fields: 'event=event_id',
+    notes: ['Check the delivery with: svc notifications deliveries --event {event_id}'],
+    examples: ['svc notifications test sub_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'post', path: '/api/notifications/subscriptions/{subscription_id}/test', success: 201 },
 })
 
@@ -104,12 +163,21 @@ export const previewEventPattern = reading({
   ...subscriptions,
   name: 'previewEventPattern',
   summary: 'Preview what a pattern matches: event types, and events of the last seven days.',
-  input: z.object({ pattern: EventPattern }),
+  input: z.object({ pattern: Pattern }),
   output: z.object({
     types: z.array(z.object({ type: z.string(), when: z.string(), events: z.int() })),
     events: z.int().describe('In the last seven days.'),
     is_known: z.boolean().describe('False: no event of this type is defined.'),
   }),
+  command: {
+    path: 'notifications preview',
+    summary: 'Show the event types a pattern matches, with counts for the last 7 days (admin or higher)',
+    arguments: ['pattern'],
+    table: 'type, LAST 7 DAYS=events, when',
+    rows: 'types',
+    notes: [{ if: '!is_known', text: 'No such event type is defined' }],
+    examples: ['svc notifications preview application.check.*'],
+  },
   http: { method: 'get', path: '/api/notifications/preview' },
 })
 
@@ -181,6 +249,9 @@ const Follow = z.object({
     .describe('Outcome of the last delivery about this app.'),
 })
 
+const FOLLOW_TABLE =
+  'app, name, categories:list, frequency:frequency, LAST DELIVERY=last.outcome, REASON=last.reason, TIME=last.at'
+
 export const listFollows = reading({
   ...personal,
   scope: 'notifications:read',
@@ -195,6 +266,12 @@ export const listFollows = reading({
     next_daily_at: Time.describe('When the next daily digest goes out.'),
     ...pageOutput,
   }),
+  command: {
+    path: 'notifications follows',
+    summary: 'List apps you can follow, your settings, and the last delivery',
+    table: FOLLOW_TABLE,
+    examples: ['svc notifications follows', 'svc notifications follows --following --json'],
+  },
   http: { method: 'get', path: '/api/notifications/follows' },
 })
 
@@ -204,11 +281,31 @@ export const setFollow = updating({
   name: 'setFollow',
   summary: 'Set what you follow of an app; no categories unfollows it.',
   input: z.object({
-    ...appAlias,
-    categories: z.array(CategoryName).max(4),
-    frequency: TimingName.default('immediately'),
+    alias: field(appAlias.alias, {
+      client: { flag: 'app', summary: 'Alias, from `svc notifications follows`' },
+    }),
+    categories: field(z.array(CategoryName).max(4), {
+      client: {
+        summary: 'Category to follow',
+        not: { flag: 'stop', summary: 'Unfollow the app' },
+        missing: {
+          problem: 'Nothing to follow',
+          hint: 'Add --category for everything you want to follow, or --stop',
+        },
+      },
+    }),
+    frequency: field(TimingName.default('immediately'), { client: 'How often' }),
   }),
   output: Follow,
   errors: ['NOT_FOUND'],
+  command: {
+    path: 'notifications follow',
+    summary: 'Set what you follow of an app you build, maintain or administer',
+    table: FOLLOW_TABLE,
+    examples: [
+      'svc notifications follow billing --category Tickets --category "Failed deploys" --frequency daily',
+      'svc notifications follow billing --stop',
+    ],
+  },
   http: { method: 'put', path: '/api/notifications/follows/{alias}' },
 })

@@ -1,6 +1,7 @@
 /** Tickets on apps: replies, internal notes and a status. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { field } from './field.ts'
 import { Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, updating } from './operation.ts'
@@ -47,7 +48,15 @@ export const createTicket = creating({
   takesIdempotencyKey: true,
   name: 'createTicket',
   summary: 'Create a ticket.',
-  input: z.object({ ...appAlias, title: z.string().trim().min(1).max(200), body: Text }),
+  input: z.object({
+    ...appAlias,
+    title: z.string().trim().min(1).max(200),
+    body: field(Text, {
+      label: 'Description',
+      rows: 8,
+      hint: 'What you did, what you expected, and what happened instead.',
+    }),
+  }),
   output: Ticket,
   errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/deploy/apps/{alias}/tickets', success: 201 },
@@ -90,7 +99,11 @@ export const replyToTicket = creating({
   takesIdempotencyKey: true,
   name: 'replyToTicket',
   summary: 'Reply to a ticket, or add an internal note.',
-  input: z.object({ ...ticketId, body: Text, internal: z.boolean().default(false) }),
+  input: z.object({
+    ...ticketId,
+    body: field(Text, { label: 'Message', rows: 5 }),
+    internal: z.boolean().default(false),
+  }),
   output: Reply,
   errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/deploy/apps/{alias}/tickets/{ticket_id}/replies', success: 201 },

@@ -1,6 +1,7 @@
 /** Workload identity: service accounts of the cluster whose pods report about an app, without a stored token. */
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
+import { field } from './field.ts'
 import { Nothing, Time } from './fields.ts'
 import { Id } from './ids.ts'
 import { creating, reading, removing } from './operation.ts'
@@ -17,7 +18,16 @@ const ServiceAccountName = z
     /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/,
     'must be up to 253 of a-z, 0-9, - and .',
   )
-const account = { namespace: Namespace, service_account: ServiceAccountName }
+const missing = { hint: 'Name a service account: --namespace shop --service-account worker' }
+const account = {
+  namespace: field(Namespace, {
+    maxLength: 63,
+    client: { value: 'name', summary: 'Namespace of the service account', missing },
+  }),
+  service_account: field(ServiceAccountName, {
+    client: { value: 'name', summary: 'Name of the service account', missing },
+  }),
+}
 
 const Binding = z.object({
   id: z.string(),
@@ -43,6 +53,12 @@ export const bindServiceAccount = creating({
   output: Binding,
   access: 'admin',
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED', 'CLUSTER_UNAVAILABLE'],
+  command: {
+    path: 'apps bind',
+    summary: 'Let pods of a service account report about an app, without a token',
+    fields: 'id, namespace, service_account, uid',
+    examples: ['svc apps bind billing --namespace billing --service-account worker'],
+  },
   http: { method: 'post', path: '/api/deploy/apps/{alias}/service-accounts', success: 201 },
 })
 
@@ -60,6 +76,12 @@ export const listServiceAccounts = reading({
     ...pageOutput,
   }),
   access: 'viewer',
+  command: {
+    path: 'apps bindings',
+    summary: 'List the service accounts of an app, and the pods that came in by them',
+    table: 'BINDING=id, namespace, service_account, BOUND BY=created_by, last_used_at, pods.name:list',
+    examples: ['svc apps bindings billing'],
+  },
   http: { method: 'get', path: '/api/deploy/apps/{alias}/service-accounts' },
 })
 
@@ -70,6 +92,13 @@ export const unbindServiceAccount = removing({
   input: z.object({ ...appAlias, binding_id: Id('wlb') }),
   output: Nothing,
   access: 'admin',
+  command: {
+    path: 'apps bindings remove',
+    summary: 'Remove a service account from an app',
+    confirm: 'This removes {binding_id}. Its pods stop reporting.',
+    done: 'Removed {binding_id}',
+    examples: ['svc apps bindings remove billing wlb_0mwhkcyh5nlh1pqqssy5gj19q'],
+  },
   http: { method: 'delete', path: '/api/deploy/apps/{alias}/service-accounts/{binding_id}', success: 204 },
 })
 
