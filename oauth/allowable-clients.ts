@@ -2,12 +2,9 @@
 import { eq } from '../db/drizzle.ts'
 import { platformOauthClients } from '../db/schema.ts'
 import { ServiceError } from '../src/contracts/errors.ts'
-import * as identityProvider from '../src/cores/identity-provider/index.ts'
+import type * as identityProvider from '../src/cores/identity-provider/index.ts'
 import { displayText } from './connector/display-text.ts'
 import type { AuthDeps } from './dependencies.ts'
-
-export const allowIdentityProviderClient = (deps: AuthDeps) =>
-  identityProvider.allowIdentityProviderClient({ ...deps, findClient: findClient(deps) })
 
 /** Of whatever kind it is, and whose: the same words, which tell nothing. */
 function unknownClient({ documentsOpen }: AuthDeps): ServiceError {
@@ -17,7 +14,7 @@ function unknownClient({ documentsOpen }: AuthDeps): ServiceError {
   })
 }
 
-const findClient =
+export const findClient =
   (deps: AuthDeps): identityProvider.ClientDeps['findClient'] =>
   async (clientId, orgId) => {
     const [row] = await deps.db

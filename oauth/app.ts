@@ -1,20 +1,23 @@
 /** The auth service: its operations, its sign-in pages, and token validation. */
 import { cors } from 'hono/cors'
 import { notFound, ServiceError } from '../src/contracts/errors.ts'
+import type { Verbs } from '../src/contracts/operations.ts'
 import { SignInRefused, SignInUnavailable } from '../src/contracts/sign-in-errors.ts'
 import { isPerson, validateToken as operation } from '../src/contracts/tokens.ts'
 import { validateToken } from '../src/cores/identity/index.ts'
 import { answer, answerError, formatFor } from '../src/http/answer.ts'
 import { bearerIn, bearerOf, type Validate } from '../src/http/authenticate.ts'
 import type { HttpContext } from '../src/http/context.ts'
+import type { ClientDeps } from '../src/cores/identity-provider/index.ts'
 import { received } from '../src/http/in-process.ts'
 import { mount } from '../src/http/mount.ts'
 import { inputReader, valueReader } from '../src/http/read-input.ts'
 import { createServiceApp, type ServiceApp } from '../src/http/service-app.ts'
 import { serveAssets } from '../src/pages/assets.ts'
 import { freshAnswerIn, rememberAnswer } from '../src/trust/fresh-validations.ts'
+import { findClient } from './allowable-clients.ts'
+import { VERBS } from './auth-verbs.ts'
 import type { AuthDeps } from './dependencies.ts'
-import { AUTH_VERBS } from './operations.ts'
 import * as invitation from './pages/invitation.ts'
 import * as mailedLinks from './pages/mailed-links.ts'
 import * as messageQueue from './pages/operator-message-queue.ts'
@@ -23,6 +26,9 @@ import * as workloadIdentity from './pages/operator-workload-identity.ts'
 import * as operator from './pages/operator.ts'
 import { AUTH_ASSETS, problemPage } from './pages/page.ts'
 import * as signIn from './pages/sign-in.ts'
+
+/** `validateToken` has a route of its own, because its token may be the bearer. */
+const AUTH_VERBS: Omit<Verbs<'auth-service', AuthDeps & ClientDeps>, 'validateToken'> = VERBS
 
 type Page = (deps: AuthDeps, c: HttpContext) => Response | Promise<Response>
 
@@ -49,7 +55,12 @@ export function createAuthService(deps: AuthDeps): ServiceApp {
   const app = createServiceApp('auth-service', deps)
   app.use('/api/*', cors({ origin: '*', exposeHeaders: ['x-request-id', 'retry-after'], maxAge: 600 }))
   mountTokenValidation(app, deps)
-  mount(app, AUTH_VERBS, deps, { validate: validateLocally(deps), operatorToken: deps.operatorToken })
+  mount(
+    app,
+    AUTH_VERBS,
+    { ...deps, findClient: findClient(deps) },
+    { validate: validateLocally(deps), operatorToken: deps.operatorToken },
+  )
   serveAssets(app, AUTH_ASSETS)
   for (const [method, path, show] of PAGES) mountPage(app, deps, method, path, show)
   for (const provider of deps.providers) {

@@ -6,12 +6,12 @@ import { build } from 'rolldown'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** These stay in the entry file, so that `svc --help` loads only that and help. */
+/** These stay in the entry file, or in one beside it, so that `svc --help` does not load what commands share. */
 const NEEDED_BY_HELP =
-  /\/(main|run|environment|commands|console-pages|find-command|client-version|channels|limits|list-filters|scopes)\.ts$/
+  /\/(main|run|environment|command-table|operation-commands|console-pages|find-command|client-version|check-methods|log-levels)\.ts$|\/cli\/rows\//
 
-/** These load modules that most calls do not need: crypto, zlib. */
-const NEEDED_BY_FEW = /\/(update-config|private-files)\.ts$|\/src\/skills\//
+/** These load modules that most calls do not need: crypto, zlib; or would take the table of commands into the shared file. */
+const NEEDED_BY_FEW = /\/(update-config|private-files|declared)\.ts$|\/src\/skills\//
 
 const isForEveryCall = (id: string): boolean => !NEEDED_BY_HELP.test(id) && !NEEDED_BY_FEW.test(id)
 

@@ -5,11 +5,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readMigrations } from '../db/read-migrations.ts'
-import { GENERATED_FILES, ROOT } from './generated/files.ts'
-import { schemaFile } from './generated/schema-file.ts'
-import { publishedSkills } from './generated/skills.ts'
-import { isFresh, templateFile } from './generated/template.ts'
+import { OPERATION_TABLES } from './generated/operation-tables.ts'
 
+const ROOT = join(import.meta.dirname, '..')
+
+for (const { path, text } of OPERATION_TABLES) write(path, text())
+// All others import them.
+const { GENERATED_FILES } = await import('./generated/files.ts')
+const { schemaFile } = await import('./generated/schema-file.ts')
+const { publishedSkills } = await import('./generated/skills.ts')
+const { isFresh, templateFile } = await import('./generated/template.ts')
 for (const { path, text } of GENERATED_FILES) write(path, text())
 for (const { path, bytes } of publishedSkills(ROOT)) write(path, bytes)
 write('db/schema.sql', await schemaFile(ROOT))

@@ -2,13 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { registryEntry } from '../../mcp/server-card.ts'
-import { OPERATIONS } from '../../src/contracts/operations.ts'
-import { openapi } from '../../src/http/openapi.ts'
+import { clientCalls, clientCommands } from './client-commands.ts'
 import { clientRequests } from './client-requests.ts'
 import { errorsPage } from './errors-page.ts'
 import { valuesSchemaFile } from './chart-schema.ts'
 import { ownValuesTable, serviceValuesTable } from './chart-values-table.ts'
 import { lintLayers } from './lint-layers.ts'
+import { OPERATION_TABLES } from './operation-tables.ts'
+import { operationsPage } from './operations-page.ts'
 import { settingsTable } from './settings-table.ts'
 import { betweenMarkers } from './table.ts'
 
@@ -17,11 +18,14 @@ export const ROOT = join(import.meta.dirname, '../..')
 export type GeneratedFile = { path: string; text: () => string }
 
 export const GENERATED_FILES: readonly GeneratedFile[] = [
+  ...OPERATION_TABLES,
   { path: 'docs/errors.md', text: errorsPage },
-  { path: 'docs/openapi.json', text: openapiFile },
+  { path: 'docs/operations.md', text: operationsPage },
   { path: 'server.json', text: registryFile },
   { path: '.oxlintrc.layers.json', text: lintLayers },
   { path: 'src/cli/requests.ts', text: clientRequests },
+  { path: 'src/cli/operation-commands.ts', text: () => clientCommands() },
+  { path: 'src/cli/operation-calls.ts', text: () => clientCalls() },
   {
     path: 'docs/operating.md',
     text: () => betweenMarkers(read('docs/operating.md'), 'settings', settingsTable()),
@@ -37,12 +41,6 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
       ),
   },
 ]
-
-/** Served with the installation's own address; the committed one has that of a fresh start. */
-function openapiFile(): string {
-  const about = { version: version(), apiUrl: new URL('http://localhost:4000') }
-  return `${JSON.stringify(openapi(OPERATIONS, about), null, 2)}\n`
-}
 
 function registryFile(): string {
   return `${JSON.stringify(registryEntry(version()), null, 2)}\n`

@@ -36,35 +36,31 @@ function patterns(name: LayerName): Pattern[] {
   const layer = LAYERS[name]
   const named = (how: ReturnType<typeof mayImport>) =>
     LAYER_NAMES.filter((other) => mayImport(name, other) === how)
-  const partly = new Set(layer.mayImportFiles?.map((path) => path.slice(0, path.lastIndexOf('/'))))
-  const closed = named('nothing').flatMap((other) => LAYERS[other].files)
-  const typesOnly = named('types').flatMap((other) => LAYERS[other].files)
+  const rootsOf = (how: ReturnType<typeof mayImport>) => named(how).flatMap((other) => LAYERS[other].files)
   const { message } = layer
   return [
-    {
-      regex: leadsTo(
-        layer,
-        closed.filter((root) => !partly.has(root)),
-      ),
-      message,
-    },
-    ...[...partly].map((root) => ({
-      regex: `${leadsTo(layer, [root])}${anythingBut(filesIn(layer, root))}`,
-      message,
-    })),
-    ...(typesOnly.length
-      ? [
-          {
-            regex: leadsTo(layer, typesOnly),
-            allowTypeImports: true as const,
-            message: `${message} Its types may be imported by \`import type\`.`,
-          },
-        ]
-      : []),
+    ...closedRoots(layer, rootsOf('nothing'), { message }),
+    ...closedRoots(layer, rootsOf('types'), {
+      allowTypeImports: true,
+      message: `${message} Its types may be imported by \`import type\`.`,
+    }),
     // What lies beside a layer of a single file belongs to another layer.
     ...(isFile(layer.files[0]) ? [{ regex: String.raw`^\./`, message }] : []),
     { regex: String.raw`\.test\.ts$`, message },
     ...(layer.packages ? [{ regex: packagePattern(layer.packages), message }] : []),
+  ]
+}
+
+/** All of these, but for the single files of them that the layer may import. */
+function closedRoots(layer: Layer, roots: readonly string[], rest: Omit<Pattern, 'regex'>): Pattern[] {
+  const whole = roots.filter((root) => filesIn(layer, root).length === 0)
+  const partly = roots.filter((root) => !whole.includes(root))
+  return [
+    ...(whole.length > 0 ? [{ regex: leadsTo(layer, whole), ...rest }] : []),
+    ...partly.map((root) => ({
+      regex: `${leadsTo(layer, [root])}${anythingBut(filesIn(layer, root))}`,
+      ...rest,
+    })),
   ]
 }
 

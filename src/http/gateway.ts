@@ -6,18 +6,17 @@ import { ADDRESS_HEADER, type Service } from '../client/service.ts'
 import type { Operation } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName, type Verbs } from '../contracts/operations.ts'
 import * as activity from '../cores/activity/index.ts'
-import * as databases from '../cores/databases/index.ts'
+import type * as databases from '../cores/databases/index.ts'
 import type { WithDirectory } from '../cores/directory/index.ts'
-import * as embeddings from '../cores/embeddings/index.ts'
-import * as identity from '../cores/identity/index.ts'
-import * as installation from '../cores/installation/index.ts'
-import * as loads from '../cores/loads/index.ts'
-import * as notifications from '../cores/notifications/index.ts'
-import * as search from '../cores/search/index.ts'
+import type * as installation from '../cores/installation/index.ts'
+import type * as loads from '../cores/loads/index.ts'
+import type * as notifications from '../cores/notifications/index.ts'
+import type * as search from '../cores/search/index.ts'
 import { answerError, formatFor } from './answer.ts'
 import { authenticate, type Authentication } from './authenticate.ts'
 import type { HttpContext } from './context.ts'
 import type { InProcessRequest } from './in-process.ts'
+import { VERBS } from './gateway-verbs.ts'
 import { listAuditHosted } from './list-audit-hosted.ts'
 import { mount, routePath } from './mount.ts'
 import { openapi, type OpenApi } from './openapi.ts'
@@ -41,80 +40,7 @@ export type GatewayDeps = Observation &
     readonly operatorToken: string | undefined
   }
 
-const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = {
-  whoAmI: identity.whoAmI,
-  showInstallation: installation.showInstallation,
-  createDatabase: databases.createDatabase,
-  attachDatabase: databases.attachDatabase,
-  showConnectionString: databases.showConnectionString,
-  removeDatabase: databases.removeDatabase,
-  createLoad: loads.createLoad,
-  uploadLoadPart: loads.uploadLoadPart,
-  previewLoad: loads.previewLoad,
-  startLoad: loads.startLoad,
-  showLoad: loads.showLoad,
-  listLoads: loads.listLoads,
-  cancelLoad: loads.cancelLoad,
-  createEmbeddings: embeddings.createEmbeddings,
-  listDataSources: search.listDataSources,
-  listTables: search.listTables,
-  showDataSource: search.showDataSource,
-  saveSearchConfiguration: search.saveSearchConfiguration,
-  updateDataSource: search.updateDataSource,
-  setDataSourceState: search.setDataSourceState,
-  setDataSourceExposure: search.setDataSourceExposure,
-  listAskableDataSources: search.listAskableDataSources,
-  queryDataSource: search.queryDataSource,
-  fetchDataSourceRow: search.fetchDataSourceRow,
-  searchDataSources: search.searchDataSources,
-  fetchSearchResult: search.fetchSearchResult,
-  showQuota: search.showQuota,
-  reportToolCall: activity.reportToolCall,
-  listActivity: activity.listActivity,
-  summarizeActivity: activity.summarizeActivity,
-  listNotifications: notifications.listNotifications,
-  acknowledgeNotification: notifications.acknowledgeNotification,
-  listIntegrations: notifications.listIntegrations,
-  connectEmail: notifications.connectEmail,
-  showAddressVerification: notifications.showAddressVerification,
-  verifyAddress: notifications.verifyAddress,
-  sendAddressVerification: notifications.sendAddressVerification,
-  connectWebhook: notifications.connectWebhook,
-  connectChatWebhook: notifications.connectChatWebhook,
-  beginChatInstall: notifications.beginChatInstall,
-  completeChatInstall: notifications.completeChatInstall,
-  connectForum: notifications.connectForum,
-  configureForum: notifications.configureForum,
-  updateIntegration: notifications.updateIntegration,
-  testIntegration: notifications.testIntegration,
-  removeIntegration: notifications.removeIntegration,
-  showChatLink: notifications.showChatLink,
-  beginChatLink: notifications.beginChatLink,
-  completeChatLink: notifications.completeChatLink,
-  removeChatLink: notifications.removeChatLink,
-  listSubscriptions: notifications.listSubscriptions,
-  createSubscription: notifications.createSubscription,
-  updateSubscription: notifications.updateSubscription,
-  deleteSubscription: notifications.deleteSubscription,
-  testSubscription: notifications.testSubscription,
-  previewEventPattern: notifications.previewEventPattern,
-  listMySubscriptions: notifications.listMySubscriptions,
-  updateMySubscription: notifications.updateMySubscription,
-  showUnsubscribe: notifications.showUnsubscribe,
-  unsubscribe: notifications.unsubscribe,
-  listFollows: notifications.listFollows,
-  setFollow: notifications.setFollow,
-  listDeliveries: notifications.listDeliveries,
-  summarizeDeliveries: notifications.summarizeDeliveries,
-  showDelivery: notifications.showDelivery,
-  retryDelivery: notifications.retryDelivery,
-  replayDelivery: notifications.replayDelivery,
-  replayFailedDeliveries: notifications.replayFailedDeliveries,
-  showMessageQueue: notifications.showMessageQueue,
-  recoverDeliveries: notifications.recoverDeliveries,
-  listRecoveries: notifications.listRecoveries,
-  listIntegrationHealth: notifications.listIntegrationHealth,
-}
+const GATEWAY_VERBS: Verbs<'api-gateway', GatewayDeps> = VERBS
 
 export function createGateway(deps: GatewayDeps): ServiceApp {
   const app = createServiceApp('api-gateway', deps)
