@@ -1,4 +1,5 @@
 /** Calls an operation of the server and returns its result, or throws an error with its exit code. */
+import { fillPath } from '../client/fill-path.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../contracts/errors.ts'
 import type { Input, Output } from '../contracts/operations.ts'
 import { sendRequest, type HttpResponse } from './http-request.ts'
@@ -80,17 +81,6 @@ function contentOf(method: string, takes: string | undefined, input: Record<stri
   const hasBody = method !== 'GET' && method !== 'DELETE'
   const type = 'application/json'
   return hasBody ? { query: {}, body: JSON.stringify(input), type } : { query: input, body: undefined, type }
-}
-
-function fillPath(template: string, input: Readonly<Record<string, unknown>>) {
-  const rest = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
-  const path = template.replaceAll(/\{(\w+)\}/g, (_, field: string) => {
-    const value = String(rest[field])
-    delete rest[field]
-    // URL resolves these two as path steps, and the request would reach another operation.
-    return value === '.' || value === '..' ? value.replaceAll('.', '%252E') : encodeURIComponent(value)
-  })
-  return { path, rest }
 }
 
 export function parseResponse(url: URL, response: HttpResponse): unknown {

@@ -12,7 +12,7 @@ export type Argument = {
   readonly rest?: true
   readonly choices?: readonly string[]
   readonly values?: ValueKind
-}
+} & FieldReading
 
 export type Option = {
   /** Without the dashes. */
@@ -24,7 +24,39 @@ export type Option = {
   readonly repeatable?: true
   readonly choices?: readonly string[]
   readonly values?: ValueKind
+  /** Of a flag: what it stands for; true unless it says otherwise. */
+  readonly sets?: unknown
+  /** What is sent where it is not given. */
+  readonly default?: string | readonly string[]
+  /** The error where it is not given. */
+  readonly missing?: { readonly problem: string; readonly hint: string }
+} & FieldReading
+
+/** Of what was made from a contract: which field of the operation's input it is, and how its text is read. */
+type FieldReading = {
+  readonly field?: string
+  readonly as?: Reading
+  readonly min?: number
+  readonly max?: number
+  /** What is read from a file or stdin is called; the list that a name is looked up in. */
+  readonly what?: string
+  /** Of an id that may be a name. */
+  readonly prefix?: string
+  readonly example?: string
 }
+
+/** Left out: the text is sent as it is. `nullable`: an empty one is none. */
+export type Reading =
+  | 'number'
+  | 'time'
+  | 'ago'
+  | 'pairs'
+  | 'nullable'
+  | 'name'
+  | 'stdin'
+  | 'file'
+  | 'json-file'
+  | 'secret'
 
 /** Arguments and options of one call. Options are keyed by their long name; a repeatable one is a list. */
 export type CommandInput = {
@@ -47,6 +79,9 @@ export type Command = {
   readonly listedBy?: string
   /** Complete command lines. */
   readonly examples: readonly string[]
-  /** Imported when called, so that no command loads the code of another. */
-  readonly load: () => Promise<Run>
+  /** Imported when called, so that no command loads the code of another. Left out: it is one call, as the contract says. */
+  readonly load?: () => Promise<Run>
 }
+
+/** A command with code of its own. What the contract of its operation says of a command with this path is added to it. */
+export type HandWritten = Partial<Command> & Required<Pick<Command, 'path' | 'load'>>

@@ -2,7 +2,7 @@
 import { readPublishedSkills } from '../skills/read-published.ts'
 import type { CommandContext } from './command-context.ts'
 import type { Argument, Command, Option, ValueKind } from './command.ts'
-import { COMMANDS, GLOBAL_OPTIONS, GROUPS, ROOT_OPTIONS } from './commands.ts'
+import { COMMANDS, GLOBAL_OPTIONS, GROUPS, ROOT_OPTIONS } from './command-table.ts'
 import { configPaths, readConfig } from './config-files.ts'
 import { nextWords } from './find-command.ts'
 import { sanitizeLine } from './terminal-text.ts'

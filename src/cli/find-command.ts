@@ -1,6 +1,6 @@
 /** Finds the command that a command line names, before its options are parsed. */
 import type { Command } from './command.ts'
-import { COMMANDS, GLOBAL_OPTIONS } from './commands.ts'
+import { COMMANDS, GLOBAL_OPTIONS } from './command-table.ts'
 
 /**
  * The command that the first words name, and the command line without them. Global options may come before the

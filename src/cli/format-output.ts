@@ -10,7 +10,7 @@ export type View =
   | { readonly fields: Readonly<Record<string, Cell>> }
   | { readonly text: string }
 
-type Cell = string | number | boolean | null | undefined
+export type Cell = string | number | boolean | null | undefined
 type FieldOf<Row> = { [Key in keyof Row]: Row[Key] extends Cell ? Key : never }[keyof Row]
 type Columns<Row> = Readonly<Record<string, FieldOf<Row> | ((row: Row) => Cell)>>
 

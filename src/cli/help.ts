@@ -1,6 +1,6 @@
 /** The text of `--help`, written from the table of commands. */
 import type { Argument, Command, Option } from './command.ts'
-import { COMMANDS, GLOBAL_OPTIONS, GROUPS, ROOT_OPTIONS } from './commands.ts'
+import { COMMANDS, GLOBAL_OPTIONS, GROUPS, ROOT_OPTIONS } from './command-table.ts'
 
 export function rootHelp(version: string): string {
   const single = COMMANDS.filter(({ path }) => !path.includes(' '))

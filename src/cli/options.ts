@@ -16,32 +16,37 @@ export const isSet = ({ options }: CommandInput, long: string): boolean => optio
 
 export function countOption(input: CommandInput, long: string, max: number): number | undefined {
   const text = textOption(input, long)
-  if (text === undefined) return undefined
+  return text === undefined ? undefined : countFrom(`--${long}`, text, max)
+}
+
+/** `name` as people know it: `--limit` or `<limit>`. */
+export function countFrom(name: string, text: string, max = Number.MAX_SAFE_INTEGER, min = 1): number {
   const count = Number(text)
-  if (/^\d+$/.test(text) && count >= 1 && count <= max) return count
-  throw usageError(`Invalid value for --${long}: ${text}`, `Must be a whole number from 1 to ${max}`)
+  if (/^\d+$/.test(text) && count >= min && count <= max) return count
+  throw usageError(`Invalid value for ${name}: ${text}`, `Must be a whole number from ${min} to ${max}`)
+}
+
+export function timeOption(input: CommandInput, long: string): string | undefined {
+  const text = textOption(input, long)
+  return text === undefined ? undefined : timeFrom(`--${long}`, text)
 }
 
 /** An ISO 8601 date or time. */
-export function timeOption(input: CommandInput, long: string): string | undefined {
-  const text = textOption(input, long)
-  if (text === undefined) return undefined
+export function timeFrom(name: string, text: string): string {
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : new Date(NaN)
-  if (Number.isNaN(time.getTime())) {
-    throw usageError(
-      `Invalid value for --${long}: ${text}`,
-      'Must be a date or a time, such as 2026-11-15 or 2026-11-15T08:00:00Z',
-    )
-  }
-  return time.toISOString()
+  if (!Number.isNaN(time.getTime())) return time.toISOString()
+  throw usageError(
+    `Invalid value for ${name}: ${text}`,
+    'Must be a date or a time, such as 2026-11-15 or 2026-11-15T08:00:00Z',
+  )
 }
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** A time, or how long ago it was: `15m`, `2h`, `1d`. */
-export function sinceOption(input: CommandInput, long: string): string | undefined {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(textOption(input, long) ?? '') ?? []
-  if (count === undefined) return timeOption(input, long)
+export function agoFrom(name: string, text: string): string {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (count === undefined) return timeFrom(name, text)
   return new Date(Date.now() - Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]).toISOString()
 }
 

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CATEGORIES, CHANNEL_NAMES, DELIVERY_STATES, TIMINGS } from '../contracts/channels.ts'
 import { ServiceError } from '../contracts/errors.ts'
-import { ACTIVITY_OUTCOMES, ACTIVITY_TYPES } from '../contracts/list-filters.ts'
+import { ACTIVITY_OUTCOMES, ACTIVITY_TYPE_FILTERS } from '../contracts/list-filters.ts'
 import { SCOPE_NAMES } from '../contracts/scopes.ts'
-import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
+import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './command-table.ts'
 import { parse } from './parse.ts'
 
 function mistake(line: string): string {
@@ -174,7 +174,7 @@ describe('the table of commands', () => {
   test('choices are those of the contracts', () => {
     const choicesOf = (path: string, name: string) =>
       COMMANDS.find((one) => one.path === path)!.options!.find(({ long }) => long === name)!.choices
-    expect(choicesOf('activity', 'type')).toEqual(ACTIVITY_TYPES)
+    expect(choicesOf('activity', 'type')).toEqual(ACTIVITY_TYPE_FILTERS)
     expect(choicesOf('agents narrow', 'scope')).toEqual(SCOPE_NAMES)
     expect(choicesOf('activity', 'outcome')).toEqual(ACTIVITY_OUTCOMES)
     expect(choicesOf('notifications follow', 'category')).toEqual(CATEGORIES)

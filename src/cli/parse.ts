@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import type { ServiceError } from '../contracts/errors.ts'
 import type { Argument, Command, CommandInput, Option } from './command.ts'
-import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './commands.ts'
+import { COMMANDS, GLOBAL_OPTIONS, GROUPS } from './command-table.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { findCommand, nextWords } from './find-command.ts'
 import { usageError } from './usage-error.ts'
@@ -12,10 +12,15 @@ export type Parsed = { readonly command: Command; readonly input: CommandInput }
 export function parse(argv: readonly string[]): Parsed {
   const { command, words, rest } = findCommand(argv)
   if (!command) throw unknownCommand(words)
+  return { command, input: parseFor(command, rest) }
+}
+
+/** What follows the words of a command. */
+export function parseFor(command: Command, rest: readonly string[]): CommandInput {
   const options = [...(command.options ?? []), ...GLOBAL_OPTIONS]
   const { values, positionals } = parseOptions(command, options, rest)
   for (const option of options) checkChoice(`--${option.long}`, option.choices, values[option.long])
-  return { command, input: { ...namedArguments(command, positionals), options: values } }
+  return { ...namedArguments(command, positionals), options: values }
 }
 
 /** Words of other programs, and what does the same here. */

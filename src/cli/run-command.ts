@@ -8,9 +8,11 @@ import { isAgent, wantsColor, type Environment } from './environment.ts'
 import { exitCodeOf, formatError, toServiceError } from './format-error.ts'
 import { findCommand } from './find-command.ts'
 import { formatOutput, type Format } from './format-output.ts'
+import { OPERATION_CALLS } from './operation-calls.ts'
 import { parse } from './parse.ts'
 import { proxyFor } from './proxy.ts'
 import { ENV_CONTEXT, resolveContext, type ResolvedContext } from './resolve-context.ts'
+import { runOperation } from './run-operation.ts'
 import { withSpinner } from './spinner.ts'
 import { sanitizeLines } from './terminal-text.ts'
 import { Interrupted, usageError } from './usage-error.ts'
@@ -27,7 +29,10 @@ export async function runCommand(argv: readonly string[], environment: Environme
     const { command, input } = parse(argv)
     listedBy = command.listedBy
     const ctx = createCommandContext(environment, settingsFrom(input, environment))
-    return (await (await command.load())(ctx, input)) ?? 0
+    const run = command.load
+      ? await command.load()
+      : runOperation({ command, call: OPERATION_CALLS[command.path]! })
+    return (await run(ctx, input)) ?? 0
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED
     const failure = toServiceError(error)

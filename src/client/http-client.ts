@@ -4,6 +4,7 @@ import { ERRORS, ServiceError, type ErrorBody } from '../contracts/errors.ts'
 import { mediaType, typesOf } from '../contracts/media-types.ts'
 import type { Operation } from '../contracts/operation.ts'
 import type { CallOptions } from './call-options.ts'
+import { fillPath } from './fill-path.ts'
 import { ADDRESS_HEADER, INTERNAL_ORIGIN, type Service } from './service.ts'
 
 export type { CallOptions } from './call-options.ts'
@@ -34,12 +35,7 @@ async function readGiven({ output }: Operation, response: Response): Promise<Rec
 }
 
 function requestFor(operation: Operation, input: Record<string, unknown>, options: CallOptions): Request {
-  const rest = { ...input }
-  const path = operation.http.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
-    const value = String(rest[name])
-    delete rest[name]
-    return encodeURIComponent(value)
-  })
+  const { path, rest } = fillPath(operation.http.path, input)
   const url = new URL(path, INTERNAL_ORIGIN)
   const signal = options.signal ?? null
   const headers = new Headers({ accept: 'application/json' })
@@ -69,8 +65,7 @@ function requestFor(operation: Operation, input: Record<string, unknown>, option
 
 function setQuery(url: URL, input: Record<string, unknown>): void {
   for (const [key, value] of Object.entries(input)) {
-    if (value !== undefined)
-      url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
+    url.searchParams.set(key, typeof value === 'string' ? value : JSON.stringify(value))
   }
 }
 

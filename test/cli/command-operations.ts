@@ -1,20 +1,29 @@
-/** Which operations each command of `svc` calls, read from its source, so that no table repeats it. */
+/** Which operations each command of `svc` calls: of its contract, and read from its source, so that no table repeats it. */
 import type { ESTree } from 'vite'
-import { readText, treeOf } from '../repository/source-tree.ts'
+import { OPERATION_CALLS } from '../../src/cli/operation-calls.ts'
+import { filesUnder, readText, treeOf } from '../repository/source-tree.ts'
 
 const FOLDER = 'src/cli'
 
 /** By the path of the command; a command that calls no server has none. */
 export function commandOperations(): Map<string, string[]> {
-  const rows = [...nodesIn(programOf('commands.ts'))].flatMap((node) => {
-    const path = node.type === 'ObjectExpression' && propertyOf(node, 'path')
-    const load = node.type === 'ObjectExpression' && propertyOf(node, 'load')
-    return path && load ? [[stringIn(path), ...loadedFrom(load)] as const] : []
-  })
-  return new Map(rows.map(([path, module, name]) => [path, operationsOf(declarationsIn(module), name)]))
+  const found = new Map<string, string[]>(
+    Object.entries(OPERATION_CALLS).map(([path, { operation }]) => [path, [operation]]),
+  )
+  for (const file of filesUnder(`${FOLDER}/rows`)) {
+    for (const node of nodesIn(treeOf([[file, readText(file)]]).get(file)!.program)) {
+      const path = node.type === 'ObjectExpression' && propertyOf(node, 'path')
+      const load = node.type === 'ObjectExpression' && propertyOf(node, 'load')
+      if (!path || !load) continue
+      const [module, name] = loadedFrom(load)
+      const declared = found.get(stringIn(path)) ?? []
+      found.set(stringIn(path), [...new Set([...declared, ...operationsOf(declarationsIn(module), name)])])
+    }
+  }
+  return found
 }
 
-/** `async () => (await import('./commands/apps.ts')).listApps` loads `listApps` from `./commands/apps.ts`. */
+/** `async () => (await import('../commands/psql.ts')).openPsql` loads `openPsql` from `../commands/psql.ts`. */
 function loadedFrom(load: ESTree.Node): [module: string, name: string] {
   for (const node of nodesIn(load)) {
     if (node.type !== 'MemberExpression' || node.property.type !== 'Identifier') continue
@@ -65,7 +74,7 @@ const methodOf = (callee: ESTree.Node): string | undefined =>
     : undefined
 
 function programOf(module: string): ESTree.Program {
-  const path = `${FOLDER}/${module.replace('./', '')}`
+  const path = `${FOLDER}/${module.replace('../', '')}`
   return treeOf([[path, readText(path)]]).get(path)!.program
 }
 

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/cli/command-table.ts'
 import { findCommand } from '../../src/cli/find-command.ts'
 import { run } from '../../src/cli/run.ts'
 import { queryDataSource } from '../../src/contracts/data-sources.ts'

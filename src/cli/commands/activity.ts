@@ -1,38 +1,20 @@
-/** `svc activity`: the activity list. */
-import type { Input } from '../../contracts/operations.ts'
+/** `svc activity`: the activity list, and where else to look if it is empty. */
 import type { Run } from '../command.ts'
-import { tableOf } from '../format-output.ts'
-import { textOption, timeOption } from '../options.ts'
+import { declared } from '../declared.ts'
+import { operationInput } from '../operation-input.ts'
 import { readPages } from '../read-pages.ts'
+import { printAnswer } from '../run-operation.ts'
 
-type Filters = Input<'listActivity'>
+const ACTIVITY = declared('activity')
 
 export const listActivity: Run = async (ctx, input) => {
-  const filters = {
-    // The parser has checked both against their choices.
-    type: textOption(input, 'type') as Filters['type'],
-    outcome: textOption(input, 'outcome') as Filters['outcome'],
-    source: textOption(input, 'source'),
-    user_id: textOption(input, 'user'),
-    from: timeOption(input, 'from'),
-    to: timeOption(input, 'to'),
-  }
+  const filters = await operationInput<'listActivity'>(ctx, input, ACTIVITY)
   const found = await readPages(ctx, input, 'listActivity', 'activity', filters)
-  const view = tableOf(found.activity, {
-    TIME: 'at',
-    TYPE: 'type',
-    NAME: 'name',
-    USER: ({ user }) => user.name,
-    SOURCE: 'source',
-    OUTCOME: 'outcome',
-    ERROR: 'error',
-    HITS: 'hits',
-    MS: 'duration_ms',
-  })
-  ctx.print(found, view)
+  printAnswer(ctx, ACTIVITY, found)
   if (found.activity.length > 0) return
   const { type, ...others } = filters
-  const match = Object.values(others).some((value) => value !== undefined) ? ' match' : ''
+  if (type === 'all') return
+  const match = Object.keys(others).length > 0 ? ' match' : ''
   // Whoever asked a question and sees an empty list looks at the other kind of calls.
   ctx.info(
     type === 'data_source'

@@ -1,6 +1,6 @@
 /** `svc apps checks …`. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CHECK_PAUSES, CHECK_REASONS, KEPT_SECRET, type CheckResult } from '../../contracts/check-results.ts'
+import { KEPT_SECRET } from '../../contracts/check-results.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { PAGE_MAX } from '../../contracts/limits.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
@@ -8,10 +8,10 @@ import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { FOUND_FAILED } from '../exit-codes.ts'
 import { findByName, isIdOf } from '../find-by-name.ts'
-import { tableOf } from '../format-output.ts'
+import { declared } from '../declared.ts'
 import { argument, countOption, enabledOf, isSet, listOption, textOption } from '../options.ts'
-import { confirm, readStdin } from '../prompt.ts'
-import { readPages } from '../read-pages.ts'
+import { readStdin } from '../prompt.ts'
+import { printAnswer } from '../run-operation.ts'
 import { usageError } from '../usage-error.ts'
 
 type Check = Output<'showCheck'>
@@ -20,11 +20,6 @@ type Settings = Pick<
   Input<'createCheck'>,
   'interval_seconds' | 'failure_threshold' | 'success_threshold' | 'maintenance_windows'
 >
-
-export const listChecks: Run = async (ctx, input) => {
-  const found = await readPages(ctx, input, 'listChecks', 'checks', { alias: argument(input, 'app') })
-  ctx.print(found, checkTable(found.checks))
-}
 
 export const createCheck: Run = async (ctx, input) => {
   const definition = await definitionOf(ctx, input)
@@ -40,7 +35,7 @@ export const createCheck: Run = async (ctx, input) => {
     ...settingsOf(input),
     ...enabledOf(input),
   })
-  ctx.print(created, checkTable([created]))
+  printAnswer(ctx, declared('apps checks'), created)
 }
 
 export const updateCheck: Run = async (ctx, input) => {
@@ -54,14 +49,7 @@ export const updateCheck: Run = async (ctx, input) => {
     ...settingsOf(input),
     ...enabled,
   })
-  ctx.print(changed, checkTable([changed]))
-}
-
-export const removeCheck: Run = async (ctx, input) => {
-  const { id, name } = await findCheck(ctx, input)
-  await confirm(ctx, input, `This removes the check ${name} and its history.`)
-  await ctx.callOperation('removeCheck', { alias: argument(input, 'app'), check_id: id })
-  ctx.info(`Removed ${id}`)
+  printAnswer(ctx, declared('apps checks'), changed)
 }
 
 /** A worker polls every second, and a check takes up to half a minute. */
@@ -77,23 +65,12 @@ export const runCheck: Run = async (ctx, input) => {
     const { last_run_at } = await ctx.callOperation('showCheck', path)
     if (last_run_at !== before.last_run_at) {
       const { runs } = await ctx.callOperation('listCheckRuns', { ...path, limit: 1 })
-      ctx.print(runs[0], runTable(runs))
+      printAnswer(ctx, declared('apps checks history'), runs[0]!)
       return runs[0]?.result === 'pass' ? 0 : FOUND_FAILED
     }
     await sleep(POLL_MS)
   }
   throw new ServiceError('TIMEOUT', 'No result yet', { hint: 'See it later with: svc apps checks history' })
-}
-
-export const listCheckRuns: Run = async (ctx, input) => {
-  const { id } = await findCheck(ctx, input)
-  const found = await readPages(ctx, input, 'listCheckRuns', 'runs', {
-    alias: argument(input, 'app'),
-    check_id: id,
-    // The parser has checked it against its choices.
-    result: textOption(input, 'result') as CheckResult | undefined,
-  })
-  ctx.print(found, runTable(found.runs))
 }
 
 /** By its id, or by its name. */
@@ -199,27 +176,3 @@ async function headersOf(
   }
   return headers
 }
-
-const STRIP: Readonly<Record<CheckResult, string>> = { pass: '.', fail: 'F', error: 'E', indeterminate: '?' }
-
-const checkTable = (checks: readonly Check[]) =>
-  tableOf(checks, {
-    NAME: 'name',
-    ID: 'id',
-    KIND: ({ definition }) => definition.kind,
-    STATE: 'state',
-    SINCE: 'state_since',
-    LAST: ({ recent }) => recent.map((result) => STRIP[result]).join(''),
-    'NEXT RUN': 'next_run_at',
-    PAUSED: ({ paused }) => paused && CHECK_PAUSES[paused],
-  })
-
-const runTable = (runs: Output<'listCheckRuns'>['runs']) =>
-  tableOf(runs, {
-    TIME: 'at',
-    RESULT: 'result',
-    STATUS: 'status',
-    MS: 'ms',
-    REASON: ({ reason }) => reason && CHECK_REASONS[reason],
-    DETAIL: 'detail',
-  })

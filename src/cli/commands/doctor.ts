@@ -103,6 +103,8 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
     }
     return [`${context.apiUrl.origin} is up (${ms} ms)`, { response, startedAt, ms }]
   })
+  const work = await readWork(new URL('/readyz', context.apiUrl), { timeoutMs: settings.timeoutMs, proxy })
+  if (work) report({ check: 'work', ok: true, message: WORK[work] })
   await step('clock', async () => [clockMessage(health), undefined])
   const me = await step('token', async () => {
     const who = await ctx.callOperation('whoAmI', {})
@@ -118,6 +120,27 @@ async function runChecks(ctx: CommandContext, report: (check: Check) => void): P
       undefined,
     ]
   })
+}
+
+/** How the server learns of work: which of the two depends on how it reaches its database. */
+const WORK = {
+  listening: 'listening, the server is told of it by its database',
+  polling: 'polling, the server looks for it now and then (DATABASE_LISTEN_URL)',
+} as const
+
+/** Undefined: it does not say, because it is older, or answers nobody outside, or has just started. */
+async function readWork(
+  url: URL,
+  options: { timeoutMs: number; proxy: Proxy | undefined },
+): Promise<keyof typeof WORK | undefined> {
+  try {
+    const headers = { accept: 'application/json', 'user-agent': USER_AGENT }
+    const { body } = await sendRequest(url, { method: 'GET', headers, ...options })
+    const { work } = JSON.parse(body) as { work?: unknown }
+    return work === 'listening' || work === 'polling' ? work : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function proxyMessage(proxy: Proxy | undefined, url: URL, env: CommandContext['environment']['env']): string {

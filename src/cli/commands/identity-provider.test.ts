@@ -2,7 +2,11 @@ import { expect, test } from 'vitest'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
 import { formatOutput, type View } from '../format-output.ts'
+import { declared } from '../declared.ts'
+import { runOperation } from '../run-operation.ts'
 import * as commands from './identity-provider.ts'
+
+const provider = (word: string): Run => runOperation(declared(`agents provider ${word}`))
 
 const PROVIDER = {
   id: 'idp_1',
@@ -104,15 +108,15 @@ test.each<[string, Run, { args?: object; options?: object; stdin?: string }, unk
   ],
   [
     'activate',
-    commands.activateIdentityProvider,
+    provider('activate'),
     { args: { assertion: '-' }, stdin: 'a.b.c\n' },
     ['activateIdentityProvider', { assertion: 'a.b.c' }],
   ],
-  ['pause', commands.pauseIdentityProvider, {}, ['updateIdentityProvider', { state: 'paused' }]],
-  ['resume', commands.resumeIdentityProvider, {}, ['updateIdentityProvider', { state: 'on' }]],
+  ['pause', provider('pause'), {}, ['updateIdentityProvider', { state: 'paused' }]],
+  ['resume', provider('resume'), {}, ['updateIdentityProvider', { state: 'on' }]],
   [
     'update',
-    commands.updateIdentityProvider,
+    provider('update'),
     { options: { 'not-required': true, 'no-default-scopes': true, 'token-minutes': '5' } },
     ['updateIdentityProvider', { is_required: false, default_scopes: [], token_minutes: 5 }],
   ],
@@ -156,7 +160,7 @@ test('a client is created with what it may have, and its secret is printed once 
     token_endpoint: 'https://svc.example.com/oauth/token',
     resource_urls: ['https://svc.example.com/platform'],
   }
-  const { calls, printed, said } = await run(commands.createIdentityProviderClient, made, {
+  const { calls, printed, said } = await run(provider('create-client'), made, {
     args: { name: 'Desk' },
     options: { scope: ['data:read'] },
   })
@@ -170,25 +174,25 @@ test('a client is created with what it may have, and its secret is printed once 
 })
 
 test('clients: what may be had, and that a public one is refused still', async () => {
-  const listed = await run(commands.listIdentityProviderClients, { clients: [CLIENT] })
+  const listed = await run(provider('clients'), { clients: [CLIENT] })
   expect(listed.printed).toMatch(/desk +pre_registered +Desk +data:read +platform +no +1/)
-  const { calls, said } = await run(commands.allowIdentityProviderClient, CLIENT, {
+  const { calls, said } = await run(provider('allow'), CLIENT, {
     args: { client_id: 'desk' },
     options: { scope: ['data:read'] },
   })
   expect(calls).toEqual([
     [
       'allowIdentityProviderClient',
-      { client_id: 'desk', max_scopes: ['data:read'], resources: ['platform'], may_be_public: false },
+      { client_id: 'desk', max_scopes: ['data:read'], resources: ['platform'] },
     ],
   ])
   expect(said).toMatch(/refused until you allow it with --public/)
-  const forbidden = await run(commands.forbidIdentityProviderClient, {}, { args: { client_id: 'desk' } })
+  const forbidden = await run(provider('forbid'), {}, { args: { client_id: 'desk' } })
   expect(forbidden.calls).toEqual([['forbidIdentityProviderClient', { client_id: 'desk' }]])
 })
 
 test('rules that were printed can be saved again', async () => {
-  const { printed } = await run(commands.listIdentityProviderRules, { rules: [RULE] })
+  const { printed } = await run(provider('rules'), { rules: [RULE] })
   expect(printed).toMatch(/1 +everybody +- +refused +db_shop/)
   const stdin = JSON.stringify({ rules: [RULE] })
   const { calls } = await run(
@@ -231,19 +235,19 @@ test('preview: a client that may not come in is under no rule, nor under the def
 })
 
 test('links, refusals, and what ends', async () => {
-  expect((await run(commands.listIdentityLinks, { links: [LINK] })).printed).toMatch(
+  expect((await run(provider('links'), { links: [LINK] })).printed).toMatch(
     /idl_1 +00u1 +ada@example.com +admin/,
   )
   expect(
-    (await run(commands.linkIdentity, LINK, { args: { subject: '00u1', user_id: 'usr_1' } })).printed,
+    (await run(provider('link'), LINK, { args: { subject: '00u1', user_id: 'usr_1' } })).printed,
   ).toMatch(/idl_1/)
-  expect((await run(commands.unlinkIdentity, {}, { args: { link_id: 'idl_1' } })).said).toBe('Removed idl_1')
+  expect((await run(provider('unlink'), {}, { args: { link_id: 'idl_1' } })).said).toBe('Removed idl_1')
   const refusals = [
     { at: '2026-11-15T12:00:00.000Z', reason: 'expired', client_id: 'desk', subject: '00u1', key_id: 'k1' },
   ]
-  expect((await run(commands.listRefusals, { refusals })).printed).toMatch(
+  expect((await run(provider('refusals'), { refusals })).printed).toMatch(
     /expired +It has expired +desk +00u1 +k1/,
   )
-  expect((await run(commands.endEnterpriseGrants, { ended: 2 })).said).toBe('Disconnected 2 agents')
-  expect((await run(commands.deleteIdentityProvider, {})).said).toBe('Removed the identity provider')
+  expect((await run(provider('disconnect'), { ended: 2 })).said).toBe('Disconnected 2 agents')
+  expect((await run(provider('remove'), {})).said).toBe('Removed the identity provider')
 })

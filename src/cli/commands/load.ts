@@ -1,15 +1,14 @@
 /** `svc db load`, `svc db loads`: files that become tables. */
 import { basename, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { byteSize } from '../../contracts/byte-size.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
-import { tableOf } from '../format-output.ts'
 import { showProgress } from '../load/show-progress.ts'
 import { checkFile, digestOf, patiently, uploadFile, type Load } from '../load/upload-file.ts'
+import { declared } from '../declared.ts'
 import { argument, isSet, listOption, textOption } from '../options.ts'
-import { readPages } from '../read-pages.ts'
+import { printAnswer, runOperation } from '../run-operation.ts'
 import { usageError } from '../usage-error.ts'
 
 const POLL_MS = 1_000
@@ -105,7 +104,7 @@ async function printEnded(ctx: CommandContext, name: string, load: Load): Promis
   ctx.info(`Loaded ${load.rows.toLocaleString('en')} rows into table ${load.table} of ${name}`)
   if (load.failure !== null) ctx.info(load.failure)
   if (load.configuration_saved) {
-    ctx.print(load, tableOf([load], COLUMNS))
+    printAnswer(ctx, declared('db loads'), load)
     return tellWhetherAskable(ctx, `db_${name}`)
   }
   ctx.print(load, { text: `${JSON.stringify(load.configuration, null, 2)}\n` })
@@ -123,23 +122,11 @@ async function tellWhetherAskable(ctx: CommandContext, source_id: string): Promi
   )
 }
 
-export const listLoads: Run = async (ctx, input) => {
+export const loads: Run = async (ctx, input) => {
   const load_id = textOption(input, 'cancel')
   if (load_id !== undefined) {
     await ctx.callOperation('cancelLoad', { load_id })
     ctx.info(`Canceled ${load_id}`)
   }
-  const found = await readPages(ctx, input, 'listLoads', 'loads', { name: argument(input, 'name') })
-  ctx.print(found, tableOf(found.loads, COLUMNS))
+  await runOperation(declared('db loads'))(ctx, input)
 }
-
-const COLUMNS = {
-  LOAD: 'id',
-  FILE: 'filename',
-  TABLE: 'table',
-  STATE: ({ state, phase }: Load) => (phase === null ? state : `${state}, ${phase}`),
-  ROWS: 'rows',
-  SIZE: ({ bytes }: Load) => byteSize(bytes),
-  BY: 'created_by',
-  CREATED: 'created_at',
-} as const

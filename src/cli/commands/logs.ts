@@ -1,12 +1,13 @@
 /** `svc apps logs …`. */
-import { LOG_WAIT } from '../../contracts/limits.ts'
-import type { LogLevel } from '../../contracts/log-levels.ts'
+import { LOG_WAIT_SECONDS } from '../../contracts/limits.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
 import type { CommandContext } from '../command-context.ts'
-import type { CommandInput, Run } from '../command.ts'
+import type { Run } from '../command.ts'
 import { refuseYaml } from '../follow-format.ts'
-import { formatJson, tableOf } from '../format-output.ts'
-import { argument, isSet, sinceOption, textOption } from '../options.ts'
+import { formatJson } from '../format-output.ts'
+import { declared } from '../declared.ts'
+import { operationInput } from '../operation-input.ts'
+import { argument, isSet } from '../options.ts'
 import { pushLines } from '../push-lines.ts'
 import { readPages } from '../read-pages.ts'
 import { retryPause } from '../retry-pause.ts'
@@ -15,41 +16,15 @@ import { sanitizeLine, sanitizeLines } from '../terminal-text.ts'
 import { usageError } from '../usage-error.ts'
 
 type Line = Output<'listLogs'>['lines'][number]
-type LogWindow = Pick<Input<'listLogGroups'>, 'alias' | 'since' | 'until' | 'level'>
-type Filter = LogWindow & Pick<Input<'listLogs'>, 'text' | 'group_id'>
+type Filter = Input<'listLogs'>
 
 export const listLogs: Run = async (ctx, input) => {
-  const filter: Filter = {
-    ...windowOf(input),
-    text: textOption(input, 'grep'),
-    group_id: textOption(input, 'group'),
-  }
+  const filter = await operationInput<'listLogs'>(ctx, input, declared('apps logs'))
   if (isSet(input, 'follow')) return followLogs(ctx, filter)
   const found = await readPages(ctx, input, 'listLogs', 'lines', filter)
   // The newest at the bottom, where the prompt is.
   ctx.print(found, { text: found.lines.toReversed().map(lineText).join('') })
 }
-
-export const listLogGroups: Run = async (ctx, input) => {
-  const found = await readPages(ctx, input, 'listLogGroups', 'groups', windowOf(input))
-  const columns = {
-    GROUP: 'id',
-    LEVEL: 'level',
-    LINES: 'count',
-    FIRST: 'first_at',
-    LAST: 'last_at',
-    PATTERN: 'template',
-  } as const
-  ctx.print(found, tableOf(found.groups, columns))
-}
-
-const windowOf = (input: CommandInput): LogWindow => ({
-  alias: argument(input, 'app'),
-  since: sinceOption(input, 'since'),
-  until: sinceOption(input, 'until'),
-  // The parser has checked it against its choices.
-  level: textOption(input, 'level') as LogLevel | undefined,
-})
 
 /** Until it is interrupted. A server that restarts, or is busy, is asked again. */
 async function followLogs(ctx: CommandContext, filter: Filter): Promise<void> {
@@ -60,7 +35,7 @@ async function followLogs(ctx: CommandContext, filter: Filter): Promise<void> {
   const first = await ctx.callOperation('listLogs', filter)
   write(first.lines.toReversed())
   // The answer must come before the time limit of a request.
-  const wait_seconds = Math.max(0, Math.min(LOG_WAIT.seconds, Math.floor(ctx.settings.timeoutMs / 1000) - 5))
+  const wait_seconds = Math.max(0, Math.min(LOG_WAIT_SECONDS, Math.floor(ctx.settings.timeoutMs / 1000) - 5))
   const pause = retryPause(ctx)
   for (let { after } = first; ;) {
     try {

@@ -1,75 +1,19 @@
-/** `svc apps maintenance …`. */
+/** `svc apps maintenance run`. */
 import { MAINTENANCE_WAIT_MAX_SECONDS } from '../../contracts/limits.ts'
 import type { Input, Output } from '../../contracts/operations.ts'
 import { outcomeOf, RUN_REASONS } from '../../contracts/outcomes.ts'
 import type { CommandContext } from '../command-context.ts'
-import type { CommandInput, Run } from '../command.ts'
+import type { Run } from '../command.ts'
 import { FOUND_FAILED } from '../exit-codes.ts'
 import { refuseYaml } from '../follow-format.ts'
 import { toServiceError } from '../format-error.ts'
 import { formatJson, tableOf } from '../format-output.ts'
 import { argument, isSet, textOption } from '../options.ts'
-import { confirm } from '../prompt.ts'
-import { readPages } from '../read-pages.ts'
 import { retryPause } from '../retry-pause.ts'
 import { sanitizeLine } from '../terminal-text.ts'
 import { usageError } from '../usage-error.ts'
 
 type MaintenanceRun = Output<'listMaintenanceRuns'>['runs'][number]
-
-export const showAppMaintenance: Run = async (ctx, input) => {
-  const status = await ctx.callOperation('showAppMaintenance', { alias: argument(input, 'app') })
-  printStatus(ctx, status)
-}
-
-export const enableMaintenance: Run = (ctx, input) =>
-  updateAppMaintenance(ctx, input, true, 'It reads logs and source every night, and spends tokens.')
-
-export const disableMaintenance: Run = (ctx, input) =>
-  updateAppMaintenance(ctx, input, false, 'A run in progress is stopped. Its history stays.')
-
-async function updateAppMaintenance(
-  ctx: CommandContext,
-  input: CommandInput,
-  enabled: boolean,
-  what: string,
-): Promise<void> {
-  const alias = argument(input, 'app')
-  await confirm(ctx, input, `This turns the maintenance agent of ${alias} ${enabled ? 'on' : 'off'}. ${what}`)
-  printStatus(ctx, await ctx.callOperation('updateAppMaintenance', { alias, enabled }))
-}
-
-function printStatus(ctx: CommandContext, status: Output<'showAppMaintenance'>): void {
-  const { latest_run: run } = status
-  ctx.print(status, {
-    fields: {
-      app: status.app,
-      enabled: status.settings.enabled,
-      model: status.model,
-      cadence: `${status.nightly_cron} (${status.timezone})`,
-      'next run': status.next_run_at,
-      'cool-down': `${status.cooldown_hours} h`,
-      'latest run': run && `${run.execution_id} ${run.chip ?? run.status}, ${run.created_at}`,
-      'open findings': status.open_findings,
-      'open proposals': status.open_proposals,
-    },
-  })
-}
-
-export const listMaintenanceRuns: Run = async (ctx, input) => {
-  const filters = { alias: argument(input, 'app') }
-  const found = await readPages(ctx, input, 'listMaintenanceRuns', 'runs', filters)
-  ctx.print(
-    found,
-    tableOf(found.runs, {
-      EXECUTION: 'execution_id',
-      STATUS: 'status',
-      'TERMINAL CODE': 'terminal_code',
-      TOKENS: 'tokens',
-      CREATED: 'created_at',
-    }),
-  )
-}
 
 /** Its exit code is that of the outcome: it says what was found, or that the agent could not finish. */
 export const startMaintenanceRun: Run = async (ctx, input) => {

@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest'
-import { signedIn } from '../../../test/support/console-client.ts'
-import { seed } from '../../../test/support/fake-gateway.ts'
 import { fakeEnvironment } from '../../../test/support/fake-environment.ts'
 import type { CommandContext } from '../command-context.ts'
 import { commandFor } from '../browser.ts'
-import { CONSOLE_PAGES } from '../console-pages.ts'
 import { openConsole } from './open.ts'
 
 type Given = {
@@ -106,15 +103,4 @@ test('no shell is between svc and the browser', () => {
     expect(commandFor(platform, {}).join(' ')).not.toMatch(/cmd|sh\b|powershell/)
   }
   expect(commandFor('win32', {})).toEqual(['rundll32', 'url.dll,FileProtocolHandler'])
-})
-
-test('the console has every page', async () => {
-  const client = await signedIn()
-  seed(client.gateway)
-  const names = { datasources: 'db_handbook', apps: 'shop' } as Record<string, string>
-  const paths = Object.entries(CONSOLE_PAGES).flatMap(([page, { path, item }]) => [
-    path,
-    ...(item === undefined ? [] : [item.replace('{name}', names[page]!)]),
-  ])
-  for (const path of paths) expect([path, (await client.get(path)).status]).toEqual([path, 200])
 })

@@ -1,6 +1,5 @@
 /** `svc apps proposals …`. */
 import type { Input, Output } from '../../contracts/operations.ts'
-import type { ProposalState } from '../../contracts/outcomes.ts'
 import {
   decisionRefused,
   DIFF_FLAGS,
@@ -8,13 +7,15 @@ import {
   reasonsToTell,
   type ProposalAction,
 } from '../../contracts/proposal-decisions.ts'
+import { cellOf } from '../cells.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { CommandInput, Run } from '../command.ts'
 import { shownDiff } from '../diff-text.ts'
-import { formatOutput, tableOf } from '../format-output.ts'
+import { formatOutput } from '../format-output.ts'
+import { declared } from '../declared.ts'
 import { argument, isSet, textOption } from '../options.ts'
 import { confirm } from '../prompt.ts'
-import { readPages } from '../read-pages.ts'
+import { printAnswer } from '../run-operation.ts'
 import { visibleLine } from '../terminal-text.ts'
 
 type Proposal = Output<'listProposals'>['proposals'][number]
@@ -24,16 +25,6 @@ const proposalOf = (input: CommandInput) => ({
   alias: argument(input, 'app'),
   proposal_id: argument(input, 'proposal_id'),
 })
-
-export const listProposals: Run = async (ctx, input) => {
-  const filters = {
-    alias: argument(input, 'app'),
-    // The parser has checked it against its choices.
-    state: textOption(input, 'state') as ProposalState | undefined,
-  }
-  const found = await readPages(ctx, input, 'listProposals', 'proposals', filters)
-  ctx.print(found, table(found.proposals))
-}
 
 export const showProposal: Run = async (ctx, input) => {
   const proposal = await ctx.callOperation('showProposal', proposalOf(input))
@@ -98,7 +89,7 @@ async function decide(
     `${QUESTIONS[action]} ${proposal.id} of ${proposal.app}? ${consequenceOf(action, proposal)}`,
   )
   const decided = await send({ ...path, diff_sha256: proposal.diff_sha256 })
-  ctx.print(decided, table([decided]))
+  printAnswer(ctx, declared('apps proposals list'), decided)
   if (action !== 'deny' && decided.deployment_id !== null) {
     ctx.info(`Follow it with: svc apps deployments output ${decided.app} ${decided.deployment_id} --follow`)
   }
@@ -115,22 +106,6 @@ function requireAllowed(proposal: Details, action: ProposalAction, seen: string 
   }
 }
 
-const table = (proposals: readonly Proposal[]) =>
-  tableOf(proposals, {
-    PROPOSAL: 'id',
-    STATE: 'state',
-    'YOU MAY': ({ decision }) => mayText(decision),
-    FILES: 'files_changed',
-    LINES: ({ added_lines, removed_lines }) => `+${added_lines} -${removed_lines}`,
-    CREATED: 'created_at',
-    TITLE: 'title',
-  })
-
-const mayText = ({ can }: Proposal['decision']): string =>
-  Object.entries(can)
-    .flatMap(([action, may]) => (may ? [action] : []))
-    .join(', ')
-
 function headText(proposal: Details): string {
   const { decision, decided } = proposal
   const fields = {
@@ -145,7 +120,7 @@ function headText(proposal: Details): string {
     revision: proposal.new_revision_id,
     changes: `${proposal.files_changed} files, +${proposal.added_lines} -${proposal.removed_lines}`,
     diff_sha256: proposal.diff_sha256,
-    'you may': mayText(decision),
+    'you may': cellOf('decision.can:granted', proposal),
     decided: decided && `${decided.approved ? 'approved' : 'denied'} by ${deciderOf(decided)}, ${decided.at}`,
     deployment: proposal.deployment_id,
     undone: proposal.undone,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { CommandContext } from '../command-context.ts'
 import { formatOutput, type View } from '../format-output.ts'
-import { bindServiceAccount, listServiceAccounts, unbindServiceAccount } from './service-accounts.ts'
+import { declared } from '../declared.ts'
+import { runOperation } from '../run-operation.ts'
 
 const BINDING = {
   id: 'wlb_1',
@@ -30,7 +31,7 @@ function context(answer: unknown) {
 test('bind names the account, and prints what is bound now', async () => {
   const { ctx, calls, printed } = context(BINDING)
   const options = { namespace: 'shop', 'service-account': 'worker' }
-  await bindServiceAccount(ctx, { args: { app: 'billing' }, options })
+  await runOperation(declared('apps bind'))(ctx, { args: { app: 'billing' }, options })
   const account = { namespace: 'shop', service_account: 'worker' }
   expect(calls).toEqual([['bindServiceAccount', { alias: 'billing', ...account }]])
   expect(printed[0]).toMatch(/id: +wlb_1\nnamespace: +shop\nservice_account: +worker\nuid: +2d61/)
@@ -38,13 +39,16 @@ test('bind names the account, and prints what is bound now', async () => {
 
 test('bindings lists accounts with the pods that came in by them', async () => {
   const { ctx, printed } = context({ service_accounts: [BINDING], audience: 'svc-control-plane' })
-  await listServiceAccounts(ctx, { args: { app: 'billing' }, options: {} })
+  await runOperation(declared('apps bindings'))(ctx, { args: { app: 'billing' }, options: {} })
   expect(printed[0]).toMatch(/wlb_1 +shop +worker +Ada +- +worker-2, worker-1/)
 })
 
 test('unbind removes what was confirmed', async () => {
   const { ctx, calls, said } = context({})
-  await unbindServiceAccount(ctx, { args: { app: 'billing', binding_id: 'wlb_1' }, options: { yes: true } })
+  await runOperation(declared('apps bindings remove'))(ctx, {
+    args: { app: 'billing', binding_id: 'wlb_1' },
+    options: { yes: true },
+  })
   expect(calls).toEqual([['unbindServiceAccount', { alias: 'billing', binding_id: 'wlb_1' }]])
   expect(said).toEqual(['Removed wlb_1'])
 })

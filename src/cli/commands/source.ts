@@ -1,15 +1,19 @@
-/** `svc apps push`, `svc apps revisions`, `svc apps diff`: the source of an app. */
+/** `svc apps push`, `svc apps diff`: the source of an app. */
 import { resolve } from 'node:path'
 import { byteSize } from '../../contracts/byte-size.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import { tableView } from '../cells.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
 import { shownDiff } from '../diff-text.ts'
-import { tableOf } from '../format-output.ts'
+import { declared } from '../declared.ts'
 import { argument, isSet, textOption } from '../options.ts'
-import { readPages } from '../read-pages.ts'
+import { printAnswer } from '../run-operation.ts'
 import { pushFiles } from '../source/push.ts'
 import { readSourceFolder } from '../source/read-folder.ts'
+
+/** Its table has what all of them have. */
+const REVISIONS = declared('apps revisions')
 
 export const pushFolder: Run = async (ctx, input) => {
   const alias = argument(input, 'app')
@@ -21,15 +25,11 @@ export const pushFolder: Run = async (ctx, input) => {
       : `Sent ${pushed.sent_files} of ${files.length} files (${byteSize(pushed.sent_bytes)})`,
   )
   if (!pushed.created) ctx.info(`This tree was pushed before, as ${pushed.id}`)
-  if (!isSet(input, 'deploy')) return ctx.print(pushed, tableOf([pushed], COLUMNS))
+  if (!isSet(input, 'deploy')) return printAnswer(ctx, REVISIONS, pushed)
   const deployment = await ctx.callOperation('createDeployment', { alias, revision_id: pushed.id })
-  ctx.print({ ...pushed, deployment }, tableOf([{ ...pushed, deployment: deployment.id }], DEPLOYED_COLUMNS))
+  const columns = { ...REVISIONS.call.table, DEPLOYMENT: 'deployment.id' }
+  ctx.print({ ...pushed, deployment }, tableView([{ ...pushed, deployment }], columns))
   ctx.info(`Follow it with: svc apps deployments output ${alias} ${deployment.id} --follow`)
-}
-
-export const listRevisions: Run = async (ctx, input) => {
-  const found = await readPages(ctx, input, 'listRevisions', 'revisions', { alias: argument(input, 'app') })
-  ctx.print(found, tableOf(found.revisions, COLUMNS))
 }
 
 export const diffRevisions: Run = async (ctx, input) => {
@@ -53,17 +53,6 @@ export const diffRevisions: Run = async (ctx, input) => {
   ctx.print(compared, { text })
   if (compared.truncated !== undefined) ctx.info(compared.truncated)
 }
-
-const COLUMNS = {
-  REVISION: 'id',
-  HEAD: 'is_head',
-  FILES: 'files',
-  SIZE: ({ bytes }: { bytes: number }) => byteSize(bytes),
-  'PUSHED BY': 'pushed_by',
-  PUSHED: 'pushed_at',
-} as const
-
-const DEPLOYED_COLUMNS = { ...COLUMNS, DEPLOYMENT: 'deployment' } as const
 
 async function findHead(ctx: CommandContext, alias: string): Promise<string> {
   const { head_id } = await ctx.callOperation('listRevisions', { alias, limit: 1 })

@@ -1,0 +1,68 @@
+/** `svc db …` and `svc datasource …`, where they do more than one call. */
+import type { Argument, HandWritten } from '../command.ts'
+import { YES } from './shared.ts'
+
+const DATABASE: Argument = { name: 'name', summary: 'From `svc db list`, without db_', values: 'databases' }
+
+export const DATABASE_ROWS: readonly HandWritten[] = [
+  { path: 'datasource query', load: async () => (await import('../commands/datasource.ts')).queryDataSource },
+  {
+    path: 'db connect',
+    options: [{ long: 'quiet', short: 'q', summary: 'Print only the connection string' }],
+    load: async () => (await import('../commands/db.ts')).connectDatabase,
+  },
+  {
+    path: 'db loads',
+    options: [{ long: 'cancel', value: 'load_id', summary: 'End this one, and delete what it staged' }],
+    load: async () => (await import('../commands/load.ts')).loads,
+  },
+  {
+    path: 'db remove',
+    options: [YES],
+    load: async () => (await import('../commands/db.ts')).removeDatabase,
+  },
+  {
+    path: 'db show',
+    summary: 'Show a database and what is wrong with it, if anything',
+    arguments: [DATABASE],
+    listedBy: 'db list',
+    examples: ['svc db show handbook', 'svc db show handbook --json'],
+    load: async () => (await import('../commands/db.ts')).showDatabase,
+  },
+  {
+    path: 'db psql',
+    summary: 'Open psql on a database; the password is not visible to other users',
+    arguments: [DATABASE, { name: 'arguments', summary: 'For psql', optional: true, rest: true }],
+    listedBy: 'db list',
+    examples: ['svc db psql handbook', 'svc db psql handbook -- -At -c "select count(*) from handbook"'],
+    load: async () => (await import('../commands/psql.ts')).openPsql,
+  },
+  {
+    path: 'db load',
+    summary:
+      'Load a CSV or NDJSON file into a new table, with embeddings and indexes; the same command continues it',
+    arguments: [DATABASE, { name: 'file', summary: '.csv with a header, or .ndjson' }],
+    options: [
+      {
+        long: 'embed',
+        value: 'column',
+        summary: 'Column whose text is searched (repeatable)',
+        repeatable: true,
+      },
+      { long: 'id', value: 'column', summary: 'Column with unique values (default: the number of the row)' },
+      { long: 'title', value: 'column', summary: 'Title of a hit (default: the first other column)' },
+      { long: 'filter', value: 'column', summary: 'Column to filter by (repeatable)', repeatable: true },
+      { long: 'table', value: 'name', summary: 'Default: the name of the database' },
+      { long: 'append', summary: 'Add the rows to a table that was loaded before' },
+      { long: 'save', summary: 'Save the search configuration, too' },
+      { long: 'model', value: 'name', summary: 'Embedding model (default: the built-in one)' },
+      { long: 'language', value: 'name', summary: 'Language of the text, such as german (default: english)' },
+    ],
+    listedBy: 'db list',
+    examples: [
+      'svc db load handbook staff.csv --id number --title name --embed description --save',
+      'svc db load handbook new.ndjson --id number --embed description --append',
+    ],
+    load: async () => (await import('../commands/load.ts')).loadFile,
+  },
+]
