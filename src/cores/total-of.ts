@@ -7,9 +7,6 @@ import { COUNT_MAX } from '../contracts/limits.ts'
 type Asked = { readonly count: boolean; readonly cursor?: string | undefined }
 type Page = { readonly rows: readonly unknown[]; readonly next_cursor?: string | undefined }
 
-/** What is selected while counting. */
-export const ONE_ROW = { one: sql<number>`1` }
-
 /** `matching` selects the rows of all pages. A list that fits one page is not counted a second time. */
 export async function totalOf(
   db: Handle,

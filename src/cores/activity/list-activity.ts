@@ -1,33 +1,21 @@
 /** The rows of activity, newest first: one's own, or as owner or admin everybody's. */
-import { and, desc, eq, lt } from '../../../db/drizzle.ts'
+import { and, eq } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
-import { ONE_ROW, totalOf } from '../total-of.ts'
-import { requireMember } from '../principal.ts'
+import { list, type Verb } from '../list.ts'
 import { activityFilter } from './activity-filter.ts'
-import type { Storage } from '../dependencies.ts'
 
-export const listActivity =
-  (deps: Storage): Handler<'listActivity'> =>
-  async (principal, { limit, cursor, count, outcome, ...filters }) => {
-    const before = readCursor(cursor, 1)?.[0]
-    const matching = and(
-      await activityFilter(deps, requireMember(principal), filters),
-      outcome && eq(activity.outcome, outcome),
-    )
-    const rows = await deps.db
-      .select()
-      .from(activity)
-      .where(and(matching, before === undefined ? undefined : lt(activity.id, before)))
-      .orderBy(desc(activity.id))
-      .limit(limit + 1)
-    const page = pageOf(rows, limit, (row) => [row.id])
-    const counted = await totalOf(deps.db, { count, cursor }, page, () =>
-      deps.db.select(ONE_ROW).from(activity).where(matching),
-    )
-    return { activity: page.rows.map(present), next_cursor: page.next_cursor, ...counted }
-  }
+export const listActivity: Verb<'listActivity'> = list(
+  { rows: 'activity', desc: [activity.id] },
+  async (context, { outcome, ...filters }) => {
+    const { db, member, page } = context
+    return page({
+      from: () => db.select().from(activity),
+      where: and(await activityFilter(context, member, filters), outcome && eq(activity.outcome, outcome)),
+      key: (row) => [row.id],
+      present: (rows) => rows.map(present),
+    })
+  },
+)
 
 const present = (row: typeof activity.$inferSelect) => ({
   id: row.id,

@@ -2,9 +2,7 @@
 import { sql } from '../../../db/drizzle.ts'
 import { activity } from '../../../db/schema.ts'
 import { AGENTS_TOLD_MAX } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { requireMember } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
+import { read, type Verb } from '../verb.ts'
 import { activityFilter } from './activity-filter.ts'
 import { beginOfDays } from './begin-of-days.ts'
 
@@ -23,17 +21,16 @@ type AgentRow = Counts & {
   days: { day: string; calls: number }[]
 }
 
-export const summarizeActivity =
-  (deps: Storage): Handler<'summarizeActivity'> =>
-  async (principal, { agents: withAgents, ...filters }) => {
-    const member = requireMember(principal)
-    const from = filters.from ?? beginOfDays(deps.clock(), DEFAULT_DAYS).toISOString()
-    const matching = await activityFilter(deps, member, { ...filters, from })
+export const summarizeActivity: Verb<'summarizeActivity'> = read(
+  async (context, { agents: withAgents, ...filters }) => {
+    const { db, clock, member, orgId } = context
+    const from = filters.from ?? beginOfDays(clock(), DEFAULT_DAYS).toISOString()
+    const matching = await activityFilter(context, member, { ...filters, from })
     /*
      * The rows are read once for both. They are counted by day and agent, and those few counts are added up; a day is
      * written as text last. What an agent and its user are called is read from its last call alone.
      */
-    const [found] = (await deps.db.execute(sql`
+    const [found] = (await db.execute(sql`
       with counted as materialized (
         select (${activity.at} at time zone 'UTC')::date as day,
           ${withAgents ? sql`${activity.grantId}` : sql`null::text`} as grant_id,
@@ -58,14 +55,15 @@ export const summarizeActivity =
         (select json_agg(json_build_object('grant_id', a.grant_id, 'client_id', a.client_id, 'client_name', a.client_name,
           'user_id', a.user_id, 'user_name', a.user_name, 'at', a.at, 'answered', agents.answered,
           'refused', agents.refused, 'failed', agents.failed, 'days', agents.days) order by a.id desc)
-          from agents join ${activity} a on a.org_id = ${member.orgId} and a.id = agents.last) as agents`)) as unknown as [
+          from agents join ${activity} a on a.org_id = ${orgId} and a.id = agents.last) as agents`)) as unknown as [
       { days: DayRow[] | null; agents: AgentRow[] | null },
     ]
     return {
       days: found.days ?? [],
       ...(withAgents && { agents: (found.agents ?? []).map(presentAgent) }),
     }
-  }
+  },
+)
 
 const presentAgent = ({ answered, user_id, user_name, at, ...row }: AgentRow) => ({
   ...row,

@@ -1,53 +1,38 @@
 /** The audit trail of one organization, newest first. */
-import { and, desc, eq, gte, ilike, inArray, lt, or } from '../../../db/drizzle.ts'
+import { and, eq, gte, ilike, inArray, lt, or } from '../../../db/drizzle.ts'
 import { auditLog } from '../../../db/schema.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../contracts/audit.ts'
 import { firstIdOf } from '../../contracts/ids.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { likePattern } from '../like-pattern.ts'
-import { ONE_ROW, totalOf } from '../total-of.ts'
-import { requireMember } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
+import { list, type Verb } from '../list.ts'
 
-export const listAudit =
-  ({ db }: Storage): Handler<'listAudit'> =>
-  async (principal, { action, user_id, search, from, to, limit, cursor, count }) => {
-    const { orgId } = requireMember(principal)
-    const before = readCursor(cursor, 1)?.[0]
-    const matching = and(
-      eq(auditLog.orgId, orgId),
-      action && eq(auditLog.action, action),
-      user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
-      search ? contains(search) : undefined,
-      // An id begins with the time of its row: the index by id then reads the period, and not the whole trail.
-      from === undefined ? undefined : gte(auditLog.id, firstIdOf('aud', Date.parse(from))),
-      to === undefined ? undefined : lt(auditLog.id, firstIdOf('aud', Date.parse(to))),
-    )
-    const rows = await db
-      .select()
-      .from(auditLog)
-      .where(and(matching, before === undefined ? undefined : lt(auditLog.id, before)))
-      .orderBy(desc(auditLog.id))
-      .limit(limit + 1)
-    const page = pageOf(rows, limit, (row) => [row.id])
-    const counted = await totalOf(db, { count, cursor }, page, () =>
-      db.select(ONE_ROW).from(auditLog).where(matching),
-    )
-    return {
-      audit: page.rows.map((row) => ({
-        id: row.id,
-        at: row.at.toISOString(),
-        action: row.action,
-        actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
-        subject: row.subject,
-        request_id: row.requestId,
-        support_session_id: row.supportSessionId,
-      })),
-      next_cursor: page.next_cursor,
-      ...counted,
-    }
-  }
+export const listAudit: Verb<'listAudit'> = list(
+  { rows: 'audit', desc: [auditLog.id] },
+  async ({ db, orgId, page }, { action, user_id, search, from, to }) =>
+    page({
+      from: () => db.select().from(auditLog),
+      where: and(
+        eq(auditLog.orgId, orgId),
+        action && eq(auditLog.action, action),
+        user_id === undefined ? undefined : eq(auditLog.actorId, user_id),
+        search ? contains(search) : undefined,
+        // An id begins with the time of its row: the index by id then reads the period, and not the whole trail.
+        from === undefined ? undefined : gte(auditLog.id, firstIdOf('aud', Date.parse(from))),
+        to === undefined ? undefined : lt(auditLog.id, firstIdOf('aud', Date.parse(to))),
+      ),
+      key: (row) => [row.id],
+      present: (rows) =>
+        rows.map((row) => ({
+          id: row.id,
+          at: row.at.toISOString(),
+          action: row.action,
+          actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
+          subject: row.subject,
+          request_id: row.requestId,
+          support_session_id: row.supportSessionId,
+        })),
+    }),
+)
 
 /** What was done is stored as a code, and searched for in the words that people read. */
 function contains(text: string) {

@@ -1,10 +1,10 @@
 /** Writes one row of the audit trail, in the transaction of the change it describes. */
-import type { Transaction } from '../../../db/connect.ts'
-import { auditLog } from '../../../db/schema.ts'
-import type { AuditAction } from '../../contracts/audit.ts'
-import { makeId } from '../../contracts/ids.ts'
-import type { Principal } from '../../contracts/operation.ts'
-import type { Clock } from '../dependencies.ts'
+import type { Transaction } from '../../db/connect.ts'
+import { auditLog } from '../../db/schema.ts'
+import type { AuditAction } from '../contracts/audit.ts'
+import { makeId } from '../contracts/ids.ts'
+import type { Principal } from '../contracts/operation.ts'
+import type { Clock } from './dependencies.ts'
 
 export type AuditActor = Pick<
   Principal,

@@ -1,0 +1,135 @@
+/** What a list is made with: it says its order and where to search, and is given pages, the total and the search. */
+import type { SQL } from 'drizzle-orm'
+import type { AnyPgColumn, PgSelect } from 'drizzle-orm/pg-core'
+import type { Handle } from '../../db/connect.ts'
+import { and, asc, desc, eq, gt, ilike, lt, or } from '../../db/drizzle.ts'
+import type { Principal } from '../contracts/operation.ts'
+import type { OperationName } from '../contracts/operations.ts'
+import { pageOf, readCursor } from '../contracts/paging.ts'
+import type { Storage } from './dependencies.ts'
+import { likePattern } from './like-pattern.ts'
+import { totalOf } from './total-of.ts'
+import {
+  declaring,
+  seenBy,
+  type By,
+  type ByOf,
+  type InputOf,
+  type OutputOf,
+  type Seen,
+  type Verb,
+} from './verb.ts'
+
+export type { Verb } from './verb.ts'
+
+type ListDeclaration = {
+  readonly by?: By
+  /** The field of the answer that holds the rows. */
+  readonly rows: string
+  /** The columns of the order, which a cursor names; the last of them is unique. `cursor`: how many, in SQL of its own. */
+  readonly asc?: readonly AnyPgColumn[]
+  readonly desc?: readonly AnyPgColumn[]
+  readonly cursor?: number
+  /** Where `search` is looked for, and of which columns it may be the whole. */
+  readonly search?: readonly AnyPgColumn[]
+  readonly exact?: readonly AnyPgColumn[]
+}
+
+type Query<Row, Shown> = {
+  /** What the columns of the order hold. */
+  readonly key: (row: Row) => readonly string[]
+  readonly present: (rows: readonly Row[]) => Shown | Promise<Shown>
+} & (
+  | {
+      /** Called a second time to count. */
+      readonly from: () => PromiseLike<readonly Row[]> & { getSQL(): SQL }
+      readonly where: SQL | undefined
+    }
+  /** In order, beyond `after`, and one more than asked for. */
+  | { readonly rows: () => PromiseLike<readonly Row[]> }
+)
+
+type Listing<Name extends OperationName, D extends ListDeclaration> = Storage &
+  Seen<ByOf<D>> & {
+    /** The key that the cursor holds. */
+    readonly after: readonly string[] | undefined
+    readonly page: <Row>(
+      query: Query<Row, OutputOf<Name>[D['rows'] & keyof OutputOf<Name>]>,
+    ) => Promise<
+      Pick<OutputOf<Name>, D['rows'] & keyof OutputOf<Name>> & { next_cursor?: string; total?: number }
+    >
+  }
+
+export function list<Name extends OperationName, Deps, const D extends ListDeclaration>(
+  declared: D,
+  work: (context: Deps & Listing<Name, D>, input: InputOf<Name>) => Promise<OutputOf<Name>>,
+): Verb<Name, Deps> {
+  const parts = (declared.asc ?? declared.desc)?.length ?? declared.cursor ?? 1
+  const verb = (deps: Storage & Deps) => async (principal: Principal, input: InputOf<Name>) => {
+    const asked = input as Asked
+    const after = readCursor(asked.cursor, parts)
+    const context = {
+      ...deps,
+      ...seenBy(declared.by ?? 'member', principal),
+      after,
+      page: <Row>(query: Query<Row, unknown>) => readPage(deps.db, declared, { ...asked, after }, query),
+    }
+    return work(context as unknown as Parameters<typeof work>[0], input)
+  }
+  return declaring<Name, Deps>(verb, { kind: 'list', by: declared.by ?? 'member' })
+}
+
+type Asked = {
+  readonly limit: number
+  readonly cursor?: string
+  readonly count?: boolean
+  readonly search?: string
+}
+
+async function readPage<Row>(
+  db: Handle,
+  declared: ListDeclaration,
+  { limit, cursor, count = false, search, after }: Asked & { readonly after: readonly string[] | undefined },
+  query: Query<Row, unknown>,
+): Promise<object> {
+  const { asc: ascending, desc: descending = [], rows: name } = declared
+  const matching = (where: SQL | undefined) => and(where, search ? isFoundBy(declared, search) : undefined)
+  const rows =
+    'rows' in query
+      ? await query.rows()
+      : await (query.from() as unknown as PgSelect)
+          .where(
+            and(matching(query.where), after && beyond(after, ascending ?? descending, ascending ? gt : lt)),
+          )
+          .orderBy(...(ascending?.map((column) => asc(column)) ?? descending.map((column) => desc(column))))
+          .limit(limit + 1)
+  const { rows: shown, ...more } = pageOf(rows as readonly Row[], limit, query.key)
+  const counted =
+    'rows' in query
+      ? {}
+      : await totalOf(db, { count, cursor }, { rows: shown, ...more }, () =>
+          (query.from() as unknown as PgSelect).where(matching(query.where)),
+        )
+  return { [name]: await query.present(shown), ...more, ...counted }
+}
+
+const isFoundBy = ({ search = [], exact = [] }: ListDeclaration, text: string) =>
+  or(...search.map((column) => ilike(column, likePattern(text))), ...exact.map((column) => eq(column, text)))
+
+/** Of the first column, or of the same first column and the next. */
+const beyond = (
+  after: readonly string[],
+  columns: readonly AnyPgColumn[],
+  isBeyond: typeof gt,
+): SQL | undefined =>
+  columns.reduceRight<SQL | undefined>((rest, column, at) => {
+    const value = valueFor(column, after[at]!)
+    const first = isBeyond(column, value)
+    return rest ? or(first, and(eq(column, value), rest)) : first
+  }, undefined)
+
+/** A number that is none comes from a cursor of another list, and is before everything. */
+const valueFor = ({ dataType }: AnyPgColumn, text: string): string | number => {
+  if (dataType !== 'number') return text
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0
+}

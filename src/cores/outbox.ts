@@ -1,0 +1,112 @@
+/** The outbox: an event is recorded in the transaction of the change it is about; delivery comes afterwards. */
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import type { Transaction } from '../../db/connect.ts'
+import { sql } from '../../db/drizzle.ts'
+import { notify } from '../../db/listen.ts'
+import { outbox } from '../../db/schema.ts'
+import { EVENTS, TEST_EVENT, type EventType } from '../contracts/events.ts'
+import { makeId } from '../contracts/ids.ts'
+import type { Clock, Storage } from './dependencies.ts'
+import { withTransaction } from './transaction.ts'
+
+export type NewEvent = {
+  readonly orgId: string
+  readonly type: EventType
+  /** What it is about, as kind and id: `tickets/tkt_…`. Events of one subject arrive in the order they happened. */
+  readonly subject: string
+  /** The same key from the same source is the same event, however often it is recorded. */
+  readonly dedupKey: string
+  readonly source: string
+  readonly actorId: string | null
+  readonly concernsId?: string | null
+  readonly appId?: string | null
+  readonly data: Record<string, string>
+}
+
+const Subject = z.string().regex(/^[a-z-]{1,40}\/[A-Za-z0-9_.:-]{1,80}$/)
+
+/** Rejects whatever is not an identifier or a code: nothing a person wrote can be in an event. */
+export const recordEvent = (tx: Transaction, clock: Clock, event: NewEvent): Promise<string> =>
+  insertEvent(tx, clock, { ...event, data: EVENTS[event.type].data.parse(event.data) as NewEvent['data'] })
+
+type TestEvent = { readonly orgId: string; readonly subscriptionId: string; readonly actorId: string | null }
+
+/** It names its subscription and matches no pattern; each is an event of its own. */
+export const recordTestEvent = (
+  tx: Transaction,
+  clock: Clock,
+  { orgId, subscriptionId, actorId }: TestEvent,
+): Promise<string> =>
+  insertEvent(tx, clock, {
+    orgId,
+    actorId,
+    type: TEST_EVENT,
+    subject: `subscriptions/${subscriptionId}`,
+    source: 'subscriptions',
+    dedupKey: `test:${randomUUID()}`,
+    data: { subscription_id: subscriptionId },
+  })
+
+async function insertEvent(
+  tx: Transaction,
+  clock: Clock,
+  event: Omit<NewEvent, 'type'> & { readonly type: string },
+): Promise<string> {
+  const at = clock()
+  const id = makeId('evt', at.getTime())
+  const subject = Subject.parse(event.subject)
+  const row = { ...event, id, subject, occurredAt: at }
+  // Together, so that it costs no round trip.
+  await Promise.all([tx.insert(outbox).values(row), notify(tx, 'events')])
+  return id
+}
+
+/** In one transaction; the next batch follows at once. */
+const BATCH = sql.raw('100')
+/** An arbitrary number: one worker ships at a time, so that events arrive in their order. */
+const SHIP_LOCK = 7_382_001
+
+/**
+ * Moves what producers recorded to the events, as many of each organization, oldest first; one that was recorded twice
+ * becomes one. Returns how many were moved.
+ */
+export async function shipOutbox({ db, clock }: Storage): Promise<number> {
+  const [waiting] = await db.execute(sql`select 1 from outbox limit 1`)
+  if (!waiting) return 0
+  return withTransaction(db, async (tx) => {
+    const [lock] = await tx.execute<{ taken: boolean }>(
+      sql`select pg_try_advisory_xact_lock(${sql.raw(String(SHIP_LOCK))}) as taken`,
+    )
+    if (!lock!.taken) return 0
+    const [moved] = await tx.execute<{ n: number }>(sql`
+      with recursive organization(org_id) as (
+        (select org_id from outbox order by org_id limit 1)
+        union all
+        select next.org_id from organization o cross join lateral (
+          select org_id from outbox where org_id > o.org_id order by org_id limit 1
+        ) next
+      ), share as (
+        select greatest(1, ${BATCH} / greatest(count(*), 1)) as n from organization
+      ), first as materialized (
+        select f.org_id, f.id from organization o cross join lateral (
+          select org_id, id, seq from outbox where org_id = o.org_id order by org_id, seq limit (select n from share)
+        ) f
+        order by f.seq limit ${BATCH}
+      ), taken as (
+        delete from outbox o using first where o.org_id = first.org_id and o.id = first.id
+        returning o.*
+      ), shipped as (
+        insert into events (
+          org_id, id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq, recorded_at
+        )
+        select org_id, id, source, dedup_key, type, subject, actor_id, concerns_id, app_id, data, occurred_at, seq,
+          ${clock().toISOString()}::timestamptz
+        from taken
+        order by seq
+        on conflict (org_id, source, dedup_key) do nothing
+      )
+      select count(*)::int as n from taken`)
+    return moved!.n
+  })
+}
