@@ -1,8 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CHANNEL_NAMES, type Channel } from '../../../contracts/channels.ts'
+import type { Storage } from '../../dependencies.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
-import { attemptResult, secondsToNextAttempt, type Attempt } from './attempts.ts'
+import {
+  attemptResult,
+  finishAndStartAttempts,
+  isRepeatable,
+  secondsToNextAttempt,
+  type Attempt,
+} from './attempts.ts'
 
 const attemptsOf = (channel: Channel): number => {
   let made = 1
@@ -37,6 +44,26 @@ test('a wait is within a fifth of the schedule, and grows from one attempt to th
   )
 })
 
+test('a wait is a fifth shorter at least jitter, and a fifth longer at most', () => {
+  const [least, usual, most] = [0, 0.5, 1].map((jitter) => secondsToNextAttempt('webhook', 1, jitter)!)
+  expect(usual).toBe(5)
+  expect(least).toBeCloseTo(4)
+  expect(most).toBeCloseTo(6)
+})
+
+test('a repetition is no second message where the channel says so, or the integration allows it', () => {
+  const repeatable = (allows: boolean) => CHANNEL_NAMES.filter((channel) => isRepeatable(channel, allows))
+  expect(repeatable(false)).toEqual(['forum'])
+  expect(repeatable(true)).toEqual(['webhook', 'forum'])
+})
+
+test('with nothing to write the database is not asked', async () => {
+  const db = new Proxy({}, { get: () => expect.unreachable() }) as Storage['db']
+  const nothing = { ended: [], started: [], recovered: [] }
+  const how = { worker: 'w', leaseSeconds: 1 }
+  expect(await finishAndStartAttempts({ db, clock: () => new Date() }, how, [], [])).toEqual(nothing)
+})
+
 const attempt: Attempt = {
   orgId: 'org_1',
   id: 'msg_1',
@@ -53,6 +80,42 @@ const how = {
   isShared: false,
   response: null,
 }
+
+test('a message that was sent is over, with everything that is known of its attempt', () => {
+  const requestHeaders = { 'webhook-id': 'msg_1' }
+  const known = { ...how, response: 'thank you' }
+  const carried = { ...attempt, carriedBy: 'msg_0' }
+  expect(attemptResult(carried, { kind: 'sent', httpStatus: 200, requestHeaders }, known)).toEqual({
+    orgId: 'org_1',
+    id: 'msg_1',
+    number: 1,
+    integrationId: 'int_1',
+    carriedBy: 'msg_0',
+    outcome: 'sent',
+    state: 'sent',
+    reason: null,
+    deliveryReason: null,
+    httpStatus: 200,
+    durationMs: 12,
+    nextAt: null,
+    answered: true,
+    heldUntil: null,
+    brokeKeptSocket: false,
+    goesAlone: false,
+    response: 'thank you',
+    requestHeaders,
+  })
+  expect(attemptResult(attempt, { kind: 'sent' }, how)).toMatchObject({
+    httpStatus: null,
+    requestHeaders: null,
+  })
+})
+
+test('a kept connection was broken only where that is why the answer was lost', () => {
+  const broke = (outcome: Outcome) => attemptResult(attempt, outcome, how).brokeKeptSocket
+  expect(broke({ kind: 'unknown', brokeKeptSocket: true })).toBe(true)
+  expect([{ kind: 'unknown' } as const, { kind: 'sent' } as const].map(broke)).toEqual([false, false])
+})
 
 test('a lost answer is over at once, except where a second message is no second one', () => {
   expect(attemptResult(attempt, { kind: 'unknown' }, how)).toMatchObject({
@@ -99,9 +162,11 @@ test('Retry-After of 429 and 503 holds the target for at most a day, and leaves 
       nextAt: '2026-11-15T09:00:05.000Z',
     })
     expect(after(status, 10 ** 9).heldUntil).toBe('2026-11-16T09:00:00.000Z')
-    expect(after(status).heldUntil).toBeNull()
+    for (const none of [undefined, 0, -1]) expect(after(status, none).heldUntil).toBeNull()
   }
   expect(after(500, 60).heldUntil).toBeNull()
+  const unknown = { kind: 'unknown', httpStatus: 503, retryAfterSeconds: 60 } as Outcome
+  expect(attemptResult(attempt, unknown, how).heldUntil).toBeNull()
 })
 
 test('a target answered whatever status it said; without an answer or a connection it did not', () => {

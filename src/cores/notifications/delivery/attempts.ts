@@ -4,12 +4,14 @@
  * not sent again by itself, so nothing can arrive twice.
  */
 import { sql } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { CIRCUIT, LANES } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { notAhead } from '../../work/index.ts'
 import type { Outcome } from '../channels/channel-ports.ts'
-import { leaseFor, type MessageKey } from './claim-messages.ts'
+import { messageLease, type MessageKey } from './claim-messages.ts'
 
 export type Attempt = MessageKey & {
   readonly channel: Channel
@@ -178,7 +180,7 @@ export async function finishAndStartAttempts(
   starting: readonly (readonly MessageKey[])[],
 ): Promise<FinishedAndStarted> {
   if (results.length === 0 && starting.length === 0) return { ended: [], started: [], recovered: [] }
-  const at = sql`${clock().toISOString()}::timestamptz`
+  const at = notAhead(clock())
   const wanted = starting.flatMap((post, place) =>
     post.map(({ orgId, id }, nth) => ({ orgId, id, place, nth })),
   )
@@ -259,10 +261,10 @@ export async function finishAndStartAttempts(
       from circuits c
     ), started as (
       update messages m set state = 'sending', attempts = m.attempts + 1,
-        lease_until = ${leaseFor(how.leaseSeconds)}
+        lease_until = ${messageLease.fromNow(how.leaseSeconds)}
       from wanted w join lanes l on l.org_id = w.org_id and l.target = w.target
       where m.org_id = w.org_id and m.id = w.id and m.state = 'claimed' and m.worker = ${how.worker}
-        and m.lease_until > clock_timestamp() and w.rank <= l.room
+        and ${messageLease.isLive('m')} and w.rank <= l.room
         -- The commit is on disk before the first byte is on the wire, whatever the server's own setting is.
         and (select set_config('synchronous_commit', 'on', true)) = 'on'
       returning m.org_id, m.id, m.target, m.attempts, w.place, w.nth
@@ -328,4 +330,5 @@ export async function wakeTargets(
       if (woken!.n < WAKE_BATCH) break
     }
   }
+  if (targets.length > 0) await notify(db, 'messages')
 }

@@ -1,15 +1,16 @@
 /**
  * Claims messages that are due: fairly between organizations, in order within a subject, within what each target takes.
- * Webhooks that wait for the same target share a POST. A claim is a lease, by the database's clock. Nothing has left yet,
- * so a claim that expires is simply made again.
+ * Webhooks that wait for the same target share a POST. Nothing has left yet, so a claim that expires is simply made again.
  */
 import { randomUUID } from 'node:crypto'
 import type { SQL } from 'drizzle-orm'
 import type { Handle } from '../../../../db/connect.ts'
-import { sql } from '../../../../db/drizzle.ts'
+import { and, eq, isNotNull, sql } from '../../../../db/drizzle.ts'
+import { messages } from '../../../../db/schema.ts'
 import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
 import { CIRCUIT, CLAIM, LANES, WEBHOOK_POST } from '../../../contracts/limits.ts'
 import type { Storage } from '../../dependencies.ts'
+import { chooseDue, leased, notAhead } from '../../work/index.ts'
 
 export type MessageKey = { readonly orgId: string; readonly id: string }
 
@@ -41,18 +42,23 @@ export type Claim = {
   readonly due: number
 }
 
+/** Of the worker that has claimed it, and then of the one that has begun an attempt. */
+export const messageLease = leased(messages, {
+  heldBy: ['orgId', 'id', 'worker'],
+  holder: 'worker',
+  until: 'leaseUntil',
+})
+
 export async function claimMessages({ db, clock }: Storage, claimer: Claimer): Promise<Claim> {
   const now = clock()
   const room = claimer.room?.()
-  const due = sharePosts(await chooseDue(db, now, room), room)
+  const due = sharePosts(await chooseMessages(db, now, room), room)
   if (due.length === 0) return { claimed: [], due: 0 }
   const claimed = await db.execute<ClaimedMessage>(claimStatement(due, now, claimer))
   // The statement names a POST by the position of a row, which another row may have at the next claim.
   const claim = randomUUID()
   return { claimed: claimed.map((one) => ({ ...one, post: `${claim} ${one.post}` })), due: due.length }
 }
-
-const IS_WAITING = sql`state in ('open', 'pending')`
 
 type DueMessage = {
   readonly org_id: string
@@ -73,14 +79,7 @@ type DueInPost = {
   readonly may_probe: boolean
 }
 
-const ROWS = sql.raw(String(CLAIM.rows))
-/** Of each organization and channel, however many of them there are. */
-const SHARE_MIN = sql.raw('4')
 const WAITED = sql.raw(`interval '${WEBHOOK_POST.waitedSeconds} seconds'`)
-/** One delivery each, that has waited and whose attempts say nothing against it: a digest is as large as it may be already. */
-const mayShare = (at: SQL): SQL =>
-  sql`(channel = ${'webhook' satisfies Channel}::text and digest_key is null and not goes_alone
-    and created_at <= ${at} - ${WAITED}) as may_share`
 
 /**
  * Webhooks to one target go together, as many as a POST carries; a POST counts as one message. To a target that does not
@@ -110,49 +109,34 @@ function sharePosts(due: readonly DueMessage[], room: ClaimCapacity | undefined)
   })
 }
 
-/**
- * What is due, oldest first, as long as it fits into one claim. Where there is more, as many of each organization and
- * channel: from one with something waiting to the next is one step in an index, so a hundred thousand rows of one are
- * skipped as quickly as one row, and mails that a dead mail server keeps waiting hide nobody's webhooks.
- */
-async function chooseDue(db: Handle, now: Date, room?: ClaimCapacity): Promise<readonly DueMessage[]> {
-  const at = sql`${now.toISOString()}::timestamptz`
+/** Fairly by organization and channel: mails that a dead mail server keeps waiting hide nobody's webhooks. */
+async function chooseMessages(db: Handle, now: Date, room?: ClaimCapacity): Promise<readonly DueMessage[]> {
+  const at = notAhead(now)
   const full = JSON.stringify(room?.full ?? [])
+  const due = chooseDue(
+    {
+      table: 'messages',
+      isWaiting: sql`state in ('open', 'pending')`,
+      dueAt: 'next_at',
+      lane: ['org_id', 'channel'],
+      columns: {
+        target: sql`target`,
+        // One delivery each, that has waited and whose attempts say nothing against it: a digest is as large as it may be already.
+        may_share: sql`(channel = ${'webhook' satisfies Channel}::text and digest_key is null and not goes_alone
+          and created_at <= ${at} - ${WAITED})`,
+      },
+    },
+    {
+      at,
+      rows: CLAIM.rows,
+      hasCapacity: sql`not (${full}::text::jsonb ?| array[l.org_id || ' ' || l.channel, l.channel])`,
+    },
+  )
   return db.execute<DueMessage>(sql`
-    with recursive oldest as materialized (
-      select org_id, id, channel, target, ${mayShare(at)} from messages where ${IS_WAITING} and next_at <= ${at}
-      order by next_at limit ${ROWS} + 1
-    ), lane(org_id, channel) as (
-      (select org_id, channel from messages
-        where ${IS_WAITING} and (select count(*) from oldest) > ${ROWS}
-        order by org_id, channel limit 1)
-      union all
-      select next.org_id, next.channel from lane l cross join lateral (
-        select m.org_id, m.channel from messages m
-        where ${IS_WAITING} and (m.org_id, m.channel) > (l.org_id, l.channel)
-        order by m.org_id, m.channel limit 1
-      ) next
-    ), open_lane as materialized (
-      select * from lane where not (${full}::text::jsonb ?| array[org_id || ' ' || channel, channel])
-    ), share as (
-      select greatest(${SHARE_MIN}, ${ROWS} / greatest(count(*), 1)) as n from open_lane
-    ), fair as (
-      select due.* from open_lane l cross join lateral (
-        select *, row_number() over () as place from (
-          select m.org_id, m.id, m.channel, m.target, m.next_at, ${mayShare(at)} from messages m
-          where ${IS_WAITING} and m.org_id = l.org_id and m.channel = l.channel and m.next_at <= ${at}
-          order by m.org_id, m.channel, m.next_at limit (select n from share)
-        ) first
-      ) due
-      order by place, next_at limit ${ROWS}
-    )
+    with recursive ${due}
     select due.*, coalesce(t.unanswered >= ${UNANSWERED_MAX}, false) as is_open,
       coalesce(t.in_flight = 0 and coalesce(greatest(t.probe_at, t.held_until) <= ${at}, true), true) as probe_due
-    from (
-      select org_id, id, channel, target, may_share from fair
-      union all
-      select org_id, id, channel, target, may_share from oldest where (select count(*) from oldest) <= ${ROWS}
-    ) due left join lateral (
+    from chosen due left join lateral (
       select * from message_targets where org_id = due.org_id and target = due.target limit 1
     ) t on true`)
 }
@@ -185,7 +169,7 @@ const PER_TARGET = sql.raw(String(LANES.perTarget))
  * for. What it reads of a target may be old by a moment: the start of the attempt looks again, under the target's lock.
  */
 function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSeconds }: Claimer): SQL {
-  const at = sql`${now.toISOString()}::timestamptz`
+  const at = notAhead(now)
   return sql`
     with locked as materialized (
       select l.*, due.post, due.may_probe, ${SPACING} as spacing, ${BURST} as burst,
@@ -273,7 +257,7 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
         next_at = coalesce(v.postponed_to, m.next_at),
         slot_at = case when v.postponed_to is null then null else v.slot_at end,
         worker = case when v.postponed_to is null then ${worker} end,
-        lease_until = case when v.postponed_to is null then ${leaseFor(leaseSeconds)} end
+        lease_until = case when v.postponed_to is null then ${messageLease.fromNow(leaseSeconds)} end
       from decided_posts v
       -- By the row's position: locked rows do not move.
       where m.ctid = v.row_at
@@ -283,13 +267,10 @@ function claimStatement(due: readonly DueInPost[], now: Date, { worker, leaseSec
     from taken where state = 'claimed' order by next_at, seq`
 }
 
-/** The end of a lease. By the database's clock, as is whether it has ended: clocks of workers may differ. */
-export const leaseFor = (seconds: number): SQL =>
-  sql`clock_timestamp() + make_interval(secs => ${String(seconds)}::double precision)`
-
 /** A worker that stops gives back what it has not started. */
 export async function releaseClaims({ db }: Storage, worker: string): Promise<void> {
-  await db.execute(sql`
-    update messages set state = 'pending', worker = null, lease_until = null
-    where state = 'claimed' and lease_until is not null and worker = ${worker}`)
+  await db
+    .update(messages)
+    .set({ ...messageLease.given, state: 'pending' })
+    .where(and(eq(messages.state, 'claimed'), isNotNull(messages.leaseUntil), eq(messages.worker, worker)))
 }

@@ -1,6 +1,7 @@
 /** Sends deliveries again when somebody asks for it: each under a new id that names the first, because both may arrive. */
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq, inArray, isNotNull, or, sql } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import { deliveries, integrations, messages, subscriptions } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { makeId } from '../../../contracts/ids.ts'
@@ -112,5 +113,6 @@ export async function enqueueReplays(
       }
     }),
   )
+  await notify(tx, 'messages')
   return replays.map(({ delivery }) => delivery.id)
 }

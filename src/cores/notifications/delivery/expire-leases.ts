@@ -1,10 +1,11 @@
 /**
- * Recovers what a killed or frozen worker left: claims are free again; an attempt without an answer is unconfirmed. The
- * database's clock decides, which is the same for all workers.
+ * Recovers what a killed or frozen worker left: claims are free again; an attempt without an answer is unconfirmed.
  */
-import { sql } from '../../../../db/drizzle.ts'
+import { eq, sql } from '../../../../db/drizzle.ts'
+import { messages } from '../../../../db/schema.ts'
 import type { Storage } from '../../dependencies.ts'
 import { attemptResult, finishAndStartAttempts, isRepeatable, type Attempt } from './attempts.ts'
+import { messageLease } from './claim-messages.ts'
 import { recordFailureNotices } from './record-failure-notices.ts'
 
 const BATCH = 200
@@ -13,9 +14,7 @@ const BATCH = 200
 export async function expireLeases(deps: Storage): Promise<void> {
   const { db, clock } = deps
   const now = clock()
-  await db.execute(sql`
-    update messages set state = 'pending', worker = null, lease_until = null
-    where state = 'claimed' and lease_until < now()`)
+  await messageLease.giveBackOver(db, eq(messages.state, 'claimed'), { state: 'pending' })
   const started = await db.execute<
     Omit<Attempt, 'integrationId' | 'isRepeatable'> & { allows: boolean | null }
   >(sql`
@@ -23,7 +22,7 @@ export async function expireLeases(deps: Storage): Promise<void> {
       (select carried_by from attempts a
         where a.org_id = m.org_id and a.message_id = m.id and a.number = m.attempts) as "carriedBy"
     from messages m left join integrations i on i.org_id = m.org_id and i.id = m.integration_id
-    where m.state = 'sending' and m.lease_until < now()
+    where m.state = 'sending' and ${messageLease.isOver('m')}
     limit ${sql.raw(String(BATCH))}`)
   const results = started.map((row) => ({
     ...attemptResult(

@@ -8,7 +8,7 @@ import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import type { EventType } from '../../../contracts/events.ts'
 import type { Storage } from '../../dependencies.ts'
 import { withTransaction } from '../../transaction.ts'
-import { recordEvent } from '../events/outbox.ts'
+import { recordEvent } from '../../outbox.ts'
 import type { AttemptResult } from './attempts.ts'
 
 /** Of the others, some stop an integration, which has a notice of its own, and some are a person's own to mend. */

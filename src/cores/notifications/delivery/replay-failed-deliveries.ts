@@ -1,36 +1,30 @@
 import { and, asc, eq, gte, lt } from '../../../../db/drizzle.ts'
 import { deliveries } from '../../../../db/schema.ts'
 import { REPLAYS_MAX } from '../../../contracts/deliveries.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember } from '../../principal.ts'
-import type { Storage } from '../../dependencies.ts'
-import { withTransaction } from '../../transaction.ts'
+import { write, type Verb } from '../../verb.ts'
 import { enqueueReplays, lockReplays, selectReplayable, wasMissed } from './enqueue-replays.ts'
 
-export const replayFailedDeliveries =
-  ({ db, clock }: Storage): Handler<'replayFailedDeliveries'> =>
-  (who, { from, to, integration_id, include_unconfirmed }) =>
-    withTransaction(db, async (tx) => {
-      const { orgId } = requireMember(who)
-      await lockReplays(tx, orgId)
-      const found = await selectReplayable(tx)
-        .where(
-          and(
-            eq(deliveries.orgId, orgId),
-            gte(deliveries.createdAt, new Date(from)),
-            to === undefined ? undefined : lt(deliveries.createdAt, new Date(to)),
-            integration_id === undefined ? undefined : eq(deliveries.integrationId, integration_id),
-            wasMissed({ includesUnconfirmed: include_unconfirmed }),
-          ),
-        )
-        .orderBy(asc(deliveries.id))
-        .limit(REPLAYS_MAX + 1)
-      const replayed = found.slice(0, REPLAYS_MAX)
-      await enqueueReplays(tx, clock, replayed)
-      if (replayed.length > 0) {
-        const subject = `${replayed.length} since ${from}`
-        await recordAudit(tx, clock, who, { orgId, action: 'delivery.replayed', subject })
-      }
-      return { replayed: replayed.length, more: found.length > REPLAYS_MAX }
-    })
+export const replayFailedDeliveries: Verb<'replayFailedDeliveries'> = write(
+  { audit: 'delivery.replayed' },
+  async ({ tx, clock, orgId, audit }, { from, to, integration_id, include_unconfirmed }) => {
+    await lockReplays(tx, orgId)
+    const found = await selectReplayable(tx)
+      .where(
+        and(
+          eq(deliveries.orgId, orgId),
+          gte(deliveries.createdAt, new Date(from)),
+          to === undefined ? undefined : lt(deliveries.createdAt, new Date(to)),
+          integration_id === undefined ? undefined : eq(deliveries.integrationId, integration_id),
+          wasMissed({ includesUnconfirmed: include_unconfirmed }),
+        ),
+      )
+      .orderBy(asc(deliveries.id))
+      .limit(REPLAYS_MAX + 1)
+    const replayed = found.slice(0, REPLAYS_MAX)
+    await enqueueReplays(tx, clock, replayed)
+    if (replayed.length > 0) {
+      await audit('delivery.replayed', `${replayed.length} since ${from}`)
+    }
+    return { replayed: replayed.length, more: found.length > REPLAYS_MAX }
+  },
+)

@@ -1,48 +1,45 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq, sql } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import { deliveries, messages } from '../../../../db/schema.ts'
 import { notFound, ServiceError } from '../../../contracts/errors.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import type { Storage } from '../../dependencies.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
+import { write, type Verb } from '../../verb.ts'
 import { isOpen } from './delivery-rows.ts'
 
 /**
  * The attempt that is planned is made now, under the same id: nothing is sent that would not have been. What is settled, or
  * may have arrived, is never taken up again here; somebody replays it.
  */
-export const retryDelivery =
-  ({ db, clock }: Storage): Handler<'retryDelivery'> =>
-  (who, { delivery_id }) =>
-    withTransaction(db, async (tx) => {
-      const { orgId } = requireMember(who)
-      const [row] = await tx
-        .select({ delivery: deliveries, message: messages })
-        .from(deliveries)
-        .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
-        .where(and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)))
-      if (!row) throw notFound()
-      const { delivery, message } = row
-      if (!isOpen(delivery.state) || !message) {
-        throw new ServiceError('CONFLICT', 'This delivery is not in progress', {
-          hint: 'Replay it to send it again.',
-        })
-      }
-      if (message.state === 'open') {
-        throw new ServiceError('CONFLICT', 'This delivery waits for its digest', {
-          hint: 'It is sent at the end of the hour or of the day.',
-        })
-      }
-      const now = clock()
-      const due = await advance(tx, message, now)
-      if (due === undefined) throw new ServiceError('CONFLICT', 'This delivery is being sent')
-      const heldUntil = await probeNow(tx, message, now)
-      await recordAudit(tx, clock, who, { orgId, action: 'delivery.retried', subject: delivery_id })
-      const next = new Date(Math.max(now.getTime(), due.getTime(), heldUntil?.getTime() ?? 0))
-      return { id: delivery_id, next_attempt_at: next.toISOString() }
-    })
+export const retryDelivery: Verb<'retryDelivery'> = write(
+  { audit: 'delivery.retried' },
+  async ({ tx, clock, orgId, audit }, { delivery_id }) => {
+    const [row] = await tx
+      .select({ delivery: deliveries, message: messages })
+      .from(deliveries)
+      .leftJoin(messages, and(eq(messages.orgId, deliveries.orgId), eq(messages.id, deliveries.messageId)))
+      .where(and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)))
+    if (!row) throw notFound()
+    const { delivery, message } = row
+    if (!isOpen(delivery.state) || !message) {
+      throw new ServiceError('CONFLICT', 'This delivery is not in progress', {
+        hint: 'Replay it to send it again.',
+      })
+    }
+    if (message.state === 'open') {
+      throw new ServiceError('CONFLICT', 'This delivery waits for its digest', {
+        hint: 'It is sent at the end of the hour or of the day.',
+      })
+    }
+    const now = clock()
+    const due = await advance(tx, message, now)
+    if (due === undefined) throw new ServiceError('CONFLICT', 'This delivery is being sent')
+    const heldUntil = await probeNow(tx, message, now)
+    await notify(tx, 'messages')
+    await audit('delivery.retried', delivery_id)
+    const next = new Date(Math.max(now.getTime(), due.getTime(), heldUntil?.getTime() ?? 0))
+    return { id: delivery_id, next_attempt_at: next.toISOString() }
+  },
+)
 
 type Message = typeof messages.$inferSelect
 

@@ -35,6 +35,8 @@ export type SenderDeps = DriverDeps & {
 
 export type SenderOptions = {
   readonly worker: string
+  /** Called with each outcome. */
+  readonly onOutcome?: () => void
   readonly inFlightMax?: number
   readonly claimLeaseSeconds?: number
   readonly attemptLeaseSeconds?: number
@@ -74,6 +76,7 @@ export function createSender(
   deps: SenderDeps,
   {
     worker,
+    onOutcome,
     inFlightMax = IN_FLIGHT_MAX,
     claimLeaseSeconds = CLAIM.leaseSeconds,
     attemptLeaseSeconds = ATTEMPT_LEASE_SECONDS,
@@ -115,6 +118,7 @@ export function createSender(
       return { message, result }
     })
     finished.push({ entered, results })
+    onOutcome?.()
     outcomeSignal.resolve()
     outcomeSignal = Promise.withResolvers<void>()
   }

@@ -3,30 +3,27 @@ import { and, asc, eq, sql } from '../../../../db/drizzle.ts'
 import { attempts, deliveries, subscriptions, type messages } from '../../../../db/schema.ts'
 import { notFound } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
-import { DELIVERY_WAITS_MAX, RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
-import type { Storage } from '../../dependencies.ts'
+import { FAIR_QUEUES } from '../../../contracts/fair-queues.ts'
+import { RESPONSE_EXCERPT } from '../../../contracts/limits.ts'
 import type { WithDirectory } from '../../directory/index.ts'
 import { thinNotification } from '../channels/render.ts'
-import { createWaits } from '../../waits.ts'
+import { createWaits } from '../../work/index.ts'
+import { read, type Verb } from '../../verb.ts'
 import { isOpen, presentDeliveries, selectDeliveries, type DeliveryRow } from './delivery-rows.ts'
 
 /** What is kept of answers is for admins in the console and the API: the operation has no scope, so no agent can call it. */
-export const showDelivery =
-  (deps: Storage & WithDirectory): Handler<'showDelivery'> =>
-  async (who, { delivery_id, wait, attempts: known }) => {
-    const { db, clock } = deps
-    const { orgId } = requireMember(who)
+export const showDelivery: Verb<'showDelivery', WithDirectory> = read(
+  async (context, { delivery_id, wait, attempts: known }) => {
+    const { db, clock, orgId, principal } = context
     const isOver = () => hasNewAttempt(db, { orgId, id: delivery_id }, known)
     if (wait > 0 && !(await isOver()))
-      await waitForAttempt(orgId, { seconds: wait, signal: who.signal }, isOver)
+      await waitForAttempt(db, { orgId }, { seconds: wait, signal: principal.signal }, isOver)
     const [row] = await selectDeliveries(db).where(
       and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
     )
     if (!row?.event) throw notFound()
     const { delivery, event, message, alias } = row
-    const [presented] = await presentDeliveries(deps, [row])
+    const [presented] = await presentDeliveries(context, [row])
     return {
       ...presented!,
       integration_id: delivery.integrationId,
@@ -35,12 +32,11 @@ export const showDelivery =
       attempts_made: message ? await attemptsOf(db, message, clock()) : [],
       digest_of: message ? await db.$count(deliveries, carriedBy(message)) : 0,
     }
-  }
+  },
+)
 
-const waitForAttempt = createWaits({
-  perOrganization: DELIVERY_WAITS_MAX,
-  refusal: 'Too many requests of this organization wait for deliveries already',
-})
+/** Nobody is told of attempts: there are thousands a second, and few wait for one of them. */
+const waitForAttempt = createWaits(FAIR_QUEUES.deliveryWaits)
 
 /** Or none will come: it is settled, or not there. */
 async function hasNewAttempt(

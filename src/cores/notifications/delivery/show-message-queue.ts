@@ -1,25 +1,27 @@
 import { sql } from '../../../../db/drizzle.ts'
-import type { Handler } from '../../../contracts/operations.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { WithDirectory } from '../../directory/index.ts'
+import { read, type Verb } from '../../verb.ts'
 import { OPEN_CIRCUITS, QUEUE_ROWS_MAX, readMessageQueue, type MessageQueue } from './read-message-queue.ts'
 
-export const showMessageQueue =
-  (deps: Storage & WithDirectory): Handler<'showMessageQueue'> =>
-  async () => {
-    const { organizations, ...all } = await readMessageQueue(deps)
+export const showMessageQueue: Verb<'showMessageQueue', WithDirectory> = read(
+  'principal',
+  async (context) => {
+    const { db, directory } = context
+    const { organizations, ...all } = await readMessageQueue(context)
     return {
       ...present(all),
       organizations: await Promise.all(
         organizations.map(async ({ orgId, ...size }) => ({
           id: orgId,
-          name: (await deps.directory.readOrganization(deps.db, orgId))?.name ?? null,
+          name: (await directory.readOrganization(db, orgId))?.name ?? null,
           ...present(size),
         })),
       ),
-      circuits: await openCircuits(deps),
+      circuits: await openCircuits(context),
     }
-  }
+  },
+)
 
 const present = (size: Omit<MessageQueue, 'organizations'>) => ({
   due: size.due,

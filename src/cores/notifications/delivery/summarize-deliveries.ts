@@ -1,17 +1,13 @@
 import { and, eq, isNull, sql } from '../../../../db/drizzle.ts'
 import { deliveries, messages } from '../../../../db/schema.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
-import type { Storage } from '../../dependencies.ts'
+import { read, type Verb } from '../../verb.ts'
 import { countDeliveries, DAY_MS, IS_SENT, since } from './outcome-counts.ts'
 import { HEALTH_DAYS, readIntegrationHealth } from './read-integration-health.ts'
 
 const SHOWN_DAYS = 30
 
-export const summarizeDeliveries =
-  ({ db, clock }: Storage): Handler<'summarizeDeliveries'> =>
-  async (who, { health: withHealth }) => {
-    const { orgId } = requireMember(who)
+export const summarizeDeliveries: Verb<'summarizeDeliveries'> = read(
+  async ({ db, clock, orgId }, { health: withHealth }) => {
     const now = clock()
     const { days, last_24_hours, integrations } = await countDeliveries(db, orgId, now, {
       days: SHOWN_DAYS,
@@ -37,4 +33,5 @@ export const summarizeDeliveries =
       oldest_waiting_at: waiting?.oldest ? new Date(waiting.oldest).toISOString() : null,
       ...(withHealth && { health: await readIntegrationHealth(db, orgId, integrations) }),
     }
-  }
+  },
+)

@@ -5,13 +5,14 @@
  */
 import type { Transaction } from '../../../../db/connect.ts'
 import { sql } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import { atLeast } from '../../../contracts/roles.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
 import type { Log, Storage } from '../../dependencies.ts'
 import { memberKey, type WithDirectory } from '../../directory/index.ts'
 import { withTransaction } from '../../transaction.ts'
 import { linkOf, summaryLine } from '../channels/render.ts'
-import { shipOutbox } from '../events/outbox.ts'
+import { shipOutbox } from '../../outbox.ts'
 import { addNotifications } from '../inbox/add-notifications.ts'
 import { chooseEvents, chooseEvent, type ChooseEvents } from './choose-events.ts'
 import { createDefaultsFor } from './default-subscriptions.ts'
@@ -104,6 +105,7 @@ async function fanOutPage(
   const missingWindows = (await organizationsWithDigests(tx, batch)).filter((orgId) => !windows.has(orgId))
   if (missingWindows.length > 0) return { missingWindows }
   const { isPageFull, people } = await insertDeliveries(tx, deps.clock, batch, windows)
+  await notify(tx, 'messages')
   if (people.length > 0) await notifyPeople(deps, tx, batch, people)
   if (isPageFull) return true
   await insertUnmatched(tx, deps.clock, batch)

@@ -1,11 +1,8 @@
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
+import { write, type Verb } from '../../verb.ts'
 import { createChatAuthorization, requireChatApp, type ChatDeps } from './chat-authorizations.ts'
 
-export const beginChatInstall =
-  (deps: ChatDeps): Handler<'beginChatInstall'> =>
-  async (who) => {
-    const chat = requireChatApp(deps)
-    const { state } = await createChatAuthorization(deps, requireMember(who), 'install')
-    return { url: chat.installUrl(state) }
-  }
+export const beginChatInstall: Verb<'beginChatInstall', ChatDeps> = write({}, async (context) => {
+  const chat = requireChatApp(context)
+  const { state } = await createChatAuthorization(context, context.member, 'install')
+  return { url: chat.installUrl(state) }
+})

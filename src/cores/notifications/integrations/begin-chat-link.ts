@@ -1,14 +1,10 @@
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
+import { write, type Verb } from '../../verb.ts'
 import { createChatAuthorization, requireChatApp, type ChatDeps } from './chat-authorizations.ts'
 import { requireTeams } from './chat-links.ts'
 
-export const beginChatLink =
-  (deps: ChatDeps): Handler<'beginChatLink'> =>
-  async (who) => {
-    const principal = requireMember(who)
-    const chat = requireChatApp(deps)
-    const teamId = (await requireTeams(deps, principal.orgId))[0]!
-    const { state, nonce } = await createChatAuthorization(deps, principal, 'link')
-    return { url: chat.linkUrl({ state, nonce, teamId }) }
-  }
+export const beginChatLink: Verb<'beginChatLink', ChatDeps> = write({}, async (context) => {
+  const chat = requireChatApp(context)
+  const teamId = (await requireTeams(context, context.orgId))[0]!
+  const { state, nonce } = await createChatAuthorization(context, context.member, 'link')
+  return { url: chat.linkUrl({ state, nonce, teamId }) }
+})

@@ -1,10 +1,7 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq } from '../../../../db/drizzle.ts'
 import { integrations } from '../../../../db/schema.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import {
   asName,
   chatServiceAnswer,
@@ -24,29 +21,29 @@ import {
 } from './integration-rows.ts'
 import { createChatTicketDefault } from '../fan-out/default-subscriptions.ts'
 
-export const completeChatInstall =
-  (deps: IntegrationDeps & ChatDeps): Handler<'completeChatInstall'> =>
-  async (who, { code, state }) => {
-    const principal = requireMember(who)
-    const { orgId } = principal
-    const chat = requireChatApp(deps)
-    await spendChatAuthorization(deps, principal, 'install', state)
+export const completeChatInstall: Verb<'completeChatInstall', IntegrationDeps & ChatDeps> = writeInSteps(
+  { audit: 'integration.connected' },
+  async (context, { code, state }) => {
+    const { clock, member, orgId, checks, transaction } = context
+    const chat = requireChatApp(context)
+    await spendChatAuthorization(context, member, 'install', state)
     const installation = withNames(await chatServiceAnswer(chat.install(code)))
-    await requireAllowed(deps.checks, installation.webhookUrl)
-    return withTransaction(deps.db, async (tx) => {
+    await requireAllowed(checks, installation.webhookUrl)
+    return transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
       const known = await findSameChannel(tx, orgId, installation)
       const { webhookUrl: url, botToken, teamId, teamName, channel } = installation
       const columns = { secret: { url, botToken }, config: { workspace: teamName, channel } }
       const row = known
-        ? await reconnectIntegration(tx, deps, known, columns)
-        : await insertIntegration(tx, deps, principal, { kind: 'chat', name: channel, teamId, ...columns })
+        ? await reconnectIntegration(tx, context, known, columns)
+        : await insertIntegration(tx, context, member, { kind: 'chat', name: channel, teamId, ...columns })
       const integrationId = row.id
-      await createChatTicketDefault(tx, deps.clock, { orgId, channel: `${teamId}/${channel}`, integrationId })
-      await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.connected', subject: row.name })
+      await createChatTicketDefault(tx, clock, { orgId, channel: `${teamId}/${channel}`, integrationId })
+      await audit('integration.connected', row.name)
       return presentWithCount(tx, row)
     })
-  }
+  },
+)
 
 const withNames = (installation: ChatInstallation): ChatInstallation => ({
   ...installation,

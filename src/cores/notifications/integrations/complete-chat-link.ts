@@ -2,12 +2,10 @@ import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq } from '../../../../db/drizzle.ts'
 import { chatAccounts, chatLinks } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember, type MemberPrincipal } from '../../principal.ts'
+import type { MemberPrincipal } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
-import { withTransaction } from '../../transaction.ts'
 import type { ChatPerson } from '../channels/channel-ports.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import {
   asName,
   chatServiceAnswer,
@@ -17,28 +15,28 @@ import {
 } from './chat-authorizations.ts'
 import { deleteChatLink, findChatLink, lockChatAccount, requireTeams, workspaceName } from './chat-links.ts'
 
-export const completeChatLink =
-  (deps: ChatDeps): Handler<'completeChatLink'> =>
-  async (who, { code, state }) => {
-    const principal = requireMember(who)
-    const { orgId } = principal
-    const chat = requireChatApp(deps)
-    const { nonce } = await spendChatAuthorization(deps, principal, 'link', state)
+export const completeChatLink: Verb<'completeChatLink', ChatDeps> = writeInSteps(
+  { audit: 'chat.linked' },
+  async (context, { code, state }) => {
+    const { member, orgId, transaction } = context
+    const chat = requireChatApp(context)
+    const { nonce } = await spendChatAuthorization(context, member, 'link', state)
     const person = await chatServiceAnswer(chat.identify({ code, nonce }))
-    return withTransaction(deps.db, async (tx) => {
-      const teams = await requireTeams({ ...deps, db: tx }, orgId)
+    return transaction(async ({ tx, audit }) => {
+      const teams = await requireTeams({ ...context, db: tx }, orgId)
       if (!teams.includes(person.teamId)) {
         throw new ServiceError('CONFLICT', 'This chat account belongs to a different workspace', {
           hint: 'Sign in to the workspace that your organization has connected.',
         })
       }
-      await claimChatAccount(tx, principal, person)
-      const displayName = await saveChatLink(tx, deps, principal, person)
-      const workspace = await workspaceName({ ...deps, db: tx }, { orgId, ...person })
-      await recordAudit(tx, deps.clock, who, { orgId, action: 'chat.linked', subject: workspace })
+      await claimChatAccount(tx, member, person)
+      const displayName = await saveChatLink(tx, context, member, person)
+      const workspace = await workspaceName({ ...context, db: tx }, { orgId, ...person })
+      await audit('chat.linked', workspace)
       return { workspace, display_name: displayName }
     })
-  }
+  },
+)
 
 /** An account belongs to one person, in every organization; who that is, nobody else learns. */
 async function claimChatAccount(

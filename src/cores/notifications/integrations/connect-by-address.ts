@@ -1,9 +1,7 @@
 /** Connects what is reached by an address alone: a signed webhook, or a chat channel by its incoming webhook. */
 import type { Transaction } from '../../../../db/connect.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import { recordAudit } from '../../audit/index.ts'
-import type { MemberPrincipal } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
+import type { InSteps } from '../../verb.ts'
 import { digestOf } from './integration-secret.ts'
 import {
   resumeSubscriptions,
@@ -26,26 +24,25 @@ type AddressIntegration = {
 }
 
 export async function connectByAddress(
-  deps: IntegrationDeps,
-  who: MemberPrincipal,
+  context: IntegrationDeps & InSteps<{ readonly audit: 'integration.connected' }>,
   { kind, name, url, resendOnUnknown }: AddressIntegration,
 ) {
-  const { orgId } = who
+  const { clock, member, orgId } = context
   // Before the transaction: it asks the network.
-  await requireAllowed(deps.checks, url)
-  const digest = digestOf(deps.dataKeys, url)
-  return withTransaction(deps.db, async (tx) => {
+  await requireAllowed(context.checks, url)
+  const digest = digestOf(context.dataKeys, url)
+  return context.transaction(async ({ tx, audit }) => {
     await lockIntegrations(tx, orgId)
     const known = await findByDigest(tx, { orgId, kind, digest })
     if (known && known.state !== 'lost') throw alreadyConnected()
     const config = resendOnUnknown ? { resend_on_unknown: true } : {}
     const row = known
       ? await reconnect(tx, known, name)
-      : await insertIntegration(tx, deps, who, { kind, name, config, secret: { url } })
+      : await insertIntegration(tx, context, member, { kind, name, config, secret: { url } })
     if (row.kind === 'chat') {
-      await createChatTicketDefault(tx, deps.clock, { orgId, channel: digest, integrationId: row.id })
+      await createChatTicketDefault(tx, clock, { orgId, channel: digest, integrationId: row.id })
     }
-    await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.connected', subject: row.name })
+    await audit('integration.connected', row.name)
     return presentWithCount(tx, row)
   })
 }

@@ -1,9 +1,9 @@
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import type { IntegrationDeps } from './integration-rows.ts'
 import { connectByAddress } from './connect-by-address.ts'
 
-export const connectChatWebhook =
-  (deps: IntegrationDeps): Handler<'connectChatWebhook'> =>
-  (who, { name, url }) =>
-    connectByAddress(deps, requireMember(who), { kind: 'chat', name, url, resendOnUnknown: false })
+export const connectChatWebhook: Verb<'connectChatWebhook', IntegrationDeps> = writeInSteps(
+  { audit: 'integration.connected' },
+  async (context, { name, url }) =>
+    connectByAddress(context, { kind: 'chat', name, url, resendOnUnknown: false }),
+)

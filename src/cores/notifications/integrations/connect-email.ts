@@ -1,7 +1,4 @@
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import {
   mailVerification,
   renewVerification,
@@ -13,29 +10,27 @@ import { digestOf, mailtoUrl, maskAddress } from './integration-secret.ts'
 import { findByDigest, insertIntegration, lockIntegrations, presentWithCount } from './integration-rows.ts'
 
 /** Whoever connects the same address before it is confirmed gets another mail with another link. */
-export const connectEmail =
-  (deps: VerificationDeps): Handler<'connectEmail'> =>
-  async (who, { address, name }) => {
-    const principal = requireMember(who)
-    const { orgId } = principal
-    requireMailTo(deps, address)
+export const connectEmail: Verb<'connectEmail', VerificationDeps> = writeInSteps(
+  { audit: 'integration.connected' },
+  async (context, { address, name }) => {
+    const { db, member, orgId, dataKeys, transaction } = context
+    requireMailTo(context, address)
     const url = mailtoUrl(address)
-    const pending = await withTransaction(deps.db, async (tx) => {
+    const pending = await transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
-      const known = await findByDigest(tx, { orgId, kind: 'email', digest: digestOf(deps.dataKeys, url) })
+      const known = await findByDigest(tx, { orgId, kind: 'email', digest: digestOf(dataKeys, url) })
       if (known && known.state !== 'unverified') throw alreadyConnected()
       const row =
         known ??
-        (await insertIntegration(tx, deps, principal, {
+        (await insertIntegration(tx, context, member, {
           kind: 'email',
           name: name ?? maskAddress(url),
           secret: { url },
         }))
-      if (!known) {
-        await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.connected', subject: row.name })
-      }
-      return renewVerification(tx, deps, row)
+      if (!known) await audit('integration.connected', row.name)
+      return renewVerification(tx, context, row)
     })
-    await mailVerification(deps, pending)
-    return presentWithCount(deps.db, pending.row)
-  }
+    await mailVerification(context, pending)
+    return presentWithCount(db, pending.row)
+  },
+)

@@ -3,11 +3,8 @@ import type { Transaction } from '../../../../db/connect.ts'
 import { and, eq } from '../../../../db/drizzle.ts'
 import { integrations } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
 import type { IntegrationChecks } from '../channels/channel-ports.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import { digestOf } from './integration-secret.ts'
 import {
   insertIntegration,
@@ -19,27 +16,27 @@ import {
   type IntegrationDeps,
 } from './integration-rows.ts'
 
-export const connectForum =
-  (deps: IntegrationDeps): Handler<'connectForum'> =>
-  async (who, { url: asked, api_key: apiKey }) => {
-    const principal = requireMember(who)
-    const { orgId } = principal
+export const connectForum: Verb<'connectForum', IntegrationDeps> = writeInSteps(
+  { audit: 'integration.connected' },
+  async (context, { url: asked, api_key: apiKey }) => {
+    const { member, orgId, checks, dataKeys, transaction } = context
     const url = withoutSlash(asked)
-    await requireAllowed(deps.checks, url)
-    await requireKey(deps.checks, { url, apiKey })
-    return withTransaction(deps.db, async (tx) => {
+    await requireAllowed(checks, url)
+    await requireKey(checks, { url, apiKey })
+    return transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
       const known = await findForum(tx, orgId)
       const secret = { url, apiKey }
       // The category of another forum means nothing here.
-      const config = known?.digest === digestOf(deps.dataKeys, url) ? known.config : {}
+      const config = known?.digest === digestOf(dataKeys, url) ? known.config : {}
       const row = known
-        ? await reconnectIntegration(tx, deps, known, { secret, config })
-        : await insertIntegration(tx, deps, principal, { kind: 'forum', name: 'Forum', secret })
-      await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.connected', subject: row.name })
+        ? await reconnectIntegration(tx, context, known, { secret, config })
+        : await insertIntegration(tx, context, member, { kind: 'forum', name: 'Forum', secret })
+      await audit('integration.connected', row.name)
       return presentWithCount(tx, row)
     })
-  }
+  },
+)
 
 async function requireKey(
   checks: IntegrationChecks,

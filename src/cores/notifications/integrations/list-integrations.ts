@@ -1,9 +1,8 @@
 import { asc, eq } from '../../../../db/drizzle.ts'
 import { integrations } from '../../../../db/schema.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
 import type { Storage } from '../../dependencies.ts'
 import type { ChatApp } from '../channels/channel-ports.ts'
+import { read, type Verb } from '../../verb.ts'
 import { countSubscriptions, presentIntegration } from './integration-rows.ts'
 
 export type ListIntegrationsDeps = Storage & {
@@ -12,10 +11,8 @@ export type ListIntegrationsDeps = Storage & {
   readonly mailFrom: string | null
 }
 
-export const listIntegrations =
-  ({ db, chatApp, mailFrom }: ListIntegrationsDeps): Handler<'listIntegrations'> =>
-  async (who) => {
-    const { orgId } = requireMember(who)
+export const listIntegrations: Verb<'listIntegrations', ListIntegrationsDeps> = read(
+  async ({ db, orgId, chatApp, mailFrom }) => {
     const rows = await db
       .select()
       .from(integrations)
@@ -27,4 +24,5 @@ export const listIntegrations =
       email: { ready: mailFrom !== null, from: mailFrom },
       chat_install: chatApp !== null,
     }
-  }
+  },
+)

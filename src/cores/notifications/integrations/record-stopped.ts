@@ -4,7 +4,7 @@ import type { Transaction } from '../../../../db/connect.ts'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import type { Clock } from '../../dependencies.ts'
-import { recordEvent } from '../events/outbox.ts'
+import { recordEvent } from '../../outbox.ts'
 
 type Stopped = {
   readonly orgId: string

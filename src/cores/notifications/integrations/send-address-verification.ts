@@ -1,7 +1,5 @@
 import { ServiceError } from '../../../contracts/errors.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import {
   mailVerification,
   renewVerification,
@@ -11,20 +9,21 @@ import {
 import { emailOf, openIntegrationSecret } from './integration-secret.ts'
 import { isVerified, lockIntegration } from './integration-rows.ts'
 
-export const sendAddressVerification =
-  (deps: VerificationDeps): Handler<'sendAddressVerification'> =>
-  async (who, { integration_id }) => {
-    const { orgId } = requireMember(who)
-    const pending = await withTransaction(deps.db, async (tx) => {
+export const sendAddressVerification: Verb<'sendAddressVerification', VerificationDeps> = writeInSteps(
+  {},
+  async (context, { integration_id }) => {
+    const { orgId, dataKeys, transaction } = context
+    const pending = await transaction(async ({ tx }) => {
       const row = await lockIntegration(tx, orgId, integration_id)
       if (isVerified(row)) {
         throw new ServiceError('CONFLICT', 'There is no address to confirm', {
           hint: 'Only an email address that nobody has confirmed gets a link.',
         })
       }
-      requireMailTo(deps, emailOf(openIntegrationSecret(deps.dataKeys, row).url))
-      return renewVerification(tx, deps, row)
+      requireMailTo(context, emailOf(openIntegrationSecret(dataKeys, row).url))
+      return renewVerification(tx, context, row)
     })
-    await mailVerification(deps, pending)
+    await mailVerification(context, pending)
     return {}
-  }
+  },
+)

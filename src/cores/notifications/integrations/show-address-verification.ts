@@ -1,13 +1,14 @@
-import type { Handler } from '../../../contracts/operations.ts'
+import { read, type Verb } from '../../verb.ts'
 import { findByVerification, type FindDeps } from './address-verification.ts'
 import { isVerified, presentIntegration } from './integration-rows.ts'
 
 /** A forged link, an old one and one whose integration is gone are answered alike. */
-export const showAddressVerification =
-  (deps: FindDeps): Handler<'showAddressVerification'> =>
-  async (_nobody, { token }) => {
-    const row = await findByVerification(deps, token)
-    const organization = row && (await deps.directory.readOrganization(deps.db, row.orgId))
+export const showAddressVerification: Verb<'showAddressVerification', FindDeps> = read(
+  'principal',
+  async (context, { token }) => {
+    const { db, directory } = context
+    const row = await findByVerification(context, token)
+    const organization = row && (await directory.readOrganization(db, row.orgId))
     return organization
       ? {
           organization: organization.name,
@@ -15,4 +16,5 @@ export const showAddressVerification =
           verified: isVerified(row),
         }
       : { organization: null, address: null, verified: false }
-  }
+  },
+)

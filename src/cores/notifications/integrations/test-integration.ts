@@ -1,14 +1,11 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { and, asc, desc, eq } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import { deliveries, events, messages, subscriptions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { TEST_EVENT } from '../../../contracts/events.ts'
 import { makeId } from '../../../contracts/ids.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import type { Storage } from '../../dependencies.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
+import { write, type Verb } from '../../verb.ts'
 import { lockIntegration, requireActive, type IntegrationRow } from './integration-rows.ts'
 import { throttleTests } from './throttle-tests.ts'
 
@@ -16,40 +13,40 @@ import { throttleTests } from './throttle-tests.ts'
  * One event with its one delivery, queued at once: nobody else is subscribed to it, so there is nothing to fan out. It has
  * no place among the events of a subject, and waits for none of them.
  */
-export const testIntegration =
-  ({ db, clock }: Storage): Handler<'testIntegration'> =>
-  (who, { integration_id }) =>
-    withTransaction(db, async (tx) => {
-      const { orgId, userId } = requireMember(who)
-      const integration = await lockIntegration(tx, orgId, integration_id)
-      requireActive(integration)
-      const subscriptionId = await unsubscribeWith(tx, integration)
-      await throttleTests(tx, clock, orgId)
-      const now = clock()
-      const id = (prefix: 'evt' | 'dlv' | 'msg') => makeId(prefix, now.getTime())
-      const [eventId, deliveryId, messageId] = [id('evt'), id('dlv'), id('msg')]
-      const common = { orgId, subscriptionId, integrationId: integration.id, channel: integration.kind }
-      await tx.insert(events).values({
-        orgId,
-        id: eventId,
-        seq: 0,
-        source: 'integrations',
-        dedupKey: `test:${eventId}`,
-        type: TEST_EVENT,
-        subject: `integrations/${integration.id}`,
-        actorId: userId,
-        data: { integration_id: integration.id },
-        occurredAt: now,
-        recordedAt: now,
-        fannedOutAt: now,
-      })
-      const delivery = { ...common, id: deliveryId, eventId, messageId, type: TEST_EVENT }
-      await tx.insert(deliveries).values({ ...delivery, state: 'waiting', createdAt: now })
-      const message = { ...common, id: messageId, target: integration.id }
-      await tx.insert(messages).values({ ...message, state: 'pending', nextAt: now, createdAt: now })
-      await recordAudit(tx, clock, who, { orgId, action: 'integration.tested', subject: integration.name })
-      return { event_id: eventId, delivery_id: deliveryId }
+export const testIntegration: Verb<'testIntegration'> = write(
+  { audit: 'integration.tested' },
+  async ({ tx, clock, orgId, userId, audit }, { integration_id }) => {
+    const integration = await lockIntegration(tx, orgId, integration_id)
+    requireActive(integration)
+    const subscriptionId = await unsubscribeWith(tx, integration)
+    await throttleTests(tx, clock, orgId)
+    const now = clock()
+    const id = (prefix: 'evt' | 'dlv' | 'msg') => makeId(prefix, now.getTime())
+    const [eventId, deliveryId, messageId] = [id('evt'), id('dlv'), id('msg')]
+    const common = { orgId, subscriptionId, integrationId: integration.id, channel: integration.kind }
+    await tx.insert(events).values({
+      orgId,
+      id: eventId,
+      seq: 0,
+      source: 'integrations',
+      dedupKey: `test:${eventId}`,
+      type: TEST_EVENT,
+      subject: `integrations/${integration.id}`,
+      actorId: userId,
+      data: { integration_id: integration.id },
+      occurredAt: now,
+      recordedAt: now,
+      fannedOutAt: now,
     })
+    const delivery = { ...common, id: deliveryId, eventId, messageId, type: TEST_EVENT }
+    await tx.insert(deliveries).values({ ...delivery, state: 'waiting', createdAt: now })
+    const message = { ...common, id: messageId, target: integration.id }
+    await tx.insert(messages).values({ ...message, state: 'pending', nextAt: now, createdAt: now })
+    await notify(tx, 'messages')
+    await audit('integration.tested', integration.name)
+    return { event_id: eventId, delivery_id: deliveryId }
+  },
+)
 
 /** Every mail has a link that ends the subscription it came by; other channels need none. */
 async function unsubscribeWith(tx: Transaction, { orgId, id, kind }: IntegrationRow): Promise<string | null> {

@@ -1,11 +1,8 @@
 import type { Transaction } from '../../../../db/connect.ts'
 import { CHANNELS, type IntegrationKind } from '../../../contracts/channels.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember } from '../../principal.ts'
-import { withTransaction } from '../../transaction.ts'
 import { resetTarget } from '../delivery/reset-target.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import { alreadyConnected } from './connect-by-address.ts'
 import {
   hasHolderLeft,
@@ -45,20 +42,20 @@ type Change = {
   readonly resend_on_unknown?: boolean | undefined
 }
 
-export const updateIntegration =
-  (deps: VerificationDeps): Handler<'updateIntegration'> =>
-  async (who, { integration_id, ...asked }) => {
-    const { orgId } = requireMember(who)
-    if (asked.url !== undefined) await requireAllowed(deps.checks, asked.url)
-    const { updated, pending } = await withTransaction(deps.db, async (tx) => {
+export const updateIntegration: Verb<'updateIntegration', VerificationDeps> = writeInSteps(
+  { audit: 'integration.changed' },
+  async (context, { integration_id, ...asked }) => {
+    const { clock, orgId, checks, transaction } = context
+    if (asked.url !== undefined) await requireAllowed(checks, asked.url)
+    const { updated, pending } = await transaction(async ({ tx, audit }) => {
       await lockIntegrations(tx, orgId)
       const row = await lockIntegration(tx, orgId, integration_id)
-      if (asked.address !== undefined) requireMailTo(deps, asked.address)
+      if (asked.address !== undefined) requireMailTo(context, asked.address)
       const moved = {
-        ...(await urlChange(tx, deps, row, asked.url)),
-        ...(await emailChange(tx, deps, row, asked.address)),
+        ...(await urlChange(tx, context, row, asked.url)),
+        ...(await emailChange(tx, context, row, asked.address)),
       }
-      const left = asked.enabled === true ? await holderChange(tx, deps, { ...row, ...moved }) : {}
+      const left = asked.enabled === true ? await holderChange(tx, context, { ...row, ...moved }) : {}
       const next = { ...moved, ...left, ...stateChange({ ...row, ...moved, ...left }, asked) }
       const resend = resendChange(row, asked)
       if (Object.keys({ ...next, ...resend }).length === 0) {
@@ -68,18 +65,18 @@ export const updateIntegration =
       const changed = await updateIntegrationRow(tx, row, { ...next, config })
       if (row.state !== 'active' && changed.state === 'active') await resumeSubscriptions(tx, row)
       if (asked.url !== undefined || (row.state !== 'active' && changed.state === 'active')) {
-        await resetTarget(tx, deps.clock, { orgId, target: row.id })
+        await resetTarget(tx, clock, { orgId, target: row.id })
       }
-      const subject = changed.name
-      await recordAudit(tx, deps.clock, who, { orgId, action: 'integration.changed', subject })
+      await audit('integration.changed', changed.name)
       return {
         updated: await presentWithCount(tx, changed),
-        pending: moved.verificationHash === null ? await renewVerification(tx, deps, changed) : null,
+        pending: moved.verificationHash === null ? await renewVerification(tx, context, changed) : null,
       }
     })
-    if (pending) await mailVerification(deps, pending)
+    if (pending) await mailVerification(context, pending)
     return updated
-  }
+  },
+)
 
 /** A new address is a new key, and ends whatever was wrong with the old one; an integration that is off stays off. */
 async function urlChange(

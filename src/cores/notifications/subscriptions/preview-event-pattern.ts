@@ -1,16 +1,12 @@
 import { and, count, eq, gte, inArray } from '../../../../db/drizzle.ts'
 import { events } from '../../../../db/schema.ts'
 import { EVENTS, EVENT_TYPES, matches } from '../../../contracts/events.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { requireMember } from '../../principal.ts'
-import type { Storage } from '../../dependencies.ts'
+import { read, type Verb } from '../../verb.ts'
 
 const PREVIEW_MS = 7 * 24 * 60 * 60 * 1000
 
-export const previewEventPattern =
-  ({ db, clock }: Storage): Handler<'previewEventPattern'> =>
-  async (who, { pattern }) => {
-    const { orgId } = requireMember(who)
+export const previewEventPattern: Verb<'previewEventPattern'> = read(
+  async ({ db, clock, orgId }, { pattern }) => {
     const known = EVENT_TYPES.filter((type) => matches(pattern, type))
     const counts =
       known.length === 0
@@ -29,4 +25,5 @@ export const previewEventPattern =
     const countByType = new Map(counts.map(({ type, n }) => [type, n]))
     const types = known.map((type) => ({ type, when: EVENTS[type].when, events: countByType.get(type) ?? 0 }))
     return { types, events: types.reduce((sum, type) => sum + type.events, 0), is_known: types.length > 0 }
-  }
+  },
+)

@@ -1,14 +1,14 @@
 import { subscriptions } from '../../../../db/schema.ts'
-import type { Handler } from '../../../contracts/operations.ts'
 import type { WithDirectory } from '../../directory/index.ts'
+import { read, type Verb } from '../../verb.ts'
 import { isCurrentMailbox, readToken, subscriptionBy, type UnsubscribeDeps } from './unsubscribe.ts'
 
 /** A forged token, one whose subscription is gone and one of a former mailbox are answered alike. */
-export const showUnsubscribe =
-  (deps: UnsubscribeDeps & WithDirectory): Handler<'showUnsubscribe'> =>
-  async (_nobody, { token }) => {
-    const { db, directory } = deps
-    const named = readToken(deps, token)
+export const showUnsubscribe: Verb<'showUnsubscribe', UnsubscribeDeps & WithDirectory> = read(
+  'principal',
+  async (context, { token }) => {
+    const { db, directory } = context
+    const named = readToken(context, token)
     const [found] = named ? await db.select().from(subscriptions).where(subscriptionBy(named)) : []
     const organization =
       named &&
@@ -18,4 +18,5 @@ export const showUnsubscribe =
     return organization
       ? { pattern: found.pattern, enabled: found.enabled, organization: organization.name }
       : { pattern: null, organization: null, enabled: false }
-  }
+  },
+)

@@ -2,12 +2,11 @@
 import type { Handle } from '../../../../db/connect.ts'
 import { and, eq } from '../../../../db/drizzle.ts'
 import { integrations, subscriptions } from '../../../../db/schema.ts'
-import type { Handler } from '../../../contracts/operations.ts'
 import type { DataKeys } from '../../../trust/data-key.ts'
-import { recordAudit } from '../../audit/index.ts'
+import { recordAudit } from '../../record-audit.ts'
 import type { Storage } from '../../dependencies.ts'
-import { withTransaction } from '../../transaction.ts'
 import { integrationKey } from '../integrations/integration-rows.ts'
+import { writeInSteps, type Verb } from '../../verb.ts'
 import type { SubscriptionRow } from './subscription-rows.ts'
 import { mailboxOf, readUnsubscribeToken } from './unsubscribe-token.ts'
 
@@ -36,12 +35,13 @@ export async function isCurrentMailbox(
 }
 
 /** Only the person can turn it on again. */
-export const unsubscribe =
-  (deps: UnsubscribeDeps): Handler<'unsubscribe'> =>
-  async (nobody, { token }) => {
-    const named = readToken(deps, token)
+export const unsubscribe: Verb<'unsubscribe', UnsubscribeDeps> = writeInSteps(
+  { by: 'principal' },
+  async (context, { token }) => {
+    const { clock, principal, transaction } = context
+    const named = readToken(context, token)
     if (!named) return {}
-    await withTransaction(deps.db, async (tx) => {
+    await transaction(async ({ tx }) => {
       const [row] = await tx.select().from(subscriptions).where(subscriptionBy(named)).for('update')
       if (!row || row.disabledReason === 'unsubscribed') return
       if (!(await isCurrentMailbox(tx, named, row))) return
@@ -49,9 +49,10 @@ export const unsubscribe =
         .update(subscriptions)
         .set({ enabled: false, disabledReason: 'unsubscribed' })
         .where(subscriptionBy(named))
-      const by = { ...nobody, userName: 'an unsubscribe link' }
+      const by = { ...principal, userName: 'an unsubscribe link' }
       const { orgId, pattern: subject } = row
-      await recordAudit(tx, deps.clock, by, { orgId, action: 'subscription.unsubscribed', subject })
+      await recordAudit(tx, clock, by, { orgId, action: 'subscription.unsubscribed', subject })
     })
     return {}
-  }
+  },
+)

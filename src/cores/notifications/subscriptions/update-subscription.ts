@@ -1,11 +1,7 @@
 import { subscriptions } from '../../../../db/schema.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import type { Handler } from '../../../contracts/operations.ts'
-import { recordAudit } from '../../audit/index.ts'
-import { requireMember } from '../../principal.ts'
-import type { Storage } from '../../dependencies.ts'
-import { withTransaction } from '../../transaction.ts'
 import { requireActive } from '../integrations/integration-rows.ts'
+import { write, type Verb } from '../../verb.ts'
 import {
   lastDelivery,
   lockSubscription,
@@ -17,32 +13,27 @@ import {
   type SubscriptionRow,
 } from './subscription-rows.ts'
 
-export const updateSubscription =
-  ({ db, clock }: Storage): Handler<'updateSubscription'> =>
-  (who, { subscription_id, ...asked }) =>
-    withTransaction(db, async (tx) => {
-      const { orgId } = requireMember(who)
-      const { subscription: row, integration } = await lockSubscription(tx, orgId, subscription_id)
-      const next = changesTo(row, asked)
-      if (Object.keys(next).length > 0) {
-        if (next.enabled === true) {
-          requireActive(integration)
-          requireNotUnsubscribed(row)
-        }
-        if (next.timing !== undefined) requireTiming(integration, next.timing)
-        if (next.pattern !== undefined) {
-          requireNewPattern(await patternsOfIntegration(tx, integration, row.id), next.pattern)
-        }
-        await tx.update(subscriptions).set(next).where(subscriptionKey(row))
-        const subject = `${next.pattern ?? row.pattern} to ${integration.name}`
-        await recordAudit(tx, clock, who, { orgId, action: 'subscription.changed', subject })
+export const updateSubscription: Verb<'updateSubscription'> = write(
+  { audit: 'subscription.changed' },
+  async ({ tx, orgId, audit }, { subscription_id, ...asked }) => {
+    const { subscription: row, integration } = await lockSubscription(tx, orgId, subscription_id)
+    const next = changesTo(row, asked)
+    if (Object.keys(next).length > 0) {
+      if (next.enabled === true) {
+        requireActive(integration)
+        requireNotUnsubscribed(row)
       }
-      const [found] = await tx
-        .select({ last: lastDelivery() })
-        .from(subscriptions)
-        .where(subscriptionKey(row))
-      return presentSubscription({ subscription: { ...row, ...next }, integration }, found?.last ?? null)
-    })
+      if (next.timing !== undefined) requireTiming(integration, next.timing)
+      if (next.pattern !== undefined) {
+        requireNewPattern(await patternsOfIntegration(tx, integration, row.id), next.pattern)
+      }
+      await tx.update(subscriptions).set(next).where(subscriptionKey(row))
+      await audit('subscription.changed', `${next.pattern ?? row.pattern} to ${integration.name}`)
+    }
+    const [found] = await tx.select({ last: lastDelivery() }).from(subscriptions).where(subscriptionKey(row))
+    return presentSubscription({ subscription: { ...row, ...next }, integration }, found?.last ?? null)
+  },
+)
 
 /** Whoever reads there has said no. An admin who subscribes the address anew says so openly. */
 function requireNotUnsubscribed({ disabledReason }: SubscriptionRow): void {
