@@ -4,6 +4,13 @@ import { eq } from '../../db/drizzle.ts'
 import { identityLinks, memberships, oauthMetadataDocuments, users } from '../../db/schema.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
+  linkIdentity,
+  listIdentityLinks,
+  listIdentityProviderRules,
+  setIdentityProviderRules,
+  showIdentityProvider,
+} from '../../src/contracts/identity-provider.ts'
+import {
   acceptInvitation,
   changeMemberRole,
   inviteMember,
@@ -50,6 +57,26 @@ const status = async (token: string) => (await whoami(system, token)).status
 const lastReason = async () => (await refusalsOf(system, ours.providerId)).at(-1)?.reason
 const change = (role: 'owner' | 'admin' | 'viewer', { userId }: Person = ours.person) =>
   owner().call(changeMemberRole, { org_id: ours.org.id, user_id: userId, role })
+
+test('an owner sees the provider, its rules and who is linked by it; another organization sees its own', async () => {
+  const theirs = await company(system, await makeIssuer(system, host))
+  for (const one of [ours, theirs]) {
+    const { call } = one.org.owner
+    const { identity_provider } = await call(showIdentityProvider, {})
+    expect(identity_provider?.issuer).toBe(one.provider.issuer)
+    const rule = { claim: 'department', value: unique('sales'), scopes: ['data:read' as const] }
+    await call(setIdentityProviderRules, { rules: [rule] })
+    expect((await call(listIdentityProviderRules, {})).rules).toMatchObject([rule])
+    expect((await call(listIdentityLinks, {})).links.map(({ id }) => id)).toEqual([one.linkId])
+  }
+})
+
+test('an owner who links themselves eight times at once is answered each time', async () => {
+  const user_id = owner().userId
+  const calls = Array.from({ length: 8 }, () => owner().call(linkIdentity, { subject: 'me', user_id }))
+  const ids = (await Promise.all(calls)).map(({ id }) => id)
+  expect(new Set(ids)).toHaveLength(1)
+})
 
 describe('an owner', () => {
   test.each(['member', 'domain'] as const)('is not linked by their address: %s', async (linking) => {

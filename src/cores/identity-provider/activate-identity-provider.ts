@@ -13,11 +13,9 @@ import {
 import { ServiceError } from '../../contracts/errors.ts'
 import { REFUSALS } from '../../contracts/identity-provider-states.ts'
 import { makeId } from '../../contracts/ids.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember, type MemberPrincipal } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { recordAudit } from '../record-audit.ts'
+import type { MemberPrincipal } from '../principal.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { acceptedUntil, assertionUseId } from './assertion-use-id.ts'
 import { claimIssuer } from './claim-issuer.ts'
 import type { ProviderDeps } from './dependencies.ts'
@@ -30,46 +28,41 @@ import { trustOf } from './trust-of.ts'
 import { isRefused, readAssertion, verifyAssertion, type Assertion } from './verify-assertion.ts'
 import { isInDomains } from './vouched-email.ts'
 
-export const activateIdentityProvider =
-  (deps: ProviderDeps): Handler<'activateIdentityProvider'> =>
-  async (principal, { assertion }) => {
-    const { db, clock } = deps
-    const author = requireMember(principal)
-    requireEnterpriseAuth(deps)
-    const found = await findProvider(db, author.orgId)
+export const activateIdentityProvider: Verb<'activateIdentityProvider', ProviderDeps> = writeInSteps(
+  { author: 'owner', audit: 'identity_provider.activated' },
+  async (context, { assertion }) => {
+    const { db, clock, orgId, userId, transaction } = context
+    requireEnterpriseAuth(context)
+    const found = await findProvider(db, orgId)
     requireTenantRule(found)
-    await throttleFetches(deps, author.orgId)
-    const jwksUri = await readKeyAddress(deps, found)
-    const proof = await verify(deps, { ...found, jwksUri }, assertion)
-    return withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, author, 'owner')
-      const provider = await lockProvider(tx, member.orgId)
+    await throttleFetches(context, orgId)
+    const jwksUri = await readKeyAddress(context, found)
+    const proof = await verify(context, { ...found, jwksUri }, assertion)
+    return transaction(async ({ tx, member, audit }) => {
+      const provider = await lockProvider(tx, orgId)
       // Removed, and another one added, while this one was being read.
       if (provider.id !== found.id) throw new ServiceError('CONFLICT')
       const provenDomain = await requireOwnAddress(tx, member, proof)
       await claimIssuer(tx, provider)
-      await useUp(tx, deps, provider, proof)
+      await useUp(tx, context, provider, proof)
       const [row] = await tx
         .update(providers)
         .set({
           state: 'on',
           jwksUri,
-          provenBy: member.userId,
+          provenBy: userId,
           provenAt: clock(),
           provenDomain,
           edition: provider.edition + 1,
         })
         .where(eq(providers.id, provider.id))
         .returning()
-      await recordAudit(tx, clock, member, {
-        orgId: member.orgId,
-        action: 'identity_provider.activated',
-        subject: `${provider.name}: ${provider.issuer}`,
-      })
-      await link(tx, deps, member, provider, proof)
-      return presentProvider({ ...deps, db: tx }, row!)
+      await audit('identity_provider.activated', `${provider.name}: ${provider.issuer}`)
+      await link(tx, context, member, provider, proof)
+      return presentProvider({ ...context, db: tx }, row!)
     })
-  }
+  },
+)
 
 /** Pinned anew: an owner is there who proves that they are still the right ones. */
 async function readKeyAddress(

@@ -3,12 +3,8 @@ import { eq } from '../../../db/drizzle.ts'
 import { identityProviderClients as clients, platformAccessGrants } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { ClientKind } from '../../contracts/grants.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
 import type { LivenessDeps } from '../grants/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { describeTerms, findClients, presentClients, requireCapacity, type Terms } from './allowed-clients.ts'
 import { andEnded, endGrantsOf, findProvider, lockProvider } from './provider-rows.ts'
 import { requireOwnerForSensitive } from './require-owner-for-sensitive.ts'
@@ -29,53 +25,55 @@ export type ClientDeps = {
   readonly findClient: (clientId: string, orgId: string) => Promise<KnownClient>
 }
 
-export const allowIdentityProviderClient =
-  (deps: LivenessDeps & ClientDeps): Handler<'allowIdentityProviderClient'> =>
-  async (principal, { client_id: clientId, may_be_public, max_scopes, resources }) => {
-    const { db, clock } = deps
-    const author = requireMember(principal)
-    requireOwnerForSensitive(author, max_scopes)
-    await findProvider(db, author.orgId)
-    await throttleFetches(deps, author.orgId)
-    const { kind, name, isOwn } = await deps.findClient(clientId, author.orgId)
-    return withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, author, 'admin')
+export const allowIdentityProviderClient: Verb<'allowIdentityProviderClient', LivenessDeps & ClientDeps> =
+  writeInSteps(
+    { author: 'admin', audit: 'identity_provider.client_allowed' },
+    async (context, { client_id: clientId, may_be_public, max_scopes, resources }) => {
+      const { db, clock, member, orgId, findClient, transaction } = context
       requireOwnerForSensitive(member, max_scopes)
-      const provider = await lockProvider(tx, member.orgId)
-      const terms: Terms = {
-        mayBePublic: may_be_public,
-        maxScopes: [...new Set(max_scopes)],
-        resources: [...new Set(resources)],
-      }
-      const [before] = await findClients(tx, provider.id, { clientId })
-      // Allowed since it was made: somebody has just forbidden it, and so it is gone.
-      if (!before && isOwn) throw notFound()
-      if (!before) await requireCapacity(tx, provider.id)
-      await tx
-        .insert(clients)
-        .values({ providerId: provider.id, clientId, kind, name, ...terms, createdAt: clock() })
-        .onConflictDoUpdate({ target: [clients.providerId, clients.clientId], set: { kind, name, ...terms } })
-      const ended =
-        before && isNarrower(before.client, terms)
-          ? await endGrantsOf(
-              tx,
-              clock,
-              provider,
-              'rules_changed',
-              eq(platformAccessGrants.clientId, clientId),
-            )
-          : 0
-      if (!before || !isSame(before.client, terms)) {
-        await recordAudit(tx, clock, member, {
-          orgId: member.orgId,
-          action: 'identity_provider.client_allowed',
-          subject: andEnded(describeTerms(name ?? clientId, terms), ended),
-        })
-      }
-      const rows = await findClients(tx, provider.id, { clientId })
-      return (await presentClients({ ...deps, db: tx }, provider.id, rows))[0]!
-    })
-  }
+      await findProvider(db, orgId)
+      await throttleFetches(context, orgId)
+      const { kind, name, isOwn } = await findClient(clientId, orgId)
+      return transaction(async ({ tx, member, audit }) => {
+        requireOwnerForSensitive(member, max_scopes)
+        const provider = await lockProvider(tx, orgId)
+        const terms: Terms = {
+          mayBePublic: may_be_public,
+          maxScopes: [...new Set(max_scopes)],
+          resources: [...new Set(resources)],
+        }
+        const [before] = await findClients(tx, provider.id, { clientId })
+        // Allowed since it was made: somebody has just forbidden it, and so it is gone.
+        if (!before && isOwn) throw notFound()
+        if (!before) await requireCapacity(tx, provider.id)
+        await tx
+          .insert(clients)
+          .values({ providerId: provider.id, clientId, kind, name, ...terms, createdAt: clock() })
+          .onConflictDoUpdate({
+            target: [clients.providerId, clients.clientId],
+            set: { kind, name, ...terms },
+          })
+        const ended =
+          before && isNarrower(before.client, terms)
+            ? await endGrantsOf(
+                tx,
+                clock,
+                provider,
+                'rules_changed',
+                eq(platformAccessGrants.clientId, clientId),
+              )
+            : 0
+        if (!before || !isSame(before.client, terms)) {
+          await audit(
+            'identity_provider.client_allowed',
+            andEnded(describeTerms(name ?? clientId, terms), ended),
+          )
+        }
+        const rows = await findClients(tx, provider.id, { clientId })
+        return (await presentClients({ ...context, db: tx }, provider.id, rows))[0]!
+      })
+    },
+  )
 
 const lacks = <Item>(before: readonly Item[], after: readonly Item[]): boolean =>
   before.some((item) => !after.includes(item))

@@ -3,11 +3,7 @@ import { organizationIdentityProviders } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { IDENTITY_PROVIDER } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import type { ProviderDeps } from './dependencies.ts'
 import { readProviderMetadata } from './provider-metadata.ts'
 import { presentProvider } from './provider-rows.ts'
@@ -15,29 +11,27 @@ import { requireEnterpriseAuth } from './require-enterprise-auth.ts'
 import { requireTenantRule } from './require-tenant-rule.ts'
 import { throttleFetches } from './throttle-fetches.ts'
 
-export const createIdentityProvider =
-  (deps: ProviderDeps): Handler<'createIdentityProvider'> =>
-  async (principal, { name, issuer, tenant_claim = '', tenant_value = '' }) => {
-    const { db, clock } = deps
-    const author = requireMember(principal)
-    requireEnterpriseAuth(deps)
+export const createIdentityProvider: Verb<'createIdentityProvider', ProviderDeps> = writeInSteps(
+  { author: 'admin', audit: 'identity_provider.created' },
+  async (context, { name, issuer, tenant_claim = '', tenant_value = '' }) => {
+    const { clock, orgId, guardedFetch, transaction } = context
+    requireEnterpriseAuth(context)
     requireTenantRule({ issuer, tenantClaim: tenant_claim })
-    await throttleFetches(deps, author.orgId)
-    const metadata = await readProviderMetadata(deps.guardedFetch, issuer)
+    await throttleFetches(context, orgId)
+    const metadata = await readProviderMetadata(guardedFetch, issuer)
     if ('problem' in metadata) {
       throw new ServiceError('INVALID_REQUEST', 'This issuer cannot be used', {
         problems: [`issuer: ${metadata.problem}`],
         hint: 'Enter it exactly as its metadata has it.',
       })
     }
-    return withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, author, 'admin')
+    return transaction(async ({ tx, audit }) => {
       const now = clock()
       const [row] = await tx
         .insert(organizationIdentityProviders)
         .values({
           id: makeId('idp', now.getTime()),
-          orgId: member.orgId,
+          orgId,
           name,
           issuer,
           tenantClaim: tenant_claim,
@@ -56,11 +50,8 @@ export const createIdentityProvider =
           hint: 'Remove it first: people who were linked by it would be somebody else by another one.',
         })
       }
-      await recordAudit(tx, clock, member, {
-        orgId: member.orgId,
-        action: 'identity_provider.created',
-        subject: `${name}: ${issuer}`,
-      })
-      return presentProvider({ ...deps, db: tx }, row)
+      await audit('identity_provider.created', `${name}: ${issuer}`)
+      return presentProvider({ ...context, db: tx }, row)
     })
-  }
+  },
+)

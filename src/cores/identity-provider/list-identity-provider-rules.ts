@@ -1,19 +1,22 @@
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
-import type { Storage } from '../dependencies.ts'
+import { eq } from '../../../db/drizzle.ts'
+import { identityProviderRules } from '../../../db/schema.ts'
 import { listVisibleSources } from '../grants/index.ts'
-import { requireMember } from '../principal.ts'
+import { list, type Verb } from '../list.ts'
 import { findProvider } from './provider-rows.ts'
-import { findRules, presentRule } from './provider-rules.ts'
+import { presentRule } from './provider-rules.ts'
 
-export const listIdentityProviderRules =
-  ({ db }: Pick<Storage, 'db'>): Handler<'listIdentityProviderRules'> =>
-  async (principal, { limit, cursor }) => {
-    const member = requireMember(principal)
-    const after = Number(readCursor(cursor, 1)?.[0] ?? 0)
-    const { id } = await findProvider(db, member.orgId)
-    const rows = await findRules(db, id, Number.isSafeInteger(after) ? after : 0).limit(limit + 1)
-    const page = pageOf(rows, limit, ({ position }) => [String(position)])
-    const known = await listVisibleSources(db, member)
-    return { rules: page.rows.map((row) => presentRule(row, known)), next_cursor: page.next_cursor }
-  }
+export const listIdentityProviderRules: Verb<'listIdentityProviderRules'> = list(
+  { rows: 'rules', asc: [identityProviderRules.position] },
+  async ({ db, member, orgId, page }) => {
+    const { id } = await findProvider(db, orgId)
+    return page({
+      from: () => db.select().from(identityProviderRules),
+      where: eq(identityProviderRules.providerId, id),
+      key: (row) => [String(row.position)],
+      present: async (rows) => {
+        const known = await listVisibleSources(db, member)
+        return rows.map((row) => presentRule(row, known))
+      },
+    })
+  },
+)

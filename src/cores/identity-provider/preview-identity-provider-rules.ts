@@ -3,24 +3,20 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { memberships } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { RefusalReason } from '../../contracts/identity-provider-states.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
 import { listVisibleSources, presentGrantedSources } from '../grants/index.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { findClients } from './allowed-clients.ts'
 import { findProvider } from './provider-rows.ts'
 import { findRules, readRules } from './provider-rules.ts'
 import { rightsOf } from './rights.ts'
 
-export const previewIdentityProviderRules =
-  ({ db }: Pick<Storage, 'db'>): Handler<'previewIdentityProviderRules'> =>
-  async (principal, { user_id, client_id, resource, claims, scopes, rules: unsaved }) => {
-    const member = requireMember(principal)
-    const provider = await findProvider(db, member.orgId)
+export const previewIdentityProviderRules: Verb<'previewIdentityProviderRules'> = read(
+  async ({ db, member, orgId }, { user_id, client_id, resource, claims, scopes, rules: unsaved }) => {
+    const provider = await findProvider(db, orgId)
     const [person] = await db
       .select({ role: memberships.role })
       .from(memberships)
-      .where(and(eq(memberships.orgId, member.orgId), eq(memberships.userId, user_id)))
+      .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, user_id)))
     if (!person) throw notFound()
     const known = await listVisibleSources(db, member)
     const rules = unsaved ? readRules(unsaved, known) : await findRules(db, provider.id)
@@ -43,4 +39,5 @@ export const previewIdentityProviderRules =
       scopes: [...rights.scopes],
       sources: presentGrantedSources(rights.sources, known),
     }
-  }
+  },
+)

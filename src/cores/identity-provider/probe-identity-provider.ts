@@ -3,9 +3,8 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { organizationClientBlocks, organizations } from '../../../db/schema.ts'
 import { REFUSAL_REASONS, type RefusalReason } from '../../contracts/identity-provider-states.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { resourceAt } from '../grants/index.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { findClients } from './allowed-clients.ts'
 import { findPerson, type FoundPerson } from './find-person.ts'
 import type { ProviderDeps } from './dependencies.ts'
@@ -24,21 +23,21 @@ import {
   type Refused,
 } from './verify-assertion.ts'
 
-export const probeIdentityProvider =
-  (deps: ProviderDeps): Handler<'probeIdentityProvider'> =>
-  async (principal, { assertion }) => {
-    const { orgId } = requireMember(principal)
-    const provider = await findProvider(deps.db, orgId)
-    await throttleFetches(deps, orgId)
-    const metadata = await readProviderMetadata(deps.guardedFetch, provider.issuer)
-    const keys = await deps.providerKeys.read(provider.jwksUri)
+export const probeIdentityProvider: Verb<'probeIdentityProvider', ProviderDeps> = read(
+  async (context, { assertion }) => {
+    const { db, orgId, guardedFetch, providerKeys } = context
+    const provider = await findProvider(db, orgId)
+    await throttleFetches(context, orgId)
+    const metadata = await readProviderMetadata(guardedFetch, provider.issuer)
+    const keys = await providerKeys.read(provider.jwksUri)
     return {
       metadata: presentMetadata(metadata, provider),
       keys: (keys ?? []).map(presentKey),
       keys_problem: keys ? null : 'They could not be read',
-      assertion: assertion === undefined ? null : await tryAssertion(deps, provider, assertion),
+      assertion: assertion === undefined ? null : await tryAssertion(context, provider, assertion),
     }
-  }
+  },
+)
 
 const presentMetadata = (metadata: ProviderMetadata, { jwksUri }: ProviderRow) =>
   'problem' in metadata

@@ -1,6 +1,6 @@
 /** The rules of an identity provider, with their data sources as the API names them. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, eq, gt } from '../../../db/drizzle.ts'
+import { eq } from '../../../db/drizzle.ts'
 import { identityProviderRules } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Scope } from '../../contracts/scopes.ts'
@@ -9,11 +9,11 @@ import { presentGrantedSources, type KnownSource } from '../grants/index.ts'
 import type { Rule } from './rights.ts'
 
 /** From 1, as people count. */
-export const findRules = (db: Handle, providerId: string, after = 0) =>
+export const findRules = (db: Handle, providerId: string) =>
   db
     .select()
     .from(identityProviderRules)
-    .where(and(eq(identityProviderRules.providerId, providerId), gt(identityProviderRules.position, after)))
+    .where(eq(identityProviderRules.providerId, providerId))
     .orderBy(identityProviderRules.position)
 
 export const presentRule = (rule: Rule & { readonly position: number }, known: readonly KnownSource[]) => ({

@@ -23,14 +23,20 @@ export async function lockOwners(tx: Transaction, orgId: string): Promise<void> 
     .for('update')
 }
 
-export async function findMember(tx: Transaction, orgId: string, userId: string) {
+/** `share` for whoever only reads: its own author's lock may be on the same row. */
+export async function findMember(
+  tx: Transaction,
+  orgId: string,
+  userId: string,
+  strength: 'share' | 'update' = 'update',
+) {
   const [member] = await tx
     .select(MEMBER_COLUMNS)
     .from(memberships)
     .innerJoin(users, eq(users.id, memberships.userId))
     .where(membership(orgId, userId))
     // Somebody may be accepting an invitation to another role at this moment.
-    .for('update', { of: memberships })
+    .for(strength, { of: memberships })
   if (!member) throw notFound()
   return member
 }

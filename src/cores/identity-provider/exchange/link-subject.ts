@@ -8,7 +8,7 @@ import { identityLinks, memberships, organizationIdentityProviders, users } from
 import { DisplayName } from '../../../contracts/fields.ts'
 import { makeId } from '../../../contracts/ids.ts'
 import type { Role } from '../../../contracts/roles.ts'
-import { recordAudit } from '../../audit/index.ts'
+import { recordAudit } from '../../record-audit.ts'
 import type { Clock } from '../../dependencies.ts'
 import { releaseEmail } from '../../email-addresses/index.ts'
 import { findUnlinked, type FoundPerson, type Newcomer } from '../find-person.ts'
