@@ -2,7 +2,7 @@
 import { and, eq, isNull, ne } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { mailedLinks, memberships, passwords, users } from '../../../db/schema.ts'
-import { recordAudit } from '../audit/index.ts'
+import { recordAudit } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 
 /** For the account that shows this address; the proof of another one says nothing about it. */

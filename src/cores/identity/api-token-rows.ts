@@ -5,7 +5,7 @@ import { apiTokens } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { approvedScopes, SCOPE_EDITION } from '../../contracts/scopes.ts'
 import { apiTokenHash, tokenPrefix } from '../../trust/api-token.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 
 type Row = typeof apiTokens.$inferSelect

@@ -3,46 +3,42 @@ import { apiTokens } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { TOKENS_PER_PERSON } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { AUDIENCES, type Audience } from '../../contracts/scopes.ts'
 import { makeApiToken } from '../../trust/api-token.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { insertApiToken, isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 
-export const createApiToken =
-  (deps: TokenDeps): Handler<'createApiToken'> =>
-  (principal, input) =>
-    withTransaction(deps.db, async (tx) => {
-      // One at a time: a burst stays below the limit.
-      const member = await lockAuthor(tx, deps.clock, requireMember(principal), 'viewer', 'update')
-      const { orgId, userId } = member
-      const roleCap = input.role_cap ?? (member.role === 'member' ? 'viewer' : member.role)
-      if (!atLeast(member.role, roleCap))
-        throw new ServiceError('FORBIDDEN', 'You cannot grant a role above your own')
-      const [live] = await tx
-        .select({ count: count() })
-        .from(apiTokens)
-        .where(and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId), isLive(deps)))
-      if (live!.count >= TOKENS_PER_PERSON) {
-        throw new ServiceError(
-          'CONFLICT',
-          `You already have ${TOKENS_PER_PERSON} API tokens. Revoke one first.`,
-        )
-      }
-      const token = makeApiToken()
-      const row = await insertApiToken(tx, deps, member, token, {
-        parentId: member.tokenId ?? null,
-        name: input.name,
-        roleCap,
-        scopes: input.scopes ?? null,
-        audiences: audiencesOf(member, input.audiences),
-        expiresAt: expiryOf(member, deps.clock(), input.expires_in_days),
-      })
-      return { ...presentApiToken(row, member.userName), token }
+export const createApiToken: Verb<'createApiToken', TokenDeps> = write(
+  { author: ['viewer', 'update'] },
+  async (context, input) => {
+    const { tx, clock, member, orgId, userId } = context
+    // One at a time: a burst stays below the limit.
+    const roleCap = input.role_cap ?? (member.role === 'member' ? 'viewer' : member.role)
+    if (!atLeast(member.role, roleCap))
+      throw new ServiceError('FORBIDDEN', 'You cannot grant a role above your own')
+    const [live] = await tx
+      .select({ count: count() })
+      .from(apiTokens)
+      .where(and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId), isLive(context)))
+    if (live!.count >= TOKENS_PER_PERSON) {
+      throw new ServiceError(
+        'CONFLICT',
+        `You already have ${TOKENS_PER_PERSON} API tokens. Revoke one first.`,
+      )
+    }
+    const token = makeApiToken()
+    const row = await insertApiToken(tx, context, member, token, {
+      parentId: member.tokenId ?? null,
+      name: input.name,
+      roleCap,
+      scopes: input.scopes ?? null,
+      audiences: audiencesOf(member, input.audiences),
+      expiresAt: expiryOf(member, clock(), input.expires_in_days),
     })
+    return { ...presentApiToken(row, member.userName), token }
+  },
+)
 
 /** A token for the API does not make one for the MCP endpoints. */
 function audiencesOf(member: Principal, requested: Audience[] | undefined): Audience[] {

@@ -17,37 +17,36 @@ import {
 } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { atLeast, ROLES } from '../../contracts/roles.ts'
-import type { Clock, Storage } from '../dependencies.ts'
+import type { Clock } from '../dependencies.ts'
 import { endGrants } from '../grants/index.ts'
 import { revokeCredentials } from '../machine-agents/index.ts'
 import { lockAuthor } from '../lock-author.ts'
 import { revokeInvitations } from '../organizations/index.ts'
 import { requireMember, requireUserId } from '../principal.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { recordEndedAccess, totalOf, type EndedInOrganization } from './record-ended-access.ts'
 
-export const endAccessSince =
-  ({ db, clock }: Storage): Handler<'endAccessSince'> =>
-  (principal, { since, all, user_id }) =>
-    withTransaction(db, async (tx) => {
-      const isOwn = !all && user_id === undefined
-      const people = isOwn ? ownAnywhere(principal) : await peopleIn(tx, clock, principal, user_id)
-      // Postgres has no year 0, and nothing was made before this one.
-      const after = new Date(Math.max(Date.parse(since), 0))
-      const sessionCount = await endSessionsOf(tx, clock, people, after, principal.sessionId)
-      const ended = await endRest(tx, clock, people, after)
-      const counts = { sessions: sessionCount, ...totalOf(ended) }
-      const where = principal.orgId
-      await recordEndedAccess(tx, clock, principal, {
-        ended,
-        sessions: where === null ? undefined : { orgId: where, count: sessionCount },
-        about: `${people.called} since ${after.toISOString()}`,
-      })
-      return counts
+export const endAccessSince: Verb<'endAccessSince'> = write(
+  { by: 'principal' },
+  async ({ tx, clock, principal }, { since, all, user_id }) => {
+    const isOwn = !all && user_id === undefined
+    const people = isOwn ? ownAnywhere(principal) : await peopleIn(tx, clock, principal, user_id)
+    // Postgres has no year 0, and nothing was made before this one.
+    const after = new Date(Math.max(Date.parse(since), 0))
+    const sessionCount = await endSessionsOf(tx, clock, people, after, principal.sessionId)
+    const ended = await endRest(tx, clock, people, after)
+    const counts = { sessions: sessionCount, ...totalOf(ended) }
+    const where = principal.orgId
+    await recordEndedAccess(tx, clock, principal, {
+      ended,
+      sessions: where === null ? undefined : { orgId: where, count: sessionCount },
+      about: `${people.called} since ${after.toISOString()}`,
     })
+    return counts
+  },
+)
 
 /** Whose: conditions on the columns that name a person and an organization. */
 type People = {

@@ -1,7 +1,7 @@
 /** A new sign-in in a browser replaces the session that the browser had; left alone, it would live on unseen. */
 import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { sessions } from '../../../db/schema.ts'
-import { recordAudit } from '../audit/index.ts'
+import { recordAudit } from '../record-audit.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
 import { currentMembership } from './current-membership.ts'

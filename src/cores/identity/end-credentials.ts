@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { apiTokens, platformAccessGrants } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrant } from '../grants/index.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'

@@ -1,20 +1,20 @@
 import { eq } from '../../../db/drizzle.ts'
 import { users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { issueSessionToken } from './issue-session-token.ts'
 import type { SessionDeps } from './start-session.ts'
 import { consumeSignInCode } from './sign-in-codes.ts'
 
-export const exchangeSignInCode =
-  (deps: SessionDeps): Handler<'exchangeSignInCode'> =>
-  async (_principal, { code, code_verifier }) => {
-    const sessionId = await consumeSignInCode(deps, code, code_verifier)
+export const exchangeSignInCode: Verb<'exchangeSignInCode', SessionDeps> = writeInSteps(
+  { by: 'principal' },
+  async (context, { code, code_verifier }) => {
+    const { transaction } = context
+    const sessionId = await consumeSignInCode(context, code, code_verifier)
     if (sessionId === undefined)
       throw new ServiceError('UNAUTHENTICATED', 'This sign-in code is no longer valid')
-    return withTransaction(deps.db, async (tx) => {
-      const signedIn = await issueSessionToken(tx, deps, sessionId)
+    return transaction(async ({ tx }) => {
+      const signedIn = await issueSessionToken(tx, context, sessionId)
       // The application opens in it, so from here on it is the one used last.
       if (signedIn.organization) {
         await tx
@@ -24,4 +24,5 @@ export const exchangeSignInCode =
       }
       return signedIn
     })
-  }
+  },
+)

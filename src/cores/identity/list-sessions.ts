@@ -1,38 +1,23 @@
-import { and, desc, eq, gt, isNull, lt } from '../../../db/drizzle.ts'
+import { and, eq, gt, isNull } from '../../../db/drizzle.ts'
 import { sessions } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
-import { requireUserId } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
+import { list, type Verb } from '../list.ts'
 
-export const listSessions =
-  ({ db, clock }: Storage): Handler<'listSessions'> =>
-  async (principal, { limit, cursor }) => {
-    const before = readCursor(cursor, 1)?.[0]
-    const rows = await db
-      .select()
-      .from(sessions)
-      .where(
-        and(
-          eq(sessions.userId, requireUserId(principal)),
-          isNull(sessions.endedAt),
-          gt(sessions.expiresAt, clock()),
-          before === undefined ? undefined : lt(sessions.id, before),
-        ),
-      )
-      .orderBy(desc(sessions.id))
-      .limit(limit + 1)
-    const page = pageOf(rows, limit, (row) => [row.id])
-    return {
-      sessions: page.rows.map((row) => ({
-        id: row.id,
-        signed_in_by: row.signedInBy,
-        device: row.device,
-        created_at: row.createdAt.toISOString(),
-        last_used_at: row.lastUsedAt.toISOString(),
-        expires_at: row.expiresAt.toISOString(),
-        current: row.id === principal.sessionId,
-      })),
-      next_cursor: page.next_cursor,
-    }
-  }
+export const listSessions: Verb<'listSessions'> = list(
+  { by: 'person', rows: 'sessions', desc: [sessions.id] },
+  async ({ db, clock, userId, principal, page }) =>
+    page({
+      from: () => db.select().from(sessions),
+      where: and(eq(sessions.userId, userId), isNull(sessions.endedAt), gt(sessions.expiresAt, clock())),
+      key: (row) => [row.id],
+      present: (rows) =>
+        rows.map((row) => ({
+          id: row.id,
+          signed_in_by: row.signedInBy,
+          device: row.device,
+          created_at: row.createdAt.toISOString(),
+          last_used_at: row.lastUsedAt.toISOString(),
+          expires_at: row.expiresAt.toISOString(),
+          current: row.id === principal.sessionId,
+        })),
+    }),
+)

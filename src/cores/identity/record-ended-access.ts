@@ -1,6 +1,6 @@
 /** The audit rows of an ending that reaches several organizations: each is told of its own part. */
 import type { Transaction } from '../../../db/connect.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 
 const KINDS = ['tokens', 'grants', 'credentials', 'invitations'] as const

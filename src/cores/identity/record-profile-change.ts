@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { eq } from '../../../db/drizzle.ts'
 import { memberships } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 
 export async function recordProfileChange(

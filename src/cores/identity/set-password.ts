@@ -2,7 +2,7 @@
 import { and, eq, inArray } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { mailedLinks, passwords } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { endSessions } from './end-sessions.ts'
 import { RESET_PURPOSES } from './mailed-links.ts'

@@ -1,17 +1,11 @@
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { requireUserId } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { endSessions } from './end-sessions.ts'
 
-export const signOutEverywhere =
-  ({ db, clock }: Storage): Handler<'signOutEverywhere'> =>
-  (principal) =>
-    withTransaction(db, async (tx) => {
-      const ended = await endSessions(tx, clock, requireUserId(principal))
-      if (principal.orgId !== null) {
-        await recordAudit(tx, clock, principal, { orgId: principal.orgId, action: 'session.all_ended' })
-      }
-      return { ended }
-    })
+export const signOutEverywhere: Verb<'signOutEverywhere'> = write(
+  { by: 'person', audit: 'session.all_ended' },
+  async ({ tx, clock, userId, principal, audit }) => {
+    const ended = await endSessions(tx, clock, userId)
+    if (principal.orgId !== null) await audit('session.all_ended')
+    return { ended }
+  },
+)

@@ -5,7 +5,7 @@ import { makeId } from '../../contracts/ids.ts'
 import { SESSION_SECONDS } from '../../contracts/limits.ts'
 import { keyedHash, randomSecret } from '../../trust/keyed-hash.ts'
 import type { UserTokens } from '../../trust/user-token.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Keys, Storage } from '../dependencies.ts'
 import { currentMembership } from './current-membership.ts'
 

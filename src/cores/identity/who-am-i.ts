@@ -1,8 +1,8 @@
 /** Returns the principal: the smallest authenticated operation there is. */
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
+import { read, type Verb } from '../verb.ts'
 
-export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
+export const whoAmI: Verb<'whoAmI'> = read('principal', async ({ principal }) => {
   const { kind, userId, userEmail } = principal
   if (userId === null || userEmail === null) throw new ServiceError('UNAUTHENTICATED')
   if (kind === 'operator' || kind === 'anonymous' || kind === 'app_token' || kind === 'workload') {
@@ -24,4 +24,4 @@ export const whoAmI = (): Handler<'whoAmI'> => async (principal) => {
     support_session_id: principal.supportSessionId,
     sources: principal.sources === null ? undefined : [...principal.sources],
   }
-}
+})

@@ -1,2 +1,2 @@
 /** What the installation core exports. */
-export { showInstallation, type InstallationDeps } from './show-installation.ts'
+export type { InstallationDeps } from './show-installation.ts'

@@ -1,5 +1,5 @@
 /** Public addresses come from the configuration, never from a request header. */
-import type { Handler } from '../../contracts/operations.ts'
+import { read, type Verb } from '../verb.ts'
 
 export type InstallationDeps = {
   readonly version: string
@@ -8,11 +8,12 @@ export type InstallationDeps = {
   readonly mcpUrl: URL
 }
 
-export const showInstallation =
-  ({ version, apiUrl, appUrl, mcpUrl }: InstallationDeps): Handler<'showInstallation'> =>
-  async () => ({
+export const showInstallation: Verb<'showInstallation', InstallationDeps> = read(
+  'principal',
+  async ({ version, apiUrl, appUrl, mcpUrl }) => ({
     version,
     api_url: apiUrl.origin,
     console_url: new URL('/console', appUrl).href,
     mcp_url: new URL('/platform', mcpUrl).href,
-  })
+  }),
+)

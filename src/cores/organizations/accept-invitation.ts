@@ -11,25 +11,24 @@ import {
   users,
 } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { atLeast } from '../../contracts/roles.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import { proveEmail } from '../email-addresses/index.ts'
-import { requireUserId } from '../principal.ts'
 import type { Keys, Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { endUnprovenLinks } from './end-links.ts'
 import { wasRemoved } from './join-by-domain.ts'
 import { invitationHash } from './send-invitation.ts'
 
 type Found = { invitation: typeof invitations.$inferSelect; org: typeof organizations.$inferSelect }
 
-export const acceptInvitation =
-  (deps: Storage & Keys): Handler<'acceptInvitation'> =>
-  (principal, { token }) =>
-    withTransaction(deps.db, (tx) =>
-      acceptInvitationAs(tx, deps, { ...principal, userId: requireUserId(principal) }, token),
-    )
+export const acceptInvitation: Verb<'acceptInvitation', Keys> = write(
+  { by: 'person' },
+  async (context, { token }) => {
+    const { tx, principal, userId } = context
+    return acceptInvitationAs(tx, context, { ...principal, userId }, token)
+  },
+)
 
 /** Unknown, used, revoked and expired links answer alike. */
 export async function findInvitation(deps: Storage & Keys, secret: string): Promise<Found | undefined> {

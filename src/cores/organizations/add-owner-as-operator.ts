@@ -3,34 +3,34 @@ import { and, eq, inArray, isNull, not } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { invitations, memberships, organizations, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { canSignIn, createOwner, presentOwner } from './create-owner.ts'
 import { endUnprovenLinks } from './end-links.ts'
 import { lockOwners } from './membership-changes.ts'
 import type { InvitationDeps } from './send-invitation.ts'
 
-export const addOwnerAsOperator =
-  (deps: InvitationDeps): Handler<'addOwnerAsOperator'> =>
-  async (principal, { org_id, email }) => {
-    const { org, owner } = await withTransaction(deps.db, async (tx) => {
+export const addOwnerAsOperator: Verb<'addOwnerAsOperator', InvitationDeps> = writeInSteps(
+  { by: 'principal', audit: 'owner.added' },
+  async (context, { org_id, email }) => {
+    const { clock, principal, transaction } = context
+    const { org, owner } = await transaction(async ({ tx, audit }) => {
       // Locked, so that a request that is sent twice finds the owner of the first.
       const [row] = await tx.select().from(organizations).where(eq(organizations.id, org_id)).for('update')
       if (!row) throw notFound()
       await lockOwners(tx, org_id)
       await refuseOwned(tx, org_id)
-      await withdrawFormerOffer(tx, deps.clock, org_id)
-      const added = await createOwner(tx, deps, { orgId: org_id, email })
+      await withdrawFormerOffer(tx, clock, org_id)
+      const added = await createOwner(tx, context, { orgId: org_id, email })
       if (added.user) {
-        await endUnprovenLinks(tx, deps.clock, principal, { orgId: org_id, userId: added.user.id })
+        await endUnprovenLinks(tx, clock, principal, { orgId: org_id, userId: added.user.id })
       }
-      await recordAudit(tx, deps.clock, principal, { orgId: org_id, action: 'owner.added', subject: email })
+      await audit('owner.added', email, org_id)
       return { org: row, owner: added }
     })
-    return presentOwner(deps, owner, org.name)
-  }
+    return presentOwner(context, owner, org.name)
+  },
+)
 
 async function refuseOwned(tx: Transaction, orgId: string): Promise<void> {
   const [owner] = await tx

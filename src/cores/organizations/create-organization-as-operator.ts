@@ -3,38 +3,35 @@ import { and, isNull, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { organizations } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { createOwner, presentOwner } from './create-owner.ts'
 import { claimDomains } from './organization-domains.ts'
 import { insertOrganization } from './insert-organization.ts'
 import type { InvitationDeps } from './send-invitation.ts'
 import { presentForOperator } from './present-organization.ts'
 
-export const createOrganizationAsOperator =
-  (deps: InvitationDeps): Handler<'createOrganizationAsOperator'> =>
-  async (principal, { name, domains, admin_email, admin_name }) => {
-    const { org, owner } = await withTransaction(deps.db, async (tx) => {
-      await refuseTakenName(tx, name)
-      const row = await insertOrganization(tx, deps.clock, { name, foundedBy: null })
-      await claimDomains(tx, row.id, domains)
-      await recordAudit(tx, deps.clock, principal, {
-        orgId: row.id,
-        action: 'organization.created',
-        subject: name,
+export const createOrganizationAsOperator: Verb<'createOrganizationAsOperator', InvitationDeps> =
+  writeInSteps(
+    { by: 'principal', audit: 'organization.created' },
+    async (context, { name, domains, admin_email, admin_name }) => {
+      const { clock, transaction } = context
+      const { org, owner } = await transaction(async ({ tx, audit }) => {
+        await refuseTakenName(tx, name)
+        const row = await insertOrganization(tx, clock, { name, foundedBy: null })
+        await claimDomains(tx, row.id, domains)
+        await audit('organization.created', name, row.id)
+        if (admin_email === undefined) return { org: row, owner: null }
+        return {
+          org: row,
+          owner: await createOwner(tx, context, { orgId: row.id, email: admin_email, name: admin_name }),
+        }
       })
-      if (admin_email === undefined) return { org: row, owner: null }
       return {
-        org: row,
-        owner: await createOwner(tx, deps, { orgId: row.id, email: admin_email, name: admin_name }),
+        ...presentForOperator(org, domains),
+        owner: owner && (await presentOwner(context, owner, org.name)),
       }
-    })
-    return {
-      ...presentForOperator(org, domains),
-      owner: owner && (await presentOwner(deps, owner, org.name)),
-    }
-  }
+    },
+  )
 
 /**
  * By name, not by slug: names in another script all give the same slug and still differ. Among the operator's own only:

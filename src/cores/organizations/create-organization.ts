@@ -2,32 +2,24 @@ import { count, eq } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { memberships, organizations, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { requireUserId } from '../principal.ts'
 import type { Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { insertOrganization } from './insert-organization.ts'
 
 export type FoundingDeps = Storage & { readonly organizationsPerPerson: number }
 
-export const createOrganization =
-  ({ db, clock, organizationsPerPerson }: FoundingDeps): Handler<'createOrganization'> =>
-  (principal, { name }) =>
-    withTransaction(db, async (tx) => {
-      const userId = requireUserId(principal)
-      await refuseTooMany(tx, userId, organizationsPerPerson)
-      const org = await insertOrganization(tx, clock, { name, foundedBy: userId })
-      await tx
-        .insert(memberships)
-        .values({ orgId: org.id, userId, role: 'owner', joinedBy: 'creation', joinedAt: clock() })
-      await recordAudit(tx, clock, principal, {
-        orgId: org.id,
-        action: 'organization.created',
-        subject: name,
-      })
-      return { id: org.id, name: org.name, slug: org.slug, role: 'owner' as const }
-    })
+export const createOrganization: Verb<'createOrganization', FoundingDeps> = write(
+  { by: 'person', audit: 'organization.created' },
+  async ({ tx, clock, userId, organizationsPerPerson, audit }, { name }) => {
+    await refuseTooMany(tx, userId, organizationsPerPerson)
+    const org = await insertOrganization(tx, clock, { name, foundedBy: userId })
+    await tx
+      .insert(memberships)
+      .values({ orgId: org.id, userId, role: 'owner', joinedBy: 'creation', joinedAt: clock() })
+    await audit('organization.created', name, org.id)
+    return { id: org.id, name: org.name, slug: org.slug, role: 'owner' as const }
+  },
+)
 
 /** Those that the founder has left count too: otherwise leaving would be a way to found without end. */
 async function refuseTooMany(tx: Transaction, userId: string, most: number): Promise<void> {

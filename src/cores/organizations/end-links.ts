@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray, isNotNull, ne } from '../../../db/drizzle.ts'
 import { identityLinks, organizationIdentityProviders, platformAccessGrants } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrants } from '../grants/index.ts'
 

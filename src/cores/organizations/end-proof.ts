@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { organizationIdentityProviders as providers, platformAccessGrants } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { andEnded, endGrants } from '../grants/index.ts'
 

@@ -2,43 +2,39 @@
 import { and, eq, isNotNull } from '../../../db/drizzle.ts'
 import { invitations, memberships, organizations, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { atLeast, type Role } from '../../contracts/roles.ts'
-import { recordAudit } from '../audit/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember, type MemberPrincipal } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import type { MemberPrincipal } from '../principal.ts'
 import type { Transaction } from '../../../db/connect.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { lockInvitationsTo, refuseOwnersInvitation } from './owner-invitations.ts'
 import { presentInvitation } from './present-invitation.ts'
 import { insertInvitation, sendInvitation, type InvitationDeps } from './send-invitation.ts'
 import { throttleInvitation } from './throttle-invitation.ts'
 
-export const inviteMember =
-  (deps: InvitationDeps): Handler<'inviteMember'> =>
-  async (principal, { email, role }) => {
-    const { orgId } = requireMember(principal)
-    const { invitation, org, member } = await withTransaction(deps.db, async (tx) => {
-      const member = await lockAuthor(tx, deps.clock, requireMember(principal), 'admin')
+export const inviteMember: Verb<'inviteMember', InvitationDeps> = writeInSteps(
+  { author: 'admin', audit: 'invitation.created' },
+  async (context, { email, role }) => {
+    const { clock, orgId, userId, transaction } = context
+    const { invitation, org, member } = await transaction(async ({ tx, member, audit }) => {
       const [row] = await tx.select().from(organizations).where(eq(organizations.id, orgId))
       if (!row) throw notFound()
       requireMayInvite(member, role, row.adminsMayInvite)
       await refuseMember(tx, orgId, email)
       await lockInvitationsTo(tx, orgId, email)
-      await refuseOwnersInvitation(tx, deps.clock, member, eq(invitations.email, email))
-      await throttleInvitation({ ...deps, db: tx }, { userId: member.userId, orgId, email })
-      const { userId: invitedBy, tokenId: madeWithTokenId } = member
-      const invitation = await insertInvitation(tx, deps, { orgId, email, role, invitedBy, madeWithTokenId })
-      const subject = `${email} as ${role}`
-      await recordAudit(tx, deps.clock, member, { orgId, action: 'invitation.created', subject })
+      await refuseOwnersInvitation(tx, clock, member, eq(invitations.email, email))
+      await throttleInvitation({ ...context, db: tx }, { userId, orgId, email })
+      const by = { invitedBy: userId, madeWithTokenId: member.tokenId }
+      const invitation = await insertInvitation(tx, context, { orgId, email, role, ...by })
+      await audit('invitation.created', `${email} as ${role}`)
       return { invitation, org: row, member }
     })
-    const url = await sendInvitation(deps, invitation, org.name, member.userName)
+    const url = await sendInvitation(context, invitation, org.name, member.userName)
     return {
       ...presentInvitation(invitation.row, { name: member.userName, role: member.role }),
       invitation_url: url ?? undefined,
     }
-  }
+  },
+)
 
 function requireMayInvite(member: MemberPrincipal, role: Role, adminsMayInvite: boolean): void {
   if (!atLeast(member.role, role))

@@ -2,7 +2,7 @@
 import { and, eq, or, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { formerMembers, memberships, organizationDomains } from '../../../db/schema.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 
 /** Only for a verified address: an unverified one would open any organization to anybody. */

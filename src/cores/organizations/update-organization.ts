@@ -3,74 +3,67 @@ import { eq, sql } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { organizations } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember, requireRole } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
+import { requireRole } from '../principal.ts'
 import { endLiveSupportSessions } from '../support-sessions/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { listDomains } from './organization-domains.ts'
 import { presentOrganization, PROVIDER_USE } from './present-organization.ts'
 
-export const updateOrganization =
-  ({ db, clock }: Storage): Handler<'updateOrganization'> =>
-  (principal, input) =>
-    withTransaction(db, async (tx) => {
-      const {
-        name,
-        agents_enabled,
-        registered_clients,
-        admins_may_invite,
-        timezone,
-        support_access_enabled,
-      } = input
-      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
-      const { orgId } = member
-      if (admins_may_invite !== undefined)
-        requireRole(member, 'owner', 'Only an owner may allow admins to invite')
-      if (support_access_enabled !== undefined)
-        requireRole(member, 'owner', 'Only an owner may turn support access on or off')
-      if (timezone !== undefined) await requireKnownTimezone(tx, timezone)
-      const [before] = await tx.select().from(organizations).where(eq(organizations.id, orgId)).for('update')
-      if (!before) throw notFound()
-      const after = {
-        name: name ?? before.name,
-        agentsEnabled: agents_enabled ?? before.agentsEnabled,
-        registeredClients: registered_clients ?? before.registeredClients,
-        adminsMayInvite: admins_may_invite ?? before.adminsMayInvite,
-        timezone: timezone ?? before.timezone,
-        supportAccessEnabled: support_access_enabled ?? before.supportAccessEnabled,
-      }
-      await tx.update(organizations).set(after).where(eq(organizations.id, orgId))
-      if (after.agentsEnabled !== before.agentsEnabled) {
-        const action = after.agentsEnabled ? 'agents.switched_on' : 'agents.switched_off'
-        await recordAudit(tx, clock, member, { orgId, action })
-      }
-      if (after.supportAccessEnabled !== before.supportAccessEnabled) {
-        const action = after.supportAccessEnabled ? 'support.switched_on' : 'support.switched_off'
-        await recordAudit(tx, clock, member, { orgId, action })
-        if (!after.supportAccessEnabled) await endLiveSupportSessions(tx, clock, member)
-      }
-      const changes = [
-        after.name !== before.name && `name: ${before.name} → ${after.name}`,
-        after.adminsMayInvite !== before.adminsMayInvite &&
-          `admins ${after.adminsMayInvite ? 'may' : 'may not'} invite`,
-        after.registeredClients !== before.registeredClients &&
-          `registered clients: ${after.registeredClients}`,
-        after.timezone !== before.timezone && `time zone: ${before.timezone} → ${after.timezone}`,
-      ].filter((change) => change !== false)
-      if (changes.length > 0) {
-        const subject = changes.join('; ')
-        await recordAudit(tx, clock, member, { orgId, action: 'organization.updated', subject })
-      }
-      const [row] = await tx
-        .select({ org: organizations, providerUse: PROVIDER_USE })
-        .from(organizations)
-        .where(eq(organizations.id, orgId))
-      const { org, providerUse } = row!
-      return presentOrganization(org, member.role, { domains: await listDomains(tx, orgId), providerUse })
-    })
+export const updateOrganization: Verb<'updateOrganization'> = write(
+  {
+    author: 'admin',
+    audit: [
+      'agents.switched_on',
+      'agents.switched_off',
+      'support.switched_on',
+      'support.switched_off',
+      'organization.updated',
+    ],
+  },
+  async (
+    { tx, clock, member, orgId, audit },
+    { name, agents_enabled, registered_clients, admins_may_invite, timezone, support_access_enabled },
+  ) => {
+    if (admins_may_invite !== undefined)
+      requireRole(member, 'owner', 'Only an owner may allow admins to invite')
+    if (support_access_enabled !== undefined)
+      requireRole(member, 'owner', 'Only an owner may turn support access on or off')
+    if (timezone !== undefined) await requireKnownTimezone(tx, timezone)
+    const [before] = await tx.select().from(organizations).where(eq(organizations.id, orgId)).for('update')
+    if (!before) throw notFound()
+    const after = {
+      name: name ?? before.name,
+      agentsEnabled: agents_enabled ?? before.agentsEnabled,
+      registeredClients: registered_clients ?? before.registeredClients,
+      adminsMayInvite: admins_may_invite ?? before.adminsMayInvite,
+      timezone: timezone ?? before.timezone,
+      supportAccessEnabled: support_access_enabled ?? before.supportAccessEnabled,
+    }
+    await tx.update(organizations).set(after).where(eq(organizations.id, orgId))
+    if (after.agentsEnabled !== before.agentsEnabled) {
+      await audit(after.agentsEnabled ? 'agents.switched_on' : 'agents.switched_off')
+    }
+    if (after.supportAccessEnabled !== before.supportAccessEnabled) {
+      await audit(after.supportAccessEnabled ? 'support.switched_on' : 'support.switched_off')
+      if (!after.supportAccessEnabled) await endLiveSupportSessions(tx, clock, member)
+    }
+    const changes = [
+      after.name !== before.name && `name: ${before.name} → ${after.name}`,
+      after.adminsMayInvite !== before.adminsMayInvite &&
+        `admins ${after.adminsMayInvite ? 'may' : 'may not'} invite`,
+      after.registeredClients !== before.registeredClients &&
+        `registered clients: ${after.registeredClients}`,
+      after.timezone !== before.timezone && `time zone: ${before.timezone} → ${after.timezone}`,
+    ].filter((change) => change !== false)
+    if (changes.length > 0) await audit('organization.updated', changes.join('; '))
+    const [row] = await tx
+      .select({ org: organizations, providerUse: PROVIDER_USE })
+      .from(organizations)
+      .where(eq(organizations.id, orgId))
+    const { org, providerUse } = row!
+    return presentOrganization(org, member.role, { domains: await listDomains(tx, orgId), providerUse })
+  },
+)
 
 /** Digests are computed in the database, whose list of zones may be older than ours. */
 async function requireKnownTimezone(tx: Transaction, timezone: string): Promise<void> {
