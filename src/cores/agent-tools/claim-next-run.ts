@@ -1,5 +1,4 @@
 /** Hands the next run to an agent runner, with its identity. Whoever waits is told when there is one, and claims again. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedRun } from '../../contracts/agent-calls.ts'
 import type { RunIdentities } from '../../trust/run-identity.ts'
 import type { Log, Storage } from '../dependencies.ts'
@@ -12,11 +11,12 @@ import {
   type RunKey,
   type WithMaintenanceModels,
 } from '../maintenance/index.ts'
+import { waitUntil } from '../work/index.ts'
 import { requireRunning } from './require-run.ts'
 
 export type IdentityDeps = Storage & Log & WithMaintenanceModels & { readonly runIdentities: RunIdentities }
 
-const POLL_MS = 1_000
+const QUEUED = { topic: 'maintenance', key: '' } as const
 
 type Claim = {
   readonly claimId: string
@@ -37,10 +37,8 @@ export async function claimNextRun(
   const claimed = await claimRun(deps, { claimId, ...capacity })
   if (!claimed) {
     // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost.
-    for (let left = waitSeconds; left > 0 && !signal.aborted; left--) {
-      await sleep(POLL_MS, undefined, { signal }).catch(() => {})
-      if (await hasQueuedRun(deps.db, capacity)) break
-    }
+    const wait = { seconds: waitSeconds, signal }
+    if (waitSeconds > 0) await waitUntil(deps.db, QUEUED, wait, () => hasQueuedRun(deps.db, capacity))
     return null
   }
   const { run, key, app, leaseSeconds } = claimed

@@ -31,7 +31,7 @@ type Found = { readonly match: Match; readonly evidence: readonly EvidenceRead[]
 export const grep: ReadingTool<'grep'> = (deps, run, { pattern, path_glob: glob, literal }) => {
   if (!literal && !isLogPattern(`/${pattern}/`)) throw new ToolRefused('INVALID_PATTERN')
   return deps.sourceSearches.take(
-    run.orgId,
+    [run.orgId, run.appId],
     async () => {
       const files = (await readManifest(deps.db, run)).filter(
         ([path]) => (glob === undefined || fitsGlob(path, glob)) && !isSecretFile(path),
@@ -43,7 +43,7 @@ export const grep: ReadingTool<'grep'> = (deps, run, { pattern, path_glob: glob,
         evidence: found.slice(0, shown.rows.length).flatMap(({ evidence }) => evidence),
       }
     },
-    deps.signal,
+    { signal: deps.signal },
   )
 }
 

@@ -2,6 +2,4 @@
 export { callTool, type ToolHostDeps } from './call-tool.ts'
 export { claimNextRun, renewRun, type IdentityDeps } from './claim-next-run.ts'
 export { concludeRun } from './conclude-run.ts'
-export { createSourceSearches } from './source-searches.ts'
-export { showRunStep } from './show-run-step.ts'
 export { reserveTurn, settleTurn } from './settle-turn.ts'

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { LOG_SEARCHES, LOG_SEARCHES_OF_RUNS } from '../../contracts/limits.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
+import { LOG_SEARCH_SECONDS } from '../../contracts/limits.ts'
+import type { TurnOptions } from '../work/turns.ts'
 import type { LogReads } from '../logs/index.ts'
 import { logGroups } from './log-groups.ts'
 import { readLogs } from './read-logs.ts'
@@ -16,7 +18,7 @@ const RUN: ToolRun = {
 
 const taking = (take: (signal: AbortSignal | undefined) => unknown) =>
   ({
-    searches: { take: async (_org: string, _work: unknown, signal?: AbortSignal) => take(signal) },
+    searches: { take: async (_keys: unknown, _work: unknown, { signal }: TurnOptions) => take(signal) },
   }) as unknown as LogReads
 
 test('runs search logs in turns of their own, and not once they have hung up', async () => {
@@ -36,5 +38,6 @@ test('runs search logs in turns of their own, and not once they have hung up', a
   expect((await readLogs(deps, RUN, { level: 'error', limit: 10 })).result).toMatchObject({ lines: [] })
   expect(seen).toEqual([signal, signal])
   // Waiting and searching, before the agent runner gives up.
-  expect(LOG_SEARCHES_OF_RUNS.waitMs + LOG_SEARCHES.seconds * 1000).toBeLessThan(28_000)
+  expect(FAIR_QUEUES.runLogSearches.waitMs + LOG_SEARCH_SECONDS * 1000).toBeLessThan(28_000)
+  expect(FAIR_QUEUES.sourceSearches.waitMs + 5_000).toBeLessThan(28_000)
 })

@@ -2,19 +2,18 @@
 import { and, eq } from '../../../db/drizzle.ts'
 import { runSteps } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { requireSourceReader } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { requireAppMaintenance, requireRun } from '../maintenance/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { openTranscript } from './record-step.ts'
 
-export const showRunStep =
-  (deps: Storage & WithDirectory & { readonly dataKeys: DataKeys }): Handler<'showRunStep'> =>
-  async (principal, { alias, execution_id, number }) => {
-    const { db, directory, dataKeys } = deps
-    const { app } = await requireAppMaintenance(deps, db, principal, alias, { history: true })
+export const showRunStep: Verb<'showRunStep', WithDirectory & { readonly dataKeys: DataKeys }> = read(
+  'principal',
+  async (context, { alias, execution_id, number }) => {
+    const { db, principal, directory, dataKeys } = context
+    const { app } = await requireAppMaintenance(context, db, principal, alias, { history: true })
     await requireSourceReader(directory, db, principal, alias)
     const run = await requireRun(db, app, execution_id)
     const [step] = await db
@@ -37,4 +36,5 @@ export const showRunStep =
       request: transcript?.request ?? null,
       answer: transcript?.answer ?? null,
     }
-  }
+  },
+)

@@ -4,7 +4,7 @@ import type { Storage } from '../dependencies.ts'
 import type { FindLines } from '../checks/index.ts'
 import type { LogReads } from '../logs/index.ts'
 import type { RunKey } from '../maintenance/index.ts'
-import type { Turns } from '../turns.ts'
+import type { Turns } from '../work/index.ts'
 
 export type ToolDeps = Storage & {
   /** Apart from those of people: neither waits for the other. */

@@ -4,7 +4,7 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray, isNull } from '../../../db/drizzle.ts'
 import { oauthArtifacts, platformAccessGrants } from '../../../db/schema.ts'
 import type { GrantEndReason } from '../../contracts/grants.ts'
-import { recordAudit, type AuditActor } from '../audit/index.ts'
+import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 
 /** Time alone stamps no row. Rotated keys do where another grant takes its place. */

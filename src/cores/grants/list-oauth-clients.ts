@@ -2,9 +2,7 @@
 import { sql } from '../../../db/drizzle.ts'
 import { organizationClientBlocks, platformAccessGrants } from '../../../db/schema.ts'
 import type { ClientKind } from '../../contracts/grants.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
-import { requireMember } from '../principal.ts'
+import { list, type Verb } from '../list.ts'
 import type { LivenessDeps } from './live-grant.ts'
 import { isMetadataUrl } from './metadata-url.ts'
 
@@ -18,13 +16,12 @@ type ClientRow = {
   last_used: string | null
 }
 
-export const listOauthClients =
-  ({ db, clock, keyEpoch }: LivenessDeps): Handler<'listOauthClients'> =>
-  async (principal, { limit, cursor }) => {
-    const { orgId } = requireMember(principal)
-    const after = readCursor(cursor, 1)?.[0] ?? ''
+export const listOauthClients: Verb<'listOauthClients', LivenessDeps> = list(
+  { rows: 'oauth_clients', cursor: 1 },
+  async ({ db, clock, orgId, keyEpoch, after, page }, { limit }) => {
     const now = clock().toISOString()
-    const rows = (await db.execute(sql`
+    const read = async () =>
+      (await db.execute(sql`
       with granted as (
         select g.client_id, max(g.client_kind) as kind, max(g.client_name) as name, max(g.redirect_host) as host,
           max(g.last_used_at) as last_used,
@@ -36,23 +33,25 @@ export const listOauthClients =
       select coalesce(granted.client_id, blocks.client_id) as client_id, granted.kind, granted.name, granted.host,
         coalesce(granted.live, 0) as live, blocks.client_id is not null as blocked, granted.last_used::text as last_used
       from granted full join blocks on blocks.client_id = granted.client_id
-      where coalesce(granted.client_id, blocks.client_id) > ${after}
+      where coalesce(granted.client_id, blocks.client_id) > ${after?.[0] ?? ''}
         and (granted.kind is distinct from 'machine' or blocks.client_id is not null)
       order by 1 limit ${limit + 1}`)) as unknown as ClientRow[]
-    const page = pageOf(rows, limit, (row) => [row.client_id])
-    return {
-      oauth_clients: page.rows.map((row) => ({
-        client_id: row.client_id,
-        kind: row.kind ?? kindOf(row.client_id),
-        name: row.name,
-        host: isMetadataUrl(row.client_id) ? new URL(row.client_id).host : row.host,
-        live_grants: row.live,
-        blocked: row.blocked,
-        last_used_at: row.last_used === null ? null : new Date(row.last_used).toISOString(),
-      })),
-      next_cursor: page.next_cursor,
-    }
-  }
+    return page({
+      rows: read,
+      key: (row) => [row.client_id],
+      present: (rows) =>
+        rows.map((row) => ({
+          client_id: row.client_id,
+          kind: row.kind ?? kindOf(row.client_id),
+          name: row.name,
+          host: isMetadataUrl(row.client_id) ? new URL(row.client_id).host : row.host,
+          live_grants: row.live,
+          blocked: row.blocked,
+          last_used_at: row.last_used === null ? null : new Date(row.last_used).toISOString(),
+        })),
+    })
+  },
+)
 
 /** Of a client that was blocked before it had a grant. */
 const kindOf = (clientId: string): ClientKind => (isMetadataUrl(clientId) ? 'metadata_document' : 'dynamic')

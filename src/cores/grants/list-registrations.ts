@@ -1,18 +1,15 @@
 /** Dynamic registrations for the operator: those that take a slot, and those that were turned off. */
-import { and, count, desc, eq, gt, lt, or } from '../../../db/drizzle.ts'
+import { and, count, desc, eq, gt, or } from '../../../db/drizzle.ts'
 import { platformAccessGrants, platformOauthClients } from '../../../db/schema.ts'
 import { DYNAMIC_CLIENTS } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
+import { list, type Verb } from '../list.ts'
 import { isLive } from './grant-filters.ts'
 import type { LivenessDeps } from './live-grant.ts'
 
-export const listRegistrations =
-  (deps: LivenessDeps): Handler<'listRegistrations'> =>
-  async (_principal, { limit, cursor }) => {
-    const addresses = await usedByAddress(deps)
-    const rows = await registrationRows(deps, limit + 1, cursor)
-    const page = pageOf(rows, limit, ({ client }) => [client.clientId])
+export const listRegistrations: Verb<'listRegistrations', LivenessDeps> = list(
+  { by: 'principal', rows: 'registrations', desc: [platformOauthClients.clientId] },
+  async (context) => {
+    const addresses = await usedByAddress(context)
     return {
       slots: {
         used: addresses.reduce((sum, { used }) => sum + used, 0),
@@ -21,10 +18,15 @@ export const listRegistrations =
         per_address: DYNAMIC_CLIENTS.perAddress,
       },
       addresses,
-      registrations: page.rows.map(present),
-      next_cursor: page.next_cursor,
+      ...(await context.page({
+        from: () => registrationRows(context),
+        where: and(isDynamic, or(eq(platformOauthClients.isActive, false), isUnexpired(context))),
+        key: ({ client }) => [client.clientId],
+        present: (rows) => rows.map(present),
+      })),
     }
-  }
+  },
+)
 
 const isDynamic = eq(platformOauthClients.kind, 'dynamic')
 
@@ -40,27 +42,15 @@ async function usedByAddress(deps: LivenessDeps): Promise<{ address: string; use
   return rows.map(({ address, used }) => ({ address: address ?? 'unknown', used }))
 }
 
-function registrationRows(deps: LivenessDeps, limit: number, cursor: string | undefined) {
-  const before = readCursor(cursor, 1)?.[0]
-  const liveGrants = count(platformAccessGrants.id)
-  return deps.db
-    .select({ client: platformOauthClients, liveGrants })
+const registrationRows = (deps: LivenessDeps) =>
+  deps.db
+    .select({ client: platformOauthClients, liveGrants: count(platformAccessGrants.id) })
     .from(platformOauthClients)
     .leftJoin(
       platformAccessGrants,
       and(eq(platformAccessGrants.clientId, platformOauthClients.clientId), isLive(deps)),
     )
-    .where(
-      and(
-        isDynamic,
-        or(eq(platformOauthClients.isActive, false), isUnexpired(deps)),
-        before === undefined ? undefined : lt(platformOauthClients.clientId, before),
-      ),
-    )
     .groupBy(platformOauthClients.clientId)
-    .orderBy(desc(platformOauthClients.clientId))
-    .limit(limit)
-}
 
 type Row = Awaited<ReturnType<typeof registrationRows>>[number]
 

@@ -3,37 +3,34 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { organizationClientBlocks, platformAccessGrants, users } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { GRANT_END_REASONS, type GrantEndReason } from '../../contracts/grants.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { isManageable } from './grant-filters.ts'
 import { listVisibleSources } from './granted-sources.ts'
 import type { LivenessDeps } from './live-grant.ts'
 import { GRANT_COLUMNS, presentGrant } from './present-grant.ts'
 
-export const showGrant =
-  (deps: LivenessDeps): Handler<'showGrant'> =>
-  async (principal, { grant_id }) => {
-    const member = requireMember(principal)
-    const [found] = await deps.db
-      .select({ ...GRANT_COLUMNS, block: organizationClientBlocks.clientId })
-      .from(platformAccessGrants)
-      .innerJoin(users, eq(users.id, platformAccessGrants.userId))
-      .leftJoin(
-        organizationClientBlocks,
-        and(
-          eq(organizationClientBlocks.orgId, platformAccessGrants.orgId),
-          eq(organizationClientBlocks.clientId, platformAccessGrants.clientId),
-        ),
-      )
-      .where(isManageable(deps.db, member, grant_id))
-    if (!found) throw notFound()
-    const known = found.grant.sources === null ? [] : await listVisibleSources(deps.db, member)
-    return {
-      ...presentGrant(found, known),
-      ended: endOf(deps, found.grant),
-      blocked: found.block !== null,
-    }
+export const showGrant: Verb<'showGrant', LivenessDeps> = read(async (context, { grant_id }) => {
+  const { db, member } = context
+  const [found] = await db
+    .select({ ...GRANT_COLUMNS, block: organizationClientBlocks.clientId })
+    .from(platformAccessGrants)
+    .innerJoin(users, eq(users.id, platformAccessGrants.userId))
+    .leftJoin(
+      organizationClientBlocks,
+      and(
+        eq(organizationClientBlocks.orgId, platformAccessGrants.orgId),
+        eq(organizationClientBlocks.clientId, platformAccessGrants.clientId),
+      ),
+    )
+    .where(isManageable(db, member, grant_id))
+  if (!found) throw notFound()
+  const known = found.grant.sources === null ? [] : await listVisibleSources(db, member)
+  return {
+    ...presentGrant(found, known),
+    ended: endOf(context, found.grant),
+    blocked: found.block !== null,
   }
+})
 
 type Row = typeof platformAccessGrants.$inferSelect
 

@@ -6,44 +6,35 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { MACHINE_AGENTS_MAX } from '../../contracts/limits.ts'
 import { mayGive } from '../../contracts/machine-agents.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { atLeast, type GrantableRole } from '../../contracts/roles.ts'
 import type { MachineAgentScope } from '../../contracts/scopes.ts'
-import { recordAudit } from '../audit/index.ts'
 import type { Clock } from '../dependencies.ts'
 import { describeApproval, narrowSources, sourceNames, type LivenessDeps } from '../grants/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember, type MemberPrincipal } from '../principal.ts'
+import type { MemberPrincipal } from '../principal.ts'
 import { listGrantableSources } from '../search/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { insertCredential } from './credential-rows.ts'
 import { lockOwner } from './lock-owner.ts'
 import { expiryOf, presentOne, type Agent } from './machine-agent-rows.ts'
 import { insertStandingGrant } from './standing-grant.ts'
 
-export const createMachineAgent =
-  (deps: LivenessDeps): Handler<'createMachineAgent'> =>
-  (principal, input) =>
-    withTransaction(deps.db, async (tx) => {
-      const { clock } = deps
-      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
-      refuseAboveOwn(member, input.role, input.scopes)
-      await requireRoom(tx, member.orgId)
-      const owner = await lockOwner(tx, member.orgId, input.owner_id ?? member.userId)
-      const sources = await chosenSources(tx, member.orgId, input)
-      const expiresAt = expiryOf(clock, input.expires_at)
-      const { name, role } = input
-      const agent = await insertAgent(tx, clock, { orgId: member.orgId, ...owner, name, role, expiresAt })
-      const { secret } = await insertCredential(tx, clock, member, agent.id, input.public_key)
-      await insertStandingGrant(tx, clock, agent, { scopes: input.scopes, sources, keyEpoch: deps.keyEpoch })
-      const names = sources && (await sourceNames(tx, member.orgId, sources))
-      await recordAudit(tx, clock, member, {
-        orgId: member.orgId,
-        action: 'machine_agent.created',
-        subject: `${name} as ${role}: ${describeApproval(input.scopes, names)}`,
-      })
-      return { ...(await presentOne({ db: tx, clock }, member, agent.id)), secret }
-    })
+export const createMachineAgent: Verb<'createMachineAgent', LivenessDeps> = write(
+  { author: 'admin', audit: 'machine_agent.created' },
+  async ({ tx, clock, member, orgId, userId, keyEpoch, audit }, input) => {
+    refuseAboveOwn(member, input.role, input.scopes)
+    await requireRoom(tx, orgId)
+    const owner = await lockOwner(tx, orgId, input.owner_id ?? userId)
+    const sources = await chosenSources(tx, orgId, input)
+    const expiresAt = expiryOf(clock, input.expires_at)
+    const { name, role } = input
+    const agent = await insertAgent(tx, clock, { orgId, ...owner, name, role, expiresAt })
+    const { secret } = await insertCredential(tx, clock, member, agent.id, input.public_key)
+    await insertStandingGrant(tx, clock, agent, { scopes: input.scopes, sources, keyEpoch: keyEpoch })
+    const names = sources && (await sourceNames(tx, orgId, sources))
+    await audit('machine_agent.created', `${name} as ${role}: ${describeApproval(input.scopes, names)}`)
+    return { ...(await presentOne({ db: tx, clock }, member, agent.id)), secret }
+  },
+)
 
 function refuseAboveOwn(
   member: MemberPrincipal,

@@ -1,7 +1,6 @@
 /** Rows of machine agents: who may see and manage them, and how the API returns them. */
 import type { Handle, Transaction } from '../../../db/connect.ts'
-import { and, asc, desc, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
-import type { SQL } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
 import {
   machineAgentCredentials,
   machineAgents,
@@ -23,7 +22,7 @@ import {
   type KnownSource,
   type LivenessDeps,
 } from '../grants/index.ts'
-import { lockAuthor, type LockedAuthor } from '../lock-author.ts'
+import type { LockedAuthor } from '../lock-author.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import { isLiveCredential, presentCredential, type Credential } from './credential-rows.ts'
 import { isStanding } from './standing-grant.ts'
@@ -41,18 +40,16 @@ export const isVisible = ({ orgId, userId, role }: MemberPrincipal) =>
 /** Locked, for a change by somebody who may make it. */
 export async function lockManageable(
   tx: Transaction,
-  clock: Clock,
-  principal: MemberPrincipal,
+  member: LockedAuthor<MemberPrincipal>,
   agentId: string,
-): Promise<{ agent: Agent; member: LockedAuthor<MemberPrincipal> }> {
-  const member = await lockAuthor(tx, clock, principal, 'viewer')
+): Promise<Agent> {
   const [agent] = await tx
     .select()
     .from(machineAgents)
     .where(and(isVisible(member), eq(machineAgents.id, agentId)))
     .for('update')
   if (!agent) throw notFound()
-  return { agent, member }
+  return agent
 }
 
 /**
@@ -93,7 +90,7 @@ type Row = {
   lastUsedAt: string | null
 }
 
-export const agentRows = (db: Handle, which: SQL | undefined) =>
+export const agentRows = (db: Handle) =>
   db
     .select({
       agent: machineAgents,
@@ -120,8 +117,6 @@ export const agentRows = (db: Handle, which: SQL | undefined) =>
       ),
     )
     .leftJoin(platformOauthClients, eq(platformOauthClients.clientId, machineAgents.clientId))
-    .where(which)
-    .orderBy(desc(machineAgents.id))
 
 const isOwnersMembership = and(
   eq(memberships.orgId, machineAgents.orgId),
@@ -151,7 +146,7 @@ export async function presentOne(
   member: MemberPrincipal,
   agentId: string,
 ) {
-  const rows = await agentRows(deps.db, and(isVisible(member), eq(machineAgents.id, agentId)))
+  const rows = await agentRows(deps.db).where(and(isVisible(member), eq(machineAgents.id, agentId)))
   const [agent] = await presentAgents(deps, member, rows)
   if (!agent) throw notFound()
   return agent

@@ -1,9 +1,7 @@
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { presentOne } from './machine-agent-rows.ts'
 
-export const showMachineAgent =
-  (deps: Storage): Handler<'showMachineAgent'> =>
-  (principal, { machine_agent_id }) =>
-    presentOne(deps, requireMember(principal), machine_agent_id)
+export const showMachineAgent: Verb<'showMachineAgent'> = read(async (context, { machine_agent_id }) => {
+  const { member } = context
+  return presentOne(context, member, machine_agent_id)
+})

@@ -3,50 +3,43 @@ import type { Transaction } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { machineAgents, platformAccessGrants, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Storage } from '../dependencies.ts'
-import { requireMember, requireRole } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { requireRole } from '../principal.ts'
+import { write, type Verb } from '../verb.ts'
 import { lockOwner } from './lock-owner.ts'
 import { expiryOf, lockManageable, presentOne, refuseHigherAgent, type Agent } from './machine-agent-rows.ts'
 import { isStanding } from './standing-grant.ts'
 
-export const updateMachineAgent =
-  ({ db, clock }: Storage): Handler<'updateMachineAgent'> =>
-  (principal, { machine_agent_id, name, owner_id, expires_at }) =>
-    withTransaction(db, async (tx) => {
-      const { agent, member } = await lockManageable(tx, clock, requireMember(principal), machine_agent_id)
-      requireRole(member, 'admin')
-      await refuseHigherAgent(tx, member, agent)
-      if (name === undefined && owner_id === undefined && expires_at === undefined) {
-        throw new ServiceError('INVALID_REQUEST', undefined, {
-          problems: ['name, owner_id or expires_at must be given'],
-        })
-      }
-      const next = {
-        name: name ?? agent.name,
-        // Also the same person: after they had left, they answer for it again.
-        ...(owner_id === undefined ? ownerOf(agent) : await lockOwner(tx, agent.orgId, owner_id)),
-        expiresAt: expires_at === undefined ? agent.expiresAt : expiryOf(clock, expires_at),
-      }
-      const changes = await describeChanges(tx, agent, next)
-      if (changes.length > 0) {
-        await tx.update(machineAgents).set(next).where(eq(machineAgents.id, agent.id))
-        await tx.update(users).set({ name: next.name }).where(eq(users.id, agent.userId))
-        await tx
-          .update(platformAccessGrants)
-          .set({ clientName: next.name, expiresAt: next.expiresAt })
-          .where(isStanding(agent.id))
-        if (next.ownerId !== agent.ownerId) await rememberOwner(tx, agent)
-        await recordAudit(tx, clock, member, {
-          orgId: agent.orgId,
-          action: 'machine_agent.changed',
-          subject: `${agent.name}: ${changes.join(', ')}`,
-        })
-      }
-      return presentOne({ db: tx, clock }, member, agent.id)
-    })
+export const updateMachineAgent: Verb<'updateMachineAgent'> = write(
+  { author: 'viewer', audit: 'machine_agent.changed' },
+  async ({ tx, clock, member, audit }, { machine_agent_id, name, owner_id, expires_at }) => {
+    const agent = await lockManageable(tx, member, machine_agent_id)
+    requireRole(member, 'admin')
+    await refuseHigherAgent(tx, member, agent)
+    if (name === undefined && owner_id === undefined && expires_at === undefined) {
+      throw new ServiceError('INVALID_REQUEST', undefined, {
+        problems: ['name, owner_id or expires_at must be given'],
+      })
+    }
+    const next = {
+      name: name ?? agent.name,
+      // Also the same person: after they had left, they answer for it again.
+      ...(owner_id === undefined ? ownerOf(agent) : await lockOwner(tx, agent.orgId, owner_id)),
+      expiresAt: expires_at === undefined ? agent.expiresAt : expiryOf(clock, expires_at),
+    }
+    const changes = await describeChanges(tx, agent, next)
+    if (changes.length > 0) {
+      await tx.update(machineAgents).set(next).where(eq(machineAgents.id, agent.id))
+      await tx.update(users).set({ name: next.name }).where(eq(users.id, agent.userId))
+      await tx
+        .update(platformAccessGrants)
+        .set({ clientName: next.name, expiresAt: next.expiresAt })
+        .where(isStanding(agent.id))
+      if (next.ownerId !== agent.ownerId) await rememberOwner(tx, agent)
+      await audit('machine_agent.changed', `${agent.name}: ${changes.join(', ')}`)
+    }
+    return presentOne({ db: tx, clock }, member, agent.id)
+  },
+)
 
 /** What it asked for while they answered for it is still not theirs to approve. On ended grants too: one of them is the last. */
 async function rememberOwner(tx: Transaction, { id, ownerId }: Agent): Promise<void> {

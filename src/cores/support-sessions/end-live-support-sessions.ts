@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { supportSessions } from '../../../db/schema.ts'
-import { recordAudit } from '../audit/index.ts'
+import { recordAudit } from '../record-audit.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import type { Clock } from '../dependencies.ts'
 import { isLive } from './live-support-session.ts'

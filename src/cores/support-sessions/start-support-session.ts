@@ -4,39 +4,38 @@ import { and, asc, eq, isNotNull, or } from '../../../db/drizzle.ts'
 import { memberships, organizations, supportSessions, users } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
+import { recordAudit } from '../record-audit.ts'
 import type { Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { isLive } from './live-support-session.ts'
 import { presentSupportSession } from './present-support-session.ts'
-import { recordSupportSessionEvent } from './record-support-session-event.ts'
+import { supportSessionEvent } from './support-session-event.ts'
 
-export const startSupportSession =
-  ({ db, clock }: Storage): Handler<'startSupportSession'> =>
-  (principal, { org, staff_email, reason, minutes }) =>
-    withTransaction(db, async (tx) => {
-      const orgId = await findOpenOrganization(tx, org)
-      const staff = await findStaff(tx, staff_email)
-      await refuseSecondAccess(tx, clock, orgId, staff.id)
-      const now = clock()
-      const [row] = await tx
-        .insert(supportSessions)
-        .values({
-          orgId,
-          id: makeId('sup', now.getTime()),
-          staffId: staff.id,
-          reason,
-          startedAt: now,
-          expiresAt: new Date(now.getTime() + minutes * 60_000),
-        })
-        .returning()
-      const actor = { ...principal, orgId, supportSessionId: row!.id }
-      const subject = `${staff.email}: ${reason}`
-      await recordAudit(tx, clock, actor, { orgId, action: 'support.started', subject })
-      await recordSupportSessionEvent(tx, clock, row!, 'org.support_access.started')
-      return { ...presentSupportSession(row!, staff, now), org_id: orgId }
-    })
+export const startSupportSession: Verb<'startSupportSession'> = write(
+  { by: 'principal', events: 'org.support_access.started' },
+  async ({ tx, clock, principal, event }, { org, staff_email, reason, minutes }) => {
+    const orgId = await findOpenOrganization(tx, org)
+    const staff = await findStaff(tx, staff_email)
+    await refuseSecondAccess(tx, clock, orgId, staff.id)
+    const now = clock()
+    const [row] = await tx
+      .insert(supportSessions)
+      .values({
+        orgId,
+        id: makeId('sup', now.getTime()),
+        staffId: staff.id,
+        reason,
+        startedAt: now,
+        expiresAt: new Date(now.getTime() + minutes * 60_000),
+      })
+      .returning()
+    const actor = { ...principal, orgId, supportSessionId: row!.id }
+    const subject = `${staff.email}: ${reason}`
+    await recordAudit(tx, clock, actor, { orgId, action: 'support.started', subject })
+    await event(supportSessionEvent(row!, 'org.support_access.started'))
+    return { ...presentSupportSession(row!, staff, now), org_id: orgId }
+  },
+)
 
 /** Locked: support access that is turned off at this moment is either read here, or finds this session and ends it. */
 async function findOpenOrganization(tx: Transaction, idOrSlug: string): Promise<string> {

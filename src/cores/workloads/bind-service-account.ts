@@ -4,15 +4,11 @@ import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { WORKLOAD_BINDINGS_PER_APP } from '../../contracts/limits.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireAppReader, type App } from '../apps/index.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Storage } from '../dependencies.ts'
+import { recordAudit } from '../record-audit.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { bindingsOf, presentBinding, presentBindings, subjectOf, type Binding } from './binding-rows.ts'
 import { workloadIdentityIsOff } from './workload-identity-is-off.ts'
 
@@ -26,18 +22,19 @@ export type BindingDeps = {
   ) => Promise<{ readonly uid: string }>
 }
 
-export const bindServiceAccount =
-  (deps: Storage & WithDirectory & BindingDeps): Handler<'bindServiceAccount'> =>
-  async (principal, { alias, ...account }) => {
-    const { db, clock, directory } = deps
-    if (deps.workloadAudience === undefined) throw workloadIdentityIsOff()
+export const bindServiceAccount: Verb<'bindServiceAccount', WithDirectory & BindingDeps> = writeInSteps(
+  { author: 'admin', audit: 'app.service_account_bound' },
+  async (
+    { db, clock, userId, principal, findServiceAccount, workloadAudience, directory, transaction },
+    { alias, ...account },
+  ) => {
+    if (workloadAudience === undefined) throw workloadIdentityIsOff()
     // Before the cluster is asked.
     const app = await requireAppReader(directory, db, principal, alias)
     const askedAt = clock()
-    const { uid } = await deps.findServiceAccount(principal, account)
+    const { uid } = await findServiceAccount(principal, account)
     const named = { namespace: account.namespace, serviceAccount: account.service_account, uid }
-    return withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
+    return transaction(async ({ tx, member, audit }) => {
       await lockBindings(tx, app)
       for (const ended of await endOthers(tx, app.orgId, named, askedAt)) {
         await recordAudit(tx, clock, ended.orgId === app.orgId ? member : bySvc(member), {
@@ -60,7 +57,7 @@ export const bindServiceAccount =
           orgId: app.orgId,
           appId: app.id,
           appAlias: app.alias,
-          createdBy: member.userId,
+          createdBy: userId,
           createdByName: member.userName,
           createdAt: now,
         })
@@ -68,14 +65,11 @@ export const bindServiceAccount =
         .returning()
       // By another organization, which the cluster has named meanwhile. Whose it is stays untold.
       if (!row) throw alreadyBound('This service account is bound already')
-      await recordAudit(tx, clock, member, {
-        orgId: app.orgId,
-        action: 'app.service_account_bound',
-        subject: subjectOf(app, row),
-      })
+      await audit('app.service_account_bound', subjectOf(app, row))
       return presentBinding(row, [])
     })
-  }
+  },
+)
 
 type Named = { readonly namespace: string; readonly serviceAccount: string; readonly uid: string }
 

@@ -6,20 +6,16 @@
 import { ClusterForbidden, ClusterUnavailable } from '../../contracts/cluster-errors.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SERVICE_ACCOUNT_READS } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
-import { requireMember } from '../principal.ts'
 import { throttle } from '../throttle.ts'
+import { read, type Verb } from '../verb.ts'
 import { workloadIdentityIsOff } from './workload-identity-is-off.ts'
 import { mayUse, type WithWorkloads } from './workloads.ts'
 
 /** On the service account, with the id of the organization. */
 const ORGANIZATION_ANNOTATION = 'svc.dev/org'
 
-export const showServiceAccount =
-  ({ db, clock, workloads }: Storage & WithWorkloads): Handler<'showServiceAccount'> =>
-  async (principal, { namespace, service_account: name }) => {
-    const { orgId } = requireMember(principal)
+export const showServiceAccount: Verb<'showServiceAccount', WithWorkloads> = read(
+  async ({ db, clock, orgId, workloads }, { namespace, service_account: name }) => {
     if (!workloads) throw workloadIdentityIsOff()
     // A namespace of somebody else looks like one that does not exist, and the cluster is not asked about it.
     if (!mayUse(workloads, orgId, namespace)) throw unknownAccount()
@@ -35,7 +31,8 @@ export const showServiceAccount =
       })
     }
     return { namespace, service_account: name, uid: account.uid }
-  }
+  },
+)
 
 const unknownAccount = () =>
   new ServiceError('NOT_FOUND', 'There is no such service account in a namespace of this organization', {
