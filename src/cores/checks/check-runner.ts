@@ -3,8 +3,10 @@
  * slot is free again when the result is written, so that what is claimed is also settled. What is claimed is worked on at
  * once: nothing waits under a lease that runs, and reading logs holds up no request.
  */
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import type { Log, Storage } from '../dependencies.ts'
+import { createTurns, type Turns } from '../work/index.ts'
 import { pauseOf } from './check-rows.ts'
 import { claimChecks, releaseCheckClaims, type CheckKind, type ClaimedCheck } from './claim-checks.ts'
 import type { HttpProbe } from './http-probe-port.ts'
@@ -16,7 +18,6 @@ import { measureLogs } from './measure-logs.ts'
 import { measured, type Measurement } from './measurement.ts'
 import { settleRuns, type FinishedRun } from './settle-runs.ts'
 import { openSecrets } from './stored-definition.ts'
-import { createTurns, type Turns } from '../turns.ts'
 
 export type CheckRunnerDeps = Storage &
   Log &
@@ -24,6 +25,8 @@ export type CheckRunnerDeps = Storage &
   WithMatchLines & { readonly dataKeys: DataKeys; readonly probeHttp: HttpProbe }
 
 export type CheckRunnerOptions = {
+  /** Called with each result. */
+  readonly onResult?: () => void
   /** Of http checks, as the next one. */
   readonly inFlightMax?: number
   readonly perOrganization?: number
@@ -56,6 +59,7 @@ const JUDGES = { total: 64, perOrganization: 8 }
 export function createCheckRunner(
   deps: CheckRunnerDeps,
   {
+    onResult,
     inFlightMax = IN_FLIGHT_MAX,
     perOrganization = PER_ORGANIZATION,
     leaseSeconds = LEASE_SECONDS,
@@ -67,7 +71,7 @@ export function createCheckRunner(
     createSlots('judge', JUDGES),
   ]
   const finished: FinishedRun[] = []
-  const evidenceReaders = createTurns(LOG_READERS)
+  const evidenceReaders = createTurns(FAIR_QUEUES.evidenceReaders)
   let resultSignal = Promise.withResolvers<void>()
 
   async function run(check: ClaimedCheck): Promise<void> {
@@ -76,6 +80,7 @@ export function createCheckRunner(
       return measured('error', 'internal_error')
     })
     finished.push({ check, measurement })
+    onResult?.()
     resultSignal.resolve()
     resultSignal = Promise.withResolvers<void>()
   }

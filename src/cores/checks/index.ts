@@ -1,11 +1,4 @@
 /** What the checks core exports. */
-export { createCheck } from './create-check.ts'
-export { listChecks } from './list-checks.ts'
-export { showCheck } from './show-check.ts'
-export { updateCheck } from './update-check.ts'
-export { removeCheck } from './remove-check.ts'
-export { runCheck } from './run-check.ts'
-export { listCheckRuns } from './list-check-runs.ts'
 export type { ChecksDeps } from './checks-deps.ts'
 export { createCheckRunner, type CheckRunnerDeps, type CheckRunnerOptions } from './check-runner.ts'
 export { expireCheckClaims } from './claim-checks.ts'

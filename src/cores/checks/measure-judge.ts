@@ -7,7 +7,7 @@ import { evidenceBytes } from './judge-budget.ts'
 import { judgeEvidence } from './judge-evidence.ts'
 import type { JudgePort } from './judge-port.ts'
 import type { Measurement } from './measurement.ts'
-import type { Turns } from '../turns.ts'
+import type { Turns } from '../work/index.ts'
 
 type JudgeCheck = Extract<CheckDefinition, { kind: 'judge' }>
 
@@ -23,7 +23,7 @@ export async function measureJudge(
   if (!settings) return null
   const since = new Date(clock().getTime() - window_minutes * 60_000)
   const maxBytes = evidenceBytes({ question, maxTokens })
-  const evidence = await evidenceReaders.take(orgId, () =>
+  const evidence = await evidenceReaders.take([orgId, appId], () =>
     readLogEvidence(db, { orgId, appId, since, maxBytes }),
   )
   return judgeEvidence(

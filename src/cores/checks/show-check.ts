@@ -1,11 +1,10 @@
-import type { Handler } from '../../contracts/operations.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { presentCheck, requireCheck } from './check-rows.ts'
 import type { ChecksDeps } from './checks-deps.ts'
 
-export const showCheck =
-  ({ db, clock, directory, judge }: ChecksDeps): Handler<'showCheck'> =>
-  async (principal, path) => {
-    const { check, seesQuery } = await requireCheck(directory, db, requireMember(principal), path)
+export const showCheck: Verb<'showCheck', ChecksDeps> = read(
+  async ({ db, clock, member, directory, judge }, path) => {
+    const { check, seesQuery } = await requireCheck(directory, db, member, path)
     return presentCheck({ judge, db }, check, { now: clock(), seesQuery })
-  }
+  },
+)

@@ -1,48 +1,45 @@
 import { checks } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { notify } from '../../../db/listen.ts'
+import { write, type Verb } from '../verb.ts'
 import { changedWindows } from './changed-windows.ts'
 import { hasCheckKey, lockCheck, presentCheck, type Check } from './check-rows.ts'
-import { announceDue, type ChecksDeps } from './checks-deps.ts'
-import { nameTaken } from './create-check.ts'
+import type { ChecksDeps } from './checks-deps.ts'
+import { NAME_TAKEN } from './create-check.ts'
 import { APART_SECONDS } from './run-check.ts'
 import { storeDefinition } from './stored-definition.ts'
 
-export const updateCheck =
-  ({ db, clock, directory, dataKeys, judge }: ChecksDeps): Handler<'updateCheck'> =>
-  async (principal, { alias, check_id, definition, ...asked }) => {
-    const member = requireMember(principal)
-    const { orgId } = member
-    const updated = await withTransaction(db, async (tx) => {
-      const { check } = await lockCheck(directory, tx, member, { alias, check_id })
-      const now = clock()
-      const enabled = asked.enabled ?? check.enabled
-      const name = asked.name ?? check.name
-      const [changed] = await tx
-        .update(checks)
-        .set({
-          name,
-          ...(definition && storeDefinition(dataKeys, check, definition, check)),
-          intervalSeconds: asked.interval_seconds ?? check.intervalSeconds,
-          failureThreshold: asked.failure_threshold ?? check.failureThreshold,
-          successThreshold: asked.success_threshold ?? check.successThreshold,
-          enabled,
-          maintenanceWindows: changedWindows(check.maintenanceWindows, asked),
-          nextRunAt: enabled ? soonest(check, now) : null,
-          // A run that is under way answers an old question: its result does not count.
-          claim: null,
-          leaseUntil: null,
-        })
-        .where(hasCheckKey(check))
-        .returning()
-      await recordAudit(tx, clock, member, { orgId, action: 'check.changed', subject: `${alias}: ${name}` })
-      return presentCheck({ judge, db: tx }, changed!, { now })
-    }).catch(nameTaken)
-    announceDue()
-    return updated
-  }
+export const updateCheck: Verb<'updateCheck', ChecksDeps> = write(
+  { audit: 'check.changed', taken: NAME_TAKEN },
+  async (
+    { tx, clock, member, directory, dataKeys, judge, audit },
+    { alias, check_id, definition, ...asked },
+  ) => {
+    const { check } = await lockCheck(directory, tx, member, { alias, check_id })
+    const now = clock()
+    const enabled = asked.enabled ?? check.enabled
+    const name = asked.name ?? check.name
+    const [changed] = await tx
+      .update(checks)
+      .set({
+        name,
+        ...(definition && storeDefinition(dataKeys, check, definition, check)),
+        intervalSeconds: asked.interval_seconds ?? check.intervalSeconds,
+        failureThreshold: asked.failure_threshold ?? check.failureThreshold,
+        successThreshold: asked.success_threshold ?? check.successThreshold,
+        enabled,
+        maintenanceWindows: changedWindows(check.maintenanceWindows, asked),
+        nextRunAt: enabled ? soonest(check, now) : null,
+        // A run that is under way answers an old question: its result does not count.
+        claim: null,
+        leaseUntil: null,
+      })
+      .where(hasCheckKey(check))
+      .returning()
+    await notify(tx, 'checks')
+    await audit('check.changed', `${alias}: ${name}`)
+    return presentCheck({ judge, db: tx }, changed!, { now })
+  },
+)
 
 /**
  * At once, but not by changing it over and over again: runs begin apart from each other, also one that is under way and

@@ -2,16 +2,19 @@
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, eq, notExists, sql } from '../../../db/drizzle.ts'
 import { deployments } from '../../../db/schema.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import { DEPLOYMENT_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { claimFirst, createWaits } from '../work/index.ts'
 import { isDeployment, lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
 import { followDeployment } from './follow-deployment.ts'
-import { leaseFromNow } from './lease.ts'
-import { waitForWork } from './wait-for-work.ts'
+import { runnerLease } from './lease.ts'
+
+/** Runners that wait for something to claim. */
+const waitForWork = createWaits(FAIR_QUEUES.deploymentWaits, 'deployments')
 
 export const claimDeployment =
   ({ db, clock, directory }: Storage & WithDirectory): Handler<'claimDeployment'> =>
@@ -22,7 +25,8 @@ export const claimDeployment =
     // Whoever waited has perhaps hung up meanwhile, and a claim in their name would be lost: they claim with their next call.
     if (!claimed) {
       const wait = { seconds: wait_seconds, signal: principal.signal }
-      await waitForWork(app.orgId, wait, async () => (await findNext(db, app)) !== undefined)
+      const hasNext = async () => (await findNext(db, app)) !== undefined
+      await waitForWork(db, { orgId: app.orgId, key: app.id }, wait, hasNext)
     }
     return {
       deployment: claimed ? presentDeployment(claimed) : null,
@@ -31,27 +35,25 @@ export const claimDeployment =
     }
   }
 
-async function claimNext(
+/** Most calls find nothing, and those hold no lock. */
+const claimNext = async (
   { db, clock }: Storage,
   app: App,
   { runner, claimId }: { runner: string; claimId: string | null },
-): Promise<Deployment | undefined> {
-  // Most calls find nothing, and those hold no lock.
-  if (!(await findNext(db, app))) return undefined
-  return withTransaction(db, async (tx) => {
+): Promise<Deployment | undefined> =>
+  claimFirst(db, (await findNext(db, app)) ? [app] : [], async (tx) => {
     await lockQueue(tx, app)
     const next = await findNext(tx, app)
     if (!next) return undefined
     const [claimed] = await tx
       .update(deployments)
-      .set({ state: 'running', runner, claimId, startedAt: clock(), leaseUntil: leaseFromNow })
+      .set({ state: 'running', runner, claimId, startedAt: clock(), ...runnerLease.taken() })
       // A cancellation does not wait for the queue.
       .where(and(isDeployment(next), eq(deployments.state, 'queued')))
       .returning()
     if (claimed) await followDeployment(tx, clock, claimed)
     return claimed
   })
-}
 
 /** The first in the queue, unless a command of the app runs, or may run because its runner was lost. */
 async function findNext(
@@ -81,22 +83,13 @@ async function findNext(
   return next
 }
 
-async function findClaim(
-  db: Handle,
-  { orgId, id: appId }: App,
-  claimId: string,
-): Promise<Deployment | undefined> {
-  const [claimed] = await db
-    .update(deployments)
-    .set({ leaseUntil: leaseFromNow })
-    .where(
-      and(
-        eq(deployments.orgId, orgId),
-        eq(deployments.appId, appId),
-        eq(deployments.state, 'running'),
-        eq(deployments.claimId, claimId),
-      ),
-    )
-    .returning()
-  return claimed
-}
+const findClaim = (db: Handle, { orgId, id: appId }: App, claimId: string): Promise<Deployment | undefined> =>
+  runnerLease.renew(
+    db,
+    and(
+      eq(deployments.orgId, orgId),
+      eq(deployments.appId, appId),
+      eq(deployments.state, 'running'),
+      eq(deployments.claimId, claimId),
+    ),
+  )

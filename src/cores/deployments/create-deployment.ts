@@ -2,28 +2,24 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { revisions } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { isOnlyProposed } from '../revisions/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { lockQueue, presentDeployment } from './deployment-rows.ts'
 import { queueDeployment } from './queue-deployment.ts'
 
-export const createDeployment =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'createDeployment'> =>
-  (principal, { alias, revision_id }) =>
-    withTransaction(db, async (tx) => {
-      const app = await requireAppWriter(directory, tx, principal, alias)
-      await lockQueue(tx, app)
-      await requireRevision(tx, app, revision_id)
-      const deployment = await queueDeployment(tx, clock, app, { revisionId: revision_id, by: principal })
-      const subject = `${alias}: ${deployment.id}, ${revision_id}`
-      await recordAudit(tx, clock, principal, { orgId: app.orgId, action: 'deployment.requested', subject })
-      return presentDeployment(deployment)
-    })
+export const createDeployment: Verb<'createDeployment', WithDirectory> = write(
+  { by: 'principal', audit: 'deployment.requested' },
+  async ({ tx, clock, principal, directory, audit }, { alias, revision_id }) => {
+    const app = await requireAppWriter(directory, tx, principal, alias)
+    await lockQueue(tx, app)
+    await requireRevision(tx, app, revision_id)
+    const deployment = await queueDeployment(tx, clock, app, { revisionId: revision_id, by: principal })
+    await audit('deployment.requested', `${alias}: ${deployment.id}, ${revision_id}`)
+    return presentDeployment(deployment)
+  },
+)
 
 /** Held until the deployment is there: what waits to be deployed is not removed. */
 async function requireRevision(tx: Transaction, { orgId, id: appId }: App, id: string): Promise<void> {

@@ -2,12 +2,14 @@
 import type { SQL } from 'drizzle-orm'
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { deployments } from '../../../db/schema.ts'
 import type { DeploymentCode } from '../../contracts/deployment-states.ts'
 import type { Clock } from '../dependencies.ts'
-import { recordEvent } from '../notifications/index.ts'
+import { recordEvent } from '../outbox.ts'
 import { isDeployment, type Deployment } from './deployment-rows.ts'
 import { followDeployment } from './follow-deployment.ts'
+import { runnerLease } from './lease.ts'
 
 type Failure = {
   readonly code: DeploymentCode
@@ -30,7 +32,7 @@ export async function failDeployment(
     .set({
       state: 'failed',
       code,
-      leaseUntil: null,
+      ...runnerLease.given,
       ...(exitCode !== undefined && { exitCode }),
       // One that had succeeded ended then.
       ...(deployment.state !== 'succeeded' && { endedAt: now }),
@@ -40,6 +42,7 @@ export async function failDeployment(
     .where(and(isDeployment(deployment), eq(deployments.state, deployment.state), when))
     .returning()
   if (!failed) return undefined
+  await notify(tx, 'deployments', failed.appId)
   await followDeployment(tx, clock, failed)
   await recordEvent(tx, clock, {
     orgId: failed.orgId,

@@ -1,12 +1,12 @@
 /** How the command ended, in the word of the runner that ran it. */
 import type { Transaction } from '../../../db/connect.ts'
+import { notify } from '../../../db/listen.ts'
 import { deployments } from '../../../db/schema.ts'
 import type { DeploymentCode } from '../../contracts/deployment-states.ts'
-import type { Handler, Output } from '../../contracts/operations.ts'
 import { requireAppWriter } from '../apps/index.ts'
-import type { Clock, Storage } from '../dependencies.ts'
+import type { Clock } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import {
   isDeployment,
   isLost,
@@ -17,19 +17,20 @@ import {
 } from './deployment-rows.ts'
 import { failDeployment } from './fail-deployment.ts'
 import { followDeployment } from './follow-deployment.ts'
+import { runnerLease } from './lease.ts'
 
 type Ending = { readonly exitCode: number | null; readonly code: DeploymentCode | undefined }
 
-export const finishDeployment =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'finishDeployment'> =>
-  (principal, { alias, deployment_id, fence, exit_code, code }) =>
-    withTransaction(db, async (tx): Promise<Output<'finishDeployment'>> => {
-      const app = await requireAppWriter(directory, tx, principal, alias)
-      const deployment = await lockDeployment(tx, app, deployment_id)
-      requireFence(deployment, fence)
-      const ended = await finish(tx, clock, deployment, { exitCode: exit_code, code })
-      return presentDeployment(ended)
-    })
+export const finishDeployment: Verb<'finishDeployment', WithDirectory> = write(
+  { by: 'principal' },
+  async ({ tx, clock, principal, directory }, { alias, deployment_id, fence, exit_code, code }) => {
+    const app = await requireAppWriter(directory, tx, principal, alias)
+    const deployment = await lockDeployment(tx, app, deployment_id)
+    requireFence(deployment, fence)
+    const ended = await finish(tx, clock, deployment, { exitCode: exit_code, code })
+    return presentDeployment(ended)
+  },
+)
 
 async function finish(
   tx: Transaction,
@@ -52,7 +53,7 @@ async function finish(
       exitCode,
       endedAt: now,
       releasedAt: now,
-      leaseUntil: null,
+      ...runnerLease.given,
     })
     await followDeployment(tx, clock, ended)
     return ended
@@ -74,5 +75,6 @@ async function change(
   values: Partial<Deployment>,
 ): Promise<Deployment> {
   const [changed] = await tx.update(deployments).set(values).where(isDeployment(deployment)).returning()
+  await notify(tx, 'deployments', deployment.appId)
   return changed!
 }

@@ -1,6 +1,10 @@
-/** Leases of runners, by the database's clock: it is the same for all processes. */
-import { sql } from '../../../db/drizzle.ts'
+/** The lease of a runner. Its fence is its deployment's own: none runs a second time. */
+import { deployments } from '../../../db/schema.ts'
 import { DEPLOYMENT_LEASE_SECONDS } from '../../contracts/limits.ts'
+import { leased } from '../work/index.ts'
 
-export const leaseFromNow = sql`clock_timestamp() + make_interval(secs => ${sql.raw(String(DEPLOYMENT_LEASE_SECONDS))})`
-export const leaseIsOver = sql`lease_until < clock_timestamp()`
+export const runnerLease = leased(deployments, {
+  heldBy: ['orgId', 'id', 'fence'],
+  until: 'leaseUntil',
+  seconds: DEPLOYMENT_LEASE_SECONDS,
+})

@@ -1,6 +1,7 @@
 /** Puts a deployment at the end of the queue of its app. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, count, eq, max } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { deployments } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
@@ -46,5 +47,6 @@ export async function queueDeployment(
       requestedAt: now,
     })
     .returning()
+  await notify(tx, 'deployments', appId)
   return deployment!
 }

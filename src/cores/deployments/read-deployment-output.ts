@@ -1,18 +1,17 @@
 /** What a deploy command wrote, for whoever may read the app's logs. */
 import { and, asc, eq, gt } from '../../../db/drizzle.ts'
 import { deploymentOutput } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireSourceReader } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { requireDeployment } from './deployment-rows.ts'
 
 /** Each of at most 64 KiB. */
 const ROWS_MAX = 8
 
-export const readDeploymentOutput =
-  ({ db, directory }: Storage & WithDirectory): Handler<'readDeploymentOutput'> =>
-  async (principal, { alias, deployment_id, after }) => {
+export const readDeploymentOutput: Verb<'readDeploymentOutput', WithDirectory> = read(
+  'principal',
+  async ({ db, principal, directory }, { alias, deployment_id, after }) => {
     const app = await requireSourceReader(directory, db, principal, alias)
     // Before its output: what came in between is read by the next call, which this one must not say is none.
     const deployment = await requireDeployment(db, app, deployment_id)
@@ -35,4 +34,5 @@ export const readDeploymentOutput =
       ended: isAll && deployment.endedAt !== null,
       dropped_bytes: deployment.droppedBytes,
     }
-  }
+  },
+)

@@ -1,36 +1,29 @@
 /** A deployment that had succeeded turns out to be broken: for a day it may still become failed. */
 import { ServiceError } from '../../contracts/errors.ts'
 import { ROLLOUT_REPORT_SECONDS } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter } from '../apps/index.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { lockDeployment, presentDeployment } from './deployment-rows.ts'
 import { failDeployment } from './fail-deployment.ts'
 
-export const reportBrokenRollout =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'reportBrokenRollout'> =>
-  (principal, { alias, deployment_id }) =>
-    withTransaction(db, async (tx) => {
-      const app = await requireAppWriter(directory, tx, principal, alias)
-      const deployment = await lockDeployment(tx, app, deployment_id)
-      if (deployment.code === 'ROLLOUT_FAILED') return presentDeployment(deployment)
-      if (deployment.state !== 'succeeded' || deployment.endedAt === null) {
-        throw new ServiceError('CONFLICT', 'Only a deployment that has succeeded can break afterwards')
-      }
-      if (clock().getTime() - deployment.endedAt.getTime() > ROLLOUT_REPORT_SECONDS * 1000) {
-        throw new ServiceError('CONFLICT', 'A deployment can be reported as broken for a day, not later')
-      }
-      const failed = await failDeployment(tx, clock, deployment, {
-        code: 'ROLLOUT_FAILED',
-        actorId: principal.userId,
-      })
-      await recordAudit(tx, clock, principal, {
-        orgId: app.orgId,
-        action: 'deployment.reported_broken',
-        subject: `${alias}: ${deployment.id}`,
-      })
-      return presentDeployment(failed!)
+export const reportBrokenRollout: Verb<'reportBrokenRollout', WithDirectory> = write(
+  { by: 'principal', audit: 'deployment.reported_broken' },
+  async ({ tx, clock, principal, directory, audit }, { alias, deployment_id }) => {
+    const app = await requireAppWriter(directory, tx, principal, alias)
+    const deployment = await lockDeployment(tx, app, deployment_id)
+    if (deployment.code === 'ROLLOUT_FAILED') return presentDeployment(deployment)
+    if (deployment.state !== 'succeeded' || deployment.endedAt === null) {
+      throw new ServiceError('CONFLICT', 'Only a deployment that has succeeded can break afterwards')
+    }
+    if (clock().getTime() - deployment.endedAt.getTime() > ROLLOUT_REPORT_SECONDS * 1000) {
+      throw new ServiceError('CONFLICT', 'A deployment can be reported as broken for a day, not later')
+    }
+    const failed = await failDeployment(tx, clock, deployment, {
+      code: 'ROLLOUT_FAILED',
+      actorId: principal.userId,
     })
+    await audit('deployment.reported_broken', `${alias}: ${deployment.id}`)
+    return presentDeployment(failed!)
+  },
+)

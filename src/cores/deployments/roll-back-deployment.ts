@@ -6,27 +6,23 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, desc, eq, isNotNull, lt, ne } from '../../../db/drizzle.ts'
 import { deployments } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { lockQueue, presentDeployment, type Deployment } from './deployment-rows.ts'
 import { queueDeployment } from './queue-deployment.ts'
 
-export const rollBackDeployment =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'rollBackDeployment'> =>
-  (principal, { alias }) =>
-    withTransaction(db, async (tx) => {
-      const app = await requireAppWriter(directory, tx, principal, alias)
-      await lockQueue(tx, app)
-      const { revisionId } = await requireEarlier(tx, app)
-      const deployment = await queueDeployment(tx, clock, app, { revisionId, by: principal })
-      const subject = `${alias}: ${deployment.id}, ${revisionId}`
-      await recordAudit(tx, clock, principal, { orgId: app.orgId, action: 'deployment.rolled_back', subject })
-      return presentDeployment(deployment)
-    })
+export const rollBackDeployment: Verb<'rollBackDeployment', WithDirectory> = write(
+  { by: 'principal', audit: 'deployment.rolled_back' },
+  async ({ tx, clock, principal, directory, audit }, { alias }) => {
+    const app = await requireAppWriter(directory, tx, principal, alias)
+    await lockQueue(tx, app)
+    const { revisionId } = await requireEarlier(tx, app)
+    const deployment = await queueDeployment(tx, clock, app, { revisionId, by: principal })
+    await audit('deployment.rolled_back', `${alias}: ${deployment.id}, ${revisionId}`)
+    return presentDeployment(deployment)
+  },
+)
 
 async function requireEarlier(tx: Transaction, { orgId, id: appId }: App): Promise<Deployment> {
   const newest = async (...conditions: Parameters<typeof and>) => {

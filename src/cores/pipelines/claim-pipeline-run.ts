@@ -1,13 +1,13 @@
 import { isUniqueViolation, type Handle } from '../../../db/connect.ts'
 import { and, asc, eq, gt, sql } from '../../../db/drizzle.ts'
 import { pipelineRuns, pipelines } from '../../../db/schema.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import { PIPELINE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, type App } from '../apps/index.ts'
 import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
-import { createClaimWaits } from './claim-waits.ts'
+import { claimFirst, createWaits } from '../work/index.ts'
 import { countOpenRuns } from './open-runs.ts'
 import {
   hasPipelineKey,
@@ -19,33 +19,30 @@ import {
   type PipelineKey,
   type PipelineRun,
 } from './pipeline-rows.ts'
-import { leaseEnd } from './run-lease.ts'
+import { runLease } from './run-lease.ts'
 import { notePresence } from './worker-presence.ts'
 
 export const claimPipelineRun = (deps: Storage & WithDirectory): Handler<'claimPipelineRun'> => {
   const { db, clock, directory } = deps
-  const waits = createClaimWaits(deps)
   return async (principal, { alias, worker, pipelines: names, claim_id, wait_seconds }) => {
     const app = await requireAppWriter(directory, db, principal, alias)
-    const known = { orgId: app.orgId, appId: app.id }
-    await notePresence(db, { ...known, name: worker, pipelines: [...new Set(names)] }, clock())
-    const over = AbortSignal.any([
-      AbortSignal.timeout(wait_seconds * 1000),
-      ...(principal.signal ? [principal.signal] : []),
-    ])
+    const { orgId, id: appId } = app
+    await notePresence(db, { orgId, appId, name: worker, pipelines: [...new Set(names)] }, clock())
     // Not for a worker that is gone: nobody would run it.
     if (principal.signal?.aborted) return NOTHING
     const claimed = await claimOnce(deps, app, { name: worker, claimId: claim_id ?? null }, names)
     if (claimed) return claimed
-    if (wait_seconds === 0) return NOTHING
     // Whoever waited has perhaps hung up meanwhile, or lost the right to claim: they claim with their next call.
-    while (!over.aborted) {
-      await waits.wait(known, over)
-      if ((await findClaimable(db, app, names, clock())).length > 0) break
-    }
+    const wait = { seconds: wait_seconds, signal: principal.signal }
+    await waitForRun(db, { orgId, key: appId }, wait, async () => {
+      return (await findClaimable(db, app, names, clock())).length > 0
+    })
     return NOTHING
   }
 }
+
+/** Whoever asks without waiting is answered. */
+const waitForRun = createWaits(FAIR_QUEUES.pipelineWaits, 'pipelines')
 
 type ClaimingWorker = { readonly name: string; readonly claimId: string | null }
 
@@ -63,18 +60,15 @@ async function claimOnce(deps: Storage, app: App, worker: ClaimingWorker, names:
 }
 
 async function findClaim(db: Handle, { orgId, id: appId }: App, claimId: string) {
-  const [run] = await db
-    .update(pipelineRuns)
-    .set({ leaseUntil: leaseEnd() })
-    .where(
-      and(
-        eq(pipelineRuns.orgId, orgId),
-        eq(pipelineRuns.appId, appId),
-        eq(pipelineRuns.state, 'running'),
-        eq(pipelineRuns.claimId, claimId),
-      ),
-    )
-    .returning()
+  const run = await runLease.renew(
+    db,
+    and(
+      eq(pipelineRuns.orgId, orgId),
+      eq(pipelineRuns.appId, appId),
+      eq(pipelineRuns.state, 'running'),
+      eq(pipelineRuns.claimId, claimId),
+    ),
+  )
   if (!run) return undefined
   const [pipeline] = await db
     .select({ name: pipelines.name })
@@ -86,42 +80,40 @@ async function findClaim(db: Handle, { orgId, id: appId }: App, claimId: string)
 const NOTHING = { run: null, fence: null, lease_seconds: PIPELINE_LEASE_SECONDS }
 
 async function claimNext({ db, clock }: Storage, app: App, worker: ClaimingWorker, names: readonly string[]) {
-  for (const key of await findClaimable(db, app, names, clock())) {
-    const claimed = await withTransaction(db, async (tx) => {
-      const pipeline = await lockPipeline(tx, key)
-      if (!pipeline) return undefined
-      const now = clock()
-      const { running } = await countOpenRuns(tx, pipeline)
-      if (running > 0 && pipeline.concurrency !== 'allow') return undefined
-      const [next] = await tx
-        .select()
-        .from(pipelineRuns)
-        .where(and(isRunOf(pipeline), gt(pipelineRuns.claimableUntil, now)))
-        .orderBy(asc(pipelineRuns.dueAt), asc(pipelineRuns.id))
-        .limit(1)
-      if (!next) return undefined
-      const fence = pipeline.fence + 1
-      await tx.update(pipelines).set({ fence }).where(hasPipelineKey(pipeline))
-      const [run] = await tx
-        .update(pipelineRuns)
-        .set({
-          state: 'running',
-          code: null,
-          claimableUntil: null,
-          startedAt: now,
-          timesOutAt: minutesAfter(now, pipeline.timeoutMinutes),
-          worker: worker.name,
-          claimId: worker.claimId,
-          fence,
-          leaseUntil: leaseEnd(),
-        })
-        .where(hasRunKey(next))
-        .returning()
-      return { run: run!, name: pipeline.name, fence }
-    })
-    if (claimed) return answer(claimed)
-  }
-  return undefined
+  const claimable = await findClaimable(db, app, names, clock())
+  const claimed = await claimFirst(db, claimable, async (tx, key) => {
+    const pipeline = await lockPipeline(tx, key)
+    if (!pipeline) return undefined
+    const now = clock()
+    const { running } = await countOpenRuns(tx, pipeline)
+    if (running > 0 && pipeline.concurrency !== 'allow') return undefined
+    const [next] = await tx
+      .select()
+      .from(pipelineRuns)
+      .where(and(isRunOf(pipeline), gt(pipelineRuns.claimableUntil, now)))
+      .orderBy(asc(pipelineRuns.dueAt), asc(pipelineRuns.id))
+      .limit(1)
+    if (!next) return undefined
+    const fence = pipeline.fence + 1
+    await tx.update(pipelines).set({ fence }).where(hasPipelineKey(pipeline))
+    const [run] = await tx
+      .update(pipelineRuns)
+      .set({
+        state: 'running',
+        code: null,
+        claimableUntil: null,
+        startedAt: now,
+        timesOutAt: minutesAfter(now, pipeline.timeoutMinutes),
+        worker: worker.name,
+        claimId: worker.claimId,
+        fence,
+        ...runLease.taken(),
+      })
+      .where(hasRunKey(next))
+      .returning()
+    return { run: run!, name: pipeline.name, fence }
+  })
+  return claimed && answer(claimed)
 }
 
 const answer = ({ run, name, fence }: { run: PipelineRun; name: string; fence: number }) => ({

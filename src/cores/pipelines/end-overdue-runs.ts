@@ -1,19 +1,17 @@
 /** Runs that nobody claimed in time, that took too long, or whose worker is gone. */
-import type { SQL } from 'drizzle-orm'
 import { sql } from '../../../db/drizzle.ts'
 import { pipelineRuns } from '../../../db/schema.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { PIPELINE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Clock, Log, Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
 import { couldReport, type Watch } from '../watch.ts'
+import { handleInTurns } from '../work/index.ts'
 import { endRun } from './end-run.ts'
 import { LATE_MS } from './make-due-runs.ts'
 import { countOpenRuns } from './open-runs.ts'
 import { hasRunKey, lockPipeline, minutesAfter, type Pipeline, type PipelineRun } from './pipeline-rows.ts'
+import { runLease } from './run-lease.ts'
 import { hadWorker } from './worker-presence.ts'
-
-const BATCH = sql.raw('100')
 
 type RunKey = { readonly orgId: string; readonly id: string; readonly pipelineId: string }
 
@@ -24,33 +22,31 @@ type RunKey = { readonly orgId: string; readonly id: string; readonly pipelineId
 export async function endOverdueRuns({ db, clock, log }: Storage & Log, watch: Watch): Promise<number> {
   const now = clock()
   const at = sql`${now.toISOString()}::timestamptz`
-  // Organizations take turns, so that nobody waits for another's thousands.
-  const inTurns = (time: SQL) => sql`row_number() over (partition by org_id order by ${time}, id)`
-  const overdue = await db.execute<RunKey>(sql`
-    (select org_id as "orgId", id, pipeline_id as "pipelineId" from pipeline_runs
-      where claimable_until <= ${at} order by ${inTurns(sql`claimable_until`)}, claimable_until limit ${BATCH})
-    union all
-    (select org_id, id, pipeline_id from pipeline_runs
-      where ${couldReport(watch, now, PIPELINE_LEASE_SECONDS)} and state = 'running'
-        and (lease_until < clock_timestamp() or times_out_at <= ${at})
-      order by ${inTurns(sql`lease_until`)}, lease_until limit ${BATCH})`)
-  let handled = 0
-  for (const key of overdue) {
-    try {
-      await withTransaction(db, (tx) => endIfOverdue(tx, clock, key))
-      handled++
-    } catch (error) {
-      log.warn('pipelines: an overdue run was not ended', { run: key.id, error })
-    }
-  }
-  return handled
+  return handleInTurns<RunKey>(
+    { db, log },
+    {
+      rows: sql`
+        select org_id as "orgId", id, pipeline_id as "pipelineId", claimable_until as place from pipeline_runs
+        where claimable_until <= ${at}
+        union all
+        select org_id, id, pipeline_id, lease_until from pipeline_runs
+        where ${couldReport(watch, now, PIPELINE_LEASE_SECONDS)} and state = 'running'
+          and (${runLease.isOver()} or times_out_at <= ${at})`,
+      warning: 'pipelines: an overdue run was not ended',
+      named: 'run',
+      async handle(tx, key) {
+        await endIfOverdue(tx, clock, key)
+        return true
+      },
+    },
+  )
 }
 
 async function endIfOverdue(tx: Transaction, clock: Clock, key: RunKey): Promise<void> {
   const pipeline = await lockPipeline(tx, { orgId: key.orgId, id: key.pipelineId })
   if (!pipeline) return
   const [found] = await tx
-    .select({ run: pipelineRuns, isLost: sql<boolean | null>`lease_until < clock_timestamp()` })
+    .select({ run: pipelineRuns, isLost: runLease.isOver() })
     .from(pipelineRuns)
     .where(hasRunKey(key))
     .for('update')

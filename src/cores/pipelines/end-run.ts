@@ -1,11 +1,13 @@
 /** A run ends, in whatever way: what follows for its pipeline and for the runs that wait behind it. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, isNotNull, sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { pipelineRuns } from '../../../db/schema.ts'
 import type { PipelineRunCode, PipelineTrouble } from '../../contracts/pipeline-states.ts'
 import type { Clock } from '../dependencies.ts'
 import { hasRunKey, isRunOf, minutesAfter, type Pipeline, type PipelineRun } from './pipeline-rows.ts'
 import { recordOutcome } from './pipeline-trouble.ts'
+import { runLease } from './run-lease.ts'
 
 type RunEnding = {
   readonly state: 'succeeded' | PipelineTrouble
@@ -26,11 +28,12 @@ export async function endRun(
   const now = clock()
   const [ended] = await tx
     .update(pipelineRuns)
-    .set({ state, code, message, endedAt: now, claimableUntil: null, leaseUntil: null, timesOutAt: null })
+    .set({ state, code, message, endedAt: now, claimableUntil: null, ...runLease.given, timesOutAt: null })
     .where(hasRunKey(run))
     .returning()
   // Those that waited for it begin to be late now: waiting by policy is nobody's fault.
   if (run.state === 'running') await restartGrace(tx, pipeline, now)
+  await notify(tx, 'pipelines', pipeline.appId)
   if (counts) await recordOutcome(tx, clock, pipeline, run.id, state)
   return ended!
 }

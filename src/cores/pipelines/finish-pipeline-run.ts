@@ -2,39 +2,37 @@ import type { Transaction } from '../../../db/connect.ts'
 import { and, gt, inArray } from '../../../db/drizzle.ts'
 import { pipelineRuns } from '../../../db/schema.ts'
 import { maskSecrets } from '../../contracts/mask-secrets.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { PIPELINE_TROUBLES } from '../../contracts/pipeline-states.ts'
 import { requireAppWriter } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { notClaimed, requireClaimedRun } from './claimed-run.ts'
 import { endRun } from './end-run.ts'
 import { isRunOf, presentRun, type PipelineRun } from './pipeline-rows.ts'
 import { refreshPresence } from './worker-presence.ts'
 
-export const finishPipelineRun =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'finishPipelineRun'> =>
-  (principal, { alias, succeeded, message, ...claim }) =>
-    withTransaction(db, async (tx) => {
-      const app = await requireAppWriter(directory, tx, principal, alias)
-      const { pipeline, run } = await requireClaimedRun(tx, app, claim)
-      // Taken for lost, it was only not heard from: how the job ended its worker knows.
-      const isLost = run.state === 'failed' && run.code === 'WORKER_LOST'
-      if (run.state !== 'running' && !isLost) {
-        // The answer to the first report was lost, and it is made again.
-        if (isReportedAs(run, succeeded)) return presentRun(run, pipeline.name, { withMessage: true })
-        throw notClaimed('This run has ended')
-      }
-      await refreshPresence(tx, { orgId: app.orgId, appId: app.id, name: run.worker! }, clock())
-      const ended = await endRun(tx, clock, pipeline, run, {
-        state: succeeded ? 'succeeded' : 'failed',
-        code: succeeded ? null : 'REPORTED',
-        message: readableMessage(message),
-        counts: !isLost || !(await hasLaterOutcome(tx, run)),
-      })
-      return presentRun(ended, pipeline.name, { withMessage: true })
+export const finishPipelineRun: Verb<'finishPipelineRun', WithDirectory> = write(
+  { by: 'principal' },
+  async ({ tx, clock, principal, directory }, { alias, succeeded, message, ...claim }) => {
+    const app = await requireAppWriter(directory, tx, principal, alias)
+    const { pipeline, run } = await requireClaimedRun(tx, app, claim)
+    // Taken for lost, it was only not heard from: how the job ended its worker knows.
+    const isLost = run.state === 'failed' && run.code === 'WORKER_LOST'
+    if (run.state !== 'running' && !isLost) {
+      // The answer to the first report was lost, and it is made again.
+      if (isReportedAs(run, succeeded)) return presentRun(run, pipeline.name, { withMessage: true })
+      throw notClaimed('This run has ended')
+    }
+    await refreshPresence(tx, { orgId: app.orgId, appId: app.id, name: run.worker! }, clock())
+    const ended = await endRun(tx, clock, pipeline, run, {
+      state: succeeded ? 'succeeded' : 'failed',
+      code: succeeded ? null : 'REPORTED',
+      message: readableMessage(message),
+      counts: !isLost || !(await hasLaterOutcome(tx, run)),
     })
+    return presentRun(ended, pipeline.name, { withMessage: true })
+  },
+)
 
 /** The word of an old run changes nothing about what was told of a later one. */
 async function hasLaterOutcome(tx: Transaction, run: PipelineRun): Promise<boolean> {

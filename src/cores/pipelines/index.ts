@@ -1,11 +1,4 @@
 /** What the pipelines core exports. */
-export { createPipeline } from './create-pipeline.ts'
-export { listPipelines } from './list-pipelines.ts'
-export { showPipeline } from './show-pipeline.ts'
-export { updatePipeline } from './update-pipeline.ts'
-export { removePipeline } from './remove-pipeline.ts'
-export { startPipelineRun } from './start-pipeline-run.ts'
-export { listPipelineRuns } from './list-pipeline-runs.ts'
 export { claimPipelineRun } from './claim-pipeline-run.ts'
 export { keepPipelineRun } from './keep-pipeline-run.ts'
 export { finishPipelineRun } from './finish-pipeline-run.ts'

@@ -3,14 +3,15 @@
  */
 import type { Transaction } from '../../../db/connect.ts'
 import { sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { pipelineRuns, pipelines } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { PIPELINE_PRESENCE_SECONDS, PIPELINE_RUNS } from '../../contracts/limits.ts'
 import type { ConcurrencyPolicy, PipelineRunCode, PipelineRunState } from '../../contracts/pipeline-states.ts'
 import type { Clock, Log, Storage } from '../dependencies.ts'
 import { lastDueAt } from '../schedule.ts'
-import { withTransaction } from '../transaction.ts'
 import type { Watch } from '../watch.ts'
+import { handleInTurns } from '../work/index.ts'
 import { countOpenRuns, type OpenRuns } from './open-runs.ts'
 import {
   hasPipelineKey,
@@ -23,34 +24,23 @@ import { recordOutcome } from './pipeline-trouble.ts'
 import { dueAfter } from './schedule-of.ts'
 import { hadWorker } from './worker-presence.ts'
 
-/** Looked for at once. Taken in turns from the organizations, so that nobody waits for another's thousands. */
-const BATCH = 100
-
 /** Returns how many it handled. */
 export async function makeDueRuns({ db, clock, log }: Storage & Log, watch: Watch): Promise<number> {
-  const at = sql`${clock().toISOString()}::timestamptz`
-  const due = await db.execute<PipelineKey>(sql`
-    select org_id as "orgId", id from (
-      select org_id, id, next_due_at, row_number() over (partition by org_id order by next_due_at) as place
-      from pipelines where next_due_at <= ${at}
-    ) due
-    order by place, next_due_at limit ${sql.raw(String(BATCH))}`)
-  let handled = 0
-  for (const key of due) {
-    try {
-      const wasFree = await withTransaction(db, async (tx) => {
+  return handleInTurns<PipelineKey>(
+    { db, log },
+    {
+      rows: sql`select org_id as "orgId", id, next_due_at as place from pipelines
+        where next_due_at <= ${clock().toISOString()}::timestamptz`,
+      warning: 'pipelines: a due run was not made',
+      named: 'pipeline',
+      async handle(tx, key) {
         // Another process is at it, or a person: several go through the same ones, and do not wait for each other.
         const pipeline = await lockPipeline(tx, key, { skipLocked: true })
         if (pipeline) await makeDueRun(tx, clock, pipeline, watch)
         return pipeline !== undefined
-      })
-      if (wasFree) handled++
-    } catch (error) {
-      // One pipeline that cannot be handled keeps no other waiting.
-      log.warn('pipelines: a due run was not made', { pipeline: key.id, error })
-    }
-  }
-  return handled
+      },
+    },
+  )
 }
 
 /** Under the lock of the pipeline. */
@@ -95,6 +85,7 @@ export async function makeDueRun(
     .onConflictDoNothing()
     .returning({ id: pipelineRuns.id })
   if (!run) return
+  if (verdict.isClaimable) await notify(tx, 'pipelines', pipeline.appId)
   const { state } = verdict
   if (state === 'host_offline' || state === 'missed') await recordOutcome(tx, clock, pipeline, run.id, state)
 }

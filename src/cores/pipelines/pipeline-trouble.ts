@@ -4,7 +4,7 @@ import { pipelines } from '../../../db/schema.ts'
 import type { EventType } from '../../contracts/events.ts'
 import type { PipelineTrouble } from '../../contracts/pipeline-states.ts'
 import type { Clock } from '../dependencies.ts'
-import { recordEvent } from '../notifications/index.ts'
+import { recordEvent } from '../outbox.ts'
 import { hasPipelineKey, type Pipeline } from './pipeline-rows.ts'
 
 export type RunOutcome = 'succeeded' | PipelineTrouble

@@ -1,6 +1,10 @@
-/** How long a claim holds without a word of its worker. By the database's clock: those of processes may differ. */
-import { sql } from '../../../db/drizzle.ts'
+/** The lease of a worker: each claim of a pipeline has a fence that none had before. */
+import { pipelineRuns } from '../../../db/schema.ts'
 import { PIPELINE_LEASE_SECONDS } from '../../contracts/limits.ts'
+import { leased } from '../work/index.ts'
 
-export const leaseEnd = () =>
-  sql`clock_timestamp() + make_interval(secs => ${String(PIPELINE_LEASE_SECONDS)}::double precision)`
+export const runLease = leased(pipelineRuns, {
+  heldBy: ['orgId', 'id', 'fence'],
+  until: 'leaseUntil',
+  seconds: PIPELINE_LEASE_SECONDS,
+})
