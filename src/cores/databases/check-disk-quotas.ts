@@ -9,7 +9,7 @@ import { eq, isNotNull, sql } from '../../../db/drizzle.ts'
 import { diskUse } from '../../../db/schema.ts'
 import type { SourceProblem } from '../../contracts/source-health.ts'
 import { DISK_QUOTA_RECOVERED, TENANT_LIMITS, type TenantLimit } from '../../contracts/tenant-limits.ts'
-import { recordEvent } from '../notifications/index.ts'
+import { recordEvent } from '../outbox.ts'
 import { withTransaction } from '../transaction.ts'
 import { readTenants, type Tenant, type TenantDeps } from './tenants.ts'
 

@@ -1,16 +1,12 @@
 /** What the databases core exports. */
-export { attachDatabase } from './attach-database.ts'
-export { showConnectionString } from './show-connection-string.ts'
 export { checkDiskQuotas } from './check-disk-quotas.ts'
 export { createDatabase, type DatabaseDeps } from './create-database.ts'
 export { enforceTenantLimits } from './enforce-tenant-limits.ts'
 export type { AttachedDatabases, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
-export { removeDatabase } from './remove-database.ts'
 export { isOverDiskQuota, requireDiskQuota } from './disk-quota.ts'
 export { readWithOwnLogin, writeToDatabase, writeWithOwnLogin } from './write-to-database.ts'
 export type { TenantDeps, TenantServer } from './tenants.ts'
 export {
-  nameContains,
   findSource,
   readLogin,
   hasSourceId,

@@ -1,13 +1,12 @@
 /** Rows of data sources: found by either id, presented without secrets, opened to be queried. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, eq, ilike, or, sql } from '../../../db/drizzle.ts'
+import { and, eq, sql } from '../../../db/drizzle.ts'
 import { dataSources } from '../../../db/schema.ts'
 import type { DataSource } from '../../contracts/data-sources.ts'
 import type * as z from 'zod'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { DataKeys } from '../../trust/data-key.ts'
 import { preparedQuery } from '../prepared-query.ts'
-import { likePattern } from '../like-pattern.ts'
 import type { Login, ManagedDatabases, Queries, SourceConnections } from './managed-databases.ts'
 
 export type SourceRow = typeof dataSources.$inferSelect
@@ -43,12 +42,6 @@ const sourceById = preparedQuery((db) =>
     .where(and(ofOrganization, eq(dataSources.id, sql.placeholder('id'))))
     .prepare('source_by_id'),
 )
-
-/** By part of either name; every row without a search. */
-export const nameContains = (search: string | undefined) =>
-  search
-    ? or(ilike(dataSources.name, likePattern(search)), ilike(dataSources.title, likePattern(search)))
-    : undefined
 
 export const presentSource = (row: SourceRow): z.input<typeof DataSource> => ({
   id: row.id,

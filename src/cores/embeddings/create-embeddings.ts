@@ -1,9 +1,10 @@
 /** Texts to vectors, in the form that every OpenAI client speaks. */
 import { ServiceError } from '../../contracts/errors.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireMember } from '../principal.ts'
 import type { EmbeddingModels } from '../search/index.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns } from '../work/index.ts'
 import type { EmbedTexts } from './embed-texts.ts'
 import { takeTokens, type AllowanceDeps } from './embedding-allowance.ts'
 import { requireBulkModel } from './require-bulk-model.ts'
@@ -16,21 +17,10 @@ export type EmbeddingDeps = AllowanceDeps & {
 /** Below every deadline: who sends too much at once is told, and the tokens that were not used are given back. */
 const TIME_MS = 25_000
 
-/** Of one organization in each process: so many are worked on, and so many wait. */
-const CALLS = {
-  total: Number.POSITIVE_INFINITY,
-  perOrganization: 4,
-  waiting: {
-    perOrganization: 8,
-    ms: 10_000,
-    refusal: 'Too many calls of the organization wait for embeddings',
-  },
-}
-
 export const createEmbeddings = (deps: EmbeddingDeps): Handler<'createEmbeddings'> => {
-  const calls = createTurns(CALLS)
+  const calls = createTurns(FAIR_QUEUES.embeddingCalls)
   return async (principal, { model, input, encoding_format, dimensions }) => {
-    const { orgId, signal } = requireMember(principal)
+    const { orgId, userId, signal } = requireMember(principal)
     const own = requireBulkModel(deps.models, model)
     if (dimensions !== undefined && dimensions !== own) {
       throw new ServiceError('INVALID_REQUEST', undefined, {
@@ -39,7 +29,9 @@ export const createEmbeddings = (deps: EmbeddingDeps): Handler<'createEmbeddings
     }
     const texts = typeof input === 'string' ? [input] : input
     const { vectors, tokens } = await inTime(signal, (either) =>
-      calls.take(orgId, () => embedCounted(deps, { orgId, model, texts, signal: either }), either),
+      calls.take([orgId, userId], () => embedCounted(deps, { orgId, model, texts, signal: either }), {
+        signal: either,
+      }),
     )
     return {
       object: 'list',

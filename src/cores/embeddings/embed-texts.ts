@@ -2,8 +2,9 @@
  * Texts in bulk. They wait for the model behind all questions. Organizations take turns at each model, a few texts a turn,
  * so that a provider is not flooded, one that hangs delays nobody at another, and no call of many texts holds up a short one.
  */
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
 import type { EmbeddingModels } from '../search/index.ts'
-import { createTurns, type Turns } from '../turns.ts'
+import { createTurns, type Turns } from '../work/index.ts'
 
 type Vector = readonly number[] | Float32Array
 
@@ -18,14 +19,12 @@ export type EmbedTexts = (
 
 /** Of one turn: a batch of the built-in model. */
 const TURN_TEXTS = 8
-/** Turns at one model in each process. */
-const UNDER_WAY = { total: 8, perOrganization: 2 }
 
 export function createTextEmbedding(models: Pick<EmbeddingModels, 'embed'>): EmbedTexts {
   const turnsAt = new Map<string, Turns>()
 
   function turnsOf(model: string): Turns {
-    const turns = turnsAt.get(model) ?? createTurns(UNDER_WAY)
+    const turns = turnsAt.get(model) ?? createTurns(FAIR_QUEUES.embeddingBatches)
     turnsAt.set(model, turns)
     return turns
   }
@@ -50,13 +49,13 @@ export function createTextEmbedding(models: Pick<EmbeddingModels, 'embed'>): Emb
     async function takeTurns(starts: Iterable<number>): Promise<void> {
       for (const start of starts) {
         const places = texts.slice(start, start + TURN_TEXTS).map((_, at) => start + at)
-        await turnsOf(model).take(orgId, () => settleAll(places.map(embed), failed), either)
+        await turnsOf(model).take([orgId], () => settleAll(places.map(embed), failed), { signal: either })
       }
     }
 
     const starts = startsOf(texts).values()
     await settleAll(
-      Array.from({ length: UNDER_WAY.perOrganization }, () => takeTurns(starts)),
+      Array.from({ length: FAIR_QUEUES.embeddingBatches.running.organization }, () => takeTurns(starts)),
       failed,
     )
     return vectors

@@ -1,13 +1,13 @@
 /**
  * The next load to take a step of: of the organization whose loads were worked on longest ago, so that a large file of one
- * does not keep another waiting. About one step of an organization at a time. The database's clock decides about leases.
+ * does not keep another waiting. About one step of an organization at a time.
  */
-import { randomUUID } from 'node:crypto'
 import { and, eq, inArray, not, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
-import { isLoad, type LoadRow } from './load-rows.ts'
+import { leased } from '../work/index.ts'
+import type { LoadRow } from './load-rows.ts'
 
 export type ClaimedLoad = LoadRow & { readonly leaseToken: string }
 
@@ -41,7 +41,13 @@ type Claim = {
   readonly except?: readonly string[] | undefined
 }
 
-const leaseEnd = sql`now() + make_interval(secs => ${LOAD_LEASE_SECONDS})`
+/** Of whoever takes a step of it, or uploads a part of its file. */
+export const loadLease = leased(loads, {
+  heldBy: ['orgId', 'id', 'leaseToken'],
+  holder: 'leaseToken',
+  until: 'leaseUntil',
+  seconds: LOAD_LEASE_SECONDS,
+})
 
 export async function claimLoad(
   { db, clock }: Storage,
@@ -49,56 +55,36 @@ export async function claimLoad(
 ): Promise<ClaimedLoad | undefined> {
   const now = clock()
   const abandoned = new Date(now.getTime() - LOAD_GIVE_UP_SECONDS * 1000).toISOString()
-  const leaseToken = randomUUID()
-  const [claimed] = await db
-    .update(loads)
-    .set({ leaseToken, leaseUntil: leaseEnd, workedAt: now })
-    .where(
-      sql`(${loads.orgId}, ${loads.id}) = (
-        select l.org_id, l.id from loads l
-        where (l.state in ('uploading', 'running') or l.is_staged)
-          and (l.state <> 'uploading' or l.updated_at < ${abandoned}::timestamptz)
-          and (l.lease_until is null or l.lease_until < now())
-          and (l.waits_until is null or l.waits_until <= ${now.toISOString()}::timestamptz)
-          and ${work ? sql`${isLong} = ${work === 'long'}` : sql`true`}
-          and ${except.length > 0 ? not(inArray(sql`l.org_id`, [...except])) : sql`true`}
-          and not exists (
-            select from loads o where o.org_id = l.org_id and o.id <> l.id and o.lease_until > now()
-              and o.state <> 'uploading')
-        order by (select max(o.worked_at) from loads o where o.org_id = l.org_id) nulls first, l.worked_at nulls first
-        limit 1 for update of l skip locked)`,
-    )
-    .returning()
-  return claimed && { ...claimed, leaseToken }
+  const next = sql`(${loads.orgId}, ${loads.id}) = (
+    select l.org_id, l.id from loads l
+    where (l.state in ('uploading', 'running') or l.is_staged)
+      and (l.state <> 'uploading' or l.updated_at < ${abandoned}::timestamptz)
+      and ${loadLease.isFree('l')}
+      and (l.waits_until is null or l.waits_until <= ${now.toISOString()}::timestamptz)
+      and ${work ? sql`${isLong} = ${work === 'long'}` : sql`true`}
+      and ${except.length > 0 ? not(inArray(sql`l.org_id`, [...except])) : sql`true`}
+      and not exists (
+        select from loads o where o.org_id = l.org_id and o.id <> l.id and not ${loadLease.isFree('o')}
+          and o.state <> 'uploading')
+    order by (select max(o.worked_at) from loads o where o.org_id = l.org_id) nulls first, l.worked_at nulls first
+    limit 1 for update of l skip locked)`
+  return (await loadLease.take(db, next, { workedAt: now })) as ClaimedLoad | undefined
 }
+
+/** In the state that it was found in: it was not canceled meanwhile. */
+const isOurs = (load: ClaimedLoad) => and(loadLease.isHeld(load), eq(loads.state, load.state))
 
 /** Undefined: it was canceled, or taken over because this process was not heard from. */
-export async function saveStep(
+export const saveStep = async (
   { db, clock }: Storage,
   load: ClaimedLoad,
-  values: Partial<typeof loads.$inferInsert>,
-): Promise<ClaimedLoad | undefined> {
-  const [saved] = await db
-    .update(loads)
-    .set({ ...values, leaseUntil: leaseEnd, updatedAt: clock() })
-    .where(and(isLoad(load), eq(loads.leaseToken, load.leaseToken), eq(loads.state, load.state)))
-    .returning()
-  return saved && { ...saved, leaseToken: load.leaseToken }
-}
+  values: Partial<LoadRow>,
+): Promise<ClaimedLoad | undefined> =>
+  (await loadLease.renew(db, isOurs(load), { ...values, updatedAt: clock() })) as ClaimedLoad | undefined
 
 /** False: it was canceled, or taken over. */
-export async function renewLease({ db }: Storage, load: ClaimedLoad): Promise<boolean> {
-  const renewed = await db
-    .update(loads)
-    .set({ leaseUntil: leaseEnd })
-    .where(and(isLoad(load), eq(loads.leaseToken, load.leaseToken), eq(loads.state, load.state)))
-    .returning({ id: loads.id })
-  return renewed.length > 0
-}
+export const renewLease = async ({ db }: Storage, load: ClaimedLoad): Promise<boolean> =>
+  (await loadLease.renew(db, isOurs(load))) !== undefined
 
-export async function releaseLoad({ db }: Storage, load: ClaimedLoad): Promise<void> {
-  await db
-    .update(loads)
-    .set({ leaseToken: null, leaseUntil: null })
-    .where(and(isLoad(load), eq(loads.leaseToken, load.leaseToken)))
-}
+export const releaseLoad = ({ db }: Storage, load: ClaimedLoad): Promise<unknown> =>
+  loadLease.release(db, loadLease.isHeld(load))

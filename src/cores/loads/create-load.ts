@@ -4,22 +4,19 @@ import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { LOADS_UNFINISHED_MAX } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
 import { requireDiskQuota } from '../databases/index.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
-import { presentLoad, requireDatabase, type LoadRow } from './load-rows.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
+import { presentLoad, requireDatabase } from './load-rows.ts'
 
 const UNFINISHED = ['uploading', 'running'] as const
 
-export const createLoad =
-  ({ db, clock }: Storage): Handler<'createLoad'> =>
-  async (principal, { name, filename, format, bytes, sha256 }) => {
-    const { orgId, userId, userName } = requireMember(principal)
+export const createLoad: Verb<'createLoad'> = writeInSteps(
+  {},
+  async ({ db, clock, member, orgId, userId, transaction }, { name, filename, format, bytes, sha256 }) => {
+    const { userName } = member
     const source = await requireDatabase(db, orgId, name)
     await requireDiskQuota(db, orgId, source.kind)
-    const load = await withTransaction(db, async (tx): Promise<LoadRow> => {
+    const load = await transaction(async ({ tx }) => {
       await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
       const isUnfinished = and(eq(loads.orgId, orgId), inArray(loads.state, [...UNFINISHED]))
       const [same] = await tx
@@ -71,4 +68,5 @@ export const createLoad =
       return created!
     })
     return presentLoad(load, source)
-  }
+  },
+)

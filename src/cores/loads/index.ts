@@ -1,11 +1,5 @@
 /** What the loads core exports. */
-export { cancelLoad } from './cancel-load.ts'
-export { createLoad } from './create-load.ts'
-export { listLoads } from './list-loads.ts'
 export type { LoadDeps } from './load-deps.ts'
-export { previewLoad } from './preview-load.ts'
-export { showLoad } from './show-load.ts'
-export { startLoad } from './start-load.ts'
 export { sweepLoads } from './sweep-loads.ts'
 export type { Work } from './claim-load.ts'
 export { takeLoadStep } from './take-load-step.ts'

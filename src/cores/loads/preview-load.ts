@@ -1,9 +1,8 @@
 /** What a person chooses the columns by, once the file is uploaded. */
 import { ServiceError } from '../../contracts/errors.ts'
 import { nameFromFile } from '../../contracts/name-from-file.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireDiskQuota, writeToDatabase } from '../databases/index.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { columnNames } from './column-names.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
@@ -20,37 +19,36 @@ const VALUE_CHARACTERS = 120
 /** Short enough to be read. */
 const TABLE_CHARACTERS = 50
 
-export const previewLoad =
-  (deps: LoadDeps): Handler<'previewLoad'> =>
-  async (principal, { load_id }) => {
-    const { load, source } = await requireLoad(deps.db, requireMember(principal).orgId, load_id)
-    if (load.state !== 'uploading' || load.received < load.bytes) {
-      throw new ServiceError(
-        'CONFLICT',
-        'There is a preview between the upload of a file and the start of its load',
-      )
-    }
-    await requireDiskQuota(deps.db, load.orgId, source.kind)
-    const { header, content, isAll } = await failingAsDatabase(() =>
-      writeToDatabase(deps, source, (queries) => readBeginning(queries, load), { signal: principal.signal }),
+export const previewLoad: Verb<'previewLoad', LoadDeps> = read(async (context, { load_id }) => {
+  const { db, orgId, principal } = context
+  const { load, source } = await requireLoad(db, orgId, load_id)
+  if (load.state !== 'uploading' || load.received < load.bytes) {
+    throw new ServiceError(
+      'CONFLICT',
+      'There is a preview between the upload of a file and the start of its load',
     )
-    const names = columnNames(header.headers)
-    const { rows } =
-      names.length === 0
-        ? { rows: [] }
-        : readRows(load.format, content, { ...header, isLast: isAll, rowsMax: ROWS_CONSIDERED })
-    const considered = rows.flatMap((row) => ('cells' in row ? [row.cells] : []))
-    const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
-    return {
-      columns: names.map((name, at) => ({ name, header: header.headers[at]! })),
-      rows: considered.slice(0, ROWS_SHOWN).map((cells) => cells.map(cut)),
-      problems: [...header.problems, ...problems].slice(0, PROBLEMS_SHOWN),
-      suggestion: {
-        table: nameFromFile(load.filename, TABLE_CHARACTERS) || source.name,
-        ...suggestColumns(names, considered),
-      },
-    }
   }
+  await requireDiskQuota(db, load.orgId, source.kind)
+  const { header, content, isAll } = await failingAsDatabase(() =>
+    writeToDatabase(context, source, (queries) => readBeginning(queries, load), { signal: principal.signal }),
+  )
+  const names = columnNames(header.headers)
+  const { rows } =
+    names.length === 0
+      ? { rows: [] }
+      : readRows(load.format, content, { ...header, isLast: isAll, rowsMax: ROWS_CONSIDERED })
+  const considered = rows.flatMap((row) => ('cells' in row ? [row.cells] : []))
+  const problems = rows.flatMap((row) => ('problem' in row ? [`line ${row.line}: ${row.problem}`] : []))
+  return {
+    columns: names.map((name, at) => ({ name, header: header.headers[at]! })),
+    rows: considered.slice(0, ROWS_SHOWN).map((cells) => cells.map(cut)),
+    problems: [...header.problems, ...problems].slice(0, PROBLEMS_SHOWN),
+    suggestion: {
+      table: nameFromFile(load.filename, TABLE_CHARACTERS) || source.name,
+      ...suggestColumns(names, considered),
+    },
+  }
+})
 
 const cut = (value: string): string =>
   value.length > VALUE_CHARACTERS ? `${value.slice(0, VALUE_CHARACTERS).toWellFormed()}…` : value

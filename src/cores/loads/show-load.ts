@@ -1,11 +1,7 @@
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { presentLoad, requireLoad } from './load-rows.ts'
 
-export const showLoad =
-  ({ db }: Storage): Handler<'showLoad'> =>
-  async (principal, { load_id }) => {
-    const { load, source } = await requireLoad(db, requireMember(principal).orgId, load_id)
-    return presentLoad(load, source)
-  }
+export const showLoad: Verb<'showLoad'> = read(async ({ db, orgId }, { load_id }) => {
+  const { load, source } = await requireLoad(db, orgId, load_id)
+  return presentLoad(load, source)
+})

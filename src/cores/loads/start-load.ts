@@ -1,14 +1,13 @@
 /** Starts a load: from here on it needs nobody, and a kill only delays it. */
 import { and, eq, ne, sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { loads, type StoredPlan } from '../../../db/schema.ts'
 import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
 import { requireDiskQuota, sourceIdOf, writeToDatabase, type Queries } from '../databases/index.ts'
 import { requireBulkModel } from '../embeddings/index.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
+import { loadLease } from './claim-load.ts'
 import { failingAsDatabase } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
@@ -17,22 +16,22 @@ import { readBeginning } from './read-beginning.ts'
 import type { Header } from './read-rows.ts'
 import { readTarget, targetProblems } from './target-table.ts'
 
-export const startLoad =
-  (deps: LoadDeps): Handler<'startLoad'> =>
-  async (principal, { load_id, ...asked }) => {
-    const member = requireMember(principal)
-    const { load, source } = await requireLoad(deps.db, member.orgId, load_id)
-    const dimensions = requireBulkModel(deps.models, asked.model ?? BUILT_IN_MODEL.name)
+export const startLoad: Verb<'startLoad', LoadDeps> = writeInSteps(
+  { audit: 'load.started' },
+  async (context, { load_id, ...asked }) => {
+    const { db, clock, member, orgId, principal, models, transaction } = context
+    const { load, source } = await requireLoad(db, orgId, load_id)
+    const dimensions = requireBulkModel(models, asked.model ?? BUILT_IN_MODEL.name)
     // Nothing of its file may be left in the database by now.
     if (load.plan && (load.state === 'running' || load.state === 'succeeded')) {
       const again = planLoad(asked, headerIn(load.plan), source, member, dimensions)
-      return presentLoad(await alreadyStarted(deps, load, again), source)
+      return presentLoad(await alreadyStarted(context, load, again), source)
     }
     requireUploaded(load)
-    await requireDiskQuota(deps.db, member.orgId, source.kind)
+    await requireDiskQuota(db, orgId, source.kind)
     const { header, target, languages } = await failingAsDatabase(() =>
       writeToDatabase(
-        deps,
+        context,
         source,
         async (queries) => ({
           header: (await readBeginning(queries, load)).header,
@@ -55,14 +54,14 @@ export const startLoad =
         ...(plan.append ? {} : { hint: 'Choose another table, or append to this one.' }),
       })
     }
-    const started = await withTransaction(deps.db, async (tx) => {
-      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${member.orgId}`}, 0))`)
+    const started = await transaction(async ({ tx, audit }) => {
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`loads of ${orgId}`}, 0))`)
       const [busy] = await tx
         .select({ id: loads.id })
         .from(loads)
         .where(
           and(
-            eq(loads.orgId, member.orgId),
+            eq(loads.orgId, orgId),
             eq(loads.sourceId, source.id),
             eq(loads.state, 'running'),
             ne(loads.id, load.id),
@@ -70,7 +69,7 @@ export const startLoad =
           ),
         )
       if (busy) throw new ServiceError('CONFLICT', `Another file is being loaded into table ${plan.table}`)
-      const now = deps.clock()
+      const now = clock()
       const [updated] = await tx
         .update(loads)
         .set({
@@ -80,19 +79,22 @@ export const startLoad =
           updatedAt: now,
           readBytes: header.consumed,
           readLines: header.line,
-          leaseToken: null,
-          leaseUntil: null,
+          ...loadLease.given,
         })
         .where(and(isLoad(load), eq(loads.state, 'uploading')))
         .returning()
       // Somebody else was faster, or it was canceled.
       if (!updated) return undefined
-      const subject = `${load.filename || load.id} into ${sourceIdOf(source.name)}, table ${plan.table}`
-      await recordAudit(tx, deps.clock, principal, { orgId: member.orgId, action: 'load.started', subject })
+      await notify(tx, 'loads')
+      await audit(
+        'load.started',
+        `${load.filename || load.id} into ${sourceIdOf(source.name)}, table ${plan.table}`,
+      )
       return updated
     })
-    return presentLoad(started ?? (await alreadyStarted(deps, load, plan)), source)
-  }
+    return presentLoad(started ?? (await alreadyStarted(context, load, plan)), source)
+  },
+)
 
 function requireUploaded({ state, received, bytes }: LoadRow): void {
   if (state === 'uploading' && received < bytes) {

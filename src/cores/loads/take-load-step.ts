@@ -4,7 +4,7 @@ import { dataSources } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_GIVE_UP_SECONDS, LOAD_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { LoadFailure, LoadPhase, LoadWait } from '../../contracts/loads.ts'
-import { recordAudit } from '../audit/index.ts'
+import { recordAudit } from '../record-audit.ts'
 import {
   isOverDiskQuota,
   readWithOwnLogin,

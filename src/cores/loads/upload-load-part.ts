@@ -2,14 +2,14 @@
  * The next part of a file. Its load is leased while the part is written, so that two clients do not write at the same place;
  * a client that was killed asks how much was received, and goes on from there.
  */
-import { randomUUID } from 'node:crypto'
-import { and, eq, isNull, lt, or, sql } from '../../../db/drizzle.ts'
+import { and, eq, sql } from '../../../db/drizzle.ts'
 import { loads } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { LOAD_LEASE_SECONDS, LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
+import { LOAD_PART_MIN_BYTES } from '../../contracts/limits.ts'
 import type { Handler } from '../../contracts/operations.ts'
 import { requireDiskQuota, writeToDatabase } from '../databases/index.ts'
 import { requireMember } from '../principal.ts'
+import { loadLease } from './claim-load.ts'
 import { failingAsDatabase, isUnanswered } from './database-problem.ts'
 import type { LoadDeps } from './load-deps.ts'
 import { isLoad, presentLoad, requireLoad, type LoadRow } from './load-rows.ts'
@@ -19,10 +19,10 @@ export const uploadLoadPart =
   (deps: LoadDeps): Handler<'uploadLoadPart'> =>
   async (principal, { load_id, offset, body }) => {
     const { orgId } = requireMember(principal)
-    const { load, source } = await requireLoad(deps.db, orgId, load_id)
-    requirePlace(load, offset, body.length)
+    const { load: found, source } = await requireLoad(deps.db, orgId, load_id)
+    requirePlace(found, offset, body.length)
     await requireDiskQuota(deps.db, orgId, source.kind)
-    const leaseToken = await takeLease(deps, load, offset)
+    const load = await takeLease(deps, found, offset)
     let isStaging = false
     try {
       await failingAsDatabase(() =>
@@ -33,7 +33,7 @@ export const uploadLoadPart =
             if (offset === 0) {
               await createStaging(queries, load.id, () => {
                 isStaging = true
-                return leaseSecondsLeft(deps, load, leaseToken)
+                return leaseSecondsLeft(deps, load)
               })
               isStaging = false
             }
@@ -47,10 +47,10 @@ export const uploadLoadPart =
       // cleans up before it.
       const mayArrive = isStaging && isUnanswered(error)
       // Perhaps because it was cleaned up.
-      if (mayArrive || !(await release(deps, load, leaseToken, {}))) await refuseEnded(deps, load)
+      if (mayArrive || !(await release(deps, load, {}))) await refuseEnded(deps, load)
       throw error
     }
-    const stored = await release(deps, load, leaseToken, { received: offset + body.length })
+    const stored = await release(deps, load, { received: offset + body.length })
     if (stored) return presentLoad(stored, source)
     await refuseEnded(deps, load)
     throw otherPart()
@@ -75,30 +75,19 @@ function requirePlace({ state, received, bytes }: LoadRow, offset: number, lengt
   }
 }
 
-async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promise<string> {
-  const leaseToken = randomUUID()
-  const taken = await db
-    .update(loads)
-    .set({ leaseToken, leaseUntil: sql`now() + make_interval(secs => ${LOAD_LEASE_SECONDS})` })
-    .where(
-      and(
-        isLoad(load),
-        eq(loads.state, 'uploading'),
-        eq(loads.received, offset),
-        or(isNull(loads.leaseUntil), lt(loads.leaseUntil, sql`now()`)),
-      ),
-    )
-    .returning({ id: loads.id })
-  if (taken.length > 0) return leaseToken
-  throw otherPart()
+async function takeLease({ db }: LoadDeps, load: LoadRow, offset: number): Promise<LoadRow> {
+  const isNext = and(isLoad(load), eq(loads.state, 'uploading'), eq(loads.received, offset))
+  const taken = await loadLease.take(db, isNext)
+  if (!taken) throw otherPart()
+  return taken
 }
 
 /** Refuses, where another attempt has it, or the load has ended. */
-async function leaseSecondsLeft({ db }: LoadDeps, load: LoadRow, leaseToken: string): Promise<number> {
+async function leaseSecondsLeft({ db }: LoadDeps, load: LoadRow): Promise<number> {
   const [held] = await db
-    .select({ seconds: sql`date_part('epoch', ${loads.leaseUntil} - now())`.mapWith(Number) })
+    .select({ seconds: sql`date_part('epoch', ${loads.leaseUntil} - clock_timestamp())`.mapWith(Number) })
     .from(loads)
-    .where(isHeld(load, leaseToken))
+    .where(isUploaded(load))
   if (!held) throw otherPart()
   return held.seconds
 }
@@ -110,19 +99,10 @@ async function refuseEnded({ db }: LoadDeps, load: LoadRow): Promise<void> {
   if (now.state !== 'uploading') throw conflict(ENDED)
 }
 
-const isHeld = (load: LoadRow, leaseToken: string) =>
-  and(isLoad(load), eq(loads.leaseToken, leaseToken), eq(loads.state, 'uploading'))
+const isUploaded = (load: LoadRow) => and(loadLease.isHeld(load), eq(loads.state, 'uploading'))
 
-async function release(
+const release = (
   { db, clock }: LoadDeps,
   load: LoadRow,
-  leaseToken: string,
   values: { received?: number },
-): Promise<LoadRow | undefined> {
-  const [released] = await db
-    .update(loads)
-    .set({ ...values, leaseToken: null, leaseUntil: null, updatedAt: clock() })
-    .where(isHeld(load, leaseToken))
-    .returning()
-  return released
-}
+): Promise<LoadRow | undefined> => loadLease.release(db, isUploaded(load), { ...values, updatedAt: clock() })

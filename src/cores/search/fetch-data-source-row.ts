@@ -1,10 +1,12 @@
-import type { Handler } from '../../contracts/operations.ts'
+import { read, type Verb } from '../verb.ts'
 import type { SearchDeps } from './search-entries.ts'
 import { fetchRow } from './fetch-row.ts'
 
-export const fetchDataSourceRow =
-  (deps: SearchDeps): Handler<'fetchDataSourceRow'> =>
-  async (principal, { source_id, handle }) => {
-    const { hit, truncated } = await fetchRow(deps, principal, handle, source_id)
+export const fetchDataSourceRow: Verb<'fetchDataSourceRow', SearchDeps> = read(
+  'principal',
+  async (context, { source_id, handle }) => {
+    const { principal } = context
+    const { hit, truncated } = await fetchRow(context, principal, handle, source_id)
     return truncated === undefined ? { hit } : { hit, truncated }
-  }
+  },
+)

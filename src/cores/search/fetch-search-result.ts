@@ -1,12 +1,14 @@
-import type { Handler } from '../../contracts/operations.ts'
 import { sourceIdOf } from '../databases/index.ts'
+import { read, type Verb } from '../verb.ts'
 import type { SearchDeps } from './search-entries.ts'
 import { fetchRow } from './fetch-row.ts'
 
 /** By the handle alone, which names its source. */
-export const fetchSearchResult =
-  (deps: SearchDeps): Handler<'fetchSearchResult'> =>
-  async (principal, { id }) => {
-    const { source, ...answer } = await fetchRow(deps, principal, id)
+export const fetchSearchResult: Verb<'fetchSearchResult', SearchDeps> = read(
+  'principal',
+  async (context, { id }) => {
+    const { principal } = context
+    const { source, ...answer } = await fetchRow(context, principal, id)
     return { source_id: sourceIdOf(source.name), target: String(answer.hit.metadata['_target']), ...answer }
-  }
+  },
+)

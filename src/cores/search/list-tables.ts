@@ -1,10 +1,9 @@
 import type * as z from 'zod'
 import { METRICS, type listTables as operation } from '../../contracts/data-sources.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import type { SourceFailure } from '../../contracts/source-health.ts'
 import { findSource, openSource, type Queries } from '../databases/index.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import type { ConfigurationDeps } from './check-against-database.ts'
 import { countVectors, type Counted } from './count-vectors.ts'
 import { databaseFailureOf } from './database-failure.ts'
@@ -23,33 +22,32 @@ const COLUMNS_MAX = 100
 const COUNT_MS = 3_000
 
 /** Reads the catalog and counts rows; not a value of any of them. */
-export const listTables =
-  (deps: ConfigurationDeps): Handler<'listTables'> =>
-  async (principal, { source_id }) => {
-    const row = await findSource(deps.db, requireMember(principal).orgId, source_id)
-    if (!row) throw notFound()
-    if (row.preparingUntil !== null) {
-      throw new ServiceError('CONFLICT', 'This database is being created', { hint: 'Try again in a moment.' })
-    }
-    const queries = openSource(deps, row)
-    const found = await failingAsSource(() => readTables(queries, TABLES_MAX + 1))
-    const saved = row.configuration ?? null
-    const configured = new Set(saved?.connection_config.embedding_configs.map(({ table }) => table))
-    const until = deps.clock().getTime() + COUNT_MS
-    const tables: SourceTable[] = []
-    const broken = new Set<SourceTable>()
-    let isSlow = false
-    for (const [table, info] of [...found].slice(0, TABLES_MAX)) {
-      const mayCount = () => !isSlow && deps.clock().getTime() < until
-      const { counted, failure } = await failingAsSource(() => countAll(queries, table, info, mayCount))
-      const shown = { ...describe(table, info, counted, deps.models), configured: configured.has(table) }
-      tables.push(shown)
-      if (failure === 'too_slow') isSlow = true
-      else if (failure) broken.add(shown)
-    }
-    const usable = tables.filter((table) => !broken.has(table))
-    return { tables, more: found.size > TABLES_MAX, suggestion: suggestConfiguration(usable, saved) }
+export const listTables: Verb<'listTables', ConfigurationDeps> = read(async (context, { source_id }) => {
+  const { db, clock, orgId, models } = context
+  const row = await findSource(db, orgId, source_id)
+  if (!row) throw notFound()
+  if (row.preparingUntil !== null) {
+    throw new ServiceError('CONFLICT', 'This database is being created', { hint: 'Try again in a moment.' })
   }
+  const queries = openSource(context, row)
+  const found = await failingAsSource(() => readTables(queries, TABLES_MAX + 1))
+  const saved = row.configuration ?? null
+  const configured = new Set(saved?.connection_config.embedding_configs.map(({ table }) => table))
+  const until = clock().getTime() + COUNT_MS
+  const tables: SourceTable[] = []
+  const broken = new Set<SourceTable>()
+  let isSlow = false
+  for (const [table, info] of [...found].slice(0, TABLES_MAX)) {
+    const mayCount = () => !isSlow && clock().getTime() < until
+    const { counted, failure } = await failingAsSource(() => countAll(queries, table, info, mayCount))
+    const shown = { ...describe(table, info, counted, models), configured: configured.has(table) }
+    tables.push(shown)
+    if (failure === 'too_slow') isSlow = true
+    else if (failure) broken.add(shown)
+  }
+  const usable = tables.filter((table) => !broken.has(table))
+  return { tables, more: found.size > TABLES_MAX, suggestion: suggestConfiguration(usable, saved) }
+})
 
 const isVector = ({ type }: ColumnInfo): boolean => type === 'vector'
 

@@ -1,16 +1,14 @@
 import { eq, sql } from '../../../db/drizzle.ts'
 import { questionCounts } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { preparedQuery } from '../prepared-query.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { type LimitDeps, MINUTE_MS, DAY_MS, windowStart } from './question-limits.ts'
 
 /** What is left of both; nothing is taken. */
-export const showQuota =
-  ({ db, clock, questionLimits: { perMinute, perDay } }: LimitDeps): Handler<'showQuota'> =>
-  async (principal) => {
+export const showQuota: Verb<'showQuota', LimitDeps> = read(
+  async ({ db, clock, orgId, questionLimits: { perMinute, perDay } }) => {
     const now = clock()
-    const [counts] = await countsOf(db).execute({ orgId: requireMember(principal).orgId })
+    const [counts] = await countsOf(db).execute({ orgId })
     const allowance = (limit: number, lengthMs: number, windowBegan?: Date, used = 0) => {
       const opened = windowStart(now, lengthMs)
       const isOpen = windowBegan !== undefined && windowBegan >= opened
@@ -24,7 +22,8 @@ export const showQuota =
       minute: allowance(perMinute, MINUTE_MS, counts?.minute, counts?.inMinute),
       day: allowance(perDay, DAY_MS, counts?.day, counts?.inDay),
     }
-  }
+  },
+)
 
 const countsOf = preparedQuery((db) =>
   db
