@@ -1,10 +1,7 @@
 /** What the findings core exports: evidence that runs read and cite, and what they found. */
 export { citeEvidence, findUnread } from './cite-evidence.ts'
 export { readEvidence, type WithDataKeys } from './evidence-rows.ts'
-export { showFinding } from './show-finding.ts'
-export { showRunEvidence } from './show-run-evidence.ts'
 export { wasDenied } from './known-matters.ts'
-export { listFindings } from './list-findings.ts'
 export { lockRun } from './lock-run.ts'
 export { firstOf, foldBlanks, matterOf } from './matter.ts'
 export { readConclusion, type Conclusion } from './read-conclusion.ts'

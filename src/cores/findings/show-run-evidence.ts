@@ -1,17 +1,16 @@
 /** The exact lines that a run read, with their hash. */
 import { notFound } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireSourceReader } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { requireAppMaintenance, requireRun } from '../maintenance/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { openEvidence, readEvidence, type WithDataKeys } from './evidence-rows.ts'
 
-export const showRunEvidence =
-  (deps: Storage & WithDirectory & WithDataKeys): Handler<'showRunEvidence'> =>
-  async (principal, { alias, execution_id, ref }) => {
-    const { db, directory, dataKeys } = deps
-    const { app } = await requireAppMaintenance(deps, db, principal, alias, { history: true })
+export const showRunEvidence: Verb<'showRunEvidence', WithDirectory & WithDataKeys> = read(
+  'principal',
+  async (context, { alias, execution_id, ref }) => {
+    const { db, principal, directory, dataKeys } = context
+    const { app } = await requireAppMaintenance(context, db, principal, alias, { history: true })
     await requireSourceReader(directory, db, principal, alias)
     const run = await requireRun(db, app, execution_id)
     const [row] = await readEvidence(db, { orgId: app.orgId, executionId: run.id }, [ref])
@@ -26,4 +25,5 @@ export const showRunEvidence =
       pinned: row.pinned,
       text: openEvidence(dataKeys, row),
     }
-  }
+  },
+)

@@ -4,12 +4,13 @@
  */
 import type { Handle, Transaction } from '../../../db/connect.ts'
 import { and, eq, sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { appHeads, appLeases, apps, maintenanceRuns } from '../../../db/schema.ts'
 import { AGENT_LIMITS } from '../../contracts/agent-tools.ts'
 import { MAINTENANCE_LEASE_SECONDS } from '../../contracts/limits.ts'
 import type { Storage } from '../dependencies.ts'
-import { withTransaction } from '../transaction.ts'
-import { isLeaseOf, leaseFromNow, tryRenewLease, type RunKey } from './lease.ts'
+import { claimFirst } from '../work/index.ts'
+import { appLease, isLeaseOf, type RunKey } from './lease.ts'
 import { isRun, type Run } from './run-rows.ts'
 
 export type ClaimedRun = {
@@ -38,11 +39,8 @@ const CANDIDATES = 20
 export async function claimRun({ db, clock }: Storage, claim: Claim): Promise<ClaimedRun | undefined> {
   const repeated = await findClaimed({ db, clock }, claim.claimId)
   if (repeated) return repeated
-  for (const candidate of await findQueued(db, claim)) {
-    const claimed = await withTransaction(db, (tx) => take({ db, clock }, tx, candidate, claim.claimId))
-    if (claimed) return claimed
-  }
-  return undefined
+  const queued = await findQueued(db, claim)
+  return claimFirst(db, queued, (tx, candidate) => take({ db, clock }, tx, candidate, claim.claimId))
 }
 
 export async function hasQueuedRun(db: Handle, capacity: Capacity): Promise<boolean> {
@@ -89,7 +87,7 @@ async function take(
     .where(and(eq(appHeads.orgId, orgId), eq(appHeads.appId, appId)))
   const [lease] = await tx
     .update(appLeases)
-    .set({ fence: sql`${appLeases.fence} + 1`, executionId: id, expiresAt: leaseFromNow })
+    .set(appLease.taken(id))
     .where(isLeaseOf({ orgId, appId }))
     .returning({ fence: appLeases.fence })
   const [run] = await tx
@@ -105,9 +103,10 @@ async function take(
     .returning()
   if (!run) {
     // It ended while it was looked for, and holds nothing.
-    await tx.update(appLeases).set({ executionId: null, expiresAt: null }).where(isLeaseOf({ orgId, appId }))
+    await appLease.release(tx, isLeaseOf({ orgId, appId }))
     return undefined
   }
+  await notify(tx, 'maintenance', run.id)
   return present(tx, run, MAINTENANCE_LEASE_SECONDS)
 }
 
@@ -118,7 +117,9 @@ async function findClaimed({ db, clock }: Storage, claimId: string): Promise<Cla
     .from(maintenanceRuns)
     .where(and(eq(maintenanceRuns.claimId, claimId), eq(maintenanceRuns.status, 'running')))
   if (!run || clock().getTime() - run.startedAt!.getTime() > AGENT_LIMITS.seconds * 1000) return undefined
-  return (await tryRenewLease(db, keyOf(run))) ? present(db, run, MAINTENANCE_LEASE_SECONDS) : undefined
+  return (await appLease.renew(db, appLease.isHeld(keyOf(run))))
+    ? present(db, run, MAINTENANCE_LEASE_SECONDS)
+    : undefined
 }
 
 const keyOf = ({ orgId, appId, id, fence }: Run): RunKey => ({

@@ -4,6 +4,7 @@
  */
 import type { Transaction } from '../../../db/connect.ts'
 import { asc, lte, sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { maintenanceSettings } from '../../../db/schema.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { MAINTENANCE_LATE_SECONDS } from '../../contracts/limits.ts'
@@ -138,6 +139,7 @@ async function insertRuns(
     select s."orgId", s.id, s."appId", 'queued', 'nightly', s."slotAt", s.model, ${at} ${rows(slots)}
     on conflict do nothing
     returning id`)
+  await notify(tx, 'maintenance')
   const isQueued = new Set(queued.map(({ id }) => id))
   const skipped = slots.filter(({ id }) => !isQueued.has(id))
   if (skipped.length === 0) return

@@ -1,14 +1,15 @@
 /** The ways in which runs end: by themselves, turned off, lost, or never started. Each with its event, in one transaction. */
 import { createHash } from 'node:crypto'
-import type { Handle, Transaction } from '../../../db/connect.ts'
+import type { Transaction } from '../../../db/connect.ts'
 import { and, eq, inArray, ne, sql } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { appLeases, maintenanceRuns } from '../../../db/schema.ts'
 import { MAINTENANCE_LATE_SECONDS } from '../../contracts/limits.ts'
 import { outcomeOf, type RunReason, type TerminalCode } from '../../contracts/outcomes.ts'
 import type { Clock, Log, Storage } from '../dependencies.ts'
-import { recordEvent } from '../notifications/index.ts'
-import { withTransaction } from '../transaction.ts'
-import { isLeaseOf, releaseLease, type RunKey } from './lease.ts'
+import { recordEvent } from '../outbox.ts'
+import { handleInTurns } from '../work/index.ts'
+import { appLease, Fenced, isLeaseOf, type RunKey } from './lease.ts'
 import type { Run } from './run-rows.ts'
 import { closeRunTokens, tokensOf } from './run-tokens.ts'
 
@@ -33,7 +34,8 @@ export async function endRun(
   run: RunKey,
   ending: RunEnding | Conclude,
 ): Promise<Run | null> {
-  await releaseLease(tx, run)
+  // Every later write of it is refused.
+  if (!(await appLease.release(tx, appLease.isHeld(run)))) throw new Fenced()
   const concluded = typeof ending === 'function' ? await ending() : ending
   if (concluded === 'again') return queueAgain(tx, clock, run)
   const [ended] = await settleEnded(tx, clock, run.orgId, [run.executionId], concluded)
@@ -66,6 +68,8 @@ async function queueAgain(tx: Transaction, clock: Clock, { orgId, executionId }:
       tokens: tokensOf(orgId),
     })
     .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.id, executionId)))
+  await notify(tx, 'maintenance')
+  await notify(tx, 'maintenance', executionId)
   return null
 }
 
@@ -92,10 +96,7 @@ export async function stopRuns(
     .where(ofApps)
     .orderBy(appLeases.appId)
     .for('update')
-  await tx
-    .update(appLeases)
-    .set({ fence: sql`${appLeases.fence} + 1`, executionId: null, expiresAt: null })
-    .where(ofApps)
+  await tx.update(appLeases).set(appLease.cutOff).where(ofApps)
   const open = await tx
     .select({ id: maintenanceRuns.id })
     .from(maintenanceRuns)
@@ -110,79 +111,65 @@ export async function stopRuns(
   return (await settleCutOff(tx, clock, orgId, ids, { code: 'fenced_disabled', reason })).length
 }
 
-/** In one turn: each is a transaction of its own. */
-const BATCH = 100
-
 /** Those whose agent runner is not heard from any more, and those that none has started. Returns how many. */
-export async function expireRuns({ db, clock, log }: Storage & Log, stopping?: AbortSignal): Promise<number> {
-  let ended = 0
-  for (const found of await findExpired(db, clock)) {
-    if (stopping?.aborted) break
-    try {
-      if (await withTransaction(db, (tx) => expireRun(tx, clock, found))) ended++
-    } catch (error) {
-      // One that cannot be ended keeps no other waiting.
-      log.warn('maintenance: a run was not expired', { execution: found.executionId, error })
-    }
-  }
-  return ended
+export function expireRuns({ db, clock, log }: Storage & Log, stopping?: AbortSignal): Promise<number> {
+  const waitedSince = new Date(clock().getTime() - MAINTENANCE_LATE_SECONDS * 1000).toISOString()
+  return handleInTurns<Expired>(
+    { db, log },
+    {
+      rows: sql`
+        select org_id as "orgId", app_id as "appId", execution_id as id, fence::float8 as fence, execution_id as place
+        from app_leases where execution_id is not null and ${appLease.isOver()}
+        union all
+        select org_id, app_id, id, null, id from maintenance_runs
+        where status = 'queued' and created_at < ${waitedSince}::timestamptz`,
+      warning: 'maintenance: a run was not expired',
+      named: 'execution',
+      stopping,
+      handle: (tx, one) => expireRun(tx, clock, one),
+    },
+  )
 }
 
 /** While processes are replaced one after the other, some know a model already that others do not. */
 const UNKNOWN_SECONDS = 60
 
 /** Those that wait for a model that is not configured any more: no agent runner would ever take them. */
-export async function endUnconfigured(
+export function endUnconfigured(
   { db, clock, log }: Storage & Log,
   models: readonly string[],
-): Promise<void> {
+): Promise<number> {
   const since = new Date(clock().getTime() - UNKNOWN_SECONDS * 1000).toISOString()
-  const found = await db.execute<Expired>(sql`
-    select org_id as "orgId", app_id as "appId", id as "executionId", null as fence from maintenance_runs
-    where status = 'queued' and created_at < ${since}::timestamptz and model not in (
-      select name from json_array_elements_text(${JSON.stringify(models)}::text::json) as m(name))
-    order by created_at limit ${sql.raw(String(BATCH))}`)
-  for (const one of found) {
-    try {
-      await withTransaction(db, (tx) => expireRun(tx, clock, one, 'MODEL_NOT_CONFIGURED'))
-    } catch (error) {
-      // Nobody could claim anything otherwise.
-      log.warn('maintenance: a run without its model was not ended', { execution: one.executionId, error })
-    }
-  }
+  return handleInTurns<Expired>(
+    { db, log },
+    {
+      rows: sql`
+        select org_id as "orgId", app_id as "appId", id, null as fence, created_at as place from maintenance_runs
+        where status = 'queued' and created_at < ${since}::timestamptz and model not in (
+          select name from json_array_elements_text(${JSON.stringify(models)}::text::json) as m(name))`,
+      warning: 'maintenance: a run without its model was not ended',
+      named: 'execution',
+      handle: (tx, one) => expireRun(tx, clock, one, 'MODEL_NOT_CONFIGURED'),
+    },
+  )
 }
 
 type Expired = {
   readonly orgId: string
   readonly appId: string
-  readonly executionId: string
+  readonly id: string
   /** Of the lease that ran out; null: it waits, and nobody has started it. */
   readonly fence: number | null
-}
-
-/** Taken in turns from the organizations. */
-async function findExpired(db: Handle, clock: Clock): Promise<Expired[]> {
-  const waitedSince = new Date(clock().getTime() - MAINTENANCE_LATE_SECONDS * 1000).toISOString()
-  return db.execute<Expired>(sql`
-    select "orgId", "appId", "executionId", fence::float8 as fence from (
-      select org_id as "orgId", app_id as "appId", execution_id as "executionId", fence
-      from app_leases where execution_id is not null and expires_at <= clock_timestamp()
-      union all
-      select org_id, app_id, id, null from maintenance_runs
-      where status = 'queued' and created_at < ${waitedSince}::timestamptz
-    ) expired
-    order by row_number() over (partition by "orgId" order by "executionId"), "orgId"
-    limit ${sql.raw(String(BATCH))}`)
 }
 
 async function expireRun(
   tx: Transaction,
   clock: Clock,
-  { orgId, appId, executionId, fence }: Expired,
+  { orgId, appId, id: executionId, fence }: Expired,
   reason: RunReason = fence === null ? 'NOT_STARTED' : 'RUNNER_LOST',
 ): Promise<boolean> {
   const [lease] = await tx
-    .select({ fence: appLeases.fence, executionId: appLeases.executionId, isOver })
+    .select({ fence: appLeases.fence, executionId: appLeases.executionId, isOver: appLease.isOver() })
     .from(appLeases)
     .where(isLeaseOf({ orgId, appId }))
     .for('update', { skipLocked: true })
@@ -194,14 +181,9 @@ async function expireRun(
   }
   // Renewed, or ended, in the meantime.
   if (lease.executionId !== executionId || lease.fence !== fence || !lease.isOver) return false
-  await tx
-    .update(appLeases)
-    .set({ fence: sql`${appLeases.fence} + 1`, executionId: null, expiresAt: null })
-    .where(isLeaseOf({ orgId, appId }))
+  await tx.update(appLeases).set(appLease.cutOff).where(isLeaseOf({ orgId, appId }))
   return (await settleCutOff(tx, clock, orgId, [executionId], { code: 'lease_lost', reason })).length === 1
 }
-
-const isOver = sql<boolean>`${appLeases.expiresAt} <= clock_timestamp()`
 
 /**
  * Cut off before they could say how they end: what they wrote is theirs all the same. Nobody was told of their findings, so
@@ -270,7 +252,10 @@ async function settleEnded(
       ),
     )
     .returning()
-  for (const run of ended) await recordEnd(tx, clock, run)
+  for (const run of ended) {
+    await notify(tx, 'maintenance', run.id)
+    await recordEnd(tx, clock, run)
+  }
   return ended
 }
 

@@ -1,10 +1,10 @@
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
+import { read, type Verb } from '../verb.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { presentAppMaintenance } from './app-maintenance.ts'
 import { requireAppMaintenance } from './maintenance-access.ts'
 
-export const showAppMaintenance =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'showAppMaintenance'> =>
-  async (principal, { alias }) =>
-    presentAppMaintenance(db, await requireAppMaintenance({ directory }, db, principal, alias), clock())
+export const showAppMaintenance: Verb<'showAppMaintenance', WithDirectory> = read(
+  'principal',
+  async ({ db, clock, principal, directory }, { alias }) =>
+    presentAppMaintenance(db, await requireAppMaintenance({ directory }, db, principal, alias), clock()),
+)

@@ -1,22 +1,19 @@
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, desc, eq, or } from '../../../db/drizzle.ts'
 import { findings, maintenanceRuns, runEvidence, runSteps } from '../../../db/schema.ts'
-import { MAINTENANCE_WAITS_MAX, RUN_EVIDENCE_SHOWN } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
+import { FAIR_QUEUES } from '../../contracts/fair-queues.ts'
+import { RUN_EVIDENCE_SHOWN } from '../../contracts/limits.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { createWaits } from '../waits.ts'
+import { createWaits } from '../work/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { requireAppMaintenance } from './maintenance-access.ts'
 import { countEvidence, isRun, presentRun, requireRun, type Run } from './run-rows.ts'
 
-const waitForChange = createWaits({
-  perOrganization: MAINTENANCE_WAITS_MAX,
-  refusal: 'Too many requests of this organization wait for maintenance runs already',
-})
+const waitForChange = createWaits(FAIR_QUEUES.maintenanceWaits, 'maintenance')
 
-export const showMaintenanceRun =
-  ({ db, directory }: Storage & WithDirectory): Handler<'showMaintenanceRun'> =>
-  async (principal, { alias, execution_id, wait, status }) => {
+export const showMaintenanceRun: Verb<'showMaintenanceRun', WithDirectory> = read(
+  'principal',
+  async ({ db, principal, directory }, { alias, execution_id, wait, status }) => {
     const { app, readsSource } = await requireAppMaintenance({ directory }, db, principal, alias, {
       history: true,
     })
@@ -25,7 +22,8 @@ export const showMaintenanceRun =
     // Nothing leads out of ended.
     if (found.status === known && known !== 'ended') {
       const hasChanged = async () => (await readStatus(db, found)) !== known
-      await waitForChange(app.orgId, { seconds: wait, signal: principal.signal }, hasChanged)
+      const key = { orgId: app.orgId, key: found.id }
+      await waitForChange(db, key, { seconds: wait, signal: principal.signal }, hasChanged)
     }
     const run = wait === 0 ? found : await requireRun(db, app, execution_id)
     const [steps, evidence, read, recorded] = await Promise.all([
@@ -40,7 +38,8 @@ export const showMaintenanceRun =
       evidence: evidence.map((one) => (readsSource ? one : { ...one, ref: null, location: null })),
       findings: recorded,
     }
-  }
+  },
+)
 
 async function readStatus(db: Handle, run: Run): Promise<Run['status'] | undefined> {
   const [row] = await db.select({ status: maintenanceRuns.status }).from(maintenanceRuns).where(isRun(run))

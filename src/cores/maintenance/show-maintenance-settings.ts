@@ -1,17 +1,14 @@
 import type { Handle } from '../../../db/connect.ts'
 import { and, count, eq } from '../../../db/drizzle.ts'
 import { appMaintenance } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
-import { requireMember } from '../principal.ts'
+import { read, type Verb } from '../verb.ts'
 import { readSettings, type Settings, type WithMaintenanceModels } from './settings-rows.ts'
 
-export const showMaintenanceSettings =
-  ({ db, maintenanceModels }: Storage & WithMaintenanceModels): Handler<'showMaintenanceSettings'> =>
-  async (principal) => {
-    const { orgId } = requireMember(principal)
+export const showMaintenanceSettings: Verb<'showMaintenanceSettings', WithMaintenanceModels> = read(
+  async ({ db, orgId, maintenanceModels }) => {
     return presentSettings(db, await readSettings(db, orgId), { maintenanceModels })
-  }
+  },
+)
 
 export async function presentSettings(
   db: Handle,

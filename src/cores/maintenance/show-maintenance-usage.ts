@@ -1,49 +1,43 @@
 import type { Handle } from '../../../db/connect.ts'
 import { and, asc, count, eq, gte, sql } from '../../../db/drizzle.ts'
 import { maintenanceRuns, proposals, tokenPools } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
-import { requireMember } from '../principal.ts'
 import { dayOf } from '../token-pool/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { readSettings } from './settings-rows.ts'
 
 const DAYS = 30
 const DAY_MS = 24 * 60 * 60 * 1000
 
-export const showMaintenanceUsage =
-  ({ db, clock }: Storage): Handler<'showMaintenanceUsage'> =>
-  async (principal) => {
-    const { orgId } = requireMember(principal)
-    const now = clock()
-    const days = Array.from({ length: DAYS }, (_, n) =>
-      dayOf(new Date(now.getTime() - (DAYS - 1 - n) * DAY_MS)),
-    )
-    const since = new Date(`${days[0]!}T00:00:00Z`)
-    const [settings, pools, runs, decided] = await Promise.all([
-      readSettings(db, orgId),
-      readPools(db, orgId, days[0]!),
-      readRuns(db, orgId, since),
-      readDecisions(db, orgId, since),
-    ])
-    const today = pools.get(dayOf(now))
-    const used = (day: string) => (pools.get(day)?.spent ?? 0) + (pools.get(day)?.overage ?? 0)
-    return {
-      today: {
-        day: dayOf(now),
-        allowance: settings.tokenAllowance,
-        spent: used(dayOf(now)),
-        reserved: today?.reserved ?? 0,
-      },
-      days: days.map((day) => ({ day, tokens: used(day) })),
-      runs: runs.n,
-      run_tokens: runs.tokens,
-      proposals_decided: decided.all,
-      proposals_accepted: decided.accepted,
-      acceptance_rate: decided.all === 0 ? null : decided.accepted / decided.all,
-      tokens_per_accepted_proposal:
-        decided.accepted === 0 ? null : Math.round(runs.tokens / decided.accepted),
-    }
+export const showMaintenanceUsage: Verb<'showMaintenanceUsage'> = read(async ({ db, clock, orgId }) => {
+  const now = clock()
+  const days = Array.from({ length: DAYS }, (_, n) =>
+    dayOf(new Date(now.getTime() - (DAYS - 1 - n) * DAY_MS)),
+  )
+  const since = new Date(`${days[0]!}T00:00:00Z`)
+  const [settings, pools, runs, decided] = await Promise.all([
+    readSettings(db, orgId),
+    readPools(db, orgId, days[0]!),
+    readRuns(db, orgId, since),
+    readDecisions(db, orgId, since),
+  ])
+  const today = pools.get(dayOf(now))
+  const used = (day: string) => (pools.get(day)?.spent ?? 0) + (pools.get(day)?.overage ?? 0)
+  return {
+    today: {
+      day: dayOf(now),
+      allowance: settings.tokenAllowance,
+      spent: used(dayOf(now)),
+      reserved: today?.reserved ?? 0,
+    },
+    days: days.map((day) => ({ day, tokens: used(day) })),
+    runs: runs.n,
+    run_tokens: runs.tokens,
+    proposals_decided: decided.all,
+    proposals_accepted: decided.accepted,
+    acceptance_rate: decided.all === 0 ? null : decided.accepted / decided.all,
+    tokens_per_accepted_proposal: decided.accepted === 0 ? null : Math.round(runs.tokens / decided.accepted),
   }
+})
 
 async function readPools(db: Handle, orgId: string, since: string) {
   const rows = await db

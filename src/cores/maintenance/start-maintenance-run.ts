@@ -1,21 +1,18 @@
 /** A run that a person starts. It waits for an agent runner, and holds the app from now on. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { maintenanceRuns } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { makeId } from '../../contracts/ids.ts'
 import { MAINTENANCE_STARTS_PER_APP } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import type { RunMode } from '../../contracts/outcomes.ts'
 import { sha256 } from '../../trust/keyed-hash.ts'
 import type { App } from '../apps/index.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember, type MemberPrincipal } from '../principal.ts'
+import type { MemberPrincipal } from '../principal.ts'
 import { throttle } from '../throttle.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { manualRunFrom } from './cool-down.ts'
 import { requireAppMaintenance } from './maintenance-access.ts'
 import { countEvidence, isRunOfApp, presentRun, type Run } from './run-rows.ts'
@@ -27,45 +24,38 @@ import {
   type WithMaintenanceModels,
 } from './settings-rows.ts'
 
-export const startMaintenanceRun =
-  ({
-    db,
-    clock,
-    directory,
-    maintenanceModels,
-  }: Storage & WithDirectory & WithMaintenanceModels): Handler<'startMaintenanceRun'> =>
-  (principal, { alias, mode, idempotency_key }) =>
-    withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
-      const { app, readsSource } = await requireAppMaintenance({ directory }, tx, principal, alias)
-      const settings = await lockSettings(tx, member.orgId, 'share')
-      if (!settings.enabled) throw maintenanceOff()
-      const present = async (run: Run, replayed: boolean) => {
-        const evidence = await countEvidence(tx, [run])
-        const shown = { alias, evidenceRead: evidence.get(run.id) ?? 0, readsSource }
-        return { ...presentRun(run, shown), replayed }
-      }
-      const key = idempotency_key === undefined ? null : sha256(idempotency_key)
-      const earlier = await findByKey(tx, app, key)
-      if (earlier) return present(earlier, true)
-      const isOn = (await lockSwitch(tx, app, 'share'))?.enabled ?? false
-      if (!isOn) throw appOff()
-      requireModel(settings, maintenanceModels)
-      const now = clock()
-      const wanted = { app, settings, member, mode, key, now }
-      await throttle({ db: tx, clock }, `maintenance-starts:${app.id}`, MAINTENANCE_STARTS_PER_APP)
-      const queued = await insertRun(tx, wanted)
-      if (queued) await requireCooledDown(tx, wanted)
-      const created = queued ?? (await insertSkipped(tx, wanted))
-      // Somebody with the same key came first, at this moment.
-      if (!created) return present((await findByKey(tx, app, key))!, true)
-      await recordAudit(tx, clock, member, {
-        orgId: app.orgId,
-        action: 'maintenance.run_started',
-        subject: `${alias}: ${created.id}`,
-      })
-      return present(created, false)
-    })
+export const startMaintenanceRun: Verb<'startMaintenanceRun', WithDirectory & WithMaintenanceModels> = write(
+  { author: 'admin', audit: 'maintenance.run_started' },
+  async (
+    { tx, clock, member, orgId, principal, directory, maintenanceModels, audit },
+    { alias, mode, idempotency_key },
+  ) => {
+    const { app, readsSource } = await requireAppMaintenance({ directory }, tx, principal, alias)
+    const settings = await lockSettings(tx, orgId, 'share')
+    if (!settings.enabled) throw maintenanceOff()
+    const present = async (run: Run, replayed: boolean) => {
+      const evidence = await countEvidence(tx, [run])
+      const shown = { alias, evidenceRead: evidence.get(run.id) ?? 0, readsSource }
+      return { ...presentRun(run, shown), replayed }
+    }
+    const key = idempotency_key === undefined ? null : sha256(idempotency_key)
+    const earlier = await findByKey(tx, app, key)
+    if (earlier) return present(earlier, true)
+    const isOn = (await lockSwitch(tx, app, 'share'))?.enabled ?? false
+    if (!isOn) throw appOff()
+    requireModel(settings, maintenanceModels)
+    const now = clock()
+    const wanted = { app, settings, member, mode, key, now }
+    await throttle({ db: tx, clock }, `maintenance-starts:${app.id}`, MAINTENANCE_STARTS_PER_APP)
+    const queued = await insertRun(tx, wanted)
+    if (queued) await requireCooledDown(tx, wanted)
+    const created = queued ?? (await insertSkipped(tx, wanted))
+    // Somebody with the same key came first, at this moment.
+    if (!created) return present((await findByKey(tx, app, key))!, true)
+    await audit('maintenance.run_started', `${alias}: ${created.id}`)
+    return present(created, false)
+  },
+)
 
 async function findByKey(tx: Transaction, app: App, key: string | null): Promise<Run | undefined> {
   if (key === null) return undefined
@@ -106,6 +96,7 @@ async function insertRun(tx: Transaction, wanted: Wanted): Promise<Run | undefin
     .values({ ...rowOf(wanted), status: 'queued' })
     .onConflictDoNothing()
     .returning()
+  if (run) await notify(tx, 'maintenance')
   return run
 }
 

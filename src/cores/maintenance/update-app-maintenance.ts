@@ -1,37 +1,28 @@
 import type { Transaction } from '../../../db/connect.ts'
 import { appLeases, appMaintenance } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import type { App } from '../apps/index.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Clock, Storage } from '../dependencies.ts'
+import type { Clock } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember } from '../principal.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { presentAppMaintenance } from './app-maintenance.ts'
 import { stopRuns } from './end-run.ts'
 import { requireAppMaintenance } from './maintenance-access.ts'
 import { lockSettings, lockSwitch, maintenanceOff } from './settings-rows.ts'
 
-export const updateAppMaintenance =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'updateAppMaintenance'> =>
-  (principal, { alias, enabled }) =>
-    withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
-      const found = await requireAppMaintenance({ directory }, tx, principal, alias)
-      const settings = await lockSettings(tx, member.orgId, 'share')
-      if (!settings.enabled) throw maintenanceOff()
-      const wasEnabled = (await lockSwitch(tx, found.app, 'update'))?.enabled ?? false
-      if (enabled !== wasEnabled) {
-        await setSwitch(tx, clock, found.app, enabled)
-        await recordAudit(tx, clock, member, {
-          orgId: member.orgId,
-          action: enabled ? 'maintenance.app_switched_on' : 'maintenance.app_switched_off',
-          subject: alias,
-        })
-      }
-      return presentAppMaintenance(tx, { ...found, settings }, clock())
-    })
+export const updateAppMaintenance: Verb<'updateAppMaintenance', WithDirectory> = write(
+  { author: 'admin', audit: ['maintenance.app_switched_on', 'maintenance.app_switched_off'] },
+  async ({ tx, clock, orgId, principal, directory, audit }, { alias, enabled }) => {
+    const found = await requireAppMaintenance({ directory }, tx, principal, alias)
+    const settings = await lockSettings(tx, orgId, 'share')
+    if (!settings.enabled) throw maintenanceOff()
+    const wasEnabled = (await lockSwitch(tx, found.app, 'update'))?.enabled ?? false
+    if (enabled !== wasEnabled) {
+      await setSwitch(tx, clock, found.app, enabled)
+      await audit(enabled ? 'maintenance.app_switched_on' : 'maintenance.app_switched_off', alias)
+    }
+    return presentAppMaintenance(tx, { ...found, settings }, clock())
+  },
+)
 
 async function setSwitch(tx: Transaction, clock: Clock, app: App, enabled: boolean): Promise<void> {
   const { orgId, id: appId } = app

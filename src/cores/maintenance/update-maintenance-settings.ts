@@ -1,16 +1,16 @@
 /** Turns the agent of an organization on or off. Off covers every app at once, and none is on when it is on again. */
 import type { Transaction } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
+import { notify } from '../../../db/listen.ts'
 import { appMaintenance, maintenanceRuns, maintenanceSettings } from '../../../db/schema.ts'
 import type { AuditAction } from '../../contracts/audit.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Handler } from '../../contracts/operations.ts'
-import { recordAudit } from '../audit/index.ts'
-import type { Clock, Storage } from '../dependencies.ts'
-import { lockAuthor } from '../lock-author.ts'
-import { requireMember, requireRole, type MemberPrincipal } from '../principal.ts'
+import { recordAudit } from '../record-audit.ts'
+import type { Clock } from '../dependencies.ts'
+import { requireRole, type MemberPrincipal } from '../principal.ts'
 import { nextDueAt, problemsWithSchedule } from '../schedule.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { stopRuns } from './end-run.ts'
 import { presentSettings } from './show-maintenance-settings.ts'
 import {
@@ -21,22 +21,22 @@ import {
   type WithMaintenanceModels,
 } from './settings-rows.ts'
 
-export const updateMaintenanceSettings =
-  ({ db, clock, maintenanceModels }: Storage & WithMaintenanceModels): Handler<'updateMaintenanceSettings'> =>
-  (principal, input) =>
-    withTransaction(db, async (tx) => {
-      const member = await lockAuthor(tx, clock, requireMember(principal), 'admin')
-      const before = await lockOrCreate(tx, member.orgId)
-      const now = clock()
-      const after = withNextSlot(before, merge(before, input), now)
-      if (after.mcpDecisions !== before.mcpDecisions) requireOwnerInConsole(member)
-      requireValid({ before, after, now, maintenanceModels })
-      await tx.update(maintenanceSettings).set(after).where(eq(maintenanceSettings.orgId, after.orgId))
-      if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
-      else if (after.model !== before.model) await changeWaiting(tx, after)
-      await recordChanges(tx, clock, member, before, after)
-      return presentSettings(tx, after, { maintenanceModels })
-    })
+export const updateMaintenanceSettings: Verb<'updateMaintenanceSettings', WithMaintenanceModels> = write(
+  { author: 'admin' },
+  async ({ tx, clock, member, orgId, maintenanceModels }, input) => {
+    const before = await lockOrCreate(tx, orgId)
+    const now = clock()
+    const after = withNextSlot(before, merge(before, input), now)
+    if (after.mcpDecisions !== before.mcpDecisions) requireOwnerInConsole(member)
+    requireValid({ before, after, now, maintenanceModels })
+    await tx.update(maintenanceSettings).set(after).where(eq(maintenanceSettings.orgId, after.orgId))
+    await notify(tx, 'schedules')
+    if (before.enabled && !after.enabled) await turnAppsOff(tx, clock, after.orgId)
+    else if (after.model !== before.model) await changeWaiting(tx, after)
+    await recordChanges(tx, clock, member, before, after)
+    return presentSettings(tx, after, { maintenanceModels })
+  },
+)
 
 /** The row itself is what two first changes wait for. */
 async function lockOrCreate(tx: Transaction, orgId: string): Promise<Settings> {
@@ -128,6 +128,7 @@ async function changeWaiting(tx: Transaction, { orgId, model }: Settings): Promi
     .update(maintenanceRuns)
     .set({ model })
     .where(and(eq(maintenanceRuns.orgId, orgId), eq(maintenanceRuns.status, 'queued')))
+  await notify(tx, 'maintenance')
 }
 
 async function turnAppsOff(tx: Transaction, clock: Clock, orgId: string): Promise<void> {

@@ -1,38 +1,35 @@
 /** Approves a proposal: head, deployment, decision, audit and event in one transaction, compared with what was looked at. */
-import type { Handler } from '../../contracts/operations.ts'
 import { decisionRefused, explainReason } from '../../contracts/proposal-decisions.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { findHead, lockStorage, moveHead } from '../revisions/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { deployProposal } from './deploy-proposal.ts'
 import { lockDecider, refuseUnlessAllowed } from './proposal-access.ts'
 import { changeProposal, lockProposal, presentProposal } from './proposal-rows.ts'
 import { announceDecision, auditDecision, decidedBy } from './record-decision.ts'
 
-export const approveProposal =
-  (deps: Storage & WithDirectory): Handler<'approveProposal'> =>
-  (principal, { alias, proposal_id, diff_sha256 }) =>
-    withTransaction(deps.db, async (tx) => {
-      const { clock } = deps
-      const { app, principal: member, viewing } = await lockDecider(tx, deps, principal, alias)
-      // As whoever pushes: the head is the same until the end.
-      await lockStorage(tx, app.orgId)
-      const proposal = await lockProposal(tx, app, proposal_id)
-      refuseUnlessAllowed('approve', proposal, viewing, diff_sha256)
-      const key = { orgId: app.orgId, appId: app.id }
-      if ((await findHead(tx, key)) !== proposal.baseRevisionId)
-        throw decisionRefused([explainReason('STALE')])
-      const deploymentId = await deployProposal(tx, clock, app, proposal, member)
-      const approved = await changeProposal(tx, proposal, {
-        state: 'approved',
-        deploymentId,
-        changedAt: clock(),
-        ...(await decidedBy(tx, clock, member)),
-      })
-      await moveHead(tx, clock, key, proposal.newRevisionId)
-      const decided = { alias, principal: member, proposal: approved }
-      await auditDecision(tx, clock, 'approved', decided)
-      await announceDecision(tx, clock, 'approved', decided)
-      return presentProposal(approved, viewing)
+export const approveProposal: Verb<'approveProposal', WithDirectory> = write(
+  { by: 'principal' },
+  async (context, { alias, proposal_id, diff_sha256 }) => {
+    const { tx, clock, principal } = context
+    const { app, principal: member, viewing } = await lockDecider(tx, context, principal, alias)
+    // As whoever pushes: the head is the same until the end.
+    await lockStorage(tx, app.orgId)
+    const proposal = await lockProposal(tx, app, proposal_id)
+    refuseUnlessAllowed('approve', proposal, viewing, diff_sha256)
+    const key = { orgId: app.orgId, appId: app.id }
+    if ((await findHead(tx, key)) !== proposal.baseRevisionId) throw decisionRefused([explainReason('STALE')])
+    const deploymentId = await deployProposal(tx, clock, app, proposal, member)
+    const approved = await changeProposal(tx, proposal, {
+      state: 'approved',
+      deploymentId,
+      changedAt: clock(),
+      ...(await decidedBy(tx, clock, member)),
     })
+    await moveHead(tx, clock, key, proposal.newRevisionId)
+    const decided = { alias, principal: member, proposal: approved }
+    await auditDecision(tx, clock, 'approved', decided)
+    await announceDecision(tx, clock, 'approved', decided)
+    return presentProposal(approved, viewing)
+  },
+)

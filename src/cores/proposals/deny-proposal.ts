@@ -1,28 +1,26 @@
 /** Denies a proposal. The live app is untouched, and the matter stays quiet until its source lines change. */
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { lockDecider, refuseUnlessAllowed } from './proposal-access.ts'
 import { changeProposal, lockProposal, presentProposal, setFinding } from './proposal-rows.ts'
 import { announceDecision, auditDecision, decidedBy } from './record-decision.ts'
 
-export const denyProposal =
-  (deps: Storage & WithDirectory): Handler<'denyProposal'> =>
-  (principal, { alias, proposal_id, diff_sha256 }) =>
-    withTransaction(deps.db, async (tx) => {
-      const { clock } = deps
-      const { app, principal: member, viewing } = await lockDecider(tx, deps, principal, alias)
-      const proposal = await lockProposal(tx, app, proposal_id)
-      refuseUnlessAllowed('deny', proposal, viewing, diff_sha256)
-      const denied = await changeProposal(tx, proposal, {
-        state: 'denied',
-        changedAt: clock(),
-        ...(await decidedBy(tx, clock, member)),
-      })
-      await setFinding(tx, denied, 'quiet')
-      const decided = { alias, principal: member, proposal: denied }
-      await auditDecision(tx, clock, 'denied', decided)
-      await announceDecision(tx, clock, 'denied', decided)
-      return presentProposal(denied, viewing)
+export const denyProposal: Verb<'denyProposal', WithDirectory> = write(
+  { by: 'principal' },
+  async (context, { alias, proposal_id, diff_sha256 }) => {
+    const { tx, clock, principal } = context
+    const { app, principal: member, viewing } = await lockDecider(tx, context, principal, alias)
+    const proposal = await lockProposal(tx, app, proposal_id)
+    refuseUnlessAllowed('deny', proposal, viewing, diff_sha256)
+    const denied = await changeProposal(tx, proposal, {
+      state: 'denied',
+      changedAt: clock(),
+      ...(await decidedBy(tx, clock, member)),
     })
+    await setFinding(tx, denied, 'quiet')
+    const decided = { alias, principal: member, proposal: denied }
+    await auditDecision(tx, clock, 'denied', decided)
+    await announceDecision(tx, clock, 'denied', decided)
+    return presentProposal(denied, viewing)
+  },
+)

@@ -1,11 +1,4 @@
 /** What the proposals core exports. */
-export { approveProposal } from './approve-proposal.ts'
-export { denyProposal } from './deny-proposal.ts'
-export { downloadProposalPatch } from './download-proposal-patch.ts'
-export { showProposal } from './show-proposal.ts'
-export { listProposalQueue } from './list-proposal-queue.ts'
-export { listProposals } from './list-proposals.ts'
 export { fitsGlob } from './path-globs.ts'
 export { proposeChange, type ProposalDeps } from './propose-change.ts'
-export { retryProposal } from './retry-proposal.ts'
 export { SECRET_FILES } from './secret-files.ts'

@@ -28,7 +28,7 @@ import {
   type WithDataKeys,
 } from '../findings/index.ts'
 import { readSettings, underLease, type Run, type RunKey } from '../maintenance/index.ts'
-import { recordEvent } from '../notifications/index.ts'
+import { recordEvent } from '../outbox.ts'
 import {
   findHead,
   lockStorage,

@@ -6,13 +6,13 @@ import type { Transaction } from '../../../db/connect.ts'
 import { ToolRefused } from '../../contracts/agent-tools.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import type { Handler, Output } from '../../contracts/operations.ts'
 import { requireApp } from '../apps/index.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { readSettings } from '../maintenance/index.ts'
 import { requireMember } from '../principal.ts'
 import { findHead, lockStorage, requireRevision } from '../revisions/index.ts'
 import { withTransaction } from '../transaction.ts'
+import { writeInSteps, type Verb } from '../verb.ts'
 import { deployProposal } from './deploy-proposal.ts'
 import { prepareChange, type PreparedChange } from './prepare-change.ts'
 import { lockDecider, refuseUnlessAllowed, type Deciding } from './proposal-access.ts'
@@ -30,27 +30,29 @@ import { auditDecision } from './record-decision.ts'
 type RetryDeps = ProposalDeps & WithDirectory
 type Asked = { readonly alias: string; readonly proposal_id: string; readonly diff_sha256: string }
 
-export const retryProposal =
-  (deps: RetryDeps): Handler<'retryProposal'> =>
-  async (principal, asked) => {
-    const applied = await applyToHead(deps, principal, asked)
-    return withTransaction(deps.db, async (tx): Promise<Output<'retryProposal'>> => {
-      const deciding = await lockDecider(tx, deps, principal, asked.alias)
+export const retryProposal: Verb<'retryProposal', RetryDeps> = writeInSteps(
+  { by: 'principal' },
+  async (context, asked) => {
+    const { clock, principal, transaction } = context
+    const applied = await applyToHead(context, principal, asked)
+    return transaction(async ({ tx }) => {
+      const deciding = await lockDecider(tx, context, principal, asked.alias)
       await lockStorage(tx, deciding.app.orgId)
       const proposal = await lockProposal(tx, deciding.app, asked.proposal_id)
       refuseUnlessAllowed('retry', proposal, deciding.viewing, asked.diff_sha256)
       const retried =
         proposal.state === 'failed'
-          ? await deployAgain(tx, deps, deciding, proposal)
-          : await saveApplied(tx, deps, deciding, proposal, applied)
-      await auditDecision(tx, deps.clock, 'retried', {
+          ? await deployAgain(tx, context, deciding, proposal)
+          : await saveApplied(tx, context, deciding, proposal, applied)
+      await auditDecision(tx, clock, 'retried', {
         alias: asked.alias,
         principal: deciding.principal,
         proposal: retried,
       })
       return presentProposal(retried, deciding.viewing)
     })
-  }
+  },
+)
 
 type Applied = { readonly head: string; readonly change: PreparedChange }
 

@@ -1,18 +1,18 @@
 import type { Handle } from '../../../db/connect.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { readEvidence } from '../findings/index.ts'
 import { findHead, isUndoneIn, requireRevision } from '../revisions/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { diffFlags } from './diff-flags.ts'
 import { viewProposals } from './proposal-access.ts'
 import { presentProposal, requireProposal, type Proposal } from './proposal-rows.ts'
 
-export const showProposal =
-  (deps: Storage & WithDirectory): Handler<'showProposal'> =>
-  async (principal, { alias, proposal_id }) => {
-    const { app, ...viewing } = await viewProposals(deps, principal, alias)
-    const proposal = await requireProposal(deps.db, app, proposal_id)
+export const showProposal: Verb<'showProposal', WithDirectory> = read(
+  'principal',
+  async (context, { alias, proposal_id }) => {
+    const { db, principal } = context
+    const { app, ...viewing } = await viewProposals(context, principal, alias)
+    const proposal = await requireProposal(db, app, proposal_id)
     const { readsSource } = viewing
     const paths = proposal.files.map(({ path }) => path)
     return {
@@ -21,14 +21,15 @@ export const showProposal =
       diff: readsSource ? proposal.diff : null,
       files: readsSource ? proposal.files.map(presentFile) : null,
       flags: readsSource ? diffFlags(proposal.diff, paths) : null,
-      undone: await isUndone(deps.db, proposal),
-      evidence: (await readCited(deps.db, proposal)).map(({ ref, kind, sha256 }) => ({
+      undone: await isUndone(db, proposal),
+      evidence: (await readCited(db, proposal)).map(({ ref, kind, sha256 }) => ({
         ref: readsSource ? ref : null,
         kind,
         sha256,
       })),
     }
-  }
+  },
+)
 
 const presentFile = ({ path, before, after, added, removed }: Proposal['files'][number]) => ({
   path,

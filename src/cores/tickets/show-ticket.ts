@@ -1,25 +1,21 @@
 import { and, asc, eq } from '../../../db/drizzle.ts'
 import { ticketReplies } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { requireMember } from '../principal.ts'
-import type { Storage } from '../dependencies.ts'
+import { read, type Verb } from '../verb.ts'
 import { presentReply, presentTicket, requireTicket } from './ticket-rows.ts'
 
-export const showTicket =
-  ({ db, directory }: Storage & WithDirectory): Handler<'showTicket'> =>
-  async (principal, path) => {
-    const { app, ticket, hasAppRole } = await requireTicket(directory, db, requireMember(principal), path)
-    const replies = await db
-      .select()
-      .from(ticketReplies)
-      .where(
-        and(
-          eq(ticketReplies.orgId, ticket.orgId),
-          eq(ticketReplies.ticketId, ticket.id),
-          hasAppRole ? undefined : eq(ticketReplies.isInternal, false),
-        ),
-      )
-      .orderBy(asc(ticketReplies.id))
-    return { ...presentTicket(app, ticket), body: ticket.body, replies: replies.map(presentReply) }
-  }
+export const showTicket: Verb<'showTicket', WithDirectory> = read(async ({ db, member, directory }, path) => {
+  const { app, ticket, hasAppRole } = await requireTicket(directory, db, member, path)
+  const replies = await db
+    .select()
+    .from(ticketReplies)
+    .where(
+      and(
+        eq(ticketReplies.orgId, ticket.orgId),
+        eq(ticketReplies.ticketId, ticket.id),
+        hasAppRole ? undefined : eq(ticketReplies.isInternal, false),
+      ),
+    )
+    .orderBy(asc(ticketReplies.id))
+  return { ...presentTicket(app, ticket), body: ticket.body, replies: replies.map(presentReply) }
+})

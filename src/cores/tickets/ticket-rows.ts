@@ -1,12 +1,11 @@
 /** Tickets as the operations find and return them, and the events about them. */
-import type { Handle, Transaction } from '../../../db/connect.ts'
+import type { Handle } from '../../../db/connect.ts'
 import { and, eq } from '../../../db/drizzle.ts'
 import { tickets, type ticketReplies } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
+import type { EventType } from '../../contracts/events.ts'
 import { requireApp, type App } from '../apps/index.ts'
-import type { Clock } from '../dependencies.ts'
 import type { Directory } from '../directory/index.ts'
-import { recordEvent } from '../notifications/index.ts'
 import type { MemberPrincipal } from '../principal.ts'
 
 export type Ticket = typeof tickets.$inferSelect
@@ -54,30 +53,25 @@ export const presentReply = (row: typeof ticketReplies.$inferSelect) => ({
   at: row.at.toISOString(),
 })
 
-type TicketEvent = {
-  type: 'support.ticket.created' | 'support.ticket.replied' | 'support.ticket.status_changed'
+type TicketEvent<Type> = {
+  type: Type
   /** Which change of this ticket it is: the same one is recorded once. */
   once: string
   data?: Record<string, string>
 }
 
-/** In the transaction of the change. */
-export async function recordTicketEvent(
-  tx: Transaction,
-  clock: Clock,
+export const ticketEvent = <Type extends EventType>(
   principal: MemberPrincipal,
   ticket: Ticket,
-  { type, once, data }: TicketEvent,
-): Promise<void> {
-  await recordEvent(tx, clock, {
-    orgId: ticket.orgId,
-    type,
-    subject: `tickets/${ticket.id}`,
-    source: 'tickets',
-    dedupKey: `${ticket.id}:${once}`,
-    actorId: principal.userId,
-    concernsId: ticket.reporterId,
-    appId: ticket.appId,
-    data: { ticket_id: ticket.id, ...data },
-  })
-}
+  { type, once, data }: TicketEvent<Type>,
+) => ({
+  orgId: ticket.orgId,
+  type,
+  subject: `tickets/${ticket.id}`,
+  source: 'tickets',
+  dedupKey: `${ticket.id}:${once}`,
+  actorId: principal.userId,
+  concernsId: ticket.reporterId,
+  appId: ticket.appId,
+  data: { ticket_id: ticket.id, ...data },
+})
