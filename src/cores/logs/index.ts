@@ -1,9 +1,6 @@
 /** What the logs core exports. */
-export { exportLogs } from './export-logs.ts'
-export { pushLogs } from './push-logs.ts'
-export { findNewestLines, listLogs } from './list-logs.ts'
-export { findWorstGroups, listLogGroups } from './list-log-groups.ts'
-export { summarizeLogs } from './summarize-logs.ts'
+export { findNewestLines } from './list-logs.ts'
+export { findWorstGroups } from './list-log-groups.ts'
 export { sweepLogs, type SweepLogsDeps } from './sweep-logs.ts'
 export { createLogReads, type LogReads } from './log-reads.ts'
 export type { StoreDeps as LogDeps } from './store-lines.ts'

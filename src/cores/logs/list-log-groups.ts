@@ -4,15 +4,13 @@ import { logGroups, logLines } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { OTHER_LINES } from '../../contracts/limits.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
-import type { Principal } from '../../contracts/operation.ts'
-import type { Handler } from '../../contracts/operations.ts'
-import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireSourceReader } from '../apps/index.ts'
+import { list, type Verb } from '../list.ts'
 import { groupId, lineId } from './line-ids.ts'
 import type { ReadDeps } from './list-logs.ts'
 import { matchingLines, type LineFilter } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
-import { searchLines } from './search-lines.ts'
+import { searchLines, type Reader } from './search-lines.ts'
 
 type Row = {
   key: string
@@ -25,24 +23,27 @@ type Row = {
 }
 
 /** Counted over the lines themselves: what is left of a group after filters and sweeping is what is counted. */
-export const listLogGroups =
-  (deps: ReadDeps): Handler<'listLogGroups'> =>
-  async (principal, { alias, limit, cursor, ...filter }) => {
-    const position = positionIn(cursor)
-    const app = await requireSourceReader(deps.directory, deps.db, principal, alias)
+export const listLogGroups: Verb<'listLogGroups', ReadDeps> = list(
+  { by: 'principal', rows: 'groups', cursor: 3 },
+  async (context, { alias, limit, ...filter }) => {
+    const { db, clock, principal, directory, after, page } = context
+    const position = positionOf(after)
+    const app = await requireSourceReader(directory, db, principal, alias)
     // Of the first page, so that the counts of the following ones are of the same lines.
-    const since = filter.since ?? position?.since ?? new Date(deps.clock().getTime() - DAY_MS).toISOString()
-    const rows = await searchLines(
-      { ...deps, signal: principal.signal },
-      app,
-      async (tx) =>
-        (await tx.execute(
-          counted(app, { ...filter, since }, { below: position, order: BY_COUNT, limit: limit + 1 }),
-        )) as unknown as Row[],
-    )
-    const page = pageOf(rows, limit, ({ count, key }) => [String(count), key, since])
-    return { groups: page.rows.map(presentGroup), next_cursor: page.next_cursor }
-  }
+    const since = filter.since ?? position?.since ?? new Date(clock().getTime() - DAY_MS).toISOString()
+    const which = counted(app, { ...filter, since }, { below: position, order: BY_COUNT, limit: limit + 1 })
+    return page({
+      rows: () =>
+        searchLines(
+          { ...context, signal: principal.signal, userId: principal.userId },
+          app,
+          async (tx) => (await tx.execute(which)) as unknown as Row[],
+        ),
+      key: ({ count, key }) => [String(count), key, since],
+      present: (rows) => rows.map(presentGroup),
+    })
+  },
+)
 
 const DAY_MS = 24 * 60 * 60_000
 
@@ -51,7 +52,7 @@ const BY_SEVERITY = sql`max(counted.level) desc, sum(lines) desc, coalesce(g.key
 
 /** The most severe first, for whoever looks for what is wrong. */
 export const findWorstGroups = async (
-  deps: Pick<ReadDeps, 'db' | 'logReads'> & Pick<Principal, 'signal'>,
+  deps: Pick<ReadDeps, 'db' | 'logReads'> & Reader,
   app: LogApp,
   filter: LineFilter,
   limit: number,
@@ -69,10 +70,9 @@ export const findWorstGroups = async (
 
 type Position = { readonly count: string; readonly key: string; readonly since: string }
 
-function positionIn(cursor: string | undefined): Position | undefined {
-  const parts = readCursor(cursor, 3)
-  if (parts === undefined) return undefined
-  const [count, key, since] = parts as [string, string, string]
+function positionOf(after: readonly string[] | undefined): Position | undefined {
+  if (after === undefined) return undefined
+  const [count, key, since] = after as [string, string, string]
   if (!/^\d{1,15}$/.test(count) || !isKey(key) || Number.isNaN(Date.parse(since))) {
     throw new ServiceError('INVALID_REQUEST', 'The cursor is not valid')
   }

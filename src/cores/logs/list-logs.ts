@@ -3,7 +3,6 @@ import { and, asc, desc, eq, gt, lte, sql } from '../../../db/drizzle.ts'
 import { logLines, logUsage } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOG_LEVELS } from '../../contracts/log-levels.ts'
-import type { Principal } from '../../contracts/operation.ts'
 import type { Handler, Output } from '../../contracts/operations.ts'
 import { pageOf, readCursor } from '../../contracts/paging.ts'
 import { requireSourceReader } from '../apps/index.ts'
@@ -13,11 +12,10 @@ import { groupId, lineId, lineNumber } from './line-ids.ts'
 import type { LogReads } from './log-reads.ts'
 import { matchingLines, type LineFilter } from './matching-lines.ts'
 import type { LogApp } from './log-record.ts'
-import { isSearch, searchLines } from './search-lines.ts'
+import { isSearch, searchLines, type Reader } from './search-lines.ts'
 
 export type ReadDeps = Storage & WithDirectory & { readonly logReads: LogReads }
-/** With the signal of whoever asks. */
-type Reading = ReadDeps & Pick<Principal, 'signal'>
+type Reading = ReadDeps & Reader
 type Asked = Parameters<Handler<'listLogs'>>[1]
 type Row = typeof logLines.$inferSelect
 
@@ -26,11 +24,11 @@ export const listLogs =
   async (principal, asked) => {
     const before = beforeIn(asked.cursor)
     const app = await requireSourceReader(deps.directory, deps.db, principal, asked.alias)
-    const reading = { ...deps, signal: principal.signal }
+    const reading = { ...deps, signal: principal.signal, userId: principal.userId }
     if (asked.after === undefined) return listNewest(reading, app, asked, before)
     const after = lineNumber(asked.after) ?? 0
     if (asked.wait_seconds === 0) return listArrived(reading, app, asked, after)
-    return deps.logReads.waits.take(app.orgId, async () => {
+    return deps.logReads.waits.take([app.orgId], async () => {
       const over = AbortSignal.any([
         AbortSignal.timeout(asked.wait_seconds * 1000),
         ...(principal.signal ? [principal.signal] : []),
@@ -72,7 +70,7 @@ async function listNewest(
 
 /** The newest of an app, without a page of their own. */
 export const findNewestLines = async (
-  deps: Pick<Reading, 'db' | 'logReads' | 'signal'>,
+  deps: Pick<Reading, 'db' | 'logReads' | keyof Reader>,
   app: LogApp,
   filter: LineFilter,
   limit: number,
@@ -123,7 +121,7 @@ async function listArrived(
 }
 
 const readLines = async (
-  reading: Pick<Reading, 'db' | 'logReads' | 'signal'>,
+  reading: Pick<Reading, 'db' | 'logReads' | keyof Reader>,
   app: LogApp,
   inTurn: boolean,
   read: (db: Handle) => PromiseLike<Row[]>,

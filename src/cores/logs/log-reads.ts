@@ -1,34 +1,16 @@
 /** What one process grants those who read logs: whoever waits is woken, and no organization takes all there is. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LOG_SEARCHES, LOG_WAIT, type LOG_SEARCHES_OF_RUNS } from '../../contracts/limits.ts'
-import { createTurns } from '../turns.ts'
+import { FAIR_QUEUES, type QueueRules } from '../../contracts/fair-queues.ts'
+import { createTurns } from '../work/index.ts'
 import type { LogApp } from './log-record.ts'
 
 export type LogReads = ReturnType<typeof createLogReads>
 
-/** `limits`: of searches. Those of maintenance runs are apart, and wait longer. */
-export function createLogReads(limits: typeof LOG_SEARCHES_OF_RUNS = LOG_SEARCHES) {
-  const { total, perOrganization, waiting, waitMs } = limits
+export function createLogReads(searches: QueueRules = FAIR_QUEUES.logSearches) {
   return {
     arrivals: createArrivals(),
-    waits: createTurns({
-      total: Number.POSITIVE_INFINITY,
-      perOrganization: LOG_WAIT.perOrganization,
-      waiting: {
-        perOrganization: 0,
-        ms: 0,
-        refusal: 'Too many requests of your organization wait for log lines',
-      },
-    }),
-    searches: createTurns({
-      total,
-      perOrganization,
-      waiting: {
-        perOrganization: waiting,
-        ms: waitMs,
-        refusal: 'Too many logs are searched at once',
-      },
-    }),
+    waits: createTurns(FAIR_QUEUES.logWaits),
+    searches: createTurns(searches),
   }
 }
 

@@ -2,8 +2,8 @@ import { and, eq, gte, lt } from '../../../db/drizzle.ts'
 import { logUsage, logVolumes } from '../../../db/schema.ts'
 import { LOG_DAYS } from '../../contracts/limits.ts'
 import { LOG_LEVELS, type LogLevel } from '../../contracts/log-levels.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireSourceReader } from '../apps/index.ts'
+import { read, type Verb } from '../verb.ts'
 import type { ReadDeps } from './list-logs.ts'
 import { VOLUME_STEP_MS } from './prepare-lines.ts'
 import type { StoreDeps } from './store-lines.ts'
@@ -16,11 +16,10 @@ const DAY_MS = 24 * HOUR_MS
 const STEPS_MS = [VOLUME_STEP_MS, HOUR_MS, 6 * HOUR_MS]
 const BARS_MAX = 100
 
-export const summarizeLogs =
-  (deps: ReadDeps & Pick<StoreDeps, 'logLimits'>): Handler<'summarizeLogs'> =>
-  async (principal, { alias, since, until }) => {
-    const { db, clock, logLimits } = deps
-    const { orgId, id: appId } = await requireSourceReader(deps.directory, deps.db, principal, alias)
+export const summarizeLogs: Verb<'summarizeLogs', ReadDeps & Pick<StoreDeps, 'logLimits'>> = read(
+  'principal',
+  async ({ db, clock, principal, directory, logLimits }, { alias, since, until }) => {
+    const { orgId, id: appId } = await requireSourceReader(directory, db, principal, alias)
     const now = clock().getTime()
     const to = Math.min(until === undefined ? now : Date.parse(until), now + HOUR_MS)
     const from = Math.max(
@@ -60,4 +59,5 @@ export const summarizeLogs =
       dropped_today: isToday ? usage.dropped : 0,
       refused_today: isToday ? usage.refused : 0,
     }
-  }
+  },
+)

@@ -1,25 +1,24 @@
 import { ServiceError } from '../../contracts/errors.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { collisionsIn, problemWithPath, shownPath } from '../../contracts/source-paths.ts'
 import { requireAppWriter } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
-import { withTransaction } from '../transaction.ts'
+import { write, type Verb } from '../verb.ts'
 import { saveRevision } from './save-revision.ts'
 import type { SourceLimits } from './storage.ts'
 
 /** Of the list of problems; the rest is counted. */
 const PROBLEMS_MAX = 100
 
-export const createRevision =
-  (deps: Storage & WithDirectory & SourceLimits): Handler<'createRevision'> =>
-  (principal, { alias, files }) =>
-    withTransaction(deps.db, async (tx) => {
-      const app = await requireAppWriter(deps.directory, tx, principal, alias)
-      refuseProblems(files.map(({ path }) => path))
-      const named = files.map(({ path, sha256, executable }) => ({ path, sha256, isExecutable: executable }))
-      return saveRevision(tx, deps, principal, app, named)
-    })
+export const createRevision: Verb<'createRevision', WithDirectory & SourceLimits> = write(
+  { by: 'principal' },
+  async (context, { alias, files }) => {
+    const { tx, principal, directory } = context
+    const app = await requireAppWriter(directory, tx, principal, alias)
+    refuseProblems(files.map(({ path }) => path))
+    const named = files.map(({ path, sha256, executable }) => ({ path, sha256, isExecutable: executable }))
+    return saveRevision(tx, context, principal, app, named)
+  },
+)
 
 function refuseProblems(paths: readonly string[]): void {
   const wrong = paths.flatMap((path) => {

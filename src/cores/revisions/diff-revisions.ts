@@ -1,22 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { ManifestEntry } from '../../../db/schema.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireSourceReader } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { diffTrees, type TreeFile } from './diff-trees.ts'
 import { findPrevious, requireRevision } from './find-revision.ts'
 import { readBlob } from './read-blobs.ts'
 import type { WithSourceThread } from './source-thread.ts'
 
-export const diffRevisions =
-  ({
-    db,
-    clock,
-    directory,
-    sourceThread,
-  }: Storage & WithDirectory & WithSourceThread): Handler<'diffRevisions'> =>
-  async (principal, { alias, revision_id, base }) => {
+export const diffRevisions: Verb<'diffRevisions', WithDirectory & WithSourceThread> = read(
+  'principal',
+  async ({ db, clock, principal, directory, sourceThread }, { alias, revision_id, base }) => {
     const app = await requireSourceReader(directory, db, principal, alias)
     const { orgId } = app
     const key = { orgId, appId: app.id }
@@ -40,7 +34,8 @@ export const diffRevisions =
       })),
       ...(omitted > 0 ? { truncated: leftOut(omitted) } : {}),
     }
-  }
+  },
+)
 
 const treeFile = ([path, sha256, , executable]: ManifestEntry): TreeFile => ({
   path,

@@ -3,21 +3,16 @@ import { and, eq } from '../../../db/drizzle.ts'
 import { deployments } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import type { Principal } from '../../contracts/operation.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter, requireSourceReader, type App } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { Directory, WithDirectory } from '../directory/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { requireRevision } from './find-revision.ts'
 import { readBlobs } from './read-blobs.ts'
 import type { WithSourceThread } from './source-thread.ts'
 
-export const downloadRevision =
-  ({
-    db,
-    directory,
-    sourceThread,
-  }: Storage & WithDirectory & WithSourceThread): Handler<'downloadRevision'> =>
-  async (principal, { alias, revision_id }) => {
+export const downloadRevision: Verb<'downloadRevision', WithDirectory & WithSourceThread> = read(
+  'principal',
+  async ({ db, principal, directory, sourceThread }, { alias, revision_id }) => {
     const app = await requireDownloader(directory, db, principal, { alias, revision_id })
     const { manifest } = await requireRevision(db, { orgId: app.orgId, appId: app.id }, revision_id)
     return sourceThread.inTurn(app.orgId, async () => {
@@ -33,7 +28,8 @@ export const downloadRevision =
       }))
       return { body: await sourceThread.pack(files) }
     })
-  }
+  },
+)
 
 /** decisions, 13: a runner gets the revision that it has claimed, for as long as it runs; any other does not exist for it. */
 async function requireDownloader(

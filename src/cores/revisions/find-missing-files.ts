@@ -1,15 +1,14 @@
 import { and, gt, isNull, or } from '../../../db/drizzle.ts'
 import { appBlobs } from '../../../db/schema.ts'
 import { SOURCE_RETENTION } from '../../contracts/limits.ts'
-import type { Handler } from '../../contracts/operations.ts'
 import { requireAppWriter } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { isOfApp, isOneOf } from './storage.ts'
 
-export const findMissingFiles =
-  ({ db, clock, directory }: Storage & WithDirectory): Handler<'findMissingFiles'> =>
-  async (principal, { alias, sha256 }) => {
+export const findMissingFiles: Verb<'findMissingFiles', WithDirectory> = read(
+  'principal',
+  async ({ db, clock, principal, directory }, { alias, sha256 }) => {
     const app = await requireAppWriter(directory, db, principal, alias)
     const asked = [...new Set(sha256)]
     // What retention will take soon is sent again, so that it does not go between this answer and the revision.
@@ -26,4 +25,5 @@ export const findMissingFiles =
       )
     const has = new Set(rows.map((row) => row.sha256))
     return { missing: asked.filter((one) => !has.has(one)) }
-  }
+  },
+)

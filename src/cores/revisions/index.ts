@@ -1,13 +1,4 @@
 /** What the revisions core exports. */
-export { pushRevision } from './push-revision.ts'
-export { findMissingFiles } from './find-missing-files.ts'
-export { uploadFiles } from './upload-files.ts'
-export { createRevision } from './create-revision.ts'
-export { listRevisions } from './list-revisions.ts'
-export { showRevision } from './show-revision.ts'
-export { readSourceFile } from './read-source-file.ts'
-export { downloadRevision } from './download-revision.ts'
-export { diffRevisions } from './diff-revisions.ts'
 export { sweepRevisions } from './sweep-revisions.ts'
 export type { SourceLimits } from './storage.ts'
 export type { EditedTexts, WithSourceThread } from './source-thread.ts'

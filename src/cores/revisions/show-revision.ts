@@ -1,13 +1,12 @@
-import type { Handler } from '../../contracts/operations.ts'
 import { requireSourceReader } from '../apps/index.ts'
-import type { Storage } from '../dependencies.ts'
 import type { WithDirectory } from '../directory/index.ts'
+import { read, type Verb } from '../verb.ts'
 import { findHead, presentRevision, requireRevision } from './find-revision.ts'
 import { presentFile } from './source-tree.ts'
 
-export const showRevision =
-  ({ db, directory }: Storage & WithDirectory): Handler<'showRevision'> =>
-  async (principal, { alias, revision_id }) => {
+export const showRevision: Verb<'showRevision', WithDirectory> = read(
+  'principal',
+  async ({ db, principal, directory }, { alias, revision_id }) => {
     const app = await requireSourceReader(directory, db, principal, alias)
     const key = { orgId: app.orgId, appId: app.id }
     const revision = await requireRevision(db, key, revision_id)
@@ -15,4 +14,5 @@ export const showRevision =
       ...presentRevision(revision, await findHead(db, key)),
       tree: revision.manifest.map(presentFile),
     }
-  }
+  },
+)
