@@ -109,8 +109,8 @@ type FilterSelect = {
   all: string
   options: readonly Option[]
   /** The label of a value that is no longer among the options. */
-  missing?: string
-  id?: string
+  missing?: string | undefined
+  id?: string | undefined
 }
 
 /** Its first option means no filter. The current value stays selected, even when it is not among the options. */

@@ -42,7 +42,9 @@ type FormCard = {
   title?: string
   lead?: Content
   action: string
-  fields: Content
+  /** A form of an operation: its fields, unless `fields` arranges them, and their problems. */
+  of?: { all: () => Content; problem: ServiceError | undefined; shown: readonly string[] }
+  fields?: Content | undefined
   submit: string
   kind?: 'main' | 'quiet' | 'danger'
   /** The page that the link next to the button leads to. */
@@ -57,12 +59,13 @@ type FormCard = {
 }
 
 /** A card with one form; why the last submission was refused is shown above it. */
-export function formCard(c: PageContext, { title, lead, action, fields, submit, kind, ...rest }: FormCard) {
+export function formCard(c: PageContext, { title, lead, action, of, submit, kind, ...rest }: FormCard) {
+  const { fields = of?.all(), problem = of?.problem, shown = of?.shown } = rest
   const end = rest.cancel
     ? html`<div class="actions">${button(submit, kind)} ${linkButton(rest.cancel, 'Cancel', 'quiet')}</div>`
     : button(submit, kind)
   const show = rest.isPersonal ? personalForm : form
-  const body = html`${problemNotice(rest.problem, rest.shown)} ${show(c, action, html`${fields} ${end}`, rest.className, rest.isUpload && 'multipart/form-data')}`
+  const body = html`${problemNotice(problem, shown)} ${show(c, action, html`${fields} ${end}`, rest.className, rest.isUpload && 'multipart/form-data')}`
   return title === undefined ? html`<div class="card">${body}</div>` : card(title, body, lead)
 }
 

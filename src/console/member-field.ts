@@ -3,20 +3,24 @@ import { ServiceError } from '../contracts/errors.ts'
 import { PAGE_MAX } from '../contracts/limits.ts'
 import { listMembers } from '../contracts/members.ts'
 import { inputField, type Content } from '../pages/parts.ts'
+import type { Refused } from './fields.ts'
+import { text } from './forms.ts'
 import { organizationOf, sessionOf, type PageContext } from './context.ts'
 
 type MemberField = {
   name: string
   label: string
-  value: string
+  now?: string
   hint?: Content
-  problem?: ServiceError | undefined
+  refused?: Refused | undefined
 }
 
-export async function memberField(c: PageContext, field: MemberField) {
+export async function memberField(c: PageContext, { now = '', refused, ...field }: MemberField) {
   const { members } = await sessionOf(c).call(listMembers, { org_id: organizationOf(c).id, limit: PAGE_MAX })
   return inputField({
     ...field,
+    value: refused ? text(refused.form, field.name) : now,
+    problem: refused?.problem,
     type: 'email',
     required: true,
     maxlength: 254,

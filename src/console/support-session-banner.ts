@@ -1,9 +1,15 @@
 /** Shown on every page to support staff who are in an organization that is not theirs. */
 import { html } from 'hono/html'
-import { inputField, notice } from '../pages/parts.ts'
+import { elevateSupportSession } from '../contracts/support.ts'
+import { notice } from '../pages/parts.ts'
 import { exactTime } from './components.ts'
 import { sessionOf, type PageContext } from './context.ts'
+import { formOf } from './fields.ts'
 import { form, personalForm, confirmDialog } from './forms.ts'
+
+const ELEVATE = formOf(elevateSupportSession, ['reason'], {
+  reason: { id: 'elevation-reason', hint: 'Shown to the owners.' },
+})
 
 export function supportSessionBanner(c: PageContext) {
   const { support, organization } = sessionOf(c)
@@ -24,15 +30,7 @@ export function supportSessionBanner(c: PageContext) {
             title: 'Request write access?',
             action: '/console/support-session/elevate',
             text: 'Owners and admins are notified immediately.',
-            fields: inputField({
-              name: 'reason',
-              id: 'elevation-reason',
-              label: 'Reason',
-              required: true,
-              minlength: 3,
-              maxlength: 500,
-              hint: 'Shown to the owners.',
-            }),
+            fields: ELEVATE.show().all(),
             submit: 'Get write access',
             kind: 'main',
           })

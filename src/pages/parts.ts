@@ -9,26 +9,30 @@ export type Content = Html | string | number | false | null | undefined | readon
 type FieldWords = {
   name: string
   label: string
-  hint?: Content
+  hint?: Content | undefined
   problem?: ServiceError | undefined
   /** For two forms of one page with a field of the same name. */
-  id?: string
+  id?: string | undefined
 }
 
 /** After a refusal the first field of the form gets the focus. */
-type InputField = FieldWords & {
+export type InputField = FieldWords & {
   type?: 'text' | 'email' | 'password' | 'search' | 'date' | 'datetime-local' | 'number'
-  value?: string
-  autocomplete?: string
-  required?: boolean
-  minlength?: number
-  maxlength?: number
-  placeholder?: string
-  className?: string
+  value?: string | undefined
+  autocomplete?: string | undefined
+  required?: boolean | undefined
+  minlength?: number | undefined
+  maxlength?: number | undefined
+  /** Of a number. */
+  min?: number | undefined
+  max?: number | undefined
+  isWhole?: boolean | undefined
+  placeholder?: string | undefined
+  className?: string | undefined
   /** Suggestions; any other value is allowed too. */
-  options?: readonly string[]
+  options?: readonly string[] | undefined
   /** Where the script fetches a preview of the value while typing, shown in the element `<id>-preview`. */
-  preview?: string
+  preview?: string | undefined
 }
 
 export function inputField(field: InputField) {
@@ -40,7 +44,9 @@ export function inputField(field: InputField) {
       name="${field.name}"
       type="${field.type ?? 'text'}"
       value="${field.value ?? ''}"
-      ${field.type === 'number' && html`step="any"`}
+      ${field.type === 'number' && !field.isWhole && html`step="any"`}
+      ${field.min !== undefined && html`min="${field.min}"`}
+      ${field.max !== undefined && html`max="${field.max}"`}
       ${field.autocomplete && html`autocomplete="${field.autocomplete}"`}
       ${field.minlength && html`minlength="${field.minlength}"`}
       ${field.maxlength && html`maxlength="${field.maxlength}"`}
@@ -58,11 +64,11 @@ export function inputField(field: InputField) {
 }
 
 type AreaField = FieldWords & {
-  value?: string
+  value?: string | undefined
   rows: number
   required?: boolean
-  maxlength: number
-  placeholder?: string
+  maxlength?: number | undefined
+  placeholder?: string | undefined
 }
 
 export function areaField(field: AreaField) {
@@ -74,7 +80,7 @@ export function areaField(field: AreaField) {
       id="${id}"
       name="${field.name}"
       rows="${field.rows}"
-      maxlength="${field.maxlength}"
+      ${field.maxlength && html`maxlength="${field.maxlength}"`}
       ${field.placeholder && html`placeholder="${field.placeholder}"`}
       ${field.required && html`required`}
       ${problems.length > 0 && html`aria-invalid="true"`}
