@@ -1,11 +1,10 @@
 /** Agent clients: the applications that act in this organization, and which of them are blocked. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { blockOauthClient, listOauthClients, type OauthClient } from '../../../contracts/grants.ts'
-import { inputField } from '../../../pages/parts.ts'
-import { attempt, returnPath, statusOf, text, confirmDialog, formCard } from '../../forms.ts'
-import { redirectWithMessage, actAndReturn } from '../../flash.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
+import { returnPath, statusOf, text, confirmDialog, formCard } from '../../forms.ts'
+import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, emptyState, time, listCard } from '../../components.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
@@ -13,6 +12,9 @@ import { clientSummary, clientLabel } from './client-labels.ts'
 
 type Client = z.output<typeof OauthClient>
 const PATH = '/console/agents/clients'
+const BLOCK = formOf(blockOauthClient, ['client_id'], {
+  client_id: { label: 'Metadata URL or client ID', placeholder: 'https://assistant.example/client.json' },
+})
 
 export const agentClientRoutes = () =>
   createRoutes()
@@ -21,7 +23,7 @@ export const agentClientRoutes = () =>
     .post('/agents/clients/block', (c) => setBlocked(c, true, 'Client blocked.'))
     .post('/agents/clients/unblock', (c) => setBlocked(c, false, 'Client unblocked.'))
 
-async function showClients(c: PageContext, submitted?: { client_id: string; problem: ServiceError }) {
+async function showClients(c: PageContext, refused?: Refused) {
   requireRole(c, 'admin', 'Only owners and admins can view agent clients')
   const session = sessionOf(c)
   const { name } = organizationOf(c)
@@ -31,7 +33,7 @@ async function showClients(c: PageContext, submitted?: { client_id: string; prob
     title: 'Agent clients',
     lead: html`The applications behind the <a href="/console/agents?all=true">connected agents</a> of ${name}. To block
       all of them at once, <a href="/console/settings/security">turn off agents</a>.`,
-    status: statusOf(submitted?.problem),
+    status: statusOf(refused?.problem),
     body: html`${listCard(c, {
       caption: 'Agent clients',
       columns: ['Client', 'Agents', 'Last used', 'Status', '(Actions)'],
@@ -43,7 +45,14 @@ async function showClients(c: PageContext, submitted?: { client_id: string; prob
       ),
       next: next_cursor,
     })}
-    ${blockCard(c, submitted)}`,
+    ${formCard(c, {
+      of: BLOCK.show({ refused }),
+      title: 'Block a client',
+      lead: 'Also works for clients that nobody has connected yet. The value must match exactly; the URL is never fetched.',
+      action: `${PATH}/new`,
+      submit: 'Block',
+      className: 'inline',
+    })}`,
   })
 }
 
@@ -88,33 +97,12 @@ function clientActions(c: PageContext, client: Client, at: number) {
       })
 }
 
-const blockCard = (c: PageContext, submitted: { client_id: string; problem: ServiceError } | undefined) =>
-  formCard(c, {
-    title: 'Block a client',
-    lead: 'Also works for clients that nobody has connected yet. The value must match exactly; the URL is never fetched.',
-    action: `${PATH}/new`,
-    problem: submitted?.problem,
-    shown: ['client_id'],
-    fields: inputField({
-      name: 'client_id',
-      label: 'Metadata URL or client ID',
-      value: submitted?.client_id ?? '',
-      required: true,
-      maxlength: 1024,
-      autocomplete: 'off',
-      placeholder: 'https://assistant.example/client.json',
-      problem: submitted?.problem,
-    }),
-    submit: 'Block',
-    className: 'inline',
+const blockNew = (c: PageContext) =>
+  submit(c, BLOCK, {
+    also: { blocked: true },
+    again: showClients,
+    done: () => [PATH, 'Client blocked.'],
   })
-
-async function blockNew(c: PageContext) {
-  const client_id = text(c.get('form'), 'client_id').trim()
-  const result = await attempt(() => sessionOf(c).call(blockOauthClient, { client_id, blocked: true }))
-  if ('problem' in result) return showClients(c, { client_id, problem: result.problem })
-  return redirectWithMessage(c, PATH, 'Client blocked.')
-}
 
 function setBlocked(c: PageContext, blocked: boolean, done: string) {
   return actAndReturn(c, returnPath(c, PATH), done, () =>

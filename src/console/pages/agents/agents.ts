@@ -5,11 +5,14 @@ import { listGrants, listOauthClients, type Grant as GrantShape } from '../../..
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { confirmDialog } from '../../forms.ts'
+import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
-import { day, emptyState, filterSelect, ownerFilter, time, listCard } from '../../components.ts'
+import { day, emptyState, ownerFilter, time, listCard } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { agentPath, AGENTS_PATH, agentsOffNotice, disconnectText, viaBadge } from './agent-labels.ts'
 import { clientLabel, clientOf, verifiedBadge } from './client-labels.ts'
+
+const GRANTS = listOf(listGrants, { client_id: { label: 'Client', all: 'All clients' } })
 
 type Grant = z.output<typeof GrantShape>
 
@@ -20,17 +23,11 @@ async function showAgents(c: PageContext) {
   const session = sessionOf(c)
   const isAdmin = hasRole(session, 'admin')
   const isAll = isAdmin && c.req.query('all') === 'true'
-  // Filters are part of an address that people edit: invalid values are ignored, not refused.
-  const client = listGrants.input.shape.client_id.safeParse(c.req.query('client_id') || undefined).data
-  const [{ grants, next_cursor, total }, clients] = await Promise.all([
-    session.call(listGrants, {
-      all: isAll ? 'true' : 'false',
-      client_id: client,
-      cursor: c.req.query('cursor'),
-      count: 'true',
-    }),
+  const [listed, clients] = await Promise.all([
+    GRANTS.call(c, { all: isAll ? 'true' : 'false' }),
     isAdmin ? session.call(listOauthClients, { limit: PAGE_MAX }) : undefined,
   ])
+  const parts = GRANTS.parts(c, listed, { client_id: clientOptions(c, clients?.oauth_clients ?? []) })
   return page(c, {
     title: 'Connected agents',
     lead: `Assistants that act in ${organization.name} on ${isAll ? 'behalf of its members' : 'your behalf'}.`,
@@ -39,28 +36,21 @@ async function showAgents(c: PageContext) {
       ${agentsOffNotice(organization)}
       ${listCard(c, {
         label: 'Filter agents',
-        filters: clients && agentFilters(isAll, client, clients.oauth_clients),
+        ...parts,
+        filters: clients && html`${ownerFilter(isAll, 'agents')} ${parts.filters}`,
         caption: 'Connected agents, newest first',
         columns: ['Agent', ...(isAll ? ['User'] : []), 'Permissions', 'Last used', 'Expires', '(Actions)'],
-        rows: grants.map((grant) => grantRow(c, grant, isAll)),
-        empty: emptyList(isAll, client !== undefined),
-        next: next_cursor,
-        total,
+        rows: listed.grants.map((grant) => grantRow(c, grant, isAll)),
+        empty: emptyList(isAll, GRANTS.isFiltered(c)),
       })}
     `,
   })
 }
 
-function agentFilters(
-  isAll: boolean,
-  client: string | undefined,
-  known: z.output<typeof listOauthClients.output>['oauth_clients'],
-) {
-  const offered = known.filter(({ client_id, live_grants }) => live_grants > 0 || client_id === client)
-  const options = offered.map((one) => ({ value: one.client_id, label: clientLabel(one) }))
-  return html`${ownerFilter(isAll, 'agents')}
-    ${filterSelect({ name: 'client_id', label: 'Client', value: client, all: 'All clients', options })}`
-}
+const clientOptions = (c: PageContext, known: z.output<typeof listOauthClients.output>['oauth_clients']) =>
+  known
+    .filter(({ client_id, live_grants }) => live_grants > 0 || client_id === c.req.query('client_id'))
+    .map((one) => ({ value: one.client_id, label: clientLabel(one) }))
 
 const emptyList = (isAll: boolean, isFiltered: boolean) =>
   isFiltered

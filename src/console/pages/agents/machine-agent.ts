@@ -1,6 +1,5 @@
 /** One machine agent: what it may do, its credentials, and who answers for it until when. */
 import { html } from 'hono/html'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { listAskableDataSources } from '../../../contracts/data-sources.ts'
 import { showGrant } from '../../../contracts/grants.ts'
 import { EXPOSED_MAX, MACHINE_AGENT_CREDENTIALS_PER_KIND } from '../../../contracts/limits.ts'
@@ -13,17 +12,10 @@ import {
   updateMachineAgent,
   type MachineAgentCredentialKind,
 } from '../../../contracts/machine-agents.ts'
-import {
-  button,
-  card,
-  inputField,
-  linkButton,
-  notice,
-  problemNotice,
-  selectField,
-} from '../../../pages/parts.ts'
+import { button, card, linkButton, notice, problemNotice, selectField } from '../../../pages/parts.ts'
 import { day, emptyState, listCard, pair, roleBadge, time } from '../../components.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -41,7 +33,7 @@ import {
   type Agent,
 } from './machine-agent-labels.ts'
 import { credentialCreated } from './machine-credential.ts'
-import { publicKeyField, readJwk } from './new-machine-agent.ts'
+import { isByKey, publicKeyField, readJwk } from './new-machine-agent.ts'
 
 const ID = ':id{mch_[0-9a-z]{25}}'
 
@@ -53,13 +45,11 @@ export const machineAgentRoutes = () =>
     .post(`/agents/machine/${ID}/credentials/:credential{crd_[0-9a-z]{25}}/revoke`, revokeCredential)
     .post(`/agents/machine/${ID}/remove`, remove)
 
-/** What a form that was refused adds to the page. */
-type Given = {
-  details?: { name: string; owner: string; ends: string; problem: ServiceError }
-  key?: { public_key: string; problem: ServiceError }
-}
+const DETAILS = formOf(updateMachineAgent, ['name'])
+/** Of a refusal. */
+const KEY = {}
 
-async function showOne(c: PageContext, given: Given = {}) {
+async function showOne(c: PageContext, refused?: Refused) {
   const session = sessionOf(c)
   const agent = await session.call(showMachineAgent, { machine_agent_id: idOf(c) })
   const grant = agent.grant_id === null ? null : await session.call(showGrant, { grant_id: agent.grant_id })
@@ -72,12 +62,12 @@ async function showOne(c: PageContext, given: Given = {}) {
     title: agent.name,
     lead: 'A machine agent: it acts without a person.',
     actions: html`${hasRole(session, 'admin') && linkButton(`${ACTIVITY_PATH}?person=${agent.user_id}`, 'Activity', 'quiet')} ${session.support === undefined && endDialogs(c, agent)}`,
-    status: statusOf(given.details?.problem ?? given.key?.problem),
+    status: statusOf(refused?.problem),
     body: html`${stateNotice(c, agent)}
       <div class="split">
         <div class="split-main">
-          ${credentialsCard(c, agent, mayManage, given.key)}
-          ${mayManage && hasRole(session, 'admin') && (await detailsCard(c, agent, given.details))}
+          ${credentialsCard(c, agent, mayManage, refused?.of === KEY ? refused : undefined)}
+          ${mayManage && hasRole(session, 'admin') && (await detailsCard(c, agent, refused?.of === DETAILS ? refused : undefined))}
         </div>
         <div class="split-side">
           ${accessCard(agent)} ${grant && permissionsCard(c, grant)} ${grant && sourcesCard(c, grant, false, data_sources)}
@@ -134,7 +124,7 @@ const accessCard = (agent: Agent) =>
 const KIND_LABELS: Record<MachineAgentCredentialKind, string> = { secret: 'Secret', public_key: 'Public key' }
 
 /** Two of a kind at most: the old one and the new one while it is rotated. */
-function credentialsCard(c: PageContext, agent: Agent, mayAdd: boolean, key: Given['key']) {
+function credentialsCard(c: PageContext, agent: Agent, mayAdd: boolean, key: Refused | undefined) {
   const { credentials } = agent
   const isFull = (kind: MachineAgentCredentialKind): boolean =>
     credentials.filter((one) => one.kind === kind).length >= MACHINE_AGENT_CREDENTIALS_PER_KIND
@@ -185,37 +175,39 @@ const addSecretForm = (c: PageContext, agent: Agent, isFull: boolean) =>
           ${button('Add a secret', 'quiet')}`,
       )
 
-const addKeyForm = (c: PageContext, agent: Agent, isFull: boolean, key: Given['key']) =>
+const addKeyForm = (c: PageContext, agent: Agent, isFull: boolean, key: Refused | undefined) =>
   !isFull &&
   html`<details class="more" ${key && html`open`}>
     <summary>Add a public key</summary>
     ${problemNotice(key?.problem, ['public_key'])}
-    ${form(c, credentialsPath(agent), html`<input type="hidden" name="credential" value="key" />${publicKeyField('public_key', key?.public_key ?? '', key?.problem)} ${button('Add public key', 'quiet')}`)}
+    ${form(c, credentialsPath(agent), html`<input type="hidden" name="credential" value="key" />${publicKeyField(key)} ${button('Add public key', 'quiet')}`)}
   </details>`
 
-const detailsCard = async (c: PageContext, agent: Agent, given: Given['details']) =>
-  formCard(c, {
+async function detailsCard(c: PageContext, agent: Agent, refused: Refused | undefined) {
+  const form = DETAILS.show({ now: agent, refused })
+  return formCard(c, {
+    of: form,
+    shown: [...form.shown, 'owner'],
     title: 'Details',
     action: machineAgentPath(agent.id),
-    problem: given?.problem,
-    shown: ['name', 'owner'],
-    fields: html`${inputField({ name: 'name', label: 'Name', value: given?.name ?? agent.name, required: true, maxlength: 120, autocomplete: 'off', problem: given?.problem })}
+    fields: html`${form.field('name')}
     ${await memberField(c, {
       name: 'owner',
       label: 'Owner',
-      value: given?.owner ?? (agent.state === 'owner_left' ? '' : agent.owner.email),
+      now: agent.state === 'owner_left' ? '' : agent.owner.email,
       hint: 'The member who answers for it. It never exceeds their current role.',
-      problem: given?.problem,
+      refused,
     })}
     ${selectField({
       name: 'ends',
       label: 'Expires',
-      value: given?.ends ?? '',
+      value: refused ? text(refused.form, 'ends') : '',
       options: [{ value: '', label: `On ${DAY.format(new Date(agent.expires_at))}, as now` }, ...EXPIRIES],
     })}`,
     submit: 'Save',
     kind: 'quiet',
   })
+}
 
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
@@ -242,42 +234,37 @@ const endDialogs = (c: PageContext, agent: Agent) =>
 
 async function update(c: PageContext) {
   const fields = c.get('form')
-  const submitted = {
-    name: text(fields, 'name'),
-    owner: text(fields, 'owner'),
-    ends: EXPIRIES.find(({ value }) => value === fields.get('ends'))?.value ?? '',
-  }
+  const ends = EXPIRIES.find(({ value }) => value === text(fields, 'ends'))?.value
   const result = await attempt(async () => {
-    const { user_id } = await findMember(c, 'owner', submitted.owner)
+    const { user_id } = await findMember(c, 'owner', text(fields, 'owner'))
     return sessionOf(c).call(updateMachineAgent, {
+      ...DETAILS.read(fields),
       machine_agent_id: idOf(c),
-      name: submitted.name,
       owner_id: user_id,
-      expires_at: submitted.ends === '' ? undefined : expiryIn(submitted.ends, c.var.deps.clock()),
+      expires_at: ends && expiryIn(ends, c.var.deps.clock()),
     })
   })
-  if ('problem' in result) return showOne(c, { details: { ...submitted, problem: result.problem } })
+  if ('problem' in result) return showOne(c, refuse(c, result.problem, DETAILS))
   return redirectWithMessage(c, machineAgentPath(idOf(c)), 'Saved.')
 }
 
 async function addCredential(c: PageContext) {
-  const isByKey = text(c.get('form'), 'credential') === 'key'
-  const public_key = text(c.get('form'), 'public_key').trim()
+  const byKey = isByKey(c.get('form'))
   const session = sessionOf(c)
   const machine_agent_id = idOf(c)
   const result = await attempt(async () =>
     session.call(addMachineAgentCredential, {
       machine_agent_id,
-      public_key: isByKey ? readJwk(public_key) : undefined,
+      public_key: byKey ? readJwk(c.get('form')) : undefined,
     }),
   )
   if ('problem' in result) {
-    if (isByKey) return showOne(c, { key: { public_key, problem: result.problem } })
+    if (byKey) return showOne(c, refuse(c, result.problem, KEY))
     setFlash(c, 'problem', result.problem.message)
     return c.redirect(machineAgentPath(machine_agent_id), 303)
   }
   const agent = await session.call(showMachineAgent, { machine_agent_id })
-  return credentialCreated(c, isByKey ? 'Public key added' : 'Secret added', agent, result.done.secret)
+  return credentialCreated(c, byKey ? 'Public key added' : 'Secret added', agent, result.done.secret)
 }
 
 const revokeCredential = (c: PageContext) =>

@@ -4,14 +4,12 @@ import { listAskableDataSources } from '../../../contracts/data-sources.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { EXPOSED_MAX } from '../../../contracts/limits.ts'
 import { createMachineAgent } from '../../../contracts/machine-agents.ts'
-import { GrantableRole } from '../../../contracts/roles.ts'
 import {
-  DEFAULT_SCOPES,
   MACHINE_AGENT_SCOPES,
   SCOPES_OF_A_MACHINE,
   type MachineAgentScope,
 } from '../../../contracts/scopes.ts'
-import { areaField, choice, inputField, selectField } from '../../../pages/parts.ts'
+import { areaField, choice, selectField } from '../../../pages/parts.ts'
 import { sourceChoice } from '../../../pages/source-choice.ts'
 import { roleOptions } from '../../components.ts'
 import {
@@ -22,6 +20,7 @@ import {
   sessionOf,
   type PageContext,
 } from '../../context.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, formCard, statusOf, text, texts } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { findMember, memberField } from '../../member-field.ts'
@@ -30,73 +29,39 @@ import { credentialCreated } from './machine-credential.ts'
 
 export const newMachineAgentRoutes = () =>
   createRoutes()
-    .get('/agents/machine/new', (c) => showNew(c, leastFor(c)))
+    .get('/agents/machine/new', (c) => showNew(c))
     .post('/agents/machine/new', create)
 
-type Submitted = {
-  name: string
-  role: GrantableRole
-  owner: string
-  ends: string
-  scopes: readonly string[]
-  isLimited: boolean
-  sources: readonly string[]
-  isByKey: boolean
-  public_key: string
-}
-
-/** What whoever changes nothing gets: whoever needs more says so. */
-const leastFor = (c: PageContext): Submitted => ({
-  name: '',
-  role: 'viewer',
-  owner: sessionOf(c).me.user.email,
-  ends: '90',
-  scopes: DEFAULT_SCOPES.platform,
-  isLimited: false,
-  sources: [],
-  isByKey: false,
-  public_key: '',
+const NEW_AGENT = formOf(createMachineAgent, ['name', 'role', 'scopes'], {
+  name: { hint: 'What it is for, such as “Nightly report”.' },
+  role: { hint: 'It never exceeds this role or the current role of its owner.' },
 })
 
-async function showNew(c: PageContext, now: Submitted, problem?: ServiceError) {
+async function showNew(c: PageContext, refused?: Refused) {
   requireRole(c, 'admin', 'Only owners and admins can create machine agents')
   const { data_sources } = await sessionOf(c).call(listAskableDataSources, { limit: EXPOSED_MAX })
+  const form = NEW_AGENT.show({ refused })
+  const typed = refused?.form
   return page(c, {
     title: 'New machine agent',
     lead: 'It calls the tools of /platform with credentials of its own. It cannot sign in or approve anything.',
-    status: statusOf(problem),
+    status: statusOf(refused?.problem),
     body: formCard(c, {
       action: `${MACHINE_AGENTS_PATH}/new`,
-      problem,
-      shown: ['name', 'owner', 'public_key'],
-      fields: html`${inputField({
-        name: 'name',
-        label: 'Name',
-        value: now.name,
-        required: true,
-        maxlength: 120,
-        autocomplete: 'off',
-        hint: 'What it is for, such as “Nightly report”.',
-        problem,
-      })}
-      ${selectField({
-        name: 'role',
-        label: 'Role',
-        value: now.role,
-        options: roleOptions(organizationOf(c).role),
-        hint: 'It never exceeds this role or the current role of its owner.',
-      })}
+      of: form,
+      shown: [...form.shown, 'owner', 'public_key'],
+      fields: html`${form.field('name')} ${form.field('role', { options: roleOptions(organizationOf(c).role) })}
       ${await memberField(c, {
         name: 'owner',
         label: 'Owner',
-        value: now.owner,
+        now: sessionOf(c).me.user.email,
         hint: 'The member who answers for it. It stops working when they leave.',
-        problem,
+        refused,
       })}
-      ${selectField({ name: 'ends', label: 'Expires', value: now.ends, options: EXPIRIES })}
+      ${selectField({ name: 'ends', label: 'Expires', value: endsIn(typed), options: EXPIRIES })}
       <fieldset>
         <legend>Permissions</legend>
-        ${scopesOffered(c).map((scope) => choice('checkbox', 'scopes', scope, now.scopes.includes(scope), SCOPES_OF_A_MACHINE[scope], html`<code>${scope}</code>`))}
+        ${scopesOffered(c).map((scope) => choice('checkbox', 'scopes', scope, form.list('scopes').includes(scope), SCOPES_OF_A_MACHINE[scope], html`<code>${scope}</code>`))}
       </fieldset>
       ${
         data_sources.length > 0 &&
@@ -105,11 +70,11 @@ async function showNew(c: PageContext, now: Submitted, problem?: ServiceError) {
           fields: { which: 'which', source: 'sources' },
           all: 'All that its role can query, including future ones',
           sources: data_sources.map(({ id, name }) => ({ id, name, note: html`<code>${id}</code>` })),
-          isLimited: now.isLimited,
-          isTicked: (id) => now.sources.includes(id),
+          isLimited: typed !== undefined && isLimited(typed),
+          isTicked: (id) => typed !== undefined && texts(typed, 'sources').includes(id),
         })
       }
-      ${credentialChoice(now, problem)}`,
+      ${credentialChoice(refused)}`,
       submit: 'Create machine agent',
       cancel: MACHINE_AGENTS_PATH,
     }),
@@ -120,31 +85,37 @@ async function showNew(c: PageContext, now: Submitted, problem?: ServiceError) {
 const scopesOffered = (c: PageContext): readonly MachineAgentScope[] =>
   MACHINE_AGENT_SCOPES.filter((scope) => scope !== 'maintenance:admin' || hasRole(sessionOf(c), 'owner'))
 
-const credentialChoice = (now: { isByKey: boolean; public_key: string }, problem?: ServiceError) =>
-  html`<fieldset>
+const credentialChoice = (refused: Refused | undefined) => {
+  const byKey = refused !== undefined && isByKey(refused.form)
+  return html`<fieldset>
     <legend>Credential</legend>
-    ${choice('radio', 'credential', 'secret', !now.isByKey, 'A secret', 'Made here and shown once.')}
-    ${choice('radio', 'credential', 'key', now.isByKey, 'A public key', 'The program signs with its private key, which stays where it is.')}
-    <div class="if-chosen">${publicKeyField('public_key', now.public_key, problem)}</div>
+    ${choice('radio', 'credential', 'secret', !byKey, 'A secret', 'Made here and shown once.')}
+    ${choice('radio', 'credential', 'key', byKey, 'A public key', 'The program signs with its private key, which stays where it is.')}
+    <div class="if-chosen">${publicKeyField(refused)}</div>
   </fieldset>`
+}
 
-export const publicKeyField = (id: string, value: string, problem?: ServiceError) =>
+const endsIn = (form: FormData | undefined): string =>
+  EXPIRIES.find(({ value }) => form && value === text(form, 'ends'))?.value ?? '90'
+const isLimited = (form: FormData): boolean => text(form, 'which') === 'chosen'
+export const isByKey = (form: FormData): boolean => text(form, 'credential') === 'key'
+
+export const publicKeyField = (refused: Refused | undefined) =>
   areaField({
-    id,
     name: 'public_key',
     label: 'Public key as JWK',
     rows: 4,
     maxlength: 4_000,
-    value,
+    value: refused && text(refused.form, 'public_key'),
     placeholder: '{"kty":"EC","crv":"P-256","x":"…","y":"…"}',
     hint: 'P-256, Ed25519, or RSA of 2048 bits and more.',
-    problem,
+    problem: refused?.problem,
   })
 
 /** As an object, which is all that can be said here; the gateway reads the key. */
-export function readJwk(submitted: string): { kty: 'EC' | 'OKP' | 'RSA'; [member: string]: unknown } {
+export function readJwk(form: FormData): { kty: 'EC' | 'OKP' | 'RSA'; [member: string]: unknown } {
   try {
-    const parsed: unknown = JSON.parse(submitted)
+    const parsed: unknown = JSON.parse(text(form, 'public_key'))
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
       return parsed as ReturnType<typeof readJwk>
   } catch {
@@ -156,39 +127,32 @@ export function readJwk(submitted: string): { kty: 'EC' | 'OKP' | 'RSA'; [member
 }
 
 async function create(c: PageContext) {
-  const fields = c.get('form')
-  const submitted: Submitted = {
-    name: text(fields, 'name'),
-    role: GrantableRole.catch('viewer').parse(text(fields, 'role')),
-    owner: text(fields, 'owner'),
-    ends: EXPIRIES.find(({ value }) => value === fields.get('ends'))?.value ?? '90',
-    scopes: texts(fields, 'scopes'),
-    isLimited: text(fields, 'which') === 'chosen',
-    sources: texts(fields, 'sources'),
-    isByKey: text(fields, 'credential') === 'key',
-    public_key: text(fields, 'public_key').trim(),
-  }
+  const submitted = c.get('form')
   const result = await attempt(async () => {
-    refuseNothing(submitted)
-    const { user_id } = await findMember(c, 'owner', submitted.owner)
+    const sources = isLimited(submitted) ? texts(submitted, 'sources') : undefined
+    // An empty list is sent as such: the gateway refuses it, while leaving it out would mean the default.
+    const input = { ...NEW_AGENT.read(submitted), sources }
+    refuseNothing(input)
+    const { user_id } = await findMember(c, 'owner', text(submitted, 'owner'))
     return sessionOf(c).call(createMachineAgent, {
-      name: submitted.name,
-      role: submitted.role,
+      ...input,
       owner_id: user_id,
-      expires_at: expiryIn(submitted.ends, c.var.deps.clock()),
-      // An empty list is sent as such: the gateway refuses it, while leaving it out would mean the default.
-      scopes: MACHINE_AGENT_SCOPES.filter((scope) => submitted.scopes.includes(scope)),
-      sources: submitted.isLimited ? [...submitted.sources] : undefined,
-      public_key: submitted.isByKey ? readJwk(submitted.public_key) : undefined,
+      expires_at: expiryIn(endsIn(submitted), c.var.deps.clock()),
+      public_key: isByKey(submitted) ? readJwk(submitted) : undefined,
     })
   })
-  if ('problem' in result) return showNew(c, submitted, result.problem)
+  if ('problem' in result) return showNew(c, refuse(c, result.problem))
   return credentialCreated(c, 'Machine agent created', result.done, result.done.secret)
 }
 
 /** The gateway refuses it too, with a message for API callers; no data source at all is never meant. */
-function refuseNothing({ scopes, isLimited, sources }: Submitted): void {
-  if (scopes.length === 0) throw new ServiceError('INVALID_REQUEST', 'Select at least one permission')
-  if (isLimited && sources.length === 0)
-    throw new ServiceError('INVALID_REQUEST', 'Select at least one data source')
+function refuseNothing({
+  scopes,
+  sources,
+}: {
+  scopes?: readonly string[] | undefined
+  sources: readonly string[] | undefined
+}) {
+  if (scopes?.length === 0) throw new ServiceError('INVALID_REQUEST', 'Select at least one permission')
+  if (sources?.length === 0) throw new ServiceError('INVALID_REQUEST', 'Select at least one data source')
 }

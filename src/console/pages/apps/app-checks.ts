@@ -5,11 +5,14 @@ import { listChecks } from '../../../contracts/checks.ts'
 import { linkButton } from '../../../pages/parts.ts'
 import { listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { listOf } from '../../list-of.ts'
 import { aliasOf, appPage, emptyTab, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
 import { checkRoutes } from './check.ts'
 import { checkEditorRoutes, newCheckPath } from './check-editor.ts'
 import { checkPath, targetOf } from './check-labels.ts'
 import { checkBadge, checkStrip } from './check-strip.ts'
+
+const CHECKS = listOf(listChecks)
 
 type Listed = z.output<typeof listChecks.output>
 
@@ -22,21 +25,19 @@ export const appChecksRoutes = () =>
 
 async function showChecks(c: PageContext) {
   const alias = aliasOf(c)
-  const [app, listed] = await Promise.all([
-    readApp(c),
-    sessionOf(c).call(listChecks, { alias, cursor: c.req.query('cursor'), count: 'true' }),
-  ])
+  const [app, listed] = await Promise.all([readApp(c), CHECKS.call(c, { alias })])
   return appPage(c, app, 'checks', {
     actions: mayWork(sessionOf(c), app) && linkButton(newCheckPath(alias, 'http'), 'New check'),
     body: checkList(c, app, listed),
   })
 }
 
-const checkList = (c: PageContext, app: App, { checks, next_cursor, total }: Listed) =>
+const checkList = (c: PageContext, app: App, listed: Listed) =>
   listCard(c, {
+    ...CHECKS.parts(c, listed),
     caption: 'Checks by name',
     columns: ['Check', 'State', 'Last results', 'What', 'Last run'],
-    rows: checks.map(({ id, name, state, paused, recent, definition, last_run_at }) => [
+    rows: listed.checks.map(({ id, name, state, paused, recent, definition, last_run_at }) => [
       html`<a class="subject" href="${checkPath(app.alias, id)}">${name}</a>`,
       checkBadge({ state, paused }),
       recent.length > 0 ? checkStrip(recent) : html`<span class="note">None</span>`,
@@ -51,6 +52,4 @@ const checkList = (c: PageContext, app: App, { checks, next_cursor, total }: Lis
       mayWork(sessionOf(c), app) &&
         `svc apps checks add ${app.alias} Health --url https://example.com/health`,
     ),
-    next: next_cursor,
-    total,
   })

@@ -1,12 +1,13 @@
 /** The tab Deployments of an app. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { DEPLOYMENT_CODES, DEPLOYMENT_STATES } from '../../../contracts/deployment-states.ts'
+import { DEPLOYMENT_CODES } from '../../../contracts/deployment-states.ts'
 import { createDeployment, listDeployments, rollBackDeployment } from '../../../contracts/deployments.ts'
 import { listRevisions } from '../../../contracts/revisions.ts'
 import { selectField } from '../../../pages/parts.ts'
-import { emptyState, filterSelect, listCard, time } from '../../components.ts'
+import { emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { listOf } from '../../list-of.ts'
 import { redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, text } from '../../forms.ts'
 import { aliasOf, appPage, emptyTab, readApp, type App } from './app-tabs.ts'
@@ -20,6 +21,10 @@ import {
 } from './deployment-labels.ts'
 import { lostNotice, mayDeploy } from './deployment.ts'
 
+const DEPLOYMENTS = listOf(listDeployments, {
+  state: { label: 'State', all: 'All states', labels: DEPLOYMENT_LABELS },
+})
+
 type Listed = z.output<typeof listDeployments.output>
 
 export const appDeploymentsRoutes = () =>
@@ -29,27 +34,16 @@ export const appDeploymentsRoutes = () =>
     .post('/apps/:alias/deployments/roll-back', rollBack)
 
 async function showDeployments(c: PageContext) {
-  const { call } = sessionOf(c)
-  const query = c.req.query()
-  const state = DEPLOYMENT_STATES.find((one) => one === query['state'])
-  const [app, listed] = await Promise.all([
-    readApp(c),
-    call(listDeployments, { alias: aliasOf(c), state, cursor: query['cursor'], count: 'true' }),
-  ])
+  const [app, listed] = await Promise.all([readApp(c), DEPLOYMENTS.call(c, { alias: aliasOf(c) })])
   const lost = listed.deployments.find(({ blocks_next }) => blocks_next)
   return appPage(c, app, 'deployments', {
     actions: mayDeploy(c, app) && listed.deployments.length > 0 && rollBackDialog(c, app),
-    body: html`${lost && lostNotice(c, app, lost)} ${await deployCard(c, app)} ${deploymentList(c, app, listed, state)}`,
+    body: html`${lost && lostNotice(c, app, lost)} ${await deployCard(c, app)} ${deploymentList(c, app, listed)}`,
   })
 }
 
-function deploymentList(
-  c: PageContext,
-  app: App,
-  { deployments, next_cursor, total }: Listed,
-  state: string | undefined,
-) {
-  if (deployments.length === 0 && state === undefined) {
+function deploymentList(c: PageContext, app: App, listed: Listed) {
+  if (listed.deployments.length === 0 && !DEPLOYMENTS.isFiltered(c)) {
     return emptyTab(
       'No deployments yet',
       'Push a folder and deploy it. A runner of yours does the work.',
@@ -59,16 +53,10 @@ function deploymentList(
   return listCard(c, {
     title: 'Deployments',
     label: 'Filter deployments',
-    filters: filterSelect({
-      name: 'state',
-      label: 'State',
-      value: state,
-      all: 'All states',
-      options: DEPLOYMENT_STATES.map((value) => ({ value, label: DEPLOYMENT_LABELS[value].label })),
-    }),
+    ...DEPLOYMENTS.parts(c, listed),
     caption: 'Deployments, newest first',
     columns: ['Deployment', 'State', 'Revision', 'Requested by', 'Requested'],
-    rows: deployments.map((one) => [
+    rows: listed.deployments.map((one) => [
       html`<a href="${deploymentPath(app.alias, one.id)}">${shortId(one.id)}</a>`,
       stateCell(one),
       shortId(one.revision_id),
@@ -80,8 +68,6 @@ function deploymentList(
       'Try a different one.',
       html`<a href="${deploymentsPath(app.alias)}">Show all</a>`,
     ),
-    next: next_cursor,
-    total,
   })
 }
 

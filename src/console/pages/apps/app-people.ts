@@ -1,16 +1,22 @@
 /** The people of an app: who builds and who maintains it. */
 import { html } from 'hono/html'
-import { APP_ROLES, removeAppMember, setAppMember } from '../../../contracts/apps.ts'
+import { removeAppMember, setAppMember } from '../../../contracts/apps.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
-import { button, inputField, selectField } from '../../../pages/parts.ts'
+import { button, inputField } from '../../../pages/parts.ts'
 import { day, dialog, emptyState, filterForm, listCard, memberOptions, person } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { formOf } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
 import { form, text } from '../../forms.ts'
 import { appPath, canManage, partLabel, PART_OPTIONS } from './app-labels.ts'
 import { serviceAccountsCard } from './app-service-accounts.ts'
 import { aliasOf, appPage, readApp, tabPath, type App } from './app-tabs.ts'
+
+const PART = formOf(setAppMember, ['user_id', 'role'], {
+  user_id: { label: 'Person' },
+  role: { options: PART_OPTIONS },
+})
 
 export const appPeopleRoutes = () =>
   createRoutes()
@@ -55,7 +61,7 @@ function memberActions(c: PageContext, app: App, member: App['members'][number],
         form(
           c,
           path,
-          html`${selectField({ name: 'role', id: `role-${member.user_id}`, label: 'Role', value: member.role, options: PART_OPTIONS })}
+          html`${PART.show({ now: member }).field('role', { id: `role-${member.user_id}` })}
           ${button('Save')}`,
         )
       }
@@ -95,24 +101,23 @@ async function addPerson(c: PageContext, app: App) {
       : form(
           c,
           `${appPath(app.alias)}/members`,
-          html`${selectField({ name: 'user_id', label: 'Person', value: '', options: memberOptions(others) })}
-          ${selectField({ name: 'role', id: 'new-role', label: 'Role', value: 'builder', options: PART_OPTIONS })}
+          html`${PART.show().field('user_id', { options: memberOptions(others) })}
+          ${PART.show().field('role', { id: 'new-role' })}
           ${button('Add to app')}`,
           'inline',
         )
   }`
 }
 
-const roleOf = (c: PageContext) =>
-  APP_ROLES.find((role) => role === text(c.get('form'), 'role')) ?? ('builder' as const)
-
 const addMember = (c: PageContext) => saveMember(c, text(c.get('form'), 'user_id'))
 const setRole = (c: PageContext) => saveMember(c, idOf(c))
 
-const saveMember = (c: PageContext, user_id: string) =>
-  actAndReturn(c, tabPath(aliasOf(c), 'people'), `Role set to ${partLabel(roleOf(c))}.`, () =>
-    sessionOf(c).call(setAppMember, { alias: aliasOf(c), user_id, role: roleOf(c) }),
+const saveMember = (c: PageContext, user_id: string) => {
+  const { role } = PART.read(c.get('form'))
+  return actAndReturn(c, tabPath(aliasOf(c), 'people'), `Role set to ${partLabel(role)}.`, () =>
+    sessionOf(c).call(setAppMember, { alias: aliasOf(c), user_id, role }),
   )
+}
 
 const remove = (c: PageContext) =>
   actAndReturn(c, tabPath(aliasOf(c), 'people'), 'Removed from the app.', () =>

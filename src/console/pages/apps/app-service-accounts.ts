@@ -1,18 +1,18 @@
 /** Service accounts of the cluster that report about an app, on its page People: who they are, and which pods came in. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import {
   bindServiceAccount,
   listServiceAccounts,
   unbindServiceAccount,
 } from '../../../contracts/workloads.ts'
-import { inputField, linkButton } from '../../../pages/parts.ts'
+import { linkButton } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, hasRole, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
-import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
+import { actAndReturn } from '../../flash.ts'
+import { confirmDialog, formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { appPath } from './app-labels.ts'
 import { aliasOf, readApp, tabParents, tabPath, type App } from './app-tabs.ts'
@@ -78,31 +78,19 @@ const podList = ({ pods }: Binding) =>
         ${pods.map(({ name, last_seen_at }) => html`<li><code>${name}</code> ${time(last_seen_at)}</li>`)}
       </ul>`
 
-type Submitted = { namespace: string; service_account: string; problem: ServiceError }
+const BIND = formOf(bindServiceAccount, ['namespace', 'service_account'])
 
-async function showNew(c: PageContext, submitted?: Submitted) {
+async function showNew(c: PageContext, refused?: Refused) {
   const app = await readApp(c)
   const { audience } = await sessionOf(c).call(listServiceAccounts, { alias: app.alias, limit: 1 })
-  const field = (name: 'namespace' | 'service_account', label: string, maxlength: number) =>
-    inputField({
-      name,
-      label,
-      value: submitted?.[name] ?? '',
-      required: true,
-      maxlength,
-      autocomplete: 'off',
-      problem: submitted?.problem,
-    })
   return page(c, {
     title: 'Bind a service account',
     parents: tabParents(app, 'people'),
     lead: 'Its pods can then send logs and run pipelines of this app, without a stored token.',
-    status: statusOf(submitted?.problem),
+    status: statusOf(refused?.problem),
     body: html`${formCard(c, {
       action: `${appPath(app.alias)}/service-accounts/new`,
-      problem: submitted?.problem,
-      shown: ['namespace', 'service_account'],
-      fields: html`${field('namespace', 'Namespace', 63)} ${field('service_account', 'Service account', 253)}`,
+      of: BIND.show({ refused }),
       submit: 'Bind service account',
       cancel: tabPath(app.alias, 'people'),
     })}
@@ -130,16 +118,12 @@ const projectedVolume = (audience: string): string =>
     '  - { name: svc-token, mountPath: /var/run/secrets/svc, readOnly: true }',
   ].join('\n')
 
-async function bind(c: PageContext) {
-  const account = {
-    namespace: text(c.get('form'), 'namespace'),
-    service_account: text(c.get('form'), 'service_account'),
-  }
-  const alias = aliasOf(c)
-  const result = await attempt(() => sessionOf(c).call(bindServiceAccount, { alias, ...account }))
-  if ('problem' in result) return showNew(c, { ...account, problem: result.problem })
-  return redirectWithMessage(c, tabPath(alias, 'people'), 'Service account bound.')
-}
+const bind = (c: PageContext) =>
+  submit(c, BIND, {
+    also: { alias: aliasOf(c) },
+    again: showNew,
+    done: () => [tabPath(aliasOf(c), 'people'), 'Service account bound.'],
+  })
 
 const unbind = (c: PageContext) =>
   actAndReturn(c, tabPath(aliasOf(c), 'people'), 'Service account removed.', () =>

@@ -5,14 +5,17 @@ import { createAppToken, listAppTokens, revokeAppToken } from '../../../contract
 import { ServiceError } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { APP_SCOPES, type AppScope } from '../../../contracts/scopes.ts'
-import { inputField, linkButton, notice } from '../../../pages/parts.ts'
+import { linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { actAndReturn } from '../../flash.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, confirmDialog, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { appPath } from './app-labels.ts'
 import { aliasOf, mayWork, readApp, type App } from './app-tabs.ts'
+
+const NEW_TOKEN = formOf(createAppToken, ['name'])
 
 type Token = z.output<typeof listAppTokens.output>['tokens'][number]
 
@@ -76,7 +79,7 @@ const tokenRow = (c: PageContext, alias: string, token: Token) => [
   })}</div>`,
 ]
 
-async function showNew(c: PageContext, scope: AppScope, submitted?: { name: string; problem: ServiceError }) {
+async function showNew(c: PageContext, scope: AppScope, refused?: Refused) {
   const app = await readApp(c)
   if (!mayWork(sessionOf(c), app))
     throw new ServiceError(
@@ -84,26 +87,16 @@ async function showNew(c: PageContext, scope: AppScope, submitted?: { name: stri
       'Only people who work on the app, owners and admins can create its tokens',
     )
   const { noun, about, example } = KINDS[scope]
+  const form = NEW_TOKEN.show({ refused })
   return page(c, {
     title: `New ${noun}`,
     parents: [{ label: app.name, href: appPath(app.alias) }],
     lead: about,
-    status: statusOf(submitted?.problem),
+    status: statusOf(refused?.problem),
     body: formCard(c, {
       action: `${appPath(app.alias)}/tokens/new`,
-      problem: submitted?.problem,
-      shown: ['name'],
-      fields: html`<input type="hidden" name="scope" value="${scope}" />
-        ${inputField({
-          name: 'name',
-          label: 'Name',
-          value: submitted?.name ?? '',
-          required: true,
-          maxlength: 120,
-          autocomplete: 'off',
-          hint: example,
-          problem: submitted?.problem,
-        })}`,
+      of: form,
+      fields: html`<input type="hidden" name="scope" value="${scope}" /> ${form.field('name', { hint: example })}`,
       submit: 'Create token',
       cancel: appPath(app.alias),
     }),
@@ -111,10 +104,10 @@ async function showNew(c: PageContext, scope: AppScope, submitted?: { name: stri
 }
 
 async function create(c: PageContext) {
-  const [name, scope] = [text(c.get('form'), 'name'), scopeOf(text(c.get('form'), 'scope'))]
-  const alias = aliasOf(c)
-  const result = await attempt(() => sessionOf(c).call(createAppToken, { alias, name, scope }))
-  if ('problem' in result) return showNew(c, scope, { name, problem: result.problem })
+  const [alias, scope] = [aliasOf(c), scopeOf(text(c.get('form'), 'scope'))]
+  const input = { alias, scope, ...NEW_TOKEN.read(c.get('form')) }
+  const result = await attempt(() => sessionOf(c).call(createAppToken, input))
+  if ('problem' in result) return showNew(c, scope, refuse(c, result.problem))
   const { token } = result.done
   const app = await readApp(c)
   // Shown in this response and nowhere else: not in a cookie, not in an address.

@@ -5,17 +5,16 @@ import { renameApp } from '../../../contracts/apps.ts'
 import type { CheckResult } from '../../../contracts/check-results.ts'
 import { listChecks } from '../../../contracts/checks.ts'
 import { listDeployments } from '../../../contracts/deployments.ts'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { summarizeLogs } from '../../../contracts/logs.ts'
 import { showAppMaintenance } from '../../../contracts/maintenance.ts'
 import { listPipelines } from '../../../contracts/pipelines.ts'
-import { card, inputField, linkButton, type Content } from '../../../pages/parts.ts'
+import { card, linkButton, type Content } from '../../../pages/parts.ts'
 import { stats, table, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { redirectWithMessage } from '../../flash.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
 import { plural } from '../../format.ts'
-import { attempt, formCard, statusOf, text } from '../../forms.ts'
+import { formCard, statusOf } from '../../forms.ts'
 import { appPath, canManage } from './app-labels.ts'
 import { aliasOf, appPage, emptyTab, mayOpen, mayWork, readApp, tabPath, type App } from './app-tabs.ts'
 import { appTokensCard } from './app-tokens.ts'
@@ -38,19 +37,21 @@ function earlierPath(c: PageContext): Response | undefined {
   return searchParams.has('person') ? c.redirect(tabPath(aliasOf(c), 'people') + search) : undefined
 }
 
-async function showOverview(c: PageContext, submitted?: { name: string; problem: ServiceError }) {
+const RENAME = formOf(renameApp, ['name'])
+
+async function showOverview(c: PageContext, refused?: Refused) {
   const app = await readApp(c)
   const facts = await factsOf(c, app)
   return appPage(c, app, 'overview', {
     actions: linkButton(`${tabPath(app.alias, 'tickets')}/new`, 'New ticket', 'quiet'),
-    status: statusOf(submitted?.problem),
+    status: statusOf(refused?.problem),
     body: html`
       ${isEmpty(facts) ? gettingStarted(app, mayWork(sessionOf(c), app)) : glance(app, facts)}
       ${facts.checks.length > 0 && checksCard(app, facts.checks)}
       ${facts.logs !== undefined && facts.logs.lines > 0 && card('Log lines', logChart(facts.logs.steps), html`In the last ${LOG_DAYS} days. <a href="${tabPath(app.alias, 'logs')}">Read the logs</a>`)}
       ${facts.deployments.length > 0 && deploymentsCard(app, facts.deployments)}
       ${await appTokensCard(c, app)}
-      ${canManage(app.my_role) && nameCard(c, app, submitted)}
+      ${canManage(app.my_role) && formCard(c, { of: RENAME.show({ now: app, refused }), title: 'Name', action: `${appPath(app.alias)}/name`, submit: 'Save name' })}
     `,
   })
 }
@@ -214,26 +215,9 @@ const deploymentsCard = ({ alias }: App, deployments: readonly Deployment[]) =>
     'card-list',
   )
 
-const nameCard = (c: PageContext, app: App, submitted: { name: string; problem: ServiceError } | undefined) =>
-  formCard(c, {
-    title: 'Name',
-    action: `${appPath(app.alias)}/name`,
-    problem: submitted?.problem,
-    shown: ['name'],
-    fields: inputField({
-      name: 'name',
-      label: 'Name',
-      value: submitted?.name ?? app.name,
-      required: true,
-      maxlength: 120,
-      problem: submitted?.problem,
-    }),
-    submit: 'Save name',
+const rename = (c: PageContext) =>
+  submit(c, RENAME, {
+    also: { alias: aliasOf(c) },
+    again: showOverview,
+    done: ({ name }) => [appPath(aliasOf(c)), `App renamed to ${name}.`],
   })
-
-async function rename(c: PageContext) {
-  const name = text(c.get('form'), 'name')
-  const result = await attempt(() => sessionOf(c).call(renameApp, { alias: aliasOf(c), name }))
-  if ('problem' in result) return showOverview(c, { name, problem: result.problem })
-  return redirectWithMessage(c, appPath(aliasOf(c)), `App renamed to ${result.done.name}.`)
-}

@@ -1,18 +1,32 @@
 /** One check: its status, its last results, its runs, and its maintenance windows. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { CHECK_REASONS, CHECK_RESULTS } from '../../../contracts/check-results.ts'
-import { listCheckRuns, removeCheck, runCheck, showCheck, updateCheck } from '../../../contracts/checks.ts'
-import { button, card, inputField, linkButton } from '../../../pages/parts.ts'
-import { emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
+import { CHECK_REASONS } from '../../../contracts/check-results.ts'
+import {
+  listCheckRuns,
+  MaintenanceWindow,
+  removeCheck,
+  runCheck,
+  showCheck,
+  updateCheck,
+} from '../../../contracts/checks.ts'
+import { button, card, linkButton } from '../../../pages/parts.ts'
+import { emptyState, exactTime, listCard, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { partOf } from '../../fields.ts'
+import { listOf } from '../../list-of.ts'
 import { actAndReturn } from '../../flash.ts'
 import { plural } from '../../format.ts'
-import { confirmDialog, form, text, utcMoment } from '../../forms.ts'
+import { confirmDialog, form, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { aliasOf, mayWork, readApp, tabParents, tabPath } from './app-tabs.ts'
 import { checkPath, targetOf, type Check } from './check-labels.ts'
 import { checkStrip, pauseBadge, RESULT_LABELS, resultBadge } from './check-strip.ts'
+
+const RUNS = listOf(listCheckRuns, {
+  result: { label: 'Result', all: 'All results', labels: RESULT_LABELS },
+})
+const WINDOW = partOf(MaintenanceWindow, ['from', 'until'])
 
 type Runs = z.output<typeof listCheckRuns.output>
 
@@ -30,12 +44,10 @@ const pathOf = (c: PageContext): string => checkPath(aliasOf(c), idOf(c))
 
 async function showOne(c: PageContext) {
   const { call } = sessionOf(c)
-  const { result: wanted, cursor } = c.req.query()
-  const result = CHECK_RESULTS.find((one) => one === wanted)
   const [app, check, runs] = await Promise.all([
     readApp(c),
     call(showCheck, keyOf(c)),
-    call(listCheckRuns, { ...keyOf(c), result, cursor, count: 'true' }),
+    RUNS.call(c, keyOf(c)),
   ])
   const worksOnIt = mayWork(sessionOf(c), app)
   return page(c, {
@@ -43,7 +55,7 @@ async function showOne(c: PageContext) {
     parents: tabParents(app, 'checks'),
     lead: html`${resultBadge(check.state)} ${check.paused !== null && pauseBadge(check.paused)}`,
     actions: worksOnIt && actions(c, check),
-    body: html`${facts(check)} ${runList(c, runs, result)} ${windowCard(c, check, worksOnIt)}`,
+    body: html`${facts(check)} ${runList(c, runs)} ${windowCard(c, check, worksOnIt)}`,
   })
 }
 
@@ -81,20 +93,14 @@ const facts = (check: Check) =>
       </dl>`,
   )
 
-const runList = (c: PageContext, { runs, next_cursor, total }: Runs, result: string | undefined) =>
+const runList = (c: PageContext, listed: Runs) =>
   listCard(c, {
+    ...RUNS.parts(c, listed),
     title: 'History',
     label: 'Filter runs',
-    filters: filterSelect({
-      name: 'result',
-      label: 'Result',
-      value: result,
-      all: 'All results',
-      options: CHECK_RESULTS.map((value) => ({ value, label: RESULT_LABELS[value].label })),
-    }),
     caption: 'Runs, newest first',
     columns: ['Time', 'Result', 'Why', 'Status', 'Took'],
-    rows: runs.map(({ at, result: found, reason, detail, status, ms }) => [
+    rows: listed.runs.map(({ at, result: found, reason, detail, status, ms }) => [
       exactTime(at),
       resultBadge(found),
       html`${reason && CHECK_REASONS[reason]} ${detail !== null && html`<code>${detail}</code>`}`,
@@ -102,11 +108,9 @@ const runList = (c: PageContext, { runs, next_cursor, total }: Runs, result: str
       html`${ms !== null && `${ms} ms`}`,
     ]),
     empty: emptyState(
-      result === undefined ? 'No runs yet' : 'No runs with this result',
-      result === undefined ? 'Runs are listed here, the newest first.' : 'Try a different result.',
+      RUNS.isFiltered(c) ? 'No runs with this result' : 'No runs yet',
+      RUNS.isFiltered(c) ? 'Try a different result.' : 'Runs are listed here, the newest first.',
     ),
-    next: next_cursor,
-    total,
   })
 
 const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, worksOnIt: boolean) =>
@@ -127,13 +131,7 @@ const windowCard = (c: PageContext, { maintenance_windows: windows }: Check, wor
     }
     ${
       worksOnIt &&
-      form(
-        c,
-        `${pathOf(c)}/windows`,
-        html`${inputField({ name: 'from', label: 'From (UTC)', type: 'datetime-local', required: true })}
-          ${inputField({ name: 'until', label: 'Until (UTC)', type: 'datetime-local', required: true })}
-          ${button('Add window', 'quiet')}`,
-      )
+      form(c, `${pathOf(c)}/windows`, html`${WINDOW.show().all()} ${button('Add window', 'quiet')}`)
     }`,
     html`In a window the check is not run, and nobody is notified.`,
   )
@@ -152,9 +150,7 @@ function turn(c: PageContext) {
 
 const addWindow = (c: PageContext) =>
   actAndReturn(c, pathOf(c), 'Window added.', () => {
-    // What is no time is sent as it was typed: the gateway says so.
-    const { from, until } = windowIn(c)
-    const added = { from: utcMoment(from) ?? from, until: utcMoment(until) ?? until }
+    const added = WINDOW.read(c.get('form'))
     return sessionOf(c).call(updateCheck, { ...keyOf(c), add_maintenance_window: added })
   })
 

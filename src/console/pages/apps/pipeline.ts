@@ -1,7 +1,7 @@
 /** One pipeline: its schedule, its runs, and starting one now. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { PIPELINE_RUN_CODES, PIPELINE_RUN_STATES } from '../../../contracts/pipeline-states.ts'
+import { PIPELINE_RUN_CODES } from '../../../contracts/pipeline-states.ts'
 import {
   listPipelineRuns,
   removePipeline,
@@ -9,8 +9,9 @@ import {
   startPipelineRun,
 } from '../../../contracts/pipelines.ts'
 import { button, card, linkButton } from '../../../pages/parts.ts'
-import { dialog, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
+import { dialog, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { listOf } from '../../list-of.ts'
 import { actAndReturn } from '../../flash.ts'
 import { confirmDialog, form } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -25,6 +26,10 @@ import {
   type Pipeline,
 } from './pipeline-labels.ts'
 
+const RUNS = listOf(listPipelineRuns, {
+  state: { label: 'State', all: 'All states', labels: RUN_LABELS },
+})
+
 type Runs = z.output<typeof listPipelineRuns.output>
 type Run = Runs['runs'][number]
 
@@ -38,18 +43,17 @@ const pathOf = (c: PageContext) => ({ alias: aliasOf(c), pipeline_id: idOf(c) })
 
 async function showOne(c: PageContext) {
   const { call } = sessionOf(c)
-  const state = PIPELINE_RUN_STATES.find((one) => one === c.req.query('state'))
   const [app, pipeline, listed] = await Promise.all([
     readApp(c),
     call(showPipeline, pathOf(c)),
-    call(listPipelineRuns, { ...pathOf(c), state, cursor: c.req.query('cursor') }),
+    RUNS.call(c, pathOf(c)),
   ])
   return page(c, {
     title: pipeline.name,
     parents: tabParents(app, 'pipelines'),
     lead: pipelineBadge(pipeline),
     actions: mayWork(sessionOf(c), app) && actions(c, app, pipeline),
-    body: html`${settingsCard(pipeline)} ${runList(c, app, pipeline, listed, state)}`,
+    body: html`${settingsCard(pipeline)} ${runList(c, app, pipeline, listed)}`,
   })
 }
 
@@ -79,45 +83,31 @@ const settingsCard = (pipeline: Pipeline) =>
     </dl>`,
   )
 
-const runList = (
-  c: PageContext,
-  app: App,
-  { id, name }: Pipeline,
-  { runs, next_cursor }: Runs,
-  state: string | undefined,
-) =>
+const runList = (c: PageContext, app: App, { id, name }: Pipeline, listed: Runs) =>
   listCard(c, {
     title: 'Runs',
     label: 'Filter runs',
-    filters: filterSelect({
-      name: 'state',
-      label: 'State',
-      value: state,
-      all: 'All states',
-      options: PIPELINE_RUN_STATES.map((value) => ({ value, label: RUN_LABELS[value].label })),
-    }),
+    ...RUNS.parts(c, listed),
     caption: 'Runs, newest first',
     columns: ['Due', 'State', 'What happened', 'Took', 'Worker'],
-    rows: runs.map((run) => [
+    rows: listed.runs.map((run) => [
       html`${time(run.due_at)} ${!run.scheduled && html`<span class="note">manual</span>`}`,
       runBadge(run.state),
       whatHappened(run),
       duration(run),
       run.worker ?? html`<span class="note">None</span>`,
     ]),
-    empty:
-      state === undefined
-        ? emptyTab(
-            'No runs yet',
-            'Runs are listed here, the newest first.',
-            mayWork(sessionOf(c), app) && `svc apps pipelines run ${app.alias} ${name}`,
-          )
-        : emptyState(
-            'No runs with this state',
-            'Try a different state.',
-            html`<a href="${pipelinePath(app.alias, id)}">Show all</a>`,
-          ),
-    next: next_cursor,
+    empty: !RUNS.isFiltered(c)
+      ? emptyTab(
+          'No runs yet',
+          'Runs are listed here, the newest first.',
+          mayWork(sessionOf(c), app) && `svc apps pipelines run ${app.alias} ${name}`,
+        )
+      : emptyState(
+          'No runs with this state',
+          'Try a different state.',
+          html`<a href="${pipelinePath(app.alias, id)}">Show all</a>`,
+        ),
   })
 
 const SHOWN_MAX = 80

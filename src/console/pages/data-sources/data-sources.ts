@@ -6,7 +6,8 @@ import {
   listDataSources,
   type AskableSource,
 } from '../../../contracts/data-sources.ts'
-import { inputField, linkButton } from '../../../pages/parts.ts'
+import { linkButton } from '../../../pages/parts.ts'
+import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
 import { copyable, emptyState, listCard } from '../../components.ts'
 import { plural } from '../../format.ts'
@@ -29,24 +30,24 @@ export const dataSourceListRoutes = () =>
     organizationOf(c) && hasRole(sessionOf(c), 'developer') ? showAll(c) : showAskable(c),
   )
 
+const search = { search: { label: 'Name' } }
+const ALL = listOf(listDataSources, search)
+const ASKABLE = listOf(listAskableDataSources, search)
+
 async function showAll(c: PageContext) {
   const session = sessionOf(c)
-  const { search, cursor } = readAddress(c)
-  const { data_sources: sources, ...paged } = await session.call(listDataSources, {
-    search,
-    cursor,
-    count: 'true',
-  })
-  const isEmpty = sources.length === 0 && search === undefined && cursor === undefined
+  const listed = await ALL.call(c, {})
+  const { data_sources: sources } = listed
   return page(c, {
     title: 'Data sources',
     lead: `Databases of ${organizationOf(c).name} and who can query them.`,
     actions: html`${hasRole(session, 'admin') && linkButton(`${SOURCES_PATH}/attach`, 'Attach Postgres', 'quiet')}
     ${sources.length > 0 && searchLink} ${linkButton(`${SOURCES_PATH}/new`, 'New database', 'quiet')} ${linkButton(LOAD_FILE_PATH, 'Load a file')}`,
-    body: isEmpty
+    body: isEmpty(c, sources)
       ? firstSteps(c)
       : listCard(c, {
-          ...listOf(search, paged),
+          ...ALL.parts(c, listed),
+          ...LIST,
           caption: 'Data sources, by name',
           columns: ['Data source', 'Kind', 'Status', 'Health', 'Search'],
           rows: sources.map(sourceRow),
@@ -55,24 +56,20 @@ async function showAll(c: PageContext) {
 }
 
 async function showAskable(c: PageContext) {
-  const { search, cursor } = readAddress(c)
-  const { data_sources: sources, ...paged } = await sessionOf(c).call(listAskableDataSources, {
-    search,
-    cursor,
-    count: 'true',
-  })
-  const isEmpty = sources.length === 0 && search === undefined && cursor === undefined
+  const listed = await ASKABLE.call(c, {})
+  const { data_sources: sources } = listed
   return page(c, {
     title: 'Data sources',
     lead: `Data sources you can query in ${organizationOf(c).name}, here or through an assistant.`,
-    actions: isEmpty ? undefined : searchLink,
-    body: isEmpty
+    actions: isEmpty(c, sources) ? undefined : searchLink,
+    body: isEmpty(c, sources)
       ? emptyState(
           'No data sources yet',
           'Data sources are listed here once an owner or admin exposes them to your role.',
         )
       : listCard(c, {
-          ...listOf(search, paged),
+          ...ASKABLE.parts(c, listed),
+          ...LIST,
           caption: 'Data sources you can query, by name',
           columns: ['Data source', 'Description', 'Filters'],
           rows: sources.map(askableRow),
@@ -80,28 +77,19 @@ async function showAskable(c: PageContext) {
   })
 }
 
+const isEmpty = (c: PageContext, sources: readonly unknown[]): boolean =>
+  sources.length === 0 && !ALL.isFiltered(c) && c.req.query('cursor') === undefined
+
 const searchLink = linkButton(`${SOURCES_PATH}/search`, 'Search all', 'quiet')
 
-// Filters are part of an address that people edit: invalid values are ignored, not refused.
-const readAddress = (c: PageContext) => ({
-  search: c.req.query('search')?.trim().slice(0, 120) || undefined,
-  cursor: c.req.query('cursor'),
-})
-
-const listOf = (
-  search: string | undefined,
-  { next_cursor, total }: { next_cursor?: string | undefined; total?: number | undefined },
-) => ({
+const LIST = {
   label: 'Filter data sources',
-  filters: inputField({ name: 'search', label: 'Name', type: 'search', value: search ?? '', maxlength: 120 }),
   empty: emptyState(
     'No matching data sources',
     'Try a different search.',
     html`<a href="${SOURCES_PATH}">Show all</a>`,
   ),
-  next: next_cursor,
-  total,
-})
+}
 
 const nameCell = (id: string, name: string) =>
   html`<div class="two-lines"><a class="subject" href="${pathOf(id)}">${name}</a><code class="note">${id}</code></div>`

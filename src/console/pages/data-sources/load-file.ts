@@ -8,14 +8,25 @@ import { ServiceError } from '../../../contracts/errors.ts'
 import { LOAD_FORM_BYTES, LOAD_PART_BYTES, PAGE_MAX } from '../../../contracts/limits.ts'
 import { nameFromFile } from '../../../contracts/name-from-file.ts'
 import { createLoad, uploadLoadPart, type LoadFormat } from '../../../contracts/loads.ts'
-import { inputField, selectField } from '../../../pages/parts.ts'
+import { selectField } from '../../../pages/parts.ts'
 import { createRoutes, organizationOf, requireRole, sessionOf, type PageContext } from '../../context.ts'
+import { formOf } from '../../fields.ts'
 import { attempt, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { databaseOf, SOURCES_PATH, type Source } from './source-labels.ts'
 import { loadPath } from './load-labels.ts'
 
 export const LOAD_FILE_PATH = `${SOURCES_PATH}/load`
+
+const NEW = formOf(createDatabase, ['name'], {
+  name: {
+    name: 'new_name',
+    label: 'Name of a new database',
+    hint: html`Lowercase letters, digits and <code>_</code>. Default: the name of the file.`,
+    placeholder: '',
+    required: false,
+  },
+})
 
 type Submitted = { database: string; new_name: string; problem?: ServiceError }
 
@@ -44,14 +55,7 @@ async function showForm(c: PageContext, submitted?: Submitted) {
           value: chosen,
           options: [{ value: '', label: 'A new database' }, ...data_sources.filter(isWritable).map(asOption)],
         })}
-        ${inputField({
-          name: 'new_name',
-          label: 'Name of a new database',
-          value: submitted?.new_name ?? '',
-          maxlength: 41,
-          autocomplete: 'off',
-          hint: html`Lowercase letters, digits and <code>_</code>. Default: the name of the file.`,
-        })}`,
+        ${NEW.show({ now: { name: submitted?.new_name } }).all()}`,
       submit: 'Upload',
       cancel: SOURCES_PATH,
     }),

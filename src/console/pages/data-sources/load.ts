@@ -1,10 +1,10 @@
 /** One load: choose the columns of an uploaded file, watch it, see what is wrong with it, ask the table. */
 import { html } from 'hono/html'
 import { setDataSourceExposure, setDataSourceState, showDataSource } from '../../../contracts/data-sources.ts'
-import { notFound, type ServiceError } from '../../../contracts/errors.ts'
+import { notFound } from '../../../contracts/errors.ts'
 import { cancelLoad, previewLoad, showLoad, startLoad } from '../../../contracts/loads.ts'
 import type * as z from 'zod'
-import { card, choice, inputField, linkButton, notice, selectField } from '../../../pages/parts.ts'
+import { card, choice, linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, exactTime, table } from '../../components.ts'
 import {
   createRoutes,
@@ -14,6 +14,7 @@ import {
   sessionOf,
   type PageContext,
 } from '../../context.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, statusOf, text, texts } from '../../forms.ts'
 import { plural } from '../../format.ts'
@@ -33,15 +34,13 @@ import {
 } from './source-labels.ts'
 
 type Preview = z.output<typeof previewLoad.output>
-type Choice = {
-  readonly table: string
-  readonly id_column: string
-  readonly title_column: string
-  readonly embed_columns: readonly string[]
-  readonly append: boolean
-  readonly expose: boolean
-  readonly problem?: ServiceError
-}
+/** Of a new load: what is left empty is left out. */
+const PLAN = formOf({ ...startLoad, idempotent: false }, ['table', 'id_column', 'title_column', 'append'], {
+  title_column: { label: 'Title of a hit' },
+  id_column: { label: 'ID', hint: 'Different in every row.' },
+  table: { required: true },
+  append: { label: 'Add to a table that was loaded before' },
+})
 
 export const loadRoutes = () =>
   createRoutes()
@@ -60,7 +59,7 @@ async function readLoad(c: PageContext): Promise<ShownLoad> {
   return load
 }
 
-async function show(c: PageContext, submitted?: Choice) {
+async function show(c: PageContext, refused?: Refused) {
   organizationOf(c)
   requireRole(c, 'developer', 'Only developers, admins and owners can load files')
   const [load, source] = await Promise.all([
@@ -72,8 +71,8 @@ async function show(c: PageContext, submitted?: Choice) {
     title: load.filename || 'Load',
     parents: [{ href: pathOf(source.source_id), label: source.name }],
     lead: html`${loadBadge(load)} into <code>${source.source_id}</code>${load.table && html`, table <code>${load.table}</code>`}`,
-    status: statusOf(submitted?.problem),
-    body: html`${isUploaded ? await columnsCard(c, load, source, submitted) : null}
+    status: statusOf(refused?.problem),
+    body: html`${isUploaded ? await columnsCard(c, load, source, refused) : null}
       ${load.state === 'uploading' && !isUploaded ? unfinishedUpload(load) : null}
       ${load.state === 'running' ? progressCard(c, load) : null} ${load.state === 'failed' ? failureCard(load) : null}
       ${load.state === 'canceled' ? card('Canceled', html`<p>Nothing was loaded. <a href="${LOAD_FILE_PATH}">Load another file</a></p>`) : null}
@@ -97,18 +96,11 @@ const unfinishedUpload = (load: ShownLoad) =>
     html`<p>${load.received} of ${load.bytes} bytes arrived. <a href="${LOAD_FILE_PATH}?database=${databaseOf(load)}">Upload the same file again</a>: it goes on from there.</p>`,
   )
 
-async function columnsCard(c: PageContext, load: ShownLoad, source: Source, submitted: Choice | undefined) {
+async function columnsCard(c: PageContext, load: ShownLoad, source: Source, refused: Refused | undefined) {
   const preview = await sessionOf(c).call(previewLoad, { load_id: load.id })
   if (preview.columns.length === 0) return failureCard({ ...load, problems: preview.problems, failure: null })
-  const { suggestion } = preview
-  const chosen: Choice = submitted ?? {
-    table: suggestion.table,
-    id_column: suggestion.id_column ?? '',
-    title_column: suggestion.title_column ?? '',
-    embed_columns: suggestion.embed_columns,
-    append: false,
-    expose: true,
-  }
+  const plan = PLAN.show({ now: preview.suggestion, refused })
+  const embedded = refused ? texts(refused.form, 'embed_columns') : preview.suggestion.embed_columns
   // What is configured already is not for the same click to expose.
   const mayExpose = hasRole(sessionOf(c), 'admin') && !source.exposed && configurationOf(source) === null
   const columns = preview.columns.map(({ name, header }) => ({
@@ -119,27 +111,19 @@ async function columnsCard(c: PageContext, load: ShownLoad, source: Source, subm
     title: 'Choose columns',
     lead: 'The text of some columns is embedded, so that questions find rows by what they mean.',
     action: loadPath(load),
-    problem: chosen.problem,
-    shown: ['table', 'id_column', 'title_column'],
+    of: plan,
     fields: html`<fieldset>
         <legend>Search in</legend>
-        <div class="choice-grid">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, chosen.embed_columns.includes(value), label))}</div>
+        <div class="choice-grid">${columns.map(({ value, label }) => choice('checkbox', 'embed_columns', value, embedded.includes(value), label))}</div>
       </fieldset>
       <div class="question-parts">
-        ${selectField({ name: 'title_column', label: 'Title of a hit', value: chosen.title_column, options: columns, problem: chosen.problem })}
-        ${selectField({
-          name: 'id_column',
-          label: 'ID',
-          value: chosen.id_column,
-          options: [{ value: '', label: 'Number of the row' }, ...columns],
-          hint: 'Different in every row.',
-          problem: chosen.problem,
-        })}
-        ${inputField({ name: 'table', label: 'Table', value: chosen.table, required: true, maxlength: 63, autocomplete: 'off', problem: chosen.problem })}
+        ${plan.field('title_column', { options: columns })}
+        ${plan.field('id_column', { options: [{ value: '', label: 'Number of the row' }, ...columns] })}
+        ${plan.field('table')}
       </div>
       <div class="choice-grid">
-        ${choice('checkbox', 'append', 'true', chosen.append, 'Add to a table that was loaded before')}
-        ${mayExpose && choice('checkbox', 'expose', 'true', chosen.expose, `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
+        ${plan.field('append')}
+        ${mayExpose && choice('checkbox', 'expose', 'true', refused === undefined || mayExposeIn(refused.form), `Let ${roleAndAbove(source.minimum_role)} ask ${source.name}`, 'Turns it on as a data source and exposes it.')}
       </div>`,
     submit: 'Load',
   })}
@@ -243,33 +227,21 @@ function exposeCard(c: PageContext, load: ShownLoad, source: Source) {
 async function start(c: PageContext) {
   requireRole(c, 'developer', 'Only developers, admins and owners can load files')
   const load = await readLoad(c)
-  const fields = c.get('form')
-  const chosen: Choice = {
-    table: text(fields, 'table').trim(),
-    id_column: text(fields, 'id_column'),
-    title_column: text(fields, 'title_column'),
-    embed_columns: texts(fields, 'embed_columns'),
-    append: text(fields, 'append') === 'true',
-    expose: text(fields, 'expose') === 'true',
-  }
   const { call } = sessionOf(c)
   const result = await attempt(async () => {
     // Read before the load can have saved anything.
     const source = await call(showDataSource, { source_id: load.source_id })
-    const { id_column, expose: _, ...plan } = chosen
     await call(startLoad, {
-      ...plan,
+      ...PLAN.read(c.get('form')),
       load_id: load.id,
-      id_column: id_column || undefined,
-      title_column: chosen.title_column || undefined,
-      embed_columns: [...chosen.embed_columns],
+      embed_columns: texts(c.get('form'), 'embed_columns'),
       save_configuration: true,
     })
     return source
   })
-  if ('problem' in result) return show(c, { ...chosen, problem: result.problem })
+  if ('problem' in result) return show(c, refuse(c, result.problem))
   // With tables that were configured meanwhile, the page asks again when the load is done.
-  if (chosen.expose && configurationOf(result.done) === null) {
+  if (mayExposeIn(c.get('form')) && configurationOf(result.done) === null) {
     const exposed = await attempt(() => exposeSource(c, result.done))
     // The load runs all the same.
     if ('problem' in exposed)
@@ -285,6 +257,8 @@ async function expose(c: PageContext) {
     exposeSource(c, source),
   )
 }
+
+const mayExposeIn = (form: FormData): boolean => text(form, 'expose') === 'true'
 
 /** With the person's own rights. */
 async function exposeSource(c: PageContext, { source_id, exposed, enabled }: Source): Promise<void> {

@@ -2,25 +2,28 @@
 import { html } from 'hono/html'
 import { queryDataSource, type FilterType } from '../../../contracts/data-sources.ts'
 import { ServiceError, type ErrorCode } from '../../../contracts/errors.ts'
-import { HITS_DEFAULT, HITS_MAX, QUESTION_MAX_CHARACTERS } from '../../../contracts/limits.ts'
-import { areaField, button, card, inputField, problemNotice, selectField } from '../../../pages/parts.ts'
+import { HITS_DEFAULT, HITS_MAX } from '../../../contracts/limits.ts'
+import { button, card, inputField, problemNotice, selectField } from '../../../pages/parts.ts'
 import { emptyState } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import { queryResults, type Answer } from './query-results.ts'
 import { pathOf } from './source-labels.ts'
 import type { Askable } from './source-tabs.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { attempt, form, text } from '../../forms.ts'
 
 /** A question shown again with its results or its problem; it is stored nowhere. */
-export type Query = {
-  readonly query: string
-  readonly target: string
-  readonly top_k: string
-  readonly filters: ReadonlyMap<string, string>
-  readonly answer?: Answer
-  readonly problem?: ServiceError
-}
+export type Query = Refused & { readonly answer?: Answer }
+
+const HIT_CHOICES = [1, 3, 5, HITS_DEFAULT, HITS_MAX]
+const ASK = formOf(queryDataSource, ['query', 'target', 'top_k'], {
+  target: { label: 'Search in' },
+  top_k: {
+    label: 'Limit',
+    options: HIT_CHOICES.map((count) => ({ value: String(count), label: plural(count, 'hit') })),
+  },
+})
 
 export const queryCard = (c: PageContext, source: Askable, asked: Query | undefined) =>
   card(
@@ -34,49 +37,27 @@ export const queryCard = (c: PageContext, source: Askable, asked: Query | undefi
 
 function questionForm(c: PageContext, { id, targets, filters }: Askable, asked: Query | undefined) {
   const columns = Object.entries(filters)
+  const ask = ASK.show({ refused: asked })
   return form(
     c,
     `${pathOf(id)}/ask#answer`,
-    html`${areaField({
-      name: 'query',
-      label: 'Question',
-      value: asked?.query ?? '',
-      rows: 2,
-      required: true,
-      maxlength: QUESTION_MAX_CHARACTERS,
-      problem: asked?.problem,
-    })}
+    html`${ask.field('query')}
     <div class="question-parts">
-      ${selectField({
-        name: 'target',
-        label: 'Search in',
-        value: asked?.target ?? '',
-        options: [
-          ...(targets.length > 1 ? [{ value: '', label: 'Everything' }] : []),
-          ...targets.map((value) => ({ value, label: value })),
-        ],
-      })}
-      ${selectField({
-        name: 'top_k',
-        label: 'Limit',
-        value: asked?.top_k ?? String(HITS_DEFAULT),
-        options: HIT_CHOICES.map((count) => ({ value: String(count), label: plural(count, 'hit') })),
-      })}
+      ${ask.field('target', { options: [...(targets.length > 1 ? [{ value: '', label: 'Everything' }] : []), ...targets.map((value) => ({ value, label: value }))] })}
+      ${ask.field('top_k')}
     </div>
     ${
       columns.length > 0 &&
       html`<fieldset class="question-filters">
         <legend>Filters</legend>
         <div class="question-parts">
-          ${columns.map(([column, type], at) => filterField(`filter-${at}`, column, type, asked?.filters.get(column) ?? ''))}
+          ${columns.map(([column, type], at) => filterField(`filter-${at}`, column, type, asked ? text(asked.form, fieldOf(column)) : ''))}
         </div>
       </fieldset>`
     }
     ${button('Ask')}`,
   )
 }
-
-const HIT_CHOICES = [1, 3, 5, HITS_DEFAULT, HITS_MAX]
 
 /** A column name is untrusted text: it names the field, but not the element. */
 function filterField(id: string, column: string, type: FilterType, value: string) {
@@ -101,31 +82,22 @@ function filterField(id: string, column: string, type: FilterType, value: string
 const fieldOf = (column: string): string => `filter:${column}`
 
 export async function runQuery(c: PageContext, source: Askable): Promise<Query> {
-  const fields = c.get('form')
-  const submitted = {
-    query: text(fields, 'query'),
-    target: text(fields, 'target'),
-    top_k: text(fields, 'top_k'),
-    filters: new Map(
-      Object.keys(source.filters)
-        .map((column) => [column, text(fields, fieldOf(column)).trim()] as const)
-        .filter(([, value]) => value !== ''),
-    ),
-  }
+  const form = c.get('form')
+  const filters = Object.keys(source.filters)
+    .map((column) => [column, text(form, fieldOf(column)).trim()] as const)
+    .filter(([, value]) => value !== '')
   const started = performance.now()
   const result = await attempt(() =>
+    // Filters as they were typed: the gateway reads a text as the type of its column, or says why it cannot.
     sessionOf(c).call(queryDataSource, {
+      ...ASK.read(form),
       source_id: source.id,
-      query: submitted.query,
-      // As they were typed: the gateway reads a text as the type of its column, or says why it cannot.
-      filters: Object.fromEntries(submitted.filters),
-      target: submitted.target || undefined,
-      top_k: submitted.top_k === '' ? undefined : Number(submitted.top_k),
+      filters: Object.fromEntries(filters),
     }),
   )
   return 'problem' in result
-    ? { ...submitted, problem: withAdvice(result.problem) }
-    : { ...submitted, answer: { ...result.done, ms: Math.round(performance.now() - started) } }
+    ? { form, problem: withAdvice(result.problem) }
+    : { form, answer: { ...result.done, ms: Math.round(performance.now() - started) } }
 }
 
 const ADVICE: Partial<Record<ErrorCode, { message?: string; hint: string }>> = {

@@ -1,23 +1,22 @@
 /** One question to every data source that the user may query. */
 import { html } from 'hono/html'
 import { searchDataSources } from '../../../contracts/data-sources.ts'
-import type { ServiceError } from '../../../contracts/errors.ts'
-import { QUESTION_MAX_CHARACTERS } from '../../../contracts/limits.ts'
 import { unavailableText, type UnavailableSource } from '../../../contracts/unavailable-sources.ts'
-import { areaField, button, card, notice, problemNotice } from '../../../pages/parts.ts'
+import { button, card, notice, problemNotice } from '../../../pages/parts.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { attempt, form, statusOf, text } from '../../forms.ts'
+import { formOf, type Refused } from '../../fields.ts'
+import { attempt, form, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { withAdvice } from './query-form.ts'
 import { queryResults, type Answer } from './query-results.ts'
 import { SOURCES_PATH } from './source-labels.ts'
 
 /** Shown again with its results or its problem; stored nowhere. */
-type Search = {
-  readonly query: string
+type Search = Refused & {
   readonly answer?: Answer & { readonly unavailable?: readonly UnavailableSource[] | undefined }
-  readonly problem?: ServiceError
 }
+
+const QUESTION = formOf(searchDataSources, ['query'])
 
 export const searchAllRoutes = () =>
   createRoutes()
@@ -25,12 +24,12 @@ export const searchAllRoutes = () =>
     .post('/data-sources/search', async (c) => show(c, await search(c)))
 
 async function search(c: PageContext): Promise<Search> {
-  const query = text(c.get('form'), 'query')
+  const form = c.get('form')
   const started = performance.now()
-  const result = await attempt(() => sessionOf(c).call(searchDataSources, { query }))
+  const result = await attempt(() => sessionOf(c).call(searchDataSources, QUESTION.read(form)))
   return 'problem' in result
-    ? { query, problem: withAdvice(result.problem) }
-    : { query, answer: { ...result.done, ms: Math.round(performance.now() - started) } }
+    ? { form, problem: withAdvice(result.problem) }
+    : { form, answer: { ...result.done, ms: Math.round(performance.now() - started) } }
 }
 
 const show = (c: PageContext, searched?: Search) =>
@@ -44,16 +43,7 @@ const show = (c: PageContext, searched?: Search) =>
         ${form(
           c,
           `${SOURCES_PATH}/search#answer`,
-          html`${areaField({
-            name: 'query',
-            label: 'Question',
-            value: searched?.query ?? '',
-            rows: 2,
-            required: true,
-            maxlength: QUESTION_MAX_CHARACTERS,
-            problem: searched?.problem,
-          })}
-          ${button('Search')}`,
+          html`${QUESTION.show({ refused: searched }).all()} ${button('Search')}`,
         )}
         ${searched?.answer?.unavailable && notice('info', html`<p>${unavailableText(searched.answer.unavailable)}</p>`)}
         ${searched?.answer && queryResults(searched.answer)}`,

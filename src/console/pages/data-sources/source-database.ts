@@ -4,28 +4,21 @@ import type * as z from 'zod'
 import { updateDataSource } from '../../../contracts/data-sources.ts'
 import { showConnectionString } from '../../../contracts/databases.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
-import {
-  areaField,
-  button,
-  card,
-  inputField,
-  linkButton,
-  notice,
-  problemNotice,
-} from '../../../pages/parts.ts'
+import { button, card, linkButton, notice, problemNotice } from '../../../pages/parts.ts'
 import { copyable, day, pair } from '../../components.ts'
 import { createRoutes, hasRole, requireRole, sessionOf, type PageContext } from '../../context.ts'
-import { redirectWithMessage } from '../../flash.ts'
-import { attempt, form, formCard, statusOf, text } from '../../forms.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
+import { attempt, form, formCard, statusOf } from '../../forms.ts'
 import { loadsCard } from './loads-card.ts'
 import { databaseOf, KIND_LABELS, pathOf, sourceIdFrom, type Source } from './source-labels.ts'
 import { readSource, sourceTab, tabPath } from './source-tabs.ts'
 
 type Connection = z.output<typeof showConnectionString.output>
-type Details = { readonly name: string; readonly description: string; readonly problem: ServiceError }
+
+const DETAILS = formOf(updateDataSource, ['name', 'description'])
 
 /** What a form of the page resulted in. */
-type Result = { details?: Details; connection?: { done: Connection } | { problem: ServiceError } }
+type Result = { refused?: Refused; connection?: { done: Connection } | { problem: ServiceError } }
 
 export const sourceDatabaseRoutes = () =>
   createRoutes()
@@ -40,45 +33,28 @@ async function showDatabase(c: PageContext) {
   return databasePage(c, await readSource(c))
 }
 
-async function databasePage(c: PageContext, source: Source, { details, connection }: Result = {}) {
-  const refused = connection && 'problem' in connection ? connection.problem : undefined
+async function databasePage(c: PageContext, source: Source, { refused, connection }: Result = {}) {
+  const problem = connection && 'problem' in connection ? connection.problem : undefined
   return sourceTab(c, source, 'database', {
-    status: statusOf(details?.problem ?? refused),
+    status: statusOf(refused?.problem ?? problem),
     body: html`${connection && 'done' in connection && connectionStringCard(connection.done)}
-    ${databaseCard(c, source, refused)} ${await loadsCard(c, source)} ${detailsCard(c, source, details)}`,
+    ${databaseCard(c, source, problem)} ${await loadsCard(c, source)}
+    ${formCard(c, {
+      of: DETAILS.show({ now: source, refused }),
+      title: 'Name and description',
+      lead: 'Shown to people and assistants when they choose a data source.',
+      action: tabPath(source.source_id, 'database'),
+      submit: 'Save',
+    })}`,
   })
 }
 
-const detailsCard = (c: PageContext, source: Source, submitted: Details | undefined) =>
-  formCard(c, {
-    title: 'Name and description',
-    lead: 'Shown to people and assistants when they choose a data source.',
-    action: tabPath(source.source_id, 'database'),
-    problem: submitted?.problem,
-    shown: ['name', 'description'],
-    fields: html`${inputField({ name: 'name', label: 'Name', value: submitted?.name ?? source.name, required: true, maxlength: 120, autocomplete: 'off', problem: submitted?.problem })}
-      ${areaField({
-        name: 'description',
-        label: 'Description',
-        value: submitted?.description ?? source.description,
-        rows: 3,
-        maxlength: 1_000,
-        hint: 'What it contains, and what it does not.',
-        problem: submitted?.problem,
-      })}`,
-    submit: 'Save',
+const saveDetails = (c: PageContext) =>
+  submit(c, DETAILS, {
+    also: { source_id: sourceIdFrom(c) },
+    again: async (_c, refused) => databasePage(c, await readSource(c), { refused }),
+    done: ({ source_id }) => [tabPath(source_id, 'database'), 'Changes saved.'],
   })
-
-async function saveDetails(c: PageContext) {
-  const source_id = sourceIdFrom(c)
-  const fields = c.get('form')
-  const submitted = { name: text(fields, 'name').trim(), description: text(fields, 'description').trim() }
-  const result = await attempt(() => sessionOf(c).call(updateDataSource, { source_id, ...submitted }))
-  if ('problem' in result) {
-    return databasePage(c, await readSource(c), { details: { ...submitted, problem: result.problem } })
-  }
-  return redirectWithMessage(c, tabPath(result.done.source_id, 'database'), 'Changes saved.')
-}
 
 const databaseCard = (c: PageContext, source: Source, problem: ServiceError | undefined) =>
   card(

@@ -9,21 +9,11 @@ import {
   listMaintenanceRuns,
   updateAppMaintenance,
 } from '../../../contracts/maintenance.ts'
-import { FINDING_STATES, PROPOSAL_STATES, RUN_OUTCOMES } from '../../../contracts/outcomes.ts'
 import { listProposals } from '../../../contracts/proposals.ts'
 import { button, notice, type Content } from '../../../pages/parts.ts'
-import {
-  badge,
-  emptyState,
-  exactTime,
-  filterSelect,
-  labelOptions,
-  listCard,
-  stats,
-  tabBar,
-  time,
-} from '../../components.ts'
+import { badge, emptyState, exactTime, listCard, stats, tabBar, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { listOf } from '../../list-of.ts'
 import { actAndReturn, redirectWithMessage, setFlash } from '../../flash.ts'
 import { attempt, confirmDialog, form, text } from '../../forms.ts'
 import { aliasOf, appPage, readApp, type App } from '../apps/app-tabs.ts'
@@ -52,6 +42,13 @@ export const appMaintenanceRoutes = () =>
     .get('/apps/:alias/maintenance/proposals', (c) => show(c, 'proposals', proposalList))
     .post('/apps/:alias/maintenance/switch', turn)
     .post('/apps/:alias/maintenance/runs', start)
+
+const LABELS = { label: 'State', all: 'All states' }
+const RUNS = listOf(listMaintenanceRuns, {
+  outcome: { label: 'Outcome', all: 'All outcomes', labels: OUTCOME_LABELS },
+})
+const FINDINGS = listOf(listFindings, { state: { ...LABELS, labels: FINDING_LABELS } })
+const PROPOSALS = listOf(listProposals, { state: { ...LABELS, labels: PROPOSAL_LABELS } })
 
 type Status = z.output<typeof showAppMaintenance.output>
 type Part = 'runs' | 'findings' | 'proposals'
@@ -159,66 +156,37 @@ const glance = (c: PageContext, { alias }: App, status: Status) =>
 
 async function runList(c: PageContext) {
   const alias = aliasOf(c)
-  const query = c.req.query()
-  const outcome = RUN_OUTCOMES.find((one) => one === query['outcome'])
-  const { runs, next_cursor, total } = await sessionOf(c).call(listMaintenanceRuns, {
-    alias,
-    outcome,
-    cursor: query['cursor'],
-    count: 'true',
-  })
+  const listed = await RUNS.call(c, { alias })
   return listCard(c, {
     label: 'Filter runs',
-    filters: filterSelect({
-      name: 'outcome',
-      label: 'Outcome',
-      value: outcome,
-      all: 'All outcomes',
-      options: labelOptions(RUN_OUTCOMES, OUTCOME_LABELS),
-    }),
+    ...RUNS.parts(c, listed),
     caption: 'Maintenance runs, newest first',
     columns: ['Run', 'Outcome', 'Requested by', 'Tokens', 'Started'],
-    rows: runs.map((run) => [
+    rows: listed.runs.map((run) => [
       html`<a class="subject" href="${runPath(alias, run.execution_id)}">${shortId(run.execution_id)}</a>`,
       runResult(run),
       html`${run.requested_by?.name ?? 'Schedule'}`,
       html`${run.tokens.toLocaleString('en')}`,
       time(run.created_at),
     ]),
-    empty:
-      outcome === undefined
-        ? emptyState(
-            'No runs yet',
-            'The first one begins at the next scheduled time, or when somebody starts it.',
-          )
-        : emptyState('No runs with this outcome', 'Try a different one.'),
-    next: next_cursor,
-    total,
+    empty: !RUNS.isFiltered(c)
+      ? emptyState(
+          'No runs yet',
+          'The first one begins at the next scheduled time, or when somebody starts it.',
+        )
+      : emptyState('No runs with this outcome', 'Try a different one.'),
   })
 }
 
 async function findingList(c: PageContext) {
   const alias = aliasOf(c)
-  const query = c.req.query()
-  const state = FINDING_STATES.find((one) => one === query['state'])
-  const { findings, next_cursor, total } = await sessionOf(c).call(listFindings, {
-    alias,
-    state,
-    cursor: query['cursor'],
-    count: 'true',
-  })
+  const listed = await FINDINGS.call(c, { alias })
   return listCard(c, {
     label: 'Filter findings',
-    filters: filterSelect({
-      name: 'state',
-      label: 'State',
-      value: state,
-      all: 'All states',
-      options: FINDING_STATES.map((value) => ({ value, label: FINDING_LABELS[value].label })),
-    }),
+    ...FINDINGS.parts(c, listed),
     caption: 'Findings, newest first',
     columns: ['Finding', 'State', 'Where', 'Found', 'Last'],
-    rows: findings.map((one) => [
+    rows: listed.findings.map((one) => [
       html`<a class="subject" href="${findingPath(alias, one.id)}">${findingTitle(one)}</a>`,
       findingBadge(one.state),
       one.location === null
@@ -227,12 +195,9 @@ async function findingList(c: PageContext) {
       html`${one.times_found === 1 ? 'Once' : `${one.times_found} times`}`,
       time(one.last_found_at),
     ]),
-    empty:
-      state === undefined
-        ? emptyState('No findings', 'What a run finds wrong is listed here, with the lines that show it.')
-        : emptyState('No findings in this state', 'Try a different one.'),
-    next: next_cursor,
-    total,
+    empty: !FINDINGS.isFiltered(c)
+      ? emptyState('No findings', 'What a run finds wrong is listed here, with the lines that show it.')
+      : emptyState('No findings in this state', 'Try a different one.'),
   })
 }
 
@@ -241,35 +206,19 @@ const findingTitle = ({ summary, kind, id }: Finding): Content =>
 
 async function proposalList(c: PageContext) {
   const alias = aliasOf(c)
-  const query = c.req.query()
-  const state = PROPOSAL_STATES.find((one) => one === query['state'])
-  const { proposals, next_cursor, total } = await sessionOf(c).call(listProposals, {
-    alias,
-    state,
-    cursor: query['cursor'],
-    count: 'true',
-  })
+  const listed = await PROPOSALS.call(c, { alias })
   return listCard(c, {
     label: 'Filter proposals',
-    filters: filterSelect({
-      name: 'state',
-      label: 'State',
-      value: state,
-      all: 'All states',
-      options: PROPOSAL_STATES.map((value) => ({ value, label: PROPOSAL_LABELS[value].label })),
-    }),
+    ...PROPOSALS.parts(c, listed),
     caption: 'Proposals, newest first',
     columns: proposalColumns(false),
-    rows: proposals.map((one) => proposalRow(one, false)),
-    empty:
-      state === undefined
-        ? emptyState(
-            'No proposals',
-            'At most one a day is made, and nothing is deployed before a person approves it.',
-          )
-        : emptyState('No proposals in this state', 'Try a different one.'),
-    next: next_cursor,
-    total,
+    rows: listed.proposals.map((one) => proposalRow(one, false)),
+    empty: !PROPOSALS.isFiltered(c)
+      ? emptyState(
+          'No proposals',
+          'At most one a day is made, and nothing is deployed before a person approves it.',
+        )
+      : emptyState('No proposals in this state', 'Try a different one.'),
   })
 }
 

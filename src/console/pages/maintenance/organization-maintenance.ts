@@ -1,7 +1,6 @@
 /** Organization settings > Maintenance agent: on or off, its model and schedule, what it uses, and its apps. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import {
   showMaintenanceSettings,
   showMaintenanceUsage,
@@ -9,11 +8,13 @@ import {
   updateMaintenanceSettings,
 } from '../../../contracts/maintenance.ts'
 import { RULES_MODEL, RUN_REASONS } from '../../../contracts/outcomes.ts'
-import { areaField, button, card, inputField, selectField } from '../../../pages/parts.ts'
+import { button, card } from '../../../pages/parts.ts'
 import { badge, emptyState, listCard, pair, time } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
-import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
+import { formOf, submit, TIMEZONES, type Refused } from '../../fields.ts'
+import { actAndReturn } from '../../flash.ts'
+import { confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
+import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
 import {
   MAINTENANCE_PATH,
@@ -32,9 +33,10 @@ export const organizationMaintenanceRoutes = () =>
     .post('/maintenance/switch', turn)
     .post('/maintenance/decisions', setMcpDecisions)
 
+const APPS = listOf(listAppMaintenance)
+
 type Settings = z.output<typeof showMaintenanceSettings.output>
 type Apps = z.output<typeof listAppMaintenance.output>
-type Refused = { submitted: Submitted; problem: ServiceError }
 
 async function showSettings(c: PageContext, refused?: Refused) {
   const session = sessionOf(c)
@@ -42,7 +44,7 @@ async function showSettings(c: PageContext, refused?: Refused) {
   const [settings, usage, apps] = await Promise.all([
     session.call(showMaintenanceSettings, { org_id }),
     session.call(showMaintenanceUsage, { org_id }),
-    unlessOff(session.call(listAppMaintenance, { org_id, cursor: c.req.query('cursor'), count: 'true' })),
+    unlessOff(APPS.call(c, { org_id })),
   ])
   const mayChange = mayMaintain(session)
   return page(c, {
@@ -73,62 +75,26 @@ const turnOff = (c: PageContext) =>
     submit: 'Turn off',
   })
 
-type Submitted = {
-  model: string
-  nightly_cron: string
-  timezone: string
-  cooldown_hours: string
-  token_allowance: string
-  protected_paths: string
-}
+const SETTINGS = formOf(
+  updateMaintenanceSettings,
+  ['model', 'nightly_cron', 'timezone', 'cooldown_hours', 'token_allowance', 'protected_paths'],
+  { nightly_cron: { required: true }, timezone: { required: true, suggestions: TIMEZONES } },
+)
 
-const FIELDS: (keyof Submitted)[] = [
-  'model',
-  'nightly_cron',
-  'timezone',
-  'cooldown_hours',
-  'token_allowance',
-  'protected_paths',
-]
-
-const shownOf = (settings: Settings): Submitted => ({
-  model: settings.model ?? settings.models[0]?.name ?? '',
-  nightly_cron: settings.nightly_cron,
-  timezone: settings.timezone,
-  cooldown_hours: String(settings.cooldown_hours),
-  token_allowance: String(settings.token_allowance),
-  protected_paths: settings.protected_paths.join('\n'),
-})
-
-function settingsForm(c: PageContext, settings: Settings, refused: Refused | undefined) {
-  const value = refused?.submitted ?? shownOf(settings)
-  const problem = refused?.problem
-  return formCard(c, {
+const settingsForm = (c: PageContext, settings: Settings, refused: Refused | undefined) =>
+  formCard(c, {
+    of: SETTINGS.show({
+      now: { ...settings, model: settings.model ?? settings.models[0]?.name },
+      refused,
+      with: { model: { options: modelOptions(settings) } },
+    }),
     title: 'Settings',
     lead: settings.enabled
       ? `On for ${settings.apps_enabled === 1 ? 'one app' : `${settings.apps_enabled} apps`}.`
       : 'Turning it on turns on no app: choose those afterwards.',
     action: MAINTENANCE_PATH,
-    problem,
-    shown: FIELDS,
-    fields: html`${selectField({
-      name: 'model',
-      label: 'Model',
-      value: value.model,
-      options: modelOptions(settings),
-      hint: 'Models are configured by the operator of this service.',
-      problem,
-    })}
-    ${inputField({ name: 'nightly_cron', label: 'Schedule', value: value.nightly_cron, required: true, maxlength: 100, autocomplete: 'off', hint: 'Five fields of cron, such as 0 3 * * *', problem })}
-    ${inputField({ name: 'timezone', label: 'Time zone', value: value.timezone, required: true, maxlength: 60, autocomplete: 'off', options: TIMEZONES, problem })}
-    ${inputField({ name: 'cooldown_hours', label: 'Cool-down in hours', type: 'number', value: value.cooldown_hours, required: true, hint: 'Between runs that people start, and before the same finding is reported again.', problem })}
-    ${inputField({ name: 'token_allowance', label: 'Tokens a day', type: 'number', value: value.token_allowance, required: true, hint: 'Never exceeded. Shared with judge checks; a day begins at midnight UTC.', problem })}
-    ${areaField({ name: 'protected_paths', label: 'Protected paths', value: value.protected_paths, rows: 4, maxlength: 20_000, placeholder: 'src/billing/**', hint: 'One pattern a line. No proposal may touch them, nor what is always protected: continuous integration, hooks, secrets, lock files and instructions of agents.', problem })}`,
     submit: settings.enabled ? 'Save settings' : 'Turn on',
   })
-}
-
-const TIMEZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
 /** A model that is no longer configured stays selected, so that nothing changes by saving something else. */
 const modelOptions = ({ models, model }: Settings) => [
@@ -160,12 +126,13 @@ const settingsFacts = (settings: Settings) =>
     'Owners and admins can change these settings.',
   )
 
-const appList = (c: PageContext, { apps, next_cursor, total }: Apps) =>
+const appList = (c: PageContext, listed: Apps) =>
   listCard(c, {
+    ...APPS.parts(c, listed),
     title: 'Apps',
     caption: 'Apps and their maintenance',
     columns: ['App', 'Agent', 'Latest run', 'Open findings', 'To review'],
-    rows: apps.map(({ app, name, enabled, latest_run: run, open_findings, open_proposals }) => [
+    rows: listed.apps.map(({ app, name, enabled, latest_run: run, open_findings, open_proposals }) => [
       html`<a class="subject" href="${tabPathOf(app)}">${name}</a>`,
       enabled ? badge('On', 'on') : badge('Off', 'off'),
       run === null
@@ -175,8 +142,6 @@ const appList = (c: PageContext, { apps, next_cursor, total }: Apps) =>
       open_proposals,
     ]),
     empty: emptyState('No apps yet', html`<a href="/console/apps">Create an app</a>`),
-    next: next_cursor,
-    total,
   })
 
 /** decisions, 14: an owner's choice, here and nowhere else. */
@@ -205,30 +170,12 @@ const letAgentsDecide = (c: PageContext) =>
     submit: 'Let agents decide',
   })}</div>`
 
-/** What is no number is sent as it was typed: the gateway says so. */
-const numberOf = (typed: string): number => (typed.trim() === '' ? Number.NaN : Number(typed))
-
-async function save(c: PageContext) {
-  const { id: org_id } = organizationOf(c)
-  const submitted = Object.fromEntries(
-    FIELDS.map((name) => [name, text(c.get('form'), name).trim()]),
-  ) as Submitted
-  const result = await attempt(() =>
-    sessionOf(c).call(updateMaintenanceSettings, {
-      org_id,
-      enabled: true,
-      ...submitted,
-      cooldown_hours: numberOf(submitted.cooldown_hours),
-      token_allowance: numberOf(submitted.token_allowance),
-      protected_paths: submitted.protected_paths
-        .split(/\r?\n/)
-        .map((line) => line.trim())
-        .filter((line) => line !== ''),
-    }),
-  )
-  if ('problem' in result) return showSettings(c, { submitted, problem: result.problem })
-  return redirectWithMessage(c, MAINTENANCE_PATH, 'Saved. The maintenance agent is on.')
-}
+const save = (c: PageContext) =>
+  submit(c, SETTINGS, {
+    also: { org_id: organizationOf(c).id, enabled: true },
+    again: showSettings,
+    done: () => [MAINTENANCE_PATH, 'Saved. The maintenance agent is on.'],
+  })
 
 const turn = (c: PageContext) =>
   actAndReturn(c, MAINTENANCE_PATH, 'Turned off for every app.', () =>
