@@ -11,30 +11,17 @@ import {
 import { TENANT_CLAIMS } from '../../../contracts/identity-provider-states.ts'
 import type { ServiceError } from '../../../contracts/errors.ts'
 import { icon } from '../../../pages/icons.ts'
-import {
-  button,
-  card,
-  inputField,
-  notice,
-  problemNotice,
-  selectField,
-  type Content,
-} from '../../../pages/parts.ts'
+import { button, card, notice, problemNotice, type Content } from '../../../pages/parts.ts'
 import { copyable } from '../../components.ts'
 import { createRoutes, organizationOf, sessionOf, type PageContext } from '../../context.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage } from '../../flash.ts'
 import { attempt, confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { IDENTITY_PROVIDER as PATH } from '../../navigation.ts'
 import { assertionField, checkForm, checkResults, type Checked } from './provider-check.ts'
 import { isOwner, mayChange, providerPage, readProvider, type Provider, type Shown } from './provider-page.ts'
-import {
-  providerSettings,
-  readSettings,
-  requiredCard,
-  stateCard,
-  type SubmittedSettings,
-} from './provider-settings.ts'
+import { providerSettings, requiredCard, SETTINGS, stateCard } from './provider-settings.ts'
 
 export const identityProviderRoutes = () =>
   createRoutes()
@@ -48,28 +35,21 @@ export const identityProviderRoutes = () =>
     .post('/identity-provider/end-agents', endAgents)
     .post('/identity-provider/remove', remove)
 
-type Added = {
-  name: string
-  issuer: string
-  tenant_claim: string
-  tenant_value: string
-  problem: ServiceError
-}
+const ADD = formOf(createIdentityProvider, ['name', 'issuer', 'tenant_claim', 'tenant_value'])
 
 /** What a form that was just submitted adds to the page. */
 type Given = {
-  added?: Added
+  refused?: Refused
   checked?: { result: Checked; assertion: string }
   checkProblem?: ServiceError
   switchProblem?: ServiceError
-  settings?: SubmittedSettings & { problem: ServiceError }
 }
 
 async function show(c: PageContext, given: Given = {}) {
   const shown = await readProvider(c)
   const provider = shown.identity_provider
-  const problem = given.added?.problem ?? given.checkProblem ?? given.switchProblem ?? given.settings?.problem
-  if (provider === null) return showNone(c, shown, given.added)
+  const problem = given.refused?.problem ?? given.checkProblem ?? given.switchProblem
+  if (provider === null) return showNone(c, shown, given.refused)
   return providerPage(c, 'Provider', {
     lead: html`<bdi>${provider.name}</bdi> vouches for the members of ${organizationOf(c).name} when an assistant connects for them.`,
     actions: mayChange(c) && removeDialog(c, provider),
@@ -86,64 +66,40 @@ const offNotice = () =>
     html`<p><strong>Turned off for this installation.</strong> No assistant connects through an identity provider until the operator turns it on.</p>`,
   )
 
-function showNone(c: PageContext, shown: Shown, added: Added | undefined) {
+function showNone(c: PageContext, shown: Shown, refused: Refused | undefined) {
   return page(c, {
     title: 'Identity provider',
     lead: 'Connect everybody at once. Your identity provider vouches for members, and their assistants connect without asking each of them. You decide which assistants may, and what they can do.',
     tabs: [],
-    status: statusOf(added?.problem),
-    body: html`${shown.is_enabled ? mayChange(c) && addCard(c, added) : offNotice()} ${shown.is_enabled && valuesCard(shown)}`,
+    status: statusOf(refused?.problem),
+    body: html`${shown.is_enabled ? mayChange(c) && addCard(c, refused) : offNotice()} ${shown.is_enabled && valuesCard(shown)}`,
   })
 }
 
 /** The values stay hidden until somebody says that the issuer is shared, or the gateway does. */
-const addCard = (c: PageContext, added: Added | undefined) =>
-  formCard(c, {
+function addCard(c: PageContext, refused: Refused | undefined) {
+  const form = ADD.show({ refused })
+  return formCard(c, {
+    of: form,
     title: 'Add your identity provider',
     lead: 'It must support ID-JAG, also called Cross App Access. Nothing changes for members until an owner switches it on.',
     action: PATH,
-    problem: added?.problem,
-    shown: ['name', 'issuer', 'tenant_value'],
-    fields: html`${inputField({
-      name: 'name',
-      label: 'Name',
-      value: added?.name ?? '',
-      required: true,
-      maxlength: 120,
-      autocomplete: 'off',
-      placeholder: 'Okta',
-      problem: added?.problem,
-    })}
-    ${inputField({
-      name: 'issuer',
-      label: 'Issuer',
-      value: added?.issuer ?? '',
-      required: true,
-      maxlength: 512,
-      autocomplete: 'off',
-      placeholder: 'https://acme.okta.com',
-      hint: 'Exactly as its metadata has it, usually without a slash at the end.',
-      problem: added?.problem,
-    })}
-    <details class="more" ${added && isAboutTenant(added) && html`open`}>
+    fields: html`${form.field('name')} ${form.field('issuer')}
+    <details class="more" ${isAboutTenant(form) && html`open`}>
       <summary>Other organizations use the same issuer</summary>
       <p class="note">Such as Google, or Microsoft Entra with “common” in its address. A claim tells you apart.</p>
       <div class="question-parts">
-        ${selectField({
-          name: 'tenant_claim',
-          label: 'Claim',
-          value: added?.tenant_claim ?? '',
-          options: [{ value: '', label: 'None' }, ...TENANT_CLAIMS.map((value) => ({ value, label: value }))],
-        })}
-        ${inputField({ name: 'tenant_value', label: 'Your value', value: added?.tenant_value ?? '', maxlength: 300, autocomplete: 'off', problem: added?.problem })}
+        ${form.field('tenant_claim', { options: [{ value: '', label: 'None' }, ...TENANT_CLAIMS.map((value) => ({ value, label: value }))] })}
+        ${form.field('tenant_value')}
       </div>
     </details>`,
     submit: 'Add identity provider',
   })
+}
 
 /** The gateway answers an issuer that is shared with a conflict. */
-const isAboutTenant = ({ tenant_claim, tenant_value, problem }: Added): boolean =>
-  tenant_claim !== '' || tenant_value !== '' || problem.code === 'CONFLICT'
+const isAboutTenant = ({ value, problem }: ReturnType<typeof ADD.show>): boolean =>
+  value('tenant_claim') !== '' || value('tenant_value') !== '' || problem?.code === 'CONFLICT'
 
 const valuesCard = ({ audience, resources }: Shown) =>
   card(
@@ -207,7 +163,7 @@ const onBody = (c: PageContext, provider: Provider, given: Given) =>
   <div class="split">
     <div class="split-side">${stateCard(c, provider)} ${requiredCard(c, provider)}</div>
     <div class="split-main">
-      ${providerSettings(c, provider, given.settings)}
+      ${providerSettings(c, provider, given.refused)}
       ${
         mayChange(c) &&
         card(
@@ -232,25 +188,10 @@ const removeDialog = (c: PageContext, { name }: Provider) =>
     submit: 'Remove identity provider',
   })
 
-async function create(c: PageContext) {
-  const fields = c.get('form')
-  const submitted = {
-    name: text(fields, 'name'),
-    issuer: text(fields, 'issuer').trim(),
-    tenant_claim: text(fields, 'tenant_claim'),
-    tenant_value: text(fields, 'tenant_value').trim(),
-  }
-  const result = await attempt(() =>
-    sessionOf(c).call(createIdentityProvider, {
-      name: submitted.name,
-      issuer: submitted.issuer,
-      tenant_claim: TENANT_CLAIMS.find((claim) => claim === submitted.tenant_claim),
-      tenant_value: submitted.tenant_value || undefined,
-    }),
-  )
-  if ('problem' in result) return show(c, { added: { ...submitted, problem: result.problem } })
-  return redirectWithMessage(c, PATH, 'Identity provider added. Check it next.')
-}
+const showRefused = (c: PageContext, refused: Refused) => show(c, { refused })
+
+const create = (c: PageContext) =>
+  submit(c, ADD, { again: showRefused, done: () => [PATH, 'Identity provider added. Check it next.'] })
 
 async function check(c: PageContext) {
   const assertion = text(c.get('form'), 'assertion').trim()
@@ -270,18 +211,8 @@ async function switchOn(c: PageContext) {
   return redirectWithMessage(c, PATH, 'Identity provider switched on.')
 }
 
-async function saveSettings(c: PageContext) {
-  const settings = readSettings(c.get('form'))
-  const result = await attempt(() =>
-    sessionOf(c).call(updateIdentityProvider, {
-      ...settings,
-      assertion_seconds: Number(settings.assertion_seconds),
-      token_minutes: Number(settings.token_minutes),
-    }),
-  )
-  if ('problem' in result) return show(c, { settings: { ...settings, problem: result.problem } })
-  return redirectWithMessage(c, PATH, 'Settings saved.')
-}
+const saveSettings = (c: PageContext) =>
+  submit(c, SETTINGS, { again: showRefused, done: () => [PATH, 'Settings saved.'] })
 
 function setState(c: PageContext) {
   const state = text(c.get('form'), 'state') === 'on' ? 'on' : 'paused'

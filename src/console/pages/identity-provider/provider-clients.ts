@@ -1,8 +1,6 @@
 /** Identity provider > Clients: which assistants may connect through it, and what they get at most. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
-import { ScopeName } from '../../../contracts/fields.ts'
 import {
   allowIdentityProviderClient,
   createIdentityProviderClient,
@@ -10,18 +8,13 @@ import {
   listIdentityProviderClients,
 } from '../../../contracts/identity-provider.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
-import {
-  RESOURCE_SCOPES,
-  RESOURCES,
-  DEFAULT_SCOPES,
-  type Resource,
-  type Scope,
-} from '../../../contracts/scopes.ts'
-import { choice, inputField, linkButton, notice } from '../../../pages/parts.ts'
+import { RESOURCE_SCOPES, RESOURCES, DEFAULT_SCOPES } from '../../../contracts/scopes.ts'
+import { choice, linkButton, notice } from '../../../pages/parts.ts'
 import { copyable, emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { actAndReturn, redirectWithMessage } from '../../flash.ts'
-import { attempt, confirmDialog, formCard, returnPath, statusOf, text, texts } from '../../forms.ts'
+import { formOf, refuse, submit, type Refused } from '../../fields.ts'
+import { actAndReturn } from '../../flash.ts'
+import { attempt, confirmDialog, formCard, returnPath, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { IDENTITY_PROVIDER } from '../../navigation.ts'
 import { principalLabel } from '../agents/client-labels.ts'
@@ -38,7 +31,7 @@ export const providerClientRoutes = () =>
     .get('/identity-provider/clients', showClients)
     .get('/identity-provider/clients/allow', showAllow)
     .post('/identity-provider/clients/allow', allow)
-    .get('/identity-provider/clients/create', showCreate)
+    .get('/identity-provider/clients/create', (c) => showCreate(c))
     .post('/identity-provider/clients/create', create)
     .post('/identity-provider/clients/forbid', forbid)
 
@@ -104,18 +97,15 @@ const forbidDialog = (c: PageContext, client: AllowedClient, id: string) =>
     submit: 'Forbid client',
   })
 
-type Submitted = {
-  client_id: string
-  max_scopes: readonly Scope[]
-  resources: readonly Resource[]
-  may_be_public: boolean
-}
+const LEAST = { max_scopes: [...DEFAULT_SCOPES.platform], resources: ['platform'] }
 
-const LEAST: Submitted = {
-  client_id: '',
-  max_scopes: [...DEFAULT_SCOPES.platform],
-  resources: ['platform'],
-  may_be_public: false,
+const ALLOW = formOf(allowIdentityProviderClient, ['client_id', 'max_scopes', 'resources', 'may_be_public'])
+const CREATE = formOf(createIdentityProviderClient, ['name', 'max_scopes', 'resources'])
+
+/** What is shown before anybody typed anything. */
+type Known = Partial<Pick<AllowedClient, 'client_id' | 'may_be_public'>> & {
+  max_scopes: readonly string[]
+  resources: readonly string[]
 }
 
 async function showAllow(c: PageContext) {
@@ -129,7 +119,7 @@ async function showAllow(c: PageContext) {
     )
   }
   const known = await findAllowed(c, client_id)
-  return allowPage(c, known ?? { ...LEAST, client_id }, undefined, known)
+  return allowPage(c, known ?? { ...LEAST, client_id }, known)
 }
 
 /** At most 200 may be allowed: one page has them all. */
@@ -138,18 +128,18 @@ async function findAllowed(c: PageContext, client_id: string): Promise<AllowedCl
   return clients.find((one) => one.client_id === client_id)
 }
 
-function allowPage(c: PageContext, now: Submitted, problem?: ServiceError, known?: AllowedClient) {
+function allowPage(c: PageContext, now: Known, known?: AllowedClient, refused?: Refused) {
   const isOpen = mayChange(c) && (isOwner(c) || !known?.max_scopes.some(isSensitive))
   return page(c, {
     title: known ? labelOf(known) : 'Allow a client',
     lead: known
       ? 'What this client can do at most, for everybody who connects it through the identity provider.'
       : 'Nobody gets more by it than their own role and your rules allow.',
-    status: statusOf(problem),
+    status: statusOf(refused?.problem),
     body: html`${!known && presetTabs(c)}
     ${
       isOpen
-        ? clientForm(c, now, problem, known)
+        ? clientForm(c, now, known, refused)
         : notice(
             'info',
             html`<p>Only an owner can change this client: it may have permissions that only owners give.</p>`,
@@ -170,38 +160,27 @@ const presetTabs = (c: PageContext) => {
 
 function clientForm(
   c: PageContext,
-  now: Submitted,
-  problem: ServiceError | undefined,
+  now: Known,
   known: AllowedClient | undefined,
+  refused: Refused | undefined,
 ) {
-  const preset = CLIENT_PRESETS.find(({ client_id }) => client_id === now.client_id)
+  const form = ALLOW.show({ now, refused })
+  const preset = CLIENT_PRESETS.find(({ client_id }) => client_id === form.value('client_id'))
   return formCard(c, {
+    of: form,
     action: `${PATH}/allow`,
-    problem,
-    shown: known ? [] : ['client_id'],
+    shown: known ? [] : form.shown,
     fields: html`${
       known
         ? html`<p class="long"><code>${known.client_id}</code></p><input type="hidden" name="client_id" value="${known.client_id}" />`
-        : inputField({
-            name: 'client_id',
-            label: 'Client ID',
-            value: now.client_id,
-            required: true,
-            maxlength: 1024,
-            autocomplete: 'off',
-            placeholder: 'https://assistant.example/client.json',
-            hint:
-              preset?.hint ??
-              'The address of its metadata document, which is fetched, or the ID that the operator registered.',
-            problem,
-          })
+        : form.field('client_id', preset && { hint: preset.hint })
     }
-    ${termFields(c, now)}
+    ${termFields(c, form.list)}
     ${
       !known?.is_own &&
       html`<fieldset>
         <legend>Proof of who it is</legend>
-        ${choice('checkbox', 'may_be_public', 'yes', now.may_be_public, 'It may connect without a secret or key', 'Whoever gets hold of an assertion for it can then use it. Allow this only for clients that cannot do otherwise.')}
+        ${form.field('may_be_public')}
       </fieldset>`
     }
     ${known && html`<p class="note">If you give less than before, its agents are disconnected and connect again by themselves.</p>`}`,
@@ -210,53 +189,27 @@ function clientForm(
   })
 }
 
-type Terms = Pick<Submitted, 'max_scopes' | 'resources'>
-
-const termFields = (c: PageContext, now: Terms) =>
+const termFields = (c: PageContext, list: (key: 'max_scopes' | 'resources') => readonly string[]) =>
   html`<fieldset>
       <legend>At most it can</legend>
-      ${RESOURCES.map((resource) => scopeBoxes('max_scopes', RESOURCE_SCOPES[resource], (scope) => now.max_scopes.includes(scope), isOwner(c)))}
+      ${RESOURCES.map((resource) => scopeBoxes('max_scopes', RESOURCE_SCOPES[resource], (scope) => list('max_scopes').includes(scope), isOwner(c)))}
     </fieldset>
     <fieldset>
       <legend>Endpoints</legend>
-      ${RESOURCES.map((resource) => choice('checkbox', 'resources', resource, now.resources.includes(resource), ENDPOINT_LABELS[resource], html`<code>/${resource}</code>`))}
+      ${RESOURCES.map((resource) => choice('checkbox', 'resources', resource, list('resources').includes(resource), ENDPOINT_LABELS[resource], html`<code>/${resource}</code>`))}
     </fieldset>`
 
-const readTerms = (fields: ReturnType<typeof formOf>) => ({
-  max_scopes: texts(fields, 'max_scopes').filter(
-    (scope): scope is Scope => ScopeName.safeParse(scope).success,
-  ),
-  resources: RESOURCES.filter((resource) => texts(fields, 'resources').includes(resource)),
-})
-
-const formOf = (c: PageContext) => c.get('form')
-
-async function showCreate(c: PageContext) {
+async function showCreate(c: PageContext, refused?: Refused) {
   await requireProvider(c)
-  return createPage(c, { ...LEAST, name: '' })
-}
-
-function createPage(c: PageContext, now: Terms & { name: string }, problem?: ServiceError) {
+  const form = CREATE.show({ now: LEAST, refused })
   return page(c, {
     title: 'Create a client',
     lead: 'An ID and a secret for an assistant, for this identity provider only. Enter them at the assistant.',
-    status: statusOf(problem),
+    status: statusOf(refused?.problem),
     body: formCard(c, {
+      of: form,
       action: `${PATH}/create`,
-      problem,
-      shown: ['name'],
-      fields: html`${inputField({
-        name: 'name',
-        label: 'Name',
-        value: now.name,
-        required: true,
-        maxlength: 120,
-        autocomplete: 'off',
-        placeholder: 'Claude',
-        hint: 'Shown among the connected agents.',
-        problem,
-      })}
-      ${termFields(c, now)}`,
+      fields: html`${form.field('name')} ${termFields(c, form.list)}`,
       submit: 'Create client',
       cancel: PATH,
     }),
@@ -264,12 +217,10 @@ function createPage(c: PageContext, now: Terms & { name: string }, problem?: Ser
 }
 
 async function create(c: PageContext) {
-  const submitted = { name: text(formOf(c), 'name').trim(), ...readTerms(formOf(c)) }
-  const result = await attempt(() => sessionOf(c).call(createIdentityProviderClient, submitted))
-  if ('problem' in result) {
-    await requireProvider(c)
-    return createPage(c, submitted, result.problem)
-  }
+  const result = await attempt(() =>
+    sessionOf(c).call(createIdentityProviderClient, CREATE.read(c.get('form'))),
+  )
+  if ('problem' in result) return showCreate(c, refuse(c, result.problem))
   return clientCreated(c, result.done)
 }
 
@@ -293,26 +244,14 @@ const clientCreated = (c: PageContext, made: z.output<typeof createIdentityProvi
     </div>`,
   })
 
-async function allow(c: PageContext) {
-  const fields = formOf(c)
-  const submitted: Submitted = {
-    client_id: text(fields, 'client_id').trim(),
-    ...readTerms(fields),
-    may_be_public: text(fields, 'may_be_public') === 'yes',
-  }
-  const result = await attempt(() =>
-    sessionOf(c).call(allowIdentityProviderClient, {
-      ...submitted,
-      max_scopes: [...submitted.max_scopes],
-      resources: [...submitted.resources],
-    }),
-  )
-  if ('problem' in result) {
-    await requireProvider(c)
-    return allowPage(c, submitted, result.problem, await findAllowed(c, submitted.client_id))
-  }
-  return redirectWithMessage(c, PATH, `${labelOf(result.done)} allowed.`)
-}
+const allow = (c: PageContext) =>
+  submit(c, ALLOW, {
+    again: async (_c, refused) => {
+      await requireProvider(c)
+      return allowPage(c, LEAST, await findAllowed(c, ALLOW.read(refused.form).client_id), refused)
+    },
+    done: (client) => [PATH, `${labelOf(client)} allowed.`],
+  })
 
 const forbid = (c: PageContext) =>
   actAndReturn(c, returnPath(c, PATH), 'Client forbidden.', () =>

@@ -1,11 +1,11 @@
 /** Identity provider > People: which subject of the provider is which member. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { linkIdentity, listIdentityLinks, unlinkIdentity } from '../../../contracts/identity-provider.ts'
-import { inputField } from '../../../pages/parts.ts'
 import { day, emptyState, listCard, time } from '../../components.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
+import { listOf } from '../../list-of.ts'
 import { actAndReturn, redirectWithMessage } from '../../flash.ts'
 import { attempt, confirmDialog, formCard, returnPath, statusOf, text } from '../../forms.ts'
 import { findMember, memberField } from '../../member-field.ts'
@@ -14,7 +14,8 @@ import { ORIGIN_LABELS } from './provider-labels.ts'
 import { mayChange, notOnNotice, providerPage, requireProvider } from './provider-page.ts'
 
 type Link = z.output<typeof listIdentityLinks.output>['links'][number]
-type Submitted = { subject: string; member: string; problem: ServiceError }
+const LINKS = listOf(listIdentityLinks, { search: { label: 'Subject, name or email' } })
+const LINK = formOf(linkIdentity, ['subject'])
 
 const PATH = `${IDENTITY_PROVIDER}/people`
 
@@ -24,44 +25,29 @@ export const providerPeopleRoutes = () =>
     .post('/identity-provider/people', link)
     .post('/identity-provider/people/:id/unlink', unlink)
 
-async function showPeople(c: PageContext, submitted?: Submitted) {
+async function showPeople(c: PageContext, refused?: Refused) {
   const provider = await requireProvider(c)
-  const query = c.req.method === 'GET' ? c.req.query() : {}
-  const search = query['search']?.trim().slice(0, 120) || undefined
-  const { links, next_cursor, total } = await sessionOf(c).call(listIdentityLinks, {
-    search,
-    cursor: query['cursor'],
-    count: 'true',
-  })
+  const listed = await LINKS.call(c, {})
   return providerPage(c, 'People', {
     lead: html`Which member each subject of <bdi>${provider.name}</bdi> is. <a href="${IDENTITY_PROVIDER}">How people are linked</a>`,
-    status: statusOf(submitted?.problem),
+    status: statusOf(refused?.problem),
     body: html`${notOnNotice(provider)}
     ${listCard(c, {
       label: 'Filter people',
-      filters: inputField({
-        name: 'search',
-        label: 'Subject, name or email',
-        type: 'search',
-        value: search ?? '',
-        maxlength: 120,
-      }),
+      ...LINKS.parts(c, listed),
       caption: 'Linked people',
       columns: ['Subject', 'Member', 'Linked', 'Last used', '(Actions)'],
-      rows: links.map((one) => linkRow(c, one)),
-      empty:
-        search === undefined
-          ? emptyState(
-              'Nobody is linked yet',
-              provider.linking === 'admin'
-                ? 'Link people here: nobody is linked by connecting.'
-                : 'People are linked when they first connect, or by you.',
-            )
-          : emptyState('Nobody found', 'Try a different search.', html`<a href="${PATH}">Show everybody</a>`),
-      next: next_cursor,
-      total,
+      rows: listed.links.map((one) => linkRow(c, one)),
+      empty: !LINKS.isFiltered(c)
+        ? emptyState(
+            'Nobody is linked yet',
+            provider.linking === 'admin'
+              ? 'Link people here: nobody is linked by connecting.'
+              : 'People are linked when they first connect, or by you.',
+          )
+        : emptyState('Nobody found', 'Try a different search.', html`<a href="${PATH}">Show everybody</a>`),
     })}
-    ${mayChange(c) && (await linkCard(c, submitted))}`,
+    ${mayChange(c) && (await linkCard(c, refused))}`,
   })
 }
 
@@ -84,34 +70,24 @@ const linkRow = (c: PageContext, link: Link) => [
   }</div>`,
 ]
 
-const linkCard = async (c: PageContext, submitted: Submitted | undefined) =>
+const linkCard = async (c: PageContext, refused: Refused | undefined) =>
   formCard(c, {
+    of: LINK.show({ refused }),
+    shown: ['subject', 'member'],
     title: 'Link somebody',
     lead: 'The subject is what sub of their assertions is. The role of the member must not be above yours.',
     action: PATH,
-    problem: submitted?.problem,
-    shown: ['subject', 'member'],
-    fields: html`${inputField({
-      name: 'subject',
-      label: 'Subject',
-      value: submitted?.subject ?? '',
-      required: true,
-      maxlength: 255,
-      autocomplete: 'off',
-      problem: submitted?.problem,
-    })}
-    ${await memberField(c, { name: 'member', label: 'Member', value: submitted?.member ?? '', problem: submitted?.problem })}`,
+    fields: html`${LINK.show({ refused }).all()} ${await memberField(c, { name: 'member', label: 'Member', refused })}`,
     submit: 'Link',
     className: 'inline',
   })
 
 async function link(c: PageContext) {
-  const submitted = { subject: text(c.get('form'), 'subject'), member: text(c.get('form'), 'member') }
   const result = await attempt(async () => {
-    const { user_id } = await findMember(c, 'member', submitted.member)
-    return sessionOf(c).call(linkIdentity, { subject: submitted.subject, user_id })
+    const { user_id } = await findMember(c, 'member', text(c.get('form'), 'member'))
+    return sessionOf(c).call(linkIdentity, { ...LINK.read(c.get('form')), user_id })
   })
-  if ('problem' in result) return showPeople(c, { ...submitted, problem: result.problem })
+  if ('problem' in result) return showPeople(c, refuse(c, result.problem))
   return redirectWithMessage(c, PATH, `${result.done.user.name} linked.`)
 }
 

@@ -2,14 +2,19 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { listRefusals } from '../../../contracts/identity-provider.ts'
-import { REFUSAL_REASONS, REFUSALS } from '../../../contracts/identity-provider-states.ts'
-import { inputField } from '../../../pages/parts.ts'
-import { dialog, emptyState, exactTime, filterSelect, listCard, pair, time } from '../../components.ts'
-import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { REFUSALS } from '../../../contracts/identity-provider-states.ts'
+import { dialog, emptyState, exactTime, listCard, pair, time } from '../../components.ts'
+import { createRoutes, type PageContext } from '../../context.ts'
+import { listOf } from '../../list-of.ts'
 import { IDENTITY_PROVIDER } from '../../navigation.ts'
 import { shortPrincipalLabel } from '../agents/client-labels.ts'
 import { CHECKS } from './provider-labels.ts'
 import { providerPage, requireProvider } from './provider-page.ts'
+
+const LIST = listOf(listRefusals, {
+  reason: { label: 'Reason', all: 'All reasons', labels: REFUSALS },
+  client_id: { label: 'Client ID' },
+})
 
 type Refusal = z.output<typeof listRefusals.output>['refusals'][number]
 
@@ -19,40 +24,22 @@ export const providerRefusalRoutes = () => createRoutes().get('/identity-provide
 
 async function showRefusals(c: PageContext) {
   await requireProvider(c)
-  // Filters are part of an address that people edit: invalid values are ignored, not refused.
-  const reason = REFUSAL_REASONS.find((one) => one === c.req.query('reason'))
-  const client_id = listRefusals.input.shape.client_id.safeParse(c.req.query('client_id') || undefined).data
-  const { refusals, next_cursor, total } = await sessionOf(c).call(listRefusals, {
-    reason,
-    client_id,
-    cursor: c.req.query('cursor'),
-    count: 'true',
-  })
-  const isFiltered = reason !== undefined || client_id !== undefined
+  const listed = await LIST.call(c, {})
   return providerPage(c, 'Refusals', {
     lead: 'Assertions that were refused in the last 30 days. Assistants are not told why.',
     body: listCard(c, {
       label: 'Filter refusals',
-      filters: html`${filterSelect({
-        name: 'reason',
-        label: 'Reason',
-        value: reason,
-        all: 'All reasons',
-        options: REFUSAL_REASONS.map((value) => ({ value, label: REFUSALS[value] })),
-      })}
-      ${inputField({ name: 'client_id', label: 'Client ID', type: 'search', value: client_id ?? '', maxlength: 1024 })}`,
+      ...LIST.parts(c, listed),
       caption: 'Refused assertions, newest first',
       columns: ['Time', 'Reason', 'Client', 'Key ID', '(Details)'],
-      rows: refusals.map(refusalRow),
-      empty: isFiltered
+      rows: listed.refusals.map(refusalRow),
+      empty: LIST.isFiltered(c)
         ? emptyState(
             'No refusals found',
             'Try another reason or client.',
             html`<a href="${PATH}">Show all refusals</a>`,
           )
         : emptyState('No refusals', 'When an assistant is refused, the reason is listed here.'),
-      next: next_cursor,
-      total,
     }),
   })
 }

@@ -11,6 +11,7 @@ import { IDENTITY_PROVIDER as LIMITS, PAGE_MAX } from '../../../contracts/limits
 import { linkButton, notice } from '../../../pages/parts.ts'
 import { emptyState, listCard } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
+import { innerProblem, refuse, type Refused } from '../../fields.ts'
 import { actAndReturn, redirectWithMessage } from '../../flash.ts'
 import { attempt, confirmDialog, form, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -148,14 +149,14 @@ async function showRule(c: PageContext) {
   return showRuleForm(c, { ...rule, sources: rule.sources?.map(({ source_id }) => source_id) ?? null })
 }
 
-async function showRuleForm(c: PageContext, now: Rule, problem?: ServiceError) {
+async function showRuleForm(c: PageContext, now: Rule, refused?: Refused) {
   await requireProvider(c)
   const rules = await readRules(c)
   const isNew = c.req.param('position') === undefined
   return page(c, {
     title: isNew ? 'New rule' : `Rule ${positionOf(c)}`,
     lead: isNew ? 'It is added below the others. You can move it up then.' : undefined,
-    status: statusOf(problem),
+    status: statusOf(refused?.problem),
     body: mayEdit(c, rules)
       ? await ruleForm(c, {
           action: isNew ? `${PATH}/new` : `${PATH}/${positionOf(c)}`,
@@ -164,7 +165,7 @@ async function showRuleForm(c: PageContext, now: Rule, problem?: ServiceError) {
           edition: editionField(rules),
           submit: isNew ? 'Add rule' : 'Save rule',
           cancel: PATH,
-          problem,
+          refused,
         })
       : notice('info', html`<p>Only an owner can change these rules.</p>`),
   })
@@ -173,24 +174,18 @@ async function showRuleForm(c: PageContext, now: Rule, problem?: ServiceError) {
 async function saveRule(c: PageContext) {
   const isNew = c.req.param('position') === undefined
   const read = readRule(c.get('form'))
-  if ('problem' in read) return showRuleForm(c, read.rule, read.problem)
+  if ('problem' in read) return showRuleForm(c, read.rule, refuse(c, read.problem))
   const result = await attempt(async () => {
     const rules = await currentRules(c)
     const next = isNew ? [...rules, read.rule] : rules.with(checkedIndex(c, rules), read.rule)
     return sessionOf(c).call(setIdentityProviderRules, { rules: next })
   })
-  if ('problem' in result) return showRuleForm(c, read.rule, inRule(result.problem))
+  if ('problem' in result) return showRuleForm(c, read.rule, refuse(c, inRule(result.problem)))
   return redirectWithMessage(c, PATH, isNew ? 'Rule added.' : 'Rule saved.')
 }
 
 /** Problems of a list are named by their place in it, `rules.3.value`; the form is about one rule. */
-const inRule = (problem: ServiceError): ServiceError =>
-  new ServiceError(problem.code, problem.message, {
-    ...(problem.hint !== undefined && { hint: problem.hint }),
-    ...(problem.problems && {
-      problems: problem.problems.map((one) => one.replace(/^`?rules\.\d+\.([a-z]+)[^\s:`]*`?/, '$1')),
-    }),
-  })
+const inRule = (problem: ServiceError): ServiceError => innerProblem(problem, /^`?rules\.\d+\.(?=[a-z])/)
 
 function checkedIndex(c: PageContext, rules: readonly Rule[]): number {
   const index = positionOf(c) - 1

@@ -1,86 +1,45 @@
 /** The identity provider while it is on or paused: its state, its settings, and whether agents connect through it only. */
 import { html } from 'hono/html'
-import type { ServiceError } from '../../../contracts/errors.ts'
-import { ScopeName } from '../../../contracts/fields.ts'
+import { updateIdentityProvider } from '../../../contracts/identity-provider.ts'
 import { IDENTITY_LINKINGS, type IdentityLinking } from '../../../contracts/identity-provider-states.ts'
-import { IDENTITY_PROVIDER as LIMITS } from '../../../contracts/limits.ts'
-import { SCOPE_NAMES, type Scope } from '../../../contracts/scopes.ts'
-import { button, card, choice, inputField, type Content } from '../../../pages/parts.ts'
+import { SCOPE_NAMES } from '../../../contracts/scopes.ts'
+import { button, card, choice, type Content } from '../../../pages/parts.ts'
 import { badge, day, pair, time } from '../../components.ts'
 import { organizationOf, type PageContext } from '../../context.ts'
-import { confirmDialog, form, formCard, text, texts } from '../../forms.ts'
+import { formOf, type Refused } from '../../fields.ts'
+import { confirmDialog, form as formTo, formCard } from '../../forms.ts'
 import { IDENTITY_PROVIDER as PATH } from '../../navigation.ts'
 import { isSensitive, LINKING_LABELS, scopeBoxes, STATE_BADGES } from './provider-labels.ts'
 import { mayChange, type Provider } from './provider-page.ts'
 
-export type SubmittedSettings = {
-  name: string
-  linking: IdentityLinking
-  default_scopes: Scope[]
-  assertion_seconds: string
-  token_minutes: string
-}
-
 const GIVEN_BY_DEFAULT = SCOPE_NAMES.filter((scope) => !isSensitive(scope))
 
-export const readSettings = (fields: FormData): SubmittedSettings => ({
-  name: text(fields, 'name'),
-  linking: IDENTITY_LINKINGS.find((one) => one === text(fields, 'linking')) ?? 'admin',
-  default_scopes: texts(fields, 'default_scopes').filter(
-    (scope): scope is Scope => ScopeName.safeParse(scope).success,
-  ),
-  assertion_seconds: text(fields, 'assertion_seconds'),
-  token_minutes: text(fields, 'token_minutes'),
-})
+export const SETTINGS = formOf(updateIdentityProvider, [
+  'name',
+  'linking',
+  'default_scopes',
+  'token_minutes',
+  'assertion_seconds',
+])
 
-export function providerSettings(
-  c: PageContext,
-  provider: Provider,
-  submitted: (SubmittedSettings & { problem: ServiceError }) | undefined,
-) {
+export function providerSettings(c: PageContext, provider: Provider, refused: Refused | undefined) {
   if (!mayChange(c)) return null
-  const now = submitted ?? {
-    ...provider,
-    assertion_seconds: String(provider.assertion_seconds),
-    token_minutes: String(provider.token_minutes),
-  }
-  const problem = submitted?.problem
-  const { assertionSeconds, tokenMinutes } = LIMITS
+  const form = SETTINGS.show({ now: provider, refused })
   return formCard(c, {
+    of: form,
     title: 'Settings',
     action: `${PATH}/settings`,
-    problem,
-    shown: ['name', 'assertion_seconds', 'token_minutes'],
-    fields: html`${inputField({ name: 'name', label: 'Name', value: now.name, required: true, maxlength: 120, autocomplete: 'off', problem })}
+    fields: html`${form.field('name')}
     <fieldset>
       <legend>How people are linked</legend>
-      ${IDENTITY_LINKINGS.map((value) => choice('radio', 'linking', value, now.linking === value, LINKING_LABELS[value].label, linkingNote(c, value)))}
+      ${IDENTITY_LINKINGS.map((value) => choice('radio', 'linking', value, form.value('linking') === value, LINKING_LABELS[value].label, linkingNote(c, value)))}
     </fieldset>
     <fieldset>
       <legend>Default permissions</legend>
       <p class="note">Where no rule decides. What only owners give is never given by default.</p>
-      ${scopeBoxes('default_scopes', GIVEN_BY_DEFAULT, (scope) => now.default_scopes.includes(scope), false)}
+      ${scopeBoxes('default_scopes', GIVEN_BY_DEFAULT, (scope) => form.list('default_scopes').includes(scope), false)}
     </fieldset>
-    <div class="question-parts">
-      ${inputField({
-        name: 'token_minutes',
-        label: 'Minutes a token is valid',
-        type: 'number',
-        value: now.token_minutes,
-        required: true,
-        hint: `${tokenMinutes.min} to ${tokenMinutes.max}. Somebody removed at the provider keeps access that long.`,
-        problem,
-      })}
-      ${inputField({
-        name: 'assertion_seconds',
-        label: 'Seconds an assertion is valid',
-        type: 'number',
-        value: now.assertion_seconds,
-        required: true,
-        hint: `${assertionSeconds.min} to ${assertionSeconds.max}. Longer ones are refused.`,
-        problem,
-      })}
-    </div>
+    <div class="question-parts">${form.field('token_minutes')} ${form.field('assertion_seconds')}</div>
     <p class="note">If you give less than before, its agents are disconnected and connect again by themselves.</p>`,
     submit: 'Save settings',
     kind: 'quiet',
@@ -123,7 +82,7 @@ const stateActions = (c: PageContext, { name, state, proven_at, live_grants }: P
         submit: 'Pause identity provider',
       })
     : proven_at !== null &&
-      form(c, `${PATH}/state`, html`<input type="hidden" name="state" value="on" />${button('Resume')}`, '')
+      formTo(c, `${PATH}/state`, html`<input type="hidden" name="state" value="on" />${button('Resume')}`, '')
 }
 ${
   live_grants > 0 &&
@@ -162,7 +121,7 @@ const requireDialog = (c: PageContext) =>
   })
 
 const allowForm = (c: PageContext) =>
-  form(
+  formTo(
     c,
     `${PATH}/required`,
     html`<input type="hidden" name="required" value="no" />${button('Allow approvals again', 'quiet')}`,

@@ -4,15 +4,17 @@ import type * as z from 'zod'
 import { listAskableDataSources } from '../../../contracts/data-sources.ts'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { ScopeName } from '../../../contracts/fields.ts'
-import type {
-  listIdentityProviderRules,
-  setIdentityProviderRules,
+import {
+  RuleFields,
+  type listIdentityProviderRules,
+  type setIdentityProviderRules,
 } from '../../../contracts/identity-provider.ts'
 import { EXPOSED_MAX } from '../../../contracts/limits.ts'
 import { SCOPE_NAMES, type Scope } from '../../../contracts/scopes.ts'
-import { choice, inputField, type Content } from '../../../pages/parts.ts'
+import { choice, type Content } from '../../../pages/parts.ts'
 import { sourceChoice } from '../../../pages/source-choice.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
+import { partOf, type Refused } from '../../fields.ts'
 import { formCard, text, texts } from '../../forms.ts'
 import { scopeBoxes } from './provider-labels.ts'
 import { isOwner } from './provider-page.ts'
@@ -22,6 +24,10 @@ export type Rule = z.output<typeof setIdentityProviderRules.input>['rules'][numb
 
 export const NEW_RULE: Rule = { claim: 'groups', value: '', scopes: ['data:read'], sources: null }
 
+const RULE = partOf(RuleFields, ['claim', 'value'], {
+  claim: { suggestions: ['groups', 'roles', 'department'] },
+})
+
 type RuleForm = {
   action: string
   now: Rule
@@ -30,27 +36,26 @@ type RuleForm = {
   edition: Content
   submit: string
   cancel: string
-  problem: ServiceError | undefined
+  refused: Refused | undefined
 }
 
-export async function ruleForm(c: PageContext, { now, known, edition, problem, ...rest }: RuleForm) {
+export async function ruleForm(c: PageContext, { now, known, edition, refused, ...rest }: RuleForm) {
   const { data_sources } = await sessionOf(c).call(listAskableDataSources, { limit: EXPOSED_MAX })
   const kept = known.filter(({ source_id }) => now.sources?.includes(source_id))
   const sources = new Map([
     ...data_sources.map(({ id, name }) => [id, name] as const),
     ...kept.map(({ source_id, name }) => [source_id, name] as const),
   ])
+  const form = RULE.show({ now: { ...now, claim: now.claim ?? 'groups' }, refused })
   return formCard(c, {
     ...rest,
-    problem,
-    shown: ['claim', 'value'],
+    of: form,
     fields: html`${edition}
     <fieldset>
       <legend>Who</legend>
       ${choice('radio', 'who', 'some', now.claim !== null, 'People with a claim')}
       <div class="if-chosen question-parts">
-        ${inputField({ name: 'claim', label: 'Claim', value: now.claim ?? 'groups', maxlength: 200, autocomplete: 'off', options: ['groups', 'roles', 'department'], problem })}
-        ${inputField({ name: 'value', label: 'Is or contains', value: now.value ?? '', maxlength: 300, autocomplete: 'off', placeholder: 'engineering', hint: 'Capital letters count.', problem })}
+        ${form.all()}
       </div>
       ${choice('radio', 'who', 'everybody', now.claim === null, 'Everybody')}
     </fieldset>

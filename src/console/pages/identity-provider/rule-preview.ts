@@ -4,10 +4,11 @@ import type * as z from 'zod'
 import { ServiceError } from '../../../contracts/errors.ts'
 import { previewIdentityProviderRules } from '../../../contracts/identity-provider.ts'
 import { REFUSALS } from '../../../contracts/identity-provider-states.ts'
-import { RESOURCES, SCOPES_OF_OTHERS, type Resource } from '../../../contracts/scopes.ts'
-import { areaField, notice, selectField } from '../../../pages/parts.ts'
+import { RESOURCES, SCOPES_OF_OTHERS } from '../../../contracts/scopes.ts'
+import { notice } from '../../../pages/parts.ts'
 import { pair, roleBadge } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
+import { formOf } from '../../fields.ts'
 import { attempt, formCard, text } from '../../forms.ts'
 import { findMember, memberField } from '../../member-field.ts'
 import { IDENTITY_PROVIDER } from '../../navigation.ts'
@@ -16,8 +17,12 @@ import type { AllowedClient } from './provider-clients.ts'
 import { CHECKS } from './provider-labels.ts'
 
 type Rights = z.output<typeof previewIdentityProviderRules.output>
-type Submitted = { member: string; client_id: string; resource: Resource; claims: string }
-export type Previewed = Submitted & ({ name: string; rights: Rights } | { problem: ServiceError })
+export type Previewed = { form: FormData } & ({ name: string; rights: Rights } | { problem: ServiceError })
+
+const PREVIEW = formOf(previewIdentityProviderRules, ['client_id', 'resource', 'claims'], {
+  client_id: { label: 'Client' },
+  resource: { label: 'Endpoint', options: RESOURCES.map((value) => ({ value, label: `/${value}` })) },
+})
 
 export async function previewCard(
   c: PageContext,
@@ -25,29 +30,20 @@ export async function previewCard(
   previewed: Previewed | undefined,
 ) {
   if (clients.length === 0) return null
-  const problem = previewed && 'problem' in previewed ? previewed.problem : undefined
+  const form = PREVIEW.show({ refused: previewed })
   return html`${previewed && 'rights' in previewed && resultOf(previewed)}
   ${formCard(c, {
     title: 'Preview',
     lead: 'What somebody would get. Nothing is changed.',
     action: `${IDENTITY_PROVIDER}/rules/preview`,
-    problem,
-    shown: ['member', 'claims'],
+    of: form,
+    shown: [...form.shown, 'member'],
     fields: html`<div class="question-parts">
-        ${await memberField(c, { name: 'member', label: 'Member', value: previewed?.member ?? '', problem })}
-        ${selectField({ name: 'client_id', label: 'Client', value: previewed?.client_id ?? '', options: clients.map(({ client_id, name }) => ({ value: client_id, label: principalLabel(client_id, name) })) })}
-        ${selectField({ name: 'resource', label: 'Endpoint', value: previewed?.resource ?? 'platform', options: RESOURCES.map((value) => ({ value, label: `/${value}` })) })}
+        ${await memberField(c, { name: 'member', label: 'Member', refused: previewed })}
+        ${form.field('client_id', { options: clients.map(({ client_id, name }) => ({ value: client_id, label: principalLabel(client_id, name) })) })}
+        ${form.field('resource')}
       </div>
-      ${areaField({
-        name: 'claims',
-        label: 'Claims',
-        rows: 3,
-        maxlength: 10_000,
-        value: previewed?.claims ?? '',
-        placeholder: 'groups=engineering',
-        hint: 'One a line, as the assertion would have them. Repeat the name for a list.',
-        problem,
-      })}`,
+      ${form.field('claims')}`,
     submit: 'Preview',
     kind: 'quiet',
   })}`
@@ -73,26 +69,14 @@ const resultOf = ({ name, rights }: { name: string; rights: Rights }) =>
   )
 
 export async function readPreview(c: PageContext): Promise<Previewed> {
-  const fields = c.get('form')
-  const submitted: Submitted = {
-    member: text(fields, 'member'),
-    client_id: text(fields, 'client_id'),
-    resource: RESOURCES.find((resource) => resource === text(fields, 'resource')) ?? 'platform',
-    claims: text(fields, 'claims'),
-  }
+  const form = c.get('form')
   const result = await attempt(async () => {
-    const claims = readClaims(submitted.claims)
-    const { user_id, name } = await findMember(c, 'member', submitted.member)
-    const { client_id, resource } = submitted
-    const rights = await sessionOf(c).call(previewIdentityProviderRules, {
-      user_id,
-      client_id,
-      resource,
-      claims,
-    })
-    return { name, rights }
+    const claims = readClaims(text(form, 'claims'))
+    const { user_id, name } = await findMember(c, 'member', text(form, 'member'))
+    const input = { ...PREVIEW.read(form), user_id, claims }
+    return { name, rights: await sessionOf(c).call(previewIdentityProviderRules, input) }
   })
-  return { ...submitted, ...('problem' in result ? result : result.done) }
+  return { form, ...('problem' in result ? result : result.done) }
 }
 
 /** `name=value` on each line; a name that is repeated is a list. */

@@ -1,7 +1,7 @@
 /** One integration: its status, name and address, recovering what it missed, turning it off and on, and removing it. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { notFound, type ServiceError } from '../../../contracts/errors.ts'
+import { notFound } from '../../../contracts/errors.ts'
 import type { IntegrationKind } from '../../../contracts/channels.ts'
 import { listRecoveries, recoverDeliveries } from '../../../contracts/deliveries.ts'
 import {
@@ -11,7 +11,8 @@ import {
   sendAddressVerification,
   updateIntegration,
 } from '../../../contracts/integrations.ts'
-import { card, inputField, linkButton, notice, type Content } from '../../../pages/parts.ts'
+import { card, linkButton, notice, type Content } from '../../../pages/parts.ts'
+import { formOf, innerProblem, partOf, refuse, submit, type Refused } from '../../fields.ts'
 import { attempt, statusOf, text, confirmDialog, formCard, returnPath, utcMoment } from '../../forms.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
@@ -32,14 +33,19 @@ import { recoverDialog, recoveryTable, type Recovery } from '../deliveries/integ
 import { testForm } from '../deliveries/test-form.ts'
 import { signatureCard } from './webhook-signature.ts'
 
-type Refused = { form: 'name' | 'url' | 'category' | 'address'; submitted: string; problem: ServiceError }
+const RENAME = formOf(updateIntegration, ['name'])
+const SET_URL = formOf(updateIntegration, ['url'], { url: { label: 'New URL', className: 'field-wide' } })
+const SET_ADDRESS = formOf(updateIntegration, ['address'], { address: { label: 'New email address' } })
+const FORUM = partOf(configureForum.input.shape.config, ['url', 'category'], {
+  url: { hint: 'The URL of the connected forum.', placeholder: '' },
+})
 
 export const integrationRoutes = () =>
   createRoutes()
     .get('/integrations/:id', (c) => showOne(c))
-    .post('/integrations/:id/name', rename)
-    .post('/integrations/:id/url', setUrl)
-    .post('/integrations/:id/address', setAddress)
+    .post('/integrations/:id/name', save(RENAME, 'Name saved.'))
+    .post('/integrations/:id/url', save(SET_URL, 'URL saved.'))
+    .post('/integrations/:id/address', save(SET_ADDRESS, 'Address saved. A link was sent to it.'))
     .post('/integrations/:id/verification', sendLink)
     .post('/integrations/:id/category', setCategory)
     .post('/integrations/:id/switch', setEnabled)
@@ -102,29 +108,15 @@ const KIND_CARDS: Record<IntegrationKind, (shown: Shown) => Content> = {
   ],
 }
 
-function addressCard(shown: Shown) {
-  const { c, one } = shown
-  const refused = refusedAt('address', shown)
-  return formCard(c, {
+const addressCard = ({ c, one, refused }: Shown) =>
+  formCard(c, {
+    of: SET_ADDRESS.show({ refused }),
     title: 'Change address',
     lead: 'The new address is sent a link, and gets nothing else before it is confirmed.',
     action: `${pathOf(one)}/address`,
-    problem: refused?.problem,
-    shown: ['address'],
-    fields: inputField({
-      name: 'address',
-      label: 'New email address',
-      type: 'email',
-      value: refused?.submitted ?? '',
-      required: true,
-      maxlength: 254,
-      autocomplete: 'off',
-      problem: refused?.problem,
-    }),
     submit: 'Save address',
     kind: 'quiet',
   })
-}
 
 const verificationCard = ({ c, one }: Shown) =>
   formCard(c, {
@@ -133,9 +125,6 @@ const verificationCard = ({ c, one }: Shown) =>
     fields: html`<p>The link works for a day. Another one ends the earlier one.</p>`,
     submit: 'Send the link again',
   })
-
-const refusedAt = (name: Refused['form'], { refused }: Shown) =>
-  refused?.form === name ? refused : undefined
 
 const detailsCard = (one: Integration) =>
   card(
@@ -152,27 +141,14 @@ const detailsCard = (one: Integration) =>
     </dl>`,
   )
 
-function nameCard(shown: Shown) {
-  const { c, one } = shown
-  const refused = refusedAt('name', shown)
-  return formCard(c, {
+const nameCard = ({ c, one, refused }: Shown) =>
+  formCard(c, {
+    of: RENAME.show({ now: one, refused }),
     title: 'Name',
     action: `${pathOf(one)}/name`,
-    problem: refused?.problem,
-    shown: ['name'],
-    fields: inputField({
-      name: 'name',
-      label: 'Name',
-      value: refused?.submitted ?? one.name,
-      required: true,
-      maxlength: 120,
-      autocomplete: 'off',
-      problem: refused?.problem,
-    }),
     submit: 'Save name',
     kind: 'quiet',
   })
-}
 
 const reconnectCard = (kind: IntegrationKind, about: string) =>
   card(
@@ -181,43 +157,23 @@ const reconnectCard = (kind: IntegrationKind, about: string) =>
       <div class="actions">${linkButton(`${INTEGRATIONS_PATH}/new/${kind}`, 'Reconnect', 'quiet')}</div>`,
   )
 
-function urlCard(shown: Shown, hint?: string) {
-  const { c, one } = shown
-  const refused = refusedAt('url', shown)
-  return formCard(c, {
+const urlCard = ({ c, one, refused }: Shown, hint?: string) =>
+  formCard(c, {
+    of: SET_URL.show({ refused, with: { url: { hint } } }),
     title: 'Change URL',
     lead: 'A stopped integration is turned on again with its new URL.',
     action: `${pathOf(one)}/url`,
-    problem: refused?.problem,
-    shown: ['url'],
-    fields: inputField({
-      name: 'url',
-      label: 'New URL',
-      value: refused?.submitted ?? '',
-      required: true,
-      maxlength: 2_048,
-      autocomplete: 'off',
-      className: 'field-wide',
-      problem: refused?.problem,
-      hint,
-    }),
     submit: 'Save URL',
     kind: 'quiet',
   })
-}
 
-function categoryCard(shown: Shown) {
-  const { c, one } = shown
-  const refused = refusedAt('category', shown)
-  return formCard(c, {
+const categoryCard = ({ c, one, refused }: Shown) =>
+  formCard(c, {
+    of: FORUM.show({ now: { ...one, url: knownPart(one.address) }, refused }),
     title: 'Category',
     action: `${pathOf(one)}/category`,
-    problem: refused?.problem,
-    fields: html`${inputField({ name: 'url', label: 'Forum URL', value: knownPart(one.address), required: true, maxlength: 2_048, autocomplete: 'off', hint: 'The URL of the connected forum.' })}
-      ${inputField({ name: 'category', label: 'Category number', value: refused?.submitted ?? (one.category === null ? '' : String(one.category)), required: true, maxlength: 9, autocomplete: 'off', hint: 'The number at the end of the category URL, such as 7 in /c/news/7.', problem: refused?.problem })}`,
     submit: 'Save',
   })
-}
 
 /** The part of a masked URL before the mask. */
 const knownPart = (masked: string): string => masked.split('…')[0]?.replace(/\/$/, '') ?? ''
@@ -274,31 +230,17 @@ const removeCard = (c: PageContext, one: Integration) =>
 
 type Change = Omit<z.input<typeof updateIntegration.input>, 'integration_id'>
 
-async function change(c: PageContext, what: Change, done: string, refusal?: Omit<Refused, 'problem'>) {
-  const act = () => sessionOf(c).call(updateIntegration, { integration_id: idOf(c), ...what })
-  if (!refusal) return actAndReturn(c, here(c), done, act)
-  const result = await attempt(act)
-  if ('problem' in result) return showOne(c, { ...refusal, problem: result.problem })
-  return redirectWithMessage(c, here(c), done)
-}
+const change = (c: PageContext, what: Change, done: string) =>
+  actAndReturn(c, here(c), done, () =>
+    sessionOf(c).call(updateIntegration, { integration_id: idOf(c), ...what }),
+  )
 
-const rename = (c: PageContext) => {
-  const name = text(c.get('form'), 'name')
-  return change(c, { name }, 'Name saved.', { form: 'name', submitted: name })
-}
-
-const setUrl = (c: PageContext) => {
-  const url = text(c.get('form'), 'url')
-  return change(c, { url }, 'URL saved.', { form: 'url', submitted: url })
-}
-
-const setAddress = (c: PageContext) => {
-  const address = text(c.get('form'), 'address')
-  return change(c, { address }, 'Address saved. A link was sent to it.', {
-    form: 'address',
-    submitted: address,
+const save = (form: typeof RENAME | typeof SET_URL | typeof SET_ADDRESS, done: string) => (c: PageContext) =>
+  submit(c, form as typeof RENAME, {
+    also: { integration_id: idOf(c) },
+    again: showOne,
+    done: () => [here(c), done],
   })
-}
 
 const sendLink = (c: PageContext) =>
   actAndReturn(c, here(c), 'A link was sent to the address.', () =>
@@ -322,13 +264,9 @@ const setResend = (c: PageContext) => {
 }
 
 async function setCategory(c: PageContext) {
-  const submitted = text(c.get('form'), 'category').trim()
-  const result = await attempt(() =>
-    sessionOf(c).call(configureForum, {
-      config: { url: text(c.get('form'), 'url'), category: Number(submitted) },
-    }),
-  )
-  if ('problem' in result) return showOne(c, { form: 'category', submitted, problem: result.problem })
+  const config = FORUM.read(c.get('form'))
+  const result = await attempt(() => sessionOf(c).call(configureForum, { config }))
+  if ('problem' in result) return showOne(c, refuse(c, innerProblem(result.problem, /^config\./), FORUM))
   return redirectWithMessage(c, here(c), `Posts go to category ${result.done.category}.`)
 }
 

@@ -1,47 +1,33 @@
 /** The invitation cards of the members page. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
-import type { Invitation as InvitationShape } from '../../../contracts/members.ts'
-import { inputField, notice, selectField } from '../../../pages/parts.ts'
+import { inviteMember, type Invitation as InvitationShape } from '../../../contracts/members.ts'
+import { notice } from '../../../pages/parts.ts'
 import { copyable, day, emptyState, roleBadge, roleOptions, table } from '../../components.ts'
 import type { Organization, PageContext } from '../../context.ts'
+import { formOf, type Refused } from '../../fields.ts'
 import { confirmDialog, formCard } from '../../forms.ts'
 
 type Invitation = z.output<typeof InvitationShape>
 
 /** The result of the invite form: a problem with what was submitted, or a link to pass on. */
-export type Invited = { email: string; role: string; problem?: ServiceError; url?: string }
+export type Invited = Refused | { email: string; url: string }
+
+export const INVITE = formOf(inviteMember, ['email', 'role'], {
+  email: { label: 'Email address' },
+  role: { id: 'invite-role' },
+})
 
 /** Owners, and admins where the owners allow it. The gateway enforces it; this only hides. */
 export const mayInvite = ({ role, admins_may_invite }: Organization): boolean =>
   role === 'owner' || (role === 'admin' && admins_may_invite)
 
-export const inviteCard = (c: PageContext, organization: Organization, invited: Invited | undefined) =>
+export const inviteCard = (c: PageContext, { role }: Organization, refused: Refused | undefined) =>
   formCard(c, {
+    of: INVITE.show({ refused, with: { role: { options: roleOptions(role) } } }),
     title: 'Invite',
     lead: 'They receive a personal link that expires in seven days.',
     action: '/console/members/invitations',
-    problem: invited?.problem,
-    shown: ['email', 'role'],
-    fields: html`${inputField({
-      name: 'email',
-      label: 'Email address',
-      type: 'email',
-      value: invited?.problem ? invited.email : '',
-      required: true,
-      maxlength: 254,
-      autocomplete: 'off',
-      problem: invited?.problem,
-    })}
-    ${selectField({
-      name: 'role',
-      label: 'Role',
-      id: 'invite-role',
-      value: invited?.role ?? 'viewer',
-      options: roleOptions(organization.role),
-      problem: invited?.problem,
-    })}`,
     submit: 'Invite',
     className: 'inline',
   })

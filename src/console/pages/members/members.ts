@@ -10,15 +10,16 @@ import {
   revokeInvitation,
   type Member,
 } from '../../../contracts/members.ts'
-import { atLeast, GrantableRole, RoleName, ROLES } from '../../../contracts/roles.ts'
-import { attempt, backField, form, returnPath, statusOf, text, dangerForm } from '../../forms.ts'
+import { atLeast } from '../../../contracts/roles.ts'
+import { attempt, backField, form, returnPath, statusOf, dangerForm } from '../../forms.ts'
+import { formOf, refuse } from '../../fields.ts'
+import { listOf } from '../../list-of.ts'
 import { redirectWithMessage, actAndReturn, setFlash } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import {
   day,
   dialog,
   emptyState,
-  filterSelect,
   person,
   ROLE_LABELS,
   roleBadge,
@@ -26,9 +27,24 @@ import {
   listCard,
 } from '../../components.ts'
 import { pager } from '../../pager.ts'
-import { button, card, inputField, selectField } from '../../../pages/parts.ts'
+import { button, card } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { invitationLinkNotice, invitationTable, inviteCard, mayInvite, type Invited } from './invitations.ts'
+import {
+  INVITE,
+  invitationLinkNotice,
+  invitationTable,
+  inviteCard,
+  mayInvite,
+  type Invited,
+} from './invitations.ts'
+
+const MEMBERS = listOf(listMembers, {
+  search: { label: 'Name or email' },
+  role: { id: 'filter-role', label: 'Role', all: 'All roles', labels: ROLE_LABELS },
+})
+const ROLE = formOf(changeMemberRole, ['role'], {
+  role: { hint: 'Applies to the next call of all their tokens and agents.' },
+})
 
 type MemberRow = z.output<typeof Member>
 
@@ -44,17 +60,10 @@ export const memberRoutes = () =>
 async function showMembers(c: PageContext, invited?: Invited) {
   const session = sessionOf(c)
   const organization = organizationOf(c)
+  const refused = invited && 'problem' in invited ? invited : undefined
   const query = c.req.method === 'GET' ? c.req.query() : {}
-  const role = RoleName.safeParse(query['role']).data
-  const search = query['search']?.trim().slice(0, 120) || undefined
   const [members, invitations] = await Promise.all([
-    session.call(listMembers, {
-      org_id: organization.id,
-      role,
-      search,
-      cursor: query['cursor'],
-      count: 'true',
-    }),
+    MEMBERS.call(c, { org_id: organization.id }),
     mayInvite(organization)
       ? session.call(listInvitations, { org_id: organization.id, cursor: query['invitations'] })
       : undefined,
@@ -62,13 +71,12 @@ async function showMembers(c: PageContext, invited?: Invited) {
   return page(c, {
     title: 'Members',
     lead: `People in ${organization.name} and their roles.`,
-    status: statusOf(invited?.problem),
+    status: statusOf(refused?.problem),
     body: html`
-      ${invited?.url && invitationLinkNotice(invited.email, invited.url)}
+      ${invited && 'url' in invited && invitationLinkNotice(invited.email, invited.url)}
       ${listCard(c, {
         label: 'Filter members',
-        filters: html`${inputField({ name: 'search', label: 'Name or email', type: 'search', value: search ?? '', maxlength: 120 })}
-          ${filterSelect({ name: 'role', id: 'filter-role', label: 'Role', value: role, all: 'All roles', options: ROLES.map((value) => ({ value, label: ROLE_LABELS[value].label })) })}`,
+        ...MEMBERS.parts(c, members),
         caption: 'Members',
         columns: ['Member', 'Role', 'Joined', '(Actions)'],
         rows: members.members.map((member) => memberRow(c, member)),
@@ -77,10 +85,8 @@ async function showMembers(c: PageContext, invited?: Invited) {
           'Try a different search or role.',
           html`<a href="/console/members">Show all members</a>`,
         ),
-        next: members.next_cursor,
-        total: members.total,
       })}
-      ${invitations && inviteCard(c, organization, invited)}
+      ${invitations && inviteCard(c, organization, refused)}
       ${invitations && card('Invitations', html`${invitationTable(c, organization, invitations.invitations)}${pager(c, invitations.invitations.length, invitations, 'invitations')}`)}
     `,
   })
@@ -123,18 +129,14 @@ function memberActions(c: PageContext, member: MemberRow, isMe: boolean) {
             c,
             `${path}/role`,
             html`${backField(c)}
-            ${selectField({
-              name: 'role',
-              label: 'Role',
+            ${ROLE.show({ now: member }).field('role', {
               id: `role-${member.user_id}`,
-              value: member.role,
               options: [
                 ...(member.role === 'member'
                   ? [{ value: 'member', label: ROLE_LABELS.member.label, disabled: true }]
                   : []),
                 ...roleOptions(organization.role),
               ],
-              hint: 'Applies to the next call of all their tokens and agents.',
             })}
             ${button('Save role')}`,
           )
@@ -159,19 +161,12 @@ function memberActions(c: PageContext, member: MemberRow, isMe: boolean) {
 }
 
 async function invite(c: PageContext) {
-  const organization = organizationOf(c)
-  const submitted = { email: text(c.get('form'), 'email'), role: text(c.get('form'), 'role') }
-  const result = await attempt(() =>
-    sessionOf(c).call(inviteMember, {
-      org_id: organization.id,
-      email: submitted.email,
-      role: GrantableRole.catch('viewer').parse(submitted.role),
-    }),
-  )
-  if ('problem' in result) return showMembers(c, { ...submitted, problem: result.problem })
+  const input = { org_id: organizationOf(c).id, ...INVITE.read(c.get('form')) }
+  const result = await attempt(() => sessionOf(c).call(inviteMember, input))
+  if ('problem' in result) return showMembers(c, refuse(c, result.problem))
   const { invitation_url: url, email } = result.done
   // The link is a secret: it is part of this response and does not go through a redirect.
-  if (url !== undefined) return showMembers(c, { ...submitted, email, url })
+  if (url !== undefined) return showMembers(c, { email, url })
   return redirectWithMessage(c, '/console/members', `Invitation sent to ${email}.`)
 }
 
@@ -181,11 +176,11 @@ const revoke = (c: PageContext) =>
   )
 
 const setRole = (c: PageContext) => {
-  const role = GrantableRole.catch('viewer').parse(text(c.get('form'), 'role'))
+  const { role } = ROLE.read(c.get('form'))
   return actAndReturn(
     c,
     returnPath(c, '/console/members'),
-    `Role changed to ${ROLE_LABELS[role].label}.`,
+    `Role changed to ${ROLE_LABELS[role]?.label}.`,
     () => sessionOf(c).call(changeMemberRole, { org_id: organizationOf(c).id, user_id: idOf(c), role }),
   )
 }

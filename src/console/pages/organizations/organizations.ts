@@ -1,20 +1,24 @@
 /** Choosing and creating organizations. */
 import { html } from 'hono/html'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import {
   switchOrganization,
   createOrganization,
   listOrganizations,
 } from '../../../contracts/organizations.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { attempt, personalForm, statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, day, emptyState, roleBadge, table } from '../../components.ts'
 import { pager } from '../../pager.ts'
-import { inputField, linkButton } from '../../../pages/parts.ts'
+import { linkButton } from '../../../pages/parts.ts'
 import { forgetSupportSession } from '../../support-session.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
 import { mySupportSessions } from '../settings/support-sessions.ts'
+
+const NEW_ORGANIZATION = formOf(createOrganization, ['name'], {
+  name: { autocomplete: 'organization', hint: 'You can change it later.' },
+})
 
 export const organizationRoutes = () =>
   createRoutes()
@@ -70,25 +74,14 @@ async function showOrganizations(c: PageContext) {
   })
 }
 
-const showNew = (c: PageContext, submitted = '', problem?: ServiceError) =>
+const showNew = (c: PageContext, refused?: Refused) =>
   page(c, {
     title: 'New organization',
     lead: 'You become its owner and can invite others.',
-    status: statusOf(problem),
+    status: statusOf(refused?.problem),
     body: formCard(c, {
+      of: NEW_ORGANIZATION.show({ refused }),
       action: '/console/organizations/new',
-      problem,
-      shown: ['name'],
-      fields: inputField({
-        name: 'name',
-        label: 'Name',
-        value: submitted,
-        required: true,
-        maxlength: 120,
-        autocomplete: 'organization',
-        hint: 'You can change it later.',
-        problem,
-      }),
       submit: 'Create organization',
       isPersonal: true,
     }),
@@ -96,13 +89,12 @@ const showNew = (c: PageContext, submitted = '', problem?: ServiceError) =>
 
 async function create(c: PageContext) {
   const { call } = sessionOf(c)
-  const name = text(c.get('form'), 'name')
   const result = await attempt(async () => {
-    const made = await call(createOrganization, { name })
+    const made = await call(createOrganization, NEW_ORGANIZATION.read(c.get('form')))
     await call(switchOrganization, { org_id: made.id })
     return made
   })
-  if ('problem' in result) return showNew(c, name, result.problem)
+  if ('problem' in result) return showNew(c, refuse(c, result.problem))
   forgetSupportSession(c)
   return redirectWithMessage(c, '/console', `${result.done.name} created.`)
 }

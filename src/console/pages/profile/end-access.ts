@@ -2,12 +2,12 @@
 import { html } from 'hono/html'
 import type * as z from 'zod'
 import { endAccessSince } from '../../../contracts/access.ts'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { idPattern } from '../../../contracts/ids.ts'
 import { listMembers } from '../../../contracts/members.ts'
-import { inputField, selectField, type Option } from '../../../pages/parts.ts'
+import { selectField, type Option } from '../../../pages/parts.ts'
 import { memberOptions } from '../../components.ts'
 import { createRoutes, hasRole, sessionOf, type PageContext } from '../../context.ts'
+import { formOf, refuse, type Refused } from '../../fields.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { attempt, formCard, statusOf, text } from '../../forms.ts'
 import { page } from '../../layout.ts'
@@ -15,7 +15,7 @@ import { page } from '../../layout.ts'
 const PATH = '/console/end-access'
 const DAY_MS = 24 * 60 * 60 * 1000
 
-type Refused = { problem: ServiceError; whose: string; since: string }
+const END = formOf(endAccessSince, ['since'], { since: { label: 'Made since (UTC)' } })
 
 export const endAccessRoutes = () =>
   createRoutes()
@@ -23,15 +23,15 @@ export const endAccessRoutes = () =>
     .post('/end-access', endAccess)
 
 async function showEndAccess(c: PageContext, refused?: Refused) {
-  const yesterday = new Date(c.var.deps.clock().getTime() - DAY_MS).toISOString().slice(0, 16)
+  const yesterday = new Date(c.var.deps.clock().getTime() - DAY_MS).toISOString()
+  const form = END.show({ now: { since: yesterday }, refused })
   return page(c, {
     title: 'End access',
     lead: 'Somebody else had access? End everything that was made since then.',
     status: statusOf(refused?.problem),
     body: formCard(c, {
       action: PATH,
-      problem: refused?.problem,
-      shown: ['since'],
+      of: form,
       fields: html`<ul>
           <li><strong>Sessions</strong> end, except this one. People sign in again.</li>
           <li><strong>API tokens</strong> are revoked, with all tokens that were created with them.</li>
@@ -41,17 +41,10 @@ async function showEndAccess(c: PageContext, refused?: Refused) {
         ${selectField({
           name: 'whose',
           label: 'Whose',
-          value: refused?.whose ?? c.req.query('user') ?? 'mine',
+          value: (refused && text(refused.form, 'whose')) ?? c.req.query('user') ?? 'mine',
           options: await whoseOptions(c),
         })}
-        ${inputField({
-          name: 'since',
-          label: 'Made since (UTC)',
-          type: 'datetime-local',
-          value: refused?.since ?? yesterday,
-          required: true,
-          problem: refused?.problem,
-        })}
+        ${form.field('since')}
         <p class="note">It cannot be undone. Change your password too, under <a href="/console/profile">Profile</a>.</p>`,
       submit: 'End access',
       kind: 'danger',
@@ -69,16 +62,15 @@ async function whoseOptions(c: PageContext): Promise<Option[]> {
 }
 
 async function endAccess(c: PageContext) {
-  const [whose, since] = [text(c.get('form'), 'whose'), text(c.get('form'), 'since')]
+  const whose = text(c.get('form'), 'whose')
   const result = await attempt(() =>
     sessionOf(c).call(endAccessSince, {
-      // A browser sends seconds only where they are not zero.
-      since: `${since}${/T\d\d:\d\d$/.test(since) ? ':00' : ''}Z`,
+      ...END.read(c.get('form')),
       all: whose === 'everybody',
       ...(idPattern('usr').test(whose) && { user_id: whose }),
     }),
   )
-  if ('problem' in result) return showEndAccess(c, { problem: result.problem, whose, since })
+  if ('problem' in result) return showEndAccess(c, refuse(c, result.problem))
   return redirectWithMessage(c, PATH, `Ended: ${countsOf(result.done)}.`)
 }
 

@@ -1,8 +1,6 @@
 /** Profile: name, email, password, sign-in methods, and sessions. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import type { ServiceError } from '../../../contracts/errors.ts'
-import { PASSWORD_MAX, PASSWORD_MIN } from '../../../contracts/limits.ts'
 import {
   changePassword,
   sendEmailVerification,
@@ -11,18 +9,27 @@ import {
 } from '../../../contracts/people.ts'
 import { listSessions, signOut, signOutEverywhere } from '../../../contracts/sessions.ts'
 import { clearSessionToken } from '../../cookies.ts'
-import { attempt, personalForm, statusOf, text, formCard } from '../../forms.ts'
-import { redirectWithMessage, actAndReturn } from '../../flash.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
+import { personalForm, statusOf, text, formCard } from '../../forms.ts'
+import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { badge, day, dialog, table, time } from '../../components.ts'
 import { pager } from '../../pager.ts'
-import { button, card, choice, inputField, problemNotice } from '../../../pages/parts.ts'
+import { button, card, problemNotice } from '../../../pages/parts.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
 import { deviceName } from './device-name.ts'
 
 type Profile = z.output<typeof showProfile.output>
-type Refused = { form: 'name' | 'email' | 'password'; problem: ServiceError; name?: string; email?: string }
 const PATH = '/console/profile'
+
+const RENAME = formOf(updateProfile, ['name'], { name: { label: 'Display name', autocomplete: 'name' } })
+const VERIFY = formOf(sendEmailVerification, ['email'], {
+  email: { label: 'Send a link to', required: true, autocomplete: 'email' },
+})
+const CHANGE_PASSWORD = formOf(changePassword, ['current_password', 'new_password', 'end_api_tokens'], {
+  current_password: { autocomplete: 'current-password' },
+  new_password: { autocomplete: 'new-password' },
+})
 
 export const profileRoutes = () =>
   createRoutes()
@@ -45,8 +52,8 @@ async function showMine(c: PageContext, refused?: Refused) {
     lead: html`Account created ${day(profile.created_at)}.`,
     status: statusOf(refused?.problem),
     body: html`
-      ${nameCard(c, profile, refused?.form === 'name' ? refused : undefined)} ${emailCard(c, profile, refused?.form === 'email' ? refused : undefined)}
-      ${profile.has_password && passwordCard(c, refused?.form === 'password' ? refused.problem : undefined)}
+      ${formCard(c, { of: RENAME.show({ now: profile, refused }), title: 'Name', action: PATH, submit: 'Save name', isPersonal: true })}
+      ${emailCard(c, profile, refused)} ${profile.has_password && passwordCard(c, refused)}
       ${identitiesCard(profile)}
       ${card(
         'Sessions',
@@ -66,34 +73,16 @@ async function showMine(c: PageContext, refused?: Refused) {
   })
 }
 
-const nameCard = (c: PageContext, profile: Profile, refused: Refused | undefined) =>
-  formCard(c, {
-    title: 'Name',
-    action: PATH,
-    problem: refused?.problem,
-    shown: ['name'],
-    fields: inputField({
-      name: 'name',
-      label: 'Display name',
-      value: refused?.name ?? profile.name,
-      required: true,
-      maxlength: 120,
-      autocomplete: 'name',
-      problem: refused?.problem,
-    }),
-    submit: 'Save name',
-    isPersonal: true,
-  })
-
 function emailCard(c: PageContext, profile: Profile, refused: Refused | undefined) {
   const { email, email_verified, receives_mail, can_verify_email } = profile
+  const form = VERIFY.show({ now: { email: receives_mail ? email : '' }, refused })
   return card(
     'Email address',
     html`<p class="switch-state"><span class="long">${email}</span> ${email_verified ? badge('Verified', 'on') : badge('Not verified', 'wait')}</p>
       ${
         !email_verified &&
         can_verify_email &&
-        html`${problemNotice(refused?.problem, ['email'])} ${personalForm(
+        html`${problemNotice(form.problem, form.shown)} ${personalForm(
           c,
           `${PATH}/verify`,
           html`<p class="note">${
@@ -101,50 +90,18 @@ function emailCard(c: PageContext, profile: Profile, refused: Refused | undefine
               ? 'We send you a link to confirm that the address is yours. You can correct it here.'
               : 'No mail can reach this address. Add one at which you read mail: you then sign in with it.'
           }</p>
-          ${inputField({
-            name: 'email',
-            label: 'Send a link to',
-            type: 'email',
-            value: refused?.email ?? (receives_mail ? email : ''),
-            required: true,
-            maxlength: 254,
-            autocomplete: 'email',
-            problem: refused?.problem,
-          })}
-          ${button('Send verification link', 'quiet')}`,
+          ${form.all()} ${button('Send verification link', 'quiet')}`,
         )}`
       }`,
   )
 }
 
-const passwordCard = (c: PageContext, problem: ServiceError | undefined) =>
+const passwordCard = (c: PageContext, refused: Refused | undefined) =>
   formCard(c, {
+    of: CHANGE_PASSWORD.show({ refused }),
     title: 'Password',
     lead: 'Changing it signs you out of all other sessions.',
     action: `${PATH}/password`,
-    problem,
-    shown: ['current_password', 'new_password'],
-    fields: html`${inputField({
-      name: 'current_password',
-      label: 'Current password',
-      type: 'password',
-      required: true,
-      maxlength: 512,
-      autocomplete: 'current-password',
-      problem,
-    })}
-    ${inputField({
-      name: 'new_password',
-      label: 'New password',
-      type: 'password',
-      required: true,
-      minlength: PASSWORD_MIN,
-      maxlength: PASSWORD_MAX,
-      autocomplete: 'new-password',
-      hint: `At least ${PASSWORD_MIN} characters. A few random words work well.`,
-      problem,
-    })}
-    ${choice('checkbox', 'end_api_tokens', 'yes', false, 'Also revoke my API tokens', 'In all organizations. Choose this if somebody else may have used your account.')}`,
     submit: 'Change password',
     isPersonal: true,
   })
@@ -181,33 +138,21 @@ const sessionTable = (c: PageContext, sessions: z.output<typeof listSessions.out
     ]),
   )
 
-async function rename(c: PageContext) {
-  const name = text(c.get('form'), 'name')
-  const result = await attempt(() => sessionOf(c).call(updateProfile, { name }))
-  if ('problem' in result) return showMine(c, { form: 'name', problem: result.problem, name })
-  return redirectWithMessage(c, PATH, `Name changed to ${result.done.name}.`)
-}
+const rename = (c: PageContext) =>
+  submit(c, RENAME, { again: showMine, done: ({ name }) => [PATH, `Name changed to ${name}.`] })
 
-async function verify(c: PageContext) {
-  const email = text(c.get('form'), 'email')
-  const result = await attempt(() => sessionOf(c).call(sendEmailVerification, { email }))
-  if ('problem' in result) return showMine(c, { form: 'email', problem: result.problem, email })
-  return redirectWithMessage(c, PATH, `Verification link sent to ${email}. It expires in one hour.`)
-}
+const verify = (c: PageContext) =>
+  submit(c, VERIFY, {
+    again: showMine,
+    done: () => [PATH, `Verification link sent to ${text(c.get('form'), 'email')}. It expires in one hour.`],
+  })
 
-async function setPassword(c: PageContext) {
-  const fields = c.get('form')
-  const end_api_tokens = text(fields, 'end_api_tokens') === 'yes'
-  const result = await attempt(() =>
-    sessionOf(c).call(changePassword, {
-      current_password: text(fields, 'current_password'),
-      new_password: text(fields, 'new_password'),
-      end_api_tokens,
-    }),
-  )
-  if ('problem' in result) return showMine(c, { form: 'password', problem: result.problem })
-  const revoked = end_api_tokens ? ' Your API tokens were revoked.' : ''
-  return redirectWithMessage(c, PATH, `Password changed. All other sessions were signed out.${revoked}`)
+function setPassword(c: PageContext) {
+  const revoked = CHANGE_PASSWORD.read(c.get('form')).end_api_tokens ? ' Your API tokens were revoked.' : ''
+  return submit(c, CHANGE_PASSWORD, {
+    again: showMine,
+    done: () => [PATH, `Password changed. All other sessions were signed out.${revoked}`],
+  })
 }
 
 const endOne = (c: PageContext) =>

@@ -1,12 +1,12 @@
 /** Organization settings > General: name, time zone, who invites, support access. */
 import { html } from 'hono/html'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { updateOrganization } from '../../../contracts/organizations.ts'
-import { attempt, statusOf, text, formCard } from '../../forms.ts'
+import { formOf, submit, TIMEZONES, type Refused } from '../../fields.ts'
+import { statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { page } from '../../layout.ts'
 import { pair, day } from '../../components.ts'
-import { card, choice, inputField } from '../../../pages/parts.ts'
+import { card, choice } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { supportAccessCard } from './support-sessions.ts'
 
@@ -20,8 +20,8 @@ export const settingsRoutes = () =>
     .post('/settings/organization/invitations', setInvitationPolicy)
     .post('/settings/organization/timezone', setTimezone)
 
-/** Which form was refused, with what was submitted and why. */
-type Refused = { field: 'name' | 'timezone'; submitted: string; problem: ServiceError }
+const RENAME = formOf(updateOrganization, ['name'])
+const SET_TIMEZONE = formOf(updateOrganization, ['timezone'], { timezone: { suggestions: TIMEZONES } })
 
 async function showSettings(c: PageContext, refused?: Refused) {
   const organization = organizationOf(c)
@@ -34,18 +34,9 @@ async function showSettings(c: PageContext, refused?: Refused) {
       ${
         hasRole(session, 'admin') &&
         formCard(c, {
+          of: RENAME.show({ now: organization, refused }),
           title: 'Name',
           action: PATH,
-          problem: problemIn(refused, 'name'),
-          shown: ['name'],
-          fields: inputField({
-            name: 'name',
-            label: 'Name',
-            value: typedIn(refused, 'name') ?? organization.name,
-            required: true,
-            maxlength: 120,
-            problem: problemIn(refused, 'name'),
-          }),
           submit: 'Save name',
         })
       }
@@ -65,37 +56,16 @@ async function showSettings(c: PageContext, refused?: Refused) {
   })
 }
 
-const problemIn = (refused: Refused | undefined, field: Refused['field']) =>
-  refused?.field === field ? refused.problem : undefined
-const typedIn = (refused: Refused | undefined, field: Refused['field']) =>
-  refused?.field === field ? refused.submitted : undefined
-
-/** A text field with suggestions: a list of four hundred entries is hard to use. */
 function timezone(c: PageContext, refused: Refused | undefined) {
-  const { timezone: present } = organizationOf(c)
-  if (!hasRole(sessionOf(c), 'admin')) return card('Time zone', html`<p>${present}</p>`)
-  const problem = problemIn(refused, 'timezone')
+  const organization = organizationOf(c)
+  if (!hasRole(sessionOf(c), 'admin')) return card('Time zone', html`<p>${organization.timezone}</p>`)
   return formCard(c, {
+    of: SET_TIMEZONE.show({ now: organization, refused }),
     title: 'Time zone',
     action: `${PATH}/timezone`,
-    problem,
-    shown: ['timezone'],
-    fields: inputField({
-      name: 'timezone',
-      label: 'Time zone',
-      value: typedIn(refused, 'timezone') ?? present,
-      required: true,
-      maxlength: 64,
-      autocomplete: 'off',
-      options: TIMEZONES,
-      hint: 'For example Europe/Vienna. Daily messages are sent at 09:00 in this time zone.',
-      problem,
-    }),
     submit: 'Save time zone',
   })
 }
-
-const TIMEZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
 function invitationSettings(c: PageContext) {
   const { admins_may_invite: isOn } = organizationOf(c)
@@ -117,14 +87,12 @@ function invitationSettings(c: PageContext) {
   })
 }
 
-async function rename(c: PageContext) {
-  const name = text(c.get('form'), 'name')
-  const result = await attempt(() =>
-    sessionOf(c).call(updateOrganization, { org_id: organizationOf(c).id, name }),
-  )
-  if ('problem' in result) return showSettings(c, { field: 'name', submitted: name, problem: result.problem })
-  return redirectWithMessage(c, PATH, `Organization renamed to ${result.done.name}.`)
-}
+const rename = (c: PageContext) =>
+  submit(c, RENAME, {
+    also: { org_id: organizationOf(c).id },
+    again: showSettings,
+    done: ({ name }) => [PATH, `Organization renamed to ${name}.`],
+  })
 
 async function setInvitationPolicy(c: PageContext) {
   const admins_may_invite = text(c.get('form'), 'who') === 'admins'
@@ -136,11 +104,9 @@ async function setInvitationPolicy(c: PageContext) {
   )
 }
 
-async function setTimezone(c: PageContext) {
-  const submitted = text(c.get('form'), 'timezone').trim()
-  const result = await attempt(() =>
-    sessionOf(c).call(updateOrganization, { org_id: organizationOf(c).id, timezone: submitted }),
-  )
-  if ('problem' in result) return showSettings(c, { field: 'timezone', submitted, problem: result.problem })
-  return redirectWithMessage(c, PATH, `Time zone changed to ${result.done.timezone}.`)
-}
+const setTimezone = (c: PageContext) =>
+  submit(c, SET_TIMEZONE, {
+    also: { org_id: organizationOf(c).id },
+    again: showSettings,
+    done: ({ timezone }) => [PATH, `Time zone changed to ${timezone}.`],
+  })

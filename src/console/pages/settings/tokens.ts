@@ -5,11 +5,14 @@ import { AUDIENCES } from '../../../contracts/scopes.ts'
 import { listApiTokens, revokeApiToken, type ApiToken } from '../../../contracts/tokens.ts'
 import { returnPath, confirmDialog } from '../../forms.ts'
 import { actAndReturn } from '../../flash.ts'
+import { listOf } from '../../list-of.ts'
 import { page } from '../../layout.ts'
 import { day, emptyState, ownerFilter, roleBadge, time, listCard } from '../../components.ts'
-import { inputField, linkButton } from '../../../pages/parts.ts'
+import { linkButton } from '../../../pages/parts.ts'
 import { createRoutes, hasRole, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { apiAddress, AUDIENCE_LABELS, TOKENS_PATH } from './new-token.ts'
+
+const TOKENS = listOf(listApiTokens, { search: { label: 'Name' } })
 
 type Token = z.output<typeof ApiToken>
 
@@ -21,27 +24,20 @@ async function showTokens(c: PageContext) {
   const session = sessionOf(c)
   const isAdmin = hasRole(session, 'admin')
   const isAll = isAdmin && c.req.query('all') === 'true'
-  const search = c.req.query('search')?.trim().slice(0, 120) || undefined
-  const { tokens, next_cursor, total } = await session.call(listApiTokens, {
-    all: isAll ? 'true' : 'false',
-    search,
-    cursor: c.req.query('cursor'),
-    count: 'true',
-  })
+  const listed = await TOKENS.call(c, { all: isAll ? 'true' : 'false' })
+  const parts = TOKENS.parts(c, listed)
   return page(c, {
     title: 'API tokens',
     lead: `For scripts and assistants that act in ${organization.name} on your behalf.`,
     actions: html`${linkButton(apiAddress(c, '/api/docs'), 'API reference', 'quiet')} ${linkButton(`${TOKENS_PATH}/new`, 'Create token')}`,
     body: listCard(c, {
+      ...parts,
       label: 'Filter tokens',
-      filters: html`${inputField({ name: 'search', label: 'Name', type: 'search', value: search ?? '', maxlength: 120 })}
-        ${isAdmin && ownerFilter(isAll, 'tokens')}`,
+      filters: html`${parts.filters} ${isAdmin && ownerFilter(isAll, 'tokens')}`,
       caption: 'API tokens',
       columns: ['Token', ...(isAll ? ['User'] : []), 'Access', 'Last used', 'Expires', '(Actions)'],
-      rows: tokens.map((token) => tokenRow(c, token, isAll)),
-      empty: emptyList(search !== undefined || isAll),
-      next: next_cursor,
-      total,
+      rows: listed.tokens.map((token) => tokenRow(c, token, isAll)),
+      empty: emptyList(TOKENS.isFiltered(c) || isAll),
     }),
   })
 }

@@ -2,15 +2,12 @@
 import { html } from 'hono/html'
 import { previewEventPattern } from '../../../contracts/subscriptions.ts'
 import { CHANNELS, TIMINGS, takesTiming, type Channel, type Timing } from '../../../contracts/channels.ts'
-import { TimingName } from '../../../contracts/events.ts'
 import { icon } from '../../../pages/icons.ts'
-import { inputField, selectField } from '../../../pages/parts.ts'
-import type { ServiceError } from '../../../contracts/errors.ts'
 import { breakable, labelOptions } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
 import { plural } from '../../format.ts'
 import { TIMING_LABELS } from '../deliveries/delivery-labels.ts'
-import { attempt, text } from '../../forms.ts'
+import { attempt } from '../../forms.ts'
 
 export const SUBSCRIPTIONS_PATH = '/console/subscriptions'
 
@@ -19,20 +16,15 @@ const PREVIEW_PATH = `${SUBSCRIPTIONS_PATH}/preview`
 
 export const showPreview = async (c: PageContext) => c.html(await previewOf(c, c.req.query('pattern') ?? ''))
 
-export const patternField = (field: { id: string; value: string; problem?: ServiceError | undefined }) =>
-  inputField({
-    id: field.id,
-    name: 'pattern',
-    label: 'Event type',
-    value: field.value,
-    required: true,
-    maxlength: 100,
-    autocomplete: 'off',
-    placeholder: 'application.check.*',
-    hint: html`An exact type such as <code>deploy.failed</code>, or a prefix with a wildcard such as <code>application.check.*</code>.`,
-    problem: field.problem,
-    preview: PREVIEW_PATH,
-  })
+const options = labelOptions(TIMINGS, TIMING_LABELS)
+/** Hourly and daily messages combine several events. */
+export const SPECIALS = {
+  pattern: { required: true, preview: PREVIEW_PATH },
+  timing: {
+    options,
+    hint: 'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message. A forum takes Immediately only.',
+  },
+}
 
 export const previewRegion = (fieldId: string, body: unknown) =>
   html`<div id="${fieldId}-preview" class="preview" aria-live="polite">${body}</div>`
@@ -56,21 +48,10 @@ export async function previewOf(c: PageContext, submitted: string) {
     </ul>`
 }
 
-export const timingField = (value: Timing, id = 'timing', channel?: Channel) =>
-  selectField({
-    id,
-    name: 'timing',
-    label: 'Timing',
-    value,
-    options: labelOptions(
-      TIMINGS.filter((timing) => channel === undefined || takesTiming(channel, timing)),
-      TIMING_LABELS,
-    ),
-    hint:
-      channel !== undefined && !CHANNELS[channel].digest
-        ? `${CHANNELS[channel].label} integrations take one message for each event.`
-        : 'Hourly on the hour, daily at 09:00 in the time zone of the organization. Several events are combined into one message. A forum takes Immediately only.',
-  })
-
-export const timingOf = (fields: FormData): Timing =>
-  TimingName.catch('immediately').parse(text(fields, 'timing'))
+/** As far as the channel takes them. */
+export const timingOf = (channel: Channel) => ({
+  options: options.filter(({ value }) => takesTiming(channel, value as Timing)),
+  ...(!CHANNELS[channel].digest && {
+    hint: `${CHANNELS[channel].label} integrations take one message for each event.`,
+  }),
+})

@@ -1,7 +1,6 @@
 /** The organization's subscriptions: which integration receives which events, and when. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { idPattern } from '../../../contracts/ids.ts'
 import { listIntegrations } from '../../../contracts/integrations.ts'
 import { PAGE_MAX } from '../../../contracts/limits.ts'
 import { listMembers } from '../../../contracts/members.ts'
@@ -11,30 +10,33 @@ import {
   testSubscription,
   updateSubscription,
 } from '../../../contracts/subscriptions.ts'
-import { button, inputField, linkButton } from '../../../pages/parts.ts'
+import { button, linkButton } from '../../../pages/parts.ts'
 import { backField, form, returnPath, text, dangerForm } from '../../forms.ts'
+import { formOf } from '../../fields.ts'
+import { listOf } from '../../list-of.ts'
 import { actAndReturn } from '../../flash.ts'
 import { page } from '../../layout.ts'
-import {
-  badge,
-  breakable,
-  dialog,
-  emptyState,
-  filterSelect,
-  labelOptions,
-  time,
-  listCard,
-} from '../../components.ts'
+import { badge, breakable, dialog, emptyState, labelOptions, time, listCard } from '../../components.ts'
 import { createRoutes, idOf, organizationOf, sessionOf, type PageContext } from '../../context.ts'
 import { CHANNEL_LABELS, TIMING_LABELS } from '../deliveries/delivery-labels.ts'
 import { integrationOptions, INTEGRATIONS_PATH } from '../integrations/integration-labels.ts'
-import {
-  patternField,
-  previewRegion,
-  SUBSCRIPTIONS_PATH,
-  timingField,
-  timingOf,
-} from './subscription-fields.ts'
+import { previewRegion, SPECIALS, SUBSCRIPTIONS_PATH, timingOf } from './subscription-fields.ts'
+
+const LIST = listOf(listSubscriptions, {
+  pattern: { label: 'Event type contains' },
+  integration_id: {
+    name: 'integration',
+    label: 'Destination',
+    all: 'All integrations',
+    missing: 'Removed integration',
+  },
+  enabled: {
+    label: 'Status',
+    all: 'All statuses',
+    options: labelOptions(['true', 'false'], { true: 'On', false: 'Paused' }),
+  },
+})
+const CHANGE = formOf(updateSubscription, ['pattern', 'timing'], SPECIALS)
 
 type Subscription = z.output<typeof listSubscriptions.output>['subscriptions'][number]
 
@@ -49,40 +51,24 @@ export const subscriptionRoutes = () =>
 async function showSubscriptions(c: PageContext) {
   const organization = organizationOf(c)
   const { call } = sessionOf(c)
-  const filters = readFilters(c.req.query())
-  const [{ subscriptions, next_cursor, total }, { integrations }] = await Promise.all([
-    call(listSubscriptions, { ...filters, cursor: c.req.query('cursor'), count: 'true' }),
-    call(listIntegrations, {}),
-  ])
-  const names = subscriptions.some(({ created_by }) => created_by !== null) ? await namesOf(c) : new Map()
+  const [listed, { integrations }] = await Promise.all([LIST.call(c, {}), call(listIntegrations, {})])
+  const names = listed.subscriptions.some(({ created_by }) => created_by !== null)
+    ? await namesOf(c)
+    : new Map()
   return page(c, {
     title: 'Subscriptions',
     lead: `What the integrations of ${organization.name} receive. Members choose their own notifications in their profile settings.`,
     actions: integrations.length > 0 && linkButton(`${SUBSCRIPTIONS_PATH}/new`, 'New subscription'),
     body: listCard(c, {
       label: 'Filter subscriptions',
-      filters: html`${inputField({ name: 'pattern', label: 'Event type contains', type: 'search', value: filters.pattern ?? '', maxlength: 100 })}
-        ${filterSelect({ name: 'integration', label: 'Destination', value: filters.integration_id, all: 'All integrations', options: integrationOptions(integrations), missing: 'Removed integration' })}
-        ${filterSelect({ name: 'enabled', label: 'Status', value: filters.enabled, all: 'All statuses', options: labelOptions(['true', 'false'], { true: 'On', false: 'Paused' }) })}`,
+      ...LIST.parts(c, listed, { integration_id: integrationOptions(integrations) }),
       caption: 'Subscriptions, newest first',
       columns: ['Event type', 'Destination', 'Timing', 'Status', 'Last delivery', '(Actions)'],
-      rows: subscriptions.map((one) => cells(c, one, names)),
-      empty: emptyList(
-        Object.values(filters).some((value) => value !== undefined),
-        integrations.length > 0,
-      ),
-      next: next_cursor,
-      total,
+      rows: listed.subscriptions.map((one) => cells(c, one, names)),
+      empty: emptyList(LIST.isFiltered(c), integrations.length > 0),
     }),
   })
 }
-
-/** Filters are part of an address that people edit: invalid values are ignored, not refused. */
-const readFilters = (query: Record<string, string>) => ({
-  pattern: query['pattern']?.trim().slice(0, 100) || undefined,
-  integration_id: idPattern('int').test(query['integration'] ?? '') ? query['integration'] : undefined,
-  enabled: ['true', 'false'].find((one) => one === query['enabled']),
-})
 
 /** Only the first page of members: fetching thousands for a name is not worth it. */
 async function namesOf(c: PageContext): Promise<ReadonlyMap<string, string>> {
@@ -153,8 +139,9 @@ const manage = (c: PageContext, one: Subscription) =>
         ${form(
           c,
           `${SUBSCRIPTIONS_PATH}/${one.id}/change`,
-          html`${backField(c)} ${patternField({ id: `pattern-${one.id}`, value: one.pattern })}
-          ${previewRegion(`pattern-${one.id}`, '')} ${timingField(one.timing, `timing-${one.id}`, one.channel)}
+          html`${backField(c)} ${CHANGE.show({ now: one }).field('pattern', { id: `pattern-${one.id}` })}
+          ${previewRegion(`pattern-${one.id}`, '')}
+          ${CHANGE.show({ now: one }).field('timing', { id: `timing-${one.id}`, ...timingOf(one.channel) })}
           ${button('Save')}`,
         )}
         ${dangerForm(c, `${SUBSCRIPTIONS_PATH}/${one.id}/switch`, {
@@ -196,11 +183,7 @@ const setEnabled = (c: PageContext) => {
 
 const change = (c: PageContext) =>
   act(c, 'Subscription saved.', (subscription_id) =>
-    sessionOf(c).call(updateSubscription, {
-      subscription_id,
-      pattern: text(c.get('form'), 'pattern'),
-      timing: timingOf(c.get('form')),
-    }),
+    sessionOf(c).call(updateSubscription, { subscription_id, ...CHANGE.read(c.get('form')) }),
   )
 
 const remove = (c: PageContext) =>
