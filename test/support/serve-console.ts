@@ -1,38 +1,134 @@
-/** The console over a gateway in memory, at an address that a browser can open. */
-import { serve, type ServerType } from '@hono/node-server'
-import type { AddressInfo } from 'node:net'
-import { Hono } from 'hono'
-import { createConsole } from '../../src/console/app.ts'
-import { createFakeGateway, seed } from './fake-gateway.ts'
+/** A system with an organization that has one of everything, at an address that a browser can open. */
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core'
+import { listen } from '../../src/boot/listener.ts'
+import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { connectWebhook } from '../../src/contracts/integrations.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
+import { configurationOf, entry, makeSource, placeForDatabases, toyModels } from './data-sources.ts'
+import { insertDelivery } from './deliveries.ts'
+import { openDocumentHost } from './document-host.ts'
+import { fakeChatApp, fakeChecks } from './fake-integrations.ts'
+import { freePort } from './free-port.ts'
+import { furnishOrganization } from './furnish-organization.ts'
+import { AGENT_RUNNER_SECRET, MODELS_SETTING } from './maintained-app.ts'
+import { makeOrganization, makePerson, signedIn, unique, type Person } from './make.ts'
+import { startSystem } from './system.ts'
+
+/** Two pages that fit every question, one of them with more text than is shown at once. */
+const HANDBOOK = `
+  create extension if not exists vector;
+  create table pages (id int primary key, title text, team text, draft bool, body text, embedding vector(3));
+  insert into pages values
+    (42, 'How we plan holidays', 'People', false, repeat('Enter the days. ', 45), '[1,0,0]'),
+    (17, 'Days off', 'People', false, 'They are counted in half days.', '[0.9,0.1,0]')`
+
+export type ServedConsole = Awaited<ReturnType<typeof serveConsole>>
 
 export async function serveConsole() {
-  const clock = () => new Date()
-  const gateway = seed(createFakeGateway({ clock }))
-  // The port is known only once the server listens, and the console wants to know its own address.
-  let app = new Hono()
-  const server = await new Promise<ServerType>((resolve) => {
-    const listening = serve({ fetch: (request) => app.fetch(request), port: 0, hostname: '127.0.0.1' }, () =>
-      resolve(listening),
-    )
-  })
-  const base = `http://localhost:${(server.address() as AddressInfo).port}`
-  app = new Hono()
-  app.get('/auth/sign-in', (c) => {
-    const back = new URL(c.req.query('return_to') ?? '')
-    back.searchParams.set('code', gateway.signIn())
-    back.searchParams.set('state', c.req.query('state') ?? '')
-    return c.redirect(back.href)
-  })
-  app.route(
-    '/',
-    createConsole({
-      gateway: gateway.service,
-      appUrl: new URL(base),
-      mcpUrl: new URL(base),
-      signInUrl: new URL('/auth/sign-in', base),
-      clock,
-      version: '0.0.0',
-    }),
+  const [port, host] = [await freePort(), await openDocumentHost()]
+  const place = await placeForDatabases('embedded')
+  const models = toyModels()
+  const settings = { AGENT_RUNNER_SECRET, MAINTENANCE_MODELS: MODELS_SETTING }
+  const system = await startSystem(
+    { PORT: String(port), ...place.settings, ...settings },
+    // The time of the browser, which says how long ago something was.
+    {
+      models,
+      checks: fakeChecks,
+      chatApp: fakeChatApp,
+      guardedFetch: host.guardedFetch,
+      clockOf: realTime(),
+    },
   )
-  return { base, gateway, stop: () => new Promise((resolve) => server.close(resolve)) }
+  const listening = await listen(system.system)
+  const base = `http://localhost:${port}`
+  const person = (name: string) => makePerson(system, { name, email: `${unique('x')}@northwind.test` })
+  const owner = await person('Ada Lovelace')
+  const other = await makeOrganization(system, owner)
+  const org = await makeOrganization(system, owner)
+  const renamed = (org_id: string, name: string) => owner.call(updateOrganization, { org_id, name })
+  await renamed(other.id, 'Fabrikam')
+  await renamed(org.id, 'Northwind Traders')
+  const people = {
+    owner,
+    colleague: await person('Grace Hopper'),
+    member: await person('Edsger Dijkstra'),
+    staff: await person('Sam Support'),
+  }
+  const things = await furnishOrganization(system, org, people, {
+    client: 'desk-assistant',
+    issuer: 'https://idp.test',
+    blocked: 'https://nosy.example/client.json',
+    address: 'alan@northwind.test',
+    hook: 'https://hooks.test/operations-desk',
+    alias: 'shop',
+    source: 'warehouse',
+  })
+  const configuration = configurationOf(
+    [entry('pages', { label: 'Pages', content_columns: 'id,title,team,body' })],
+    { team: 'string', draft: 'boolean' },
+  )
+  await makeSource(org, { name: 'handbook', sql: HANDBOOK, configuration })
+  await things.byOwner(connectWebhook, { name: 'Archive', url: 'https://hooks.test/archive-1234' })
+  const integrationId = things.integration_id
+  const failed = [{ outcome: 'failed', reason: 'server_error', httpStatus: 503 }] as const
+  const deliveries = [
+    await insertDelivery(system, org, { integrationId }),
+    await insertDelivery(
+      system,
+      org,
+      { integrationId, state: 'retrying', reason: 'server_error', settledAt: null },
+      failed,
+    ),
+    await insertDelivery(system, org, { integrationId, state: 'dropped', reason: 'integration_off' }, []),
+    await insertDelivery(system, org, { integrationId, state: 'failed', reason: 'outcome_unknown' }, [
+      { outcome: 'failed', reason: 'outcome_unknown', httpStatus: null },
+    ]),
+  ]
+  await withTransaction(system.db, (tx) =>
+    addNotifications(tx, () => system.clock.now(), [
+      {
+        orgId: org.id,
+        userId: owner.userId,
+        eventId: unique('evt'),
+        type: 'deploy.failed',
+        subject: 'apps/shop',
+        summary: 'A deployment failed',
+        url: `${base}/console/apps/shop`,
+      },
+    ]),
+  )
+
+  return {
+    base,
+    system,
+    org,
+    people,
+    things,
+    host,
+    deliveries: [things.delivery_id, ...deliveries.map(({ id }) => id)],
+    /** A window of somebody who has signed in. */
+    async contextOf(
+      browser: Browser,
+      who: Person = owner,
+      options: BrowserContextOptions = {},
+    ): Promise<BrowserContext> {
+      const context = await browser.newContext(options)
+      const { token } = await signedIn(system, who.email)
+      await context.addCookies([
+        { name: 'svc_console', value: token, url: base, httpOnly: true, sameSite: 'Lax' },
+      ])
+      return context
+    },
+    async stop() {
+      await listening.stop()
+      await system.stop()
+      await models.close()
+      await place.remove()
+      host.close()
+    },
+  }
 }
+
+const realTime = () => ({ clock: { now: () => new Date(), advance() {} }, mails: [] })

@@ -1,0 +1,498 @@
+/** The pages of data sources: the list, asking one, its access, its configuration, its database, and loading a file. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dataSourceHealth, dataSources } from '../../../db/schema.ts'
+import { and, eq } from '../../../db/drizzle.ts'
+import { SearchConfiguration, showDataSource } from '../../../src/contracts/data-sources.ts'
+import { BUILT_IN_MODEL } from '../../../src/contracts/embedding-settings.ts'
+import { LOAD_PART_BYTES } from '../../../src/contracts/limits.ts'
+import { listLoads, showLoad } from '../../../src/contracts/loads.ts'
+import { openConsole, type Console } from '../../support/console.ts'
+import {
+  configurationOf,
+  entry,
+  inDatabase,
+  insertSource,
+  makeSource,
+  startWithDatabases,
+  toyModels,
+  type SystemWithDatabases,
+} from '../../support/data-sources.ts'
+import { takeLoadSteps, uploadFile } from '../../support/loads.ts'
+import { makeMember, makeOrganization, unique, type Org } from '../../support/make.ts'
+import { PAGES } from '../../support/walker.ts'
+
+const PATH = '/console/data-sources'
+const TABLES = `
+  create extension if not exists vector;
+  create table pages (id int primary key, title text, team text, year int, draft bool, body text, embedding vector(3));
+  insert into pages values
+    (42, 'How we plan holidays', 'People', 2026, false, repeat('Enter the days. ', 45), '[1,0,0]'),
+    (17, '<img src=x onerror=alert(1)>', 'Legal', 2025, true, 'short', '[0,1,0]');
+  create table notes (id int primary key, title text)`
+const CONFIGURATION = configurationOf(
+  [entry('pages', { label: 'Pages', content_columns: 'id,title,team,body' })],
+  { team: 'string', year: 'number', draft: 'boolean' },
+)
+
+const configured = (filter_schema?: SearchConfiguration['filter_schema']): SearchConfiguration =>
+  SearchConfiguration.parse({ ...CONFIGURATION, ...(filter_schema && { filter_schema }) })
+
+let system: SystemWithDatabases
+let org: Org
+let [owner, admin, developer, viewer]: Console[] = []
+beforeAll(async () => {
+  const toys = toyModels()
+  system = await startWithDatabases(
+    { ...PAGES },
+    {
+      models: {
+        ...toys,
+        // The model that a file is loaded with, without its seconds.
+        embed: async (owner, model, question) =>
+          model === BUILT_IN_MODEL.name
+            ? Array.from({ length: BUILT_IN_MODEL.dimensions }, (_, at) => (at === 0 ? 1 : 0))
+            : toys.embed(owner, model, question),
+      },
+    },
+  )
+  org = await makeOrganization(system)
+  const member = async (role: 'admin' | 'developer' | 'viewer') =>
+    openConsole(system, await makeMember(system, org, role))
+  owner = await openConsole(system, org.owner)
+  ;[admin, developer, viewer] = [await member('admin'), await member('developer'), await member('viewer')]
+  await makeSource(org, { name: 'handbook', sql: TABLES, configuration: CONFIGURATION })
+  const row = { enabled: true, exposed: true }
+  const salaries = { title: 'Salaries', ...row, minimumRole: 'admin', configuration: configured() } as const
+  await insertSource(system, org, { name: 'salaries', ...salaries })
+  await insertSource(system, org, { name: 'tickets', title: 'Tickets', enabled: true })
+  await insertSource(system, org, { name: 'warehouse', title: 'Warehouse', kind: 'attached' })
+}, 120_000)
+afterAll(() => system.stop())
+
+const source = (name: string) => org.owner.call(showDataSource, { source_id: `db_${name}` })
+const change = (name: string, changes: Partial<typeof dataSources.$inferInsert>) =>
+  system.db
+    .update(dataSources)
+    .set(changes)
+    .where(and(eq(dataSources.orgId, org.id), eq(dataSources.name, name)))
+const HANDBOOK = `${PATH}/db_handbook`
+
+describe('the list', () => {
+  test('builders see every database with its state; viewers what they may ask, and no controls', async () => {
+    const all = await developer!.open(PATH)
+    expect(all.row('db_handbook')).toMatch(
+      /(?:Embedded|\| Postgres).*Exposed to viewers and above.*Configured 1 table, 3 filter columns/,
+    )
+    expect(all.row('db_handbook')).toContain(process.env['TEST_PGVECTOR_URL'] ? 'Postgres' : 'Embedded')
+    expect(all.row('db_tickets')).toContain('On, not exposed')
+    expect(all.row('db_warehouse')).toMatch(/Attached Postgres.*Off.*Not configured/)
+    expect(all.row('db_salaries')).toContain('Exposed to admins and above')
+    const asked = await viewer!.open(PATH)
+    expect(asked.text).toContain('db_handbook')
+    expect(asked.text).toContain('team string')
+    for (const hidden of ['Salaries', 'Warehouse', 'Tickets', `${PATH}/new`, `${PATH}/attach`]) {
+      expect(asked.html).not.toContain(hidden)
+    }
+    const found = await all.form('Filter').with({ search: 'ticket' }).submit()
+    expect(found.rows).toHaveLength(1)
+    const none = await all.form('Filter').with({ search: 'nonsense' }).submit()
+    expect(none.text).toContain('No matching data sources')
+  })
+
+  test('where there is none, three steps and a command, for those who build; others are not shown them', async () => {
+    const empty = await makeOrganization(system)
+    const page = await (await openConsole(system, empty.owner)).open(PATH)
+    expect(page.html.match(/<li>\s*<h3>/g)).toHaveLength(3)
+    expect(page.text).toContain('/api/wf/data-sources/db_NAME')
+    const theirs = await openConsole(system, await makeMember(system, empty, 'viewer'))
+    const read = await theirs.open(PATH)
+    expect(read.text).toContain('No data sources yet')
+    expect(read.text).not.toContain('curl')
+    expect((await theirs.open(HANDBOOK)).status).toBe(404)
+  })
+
+  test('is paged with the search; names that are markup are text', async () => {
+    const crowded = await makeOrganization(system)
+    for (let n = 10; n < 61; n++) await insertSource(system, crowded, { name: `clone_${n}` })
+    const row = {
+      title: '<script>alert(1)</script>',
+      description: '</p><img src=x>',
+      enabled: true,
+      exposed: true,
+    }
+    await insertSource(system, crowded, {
+      name: 'hostile',
+      ...row,
+      configuration: configured({ '"><b>col': 'string' }),
+    })
+    const theirs = await openConsole(system, crowded.owner)
+    const page = await theirs.open(`${PATH}?search=clone`)
+    const next = page.link('Next page')
+    expect(next).toContain('search=clone&cursor=')
+    expect((await theirs.open(next)).rows).toHaveLength(1)
+    const reader = await openConsole(system, await makeMember(system, crowded, 'viewer'))
+    for (const [who, address] of [
+      [theirs, `${PATH}?search=hostile`],
+      [theirs, `${PATH}/db_hostile`],
+      [reader, PATH],
+      [reader, `${PATH}/db_hostile`],
+    ] as const) {
+      const shown = await who.open(address)
+      expect(shown.html).toContain('&lt;script&gt;alert(1)')
+      expect(shown.html).not.toMatch(/<script>alert|<img src=x|<b>col/)
+    }
+  })
+})
+
+describe('a new database', { timeout: 60_000 }, () => {
+  test('is refused with the reason beside the name, is made, and its page opens', async () => {
+    const form = (await developer!.open(`${PATH}/new`)).form('Create database')
+    const typed = { name: 'Bad <name>', title: 'Kept' }
+    const refused = await form.with(typed).submit()
+    expect([refused.status, Object.keys(refused.problems)]).toEqual([400, ['name']])
+    expect(refused.form('Create database').values()).toMatchObject(typed)
+    const taken = await form.with({ name: 'handbook' }).submit()
+    expect([taken.status, taken.notices[0]]).toEqual([409, expect.stringContaining('handbook')])
+    const name = unique('articles').replace('-', '_')
+    const made = await form.with({ name, title: 'Our articles', description: 'What we wrote.' }).submit()
+    expect([made.path, made.title, made.notices]).toEqual([
+      `${PATH}/db_${name}`,
+      'Our articles',
+      ['Database created.'],
+    ])
+    expect((await viewer!.open(`${PATH}/new`)).status).toBe(403)
+    const database = await admin!.open(`${made.path}/database`)
+    const form2 = database.form('Save', 'Description')
+    const empty = await form2.with({ name: '', description: 'Kept <words>' }).submitUnchecked()
+    expect([empty.status, empty.form('Save', 'Description').value('description')]).toEqual([
+      400,
+      'Kept <words>',
+    ])
+    await form2.with({ name: 'New name', description: 'New words.' }).submit()
+    expect(await source(name)).toMatchObject({ name: 'New name', description: 'New words.' })
+    // Removing asks for the exact name.
+    const remove = (await admin!.open(`${made.path}/remove`)).form('Remove database')
+    const wrong = await remove.with({ confirm: name.toUpperCase() }).submit()
+    expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining(`must be exactly ${name}`)])
+    const gone = await wrong.form('Remove database').with({ confirm: name }).submit()
+    expect([gone.path, gone.notices]).toEqual([PATH, ['New name removed.']])
+    expect((await admin!.open(made.path)).status).toBe(404)
+  })
+
+  /** The connection string holds a password: it is typed unseen and never sent back. */
+  test('is attached by owners and admins, and its connection string comes back nowhere', async () => {
+    expect((await developer!.open(`${PATH}/attach`)).status).toBe(403)
+    const page = await admin!.open(`${PATH}/attach`)
+    expect(page.html.replaceAll(/\s+/g, ' ')).toMatch(
+      /name="url" type="password" value="" autocomplete="off"/,
+    )
+    const typed = { name: 'stock', url: 'mysql://u:hush@h/d' }
+    const refused = await page.form('Attach database').with(typed).submit()
+    expect([refused.status, refused.notices]).toEqual([
+      400,
+      expect.arrayContaining([expect.stringContaining('must have the form postgres://')]),
+    ])
+    expect(refused.form('Attach database').values()).toMatchObject({ name: 'stock', url: '' })
+    expect(refused.html).not.toContain('hush')
+    expect(JSON.stringify(admin!.walker.jar.all())).not.toContain('hush')
+    const detach = await admin!.open(`${PATH}/db_warehouse/remove`)
+    expect(detach.text).toContain('Detach Warehouse?')
+    expect(detach.text).toContain('are not touched')
+    expect((await developer!.open(`${PATH}/db_warehouse/remove`)).status).toBe(403)
+  })
+})
+
+describe('one data source', () => {
+  test.each([
+    ['a viewer', () => viewer!, 'handbook', ['/ask']],
+    ['a developer', () => developer!, 'handbook', ['/ask', '/search', '/connection', '/database']],
+    ['a developer', () => developer!, 'salaries', ['/search', '/connection', '/database']],
+    ['an admin', () => admin!, 'warehouse', ['/state', '/search', '/database']],
+    ['an admin', () => admin!, 'tickets', ['/exposure', '/state', '/search', '/connection', '/database']],
+  ])('%s finds in the tabs of it the forms they may send', async (_who, who, name, forms) => {
+    const base = `${PATH}/db_${name}`
+    const pages = await Promise.all(
+      ['', '/access', '/search', '/database', '/usage'].map((tab) => who().open(base + tab)),
+    )
+    const found = pages
+      .flatMap((page) => page.forms)
+      .filter(({ action, method }) => method === 'POST' && action.pathname.startsWith(base))
+      .map(({ action }) => action.pathname.slice(base.length))
+    expect([...new Set(found)]).toEqual(forms)
+  })
+
+  test('a viewer has two tabs, and finds nothing where there is nothing for them', async () => {
+    const page = await viewer!.open(HANDBOOK)
+    const tabs = /<nav class="tabs".*?<\/nav>/s.exec(page.html)?.[0] ?? ''
+    expect(tabs.match(/<a /g)).toHaveLength(2)
+    expect((await viewer!.open(`${HANDBOOK}/usage`)).text).toContain('Your questions in 30 days')
+    for (const tab of ['access', 'search', 'database', 'remove']) {
+      expect((await viewer!.open(`${HANDBOOK}/${tab}`)).status).toBe(403)
+    }
+    for (const id of ['db_salaries', 'db_tickets', 'db_unknown', 'ds_unknown', 'nonsense']) {
+      const none = await viewer!.open(`${PATH}/${id}`)
+      expect([none.status, none.title]).toEqual([404, 'Page not found'])
+    }
+    expect((await developer!.open(`${PATH}/db_salaries`)).text).toContain(
+      'Only admins and above can query this data source',
+    )
+    const missing = await owner!.open(`${PATH}/db_tickets`)
+    expect(missing.text).toContain('Save a search configuration')
+    expect(missing.html).toContain(`href="${PATH}/db_tickets/access"`)
+  })
+
+  test('is turned on, exposed from a role on, hidden, and turned off', async () => {
+    const access = `${PATH}/db_tickets/access`
+    const page = await admin!.open(access)
+    expect(page.text).toContain('The minimum role does not protect the database itself')
+    const exposed = await page.form('Expose').with({ minimum_role: 'developer' }).submit()
+    expect(exposed.notices[0]).toBe('Exposed to developers and above.')
+    expect(await source('tickets')).toMatchObject({ exposed: true, minimum_role: 'developer' })
+    const hidden = await exposed.form('Hide').submit()
+    expect(await source('tickets')).toMatchObject({ exposed: false, minimum_role: 'developer' })
+    const off = await hidden.form('Turn off').submit()
+    expect((await source('tickets')).enabled).toBe(false)
+    // Of a page from before it was turned off.
+    expect((await page.form('Expose').submit()).notices[0]).toContain('Enable it first, then expose it.')
+    const on = await off.form('Turn on').submit()
+    expect(on.notices[0]).toBe('Turned on. Expose it so that people can query it.')
+  })
+
+  test('shows its connection string in the answer to the button, folded, and nowhere else', async () => {
+    const page = await developer!.open(`${HANDBOOK}/database`)
+    expect(page.html).not.toContain('postgres://')
+    const shown = await page.form('Show connection string').submit()
+    expect([shown.status, shown.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    const folded = shown.html
+      .match(/<details class="more">.*?<\/details>/gs)
+      ?.find((one) => one.includes('postgres://'))
+    expect(folded).toBeDefined()
+    expect(shown.html.replace(folded!, '')).not.toContain('postgres://')
+    expect((await developer!.open(`${HANDBOOK}/connection`)).path).toBe(`${HANDBOOK}/database`)
+    expect((await owner!.open(`${PATH}/db_warehouse/database`)).offers('Show connection string')).toBe(false)
+  })
+
+  test('has a health that builders see, with statements to copy, and viewers do not', async () => {
+    const statement = 'create index on "public"."pages" ("team")'
+    const { id: sourceId } = await source('handbook')
+    const problems = [
+      { kind: 'unreachable', text: 'No connection to its server could be made or kept.' },
+      { kind: 'missing_index', text: `Pages: Filters on it are faster with: ${statement}`, statement },
+    ] as const
+    const row = { orgId: org.id, sourceId, checkedAt: system.clock.now(), problems }
+    const target = [dataSourceHealth.orgId, dataSourceHealth.sourceId]
+    await system.db.insert(dataSourceHealth).values(row).onConflictDoUpdate({ target, set: row })
+    expect((await developer!.open(PATH)).row('db_handbook')).toContain('2 problems')
+    const page = await developer!.open(`${HANDBOOK}/search`)
+    expect(page.text).toContain('No connection to its server could be made or kept.')
+    expect(page.text).toContain(statement)
+    for (const path of [PATH, HANDBOOK]) expect((await viewer!.open(path)).text).not.toContain('problem')
+    await system.db.delete(dataSourceHealth).where(eq(dataSourceHealth.orgId, org.id))
+  })
+})
+
+describe('the search tab', () => {
+  const SEARCH = `${HANDBOOK}/search`
+
+  test('is a checklist of the tables, and the configuration readable, as a document and as a command', async () => {
+    const page = await developer!.open(SEARCH)
+    expect(page.text).toMatch(/pages .*Vector column embedding/)
+    expect(page.text).toContain('No index; below 5,000 rows none is needed')
+    expect(page.text).toContain('Without a vector column: notes')
+    expect(page.text).toContain('team string year number draft boolean')
+    expect(page.text).toContain('curl -X PUT http://localhost:4000/api/wf/data-sources/db_handbook')
+    const form = page.form('Save configuration')
+    const document = form.value('document')
+    expect(JSON.parse(document)).toMatchObject({ filter_schema: { team: 'string' } })
+    for (const [wrong, reason] of [
+      ['{', 'is not valid JSON'],
+      ['{"connection_config": {}}', 'embedding_configs'],
+      ['{"connection_config": {"embedding_configs": []}, "more": 1}', 'more'],
+      [document.replace('"table": "pages"', '"table": "missing"'), 'missing'],
+    ] as const) {
+      const refused = await form.with({ document: wrong }).submit()
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(reason)])
+      expect(refused.form('Save configuration').value('document').replaceAll('\r', '').trim()).toBe(wrong)
+    }
+    const saved = await form.submit()
+    expect([saved.path, saved.notices[0]]).toEqual([SEARCH, expect.stringContaining('Configuration saved.')])
+    expect((await source('handbook')).connection_config).toMatchObject({
+      embedding_configs: [{ table: 'pages' }],
+    })
+  })
+
+  /** Whoever named a column could otherwise have a command run on the machine of whoever copies the line. */
+  test('nothing in the configuration leaves the here-document of the command', async () => {
+    await change('salaries', { configuration: configured({ "x'\nJSON\nrm -rf ~ #$(id)`id`": 'string' }) })
+    const page = await admin!.open(`${PATH}/db_salaries/search`)
+    const line = /<code id="configure">([^<]*)<\/code>/.exec(page.html)?.[1] ?? ''
+    expect(line.split('\n').filter((one) => one === 'JSON')).toHaveLength(1)
+    expect(line.endsWith('\nJSON')).toBe(true)
+    expect(line).toContain('&lt;&lt;&#39;JSON&#39;')
+    // Its database does not answer: that is told, and the rest of the page is there.
+    expect(page.notices.length).toBeGreaterThan(0)
+    expect(page.offers('Save configuration')).toBe(true)
+  })
+})
+
+describe('a question', () => {
+  const query = 'When are holidays planned?'
+
+  test('goes out with its filters, is answered on the page, and kept in no address and no cookie', async () => {
+    const page = await viewer!.open(HANDBOOK)
+    const form = page.form('Ask')
+    expect(form.field('filter:year').kind).toBe('number')
+    expect(form.choices('filter:draft')).toEqual(['', 'true', 'false'])
+    const answer = await form
+      .with({ query, 'filter:team': 'People', 'filter:year': '2026', 'filter:draft': 'false' })
+      .submit()
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(answer.text).toMatch(/1 hit in [\d.]+ m?s/)
+    expect(answer.text).toMatch(/How we plan holidays 42 .*Pages/)
+    expect(answer.html).toMatch(/<details class="value-long">\s*<summary>Enter the days/)
+    expect(answer.form('Ask').values()).toMatchObject({
+      query,
+      'filter:team': 'People',
+      'filter:year': '2026',
+    })
+    expect(answer.html).not.toMatch(/href="[^"]*holidays/)
+    expect(JSON.stringify(viewer!.walker.jar.all())).not.toContain('holidays')
+    expect((await viewer!.open(HANDBOOK)).text).not.toContain('holidays planned')
+    expect((await viewer!.open(`${HANDBOOK}/ask`)).path).toBe(HANDBOOK)
+    const none = await form.with({ query, 'filter:team': 'Nobody' }).submit()
+    expect(none.text).toContain('No results')
+    const hostile = await form.with({ query: '[0,1,0] <img src=x>', top_k: '1' }).submit()
+    expect(hostile.text).toContain('<img src=x onerror=alert(1)>')
+    expect(hostile.html).not.toContain('<img')
+    const usage = await owner!.open(`${HANDBOOK}/usage`)
+    expect(usage.html).toContain('type=data_source&amp;source=db_handbook')
+    expect(usage.rows.length).toBeGreaterThan(0)
+  })
+
+  test('that is refused says why, and stays; of a source that was hidden meanwhile only its keepers learn', async () => {
+    const form = (await viewer!.open(HANDBOOK)).form('Ask')
+    const refused = await form.with({ query, 'filter:year': 'soon' }).submitUnchecked()
+    expect(refused.status).toBe(400)
+    expect(refused.notices[0]).toContain('year')
+    expect(refused.form('Ask').value('query')).toBe(query)
+    expect(refused.html).not.toContain('id="answer"')
+    const owners = (await owner!.open(HANDBOOK)).form('Ask')
+    await change('handbook', { exposed: false })
+    expect((await owners.with({ query }).submit()).text).toContain('This data source is not available')
+    const hidden = await form.with({ query }).submit()
+    expect([hidden.status, hidden.title]).toEqual([404, 'Page not found'])
+    await change('handbook', { exposed: true })
+  })
+
+  test('to all of them says what was found where, and which could not be asked', async () => {
+    const page = await admin!.open((await admin!.open(PATH)).link('Search all'))
+    const answer = await page.form('Search').with({ query: 'Who <plans>?' }).submit()
+    expect(answer.text).toContain('How we plan holidays')
+    expect(answer.text).toMatch(/Not searched: db_salaries/)
+    expect(answer.form('Search').value('query')).toBe('Who <plans>?')
+  })
+})
+
+describe('a file', { timeout: 60_000 }, () => {
+  const FORM = `${PATH}/load`
+  const CSV = 'sku,name,description\n1,Stove,<b>=cmd|calc</b> burns wood\n2,Lamp,gives light\n'
+
+  test('is uploaded in parts into a new database, its columns are chosen, and it is loaded and asked', async () => {
+    expect((await viewer!.open(FORM)).status).toBe(403)
+    const page = await owner!.open(FORM)
+    const form = page.form('Upload')
+    expect(form.choices('database')).toEqual(expect.arrayContaining(['', 'handbook']))
+    expect(form.choices('database')).not.toContain('warehouse')
+    const empty = await form.with({ file: new File([], 'empty.csv') }).submit()
+    expect([empty.status, empty.text]).toEqual([
+      400,
+      expect.stringContaining('Choose a file that is not empty'),
+    ])
+    const uploaded = await form.with({ file: new File([CSV], 'Price List 2026.csv') }).submit()
+    expect(uploaded.path).toMatch(/^\/console\/data-sources\/db_price_list_2026\/loads\/lod_/)
+    const taken = await form.with({ file: new File([CSV], 'handbook.csv'), new_name: 'handbook' }).submit()
+    expect(taken.status).toBe(409)
+    const other = await form.with({ file: new File([CSV], 'handbook.csv') }).submit()
+    expect(other.path).toContain('/db_handbook_2/')
+    expect(uploaded.text).toContain('<b>=cmd|calc</b> burns wood')
+    const columns = uploaded.form('Load')
+    expect(columns.values()).toMatchObject({ expose: true })
+    const refused = await columns.with({ table: 'Not a table' }).submit()
+    expect(refused.status).toBe(400)
+    expect(refused.form('Load').value('table')).toBe('Not a table')
+    const started = await refused
+      .form('Load')
+      .with({ table: 'products', embed_columns: ['description'], title_column: 'name' })
+      .submit()
+    expect(started.path).toBe(uploaded.path)
+    expect(started.html).toContain('<progress')
+    const live = /data-live="([^"]+)"/.exec(started.html)![1]!.replaceAll('&amp;', '&')
+    expect(JSON.parse((await owner!.open(live)).html)).toMatchObject({ ended: false })
+    await takeLoadSteps(system)
+    const done = await owner!.open(uploaded.path)
+    expect(await org.owner.call(showLoad, { load_id: uploaded.path.split('/').at(-1)! })).toMatchObject({
+      state: 'succeeded',
+    })
+    expect((await done.form('Ask').with({ query: 'wood' }).submit()).text).toContain('Stove')
+    expect((await owner!.open(`${PATH}/db_price_list_2026/database`)).html).toContain(uploaded.path)
+    expect(await source('price_list_2026')).toMatchObject({ exposed: true, enabled: true })
+  })
+
+  test('of more than a part arrives whole; one that fails lists every line; one is canceled', async () => {
+    const name = unique('bulk').replace('-', '_')
+    const content = `a,b\n${'1,2\n'.repeat(LOAD_PART_BYTES / 4)}3\n`
+    const form = (await developer!.open(FORM)).form('Upload')
+    const uploaded = await form.with({ file: new File([content], 'x.csv'), new_name: name }).submit()
+    const [load] = (await org.owner.call(listLoads, { name })).loads
+    expect(load).toMatchObject({ bytes: content.length, received: content.length })
+    // Developers are not offered to expose it.
+    expect(uploaded.form('Load').has('expose')).toBe(false)
+    await uploaded
+      .form('Load')
+      .with({ embed_columns: ['a'] })
+      .submit()
+    const canceled = await (await developer!.open(uploaded.path)).form('Cancel load').submit()
+    expect(canceled.notices).toEqual(['Load canceled.'])
+    expect((await developer!.open(uploaded.path)).text).toContain('Nothing was loaded')
+    const broken = await uploadFile(org.owner.call, name, 'a,b\n1,2\n3\n')
+    const path = `${PATH}/db_${name}/loads/${broken.id}`
+    await (
+      await owner!.open(path)
+    )
+      .form('Load')
+      .with({ embed_columns: ['a'] })
+      .submit()
+    await takeLoadSteps(system)
+    expect((await owner!.open(path)).text).toContain('line 3: the row has 1 value, and the header has 2')
+    for (const wrong of [`${PATH}/db_handbook/loads/${broken.id}`, `${PATH}/db_${name}/loads/lod_x`]) {
+      expect((await owner!.open(wrong)).status).toBe(404)
+    }
+  })
+
+  test('into a source that has tables never exposes them: that is asked by itself, when all is loaded', async () => {
+    await change('handbook', { exposed: false })
+    const { id } = await uploadFile(org.owner.call, 'handbook', CSV)
+    const path = `${HANDBOOK}/loads/${id}`
+    const columns = (await owner!.open(path)).form('Load')
+    expect(columns.has('expose')).toBe(false)
+    await columns.with({ table: 'products', embed_columns: ['description'] }).submit()
+    await takeLoadSteps(system)
+    const done = await owner!.open(path)
+    expect(done.text).toContain('Nobody can ask it yet')
+    const label = done.forms.find(({ action }) => action.pathname.endsWith('/expose'))!.presses[0]!.label
+    const exposed = await done.form(label).submit()
+    expect(exposed.path).toBe(path)
+    expect(await source('handbook')).toMatchObject({ exposed: true, enabled: true })
+    expect(exposed.offers('Ask')).toBe(true)
+    expect(await inDatabase(org, 'handbook', (sql) => sql`select count(*)::int as n from products`)).toEqual([
+      { n: 2 },
+    ])
+  })
+
+  test('is taken by the form for files, and by no other', async () => {
+    const from = await owner!.walker.open(`${PATH}/new`)
+    const body = new FormData()
+    body.append('file', new File(['x'.repeat(300 * 1024)], 'x.csv'))
+    expect((await owner!.walker.postFrom(from, `${PATH}/new`, body)).status).toBe(413)
+  })
+})
