@@ -2,11 +2,29 @@
 import { randomUUID } from 'node:crypto'
 import { eq, inArray, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { jobs, mailedLinks, sessions, signInAttempts, signInCodes, throttles } from '../../db/schema.ts'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import {
+  activity,
+  chatAuthorizations,
+  dataSources,
+  idempotencyKeys,
+  invitations,
+  jobs,
+  loads,
+  mailedLinks,
+  oauthArtifacts,
+  platformOauthClients,
+  sessions,
+  signInAttempts,
+  signInCodes,
+  throttles,
+} from '../../db/schema.ts'
+import { LOAD_DAYS } from '../../src/contracts/limits.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
+import { sweepActivity } from '../../src/cores/activity/index.ts'
 import { runIfDue, startLoop, startLoopForEach, type Job } from '../../src/worker/loop.ts'
 import { sweep } from '../../src/worker/jobs.ts'
-import { makeOrganization } from '../support/make.ts'
+import { makeOrganization, type Org } from '../support/make.ts'
 import { newDatabase } from '../support/database.ts'
 import { statementsDuring } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
@@ -101,12 +119,6 @@ describe('a recurring job', () => {
     expect(runs()).toBe(2)
   })
 
-  test('of many processes that look at the same moment one runs it', async () => {
-    const { job, runs } = countingJob()
-    await Promise.all(Array.from({ length: 8 }, () => runIfDue(depsOf(system), job, never)))
-    expect(runs()).toBe(1)
-  })
-
   test('that fails is logged, keeps the loop alive and is tried again when its lease is over', async () => {
     const { job, runs } = countingJob(true)
     expect(await runIfDue(depsOf(system), job, never)).toBe(false)
@@ -129,19 +141,6 @@ describe('a recurring job', () => {
     expect(runs()).toBe(2)
   })
 
-  test('belongs to one process until its lease is over by the database’s clock, however wrong the others’ clocks are', async () => {
-    const { job, runs } = countingJob()
-    const deps = depsOf(system)
-    const ahead = { ...deps, clock: () => new Date(system.clock.now().getTime() + 86_400_000) }
-    const behind = { ...deps, clock: () => new Date(system.clock.now().getTime() - 86_400_000) }
-    let taken: boolean[] = []
-    const first: Job = { ...job, run: async () => void (taken = [await runIfDue(ahead, job, never)]) }
-    // Its own clock says that the lease it takes is long over.
-    await runIfDue(behind, first, never)
-    await runIfDue(deps, first, never)
-    expect([taken, runs()]).toEqual([[false], 0])
-  })
-
   test('whose next time was written by a clock that was ahead runs all the same, once', async () => {
     const { job, runs } = countingJob()
     const deps = depsOf(system)
@@ -151,97 +150,147 @@ describe('a recurring job', () => {
     expect(await runIfDue(deps, job, never)).toBe(false)
     expect(runs()).toBe(2)
   })
-
-  test('whose lease ran out does not move the time of the process that took over', async () => {
-    const { job } = countingJob()
-    const slow: Job = { ...job, run: () => later(31) }
-    const late: Job = {
-      ...job,
-      run: async () => {
-        await later(31)
-        await runIfDue(depsOf(system), slow, never)
-      },
-    }
-    await runIfDue(depsOf(system), late, never)
-    const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
-    expect(row?.leaseToken).toBeNull()
-    expect(row!.nextRunAt.getTime()).toBeGreaterThan(system.clock.now().getTime() + 55_000)
-  })
-
-  test('whose lease ran out leaves the lease of the process that runs it now', async () => {
-    const { job } = countingJob()
-    const [successorRuns, firstEnded] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let third = true
-    const successor: Job = {
-      ...job,
-      run: async () => {
-        successorRuns.resolve()
-        await firstEnded.promise
-        // It still has its lease: nobody else may start.
-        third = await runIfDue(depsOf(system), job, never)
-      },
-    }
-    let running: Promise<boolean> | undefined
-    const first: Job = {
-      ...job,
-      run: async () => {
-        await later(31)
-        running = runIfDue(depsOf(system), successor, never)
-        await successorRuns.promise
-      },
-    }
-    await runIfDue(depsOf(system), first, never)
-    const [row] = await system.db.select().from(jobs).where(eq(jobs.name, job.name))
-    expect(row?.leaseToken).not.toBeNull()
-    firstEnded.resolve()
-    await running
-    expect(third).toBe(false)
-  })
 })
 
-test('sweeping throws away what expired and leaves what lives', async () => {
-  const org = await makeOrganization(system)
-  const now = system.clock.now()
-  const at = (seconds: number) => new Date(now.getTime() + seconds * 1000)
-  const keys = { old: `old-${randomUUID()}`, young: `young-${randomUUID()}` }
-  const [session] = await system.db.select().from(sessions).where(eq(sessions.userId, org.owner.userId))
-  for (const [name, seconds] of [
-    [keys.old, -10],
-    [keys.young, 600],
-  ] as const) {
-    await system.db.insert(throttles).values({ key: name, fullUntil: at(seconds) })
-    await system.db
-      .insert(signInCodes)
-      .values({ codeHash: name, sessionId: session!.id, expiresAt: at(seconds) })
-    await system.db.insert(signInAttempts).values({
-      stateHash: name,
-      provider: 'google',
-      browserHash: name,
-      nonce: name,
-      codeVerifier: name,
-      returnTo: '{}',
-      expiresAt: at(seconds),
-    })
-    await system.db.insert(mailedLinks).values({
-      secretHash: name,
-      purpose: 'operator-reset',
-      userId: org.owner.userId,
-      email: org.owner.email,
-      expiresAt: at(seconds),
-    })
+describe('sweeping throws away what expired, and leaves what lives', () => {
+  const DAY_SECONDS = 24 * 60 * 60
+  type Swept = {
+    readonly key: PgColumn
+    /** How long it is kept after its time. */
+    readonly keptDays?: number
+    readonly insert: (key: string, at: Date, org: Org) => Promise<unknown>
   }
-  await sweep(depsOf(system))
-  for (const [table, key] of [
-    [throttles, throttles.key],
-    [signInCodes, signInCodes.codeHash],
-    [signInAttempts, signInAttempts.stateHash],
-    [mailedLinks, mailedLinks.secretHash],
-  ] as const) {
+  const into = <T extends PgTable>(table: T, row: T['$inferInsert']) => system.db.insert(table).values(row)
+  const TABLES: Record<string, Swept> = {
+    throttles: {
+      key: throttles.key,
+      insert: (key, fullUntil) => into(throttles, { key, fullUntil }),
+    },
+    'codes to sign in with': {
+      key: signInCodes.codeHash,
+      async insert(codeHash, expiresAt, { owner }) {
+        const [session] = await system.db.select().from(sessions).where(eq(sessions.userId, owner.userId))
+        await into(signInCodes, { codeHash, sessionId: session!.id, expiresAt })
+      },
+    },
+    'attempts to sign in': {
+      key: signInAttempts.stateHash,
+      insert: (key, expiresAt) =>
+        into(signInAttempts, {
+          stateHash: key,
+          provider: 'google',
+          browserHash: key,
+          nonce: key,
+          codeVerifier: key,
+          returnTo: '{}',
+          expiresAt,
+        }),
+    },
+    'links in mails': {
+      key: mailedLinks.secretHash,
+      insert: (secretHash, expiresAt, { owner: { userId, email } }) =>
+        into(mailedLinks, { secretHash, purpose: 'operator-reset', userId, email, expiresAt }),
+    },
+    'idempotency keys': {
+      key: idempotencyKeys.key,
+      insert: (key, expiresAt, { id: owner }) =>
+        into(idempotencyKeys, { owner, key, requestHash: key, status: 200, answer: {}, expiresAt }),
+    },
+    'authorizations of chats': {
+      key: chatAuthorizations.stateHash,
+      insert: (stateHash, expiresAt, { id: orgId, owner: { userId } }) =>
+        into(chatAuthorizations, { orgId, stateHash, userId, purpose: 'link', nonce: stateHash, expiresAt }),
+    },
+    'tokens and codes of assistants': {
+      key: oauthArtifacts.id,
+      insert: (id, expiresAt) => into(oauthArtifacts, { id, kind: 'AccessToken', payload: {}, expiresAt }),
+    },
+    'registered clients': {
+      key: platformOauthClients.clientId,
+      keptDays: 30,
+      insert: (clientId, expiresAt) => into(platformOauthClients, { clientId, kind: 'dynamic', expiresAt }),
+    },
+    invitations: {
+      key: invitations.id,
+      keptDays: 30,
+      insert: (id, expiresAt, { id: orgId }) =>
+        into(invitations, {
+          orgId,
+          id,
+          email: 'somebody@example.test',
+          role: 'viewer',
+          secretHash: id,
+          sentByMail: false,
+          createdAt: expiresAt,
+          expiresAt,
+        }),
+    },
+    loads: {
+      key: loads.id,
+      keptDays: LOAD_DAYS,
+      async insert(id, finishedAt, { id: orgId, owner: { userId } }) {
+        const source = { orgId, id: `src_${id}`, name: id, title: id, kind: 'embedded', sealed: '' } as const
+        await into(dataSources, { ...source, createdAt: finishedAt })
+        await into(loads, {
+          orgId,
+          id,
+          sourceId: source.id,
+          filename: 'a.csv',
+          format: 'csv',
+          bytes: 1,
+          sha256: id,
+          state: 'succeeded',
+          createdBy: userId,
+          createdByName: 'Somebody',
+          createdAt: finishedAt,
+          updatedAt: finishedAt,
+          finishedAt,
+        })
+      },
+    },
+  }
+
+  test.each(Object.entries(TABLES))('%s', async (_, { key, keptDays = 0, insert }) => {
+    const org = await makeOrganization(system)
+    const now = system.clock.now().getTime()
+    const at = (seconds: number) => new Date(now + (seconds - keptDays * DAY_SECONDS) * 1000)
+    const [old, young] = [`old-${randomUUID()}`, `young-${randomUUID()}`]
+    await insert(old, at(-10), org)
+    await insert(young, at(600), org)
+    await sweep(depsOf(system))
     const left = await system.db
       .select({ key })
-      .from(table)
-      .where(inArray(key, [keys.old, keys.young]))
-    expect(left).toEqual([{ key: keys.young }])
-  }
-  await expect(org.owner.call(whoAmI, {})).resolves.toMatchObject({ role: 'owner' })
+      .from(key.table)
+      .where(inArray(key, [old, young]))
+    expect(left).toEqual([{ key: young }])
+    await expect(org.owner.call(whoAmI, {})).resolves.toMatchObject({ role: 'owner' })
+  })
+
+  test('activity, after as many days as the operator keeps it', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const now = system.clock.now().getTime()
+    for (const { id: orgId, owner } of [org, other]) {
+      for (const days of [8, 6]) {
+        await into(activity, {
+          orgId,
+          id: `act_${days}`,
+          at: new Date(now - days * DAY_SECONDS * 1000),
+          type: 'data_source',
+          userId: owner.userId,
+          userName: 'Somebody',
+          entryPoint: 'api',
+          outcome: 'answered',
+          durationMs: 1,
+          questionBytes: 1,
+          answerBytes: 1,
+          requestId: 'req_1',
+        })
+      }
+    }
+    await sweepActivity({ ...depsOf(system), activityDays: 7 })
+    for (const { id } of [org, other]) {
+      const left = await system.db.select({ id: activity.id }).from(activity).where(eq(activity.orgId, id))
+      expect(left).toEqual([{ id: 'act_6' }])
+    }
+  })
 })

@@ -1,0 +1,649 @@
+/**
+ * What everybody who works under a lease is promised, for each kind of work from one table: it is one holder's at a time,
+ * whoever lost it writes nothing more, the database's clock alone decides, and no organization waits for another's.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { PgTable } from 'drizzle-orm/pg-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { getTableName, sql } from '../../db/drizzle.ts'
+import * as tables from '../../db/schema.ts'
+import { RULES_MODEL } from '../../src/contracts/outcomes.ts'
+import { createCheckRunner, expireCheckClaims, type HttpProbe } from '../../src/cores/checks/index.ts'
+import {
+  claimDeployment,
+  expireDeployments,
+  reportDeploymentOutput,
+} from '../../src/cores/deployments/index.ts'
+import type { Clock } from '../../src/cores/dependencies.ts'
+import { localDirectory } from '../../src/cores/directory/index.ts'
+import { claimLoad, releaseLoad, renewLease, saveStep } from '../../src/cores/loads/claim-load.ts'
+import {
+  claimRun,
+  endRun,
+  expireRuns,
+  renewLease as renewRunLease,
+  underLease,
+} from '../../src/cores/maintenance/index.ts'
+import { attemptResult, finishAndStartAttempts } from '../../src/cores/notifications/delivery/attempts.ts'
+import { claimMessages, releaseClaims } from '../../src/cores/notifications/delivery/claim-messages.ts'
+import { expireLeases } from '../../src/cores/notifications/index.ts'
+import { claimPipelineRun, endOverdueRuns, keepPipelineRun } from '../../src/cores/pipelines/index.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
+import { runIfDue } from '../../src/worker/loop.ts'
+import { newDatabase, type TestDatabase } from '../support/database.ts'
+
+type Held = {
+  /** Whether what its holder does counts. */
+  readonly write: () => Promise<boolean>
+  readonly renew?: () => Promise<boolean>
+  readonly giveBack?: () => Promise<unknown>
+}
+
+type Leased = {
+  readonly table: PgTable
+  /** Its column with the end of the lease. */
+  readonly until: string
+  readonly seconds: number
+  /** Of one that is over: another may do it again, or it ends. */
+  readonly becomes: 'free' | 'ended'
+  /** Once it is over its holder has lost it, also before anybody has noticed. */
+  readonly endsByItself?: true
+  readonly isRenewed?: true
+  readonly isGivenBack?: true
+  readonly make: (orgId: string, n: number) => Promise<unknown>
+  /** One, if there is one for a worker to take. */
+  readonly claim: (clock?: Clock) => Promise<Held | undefined>
+  /** What workers do about those that are over. */
+  readonly expire: (clock?: Clock) => Promise<unknown>
+  /** Left out: they are of no organization, or wait as another kind here does. */
+  readonly fairly?: {
+    /** So many of an organization wait for a turn. */
+    readonly crowd: (orgId: string, n: number) => Promise<unknown>
+    /** Whose turn it was. */
+    readonly turn: () => Promise<readonly string[]>
+    readonly turns: number
+  }
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await newDatabase()
+  const [read] = await database.db.execute<{ ms: number }>(
+    sql`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+  )
+  startMs = read!.ms
+  for (const orgId of ORGS) {
+    await insert(tables.apps, {
+      orgId,
+      id: `app-${orgId}`,
+      alias: 'shop',
+      name: 'Shop',
+      createdAt: longAgo(),
+    })
+    await insert(tables.dataSources, {
+      orgId,
+      id: 'source',
+      name: 'shop',
+      title: 'Shop',
+      kind: 'managed',
+      sealed: '',
+      createdAt: longAgo(),
+    })
+  }
+})
+afterAll(() => database?.close())
+beforeEach(async () => {
+  for (const { table } of Object.values(LEASED)) await database.db.delete(table)
+  for (const table of [tables.maintenanceRuns, tables.pipelines]) await database.db.delete(table)
+})
+
+const ORG = 'org_few'
+const CROWDED = 'org_crowded'
+const ORGS = [ORG, CROWDED]
+const DAY_MS = 24 * 60 * 60 * 1000
+/** By the database's clock: walks have none of their own. */
+let startMs = 0
+const daysFromNow = (days: number): Date => new Date(startMs + days * DAY_MS)
+const longAgo = () => daysFromNow(-2)
+const SECONDS = 60
+
+const shifted =
+  (hours: number): Clock =>
+  () =>
+    daysFromNow(hours / 24)
+const [now, ahead, behind] = [shifted(0), shifted(1), shifted(-1)]
+const storage = (clock: Clock = now) => ({ db: database.db, clock })
+const log = {
+  warn: (event: string, fields?: object): never => {
+    throw new Error(event, { cause: fields })
+  },
+}
+const looking = (clock?: Clock) => ({ ...storage(clock), log })
+/** Since ever: whoever did not report could have. */
+const WATCH = { since: new Date(0) }
+
+const insert = (table: PgTable, ...rows: object[]) => database.db.insert(table).values(rows)
+const many = (n: number, row: (id: string, nth: number) => object): object[] =>
+  Array.from({ length: n }, (_, nth) => row(`${String(nth).padStart(4, '0')}-${randomUUID()}`, nth))
+const idsIn = async (table: PgTable, where: string): Promise<string[]> =>
+  (
+    await database.db.execute<{ org: string }>(
+      sql.raw(`select distinct org_id as org from ${getTableName(table)} where ${where}`),
+    )
+  ).map(({ org }) => org)
+
+/** Whether it was not refused. */
+const succeeds = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    (error: unknown) => {
+      if ((error as { code?: string }).code === 'CONFLICT') return false
+      throw error
+    },
+  )
+
+const ofApp = (orgId: string) =>
+  ({ kind: 'app', orgId, userId: null, role: null, app: { id: `app-${orgId}` } }) as never
+const appDeps = (clock?: Clock) => ({ ...storage(clock), directory: localDirectory })
+
+const deployment: Leased = {
+  table: tables.deployments,
+  until: 'lease_until',
+  seconds: SECONDS,
+  becomes: 'ended',
+  isRenewed: true,
+  make: (orgId, n) =>
+    insert(
+      tables.deployments,
+      ...many(n, (id, nth) => ({
+        orgId,
+        id,
+        appId: `app-${orgId}`,
+        revisionId: 'rev',
+        fence: nth + 1,
+        state: 'queued',
+        requestedBy: 'somebody',
+        requestedAt: now(),
+      })),
+    ),
+  async claim(clock) {
+    const { deployment: claimed, fence } = await claimDeployment(appDeps(clock))(ofApp(ORG), {
+      alias: 'shop',
+      runner: 'runner',
+      wait_seconds: 0,
+    })
+    const report = () =>
+      succeeds(
+        reportDeploymentOutput(appDeps(clock))(ofApp(ORG), {
+          alias: 'shop',
+          deployment_id: claimed!.id,
+          fence: fence!,
+          text: '',
+          position: 0,
+          last: false,
+        }),
+      )
+    return claimed ? { write: report, renew: report } : undefined
+  },
+  expire: (clock) => expireDeployments(looking(clock), WATCH),
+  fairly: {
+    turns: 1,
+    async crowd(orgId, n) {
+      await deployment.make(orgId, n)
+      await database.db.update(tables.deployments).set({ state: 'running', leaseUntil: longAgo() })
+    },
+    async turn() {
+      await deployment.expire()
+      return idsIn(tables.deployments, `state = 'failed'`)
+    },
+  },
+}
+
+const pipelineRun: Leased = {
+  table: tables.pipelineRuns,
+  until: 'lease_until',
+  seconds: SECONDS,
+  becomes: 'ended',
+  isRenewed: true,
+  async make(orgId, n) {
+    const appId = `app-${orgId}`
+    await insert(tables.pipelines, {
+      orgId,
+      id: 'pipeline',
+      appId,
+      name: 'nightly',
+      timezone: 'UTC',
+      graceMinutes: 60,
+      timeoutMinutes: 24 * 60,
+      concurrency: 'allow',
+      enabled: true,
+      told: {},
+      createdAt: longAgo(),
+    })
+    await insert(
+      tables.pipelineRuns,
+      ...many(n, (id) => ({
+        orgId,
+        id,
+        appId,
+        pipelineId: 'pipeline',
+        state: 'queued',
+        dueAt: longAgo(),
+        isScheduled: false,
+        claimableUntil: daysFromNow(1),
+      })),
+    )
+  },
+  async claim(clock) {
+    const { run, fence } = await claimPipelineRun(appDeps(clock))(ofApp(ORG), {
+      alias: 'shop',
+      worker: 'worker',
+      pipelines: ['nightly'],
+      wait_seconds: 0,
+    })
+    const keep = () =>
+      succeeds(keepPipelineRun(appDeps(clock))(ofApp(ORG), { alias: 'shop', run_id: run!.id, fence: fence! }))
+    return run ? { write: keep, renew: keep } : undefined
+  },
+  expire: (clock) => endOverdueRuns(looking(clock), WATCH),
+  fairly: {
+    turns: 1,
+    async crowd(orgId, n) {
+      await pipelineRun.make(orgId, n)
+      await database.db
+        .update(tables.pipelineRuns)
+        .set({ state: 'running', leaseUntil: longAgo(), claimableUntil: null })
+    },
+    async turn() {
+      await pipelineRun.expire()
+      return idsIn(tables.pipelineRuns, `state = 'failed'`)
+    },
+  },
+}
+
+const KEYS = dataKeys(randomBytes(32).toString('hex'))
+const runner = (clock: Clock | undefined, probeHttp: HttpProbe, slots: number) =>
+  createCheckRunner(
+    {
+      ...looking(clock),
+      dataKeys: KEYS,
+      judge: undefined as never,
+      matchLines: undefined as never,
+      probeHttp,
+    },
+    { inFlightMax: slots, perOrganization: slots, leaseSeconds: SECONDS },
+  )
+
+const check: Leased = {
+  table: tables.checks,
+  until: 'lease_until',
+  seconds: SECONDS,
+  becomes: 'free',
+  isGivenBack: true,
+  make: (orgId, n) =>
+    insert(
+      tables.checks,
+      ...many(n, (id) => ({
+        orgId,
+        id,
+        appId: `app-${orgId}`,
+        name: id,
+        definition: {
+          kind: 'http',
+          url: 'https://shop.test/',
+          method: 'GET',
+          timeout_ms: 1_000,
+          conditions: [],
+        },
+        intervalSeconds: 60,
+        failureThreshold: 1,
+        successThreshold: 1,
+        enabled: true,
+        maintenanceWindows: [],
+        nextRunAt: daysFromNow(orgId === CROWDED ? -3 : -2),
+        createdAt: longAgo(),
+      })),
+    ),
+  async claim(clock) {
+    const answer = Promise.withResolvers<Awaited<ReturnType<HttpProbe>>>()
+    const worker = runner(clock, () => answer.promise, 1)
+    if ((await worker.claim()) === 0) return undefined
+    const runs = async () => (await database.db.select().from(tables.checks))[0]!.runCount
+    return {
+      async write() {
+        const before = await runs()
+        answer.resolve({ kind: 'answered', status: 200, timeMs: 1, body: '', isPrivate: false })
+        await worker.nextResult()
+        await worker.settle()
+        return (await runs()) > before
+      },
+      giveBack: () => worker.release(),
+    }
+  },
+  expire: () => expireCheckClaims(storage()),
+  fairly: {
+    turns: 1,
+    crowd: (orgId, n) => check.make(orgId, n),
+    async turn() {
+      await runner(now, () => new Promise(() => {}), 4).claim()
+      return idsIn(tables.checks, 'claim is not null')
+    },
+  },
+}
+
+const load: Leased = {
+  table: tables.loads,
+  until: 'lease_until',
+  seconds: 30,
+  becomes: 'free',
+  isRenewed: true,
+  isGivenBack: true,
+  make: (orgId, n) =>
+    insert(
+      tables.loads,
+      ...many(n, (id) => ({
+        orgId,
+        id,
+        sourceId: 'source',
+        filename: 'file.csv',
+        format: 'csv',
+        bytes: 1,
+        sha256: '',
+        state: 'running',
+        phase: 'reading',
+        createdBy: 'usr',
+        createdByName: 'Somebody',
+        createdAt: longAgo(),
+        updatedAt: longAgo(),
+      })),
+    ),
+  async claim(clock) {
+    const claimed = await claimLoad(storage(clock))
+    return (
+      claimed && {
+        write: async () => (await saveStep(storage(clock), claimed, { rows: 1 })) !== undefined,
+        renew: () => renewLease(storage(clock), claimed),
+        giveBack: () => releaseLoad(storage(clock), claimed),
+      }
+    )
+  },
+  // Whoever claims next takes it.
+  expire: async () => {},
+  fairly: {
+    turns: 2,
+    crowd: (orgId, n) => load.make(orgId, n),
+    async turn() {
+      const claimed = await claimLoad(storage())
+      await releaseLoad(storage(), claimed!)
+      return [claimed!.orgId]
+    },
+  },
+}
+
+const maintenanceRun: Leased = {
+  table: tables.appLeases,
+  until: 'expires_at',
+  seconds: SECONDS,
+  becomes: 'ended',
+  endsByItself: true,
+  isRenewed: true,
+  isGivenBack: true,
+  async make(orgId, n) {
+    const apps = many(n, (id) => ({ orgId, id, alias: id, name: id, createdAt: longAgo() })) as {
+      id: string
+    }[]
+    await insert(tables.apps, ...apps)
+    await insert(tables.appLeases, ...apps.map(({ id }) => ({ orgId, appId: id })))
+    await insert(
+      tables.maintenanceRuns,
+      ...apps.map(({ id }) => ({
+        orgId,
+        id: `exec-${id}`,
+        appId: id,
+        status: 'queued',
+        mode: 'manual',
+        model: RULES_MODEL,
+        createdAt: daysFromNow(orgId === CROWDED ? -0.1 : 0),
+      })),
+    )
+  },
+  async claim(clock = now) {
+    const claimed = await claimRun(storage(clock), { claimId: randomUUID(), models: [RULES_MODEL] })
+    if (!claimed) return undefined
+    const { key } = claimed
+    return {
+      write: () => succeeds(withTransaction(database.db, (tx) => underLease(tx, key))),
+      renew: () => succeeds(renewRunLease(database.db, key)),
+      giveBack: () => withTransaction(database.db, (tx) => endRun(tx, clock, key, async () => 'again')),
+    }
+  },
+  expire: (clock) => expireRuns(looking(clock)),
+  fairly: {
+    turns: 2,
+    crowd: (orgId, n) => maintenanceRun.make(orgId, n),
+    async turn() {
+      const claimed = await claimRun(storage(), { claimId: randomUUID(), models: [RULES_MODEL] })
+      return [claimed!.key.orgId]
+    },
+  },
+}
+
+const message: Leased = {
+  table: tables.messages,
+  until: 'lease_until',
+  seconds: SECONDS,
+  becomes: 'free',
+  endsByItself: true,
+  isGivenBack: true,
+  make: (orgId, n) =>
+    insert(
+      tables.messages,
+      ...many(n, (id) => ({
+        orgId,
+        id,
+        channel: 'webhook',
+        target: id,
+        state: 'pending',
+        nextAt: daysFromNow(orgId === CROWDED ? -3 : -2),
+        createdAt: longAgo(),
+      })),
+    ),
+  async claim(clock) {
+    const claimer = { worker: randomUUID(), leaseSeconds: SECONDS }
+    const { claimed } = await claimMessages(storage(clock), claimer)
+    if (claimed.length === 0) return undefined
+    return {
+      async write() {
+        const { started } = await finishAndStartAttempts(storage(clock), claimer, [], [claimed])
+        return started.length > 0
+      },
+      giveBack: () => releaseClaims(storage(clock), claimer.worker),
+    }
+  },
+  expire: (clock) => expireLeases(storage(clock)),
+  fairly: {
+    turns: 1,
+    crowd: (orgId, n) => message.make(orgId, n),
+    async turn() {
+      const { claimed } = await claimMessages(storage(), { worker: 'worker', leaseSeconds: SECONDS })
+      return [...new Set(claimed.map(({ orgId }) => orgId))]
+    },
+  },
+}
+
+/** A message that may have left: nobody sends it again. */
+const attempt: Leased = {
+  table: tables.messages,
+  until: 'lease_until',
+  seconds: SECONDS,
+  becomes: 'ended',
+  make: message.make,
+  async claim(clock = now) {
+    const claimer = { worker: randomUUID(), leaseSeconds: SECONDS }
+    const { claimed } = await claimMessages(storage(clock), claimer)
+    if (claimed.length === 0) return undefined
+    const { started } = await finishAndStartAttempts(storage(clock), claimer, [], [claimed])
+    const facts = { now: clock(), durationMs: 1, jitter: 0, isShared: false, response: null }
+    const sent = attemptResult(
+      { ...started[0]!, channel: 'webhook', integrationId: null, isRepeatable: false },
+      { kind: 'sent', httpStatus: 200 },
+      facts,
+    )
+    return {
+      async write() {
+        const { ended } = await finishAndStartAttempts(storage(clock), claimer, [sent], [])
+        return ended.length > 0
+      },
+    }
+  },
+  expire: message.expire,
+}
+
+const job: Leased = {
+  table: tables.jobs,
+  until: 'lease_until',
+  seconds: SECONDS,
+  becomes: 'free',
+  make: () => insert(tables.jobs, { name: 'a job', nextRunAt: longAgo() }),
+  async claim(clock) {
+    const [begun, mayEnd] = [Promise.withResolvers<true>(), Promise.withResolvers<void>()]
+    const running = runIfDue(
+      { ...storage(clock), log: { ...log, error: log.warn } as never, metrics: undefined },
+      {
+        name: 'a job',
+        everySeconds: 60 * 60,
+        leaseSeconds: SECONDS,
+        run() {
+          begun.resolve(true)
+          return mayEnd.promise
+        },
+      },
+      new AbortController().signal,
+    )
+    if (!(await Promise.race([begun.promise, running]))) return undefined
+    const nextRun = async () => (await database.db.select().from(tables.jobs))[0]!.nextRunAt
+    return {
+      async write() {
+        const before = await nextRun()
+        mayEnd.resolve()
+        await running
+        return (await nextRun()) > before
+      },
+    }
+  },
+  expire: async () => {},
+}
+
+const LEASED = {
+  'a deployment': deployment,
+  'a pipeline run': pipelineRun,
+  'a check': check,
+  'a load': load,
+  'a maintenance run': maintenanceRun,
+  'a message': message,
+  'an attempt': attempt,
+  'a recurring job': job,
+} satisfies Record<string, Leased>
+
+describe.each(Object.entries<Leased>(LEASED))('%s', (_, leased) => {
+  /** For the lease alone: no clock moves. */
+  const age = (seconds: number) =>
+    database.db.execute(
+      sql.raw(`update ${getTableName(leased.table)}
+        set ${leased.until} = ${leased.until} - interval '${seconds} seconds'`),
+    )
+  const made = async (clock?: Clock): Promise<Held> => {
+    await leased.make(ORG, 1)
+    return (await leased.claim(clock))!
+  }
+
+  test('of eight that claim it at once, one has it', async () => {
+    await leased.make(ORG, 1)
+    const claims = await Promise.all(Array.from({ length: 8 }, () => leased.claim()))
+    const held = claims.filter((one) => one !== undefined)
+    expect(held).toHaveLength(1)
+    expect(await held[0]!.write()).toBe(true)
+  })
+
+  test('is nobody else’s while it is held', async () => {
+    const held = await made()
+    await age(leased.seconds - 5)
+    await leased.expire()
+    expect(await leased.claim()).toBeUndefined()
+    expect(await held.write()).toBe(true)
+  })
+
+  test.runIf(leased.isRenewed)('is held for as long as it is renewed', async () => {
+    const held = await made()
+    for (let times = 0; times < 3; times++) {
+      await age(leased.seconds - 5)
+      expect(await held.renew!()).toBe(true)
+    }
+    await leased.expire()
+    expect(await leased.claim()).toBeUndefined()
+    expect(await held.write()).toBe(true)
+  })
+
+  test('is lost to whoever was not heard from in time, and what they still do is refused', async () => {
+    const lost = await made()
+    await age(leased.seconds + 1)
+    await leased.expire()
+    const other = await leased.claim()
+    expect(other !== undefined).toBe(leased.becomes === 'free')
+    if (lost.renew) expect(await lost.renew()).toBe(false)
+    expect(await lost.write()).toBe(false)
+    if (other) expect(await other.write()).toBe(true)
+  })
+
+  test.runIf(leased.endsByItself)('is lost when it is over, also before anybody has noticed', async () => {
+    const lost = await made()
+    await age(leased.seconds + 1)
+    expect([await lost.renew?.(), await lost.write()]).toEqual([lost.renew && false, false])
+  })
+
+  test.runIf(leased.isRenewed && !leased.endsByItself)(
+    'is renewed also late, as long as nobody has noticed',
+    async () => {
+      const held = await made()
+      await age(leased.seconds + 1)
+      expect(await held.renew!()).toBe(true)
+      await leased.expire()
+      expect(await leased.claim()).toBeUndefined()
+      expect(await held.write()).toBe(true)
+    },
+  )
+
+  test.runIf(leased.isGivenBack)('that was given back is another’s', async () => {
+    const first = await made()
+    await first.giveBack!()
+    const second = (await leased.claim())!
+    expect(await first.write()).toBe(false)
+    expect(await second.write()).toBe(true)
+  })
+
+  test('is not over by the clock of a process, be it ahead or behind', async () => {
+    // By its own clock what it holds is over long ago.
+    const held = await made(behind)
+    await leased.expire(ahead)
+    expect([await leased.claim(ahead), await leased.claim(now)]).toEqual([undefined, undefined])
+    expect(await held.write()).toBe(true)
+  })
+
+  test('is over by the database’s clock, also for a process whose own is behind', async () => {
+    const lost = await made(ahead)
+    await age(leased.seconds + 1)
+    await leased.expire(behind)
+    expect((await leased.claim(ahead)) !== undefined).toBe(leased.becomes === 'free')
+    expect(await lost.write()).toBe(false)
+  })
+
+  test.runIf(leased.fairly)('of one organization does not wait for hundreds of another', async () => {
+    await leased.fairly!.crowd(CROWDED, 300)
+    await leased.fairly!.crowd(ORG, 1)
+    const served = new Set<string>()
+    for (let nth = 0; nth < leased.fairly!.turns; nth++)
+      for (const orgId of await leased.fairly!.turn()) served.add(orgId)
+    expect([...served].toSorted()).toEqual(ORGS.toSorted())
+  })
+})

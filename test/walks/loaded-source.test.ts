@@ -1,0 +1,100 @@
+/** From a file to an answer: a database, a file that is previewed and loaded into it, questions, rows; and one that is attached. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDatabase, attachDatabase, showConnectionString } from '../../src/contracts/databases.ts'
+import {
+  fetchDataSourceRow,
+  listDataSources,
+  listTables,
+  queryDataSource,
+  saveSearchConfiguration,
+  setDataSourceExposure,
+  setDataSourceState,
+} from '../../src/contracts/data-sources.ts'
+import { createEmbeddings } from '../../src/contracts/embeddings.ts'
+import { listLoads, previewLoad, showLoad } from '../../src/contracts/loads.ts'
+import { atAddress, startWithDatabases, type SystemWithDatabases } from '../support/data-sources.ts'
+import { loadFile, uploadFile } from '../support/loads.ts'
+import { makeOrganization, type Org } from '../support/make.ts'
+
+let system: SystemWithDatabases
+let [org, other]: Org[] = []
+beforeAll(async () => {
+  system = await startWithDatabases({ ATTACH_ALLOWED: '127.0.0.1' })
+  ;[org, other] = [await makeOrganization(system), await makeOrganization(system)]
+  for (const { owner } of [org, other]) await owner.call(createDatabase, { name: 'shop' })
+})
+afterAll(() => system.stop())
+
+const CSV = `sku,name,description
+T1,Tent,"[1,0,0] a light tent, for two"
+S1,Stove,"[0,1,0] burns wood"
+`
+const PLAN = { id_column: 'sku', title_column: 'name', embed_columns: ['description'], model: 'toy-3' }
+const source_id = 'db_shop'
+
+test('a file is previewed, loaded, found by a question, and shown row by row; another organization sees nothing of it', async () => {
+  const { call } = org!.owner
+  const announced = await uploadFile(call, 'shop', CSV)
+  expect(await call(previewLoad, { load_id: announced.id })).toMatchObject({
+    columns: [{ name: 'sku' }, { name: 'name' }, { name: 'description' }],
+    problems: [],
+  })
+  const load = await loadFile(system, call, 'shop', CSV, {
+    ...PLAN,
+    table: 'goods',
+    save_configuration: true,
+  })
+  expect(load).toMatchObject({ state: 'succeeded', failure: null })
+  expect(await call(showLoad, { load_id: load.id })).toMatchObject({ id: load.id, state: 'succeeded' })
+  expect((await call(listLoads, { name: 'shop' })).loads.map(({ id }) => id)).toContain(load.id)
+  expect((await other!.owner.call(listLoads, { name: 'shop' })).loads).toEqual([])
+  await expect(other!.owner.call(showLoad, { load_id: load.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+
+  const { tables, suggestion } = await call(listTables, { source_id })
+  expect(tables).toMatchObject([{ table: 'goods', configured: true }])
+  const { embedding_configs, ...rest } = suggestion!.connection_config
+  const fetchable = embedding_configs.map((entry) => ({ ...entry, fetchable: true }))
+  const connection_config = { ...rest, embedding_configs: fetchable }
+  await call(saveSearchConfiguration, { source_id, ...suggestion!, connection_config })
+  expect((await other!.owner.call(listTables, { source_id })).tables).toEqual([])
+
+  await call(setDataSourceState, { source_id, enabled: true })
+  await call(setDataSourceExposure, { source_id, exposed: true })
+  const { results } = await call(queryDataSource, { source_id, query: '[0,1,0]' })
+  expect(results.map(({ title }) => title)).toEqual(['Stove', 'Tent'])
+  const handle = String(results[0]!.metadata['_handle'])
+  const { hit } = await call(fetchDataSourceRow, { source_id, handle })
+  expect(hit).toMatchObject({ id: 'S1', metadata: { description: '[0,1,0] burns wood' } })
+  await expect(other!.owner.call(fetchDataSourceRow, { source_id, handle })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  })
+})
+
+test('texts are embedded as a load embeds them', async () => {
+  const { data } = await org!.owner.call(createEmbeddings, {
+    model: 'toy-3',
+    input: ['[0,1,0] a', '[0,0,1] b'],
+  })
+  expect(data).toMatchObject([
+    { index: 0, embedding: [0, 1, 0] },
+    { index: 1, embedding: [0, 0, 1] },
+  ])
+})
+
+test('a database elsewhere is attached by its address, for the organization that knows it', async () => {
+  const elsewhere = await startWithDatabases({ MANAGED_DATABASE_URL: 'embedded' })
+  try {
+    const { owner } = await makeOrganization(elsewhere)
+    await owner.call(createDatabase, { name: 'erp' })
+    const { url } = await owner.call(showConnectionString, { name: 'erp' })
+    await atAddress(url, (sql) => sql.unsafe('create table orders (id int, title text, embedding vector(3))'))
+    await org!.owner.call(attachDatabase, { name: 'erp', url })
+    expect((await org!.owner.call(listTables, { source_id: 'db_erp' })).tables).toMatchObject([
+      { table: 'orders' },
+    ])
+    const names = (await other!.owner.call(listDataSources, {})).data_sources.map(({ id }) => id)
+    expect(names).not.toContain('db_erp')
+  } finally {
+    await elsewhere.stop()
+  }
+})
