@@ -56,28 +56,20 @@ const ORDER: readonly Moment[] = [
   'finishing',
   'succeeded',
 ]
-/** A killed server is waited for until its lease is over: each costs half a minute, and `.ci/run` has few of them. */
-const IS_CI = process.env['LONG_TESTS'] === 'ci'
-const KILLS: readonly Kill[] = IS_CI
-  ? [
-      { at: 'uploading', who: 'client' },
-      { at: 'embedding', who: 'both' },
-    ]
-  : [
-      { at: 'uploading', who: 'client' },
-      { at: 'reading', who: 'server' },
-      { at: 'checking', who: 'both' },
-      { at: 'embedding', who: 'client' },
-      { at: 'embedding', who: 'server' },
-      { at: 'indexing', who: 'server' },
-      { at: 'finishing', who: 'both' },
-    ]
-const KILLS_OF_APPENDING: readonly Kill[] = IS_CI
-  ? []
-  : [
-      { at: 'embedding', who: 'server' },
-      { at: 'finishing', who: 'server' },
-    ]
+/** A killed server is waited for until its lease is over: each costs half a minute. */
+const KILLS: readonly Kill[] = [
+  { at: 'uploading', who: 'client' },
+  { at: 'reading', who: 'server' },
+  { at: 'checking', who: 'both' },
+  { at: 'embedding', who: 'client' },
+  { at: 'embedding', who: 'server' },
+  { at: 'indexing', who: 'server' },
+  { at: 'finishing', who: 'both' },
+]
+const KILLS_OF_APPENDING: readonly Kill[] = [
+  { at: 'embedding', who: 'server' },
+  { at: 'finishing', who: 'server' },
+]
 
 const SERVER = process.env['TEST_PGVECTOR_URL']
 /** Where the managed databases are. */

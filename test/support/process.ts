@@ -18,6 +18,9 @@ const LAUNCHER = join(ROOT, 'bin', 'server')
 /** A first start makes two embedded databases and the sample: seconds, or minutes where others use the machine as well. */
 const READY_MS = 150_000
 
+/** Of a test beside whole processes, which have no other. */
+export const realClock = (): Date => new Date()
+
 export type Env = Record<string, string>
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 export type LogLine = { readonly event: string; readonly level: string } & Record<string, unknown>
