@@ -4,7 +4,10 @@ import type { ESTree } from 'vite'
 import { basename } from 'node:path/posix'
 import { describe, expect, test } from 'vitest'
 import { TOOLS } from '../../mcp/tools.ts'
+import { VERBS as AUTH_VERBS } from '../../oauth/auth-verbs.ts'
 import { OPERATIONS } from '../../src/contracts/operations.ts'
+import { VERBS as DEPLOY_VERBS } from '../../src/http/deploy-verbs.ts'
+import { VERBS as GATEWAY_VERBS } from '../../src/http/gateway-verbs.ts'
 import { readTree, treeOf, type SourceFile, type Tree } from './source-tree.ts'
 
 const tree = readTree()
@@ -23,11 +26,14 @@ describe('every operation', () => {
     expect(names.flatMap((name) => verbProblems(tree, name))).toEqual([])
   })
 
-  test('stands under its name in the table of its service', () => {
-    const rows = verbRows(tree)
-    expect(rows.filter(([key, verb]) => key !== verb)).toEqual([])
+  test('is in the table of its service', () => {
+    const tables = { ...AUTH_VERBS, ...GATEWAY_VERBS, ...DEPLOY_VERBS }
     // Its token may be the bearer, so it has a route of its own: oauth/app.ts.
-    expect([...rows.map(([key]) => key), 'validateToken'].toSorted()).toEqual(names.toSorted())
+    expect([...Object.keys(tables), 'validateToken'].toSorted()).toEqual(names.toSorted())
+  })
+
+  test('has a route that none before it hides', () => {
+    expect(hiddenRoutes(OPERATIONS.map(({ http }) => http))).toEqual([])
   })
 })
 
@@ -57,6 +63,8 @@ describe('planted mistakes are found', () => {
     "import { end } from './end.ts'\nexport const revokeGrant = (deps) => (principal, input) => end(deps)(principal, input)",
     "import { end } from './end.ts'\nexport const revokeGrant = (deps) => async (principal, { grant_id }) => { return await end(deps, { ...principal }, grant_id) }",
     "import * as all from './all.ts'\nexport function revokeGrant(deps) { return (principal, input) => all.end(deps.db, principal, input) }",
+    "import { end } from './end.ts'\nexport const revokeGrant = write({ audit: 'grant.ended' }, async (context, input) => end(context, input))",
+    "import { read } from '../verb.ts'\nimport { end } from './end.ts'\nexport const revokeGrant = read(end)",
     "export { revokeGrant } from './end.ts'",
     'export const somethingElse = 1',
   ]
@@ -67,6 +75,7 @@ describe('planted mistakes are found', () => {
   test.each([
     "import { tx } from '../tx.ts'\nexport const revokeGrant = (deps) => (principal) => tx(deps.db, () => stamp(principal))",
     'export const revokeGrant = (deps) => (principal, input) => own(deps, principal, input)\nconst own = () => {}',
+    "import { write } from '../verb.ts'\nexport const revokeGrant = write({}, async ({ tx }, { grant_id }) => { await tx.end(grant_id) })",
   ])('and a real one is not: %s', (text) => {
     expect(verbProblems(treeOf([['src/cores/grants/revoke-grant.ts', text]]), 'revokeGrant')).toEqual([])
   })
@@ -79,9 +88,11 @@ describe('planted mistakes are found', () => {
     expect(verbProblems(treeOf([file('grants'), file('identity')]), 'revokeGrant')).toHaveLength(1)
   })
 
-  test('a row of a table that holds another verb', () => {
-    const planted = 'const AUTH_VERBS = { revokeGrant: grants.narrowGrant }'
-    expect(verbRows(treeOf([['oauth/operations.ts', planted]]))).toEqual([['revokeGrant', 'narrowGrant']])
+  test('a route that is hidden by one before it', () => {
+    const [one, summary] = ['/api/deliveries/{id}', '/api/deliveries/summary']
+    const routesOf = (...paths: string[]) => paths.map((path) => ({ method: 'get', path }))
+    expect(hiddenRoutes(routesOf(one, summary))).toEqual([`${one} hides ${summary}`])
+    expect(hiddenRoutes(routesOf(summary, one))).toEqual([])
   })
 
   test('a tool that calls what it does not name, or names what it does not call', () => {
@@ -139,7 +150,7 @@ function verbProblems(from: Tree, name: string): string[] {
 /** A name of another file, or a function whose body is one call of such a name with its own parameters. */
 function isWrapper(verb: ESTree.Node, imported: ReadonlySet<string>): boolean {
   const parameters = new Set<string>()
-  let body: ESTree.Node | null | undefined = verb
+  let body: ESTree.Node | null | undefined = withinEnvelope(verb)
   for (;;) {
     if (body?.type === 'AwaitExpression') body = body.argument
     else if (body?.type === 'ReturnStatement') body = body.argument
@@ -157,6 +168,12 @@ function isWrapper(verb: ESTree.Node, imported: ReadonlySet<string>): boolean {
   return true
 }
 
+const ENVELOPES = ['read', 'write', 'writeInSteps', 'list']
+
+/** What the envelope is given to do. */
+const withinEnvelope = (verb: ESTree.Node): ESTree.Node =>
+  verb.type === 'CallExpression' && ENVELOPES.includes(rootName(verb)) ? verb.arguments.at(-1)! : verb
+
 /** Made of nothing but the parameters. */
 function isOwn(node: ESTree.Node, parameters: ReadonlySet<string>): boolean {
   if (node.type === 'Identifier') return parameters.has(node.name)
@@ -167,30 +184,23 @@ function isOwn(node: ESTree.Node, parameters: ReadonlySet<string>): boolean {
 }
 
 /** Rows of the tables of verbs: the key, and the last name of its value. */
-function verbRows(from: Tree): (readonly [key: string, verb: string])[] {
-  const tables = ['oauth/operations.ts', 'src/http/gateway.ts', 'src/http/deploy-api.ts']
-  return tables.flatMap((path) => {
-    const rows: (readonly [string, string])[] = []
-    const file = from.get(path)
-    if (!file) return rows
-    new Visitor({
-      VariableDeclarator: ({ id, init }) => {
-        if (id.type !== 'Identifier' || !id.name.endsWith('_VERBS') || init?.type !== 'ObjectExpression')
-          return
-        for (const row of init.properties) {
-          if (row.type !== 'Property' || row.key.type !== 'Identifier') continue
-          const { value } = row
-          rows.push([
-            row.key.name,
-            value.type === 'MemberExpression' && value.property.type === 'Identifier'
-              ? value.property.name
-              : '',
-          ])
-        }
-      },
-    }).visit(file.program)
-    return rows
-  })
+type Route = { readonly method: string; readonly path: string }
+
+/** Routes are matched in the order of the table. */
+function hiddenRoutes(routes: readonly Route[]): string[] {
+  return routes.flatMap((route, at) =>
+    routes
+      .slice(0, at)
+      .filter(({ method, path }) => method === route.method && fits(path, route.path))
+      .map(({ path }) => `${path} hides ${route.path}`),
+  )
+}
+
+function fits(pattern: string, path: string): boolean {
+  const [parts, others] = [pattern.split('/'), path.split('/')]
+  return (
+    parts.length === others.length && parts.every((part, at) => part.startsWith('{') || part === others[at])
+  )
 }
 
 function toolProblems(from: Tree): string[] {

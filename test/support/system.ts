@@ -1,5 +1,6 @@
 /** The whole system in one process, on the database of this test run, with a clock that tests move. */
 import { randomBytes } from 'node:crypto'
+import { listenerOf } from '../../db/listen.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import { httpClient, type Call, type CallOptions } from '../../src/client/http-client.ts'
 import type { Service } from '../../src/client/service.ts'
@@ -9,6 +10,7 @@ import { dispatcher } from '../../src/boot/listener.ts'
 import { createLogger } from '../../src/observe/log.ts'
 import { createSystem, type Overrides, type System } from '../../src/boot/system.ts'
 import { inject } from 'vitest'
+import { noteLogLine } from './answered-operations.ts'
 import { testDatabase } from './database.ts'
 import { isFounding, reaching, servingFounded, splitDatabase, splitSettings } from './hosted-system.ts'
 import { noteAnswer } from './seen-failures.ts'
@@ -52,7 +54,10 @@ export async function startSystem(
   return isHosted ? startHosted(env, overrides) : start(env, overrides)
 }
 
-type TestOverrides = Overrides & { withMail?: boolean; clockOf?: TestSystem | undefined }
+type TestOverrides = Overrides & {
+  withMail?: boolean
+  clockOf?: Pick<TestSystem, 'clock' | 'mails'> | undefined
+}
 
 async function startHosted(env: Record<string, string>, overrides: TestOverrides): Promise<TestSystem> {
   const settings = splitSettings(env)
@@ -112,12 +117,15 @@ async function start(env: Record<string, string>, overrides: TestOverrides): Pro
   const log = createLogger({
     level: 'debug',
     pretty: false,
-    write: (line) => logLines.push(line),
+    write: (line) => {
+      logLines.push(line)
+      noteLogLine(line)
+    },
     clock: now,
   })
   const system = await createSystem(config, log, {
     clock: now,
-    connection: { db, sql, kind, close: async () => {} },
+    connection: { db, sql, kind, listener: listenerOf(db), close: async () => {} },
     passwords: argon2Passwords({ memoryKib: 64, passes: 1 }),
     mail: overrides.withMail ? async (message) => void mails.push(message) : null,
     ...overrides,

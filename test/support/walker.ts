@@ -48,8 +48,8 @@ export type WalkerOptions = {
   readonly overSockets?: boolean
 }
 
-/** As pairs where one name is sent several times. */
-type Fields = Record<string, string> | [string, string][]
+/** As pairs where one name is sent several times, as FormData where one is a file. */
+type Fields = Record<string, string> | [string, string][] | FormData
 
 export type Walker = ReturnType<typeof newWalker>
 
@@ -87,7 +87,7 @@ export function newWalker(system: TestSystem, options: WalkerOptions = {}) {
     const referrer = referrerFor(came, url)
     if (referrer) headers.set('referer', referrer)
     if (method !== 'GET') headers.set('origin', originFor(came, way))
-    const body = fields && new URLSearchParams(fields)
+    const body = fields instanceof FormData ? fields : fields && new URLSearchParams(fields)
     const request = new Request(url, { method, headers, redirect: 'manual', ...(body && { body }) })
     trail.push({ url, headers })
     const response = await answerTo(url, request)
@@ -243,11 +243,16 @@ async function readPage(url: URL, response: Response, came: Navigation): Promise
 }
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
-const resolved = (text: string): string =>
+export const resolved = (text: string): string =>
   text.replaceAll(/&(amp|lt|gt|quot|#39);/g, (_whole, name: string) => ENTITIES[name]!)
 
-const wordsOf = (html: string): string =>
-  resolved(html.replaceAll(/<(style|title)\b.*?<\/\1>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')).trim()
+export const wordsOf = (html: string): string =>
+  resolved(
+    html
+      .replaceAll(/<wbr \/>/g, '')
+      .replaceAll(/<(style|title)\b.*?<\/\1>|<[^>]*>/gs, ' ')
+      .replaceAll(/\s+/g, ' '),
+  ).trim()
 
 /** Tags with the names of their attributes: what a page is made of, whatever its words say. */
 export const structureOf = (html: string): string[] =>
@@ -255,7 +260,7 @@ export const structureOf = (html: string): string[] =>
 
 const TAG = /<(\/?[a-z][\w-]*)((?:[^>"]|"[^"]*")*)>/gi
 
-const attributesOf = (inside: string): Record<string, string> =>
+export const attributesOf = (inside: string): Record<string, string> =>
   Object.fromEntries(
     [...inside.matchAll(/([a-z][\w:-]*)(?:="([^"]*)")?/gi)].map(([, name, value = '']) => [
       name!,
