@@ -1,0 +1,90 @@
+/**
+ * `npm run mutants`: plants faults in the lines that were changed since `main` (or `--base <commit>`), one by one, and says
+ * which of them no test sees. `npm run mutants -- <core or file> […]`: in those, and `--walks checks,loads` with these walks
+ * on Postgres besides the units. The result is in node_modules/.cache/mutants.md; equivalent ones are in test/mutants.ts.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { reportMutants, type MutationReport } from '../test/mutants.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const CACHE = join(ROOT, 'node_modules', '.cache')
+const RESULT = join(CACHE, 'mutants.md')
+const REPORT = join(CACHE, 'mutants.json')
+const SOURCES = ['src', 'mcp', 'oauth', 'db', 'sdk']
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { base: { type: 'string', default: 'main' }, walks: { type: 'string', default: '' } },
+})
+const mutate = positionals.length > 0 ? positionals.flatMap(filesOf) : changedLines(values.base)
+if (mutate.length === 0) fail(`Nothing to mutate: no line of a source file changed since ${values.base}.`)
+
+mkdirSync(CACHE, { recursive: true })
+const settings = join(CACHE, 'stryker.json')
+writeFileSync(
+  settings,
+  JSON.stringify({
+    mutate,
+    testRunner: 'vitest',
+    plugins: ['@stryker-mutator/vitest-runner'],
+    vitest: { configFile: 'test/vitest.mutants.config.ts' },
+    reporters: ['clear-text', 'json'],
+    clearTextReporter: { logTests: false, reportTests: false },
+    jsonReporter: { fileName: REPORT },
+    coverageAnalysis: 'perTest',
+    concurrency: 2,
+    timeoutMS: 20_000,
+    // Types are not stripped below node_modules.
+    tempDirName: 'dist/mutants',
+    ignorePatterns: ['dist', 'docs', 'bench', '.svc', 'skills', 'chart'],
+    // It would rewrite it with the API of TypeScript, which version 7 does not have.
+    tsconfigFile: 'none',
+    disableTypeChecks: false,
+    allowConsoleColors: false,
+  }),
+)
+const stryker = join(ROOT, 'node_modules/@stryker-mutator/core/bin/stryker.js')
+const { status } = spawnSync(process.execPath, [stryker, 'run', settings], {
+  cwd: ROOT,
+  stdio: 'inherit',
+  env: { ...process.env, MUTANTS_WALKS: values.walks, MUTANTS_FILES: mutate.join(',') },
+})
+if (status !== 0) fail(`Stryker ended with ${status}.`)
+const text = reportMutants(JSON.parse(readFileSync(REPORT, 'utf8')) as MutationReport)
+writeFileSync(RESULT, text)
+console.log(`${text}\nIn ${RESULT}`)
+
+/** A file, or the sources of a core by its name. */
+function filesOf(name: string): string[] {
+  if (existsSync(join(ROOT, name)) && name.endsWith('.ts')) return [name]
+  const found = globSync(`src/cores/${name}/**/*.ts`, { cwd: ROOT }).filter(isSource)
+  return found.length > 0 ? found : fail(`There is no file and no core ${name}.`)
+}
+
+function isSource(path: string): boolean {
+  return path.endsWith('.ts') && !/\.(test|d)\.ts$/.test(path) && SOURCES.includes(path.split('/')[0]!)
+}
+
+/** As `file:from-to`, of what is committed and of what is not yet. */
+function changedLines(base: string): string[] {
+  const diff = execFileSync('git', ['diff', '--unified=0', '--merge-base', base, '--', ...SOURCES], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  })
+  let file = ''
+  return diff.split('\n').flatMap((line) => {
+    file = /^\+\+\+ b\/(.*)/.exec(line)?.[1] ?? file
+    const [, from, count = '1'] = /^@@ \S+ \+(\d+)(?:,(\d+))? @@/.exec(line) ?? []
+    if (from === undefined || Number(count) === 0 || !isSource(file)) return []
+    return [`${file}:${from}-${Number(from) + Number(count) - 1}`]
+  })
+}
+
+function fail(sentence: string): never {
+  console.error(sentence)
+  process.exit(1)
+}

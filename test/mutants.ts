@@ -1,0 +1,69 @@
+/** What `npm run mutants` says: the score, those that no test saw, and those that are no fault, each with its reason. */
+
+type Mutant = {
+  readonly mutatorName: string
+  readonly replacement?: string
+  readonly status:
+    | 'Killed'
+    | 'Survived'
+    | 'NoCoverage'
+    | 'Timeout'
+    | 'CompileError'
+    | 'RuntimeError'
+    | 'Ignored'
+  readonly location: { readonly start: Place; readonly end: Place }
+}
+type Place = { readonly line: number; readonly column: number }
+export type MutationReport = {
+  readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>>
+}
+
+/** By file: the code as it is, what it is replaced by, and why that makes no difference anybody could see. */
+export const EQUIVALENT: Readonly<Record<string, readonly { code: string; by: string; why: string }[]>> = {
+  'src/cores/notifications/delivery/lanes.ts': [
+    {
+      code: 'left === 0',
+      by: 'false',
+      why: 'a count of 0 and no count are read alike; deleting it keeps the map small',
+    },
+    {
+      code: '[]',
+      by: '["Stryker was here"]',
+      why: 'a text is no lane: its limit is no number, which nothing reaches',
+    },
+  ],
+}
+
+export function reportMutants({ files }: MutationReport): string {
+  const rows = Object.entries(files).map(([file, { source, mutants }]) => {
+    const counted = mutants.filter(
+      ({ status }) => !['CompileError', 'RuntimeError', 'Ignored'].includes(status),
+    )
+    const seen = counted.filter(({ status }) => status === 'Killed' || status === 'Timeout')
+    const left = counted
+      .filter((mutant) => !seen.includes(mutant))
+      .map((mutant) => ({ ...mutant, code: codeOf(source, mutant) }))
+    const reasonOf = ({ code, replacement }: { code: string; replacement?: string }) =>
+      EQUIVALENT[file]?.find((one) => one.code === code && one.by === replacement)?.why
+    return { file, counted: counted.length, seen: seen.length, left, reasonOf }
+  })
+  const total = (of: 'counted' | 'seen') => rows.reduce((sum, row) => sum + row[of], 0)
+  const lines = rows.flatMap(({ file, counted, seen, left, reasonOf }) => [
+    `\n## ${file}: ${seen} of ${counted}\n`,
+    ...left.map((mutant) => {
+      const { code, replacement = '', status, location } = mutant
+      const why = reasonOf(mutant)
+      const kind = why ? `equivalent: ${why}` : status === 'NoCoverage' ? 'reached by no test' : 'survived'
+      return `- ${location.start.line}: \`${oneLine(code)}\` → \`${oneLine(replacement)}\`, ${kind}`
+    }),
+  ])
+  return [`# Mutants: ${total('seen')} of ${total('counted')} seen`, ...lines, ''].join('\n')
+}
+
+function codeOf(source: string, { location: { start, end } }: Mutant): string {
+  const lines = source.split('\n').slice(start.line - 1, end.line)
+  lines.push(lines.pop()!.slice(0, end.column - 1))
+  return lines.join('\n').slice(start.column - 1)
+}
+
+const oneLine = (code: string): string => code.replaceAll(/\s+/g, ' ').slice(0, 120)
