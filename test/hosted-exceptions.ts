@@ -15,6 +15,9 @@ const OTHER_SYSTEM = 'a second system has a vendor of its own, who does not know
 const ENDINGS =
   'memberships, tokens and sessions end at the vendor’s; what that does here is in hosted.test.ts'
 
+const CONSOLE =
+  'its pages are the same with hosted auth; what they call is walked so, and what differs is in hosted.test.ts and shell.test.ts'
+
 const ENGINE =
   'it drives the engine without a gateway, and with hosted auth people are known by their calls to it alone'
 
@@ -36,6 +39,20 @@ export const FILES: Readonly<Record<string, string>> = {
   'test/walks/connector-rotation.test.ts': CONNECTOR,
   'test/walks/connector-sources.test.ts': CONNECTOR,
   'test/walks/consent-endings.test.ts': CONNECTOR,
+  'test/walks/console/agents.test.ts': CONSOLE,
+  'test/walks/console/app-source.test.ts': CONSOLE,
+  'test/walks/console/apps.test.ts': CONSOLE,
+  'test/walks/console/checks.test.ts': CONSOLE,
+  'test/walks/console/data-sources.test.ts': CONSOLE,
+  'test/walks/console/deliveries.test.ts': CONSOLE,
+  'test/walks/console/identity-provider.test.ts': CONSOLE,
+  'test/walks/console/inbox.test.ts': CONSOLE,
+  'test/walks/console/integrations.test.ts': CONSOLE,
+  'test/walks/console/maintenance.test.ts': CONSOLE,
+  'test/walks/console/overview.test.ts': CONSOLE,
+  'test/walks/console/pipelines.test.ts': CONSOLE,
+  'test/walks/console/settings.test.ts': CONSOLE,
+  'test/walks/console/shell.test.ts': CONSOLE,
   'test/walks/delivery-lanes.test.ts': ENGINE,
   'test/walks/delivery-promises.test.ts': ENGINE,
   'test/walks/deploy-api.test.ts': ALONE,

@@ -9,3 +9,7 @@ export function matching(...patterns: string[]): string[] {
   if (stale.length) throw new Error(`No file matches ${stale.join(', ')}, which the test configuration names`)
   return patterns
 }
+
+/** The files that such patterns match. */
+export const files = (patterns: readonly string[]): string[] =>
+  patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).toSorted()

@@ -3,11 +3,13 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { FILES } from './hosted-exceptions.ts'
-import { matching } from './matching.ts'
+import { askedThird, thirdOf } from './long-thirds.ts'
+import { files, matching } from './matching.ts'
+import { recordProof } from './record-proof.ts'
 import { findPgBouncer } from './support/pgbouncer.ts'
 import {
   ABOUT_VECTORS,
-  ENGINES,
+  SLOW_UNITS,
   ON_EMBEDDED,
   onEngine,
   SLOW_WALKS,
@@ -35,52 +37,21 @@ const IN_PARALLEL = matching(
   'test/long/split.test.ts',
   'test/long/two-hosts.test.ts',
   'test/long/worker-sdk.test.ts',
-  ...ENGINES,
+  ...SLOW_UNITS,
 )
 
-/**
- * `.ci/run` has about twenty minutes for long tests and leaves these to whoever runs all of them: floods, load, kills at
- * any moment, thousands of made-up requests, a whole image, the artifacts of a release, first starts on small disks, whole
- * servers dumped and restored, a fresh clone (CI is one), services and databases over several processes. Walks with hosted
- * auth and behind a pooler are left out there, too, and so is the second look at every page of the console.
- */
-const IS_CI = process.env['LONG_TESTS'] === 'ci'
-const NOT_IN_CI = matching(
-  'test/long/accept-under-load.test.ts',
-  'test/long/agent-runner-apart.test.ts',
-  'test/long/closing-receiver.test.ts',
-  'test/long/data-sources-two-processes.test.ts',
-  'test/long/first-start.test.ts',
-  'test/long/fresh-clone.test.ts',
-  'test/long/fuzz.test.ts',
-  'test/long/image.test.ts',
-  'test/long/kill-checks.test.ts',
-  'test/long/kill-configuration.test.ts',
-  'test/long/kill-first-run.test.ts',
-  'test/long/kill-load.test.ts',
-  'test/long/kill-notifications.test.ts',
-  'test/long/kill-one-process-run.test.ts',
-  'test/long/kill-pipelines.test.ts',
-  'test/long/mcp-load.test.ts',
-  'test/long/model-flood.test.ts',
-  'test/long/neighbors.test.ts',
-  'test/long/planted-channel.test.ts',
-  'test/long/postgres-backup.test.ts',
-  'test/long/release.test.ts',
-  'test/long/replicas.test.ts',
-  'test/long/runaway-question.test.ts',
-  'test/long/runner.test.ts',
-  'test/long/sample.test.ts',
-  'test/long/split.test.ts',
-  'test/long/worker-sdk.test.ts',
-)
-/** Of the walks that take longest, CI runs these on both engines and the others on Postgres: here the engine itself is used. */
-const SLOW_ON_BOTH_IN_CI = matching(
-  ...['activity', 'ask-a-source', 'databases', 'loads', 'process'].map(
-    (name) => `test/walks/${name}.test.ts`,
-  ),
-)
-const slowOnPostgresInCi = SLOW_WALKS.filter((file) => !SLOW_ON_BOTH_IN_CI.includes(file))
+/** Each asked for by its variable: a whole image, and a clone with its packages from the network (which CI is itself). */
+export const ASKED_FOR = [
+  ...(process.env['LONG_IMAGE'] ? [] : matching('test/long/image.test.ts')),
+  ...(process.env['LONG_INSTALLS'] ? [] : matching('test/long/fresh-clone.test.ts')),
+]
+for (const file of ASKED_FOR) console.log(`Left out: ${file}; LONG_IMAGE=1 and LONG_INSTALLS=1 ask for such.`)
+
+const third = askedThird()
+/** Those of them that are in the third that was asked for. */
+const ours = (patterns: readonly string[]): string[] =>
+  third === undefined ? [...patterns] : files(patterns).filter((file) => thirdOf(file) === third)
+if (third !== undefined) console.log(`The ${third}. third of the long tests.`)
 
 const shared = {
   globalSetup: ['test/support/global-setup.ts'],
@@ -93,14 +64,14 @@ const shared = {
 const ABOUT_POOLERS = matching('test/long/pgbouncer.test.ts')
 
 const hasPgBouncer = findPgBouncer() !== undefined
-if (!hasPgBouncer && !IS_CI) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
+if (!hasPgBouncer) console.log('Walks behind PgBouncer are skipped: there is no pgbouncer here.')
 
 /** Every walk once more, through a pooler. */
 const POOLED: TestProjectInlineConfiguration = {
   test: {
     ...onEngine('postgres', {
       name: 'pgbouncer',
-      include: [...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS],
+      include: ours([...(hasPgBouncer ? WALKS : []), ...ABOUT_POOLERS]),
       exclude: process.env['TEST_PGVECTOR_URL'] ? [] : ABOUT_VECTORS,
       isolate: false,
       maxWorkers: 2,
@@ -117,7 +88,7 @@ const HOSTED: TestProjectInlineConfiguration = {
     ...shared,
     // Not isolated, as in `npm test`.
     name: 'hosted',
-    include: matching('test/walks/*.test.ts'),
+    include: ours(matching('test/walks/*.test.ts')),
     exclude: matching(...Object.keys(FILES)),
     setupFiles: ['test/support/check-statements.ts', 'test/support/hosted-walks.ts'],
     provide: { engine: 'pglite', auth: 'hosted', everyLook: false },
@@ -131,13 +102,14 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     pool: 'forks',
+    reporters: ['default', recordProof],
     projects: [
       {
         // As in `npm test`: a worker loads the program once for all its files.
         test: onEngine('pglite', {
           name: 'embedded',
-          include: WALKS,
-          exclude: [...ON_EMBEDDED, ...(IS_CI ? slowOnPostgresInCi : [])],
+          include: ours(WALKS),
+          exclude: ON_EMBEDDED,
           isolate: false,
           maxWorkers: 2,
           testTimeout: 60_000,
@@ -148,7 +120,7 @@ export default defineConfig({
       {
         test: onEngine('postgres', {
           name: 'postgres',
-          include: SLOW_WALKS,
+          include: ours(SLOW_WALKS),
           exclude: WITHOUT_SERVER,
           isolate: false,
           maxWorkers: 2,
@@ -161,8 +133,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'parallel',
-          include: IN_PARALLEL,
-          exclude: IS_CI ? NOT_IN_CI : [],
+          include: ours(IN_PARALLEL),
+          exclude: ASKED_FOR,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -171,8 +143,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'serial',
-          include: matching('test/long/*.test.ts'),
-          exclude: [...IN_PARALLEL, ...ABOUT_POOLERS, ...(IS_CI ? NOT_IN_CI : [])],
+          include: ours(matching('test/long/*.test.ts')),
+          exclude: [...IN_PARALLEL, ...ABOUT_POOLERS, ...ASKED_FOR],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
@@ -182,12 +154,13 @@ export default defineConfig({
           ...shared,
           // Where KUBE_APISERVER names the binary of a real API server; otherwise it says so.
           name: 'kube',
-          include: matching('test/kube/*.test.ts'),
+          include: ours(matching('test/kube/*.test.ts')),
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },
       },
-      ...(IS_CI ? [] : [HOSTED, POOLED]),
+      HOSTED,
+      POOLED,
     ],
   },
 })
