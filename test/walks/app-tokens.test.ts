@@ -17,9 +17,10 @@ import { switchOrganization } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
 import type { AppScope } from '../../src/contracts/scopes.ts'
 import { validateToken } from '../../src/contracts/tokens.ts'
+import { listServiceAccounts } from '../../src/contracts/workloads.ts'
 import { validateAppToken } from '../../src/cores/app-tokens/index.ts'
 import { requireAppWriter } from '../../src/cores/apps/index.ts'
-import { recordAudit } from '../../src/cores/audit/index.ts'
+import { recordAudit } from '../../src/cores/record-audit.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { mountOperation } from '../../src/http/mount.ts'
 import { createServiceApp } from '../../src/http/service-app.ts'
@@ -275,6 +276,11 @@ describe('tokens are made and revoked', () => {
     const last = await Promise.all([codeOf(make(builder)), codeOf(make(org.owner)), codeOf(make(builder))])
     expect(last.toSorted()).toEqual(['CONFLICT', 'CONFLICT', 'done'])
   })
+})
+
+test('an app has no service account until one is bound, and none that another organization sees', async () => {
+  expect((await builder.call(listServiceAccounts, { alias })).service_accounts).toEqual([])
+  expect(await codeOf(other.owner.call(listServiceAccounts, { alias }))).toBe('NOT_FOUND')
 })
 
 test('what a standard puts under /v1 is the gateway’s', async () => {

@@ -26,7 +26,8 @@ describe.runIf(inject('engine') === 'postgres')('a process', () => {
   const sessionsOf = async (name: string): Promise<number> => {
     const [row] = await onServer(
       database.url!,
-      `select count(*)::text as name from pg_stat_activity where application_name = '${name}'`,
+      `select count(*)::text as name from pg_stat_activity
+        where application_name = '${name}' and datname = current_database()`,
     )
     return Number(row!.name)
   }
@@ -60,10 +61,13 @@ describe.runIf(inject('engine') === 'postgres')('a process', () => {
       // All are answered by the others where the last one takes long to open.
       await expect.poll(() => sessionsOf('pool-of-three')).toBeGreaterThan(2)
       expect(await sessionsOf('pool-of-three')).toBe(3)
+      // And one, however many services run in it, that is told of new work.
+      await expect.poll(() => sessionsOf('svc listener')).toBe(1)
     } finally {
       await system.stop()
     }
     expect(await sessionsOf('pool-of-three')).toBe(0)
+    await expect.poll(() => sessionsOf('svc listener')).toBe(0)
   })
 
   test('opens four connections to a managed database that is asked', async () => {

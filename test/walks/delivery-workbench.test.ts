@@ -10,11 +10,8 @@ import {
   summarizeDeliveries,
 } from '../../src/contracts/deliveries.ts'
 import { connectWebhook, testIntegration, updateIntegration } from '../../src/contracts/integrations.ts'
-import {
-  DELIVERY_TESTS_PER_ORGANIZATION,
-  DELIVERY_WAITS_MAX,
-  RESPONSE_EXCERPT,
-} from '../../src/contracts/limits.ts'
+import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
+import { DELIVERY_TESTS_PER_ORGANIZATION, RESPONSE_EXCERPT } from '../../src/contracts/limits.ts'
 import { createSubscription, testSubscription } from '../../src/contracts/subscriptions.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
 import { sweepDeliveries, type ChannelPorts, type Outcome } from '../../src/cores/notifications/index.ts'
@@ -276,7 +273,9 @@ describe('a test', () => {
   test('is waited for no longer than asked, not at all once it is settled, and by so many at once', async () => {
     const id = await connect('Receiver')
     const { delivery_id } = await sendTest(id)
-    const waits = Array.from({ length: DELIVERY_WAITS_MAX + 5 }, () => shown(delivery_id, { wait: 3 }))
+    const waits = Array.from({ length: FAIR_QUEUES.deliveryWaits.running.organization + 5 }, () =>
+      shown(delivery_id, { wait: 3 }),
+    )
     const ended = await Promise.allSettled(waits)
     const refused = ended.filter(({ status }) => status === 'rejected')
     expect(refused).toHaveLength(5)

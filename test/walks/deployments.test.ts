@@ -1,20 +1,20 @@
 /** Deployments: in which order, by whom, what becomes of each, and what is told of it. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deploymentOutput, deployments, outbox } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import * as contract from '../../src/contracts/deployments.ts'
+import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
 import {
   DEPLOYMENT_LEASE_SECONDS,
   DEPLOYMENT_OUTPUT,
-  DEPLOYMENT_WAITS_MAX,
   DEPLOYMENTS_QUEUED_MAX,
 } from '../../src/contracts/limits.ts'
 import { expireDeployments, sweepDeploymentOutput } from '../../src/cores/deployments/index.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApp, makeRevision } from '../support/deployments.ts'
 import { makeAppMember, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
+import { untilAsked } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 type Called = { call: Person['call'] }
@@ -272,16 +272,6 @@ describe('the queue', () => {
     expect(next.fence).toBeGreaterThan(claimed.fence!)
   })
 
-  test.skipIf(inject('engine') === 'pglite')('of many runners that claim at once, one gets it', async () => {
-    for (let round = 0; round < 3; round++) {
-      const { id } = await deploy()
-      const claims = await Promise.all(Array.from({ length: 12 }, () => claim()))
-      const got = claims.filter(({ deployment }) => deployment !== null)
-      expect(got.map(({ deployment }) => deployment!.id)).toEqual([id])
-      await finish({ alias: app.alias, deployment_id: id, fence: got[0]!.fence! })
-    }
-  })
-
   test('after a lost runner the next one waits for a person, or for the word of that runner', async () => {
     for (const word of ['person', 'runner'] as const) {
       const lost = await running()
@@ -347,21 +337,13 @@ describe('the queue', () => {
     expect((await claim(owner(), mine)).deployment).toBeNull()
   })
 
-  test('a runner that reports keeps its lease', async () => {
-    const { id, path } = await running()
-    await endLease(id)
-    await owner().call(contract.reportDeploymentOutput, { ...path, position: 0 })
-    await expire()
-    expect((await show(id)).state).toBe('running')
-  })
-
   test('whoever waits is told when there is something to claim, and does not hold it', async () => {
     const startedAt = performance.now()
-    const waiting = claim(owner(), { wait_seconds: 15 })
-    // By then it has found nothing, and waits.
-    await sleep(500)
+    const waiting = await untilAsked(system.db, /from "deployments"/, () =>
+      claim(owner(), { wait_seconds: 15 }),
+    )
     const { id } = await deploy()
-    expect((await waiting).deployment).toBeNull()
+    expect((await waiting.going).deployment).toBeNull()
     expect(performance.now() - startedAt).toBeLessThan(10_000)
     expect((await show(id)).state).toBe('queued')
     expect((await claim()).deployment?.id).toBe(id)
@@ -369,7 +351,7 @@ describe('the queue', () => {
 
   test('so many of an organization wait, and no more; another organization is not concerned', async () => {
     const theirs = await makeApp(system, other!)
-    const waits = Array.from({ length: DEPLOYMENT_WAITS_MAX + 5 }, () =>
+    const waits = Array.from({ length: FAIR_QUEUES.deploymentWaits.running.organization + 5 }, () =>
       claim(owner(), { wait_seconds: 1 }).then(() => 'waited', codeOf),
     )
     const beside = other!.owner.call(contract.claimDeployment, {

@@ -911,7 +911,7 @@ describe('32: key ids without end', () => {
     const address = newAddress()
     const own = await newKey()
     const statuses: number[] = []
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 6; round++) {
       const answers = await Promise.all(
         Array.from({ length: 50 }, async () => {
           const assertion = await a.assertion({}, { by: { ...own, kid: unique('kid') } })
@@ -920,7 +920,7 @@ describe('32: key ids without end', () => {
       )
       statuses.push(...answers.map(({ status }) => status))
     }
-    expect(statuses).toHaveLength(1000)
+    expect(statuses).toHaveLength(300)
     expect(new Set(statuses)).toEqual(new Set([400, 429]))
     // The clock of the test goes on with every reading, by a millisecond.
     expect(a.provider.keyReads() - reads).toBe(1)

@@ -7,7 +7,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { updateIdentityProvider } from '../../src/contracts/identity-provider.ts'
-import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
+import { newAddress, startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { openDocumentHost, type DocumentHost } from '../support/document-host.ts'
 import { company, grantsBy, link, type Company } from '../support/enterprise.ts'
 import { makeMember, unique } from '../support/make.ts'
@@ -51,8 +51,15 @@ function connectionOf(idToken: string, endpoint = 'platform') {
     },
   })
   const client = new Client({ name: 'company', version: '0' }, { versionNegotiation: { mode: 'auto' } })
+  const address = newAddress()
   const transport = new StreamableHTTPClientTransport(new URL(`${system.origin}/${endpoint}`), {
     authProvider,
+    // From a network of its own: tries of other walks count for theirs.
+    fetch(url, init) {
+      const headers = new Headers(init?.headers)
+      headers.set('x-forwarded-for', address)
+      return fetch(url, { ...init, headers })
+    },
   })
   return { client, connect: () => client.connect(transport), asked: () => assertions }
 }

@@ -25,6 +25,7 @@ import {
 } from '../support/enterprise.ts'
 import { unique } from '../support/make.ts'
 import { makeIssuer } from '../support/issuer.ts'
+import { untilLocked } from '../support/statements.ts'
 
 let host: DocumentHost
 let system: ListeningSystem
@@ -138,7 +139,7 @@ test('a change under way is waited for, and what it leaves applies', async () =>
     const row = eq(organizationIdentityProviders.id, ours.providerId)
     await tx.update(organizationIdentityProviders).set({ state: 'paused' }).where(row)
     answer = swap()
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await untilLocked(system.db, 1)
   })
   expect((await answer!).body.error).toBe('invalid_grant')
 })

@@ -11,7 +11,7 @@ import * as grants from '../../src/contracts/grants.ts'
 import * as provider from '../../src/contracts/identity-provider.ts'
 import * as machines from '../../src/contracts/machine-agents.ts'
 import { changeMemberRole, removeMember } from '../../src/contracts/members.ts'
-import { recordAudit } from '../../src/cores/audit/index.ts'
+import { recordAudit } from '../../src/cores/record-audit.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import {
   newAddress,

@@ -7,6 +7,7 @@ import postgres from 'postgres'
 import { and, eq, inArray, sql } from '../../db/drizzle.ts'
 import { openManagedServer, type ManagedServer } from '../../db/managed/postgres-server.ts'
 import { dataSources, diskUse, loads } from '../../db/schema.ts'
+import { notify } from '../../db/listen.ts'
 import { createDatabase, showConnectionString } from '../../src/contracts/databases.ts'
 import { cancelLoad, createLoad, showLoad, startLoad, uploadLoadPart } from '../../src/contracts/loads.ts'
 import {
@@ -217,7 +218,10 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
       }
       const refusal = uploadAt(address, load_id, bytes)
       await untilWaiting(1)
-      await sleep(1_100)
+      // By the clock of the server: the statement that waits carries the end of its lease.
+      const isOver = sql<boolean>`${loads.leaseUntil} < now()`
+      const leased = () => system.db.select({ isOver }).from(loads).where(isLoad(load_id))
+      await expect.poll(leased, { timeout: 5_000 }).toEqual([{ isOver: true }])
       await cleanUp(load_id)
       await release()
       expect(await refusal).toMatchObject({ code: 'CONFLICT' })
@@ -373,6 +377,7 @@ describe.skipIf(!hasServer)('loads on a server with pgvector (TEST_PGVECTOR_URL)
       await expect.poll(untilFailed, { timeout: 25_000 }).toEqual(ids.map(() => 'database'))
       // From now on they share one loop.
       await system.db.update(loads).set({ waitsUntil: null }).where(inArray(loads.orgId, ids))
+      await notify(system.db, 'loads')
       const most: number[] = []
       for (let look = 0; look < 20; look += 1) {
         most.push(await waitingOfAll())

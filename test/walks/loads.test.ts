@@ -746,23 +746,6 @@ describe('a load that is interrupted', () => {
     expect(await stagedOf(org, id)).toEqual([])
   })
 
-  test('is not taken while another process works on it', async () => {
-    const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: table() })
-    const held = and(eq(loads.orgId, org.id), eq(loads.id, load.id))
-    await system.db
-      .update(loads)
-      .set({ leaseToken: 'another', leaseUntil: sql`now() + interval '1 hour'` })
-      .where(held)
-    await takeLoadSteps(system)
-    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'running', rows: 0 })
-    await system.db
-      .update(loads)
-      .set({ leaseUntil: sql`now() - interval '1 second'` })
-      .where(held)
-    await takeLoadSteps(system)
-    expect(await org.owner.call(showLoad, { load_id: load.id })).toMatchObject({ state: 'succeeded' })
-  })
-
   test('a canceled one makes no table and stages nothing', async () => {
     const name = table()
     const load = await startFile(org.owner.call, 'shop', CSV, { ...PLAN, table: name })

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { logUsage } from '../../db/schema.ts'
 import { createAppToken } from '../../src/contracts/app-tokens.ts'
 import { createApp, setAppMember } from '../../src/contracts/apps.ts'
+import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
 import {
   LOG_LINE_MAX,
   LOG_LINES_PER_REQUEST,
-  LOG_SEARCHES,
-  LOG_WAIT,
+  LOG_WAIT_SECONDS,
   LOGS_MAX_BYTES,
 } from '../../src/contracts/limits.ts'
 import { listLogGroups, listLogs, pushLogs, summarizeLogs } from '../../src/contracts/logs.ts'
@@ -385,7 +385,7 @@ describe('search', () => {
         { group_id },
         { after, until: '2026-01-01T00:00:00Z' },
       ]
-      const most = LOG_SEARCHES.perOrganization + LOG_SEARCHES.waiting
+      const most = FAIR_QUEUES.logSearches.running.organization + FAIR_QUEUES.logSearches.waiting.organization
       let searches: Promise<string>[] = []
       await system.db.transaction(async (tx) => {
         await tx.execute(sql`lock table log_lines in access exclusive mode`)
@@ -455,7 +455,7 @@ describe('following', () => {
 
   test('waits for lines, and is woken by them', async () => {
     const { after } = await read()
-    const waiting = read(developer, { after, wait_seconds: LOG_WAIT.seconds, level: 'error' })
+    const waiting = read(developer, { after, wait_seconds: LOG_WAIT_SECONDS, level: 'error' })
     await push(builder, ['INFO nobody waits for this'])
     await push(builder, ['ERROR this'])
     expect(textsIn(await waiting)).toEqual(['ERROR this'])
@@ -467,7 +467,7 @@ describe('following', () => {
       await org.owner.call(setAppMember, { alias, user_id: leaving.userId, role: 'builder' })
     }
     const { after } = await read(leaving)
-    const waiting = codeOf(read(leaving, { after, wait_seconds: LOG_WAIT.seconds }))
+    const waiting = codeOf(read(leaving, { after, wait_seconds: LOG_WAIT_SECONDS }))
     await org.owner.call(removeMember, { org_id: org.id, user_id: leaving.userId })
     await push(builder, ['after they left'])
     expect(await waiting).toBe('FORBIDDEN')
@@ -475,16 +475,16 @@ describe('following', () => {
 
   test('an organization has so many waiting, and another one is not kept from it', async () => {
     const { after } = await read()
-    const waiting = Array.from({ length: LOG_WAIT.perOrganization + 1 }, () =>
-      codeOf(read(developer, { after, wait_seconds: LOG_WAIT.seconds })),
+    const waiting = Array.from({ length: FAIR_QUEUES.logWaits.running.organization + 1 }, () =>
+      codeOf(read(developer, { after, wait_seconds: LOG_WAIT_SECONDS })),
     )
     const there = await makeApp(other)
-    const elsewhere = read(other.owner, { after, wait_seconds: LOG_WAIT.seconds }, there.alias)
+    const elsewhere = read(other.owner, { after, wait_seconds: LOG_WAIT_SECONDS }, there.alias)
     expect(await Promise.race(waiting)).toBe('RATE_LIMITED')
     await push(builder, ['for all of them'])
     expect((await Promise.all(waiting)).toSorted()).toEqual([
       'RATE_LIMITED',
-      ...Array.from({ length: LOG_WAIT.perOrganization }, () => 'done'),
+      ...Array.from({ length: FAIR_QUEUES.logWaits.running.organization }, () => 'done'),
     ])
     await push(other.owner, ['there'], there.alias)
     expect(textsIn(await elsewhere)).toEqual(['there'])
@@ -493,7 +493,7 @@ describe('following', () => {
   test('a developer who is lowered meanwhile gets nothing', async () => {
     const lowered = await makeMember(system, org, 'developer')
     const { after } = await read(lowered)
-    const waiting = codeOf(read(lowered, { after, wait_seconds: LOG_WAIT.seconds }))
+    const waiting = codeOf(read(lowered, { after, wait_seconds: LOG_WAIT_SECONDS }))
     await org.owner.call(changeMemberRole, { org_id: org.id, user_id: lowered.userId, role: 'viewer' })
     await push(builder, ['after that'])
     expect(await waiting).toBe('FORBIDDEN')
@@ -501,8 +501,8 @@ describe('following', () => {
 
   test('with a filter, too, as many may wait as without one, and all of them see what arrives', async () => {
     const { after } = await read()
-    const waiting = Array.from({ length: LOG_WAIT.perOrganization }, () =>
-      read(developer, { after, level: 'error', text: 'all', wait_seconds: LOG_WAIT.seconds }),
+    const waiting = Array.from({ length: FAIR_QUEUES.logWaits.running.organization }, () =>
+      read(developer, { after, level: 'error', text: 'all', wait_seconds: LOG_WAIT_SECONDS }),
     )
     await push(builder, ['ERROR for all'])
     for (const found of await Promise.all(waiting)) expect(textsIn(found)).toEqual(['ERROR for all'])

@@ -1,5 +1,4 @@
 /** What two may do at one moment to the maintenance of an app, on connections of their own. */
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { and, eq, ne, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -20,7 +19,6 @@ import {
 } from '../../src/contracts/maintenance.ts'
 import { pushRevision } from '../../src/contracts/revisions.ts'
 import {
-  claimRun,
   dispatchSlots,
   expireRuns,
   Fenced,
@@ -127,16 +125,6 @@ test('of 40 that start one at once, one holds the app and the others are skipped
   const started = await times(40, () => by(startMaintenanceRun, { alias: app.alias }))
   expect(started.filter(({ status }) => status === 'queued')).toHaveLength(1)
   expect(started.filter(({ outcome }) => outcome === 'skipped')).toHaveLength(39)
-})
-
-test('of 20 runners that claim at once, each of three runs goes to one', async () => {
-  const made = [await maintained(), await maintained(), await maintained()]
-  for (const { app, by } of made) await by(startMaintenanceRun, { alias: app.alias })
-  const claimed = await times(20, () =>
-    claimRun(storageOf(system), { claimId: randomUUID(), models: ['rules'] }),
-  )
-  const orgs = claimed.flatMap((one) => (one ? [one.key.orgId] : []))
-  expect(orgs.toSorted()).toEqual(made.map(({ org }) => org.id).toSorted())
 })
 
 test('of five processes that dispatch at once, each night of an app has one run', async () => {

@@ -341,7 +341,9 @@ describe.skipIf(!onPostgres)('managed databases on a server', () => {
     await asks(clientOf(url, name, password), async (client) => {
       await client.query('create table t (i int)')
       const sleeping = client.query('select pg_sleep(4)').catch((error: unknown) => error)
-      await new Promise((slept) => setTimeout(slept, 100))
+      const asleep = `select query as name from pg_stat_activity
+        where datname = '${name}' and state = 'active' and query = 'select pg_sleep(4)'`
+      await expect.poll(() => onServer(url, asleep), { timeout: 3_000 }).toHaveLength(1)
       await dropManagedDatabase(admin, name)
       expect(await sleeping).toMatchObject({ code: '57P01' })
     })

@@ -19,7 +19,8 @@ import {
   startPipelineRun,
   updatePipeline,
 } from '../../src/contracts/pipelines.ts'
-import { createClaimWaits } from '../../src/cores/pipelines/claim-waits.ts'
+import { FAIR_QUEUES } from '../../src/contracts/fair-queues.ts'
+import { createWaits } from '../../src/cores/work/index.ts'
 import {
   endOverdueRuns,
   makeDueRuns,
@@ -27,6 +28,7 @@ import {
   sweepPipelineRuns,
 } from '../../src/cores/pipelines/index.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
+import { untilAsked } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -80,6 +82,9 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
   )
 
 type Settings = Partial<Omit<Input<'createPipeline'>, 'alias'>>
+
+/** What a claim of this worker looks for runs with, before it waits. */
+const looking = (name: string) => new RegExp(`from pipeline_runs r join pipelines[^]*${name}`)
 
 /** An app with a pipeline, which runs every night unless it is told otherwise, and the token of its workers. */
 async function scene(settings: Settings = {}, { owner }: Org = org!, alias = unique('shop')) {
@@ -627,27 +632,6 @@ describe('when the server is late, or its clock was wrong', () => {
     expect([(await here.show()).next_due_at, (await there.show()).next_due_at]).toEqual([due, rare])
     expect(warned).toHaveLength(1)
   })
-
-  test('organizations take turns with what is overdue, and nobody waits for another’s hundreds', async () => {
-    const [many, few] = [await scene({ cron: null }), await scene({ cron: null }, other)]
-    const ago = (seconds: number, n: number) => new Date(system.clock.now().getTime() - seconds * 1000 + n)
-    const runOf = ({ path }: typeof many, at: Org, n: number) => ({
-      state: 'queued' as const,
-      isScheduled: false,
-      claimableUntil: ago(60, n),
-      orgId: at.id,
-      appId: 'app_x',
-      pipelineId: path.pipeline_id,
-      id: `${unique('prn')}${n}`,
-      dueAt: ago(120, n),
-    })
-    await system.db
-      .insert(pipelineRuns)
-      .values([...Array.from({ length: 101 }, (_, n) => runOf(many, org!, n)), runOf(few, other!, 200)])
-    await endOverdueRuns(loopDeps(), { since: new Date(0) })
-    expect(await few.runs()).toMatchObject([{ state: 'host_offline' }])
-    await turn()
-  })
 })
 
 describe('changes', () => {
@@ -767,19 +751,16 @@ describe('a claim that waits', () => {
 
   test('claims nothing for a token that was revoked meanwhile', async () => {
     const { worker, call, path, alias, token_id, runs } = await scene({ cron: null })
-    const waiting = worker().claim(20)
-    await expect.poll(async () => (await call(listPipelines, { alias })).workers.length).toBe(1)
-    // By then it has found nothing, and waits.
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    const waiting = await untilAsked(system.db, looking('nightly'), () => worker().claim(20))
     await call(revokeAppToken, { alias, token_id })
     await call(startPipelineRun, path)
-    expect((await waiting).run).toBeNull()
+    expect((await waiting.going).run).toBeNull()
     expect(await runs()).toMatchObject([{ state: 'queued', worker: null }])
     expect(await codeOf(worker().claim())).toBe('UNAUTHENTICATED')
   })
 
   test('is not made for a worker that is gone', async () => {
-    const { alias, call, path, runs } = await scene({ cron: null })
+    const { alias, call, path, runs, worker } = await scene({ cron: null })
     const gone = new AbortController()
     const asked = { alias, worker: 'w', pipelines: ['nightly'], wait_seconds: 20 }
     const waiting = codeOf(
@@ -788,19 +769,29 @@ describe('a claim that waits', () => {
     await expect.poll(async () => (await call(listPipelines, { alias })).workers.length).toBe(1)
     gone.abort()
     await waiting
+    // The look that serves all who wait serves this one, too: then the other would have been served.
+    const witness = worker('witness', ['nightly', 'witnessed'])
+    const told = await untilAsked(system.db, looking('witnessed'), () => witness.claim(20))
     await call(startPipelineRun, path)
-    // Longer than the next look of those that wait.
-    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    await told.going
     expect(await runs()).toMatchObject([{ state: 'queued' }])
+    expect((await witness.claim()).run).toMatchObject({ worker: 'witness' })
   })
 
   test('so many of an organization wait in a process, and others do not wait behind them', async () => {
-    const waits = createClaimWaits(loopDeps(), 1)
+    const rules = { ...FAIR_QUEUES.pipelineWaits, running: { organization: 1 } }
+    const wait = createWaits(rules, 'pipelines')
     const over = new AbortController()
-    const [mine, theirs] = [org!, other!].map(({ id }) => ({ orgId: id, appId: 'app_1' }))
-    const first = waits.wait(mine!, over.signal)
-    await expect(waits.wait(mine!, over.signal)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
-    const second = waits.wait(theirs!, over.signal)
+    const waits = (of: typeof org) =>
+      wait(
+        loopDeps().db,
+        { orgId: of!.id, key: 'app_1' },
+        { seconds: 20, signal: over.signal },
+        async () => false,
+      )
+    const first = waits(org)
+    await expect(waits(org)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+    const second = waits(other)
     over.abort()
     await Promise.all([first, second])
   })

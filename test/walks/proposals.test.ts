@@ -37,7 +37,7 @@ import {
 import { listRevisions, pushRevision } from '../../src/contracts/revisions.ts'
 import { startSupportSession } from '../../src/contracts/support.ts'
 import { Fenced, sweepMaintenance, type RunKey } from '../../src/cores/maintenance/index.ts'
-import { shipOutbox } from '../../src/cores/notifications/events/outbox.ts'
+import { shipOutbox } from '../../src/cores/outbox.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { actorOf, signActor } from '../support/actor.ts'
 import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'

@@ -5,13 +5,19 @@ import { run } from '../../src/cli/run.ts'
 import { setAppMember } from '../../src/contracts/apps.ts'
 import { createDeployment, listDeployments } from '../../src/contracts/deployments.ts'
 import { approveProposal, denyProposal, showProposal, retryProposal } from '../../src/contracts/proposals.ts'
-import { listRevisions, pushRevision, showRevision } from '../../src/contracts/revisions.ts'
+import {
+  downloadRevision,
+  findMissingFiles,
+  listRevisions,
+  pushRevision,
+  showRevision,
+} from '../../src/contracts/revisions.ts'
 import { startListeningSystem, type ListeningSystem } from '../support/assistant.ts'
 import { fakeEnvironment } from '../support/fake-environment.ts'
 import { makeMaintainedApp, turnOn } from '../support/maintenance.ts'
 import { makeApiToken, makeMember, makeOrganization, type Org, type Person } from '../support/make.ts'
 import { agentOf, makeProposal, MODEL, MODELS, type Agent } from '../support/proposals.ts'
-import { archiveOf } from '../support/source.ts'
+import { archiveOf, sha256, treeIn } from '../support/source.ts'
 import { formOn, newWalker, signInOnPage } from '../support/walker.ts'
 
 const OLD = 'export const total = NaN\n'
@@ -68,6 +74,19 @@ const svc = async (token: string, line: string) => {
   const environment = fakeEnvironment({ env: { SVC_API_URL: system.origin, SVC_API_KEY: token } })
   return { exit: await run(line.split(' '), environment), out: environment.out(), err: environment.err() }
 }
+
+test('what was pushed is downloaded as it is, and only files that are missing are asked for', async () => {
+  const { alias } = await makeMaintainedApp(org!)
+  const { id: revision_id } = await push(alias, { 'total.js': OLD })
+  expect(treeIn((await owner(downloadRevision, { alias, revision_id })).body)).toEqual({ 'total.js': OLD })
+  const files = { alias, sha256: [sha256(OLD), sha256(NEW)] }
+  expect((await owner(findMissingFiles, files)).missing).toEqual([sha256(NEW)])
+  const asElsewhere = other!.owner.call
+  await expect(asElsewhere(downloadRevision, { alias, revision_id })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  })
+  await expect(asElsewhere(findMissingFiles, files)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
 
 test('neither before it is decided nor after it was denied, by the API, a token, the client or the console', async () => {
   const { alias, revision, asked } = await propose()

@@ -29,6 +29,7 @@ import { writeTar } from '../../src/contracts/write-tar.ts'
 import { sweepRevisions } from '../../src/cores/revisions/index.ts'
 import { makeApiToken, makeMember, makeOrganization, unique, type Org, type Person } from '../support/make.ts'
 import { archiveOf, sha256, treeIn, uploadOf, type Tree } from '../support/source.ts'
+import { untilLocked } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 const SERVICES = { SVC_SERVICES: 'api-gateway,auth-service,deploy-api' }
@@ -446,17 +447,6 @@ async function expectWhole(): Promise<void> {
   expect(await storageOf(org)).toBe(await countedOf(org))
 }
 
-/** So many wait for a lock; without the lock that this is about, none would, so it does not wait for ever. */
-async function untilWaiting(count: number): Promise<void> {
-  for (let turn = 0; turn < 100; turn++) {
-    const [found] = await system.db.execute<{ waiting: number }>(sql`
-      select count(*)::int as waiting from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`)
-    if (found!.waiting >= count) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
-
 /** As for organizations with a lot of storage. */
 const sweep = (sourceStorageBytes = 1024 ** 3) =>
   sweepRevisions({ db: system.db, clock: () => system.clock.now(), sourceStorageBytes })
@@ -684,7 +674,7 @@ describe('retention', () => {
         await tx.execute(sql`select from source_storage where org_id = ${org.id} for update`)
         for (const name of [one, other]) {
           work.push(begin[name]())
-          await untilWaiting(work.length)
+          await untilLocked(system.db, work.length)
         }
       })
       const done = await Promise.all(work)

@@ -450,9 +450,14 @@ describe.skipIf(inject('engine') === 'pglite')('every write', () => {
       const { id } = listed.integrations.find(({ kind }) => kind === 'email')!
       await here.byOwner(integrations.sendAddressVerification, { integration_id: id })
     },
-    verifyAddress: () => {
-      const mail = system.mails.findLast(({ to }) => to === 'desk@people.test')!
-      return system.as()(integrations.verifyAddress, { token: linkIn(mail.text).split('/').at(-1)! })
+    verifyAddress: async () => {
+      const mail = system.mails.findLast(
+        ({ to, text }) => to === 'desk@people.test' && text.includes(here.org.id),
+      )!
+      const asked = { token: linkIn(mail.text).split('/').at(-1)! }
+      const shown = await system.as()(integrations.showAddressVerification, asked)
+      expect(shown).toMatchObject({ verified: false })
+      return system.as()(integrations.verifyAddress, asked)
     },
     connectWebhook: () =>
       here.byOwner(integrations.connectWebhook, {

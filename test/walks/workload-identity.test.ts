@@ -38,7 +38,7 @@ import {
   unbindServiceAccount,
 } from '../../src/contracts/workloads.ts'
 import { requireAppWriter } from '../../src/cores/apps/index.ts'
-import { recordAudit } from '../../src/cores/audit/index.ts'
+import { recordAudit } from '../../src/cores/record-audit.ts'
 import { localDirectory } from '../../src/cores/directory/index.ts'
 import { validateToken as validateInCore } from '../../src/cores/identity/index.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
