@@ -3,46 +3,45 @@ import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
-import type { FakeGateway } from '../support/fake-gateway.ts'
-import { SEEDED_FINDING, SEEDED_PROPOSAL, SEEDED_RUN } from '../support/fake-maintenance-gateway.ts'
-import { serveConsole } from '../support/serve-console.ts'
+import { serveConsole, type ServedConsole } from '../support/serve-console.ts'
+import { EVIDENCE_REF } from '../support/insert-proposal.ts'
 
 const TAB = '/console/apps/shop/maintenance'
-const PROPOSAL = `/console/apps/shop/proposals/${SEEDED_PROPOSAL}`
-const PAGES = [
-  PROPOSAL,
-  TAB,
-  `${TAB}/runs/${SEEDED_RUN}`,
-  `${TAB}/runs/${SEEDED_RUN}/steps/3`,
-  `${TAB}/runs/${SEEDED_RUN}/evidence?ref=${encodeURIComponent('file:src/orders.js#L1-L2')}`,
-  `${TAB}/findings`,
-  `${TAB}/findings/${SEEDED_FINDING}`,
-  '/console/maintenance',
-  '/console/proposals',
-]
+const pagesOf = ({ things: { proposal, run, finding } }: ServedConsole) => ({
+  proposal: `/console/apps/shop/proposals/${proposal.proposal_id}`,
+  others: [
+    TAB,
+    `${TAB}/runs/${run.execution_id}`,
+    `${TAB}/runs/${run.execution_id}/evidence?ref=${encodeURIComponent(EVIDENCE_REF)}`,
+    `${TAB}/findings`,
+    `${TAB}/findings/${finding.finding_id}`,
+    '/console/maintenance',
+    '/console/proposals',
+  ],
+})
 
 describe.skipIf(findChromium() === undefined)(
   'pages of maintenance in a browser',
   { timeout: 120_000 },
   () => {
     let browser: Browser
-    let stop: () => Promise<unknown>
     let base: string
-    let gateway: FakeGateway
+    let served: ServedConsole
 
     beforeAll(async () => {
-      ;({ base, gateway, stop } = await serveConsole())
-      gateway.maintenance.turnOn()
+      served = await serveConsole()
+      ;({ base } = served)
       browser = await openBrowser()
-    }, 60_000)
+    }, 120_000)
 
     afterAll(async () => {
       await browser?.close()
-      await stop?.()
+      await served?.stop()
     })
 
     async function open(options: BrowserContextOptions) {
-      const context = await browser.newContext(options)
+      // Not by whoever started the run: they may not approve what came of it.
+      const context = await served.contextOf(browser, served.people.colleague, options)
       const page = await context.newPage()
       const complaints: string[] = []
       page.on('pageerror', (error) => complaints.push(error.message))
@@ -61,7 +60,8 @@ describe.skipIf(findChromium() === undefined)(
       const findings: string[] = []
       // Color and width do not touch each other; the page that people decide on is looked at in all four.
       const isFirst = (colorScheme === 'light') === (width === 1280)
-      for (const path of isFirst ? PAGES : [PROPOSAL]) {
+      const { proposal, others } = pagesOf(served)
+      for (const path of isFirst ? [proposal, ...others] : [proposal]) {
         await page.goto(base + path)
         const extra = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
         if (extra > 0) findings.push(`${path} is ${extra} pixels too wide`)
@@ -74,7 +74,7 @@ describe.skipIf(findChromium() === undefined)(
 
     test('a proposal is printed without buttons and with whole lines, and approved', async () => {
       const { context, page } = await open({ viewport: { width: 800, height: 860 } })
-      await page.goto(base + PROPOSAL)
+      await page.goto(base + pagesOf(served).proposal)
       await page.emulateMedia({ media: 'print' })
       expect(await page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
       expect(await page.locator('.diff-added .code-text').first().isVisible()).toBe(true)
@@ -86,7 +86,7 @@ describe.skipIf(findChromium() === undefined)(
       expect(isCut).toBe(false)
       await page.emulateMedia({ media: 'screen' })
       await page.getByRole('button', { name: 'Approve' }).click()
-      await page.getByText('Approved by Ada Lovelace').waitFor()
+      await page.getByText('Approved by Grace Hopper').waitFor()
       await context.close()
     })
   },

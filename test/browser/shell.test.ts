@@ -3,28 +3,28 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChromium } from '../find-chromium.ts'
 import { axeFindings, openBrowser } from '../support/browser.ts'
-import type { FakeGateway } from '../support/fake-gateway.ts'
-import { serveConsole } from '../support/serve-console.ts'
+import { createApiToken, listApiTokens } from '../../src/contracts/tokens.ts'
+import { serveConsole, type ServedConsole } from '../support/serve-console.ts'
 
 describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeout: 120_000 }, () => {
   let browser: Browser
   let base: string
-  let gateway: FakeGateway
-  let stop: () => Promise<unknown>
+  let served: ServedConsole
 
   beforeAll(async () => {
-    ;({ base, gateway, stop } = await serveConsole())
+    served = await serveConsole()
+    ;({ base } = served)
+    await served.things.byOwner(createApiToken, { name: 'Laptop' })
     browser = await openBrowser()
-  }, 60_000)
+  }, 120_000)
 
   afterAll(async () => {
     await browser?.close()
-    await stop?.()
+    await served?.stop()
   })
 
   async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
-    const page = await (await browser.newContext(options)).newPage()
-    await page.goto(`${base}/console`)
+    const page = await (await served.contextOf(browser, served.people.owner, options)).newPage()
     await page.goto(base + path)
     return page
   }
@@ -37,7 +37,7 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
       const field = page.getByRole('dialog').getByRole('combobox')
       await field.waitFor()
       await page.keyboard.type('shop')
-      await page.getByRole('option', { name: 'The shop' }).waitFor()
+      await page.getByRole('option', { name: 'Shop' }).waitFor()
       expect(await axeFindings(page)).toEqual([])
       const chosen = () => page.locator('[role=option][aria-selected=true]').innerText()
       const first = await chosen()
@@ -52,10 +52,10 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
       await page.keyboard.press('Escape')
       expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe('/console/search')
       await page.keyboard.press('Control+k')
-      await page.keyboard.type('the shop')
-      await page.locator('[role=option][aria-selected=true]', { hasText: 'The shop' }).waitFor()
+      await page.keyboard.type('shop')
+      await page.locator('[role=option][aria-selected=true]', { hasText: 'Shop' }).waitFor()
       await page.keyboard.press('Enter')
-      await page.getByRole('heading', { level: 1, name: 'The shop' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: 'Shop' }).waitFor()
       await page.context().close()
     })
 
@@ -64,8 +64,8 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
       await page.getByRole('link', { name: 'Search' }).click()
       await page.getByLabel('Search for').fill('handbook')
       await page.getByRole('button', { name: 'Search' }).click()
-      await page.getByRole('link', { name: 'Handbook' }).click()
-      await page.getByRole('heading', { level: 1, name: 'Handbook' }).waitFor()
+      await page.getByRole('link', { name: 'handbook' }).click()
+      await page.getByRole('heading', { level: 1, name: 'handbook' }).waitFor()
       expect(new URL(page.url()).pathname).toBe('/console/data-sources/db_handbook')
       await page.context().close()
     })
@@ -92,7 +92,8 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       expect(await dialog.count()).toBe(0)
       expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Revoke Laptop')
-      expect(gateway.data.tokens.some(({ name }) => name === 'Laptop')).toBe(true)
+      const { tokens } = await served.things.byOwner(listApiTokens, {})
+      expect(tokens.some(({ name }) => name === 'Laptop')).toBe(true)
       await page.context().close()
     })
   })
@@ -152,7 +153,7 @@ describe.skipIf(findChromium() === undefined)('the shell in a browser', { timeou
     const heights = await page
       .locator('table[class*=columns-] tbody tr')
       .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height))
-    expect(heights.length).toBeGreaterThan(2)
+    expect(heights.length).toBeGreaterThan(0)
     expect(Math.max(...heights)).toBeLessThan(56)
     await page.context().close()
   })

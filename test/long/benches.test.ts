@@ -35,10 +35,6 @@ const LEFT_OUT: Record<string, string> = {
   scifact: 'needs the files of SciFact, which are not part of this repository',
 }
 
-/** Those that CI has time for; the others run with all long tests. */
-const IN_CI: readonly string[] = ['gateway', 'connector', 'mcp', 'client']
-const isLeft = (name: string): boolean => process.env['LONG_TESTS'] === 'ci' && !IN_CI.includes(name)
-
 const run = promisify(execFile)
 
 // Some build it; whatever runs after this file is to run from the sources, as before.
@@ -62,8 +58,7 @@ test('what they are compared with is installed', () => {
   ).toBe(true)
 })
 
-test.for(Object.entries(SAYS))('%s', async ([name, says], { skip }) => {
-  skip(isLeft(name), 'CI runs some of them')
+test.for(Object.entries(SAYS))('%s', async ([name, says]) => {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], BENCH_SIZE: 'small' }
   const { stdout } = await run(process.execPath, [BENCHES, name], { env, cwd: ROOT })
   expect(stdout).not.toMatch(/left out|not installed/)

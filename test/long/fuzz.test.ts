@@ -1,5 +1,5 @@
 /**
- * A hundred requests to every operation that docs/openapi.json names, most of them spoiled, over a real socket: each is
+ * A hundred requests to every operation that the OpenAPI document names, most of them spoiled, over a real socket: each is
  * answered or refused in our own words, and never by a 5xx.
  */
 import { randomInt } from 'node:crypto'

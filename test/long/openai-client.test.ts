@@ -1,6 +1,7 @@
 /** The client of OpenAI itself, pointed at this server: what it sends is taken, and what it gets is what the model says. */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BUILT_IN_MODEL } from '../../src/contracts/embedding-settings.ts'
@@ -8,7 +9,7 @@ import { startListeningSystem, type ListeningSystem } from '../support/assistant
 import { makeApiToken, makeMember, makeOrganization } from '../support/make.ts'
 
 const FOLDER = fileURLToPath(new URL('../clients/package.json', import.meta.url))
-const isInstalled = existsSync(fileURLToPath(new URL('../clients/node_modules/openai', import.meta.url)))
+const isInstalled = existsSync(join(FOLDER, '../node_modules/openai'))
 if (!isInstalled) {
   console.log('The client of OpenAI is not tried: npm ci --prefix test/clients --ignore-scripts installs it.')
 }

@@ -63,6 +63,9 @@ const TRANSPORT_MODULES = ['http', 'https', 'http2', 'net', 'tls', 'dgram'].flat
 /** Log, metrics and traces are passed in with the dependencies, so only their types are imported. */
 const TYPES_OF_OBSERVE = ['observe'] as const
 
+/** Work that waits for its turn in a process, whatever it is: it knows no rows and no rules. */
+const FAIR_QUEUE = ['src/cores/work/fair-queue.ts', 'src/cores/work/turns.ts'] as const
+
 export const LAYERS: Record<LayerName, Layer> = {
   contracts: {
     files: ['src/contracts'],
@@ -101,7 +104,8 @@ export const LAYERS: Record<LayerName, Layer> = {
     files: ['src/adapters'],
     mayImport: ['contracts'],
     mayImportTypesOf: ['cores', 'observe'],
-    message: 'Adapters import contracts, and types of cores (the ports) by `import type`.',
+    mayImportFiles: FAIR_QUEUE,
+    message: 'Adapters import contracts, the fair queue, and types of cores (the ports) by `import type`.',
   },
   http: {
     files: ['src/http'],
@@ -147,6 +151,7 @@ export const LAYERS: Record<LayerName, Layer> = {
     files: ['mcp'],
     mayImport: ['contracts', 'trust', 'client', 'skills'],
     mayImportTypesOf: TYPES_OF_OBSERVE,
+    mayImportFiles: FAIR_QUEUE,
     message: 'The MCP server is a client: call the gateway through src/client.',
   },
   pages: {

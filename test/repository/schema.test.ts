@@ -13,8 +13,9 @@ import { filesUnder, readText } from './source-tree.ts'
 const MIGRATIONS = 'db/migrations'
 
 test('the tables are what the last migration left', async () => {
-  const last = filesUnder(`${MIGRATIONS}/meta`).findLast((path) => path.endsWith('_snapshot.json'))
-  const before = JSON.parse(readText(last ?? '')) as Parameters<typeof generateMigration>[0]
+  const snapshots = filesUnder(`${MIGRATIONS}/meta`).filter((path) => path.endsWith('_snapshot.json'))
+  expect(snapshots, 'only the newest is needed: delete the one before it').toHaveLength(1)
+  const before = JSON.parse(readText(snapshots[0]!)) as Parameters<typeof generateMigration>[0]
   const statements = await generateMigration(before, generateDrizzleJson(tables, before.id))
   expect(statements, 'run: npx drizzle-kit generate --name=what-it-does').toEqual([])
 })

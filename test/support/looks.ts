@@ -5,7 +5,3 @@ export const LOOKS: Record<'light, wide' | 'dark, 320 pixels', BrowserContextOpt
   'light, wide': { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
   'dark, 320 pixels': { colorScheme: 'dark', viewport: { width: 320, height: 640 } },
 }
-
-/** Every page of the console in both takes minutes; CI takes the look in which most can go wrong. */
-export const LOOKS_OF_EVERY_PAGE: Partial<typeof LOOKS> =
-  process.env['LONG_TESTS'] === 'ci' ? { 'dark, 320 pixels': LOOKS['dark, 320 pixels'] } : LOOKS
