@@ -1,7 +1,8 @@
 /** A system with an organization that has one of everything, at an address that a browser can open. */
 import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core'
 import { listen } from '../../src/boot/listener.ts'
-import { updateOrganization } from '../../src/contracts/organizations.ts'
+import { switchOrganization, updateOrganization } from '../../src/contracts/organizations.ts'
+import { queryDataSource } from '../../src/contracts/data-sources.ts'
 import { connectWebhook } from '../../src/contracts/integrations.ts'
 import { withTransaction } from '../../src/cores/transaction.ts'
 import { addNotifications } from '../../src/cores/notifications/inbox/add-notifications.ts'
@@ -50,6 +51,7 @@ export async function serveConsole() {
   const renamed = (org_id: string, name: string) => owner.call(updateOrganization, { org_id, name })
   await renamed(other.id, 'Fabrikam')
   await renamed(org.id, 'Northwind Traders')
+  await owner.call(switchOrganization, { org_id: org.id })
   const people = {
     owner,
     colleague: await person('Grace Hopper'),
@@ -70,6 +72,7 @@ export async function serveConsole() {
     { team: 'string', draft: 'boolean' },
   )
   await makeSource(org, { name: 'handbook', sql: HANDBOOK, configuration })
+  await things.byOwner(queryDataSource, { source_id: 'db_handbook', query: 'Days off' })
   await things.byOwner(connectWebhook, { name: 'Archive', url: 'https://hooks.test/archive-1234' })
   const integrationId = things.integration_id
   const failed = [{ outcome: 'failed', reason: 'server_error', httpStatus: 503 }] as const
@@ -115,7 +118,9 @@ export async function serveConsole() {
       options: BrowserContextOptions = {},
     ): Promise<BrowserContext> {
       const context = await browser.newContext(options)
-      const { token } = await signedIn(system, who.email)
+      const { token, call } = await signedIn(system, who.email)
+      // They have another one, where a session begins.
+      if (who === owner) await call(switchOrganization, { org_id: org.id })
       await context.addCookies([
         { name: 'svc_console', value: token, url: base, httpOnly: true, sameSite: 'Lax' },
       ])
