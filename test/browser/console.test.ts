@@ -130,7 +130,7 @@ const pagesOf = ({ things, deliveries }: ServedConsole): string[] => [
   ...deliveries.map((id) => `/console/deliveries/${id}`),
 ]
 
-describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 240_000 }, () => {
+describe.skipIf(findChromium() === undefined)('the console in a browser', { timeout: 600_000 }, () => {
   let browser: Browser
   let served: ServedConsole
   let base: string
