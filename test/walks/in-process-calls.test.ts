@@ -200,14 +200,16 @@ describe.each([
     let revoked: Promise<unknown> | undefined
     const call = mcpServer({
       async watch(answer) {
-        const answered = await answer()
-        await (revoked ??= revoke())
+        // How many run at a time depends on how fast the machine is: the others are held up until it has ended.
+        if (revoked) return revoked.then(answer)
+        const answered = answer()
+        revoked = answered.then(revoke)
+        await revoked
         return answered
       },
     })
     const { status, text } = await call(token, 3)
     expect(status).toBe(200)
-    // Two run at a time; the third begins when the first has been answered.
     expect(text).toContain(ours.id)
     expect(text).toContain('UNAUTHENTICATED')
   })

@@ -77,6 +77,12 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
   const enforce = (limits: Partial<typeof NO_LIMITS>, by = server) =>
     by.endSessionsOverLimits(TENANTS, { ...NO_LIMITS, ...limits })
   const SLEEP = 'select pg_sleep(20)'
+  /** What waits in a database until it is let go: a sleep may be over before anybody has looked. */
+  const held = async (database: string) => {
+    const holder = open(databaseUrl(url, database))
+    await holder`select pg_advisory_lock(1)`
+    return { text: 'select pg_advisory_lock(1)', letGo: () => holder`select pg_advisory_unlock(1)` }
+  }
 
   const adminAt = (target: string): Admin => ({
     sql: open(target),
@@ -112,10 +118,12 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     const others = await session(neighbor)
     const operator = open(url)
     const { ending } = await begin(tenant, SLEEP)
-    const { ending: ourEnding } = await begin(ours, 'select pg_sleep(1)')
+    const { text, letGo } = await held(first)
+    const { ending: ourEnding } = await begin(ours, text)
     expect(await enforce({ statementSeconds: 0 })).toEqual([{ physicalName: first, limit: 'statement' }])
     expect(await ending).toBe('57014')
     expect(await tenant.sql`select 1 as same`, 'its session goes on').toEqual([{ same: 1 }])
+    await letGo()
     expect(await ourEnding).toBe('done')
     expect(await others.sql`select 1 as fine`).toEqual([{ fine: 1 }])
     expect(await operator`select 1 as fine`).toEqual([{ fine: 1 }])
@@ -135,7 +143,8 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
 
   test('what is no longer what was looked at is left alone', async () => {
     const tenant = await session(first)
-    const { ending } = await begin(tenant, 'select pg_sleep(1)')
+    const { text, letGo } = await held(first)
+    const { ending } = await begin(tenant, text)
     const seen = {
       pid: tenant.pid,
       login: first,
@@ -157,6 +166,7 @@ describe.skipIf(!onPostgres)('limits of tenants', () => {
     expect(await endSession(admin.sql, { session: another, how: 'cancel' }), 'another statement').toBe(false)
     const ofNeighbor = { ...another, login: neighbor }
     expect(await endSession(admin.sql, { session: ofNeighbor, how: 'terminate' }), 'of another').toBe(false)
+    await letGo()
     expect(await ending).toBe('done')
     expect(await endSession(admin.sql, { session: another, how: 'terminate' })).toBe(true)
   })
