@@ -1,4 +1,4 @@
-/** Dependencies that several verbs share. `src/boot/system.ts` builds each of them once. */
+/** Dependencies that several verbs share. `src/boot` builds each of them once. */
 import type { Handle } from '../../db/connect.ts'
 import type { KeyPurpose } from '../trust/derive-key.ts'
 import type { ComposedMail } from './mail-template.ts'

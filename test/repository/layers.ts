@@ -98,7 +98,7 @@ export const LAYERS: Record<LayerName, Layer> = {
     partsShow: 'index.ts',
     packages: { never: [...TRANSPORT_PACKAGES, ...TRANSPORT_MODULES] },
     message:
-      "Cores import contracts, trust, db and other cores' index.ts: declare a port type and let src/boot/system.ts pass the thing in.",
+      "Cores import contracts, trust, db and other cores' index.ts: declare a port type and let src/boot pass the thing in.",
   },
   adapters: {
     files: ['src/adapters'],

@@ -1,0 +1,62 @@
+/** The api-gateway of a process. */
+import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
+import type { Service } from '../client/service.ts'
+import { ServiceError } from '../contracts/errors.ts'
+import { createTextEmbedding } from '../cores/embeddings/index.ts'
+import { createTableInfoCache } from '../cores/search/index.ts'
+import { createGateway, type GatewayDeps } from '../http/gateway.ts'
+import { startLoads } from '../worker/loads.ts'
+import { createManaged } from './managed-databases.ts'
+import { asService, type Running } from './running.ts'
+import type { Shared } from './shared.ts'
+import { VERSION } from './version.ts'
+
+export function buildGateway(shared: Shared): Running {
+  const { config, overrides, observation, connection, channelAdapters, dataKeys, closing } = shared
+  const models =
+    overrides.models ??
+    closing(
+      createEmbeddingModels(config.EMBEDDING_MODELS, {
+        fetch: shared.fetch,
+        threadsMax: config.EMBEDDING_THREADS,
+      }),
+    )
+  const managed = closing(createManaged({ config, connection, dataKeys, log: observation.log }))
+  const deps: GatewayDeps = {
+    ...observation,
+    ...shared.storage(),
+    ...managed,
+    dataKeys,
+    models,
+    embedTexts: createTextEmbedding(models),
+    embeddingTokensPerDay: config.EMBEDDING_TOKENS_PER_DAY,
+    tableInfo: createTableInfoCache(),
+    questionLimits: { perMinute: config.QUESTIONS_PER_MINUTE, perDay: config.QUESTIONS_PER_DAY },
+    auth: shared.auth,
+    deploy: shared.runs('deploy-api') || config.DEPLOY_URL ? shared.deploy : unavailable,
+    checks: overrides.checks ?? channelAdapters.checks,
+    chatApp: overrides.chatApp === undefined ? channelAdapters.chatApp : overrides.chatApp,
+    mail: shared.mail,
+    siteUrl: config.SITE_URL,
+    mailFrom: config.SMTP_URL === undefined ? null : (config.MAIL_FROM ?? null),
+    apiUrl: config.API_URL,
+    appUrl: config.APP_URL,
+    mcpUrl: config.MCP_URL,
+    operatorToken: config.SVC_OPERATOR_TOKEN,
+    version: VERSION,
+    hosted: shared.hosted,
+  }
+  return {
+    ...asService(createGateway(deps)),
+    startJobs: () => startLoads(deps),
+    managed,
+    gateway: deps,
+  }
+}
+
+/** For the deploy-api without an address: its public one is the gateway's, which would call itself for ever. */
+const unavailable: Service = async () => {
+  throw new ServiceError('TIMEOUT', 'A service that this request needs does not run here', {
+    cause: 'DEPLOY_URL is not set, and the deploy-api does not run in this process',
+  })
+}

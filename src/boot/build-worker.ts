@@ -1,0 +1,66 @@
+/** The worker of a process. */
+import { createLineMatcher } from '../adapters/log-matching/index.ts'
+import { httpProbes } from '../adapters/outbound/http-probe.ts'
+import type { CheckRunnerDeps } from '../cores/checks/index.ts'
+import type { TenantDeps } from '../cores/databases/index.ts'
+import { readMessageQueue } from '../cores/notifications/index.ts'
+import { startChecks } from '../worker/checks.ts'
+import { jobTable, watchTable, type JobDeps } from '../worker/jobs.ts'
+import { startLoop, startLoopForEach, type LoopDeps } from '../worker/loop.ts'
+import { startNotifications, type NotificationDeps } from '../worker/notifications.ts'
+import { startWatchLoops } from '../worker/watch-loop.ts'
+import { watchLoops } from '../worker/watch-table.ts'
+import { openTenantServer, publicConnectRevoker, tenantLimitsOf } from './managed-databases.ts'
+import type { Running } from './running.ts'
+import type { Shared } from './shared.ts'
+import { VERSION } from './version.ts'
+
+type WorkerDeps = LoopDeps & JobDeps & TenantDeps & NotificationDeps & CheckRunnerDeps
+
+export function buildWorker(shared: Shared): Running {
+  const { config, overrides, connection, closing } = shared
+  const { log, metrics } = shared.observation
+  const storage = shared.storage()
+  const tenantServer = openTenantServer(config)
+  metrics?.observeQueue(() => readMessageQueue(storage))
+  const deps: WorkerDeps = {
+    ...storage,
+    log,
+    metrics,
+    channels: overrides.channels ?? shared.channelAdapters.channels,
+    dataKeys: shared.dataKeys,
+    probeHttp:
+      overrides.probeHttp ??
+      closing(httpProbes({ allowNets: config.CHECKS_ALLOW_NETS, userAgent: `svc/${VERSION}` })).probe,
+    matchLines: closing(createLineMatcher()).matchLines,
+    // Without a way to the agent-runner nothing can be judged here.
+    judge: overrides.judge || shared.runs('agent-runner') || config.AGENT_RUNNER_URL ? shared.judge : null,
+    appUrl: config.APP_URL,
+    siteUrl: config.SITE_URL,
+    observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
+    activityDays: config.ACTIVITY_DAYS,
+    deliveryDays: config.DELIVERY_DAYS,
+    sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
+    partitionsLogs: connection.kind === 'postgres',
+    revokePublicConnect: publicConnectRevoker(config, connection.db, log),
+    refreshDocuments: async (stopping) => {
+      if (!config.ENTERPRISE_AUTH || !config.OAUTH_CIMD) return
+      const { refreshDocuments } = await import('../../oauth/refresh-documents.ts')
+      await refreshDocuments({ ...storage, guardedFetch: shared.guardedFetch, log }, stopping)
+    },
+    tenantServer: tenantServer && closing(tenantServer),
+    tenantLimits: tenantLimitsOf(config),
+  }
+  return {
+    startJobs() {
+      const loops = [
+        startLoop(deps, jobTable(deps)),
+        startLoopForEach(deps, watchTable(deps)),
+        startNotifications(deps),
+        startChecks(deps),
+        startWatchLoops(deps, watchLoops(deps)),
+      ]
+      return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) }
+    },
+  }
+}
