@@ -13,6 +13,7 @@ export type ContractField = {
   readonly label: string
   readonly hint: string | undefined
   readonly placeholder: string | undefined
+  readonly suggestions: readonly string[] | undefined
   readonly rows: number
   readonly required: boolean
   readonly minlength: number | undefined
@@ -51,6 +52,7 @@ export function contractField(key: string, schema: z.ZodType, changes: boolean):
     label: said.label ?? sentenceOf(key),
     hint: said.hint,
     placeholder: said.example,
+    suggestions: said.suggestions?.(),
     rows: said.rows ?? 3,
     required:
       !['lines', 'pairs', 'boxes', 'switch'].includes(control) && !mayBeNull && initial !== '' && !mayBeEmpty,

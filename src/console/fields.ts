@@ -37,8 +37,6 @@ export type Special = Partial<
 
 type Specials<K extends string> = Readonly<Partial<Record<K, Special>>>
 
-export const TIMEZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
-
 /** A form that was submitted and is shown again, mostly because it was refused; of several on a page, which one. */
 export type Refused = { readonly of?: object; readonly form: FormData; readonly problem?: ServiceError }
 
@@ -164,7 +162,7 @@ function render(field: ContractField, special: Special, { value, list, problem }
     max: field.max,
     isWhole: true,
     placeholder,
-    options: special.suggestions,
+    options: special.suggestions ?? field.suggestions,
   })
 }
 

@@ -11,6 +11,8 @@ export type FieldTexts = {
   readonly order?: number
   /** In a form it is a text of several lines, so many of them visible. */
   readonly rows?: number
+  /** What a form suggests; any other value is allowed too. */
+  readonly suggestions?: () => readonly string[]
   /** It is typed unseen; a form does not show it again when it was refused. */
   readonly isSecret?: boolean
   /** Where a pattern limits its length, which no form can read. */

@@ -22,6 +22,25 @@ export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 /** RFC 6761: no mail arrives below these. The generated address of a first owner ends so, and one that was lost. */
 export const receivesMail = (email: string): boolean => !/[@.](localhost|invalid)$/.test(email)
 
+/** By name: an offset does not change with daylight saving time. One that was stored before is shown, and keeps to its times. */
+export const Timezone = field(
+  z.string().max(64).refine(isTimezone, 'must be a time zone such as Europe/Vienna or UTC'),
+  {
+    label: 'Time zone',
+    suggestions: () => ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')],
+    client: { value: 'zone', summary: 'Such as Europe/Vienna' },
+  },
+)
+
+function isTimezone(name: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
 /** For people who type a time. */
 export const TIME_EXAMPLE = 'such as 2026-11-15 or 2026-11-15T08:00:00Z'
 export const START_TIME = `Start time, ${TIME_EXAMPLE}`

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { fields } from './field.ts'
-import { Time } from './fields.ts'
+import { Time, Timezone } from './fields.ts'
 import { Id } from './ids.ts'
 import { MAINTENANCE, MAINTENANCE_WAIT_MAX_SECONDS, RUN_EVIDENCE_SHOWN } from './limits.ts'
 import { creating, reading, updating } from './operation.ts'
@@ -38,7 +38,7 @@ const executionId = { ...appAlias, execution_id: Id('exec') }
 
 const schedule = {
   nightly_cron: z.string().trim().max(100),
-  timezone: z.string().max(60),
+  timezone: z.string(),
   cooldown_hours: z
     .int()
     .min(0)
@@ -50,6 +50,7 @@ const settings = fields(
   {
     model: ModelName,
     ...schedule,
+    timezone: Timezone,
     token_allowance: z
       .int()
       .min(0)
@@ -68,7 +69,6 @@ const settings = fields(
   {
     model: { hint: 'Models are configured by the operator of this service.', maxLength: 100 },
     nightly_cron: { label: 'Schedule', hint: 'Five fields of cron, such as 0 3 * * *' },
-    timezone: { label: 'Time zone' },
     cooldown_hours: {
       label: 'Cool-down in hours',
       hint: 'Between runs that people start, and before the same finding is reported again.',
@@ -88,6 +88,7 @@ const settings = fields(
 const MaintenanceSettings = z.object({
   enabled: z.boolean(),
   ...settings,
+  timezone: z.string(),
   model: ModelName.nullable().describe('null: it was never turned on.'),
   models: z.array(z.object({ name: z.string(), proposes: z.boolean() })).describe('Those to choose from.'),
   next_run_at: Time.nullable(),

@@ -1,7 +1,7 @@
 /** Organizations and their settings. */
 import * as z from 'zod'
 import { field } from './field.ts'
-import { DisplayName, Email, Nothing, Time } from './fields.ts'
+import { DisplayName, Email, Nothing, Time, Timezone } from './fields.ts'
 import { IDENTITY_PROVIDER_USES } from './identity-provider-states.ts'
 import { Id } from './ids.ts'
 import { creating, reading, updating } from './operation.ts'
@@ -34,18 +34,6 @@ export const Organization = z.object({
   support_access_enabled: z.boolean().describe('Off: no support sessions can start, and live ones end.'),
   created_at: Time,
 })
-
-/** By name, because an offset changes with daylight saving time. */
-const Timezone = z.string().max(64).refine(isTimezone, 'must be a time zone such as Europe/Vienna or UTC')
-
-function isTimezone(name: string): boolean {
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
-}
 
 const orgId = { org_id: Id('org') }
 
@@ -93,7 +81,6 @@ export const updateOrganization = updating({
     registered_clients: RegisteredClientsChoice.optional(),
     admins_may_invite: z.boolean().optional().describe('Owners only.'),
     timezone: field(Timezone, {
-      label: 'Time zone',
       hint: 'For example Europe/Vienna. Daily messages are sent at 09:00 in this time zone.',
     }).optional(),
     support_access_enabled: z.boolean().optional().describe('Owners only.'),

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { appAlias } from './apps.ts'
 import { field } from './field.ts'
-import { ClaimId, DisplayName, Nothing, Time } from './fields.ts'
+import { ClaimId, DisplayName, Nothing, Time, Timezone } from './fields.ts'
 import { Id } from './ids.ts'
 import { PIPELINE_WAIT_MAX_SECONDS } from './limits.ts'
 import { creating, reading, removing, updating } from './operation.ts'
@@ -46,11 +46,7 @@ const settings = {
     .nullable()
     .default(null)
     .describe('Five parts; null: no schedule.'),
-  timezone: field(z.string().max(60), {
-    label: 'Time zone',
-    hint: 'When the clocks change, a daily run still comes once.',
-    client: { value: 'zone', summary: 'Such as Europe/Berlin' },
-  }).default('UTC'),
+  timezone: field(Timezone, { hint: 'When the clocks change, a daily run still comes once.' }).default('UTC'),
   grace_minutes: field(minutes, {
     label: 'Grace, in minutes',
     hint: 'How late a run may start before it counts as missed.',
@@ -86,6 +82,7 @@ const Pipeline = z.object({
   id: z.string(),
   name: z.string(),
   ...settings,
+  timezone: z.string(),
   trouble: z.enum(PIPELINE_TROUBLES).nullable().describe('Told once, until a run succeeds.'),
   next_due_at: Time.nullable(),
   last_run: RunMark.nullable(),

@@ -10,24 +10,7 @@ const isCron = (expression: string): boolean => /^(?:@[a-z]+|[^\s:]+(?:\s+[^\s:]
 const cronOf = (expression: string, timezone: string): Cron =>
   new Cron(expression, { mode: '5-part', timezone, paused: true })
 
-/** Everything that is wrong with a schedule. `null`: there is none, only a time zone. */
-export function problemsWithSchedule(expression: string | null, timezone: string, now: Date): string[] {
-  const isZone = isTimezone(timezone)
-  return [
-    ...(isZone ? [] : ['timezone: must be a time zone such as Europe/Berlin']),
-    ...(expression === null ? [] : problemsWithCron(expression, isZone ? timezone : 'UTC', now)),
-  ]
-}
-
-function isTimezone(timezone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: timezone }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
-}
-
-function problemsWithCron(expression: string, timezone: string, now: Date): string[] {
+export function problemsWithCron(expression: string, timezone: string, now: Date): string[] {
   const notCron = ['cron: must be a cron expression of five parts, such as 0 3 * * *']
   if (!isCron(expression)) return notCron
   try {

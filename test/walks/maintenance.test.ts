@@ -156,7 +156,7 @@ describe('settings', () => {
     [{ nightly_cron: '0 3 31 2 *' }, /nightly_cron/],
     [{ nightly_cron: '*/5 * * * *' }, /once an hour/],
     [{ nightly_cron: '0 3 * *' }, /nightly_cron/],
-    [{ timezone: 'Mars/Olympus' }, /timezone/],
+    [{ timezone: '+02:00' }, /timezone: must be a time zone such as Europe\/Vienna or UTC/],
     [{ cooldown_hours: -1 }, /cooldown_hours/],
     [{ token_allowance: 1e12 }, /token_allowance/],
     [{ protected_paths: ['../secrets'] }, /protected_paths/],
@@ -173,6 +173,17 @@ describe('settings', () => {
       })
     }
     expect(await by(showMaintenanceSettings, { org_id: org.id })).toEqual(before)
+  })
+
+  test('an offset that was stored when it was allowed is shown, and all else can be changed', async () => {
+    const { org, by } = await maintained()
+    await system.db
+      .update(maintenanceSettings)
+      .set({ timezone: '+02:00' })
+      .where(eq(maintenanceSettings.orgId, org.id))
+    expect(await by(showMaintenanceSettings, { org_id: org.id })).toMatchObject({ timezone: '+02:00' })
+    const changed = await by(updateMaintenanceSettings, { org_id: org.id, nightly_cron: '0 5 * * *' })
+    expect(changed).toMatchObject({ timezone: '+02:00', next_run_at: expect.stringContaining('T03:00') })
   })
 
   test('are changed by owners and admins; letting agents decide, by an owner in the console', async () => {

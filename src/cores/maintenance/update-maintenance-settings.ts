@@ -9,7 +9,7 @@ import type { Handler } from '../../contracts/operations.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
 import { requireRole, type MemberPrincipal } from '../principal.ts'
-import { nextDueAt, problemsWithSchedule } from '../schedule.ts'
+import { nextDueAt, problemsWithCron } from '../schedule.ts'
 import { write, type Verb } from '../verb.ts'
 import { stopRuns } from './end-run.ts'
 import { presentSettings } from './show-maintenance-settings.ts'
@@ -68,7 +68,7 @@ function withNextSlot(before: Settings, after: Settings, now: Date): Settings {
     after.nightlyCron === before.nightlyCron &&
     after.timezone === before.timezone
   if (isSame) return after
-  return problemsWithSchedule(after.nightlyCron, after.timezone, now).length > 0
+  return problemsWithCron(after.nightlyCron, after.timezone, now).length > 0
     ? after
     : { ...after, nextSlotAt: nextSlotAfter(after, now) }
 }
@@ -108,7 +108,7 @@ const HOUR_MS = 60 * 60 * 1000
 const TIMES_LOOKED_AT = 30
 
 function problemsWithSlots({ nightlyCron, timezone }: Settings, now: Date): string[] {
-  const problems = problemsWithSchedule(nightlyCron, timezone, now)
+  const problems = problemsWithCron(nightlyCron, timezone, now)
   if (problems.length > 0) return problems.map((problem) => problem.replace(/^cron:/, 'nightly_cron:'))
   let last = nextDueAt(nightlyCron, timezone, now)
   for (let n = 0; n < TIMES_LOOKED_AT && last; n++) {

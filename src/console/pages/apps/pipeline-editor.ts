@@ -2,7 +2,7 @@
 import { createPipeline, showPipeline, updatePipeline } from '../../../contracts/pipelines.ts'
 import { CONCURRENCY_POLICIES } from '../../../contracts/pipeline-states.ts'
 import { createRoutes, idOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, TIMEZONES, type Refused } from '../../fields.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
 import { formCard, statusOf } from '../../forms.ts'
 import { page } from '../../layout.ts'
 import { aliasOf, readApp, tabParents, tabPath } from './app-tabs.ts'
@@ -17,7 +17,7 @@ export const pipelineEditorRoutes = () =>
 
 const SETTINGS = ['cron', 'timezone', 'grace_minutes', 'timeout_minutes', 'concurrency', 'enabled'] as const
 const SPECIALS = {
-  timezone: { required: true, suggestions: TIMEZONES },
+  timezone: { required: true },
   concurrency: {
     options: CONCURRENCY_POLICIES.map((value) => ({ value, label: POLICY_LABELS[value].about })),
   },

@@ -11,7 +11,7 @@ import { RULES_MODEL, RUN_REASONS } from '../../../contracts/outcomes.ts'
 import { button, card } from '../../../pages/parts.ts'
 import { badge, emptyState, listCard, pair, time } from '../../components.ts'
 import { createRoutes, hasRole, organizationOf, sessionOf, type PageContext } from '../../context.ts'
-import { formOf, submit, TIMEZONES, type Refused } from '../../fields.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
 import { actAndReturn } from '../../flash.ts'
 import { confirmDialog, form, formCard, statusOf, text } from '../../forms.ts'
 import { listOf } from '../../list-of.ts'
@@ -78,7 +78,7 @@ const turnOff = (c: PageContext) =>
 const SETTINGS = formOf(
   updateMaintenanceSettings,
   ['model', 'nightly_cron', 'timezone', 'cooldown_hours', 'token_allowance', 'protected_paths'],
-  { nightly_cron: { required: true }, timezone: { required: true, suggestions: TIMEZONES } },
+  { nightly_cron: { required: true }, timezone: { required: true } },
 )
 
 const settingsForm = (c: PageContext, settings: Settings, refused: Refused | undefined) =>

@@ -1,7 +1,7 @@
 /** Organization settings > General: name, time zone, who invites, support access. */
 import { html } from 'hono/html'
 import { updateOrganization } from '../../../contracts/organizations.ts'
-import { formOf, submit, TIMEZONES, type Refused } from '../../fields.ts'
+import { formOf, submit, type Refused } from '../../fields.ts'
 import { statusOf, text, formCard } from '../../forms.ts'
 import { redirectWithMessage } from '../../flash.ts'
 import { page } from '../../layout.ts'
@@ -21,7 +21,7 @@ export const settingsRoutes = () =>
     .post('/settings/organization/timezone', setTimezone)
 
 const RENAME = formOf(updateOrganization, ['name'])
-const SET_TIMEZONE = formOf(updateOrganization, ['timezone'], { timezone: { suggestions: TIMEZONES } })
+const SET_TIMEZONE = formOf(updateOrganization, ['timezone'])
 
 async function showSettings(c: PageContext, refused?: Refused) {
   const organization = organizationOf(c)
