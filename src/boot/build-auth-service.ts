@@ -41,7 +41,7 @@ export function buildAuthService(shared: Shared): Running {
     actorAssertions: shared.assertions,
     workloads,
     keyEpoch: keyEpochOf({ jwtSecret, jwtSigningKey }),
-    mcpCallsPerMinute: config.MCP_CALLS_PER_MINUTE,
+    mcpCallsPerMinute: shared.limits.mcpCallsPerMinute,
     issuer: config.AUTH_URL,
     mcpUrl: config.MCP_URL,
     signInUrl: signInUrlOf(config),
@@ -62,7 +62,7 @@ export function buildAuthService(shared: Shared): Running {
     mail: shared.mail,
     providers: createSignInProviders(providerSettings(config), { fetch: shared.fetch }),
     operatorToken: config.SVC_OPERATOR_TOKEN,
-    organizationsPerPerson: config.ORGANIZATIONS_PER_PERSON,
+    organizationsPerPerson: shared.limits.organizationsPerPerson,
     returnBases: [
       config.APP_URL,
       config.AUTH_URL,

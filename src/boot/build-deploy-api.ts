@@ -11,7 +11,7 @@ import { asService, type Running } from './running.ts'
 import type { Shared } from './shared.ts'
 
 export function buildDeployApi(shared: Shared): Running {
-  const { config, dataKeys, hosted, closing } = shared
+  const { config, dataKeys, hosted, limits, closing } = shared
   return asService(
     createDeployApi({
       ...shared.observation,
@@ -29,12 +29,9 @@ export function buildDeployApi(shared: Shared): Running {
       hosted,
       workloadAudience: hosted ? undefined : config.SVC_WORKLOAD_AUDIENCE || undefined,
       sourceThread: closing(createSourceThread()),
-      sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
+      sourceStorageBytes: limits.sourceStorageBytes,
       logReads: createLogReads(),
-      logLimits: {
-        linesPerMinute: config.LOG_LINES_PER_MINUTE,
-        bytesPerApp: config.LOG_MIB_PER_APP * 1024 * 1024,
-      },
+      logLimits: limits.logLimits,
     }),
   )
 }

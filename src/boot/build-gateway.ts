@@ -12,7 +12,7 @@ import type { Shared } from './shared.ts'
 import { VERSION } from './version.ts'
 
 export function buildGateway(shared: Shared): Running {
-  const { config, overrides, observation, connection, channelAdapters, dataKeys, closing } = shared
+  const { config, overrides, observation, connection, channelAdapters, dataKeys, limits, closing } = shared
   const models =
     overrides.models ??
     closing(
@@ -29,9 +29,9 @@ export function buildGateway(shared: Shared): Running {
     dataKeys,
     models,
     embedTexts: createTextEmbedding(models),
-    embeddingTokensPerDay: config.EMBEDDING_TOKENS_PER_DAY,
+    embeddingTokensPerDay: limits.embeddingTokensPerDay,
     tableInfo: createTableInfoCache(),
-    questionLimits: { perMinute: config.QUESTIONS_PER_MINUTE, perDay: config.QUESTIONS_PER_DAY },
+    questionLimits: limits.questionLimits,
     auth: shared.auth,
     deploy: shared.runs('deploy-api') || config.DEPLOY_URL ? shared.deploy : unavailable,
     checks: overrides.checks ?? channelAdapters.checks,

@@ -10,7 +10,7 @@ import { startLoop, startLoopForEach, type LoopDeps } from '../worker/loop.ts'
 import { startNotifications, type NotificationDeps } from '../worker/notifications.ts'
 import { startWatchLoops } from '../worker/watch-loop.ts'
 import { watchLoops } from '../worker/watch-table.ts'
-import { openTenantServer, publicConnectRevoker, tenantLimitsOf } from './managed-databases.ts'
+import { openTenantServer, publicConnectRevoker } from './managed-databases.ts'
 import type { Running } from './running.ts'
 import type { Shared } from './shared.ts'
 import { VERSION } from './version.ts'
@@ -18,7 +18,7 @@ import { VERSION } from './version.ts'
 type WorkerDeps = LoopDeps & JobDeps & TenantDeps & NotificationDeps & CheckRunnerDeps
 
 export function buildWorker(shared: Shared): Running {
-  const { config, overrides, connection, closing } = shared
+  const { config, overrides, connection, limits, closing } = shared
   const { log, metrics } = shared.observation
   const storage = shared.storage()
   const tenantServer = openTenantServer(config)
@@ -40,7 +40,7 @@ export function buildWorker(shared: Shared): Running {
     observeAttempt: metrics && ((channel, outcome) => metrics.observeAttempt(channel, outcome)),
     activityDays: config.ACTIVITY_DAYS,
     deliveryDays: config.DELIVERY_DAYS,
-    sourceStorageBytes: config.SOURCE_STORAGE_MIB * 1024 * 1024,
+    sourceStorageBytes: limits.sourceStorageBytes,
     partitionsLogs: connection.kind === 'postgres',
     revokePublicConnect: publicConnectRevoker(config, connection.db, log),
     refreshDocuments: async (stopping) => {
@@ -49,7 +49,7 @@ export function buildWorker(shared: Shared): Running {
       await refreshDocuments({ ...storage, guardedFetch: shared.guardedFetch, log }, stopping)
     },
     tenantServer: tenantServer && closing(tenantServer),
-    tenantLimits: tenantLimitsOf(config),
+    tenantLimits: limits.tenantLimits,
   }
   return {
     startJobs() {

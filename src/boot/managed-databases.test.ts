@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
-import { openTenantServer, tenantLimitsOf } from './managed-databases.ts'
+import { limitsOf } from './limits-of.ts'
+import { openTenantServer } from './managed-databases.ts'
 
 const MIB = 1024 * 1024
 
@@ -12,7 +13,7 @@ test('the limits of tenants are those of the settings', () => {
     MANAGED_CONNECTIONS: '44',
     MANAGED_DISK_MB: '55',
   }
-  expect(tenantLimitsOf(readConfig(env))).toEqual({
+  expect(limitsOf(readConfig(env)).tenantLimits).toEqual({
     statementSeconds: 11,
     idleTransactionSeconds: 22,
     temporaryFileBytes: 33 * MIB,

@@ -9,7 +9,6 @@ import { serverProvisioner } from '../../db/managed/server-provisioner.ts'
 import { sourceConnections } from '../../db/managed/source-connections.ts'
 import { dataSources } from '../../db/schema.ts'
 import type { Config } from './config.ts'
-import type { TenantLimits } from '../contracts/tenant-limits.ts'
 import type {
   AttachedDatabases,
   ManagedDatabases,
@@ -99,16 +98,6 @@ export function openTenantServer(config: Config): (TenantServer & { close(): Pro
   const url = config.MANAGED_DATABASE_URL ?? config.DATABASE_URL ?? 'embedded'
   return url === 'embedded' ? undefined : openManagedServer(url)
 }
-
-const MIB = 1024 * 1024
-
-export const tenantLimitsOf = (config: Config): TenantLimits => ({
-  statementSeconds: config.MANAGED_STATEMENT_SECONDS,
-  idleTransactionSeconds: config.MANAGED_IDLE_TRANSACTION_SECONDS,
-  temporaryFileBytes: config.MANAGED_TEMP_FILE_MB * MIB,
-  connections: config.MANAGED_CONNECTIONS,
-  diskBytes: config.MANAGED_DISK_MB * MIB,
-})
 
 function addressOf(url: string | undefined): { host: string; port: number }[] {
   const parsed = url === undefined ? null : URL.parse(url)

@@ -21,6 +21,7 @@ import { agentRunnerTokens } from '../trust/agent-runner-token.ts'
 import { dataKeys } from '../trust/data-key.ts'
 import type { ChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
+import { limitsOf } from './limits-of.ts'
 import { judgePort } from './maintenance-models.ts'
 import type { Secrets } from './secrets.ts'
 import type { Running } from './running.ts'
@@ -123,6 +124,7 @@ export function share(given: Given) {
     servedOrganizations,
     hosted: servedOrganizations && { assertions: assertions!, servedOrganizations },
     judge,
+    limits: limitsOf(config),
     runs: (name: ServiceName) => config.SVC_SERVICES.includes(name),
     auth: serviceAt('auth-service', config.AUTH_SERVICE_URL ?? config.AUTH_URL),
     gateway: serviceAt('api-gateway', config.GATEWAY_URL),
