@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createListener, type ListenSession, type Topic } from './listen.ts'
 
 const TIMING = {
+  answeredMs: 60_000,
   heardMs: 20,
   repeatMs: 5,
   lost: { first: 1, most: 5 },
@@ -9,17 +10,24 @@ const TIMING = {
 }
 
 /** A database to which a session listens; `loses`: which delivers nothing, as a pooler in transaction mode. */
-function fakeDatabase({ loses = false } = {}) {
+function fakeDatabase({ loses = false, isFrozen = false, answeredMs = TIMING.answeredMs } = {}) {
   let onNotify: ((channel: string, payload: string) => void) | undefined
   let lose = () => {}
   const states: string[] = []
+  const statements: string[] = []
   const heard: (string | undefined)[] = []
-  const opened = { sessions: 0, isAway: false, loses }
+  const opened = { sessions: 0, unanswered: 0, isAway: false, isFrozen, loses }
+  async function answered(): Promise<void> {
+    if (!opened.isFrozen) return
+    opened.unanswered++
+    await new Promise(() => {})
+  }
   const send = (payload: string) => opened.loses || onNotify?.('svc_work', payload)
   const listener = createListener({
-    timing: TIMING,
+    timing: { ...TIMING, answeredMs },
     async query(text) {
       if (opened.isAway) throw new Error('planted')
+      await answered()
       send(/'svc_work', '(.*)'/.exec(text)![1]!)
     },
     open(told): ListenSession {
@@ -28,8 +36,10 @@ function fakeDatabase({ loses = false } = {}) {
       lose = resolve
       return {
         lost,
-        async query() {
+        async query(text) {
           if (opened.isAway) throw new Error('planted')
+          await answered()
+          statements.push(text)
           onNotify = told
         },
         end: async () => void (onNotify = undefined),
@@ -41,6 +51,7 @@ function fakeDatabase({ loses = false } = {}) {
   return {
     listener,
     states,
+    statements,
     heard,
     opened,
     lose: () => lose(),
@@ -58,9 +69,10 @@ test('it hears what it is told, and nothing of what it sends to itself', async (
 })
 
 test('where nothing arrives it polls, says so once, and does not try again soon', async () => {
-  const { listener, states, opened } = fakeDatabase({ loses: true })
+  const { listener, states, statements, opened } = fakeDatabase({ loses: true })
   await expect.poll(() => listener.state()).toBe('polling')
   await listener.stop()
+  expect(statements, 'nothing is left at a pooler').toEqual(['listen svc_work', 'unlisten *'])
   expect(states).toEqual(['polling: notifications do not arrive'])
   expect(opened.sessions).toBe(1)
 })
@@ -86,5 +98,54 @@ test('a connection that went silent is noticed, because it is tried again and ag
   await expect.poll(() => listener.state()).toBe('listening')
   opened.loses = true
   await expect.poll(() => listener.state()).toBe('polling')
+  await listener.stop()
+})
+
+test('while the database is away nobody is told to look again', async () => {
+  const { listener, heard, opened, lose } = fakeDatabase()
+  await expect.poll(() => listener.state()).toBe('listening')
+  opened.isAway = true
+  lose()
+  await expect.poll(() => listener.state()).toBe('polling')
+  heard.length = 0
+  const tried = opened.sessions
+  await expect.poll(() => opened.sessions).toBeGreaterThan(tried + 3)
+  expect(heard).toEqual([])
+  await listener.stop()
+})
+
+test.each(['at first', 'after a while'])(
+  'it stops although a database that froze %s never answers',
+  async (when) => {
+    const { listener, opened } = fakeDatabase({ isFrozen: when === 'at first' })
+    if (when === 'after a while') {
+      await expect.poll(() => listener.state()).toBe('listening')
+      opened.isFrozen = true
+      await expect.poll(() => opened.unanswered).toBeGreaterThan(0)
+    }
+    await listener.stop()
+  },
+)
+
+test('a statement without an answer is given up, and another connection tried', async () => {
+  const { listener, opened } = fakeDatabase({ isFrozen: true, answeredMs: 5 })
+  await expect.poll(() => opened.sessions).toBeGreaterThan(2)
+  opened.isFrozen = false
+  await expect.poll(() => listener.state()).toBe('listening')
+  await listener.stop()
+})
+
+test('a connection that cannot even be opened is tried again', async () => {
+  let opens = 0
+  const listener = createListener({
+    timing: TIMING,
+    query: async () => {},
+    open() {
+      opens++
+      throw new Error('planted')
+    },
+  })
+  listener.subscribe(() => {})
+  await expect.poll(() => opens).toBeGreaterThan(2)
   await listener.stop()
 })

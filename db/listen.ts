@@ -68,6 +68,8 @@ type ListenerOptions = {
 }
 
 const TIMING = {
+  /** Of a statement, which may wait for one of the connections that others use. */
+  answeredMs: 30_000,
   /** Of the message to itself: longer than a busy database takes. */
   heardMs: 5_000,
   /** How often it is repeated: firewalls forget a silent connection, and neither side learns of it. */
@@ -101,35 +103,46 @@ export function createListener({ open, query, onChange, timing = TIMING }: Liste
   }
 
   function enter(next: Listening, because = ''): void {
-    if (state !== next) onChange?.(next, because)
+    if (state === next) return
+    onChange?.(next, because)
     state = next
     // Looked at once: meanwhile nobody told of anything, or nobody will.
     tell(undefined, '')
   }
 
-  const test = `test-${crypto.randomUUID()}`
-  async function isHeard(): Promise<boolean> {
-    const heard = new Promise<true>((resolve) => (onTest = () => resolve(true)))
-    const over = new AbortController()
-    const signal = AbortSignal.any([over.signal, stopping.signal])
+  /** A database that has gone may never answer, nor end the connection. */
+  async function inTime<T>(answer: Promise<T>, over: AbortSignal, ms = timing.answeredMs): Promise<T> {
+    const answered = new AbortController()
+    const late = pause(ms, AbortSignal.any([answered.signal, over])).then(() => {
+      throw new Error('no answer')
+    })
     try {
-      await query(`select pg_notify('${CHANNEL}', '${test}')`)
-      const late = sleep(heardMs, false, { signal, ref: false }).catch(() => false)
-      return await Promise.race([heard, late])
+      return await Promise.race([answer, late])
     } finally {
-      over.abort()
+      answered.abort()
     }
+  }
+
+  const test = `test-${crypto.randomUUID()}`
+  async function isHeard(over: AbortSignal): Promise<boolean> {
+    const heard = new Promise<boolean>((resolve) => (onTest = () => resolve(true)))
+    await inTime(query(`select pg_notify('${CHANNEL}', '${test}')`), over)
+    return inTime(heard, over, heardMs).catch(() => over.aborted)
   }
 
   /** Until the connection is lost. False: it heard nothing of what was sent to it. */
   async function listen(session: ListenSession): Promise<boolean> {
     const lost = new AbortController()
     void session.lost.then(() => lost.abort())
-    await session.query(`listen ${CHANNEL}`)
     const over = AbortSignal.any([lost.signal, stopping.signal])
+    await inTime(session.query(`listen ${CHANNEL}`), over)
     while (!over.aborted) {
-      if (!(await isHeard())) return false
-      if (state !== 'listening') enter('listening')
+      if (!(await isHeard(over))) {
+        // A pooler keeps the connection, and would send others what nobody reads.
+        await inTime(session.query('unlisten *'), over, heardMs).catch(() => {})
+        return false
+      }
+      if (!over.aborted) enter('listening')
       await pause(repeatMs, over)
     }
     return true
@@ -137,18 +150,19 @@ export function createListener({ open, query, onChange, timing = TIMING }: Liste
 
   async function keepListening(): Promise<void> {
     for (let failures = 0; !stopping.signal.aborted; failures++) {
-      session = open(onNotify)
       let [retry, because] = [timing.lost, 'the connection was lost']
       try {
+        session = open(onNotify)
         if (!(await listen(session))) [retry, because] = [timing.unheard, 'notifications do not arrive']
-        if (state === 'listening') failures = 0
       } catch {
         // The database is away, which whoever asks it says.
       }
-      await session.end().catch(() => {})
+      await session?.end().catch(() => {})
       if (stopping.signal.aborted) return
+      if (state === 'listening') failures = 0
       enter('polling', because)
-      await pause(Math.min(retry.first * 2 ** failures, retry.most))
+      // By chance, so that not all processes come back in the same moment.
+      await pause((0.5 + Math.random() / 2) * Math.min(retry.first * 2 ** failures, retry.most))
     }
   }
 
