@@ -10,7 +10,7 @@ export type QueueRules = {
   readonly keys: readonly QueueKey[]
   /** At a time, of each key and of all. */
   readonly running?: Caps
-  /** Further ones of a key are refused. Of all: the newest of whoever has most gives way to one who has less. */
+  /** Further ones are refused; where there are keys below, the newest of whoever has most gives way to one who has less. */
   readonly waiting?: Caps
   /** Left out: for as long as it takes. */
   readonly waitMs?: number

@@ -317,6 +317,21 @@ test('of one network, whoever has most gives way to its other people, too', () =
   expect(refused).toEqual(['n x 3', 'n x 2'])
 })
 
+test('nobody keeps the others of an organization from waiting', () => {
+  const refused: string[] = []
+  const rules: QueueRules = { keys: ['organization', 'person'], waiting: { organization: 3 } }
+  const queue = createFairQueue<string>(rules, { refuse: (name) => refused.push(name) })
+  const add = (name: string) => queue.add(name.split(' ').slice(0, 2), name) !== undefined
+  expect(['a x 1', 'a x 2', 'a x 3', 'a x 4', 'b z 1'].map(add)).toEqual([true, true, true, false, true])
+  expect(add('a y 1')).toBe(true)
+  expect(refused).toEqual(['a x 3'])
+  // Two are no more than the two they would have then.
+  expect([add('a y 2'), add('a x 3')]).toEqual([false, false])
+  expect(add('a w 1')).toBe(true)
+  expect(refused).toEqual(['a x 3', 'a x 2'])
+  expect([queue.waiting(['a']), queue.waiting(['b'])]).toEqual([3, 1])
+})
+
 test('whoever has the fewest running is next, however many of another one wait', () => {
   const { ask, end, running, finish, started } = drive({
     keys: ['organization'],

@@ -75,10 +75,9 @@ export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}):
   const { refuse, now = () => 0 } = options
   const levels = ['all', ...rules.keys] as const
   const runningMax = levels.map((level) => rules.running?.[level] ?? Infinity)
-  const keysWaitingMax = [Infinity, ...rules.keys.map((key) => rules.waiting?.[key] ?? Infinity)]
-  const waitingMax = rules.waiting?.all ?? Infinity
-  const isBounded = waitingMax !== Infinity
+  const waitingMax = levels.map((level) => rules.waiting?.[level] ?? Infinity)
   const last = rules.keys.length
+  const isBounded = waitingMax.slice(0, last).some((most) => most !== Infinity)
   const root = createNode<T>('', undefined)
   let order = 0
   let size = 0
@@ -192,16 +191,17 @@ export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}):
     }
   }
 
-  /** Whether one of the keys, or all together, have what they may have. */
-  function isReached(
+  /** Of the keys, and all together: the last that has what it may have. */
+  function reached(
     keys: readonly string[],
     counted: 'running' | 'waiting',
     most: readonly number[],
-  ): boolean {
+  ): Node<T> | undefined {
+    let found: Node<T> | undefined
     for (let node: Node<T> | undefined = root; node; node = node.children.get(keys[node.depth]!)) {
-      if (node[counted] >= most[node.depth]!) return true
+      if (node[counted] >= most[node.depth]!) found = node
     }
-    return false
+    return found
   }
 
   function leave(one: Waiting<T>): void {
@@ -212,11 +212,11 @@ export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}):
   }
 
   /**
-   * The newest of whoever has most leaves: of a first key, or of a later one below the same. False where the new one would
+   * The newest of whoever has most below it leaves: of its keys, or of later ones below the same. False where the new one would
    * itself be of those: where everybody has one, whoever comes later is refused, or nobody who waits could be sure of it.
    */
-  function giveWay(keys: readonly string[]): boolean {
-    let node = root
+  function giveWay(keys: readonly string[], full: Node<T>): boolean {
+    let node = full
     let isOwn = true
     while (node.depth < last) {
       const own: Node<T> | undefined = isOwn ? node.children.get(keys[node.depth]!) : undefined
@@ -237,11 +237,11 @@ export function createFairQueue<T>(rules: QueueRules, options: Options<T> = {}):
 
   return {
     start: (keys, value) =>
-      isReached(keys, 'running', runningMax) ? undefined : begin(findOrCreate(keys), value, 0),
+      reached(keys, 'running', runningMax) ? undefined : begin(findOrCreate(keys), value, 0),
 
     add(keys, value) {
-      if (isReached(keys, 'waiting', keysWaitingMax)) return undefined
-      if (root.waiting >= waitingMax && !giveWay(keys)) return undefined
+      const full = reached(keys, 'waiting', waitingMax)
+      if (full && !giveWay(keys, full)) return undefined
       const node = findOrCreate(keys)
       const one: Waiting<T> = { value, node }
       one.takeOut = (node.line ??= linkedList()).append(one)

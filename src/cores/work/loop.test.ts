@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediately, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { Handle } from '../../../db/connect.ts'
 import { setListener, type Listening, type Topic } from '../../../db/listen.ts'
@@ -38,7 +38,7 @@ function counting(topic: Topic, ...turns: readonly (() => Next)[]) {
 }
 
 /** What is to happen has happened by then, and what is not would have. */
-const settle = () => sleep(20)
+const settle = () => sleep(60)
 
 afterEach(async () => {
   for (const loops of running.splice(0)) await loops.stop()
@@ -69,6 +69,21 @@ test('told in the midst of a turn, it takes another one', async () => {
   start(loop)
   await settle()
   expect(turns()).toBe(2)
+})
+
+test('a flood of notifications is not one of looks, and its last one is looked at', async () => {
+  const { turns, loop } = counting('checks')
+  const startedAt = performance.now()
+  start(loop)
+  let toldAfter = 0
+  for (let told = 0; told < 1_000; told++) {
+    await immediately()
+    toldAfter = turns()
+    tell('checks')
+  }
+  // At least 20 ms lie between two of them.
+  expect(turns()).toBeLessThanOrEqual((performance.now() - startedAt) / 20 + 2)
+  await expect.poll(turns).toBeGreaterThan(toldAfter)
 })
 
 test('it takes a turn only if something is due, if it is woken, or every sixth time', async () => {

@@ -2,6 +2,7 @@
  * The loop of whatever lies in rows. It takes turns until it is told to stop: at once while there is more, when it is told of
  * work, when something is due, and now and then as a net. After a turn that fails it waits, longer each time.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Handle } from '../../../db/connect.ts'
 import { listenerOf, type Topic } from '../../../db/listen.ts'
 import type { Clock, Log } from '../dependencies.ts'
@@ -31,6 +32,8 @@ export type Loops = {
 
 /** Shorter than any lease: whoever looks so often knows of each before it ends. */
 const NET_MS = 20_000
+/** Between two looks: a flood of notifications is not one of queries. */
+const LEAST_MS = 20
 /** Of so many looks one takes a turn, whatever is due: what may wait for hours is not asked for every time. */
 const LOOKS_PER_TURN = 6
 /** Where nobody tells, of loops that wait for it: doubling as long as there is nothing to do. */
@@ -94,7 +97,9 @@ export function startLoops(deps: LoopDeps, table: readonly Loop[]): Loops {
         if (next === 'again') idle = 0
         else if (!stopping.signal.aborted) {
           const isTold = !topics || listener.state() === 'listening'
+          const least = sleep(LEAST_MS, undefined, { signal: stopping.signal }).catch(() => {})
           await told.wait(pauseMs({ isTold, netMs, idle: idle++, leftMs: next && leftMs(next) }))
+          await least
         }
       } catch (error) {
         deps.log.warn('a turn failed', { loop: name, error })
