@@ -39,6 +39,9 @@ export async function notify(handle: Executes, topic: Topic, key = ''): Promise<
   await handle.execute(sql`select pg_notify(${CHANNEL}, ${payload})`)
 }
 
+/** The same within a statement that does more; the key is one of its expressions. */
+export const notifying = (topic: Topic, key: SQL): SQL => sql`pg_notify(${CHANNEL}, ${`${topic} `} || ${key})`
+
 export type Listening = 'listening' | 'polling'
 
 /** Without a topic: anything may have happened. */

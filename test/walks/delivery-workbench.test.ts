@@ -19,6 +19,7 @@ import { drainNotifications } from '../../src/worker/notifications.ts'
 import { insertDelivery, type DeliveryRow } from '../support/deliveries.ts'
 import { fakeChecks } from '../support/fake-integrations.ts'
 import { makeMember, makeOrganization, signedIn, unique, type Org, type Person } from '../support/make.ts'
+import { statementsDuring } from '../support/statements.ts'
 import { startSystem, type TestSystem } from '../support/system.ts'
 
 let system: TestSystem
@@ -276,7 +277,12 @@ describe('a test', () => {
     const waits = Array.from({ length: FAIR_QUEUES.deliveryWaits.running.organization + 5 }, () =>
       shown(delivery_id, { wait: 3 }),
     )
+    const looks = (await statementsDuring(system.db, () => Promise.allSettled(waits))).filter((text) =>
+      text.includes('count("attempts"."ended_at")'),
+    )
     const ended = await Promise.allSettled(waits)
+    // Before it waits, twice until it is sure to be told, and at the end.
+    expect(looks.length).toBeLessThanOrEqual(4 * waits.length)
     const refused = ended.filter(({ status }) => status === 'rejected')
     expect(refused).toHaveLength(5)
     expect(refused[0]).toMatchObject({ reason: { code: 'RATE_LIMITED' } })

@@ -4,7 +4,7 @@
  * not sent again by itself, so nothing can arrive twice.
  */
 import { sql } from '../../../../db/drizzle.ts'
-import { notify } from '../../../../db/listen.ts'
+import { notify, notifying } from '../../../../db/listen.ts'
 import { CHANNELS, type Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { CIRCUIT, LANES } from '../../../contracts/limits.ts'
@@ -185,7 +185,7 @@ export async function finishAndStartAttempts(
     post.map(({ orgId, id }, nth) => ({ orgId, id, place, nth })),
   )
   const rows = await db.execute<
-    StartedAttempt & { what: 'ended' | 'started' | 'recovered'; target: string | null }
+    StartedAttempt & { what: 'ended' | 'started' | 'told' | 'recovered'; target: string | null }
   >(sql`
     with done as materialized (
       select * from json_to_recordset(${JSON.stringify(results)}::text::json) as d(
@@ -289,6 +289,9 @@ export async function finishAndStartAttempts(
     from logged
     union all
     select 'ended', "orgId", id, number, null, null from ended
+    union all
+    select 'told', "orgId", ${notifying('attempts', sql`"orgId"`)}::text, 0, null, null
+    from (select distinct "orgId" from ended) organizations
     union all
     select 'recovered', org_id, '', 0, null, target from lanes
     where unanswered_before >= ${UNANSWERED_MAX} and unanswered_now < ${UNANSWERED_MAX}`)

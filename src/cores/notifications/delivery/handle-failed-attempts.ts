@@ -1,5 +1,6 @@
 /** What a failed attempt means beyond its message: an integration is stopped, a chat account marked, an address suppressed. */
 import { and, eq, isNull, sql } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import { chatLinks, emailSuppressions, integrations, subscriptions } from '../../../../db/schema.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { ENDPOINT_DEAD_DAYS } from '../../../contracts/limits.ts'
@@ -145,6 +146,7 @@ async function dropQueuedMessages(
         where v.org_id = ${orgId} and v.message_id = q.id and v.state in ('waiting', 'retrying')
       )
       select count(*)::int as n from queued`)
+    if (batch!.n > 0) await notify(db, 'attempts', orgId)
     if (batch!.n < BATCH) return
   }
 }

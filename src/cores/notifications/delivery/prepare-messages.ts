@@ -4,6 +4,7 @@
  */
 import type { SQL } from 'drizzle-orm'
 import { sql } from '../../../../db/drizzle.ts'
+import { notify } from '../../../../db/listen.ts'
 import type { Channel } from '../../../contracts/channels.ts'
 import type { DeliveryReason } from '../../../contracts/deliveries.ts'
 import { CIRCUIT } from '../../../contracts/limits.ts'
@@ -200,6 +201,7 @@ async function dropDeliveries(
         where v.org_id = g.org_id and v.message_id = g.message_id and v.state in ('waiting', 'retrying')
           and v.id not in (select id from gone)
       )`)
+  for (const orgId of new Set(dropped.map((one) => one.orgId))) await notify(db, 'attempts', orgId)
 }
 
 const POSTPONED_BY = sql.raw(`interval '5 minutes'`)

@@ -17,7 +17,7 @@ export const showDelivery: Verb<'showDelivery', WithDirectory> = read(
     const { db, clock, orgId, principal } = context
     const isOver = () => hasNewAttempt(db, { orgId, id: delivery_id }, known)
     if (wait > 0 && !(await isOver()))
-      await waitForAttempt(db, { orgId }, { seconds: wait, signal: principal.signal }, isOver)
+      await waitForAttempt(db, { orgId, key: orgId }, { seconds: wait, signal: principal.signal }, isOver)
     const [row] = await selectDeliveries(db).where(
       and(eq(deliveries.orgId, orgId), eq(deliveries.id, delivery_id)),
     )
@@ -35,8 +35,7 @@ export const showDelivery: Verb<'showDelivery', WithDirectory> = read(
   },
 )
 
-/** Nobody is told of attempts: there are thousands a second, and few wait for one of them. */
-const waitForAttempt = createWaits(FAIR_QUEUES.deliveryWaits)
+const waitForAttempt = createWaits(FAIR_QUEUES.deliveryWaits, 'attempts')
 
 /** Or none will come: it is settled, or not there. */
 async function hasNewAttempt(
