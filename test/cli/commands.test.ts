@@ -342,7 +342,7 @@ const ROWS: Row[] = [
   ...MAINTENANCE_ROWS,
 
   // The rest.
-  ['doctor', 0, /^ok +client: svc [^]*\nok +questions: /],
+  ['doctor', 0, /^ok +client: svc [^]*\nok +work: listening, the server is told[^]*\nok +questions: /],
   ['doctor --json', 0, /"ok": true/],
   ['doctor --mcp {origin}/platform', 0, /assistants: JWKS/],
   ['doctor --mcp {origin}/nowhere', 1, /failed +assistants/],

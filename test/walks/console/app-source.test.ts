@@ -218,7 +218,7 @@ describe('logs', () => {
   test('empty, they give the command; lines are text, filtered, in groups, and followed', async () => {
     const { owner, viewer, viewing, logs, alias, call } = await scene()
     expect((await owner.open(logs)).text).toContain(`your-program 2>&1 | svc apps logs push ${alias}`)
-    expect((await viewer.open(logs)).status).toBe(403)
+    expect((await viewer.open(logs)).status).toBe(404)
     const time = system.clock.now().toISOString()
     const lines = [
       { time, level: 'info', message: 'GET /orders/17 200 in 12 ms' },

@@ -192,6 +192,7 @@ describe('a proposal', () => {
     expect((await shop.admin.open('/console/proposals')).row('Add up prices')).toContain(
       'The maintenance agent is turned off',
     )
+    expect((await shop.admin.open('/console')).text).not.toContain('to review')
   })
 })
 

@@ -38,7 +38,7 @@ const WINDOWS = {
 } as const
 
 async function showLogs(c: PageContext) {
-  const app = await readApp(c)
+  const app = await readApp(c, 'logs')
   const filters = readFilters(c)
   const [summary, shown] = await Promise.all([
     sessionOf(c).call(summarizeLogs, { alias: app.alias }),

@@ -6,7 +6,7 @@ import { listRevisions, readSourceFile, showRevision } from '../../../contracts/
 import { linkButton, type Content } from '../../../pages/parts.ts'
 import { badge, emptyState, listCard, table, time } from '../../components.ts'
 import { createRoutes, sessionOf, type PageContext } from '../../context.ts'
-import { appPage, mayOpen, readApp, type App } from './app-tabs.ts'
+import { appPage, readApp, type App } from './app-tabs.ts'
 import { showDiff } from './source-diff.ts'
 import { findHead, noSource } from './source-head.ts'
 import { folderEntries } from './source-folder.ts'
@@ -25,8 +25,7 @@ type Revision = z.output<typeof showRevision.output>
 type File = z.output<typeof readSourceFile.output>
 
 async function showSource(c: PageContext) {
-  const app = await readApp(c)
-  if (!mayOpen(sessionOf(c), app, 'source')) throw notFound()
+  const app = await readApp(c, 'source')
   const asked = c.req.query('revision') ?? (await findHead(c, app.alias))
   if (asked === undefined) return appPage(c, app, 'source', { body: noSource(app) })
   const revision = await sessionOf(c).call(showRevision, { alias: app.alias, revision_id: asked })
@@ -124,8 +123,7 @@ function startOf(given: string | undefined, lines: number): number {
 }
 
 async function showRevisions(c: PageContext) {
-  const app = await readApp(c)
-  if (!mayOpen(sessionOf(c), app, 'source')) throw notFound()
+  const app = await readApp(c, 'source')
   const { revisions, next_cursor } = await sessionOf(c).call(listRevisions, {
     alias: app.alias,
     cursor: c.req.query('cursor'),

@@ -32,10 +32,12 @@ export const tabPath = (alias: string, tab: AppTab): string => appPath(alias) + 
 
 export const aliasOf = (c: PageContext): string => c.req.param('alias') ?? ''
 
-/** The app of a page's address. */
-export function readApp(c: PageContext): Promise<App> {
+/** The app of a page's address. A tab that is not for whoever asks is not there. */
+export async function readApp(c: PageContext, tab: AppTab = 'overview'): Promise<App> {
   organizationOf(c)
-  return sessionOf(c).call(showApp, { alias: aliasOf(c) })
+  const app = await sessionOf(c).call(showApp, { alias: aliasOf(c) })
+  if (!mayOpen(sessionOf(c), app, tab)) throw notFound()
+  return app
 }
 
 export const mayOpen = (session: ConsoleSession, app: App, tab: AppTab): boolean =>
@@ -54,7 +56,6 @@ export function appPage(
   shown: Pick<Page, 'actions' | 'body' | 'status'>,
 ) {
   const session = sessionOf(c)
-  if (!mayOpen(session, app, tab)) throw notFound()
   return page(c, {
     title: app.name,
     lead: html`<code>${app.alias}</code> ${partBadge(app.my_role)}`,

@@ -1,12 +1,11 @@
 /** What changed between two revisions. */
 import { html } from 'hono/html'
 import type * as z from 'zod'
-import { notFound } from '../../../contracts/errors.ts'
 import { diffRevisions, listRevisions } from '../../../contracts/revisions.ts'
 import { notice, selectField, type Option } from '../../../pages/parts.ts'
 import { copyable, emptyState } from '../../components.ts'
 import { sessionOf, type PageContext } from '../../context.ts'
-import { appPage, mayOpen, readApp, type App } from './app-tabs.ts'
+import { appPage, readApp, type App } from './app-tabs.ts'
 import { diffFiles } from './diff-files.ts'
 import { findHead, noSource } from './source-head.ts'
 import { sourcePath } from './source-paths.ts'
@@ -15,8 +14,7 @@ import { shortId } from './deployment-labels.ts'
 type Compared = z.output<typeof diffRevisions.output>
 
 export async function showDiff(c: PageContext) {
-  const app = await readApp(c)
-  if (!mayOpen(sessionOf(c), app, 'source')) throw notFound()
+  const app = await readApp(c, 'source')
   const revision_id = c.req.query('revision') ?? (await findHead(c, app.alias))
   if (revision_id === undefined) return appPage(c, app, 'source', { body: noSource(app) })
   const compared = await sessionOf(c).call(diffRevisions, {

@@ -49,7 +49,9 @@ export async function factsOf(session: ConsoleSession, organization: Organizatio
 async function countToReview(session: ConsoleSession, org_id: string): Promise<number | 'unavailable'> {
   try {
     const asked = session.call(listProposalQueue, { org_id, limit: 1, count: 'true' })
-    return (await unlessRefused(unlessOff(asked)))?.total ?? 0
+    const { proposals: [first] = [], total = 0 } = (await unlessRefused(unlessOff(asked))) ?? {}
+    // Off again, what it proposed before is there to be read.
+    return first?.decision.reasons.approve.some(({ code }) => code === 'MAINTENANCE_OFF') ? 0 : total
   } catch (error) {
     if (error instanceof ServiceError && ERRORS[error.code].status >= 500) return 'unavailable'
     throw error
