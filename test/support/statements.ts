@@ -57,16 +57,13 @@ async function countSessions(db: Database, condition: ReturnType<typeof sql>): P
   return found!.n
 }
 
-/** Drizzle takes a logger when it is made, and hands it on to every transaction; this is after that. */
+/** Statements that were prepared before keep their logger, so what listens is that one itself. */
 function onStatement(db: Database, listen: (text: string, parameters: unknown) => void): () => void {
-  const { session } = db as unknown as { session: { logger: Logger; options: { logger: Logger } } }
-  const before = session.logger
-  const logger: Logger = {
-    logQuery(text, parameters) {
-      listen(text, parameters)
-      before.logQuery(text, parameters)
-    },
+  const { logger } = (db as unknown as { session: { logger: Logger } }).session
+  const before = logger.logQuery
+  logger.logQuery = (text, parameters) => {
+    listen(text, parameters)
+    before(text, parameters)
   }
-  session.logger = session.options.logger = logger
-  return () => void (session.logger = session.options.logger = before)
+  return () => void (logger.logQuery = before)
 }

@@ -1,5 +1,6 @@
 /** How many questions an organization may ask: counted to the last one, for all processes together. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { sql } from '../../db/drizzle.ts'
 import { fetchDataSourceRow, queryDataSource } from '../../src/contracts/data-sources.ts'
 import { answerTo } from '../support/answers.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type SystemWithDatabases,
 } from '../support/data-sources.ts'
 import { makeMember, makeOrganization, signedIn, type Org, type Person } from '../support/make.ts'
+import { statementsDuring, untilLocked } from '../support/statements.ts'
 import { freshSecrets, startSystem } from '../support/system.ts'
 
 const SECRETS = freshSecrets()
@@ -22,8 +24,19 @@ let org: Org
 /** Exposed and never configured: a question to it counts, and costs no database. */
 let source_id = ''
 
+/** Questions that reached the model. */
+const embedded: string[] = []
+const toys = toyModels()
+const models: typeof toys = {
+  ...toys,
+  embed(owner, model, question, ...rest) {
+    embedded.push(question)
+    return toys.embed(owner, model, question, ...rest)
+  },
+}
+
 beforeAll(async () => {
-  system = await startWithDatabases({ ...SECRETS, ...LIMITS })
+  system = await startWithDatabases({ ...SECRETS, ...LIMITS }, { models })
 })
 
 beforeEach(async () => {
@@ -108,8 +121,46 @@ test('of thirty at once exactly ten are asked', async () => {
   expect(codes.toSorted()).toEqual([...times(10, COUNTED), ...times(20, 'RATE_LIMITED')])
 })
 
+const TABLE = {
+  sql: `create table t (id text, title text, embedding vector(3)); insert into t values ('1', 'one', '[1,0,0]')`,
+  configuration: configurationOf([entry('t')]),
+}
+
+test('a question takes four statements: who asks, the source with its count, the count, the activity', async () => {
+  const { sourceId } = await makeSource(org, { name: 'counted', ...TABLE })
+  const query = () => org.owner.call(queryDataSource, { source_id: sourceId, query: 'x' })
+  await query()
+  const statements = await statementsDuring(system.db, query)
+  expect(statements.filter((text) => /"question_counts"/.test(text))).toHaveLength(2)
+  expect(statements.filter((text) => /"data_sources"/.test(text))).toHaveLength(1)
+  expect(statements).toHaveLength(4)
+})
+
+test.runIf(inject('engine') === 'postgres')(
+  'far from the limit the search goes on while the question is counted, near to it the search waits',
+  async () => {
+    const { sourceId } = await makeSource(org, { name: 'meanwhile', ...TABLE })
+    const query = (text: string) => org.owner.call(queryDataSource, { source_id: sourceId, query: text })
+    toBeginOf(60)
+    for (let n = 0; n < 4; n++) await query('first')
+    const whileLocked = (text: string) =>
+      system.db.transaction(async (tx) => {
+        await tx.execute(sql`select from question_counts where org_id = ${org.id} for update`)
+        const answer = query(text)
+        await untilLocked(system.db, 1)
+        return { answer, wasEmbedded: embedded.includes(text) }
+      })
+    const far = await whileLocked('far')
+    expect((await far.answer).count).toBe(1)
+    expect(far.wasEmbedded).toBe(true)
+    const near = await whileLocked('near')
+    expect(near.wasEmbedded).toBe(false)
+    expect((await near.answer).count).toBe(1)
+  },
+)
+
 test('two systems over one database count together, and ask the databases that one of them holds', async () => {
-  const models = toyModels()
+  const own = toyModels()
   const second = await startSystem(
     {
       ...SECRETS,
@@ -119,15 +170,9 @@ test('two systems over one database count together, and ask the databases that o
       MANAGED_DATABASE_URL: system.system.config.MANAGED_DATABASE_URL ?? 'embedded',
       MANAGED_DATABASE_PORT: '0',
     },
-    { models, clock: () => system.clock.now() },
+    { models: own, clock: () => system.clock.now() },
   )
-  source_id = (
-    await makeSource(org, {
-      name: 'shared',
-      sql: `create table t (id text, title text, embedding vector(3)); insert into t values ('1', 'one', '[1,0,0]')`,
-      configuration: configurationOf([entry('t')]),
-    })
-  ).sourceId
+  source_id = (await makeSource(org, { name: 'shared', ...TABLE })).sourceId
   toBeginOf(60)
   const there = { call: second.as({ token: org.owner.token }) }
   const codes = await Promise.all(Array.from({ length: 24 }, (_, n) => ask(n % 2 ? org.owner : there)))
@@ -135,5 +180,5 @@ test('two systems over one database count together, and ask the databases that o
   system.clock.advance(60)
   expect(await ask(there)).toBe('answered')
   await second.stop()
-  await models.close()
+  await own.close()
 })

@@ -1,18 +1,49 @@
 /** The data sources a principal may ask: exposed, enabled, and within their grant. */
 import type { Handle } from '../../../db/connect.ts'
-import { and, asc, eq, inArray } from '../../../db/drizzle.ts'
-import { dataSources } from '../../../db/schema.ts'
+import { and, asc, eq, inArray, sql } from '../../../db/drizzle.ts'
+import { dataSources, questionCounts } from '../../../db/schema.ts'
 import { notFound, ServiceError } from '../../contracts/errors.ts'
 import { atLeast, GRANTABLE_ROLES, orAbove, type Role } from '../../contracts/roles.ts'
+import { preparedQuery } from '../prepared-query.ts'
 import type { MemberPrincipal } from '../principal.ts'
-import { findSource, sourceIdOf, type SourceRow } from '../databases/index.ts'
+import { sourceIdOf, type SourceRow } from '../databases/index.ts'
+import type { QuestionCounts } from './question-limits.ts'
 
-/** Unknown, hidden, disabled and outside the grant answer alike, so the answer reveals nothing. */
-export async function findAskable(db: Handle, principal: MemberPrincipal, id: string): Promise<SourceRow> {
-  const row = await findSource(db, principal.orgId, id)
-  if (!row || !row.enabled || !row.exposed || !isGranted(principal, row)) throw notFound()
-  return row
+export type AskableSource = { readonly source: SourceRow; readonly counts: QuestionCounts | null }
+
+/**
+ * With what its organization has asked so far, in one statement. Unknown, hidden, disabled and outside the grant answer
+ * alike, so the answer reveals nothing.
+ */
+export async function findAskable(
+  db: Handle,
+  principal: MemberPrincipal,
+  id: string,
+): Promise<AskableSource> {
+  const { orgId } = principal
+  const [found] = id.startsWith('db_')
+    ? await askableByName(db).execute({ orgId, name: id.slice(3) })
+    : await askableById(db).execute({ orgId, id })
+  if (!found?.source.enabled || !found.source.exposed || !isGranted(principal, found.source)) throw notFound()
+  return found
 }
+
+const withCounts = (db: Handle) =>
+  db
+    .select({ source: dataSources, counts: questionCounts })
+    .from(dataSources)
+    .leftJoin(questionCounts, eq(questionCounts.orgId, dataSources.orgId))
+const ofOrganization = eq(dataSources.orgId, sql.placeholder('orgId'))
+const askableByName = preparedQuery((db) =>
+  withCounts(db)
+    .where(and(ofOrganization, eq(dataSources.name, sql.placeholder('name'))))
+    .prepare('askable_by_name'),
+)
+const askableById = preparedQuery((db) =>
+  withCounts(db)
+    .where(and(ofOrganization, eq(dataSources.id, sql.placeholder('id'))))
+    .prepare('askable_by_id'),
+)
 
 const isGranted = ({ sources }: MemberPrincipal, { id }: SourceRow): boolean =>
   sources === null || sources.includes(id)

@@ -19,11 +19,12 @@ export const fetchRow = (deps: SearchDeps, principal: Principal, handle: string,
   recordingActivity(deps, principal, handle, async (trace) => {
     const member = requireMember(principal)
     // A source in the path is checked first: whoever may not ask it learns nothing about a handle.
-    const requested = sourceId === undefined ? undefined : await findAskable(deps.db, member, sourceId)
+    const requested =
+      sourceId === undefined ? undefined : (await findAskable(deps.db, member, sourceId)).source
     if (requested) await checkAccess(deps, member, requested, trace)
     const at = { orgId: member.orgId, sourceId: requested?.id }
     const target = verifyHandle(deps.dataKeys, at, handle, deps.clock())
-    const source = requested ?? (await findAskable(deps.db, member, target.sourceId))
+    const source = requested ?? (await findAskable(deps.db, member, target.sourceId)).source
     if (!requested) await checkAccess(deps, member, source, trace)
     const answer = truncateHit(await readRow(deps, source, target), ANSWER_MAX_BYTES)
     trace.hits = 1

@@ -9,11 +9,12 @@ import { findAskable, requireMinimumRole } from './askable-sources.ts'
 import { truncateAnswer } from './truncate-answer.ts'
 import { matchOf } from './filter-columns.ts'
 import { mergeHits } from './merge-hits.ts'
-import { countQuestion } from './question-limits.ts'
+import { whileCounting } from './question-limits.ts'
 import { readFilters, type ReadFilter } from './read-filters.ts'
 import { recordingActivity } from '../activity/index.ts'
 import {
   DatabaseChanged,
+  type RankedLists,
   type SearchDeps,
   searchEntries,
   requireEntries,
@@ -26,27 +27,32 @@ export const queryDataSource =
   (principal, question) =>
     recordingActivity(deps, principal, question.query, async (trace) => {
       const member = requireMember(principal)
-      const source = await findAskable(deps.db, member, question.source_id)
+      const { source, counts } = await findAskable(deps.db, member, question.source_id)
       trace.source = source
       requireMinimumRole(member, source)
-      await countQuestion(deps, member.orgId)
-      const entries = chosenEntries(source, question.target)
-      const filters = readFilters(source.configuration!.filter_schema, question.filters)
-
-      const vectors = await embedQuestion(
-        (model) => deps.models.embed(member.orgId, model, question.query),
-        entries,
-      )
-      const lists = await withDatabaseCheck(deps, source, async () => {
-        await requireFilterColumns(deps, source, filters)
-        return searchEntries(deps, source, entries, vectors, { ...question, filters })
-      })
-
+      const lists = await whileCounting(deps, member.orgId, counts, () => search(deps, source, question))
       const result = truncateAnswer(mergeHits(lists, question.top_k), ANSWER_MAX_BYTES)
       trace.hits = result.count
       trace.answer = JSON.stringify(result)
       return result
     })
+
+async function search(
+  deps: SearchDeps,
+  source: SourceRow,
+  question: Parameters<Handler<'queryDataSource'>>[1],
+): Promise<RankedLists> {
+  const entries = chosenEntries(source, question.target)
+  const filters = readFilters(source.configuration!.filter_schema, question.filters)
+  const vectors = await embedQuestion(
+    (model) => deps.models.embed(source.orgId, model, question.query),
+    entries,
+  )
+  return withDatabaseCheck(deps, source, async () => {
+    await requireFilterColumns(deps, source, filters)
+    return searchEntries(deps, source, entries, vectors, { ...question, filters })
+  })
+}
 
 function chosenEntries(source: SourceRow, target: string | undefined): readonly SearchEntry[] {
   const entries = requireEntries(source)

@@ -1,4 +1,7 @@
-/** How many questions an organization may ask: counted in one row that all processes share, in one statement. */
+/**
+ * How many questions an organization may ask: counted in one row that all processes share, in one statement. What was
+ * counted before comes with the source, so that most questions need not wait for it.
+ */
 import type { Handle } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { questionCounts } from '../../../db/schema.ts'
@@ -33,6 +36,41 @@ export async function countQuestion({ db, clock, questionLimits }: LimitDeps, or
     ...questionLimits,
   })
   if (!taken) throw await limitError(db, orgId, now, questionLimits)
+}
+
+export type QuestionCounts = typeof questionCounts.$inferSelect
+
+/**
+ * Far from the limits the work goes on meanwhile, since the count will hardly refuse it. Where it does after all, the
+ * question is refused as if it had been counted first.
+ */
+export async function whileCounting<T>(
+  deps: LimitDeps,
+  orgId: string,
+  before: QuestionCounts | null,
+  work: () => Promise<T>,
+): Promise<T> {
+  const counting = countQuestion(deps, orgId)
+  if (!isFarFromLimits(before, deps.clock(), deps.questionLimits)) {
+    await counting
+    return work()
+  }
+  const [counted, worked] = await Promise.allSettled([counting, work()])
+  if (counted.status === 'rejected') throw counted.reason
+  if (worked.status === 'rejected') throw worked.reason
+  return worked.value
+}
+
+/** At most half of either is used: as many as are asked at the same moment still fit. */
+export function isFarFromLimits(
+  counts: QuestionCounts | null,
+  now: Date,
+  { perMinute, perDay }: QuestionLimits,
+): boolean {
+  if (!counts) return perMinute > 1 && perDay > 1
+  const inMinute = counts.minute >= windowStart(now, MINUTE_MS) ? counts.inMinute : 0
+  const inDay = counts.day >= windowStart(now, DAY_MS) ? counts.inDay : 0
+  return inMinute < perMinute / 2 && inDay < perDay / 2
 }
 
 const row = questionCounts
