@@ -5,7 +5,7 @@ import type postgres from 'postgres'
 import { queryDataSource, type SearchEntry } from '../src/contracts/data-sources.ts'
 import { BUILT_IN_MODEL } from '../src/contracts/embedding-settings.ts'
 import { findSource, openSource } from '../src/cores/databases/index.ts'
-import { fullTextRows } from '../src/cores/search/hybrid-rows.ts'
+import { wordRows } from '../src/cores/search/word-rows.ts'
 import { vectorsOf } from './kept-vectors.ts'
 import { file, inTemporaryFolder } from './programs.ts'
 import { knownVectors, makeSource, startSourceSystem, type SourceSystem } from './source-system.ts'
@@ -123,8 +123,16 @@ async function fullText(
   const entry = entryOf('both')
   const tableInfo = await deps.tableInfo.read(queries, entry.table, new Date())
   return async ({ text }) => {
-    const asked = { entry, tableInfo: tableInfo!, vector: vectors.get(text)!, filters: [], limit: HITS }
-    return (await fullTextRows(queries, asked, text)).map(({ id }) => id)
+    const statistics = source!.wordStatistics?.[entry.label]
+    const asked = {
+      entry,
+      tableInfo: tableInfo!,
+      statistics,
+      vector: vectors.get(text)!,
+      filters: [],
+      limit: HITS,
+    }
+    return (await wordRows(queries, asked, text)).map(({ hit }) => hit.id)
   }
 }
 

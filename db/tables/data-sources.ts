@@ -1,6 +1,6 @@
 /** Managed databases and what they are as data sources; who asked them, and how much. No foreign key leads to an organization: with hosted auth it lives elsewhere. */
 import type { ActivityOutcome, ACTIVITY_SOURCES, ACTIVITY_TYPES } from '../../src/contracts/list-filters.ts'
-import type { SearchConfiguration, SourceKind } from '../../src/contracts/data-sources.ts'
+import type { AllWordStatistics, SearchConfiguration, SourceKind } from '../../src/contracts/data-sources.ts'
 import type { ErrorCode } from '../../src/contracts/errors.ts'
 import type { SourceFailure, SourceProblem } from '../../src/contracts/source-health.ts'
 import type { GRANTABLE_ROLES } from '../../src/contracts/roles.ts'
@@ -43,6 +43,8 @@ export const dataSources = pgTable(
     /** One document, replaced as a whole: a reader sees the old one or the new one. */
     configuration: jsonb('configuration').$type<SearchConfiguration>(),
     configuredAt: instant('configured_at'),
+    /** Of the tables whose words are searched, by label; null where none were taken yet. */
+    wordStatistics: jsonb('word_statistics').$type<AllWordStatistics>(),
     createdAt: instant('created_at').notNull(),
     createdBy: text('created_by'),
   },

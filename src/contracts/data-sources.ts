@@ -89,6 +89,11 @@ export const SearchConfiguration = z.object({
 })
 export type SearchConfiguration = z.output<typeof SearchConfiguration>
 
+/** What BM25 compares a row with: how many rows there are, and how many words one has on average. */
+export type WordStatistics = { readonly rows: number; readonly meanLength: number }
+/** By the label of the entry. */
+export type AllWordStatistics = Readonly<Record<string, WordStatistics>>
+
 export const SOURCE_KINDS = ['embedded', 'postgres', 'attached'] as const
 export type SourceKind = (typeof SOURCE_KINDS)[number]
 

@@ -6,7 +6,7 @@ import { quoteIdentifier } from '../../../db/managed/quote-identifier.ts'
 import type { StoredPlan } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { LOAD_GIVE_UP_SECONDS } from '../../contracts/limits.ts'
-import { addToConfiguration } from '../search/index.ts'
+import { addToConfiguration, databaseFailureOf, takeWordStatisticsAgain } from '../search/index.ts'
 import type { LoadRow } from './load-rows.ts'
 import { requireAuthor, requireRights } from './require-rights.ts'
 import { withTable } from './search-entry.ts'
@@ -28,7 +28,21 @@ export const finishStep: Step = async (context, load) => {
     await requireRights(context, load)
     await queries.query(finish(load.id, plan)).catch((error: unknown) => explain(error, plan))
   }
+  if (plan.append) await refreshStatistics(context)
   return succeed(context, load)
+}
+
+/** What questions know of a table that has grown: without it they rank a little worse, and the next look at its health mends that. */
+async function refreshStatistics({ deps, source, queries, plan }: StepContext): Promise<void> {
+  try {
+    await queries.query(`analyze ${finalTable(plan.table)}`)
+    await takeWordStatisticsAgain(deps, source)
+  } catch (error) {
+    deps.log.warn('the statistics of a loaded table could not be taken', {
+      source: source.id,
+      code: databaseFailureOf(error)?.code,
+    })
+  }
 }
 
 type Given = Pick<StepContext, 'deps' | 'source' | 'plan'>

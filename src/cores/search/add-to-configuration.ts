@@ -35,7 +35,7 @@ export async function addToConfiguration(
     if (!read.success) return false
     const configuration = read.data
     const queries = openSource(deps, row)
-    const { problems } = await tryConfiguration(deps, queries, configuration)
+    const { problems, wordStatistics } = await tryConfiguration(deps, queries, configuration)
     if (problems.length > 0) return false
     const isAsRead =
       row.configuredAt === null
@@ -45,7 +45,7 @@ export async function addToConfiguration(
       await authorize(tx)
       const updated = await tx
         .update(dataSources)
-        .set({ configuration, configuredAt: deps.clock() })
+        .set({ configuration, wordStatistics, configuredAt: deps.clock() })
         .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, id), isAsRead))
         .returning({ id: dataSources.id })
       if (updated.length === 0) return false

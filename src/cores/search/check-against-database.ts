@@ -1,11 +1,12 @@
 /** Reads the tables that a search configuration names and checks the configuration against them. */
-import type { SearchConfiguration, SearchEntry } from '../../contracts/data-sources.ts'
+import type { AllWordStatistics, SearchConfiguration, SearchEntry } from '../../contracts/data-sources.ts'
 import type { Queries, SourceDeps } from '../databases/index.ts'
 import type { Log, Storage } from '../dependencies.ts'
 import { changed, checkConfiguration, type Checked, type Tables } from './check-configuration.ts'
 import { languageOf } from './full-text.ts'
 import type { EmbeddingModels } from './embedding-models.ts'
 import { tryQuestion } from './try-question.ts'
+import { takeWordStatistics } from './word-statistics.ts'
 import { readTableInfo, type TableInfo, type TableInfoCache } from './table-info.ts'
 
 export type ConfigurationDeps = Storage &
@@ -37,12 +38,18 @@ export async function checkAgainstDatabase(
   }
 }
 
+type Tried = {
+  readonly problems: readonly string[]
+  readonly notes: readonly string[]
+  readonly wordStatistics: AllWordStatistics
+}
+
 /** Also asks each table that fits one real question: what a view does shows only when it is read. */
 export async function tryConfiguration(
   deps: Pick<ConfigurationDeps, 'models'>,
   queries: Queries,
   configuration: SearchConfiguration,
-): Promise<{ readonly problems: readonly string[]; readonly notes: readonly string[] }> {
+): Promise<Tried> {
   const { problems, advice, fitting, tables } = await checkAgainstDatabase(deps, queries, configuration)
   const all = [
     ...problems.map(({ text }) => text),
@@ -51,7 +58,9 @@ export async function tryConfiguration(
   const notes = advice.map(
     ({ text, statement, afterward }) => `${text}: ${statement}${afterward ? `; then ${afterward}` : ''}`,
   )
-  return { problems: all, notes: all.length > 0 ? [] : notes }
+  if (all.length > 0) return { problems: all, notes: [], wordStatistics: {} }
+  const wordStatistics = await takeWordStatistics(queries, configuration, ({ table }) => tables.get(table))
+  return { problems: [], notes, wordStatistics }
 }
 
 async function tryEntries(

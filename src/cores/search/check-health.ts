@@ -7,6 +7,7 @@ import { openSource, type SourceRow } from '../databases/index.ts'
 import { checkAgainstDatabase, type ConfigurationDeps } from './check-against-database.ts'
 import { countVectors, type Counted } from './count-vectors.ts'
 import { failureOf, failureProblem, isHealthOf, recordFailure } from './source-health.ts'
+import { refreshWordStatistics } from './word-statistics.ts'
 import { wordsProblem } from './words-problem.ts'
 
 const CHECK_EVERY_MS = 5 * 60_000
@@ -90,6 +91,7 @@ async function addProblems(
       found.push({ kind: 'missing_index', text: `${entry.label}: ${text}: ${statement}`, statement })
     }
   }
+  await refreshWordStatistics(deps, queries, source, checked.tables)
 }
 
 function vectorProblems({ label, dimensions }: SearchEntry, counted: Counted): SourceProblem[] {

@@ -16,12 +16,14 @@ export const saveSearchConfiguration: Verb<'saveSearchConfiguration', Configurat
     if (!row) throw notFound()
     const configuration = { connection_config, filter_schema }
     const queries = openSource(context, row)
-    const { problems, notes } = await failingAsSource(() => tryConfiguration(context, queries, configuration))
+    const { problems, notes, wordStatistics } = await failingAsSource(() =>
+      tryConfiguration(context, queries, configuration),
+    )
     if (problems.length > 0) throw new ServiceError('INVALID_SEARCH_CONFIGURATION', undefined, { problems })
     const saved = await transaction(async ({ tx, audit }) => {
       const [updated] = await tx
         .update(dataSources)
-        .set({ configuration, configuredAt: clock() })
+        .set({ configuration, wordStatistics, configuredAt: clock() })
         .where(and(eq(dataSources.orgId, orgId), eq(dataSources.id, row.id)))
         .returning()
       if (!updated) throw notFound()

@@ -76,7 +76,8 @@ async function searchTable(
   const queries = openSource(deps, source)
   const tableInfo = await deps.tableInfo.read(queries, table.entry.table, deps.clock())
   if (!tableInfo) throw new DatabaseChanged(`table ${table.entry.table} was removed`)
-  const search = { ...table, tableInfo }
+  const statistics = source.wordStatistics?.[table.entry.label]
+  const search = { ...table, tableInfo, statistics }
   const hits = await (table.entry.hybrid
     ? hybridRows(queries, search, question)
     : nearestRows(queries, search))
