@@ -5,7 +5,14 @@ import type { Hit } from '../../src/contracts/data-sources.ts'
 export const TITLE_CHARACTERS = 300
 
 /** Added by the search itself. */
-const SEARCH_COLUMNS: ReadonlySet<string> = new Set(['_score', '_target', '_mode', '_handle', '_source'])
+const SEARCH_COLUMNS: ReadonlySet<string> = new Set([
+  '_score',
+  '_target',
+  '_mode',
+  '_found_by',
+  '_handle',
+  '_source',
+])
 
 export const hitText = ({ metadata }: Hit): string =>
   Object.entries(metadata)

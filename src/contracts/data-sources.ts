@@ -279,7 +279,7 @@ export const Hit = z.object({
   metadata: z
     .record(z.string(), z.unknown())
     .describe(
-      'The other content columns, `_score` (higher is better), `_target`, and where configured `_mode` and `_handle`.',
+      'The other content columns, `_score` (higher is better), `_target`, and where configured `_mode`, `_found_by` (`meaning`, `words` or both) and `_handle`.',
     ),
 })
 export type Hit = z.output<typeof Hit>

@@ -30,7 +30,7 @@ export type IndexAdvice = {
 export type Tables = ReadonlyMap<string, TableInfo | undefined>
 
 /** Keys of ours in the metadata of a hit. */
-const RESERVED_COLUMNS = new Set(['_score', '_target', '_mode', '_handle'])
+const RESERVED_COLUMNS = new Set(['_score', '_target', '_mode', '_found_by', '_handle'])
 
 /** Chosen, not measured: on fewer rows a missing index is no problem worth a line. */
 const INDEXED_FILTER_ROWS = 10_000

@@ -1,8 +1,8 @@
-/** Hybrid search: vectors and full text each find rows, merged by reciprocal rank fusion. */
+/** Hybrid search: vectors and words each find rows, merged by reciprocal rank fusion. */
 import type { Hit, WordStatistics } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
 import { candidateLimit, nearestRows, type VectorSearch } from './nearest-rows.ts'
-import { wordRows } from './word-rows.ts'
+import { wordRows, type WordHit } from './word-rows.ts'
 
 /** Cormack, Clarke and Büttcher (SIGIR 2009) found 60; nothing measured here argued for another number. */
 const RANK_CONSTANT = 60
@@ -13,27 +13,31 @@ export async function hybridRows(
   question: string,
 ): Promise<readonly Hit[]> {
   const wide = { ...search, limit: candidateLimit(search.limit) }
-  const [byVector, byText] = await Promise.all([
+  const [byMeaning, byWords] = await Promise.all([
     nearestRows(queries, wide),
     wordRows(queries, wide, question),
   ])
-  return fuse([byVector, byText.map(({ hit }) => hit)], search.limit).map((hit) => ({
-    ...hit,
-    metadata: { ...hit.metadata, _mode: 'hybrid' },
-  }))
+  return fuseLegs(byMeaning, byWords, search.limit)
 }
 
-function fuse(lists: readonly (readonly Hit[])[], limit: number): Hit[] {
-  const found = new Map<string, { hit: Hit; weight: number }>()
-  for (const list of lists) {
-    for (const [rank, hit] of list.entries()) {
-      const known = found.get(hit.id) ?? { hit, weight: 0 }
-      known.weight += 1 / (RANK_CONSTANT + rank + 1)
-      found.set(hit.id, known)
-    }
+type Leg = 'meaning' | 'words'
+
+/** A row is known by its id. Of equals the one that meaning found comes first. */
+export function fuseLegs(byMeaning: readonly Hit[], byWords: readonly WordHit[], limit: number): Hit[] {
+  const found = new Map<string, { hit: Hit; weight: number; legs: Leg[] }>()
+  const add = (leg: Leg, hit: Hit, rank: number) => {
+    const known = found.get(hit.id) ?? { hit, weight: 0, legs: [] }
+    known.weight += 1 / (RANK_CONSTANT + rank + 1)
+    if (!known.legs.includes(leg)) known.legs.push(leg)
+    found.set(hit.id, known)
   }
+  for (const [rank, hit] of byMeaning.entries()) add('meaning', hit, rank)
+  for (const [rank, { hit }] of byWords.entries()) add('words', hit, rank)
   return [...found.values()]
     .toSorted((a, b) => b.weight - a.weight)
     .slice(0, limit)
-    .map(({ hit }) => hit)
+    .map(({ hit, legs }) => ({
+      ...hit,
+      metadata: { ...hit.metadata, _mode: 'hybrid', _found_by: legs },
+    }))
 }

@@ -10,7 +10,7 @@ export const VALUE_MIN_CHARACTERS = 80
 export const ANSWER_MIN_BYTES = 256
 
 /** Short values of ours that are useless in part. */
-const NEVER_TRUNCATED: ReadonlySet<string> = new Set(['_score', '_target', '_mode', '_handle'])
+const NEVER_TRUNCATED: ReadonlySet<string> = new Set(['_score', '_target', '_mode', '_found_by', '_handle'])
 
 /** More than `99999 long values shortened to 16384 characters; ` and its quotes take. */
 const NOTICE_MAX_BYTES = 100

@@ -31,14 +31,20 @@ function hitCard({ id, title, metadata }: Hit, best: number) {
         ${score !== undefined && scoreBar(score, best)}
         ${typeof metadata['_source'] === 'string' && badge(metadata['_source'], 'off')}
         ${typeof metadata['_target'] === 'string' && badge(metadata['_target'], 'off')}
-        ${typeof metadata['_mode'] === 'string' && badge(metadata['_mode'], 'on')}
+        ${modeOf(metadata) && badge(modeOf(metadata), 'on')}
       </div>
     </div>
     ${columns.length > 0 && html`<dl class="pairs">${columns.map(([name, value]) => html`<div><dt>${name}</dt><dd>${valueCell(value)}</dd></div>`)}</dl>`}`
 }
 
 /** What search itself adds to a hit; the handle is for programs. */
-const SEARCH_FIELDS = new Set(['_score', '_source', '_target', '_mode', '_handle'])
+const SEARCH_FIELDS = new Set(['_score', '_source', '_target', '_mode', '_found_by', '_handle'])
+
+/** `hybrid: meaning, words`: which of both found it. */
+function modeOf({ _mode, _found_by }: Hit['metadata']): string {
+  if (typeof _mode !== 'string') return ''
+  return Array.isArray(_found_by) ? `${_mode}: ${_found_by.join(', ')}` : _mode
+}
 
 const scoreOf = (metadata: Hit['metadata']): number | undefined =>
   typeof metadata['_score'] === 'number' ? metadata['_score'] : undefined
