@@ -1,11 +1,12 @@
-/** Hybrid search: vectors and words each find rows, merged by reciprocal rank fusion. */
+/**
+ * Hybrid search: meaning and words each find rows, merged by their scores. Both legs are scaled alike, from 0 for what they
+ * do not find to 1 for what they find best, and count alike. Reciprocal ranks, which forget how far apart two rows are,
+ * ranked worse on both halves of SciFact (docs/benchmarks.md).
+ */
 import type { Hit, WordStatistics } from '../../contracts/data-sources.ts'
 import type { Queries } from '../databases/index.ts'
 import { candidateLimit, nearestRows, type VectorSearch } from './nearest-rows.ts'
 import { wordRows, type WordHit } from './word-rows.ts'
-
-/** Cormack, Clarke and Büttcher (SIGIR 2009) found 60; nothing measured here argued for another number. */
-const RANK_CONSTANT = 60
 
 export async function hybridRows(
   queries: Queries,
@@ -17,27 +18,46 @@ export async function hybridRows(
     nearestRows(queries, wide),
     wordRows(queries, wide, question),
   ])
-  return fuseLegs(byMeaning, byWords, search.limit)
+  return fuseLegs(byMeaning, byWords, { searched: wide.limit, limit: search.limit })
 }
 
 type Leg = 'meaning' | 'words'
 
-/** A row is known by its id. Of equals the one that meaning found comes first. */
-export function fuseLegs(byMeaning: readonly Hit[], byWords: readonly WordHit[], limit: number): Hit[] {
-  const found = new Map<string, { hit: Hit; weight: number; legs: Leg[] }>()
-  const add = (leg: Leg, hit: Hit, rank: number) => {
-    const known = found.get(hit.id) ?? { hit, weight: 0, legs: [] }
-    known.weight += 1 / (RANK_CONSTANT + rank + 1)
-    if (!known.legs.includes(leg)) known.legs.push(leg)
-    found.set(hit.id, known)
+/** `searched`: how many rows each leg was asked for. A row is known by its id; of equals those of meaning come first. */
+export function fuseLegs(
+  byMeaning: readonly Hit[],
+  byWords: readonly WordHit[],
+  { searched, limit }: { readonly searched: number; readonly limit: number },
+): Hit[] {
+  const found = new Map<string, { hit: Hit; worth: number; legs: Leg[] }>()
+  const add = (leg: Leg, hits: readonly Hit[], scale: (at: number) => number) => {
+    for (const [at, hit] of hits.entries()) {
+      const known = found.get(hit.id) ?? { hit, worth: 0, legs: [] }
+      // Several rows may have one id: the best of them counts.
+      if (known.legs.includes(leg)) continue
+      found.set(hit.id, { hit: known.hit, worth: known.worth + scale(at), legs: [...known.legs, leg] })
+    }
   }
-  for (const [rank, hit] of byMeaning.entries()) add('meaning', hit, rank)
-  for (const [rank, { hit }] of byWords.entries()) add('words', hit, rank)
+  const scores = byMeaning.map(({ metadata }) => Number(metadata['_score']))
+  const worths = byWords.map(({ worth }) => worth)
+  add('meaning', byMeaning, scaled(scores, scores.at(-1)))
+  // Not as many as were asked for: no other row has a word of the question, and is worth nothing.
+  add(
+    'words',
+    byWords.map(({ hit }) => hit),
+    scaled(worths, worths.length < searched ? 0 : worths.at(-1)),
+  )
   return [...found.values()]
-    .toSorted((a, b) => b.weight - a.weight)
+    .toSorted((a, b) => b.worth - a.worth)
     .slice(0, limit)
     .map(({ hit, legs }) => ({
       ...hit,
       metadata: { ...hit.metadata, _mode: 'hybrid', _found_by: legs },
     }))
 }
+
+/** Best first. Where all are alike, each is the best. */
+const scaled =
+  (scores: readonly number[], lowest = 0) =>
+  (at: number): number =>
+    scores[0]! > lowest ? (scores[at]! - lowest) / (scores[0]! - lowest) : 1
