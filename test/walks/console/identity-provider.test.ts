@@ -126,6 +126,19 @@ describe('adding it', () => {
     expect(await shown()).toMatchObject({ name: 'Okta', issuer: issuer.issuer, state: 'draft', tenant: null })
   })
 
+  test('of a shared issuer it is the tenant that a claim names, and half of that is refused', async () => {
+    const { admin, issuer, shown } = await scene()
+    const form = (await admin.open(PATH)).form('Add identity provider')
+    const half = await form.with({ name: 'Entra', issuer: issuer.issuer, tenant_claim: 'tid' }).submit()
+    expect(half.status).toBe(400)
+    expect(half.html).toMatch(/<details class="more" open>/)
+    expect(half.form('Add identity provider').value('tenant_claim')).toBe('tid')
+    expect(await shown()).toBeNull()
+    const made = await half.form('Add identity provider').with({ tenant_value: 'tenant-42' }).submit()
+    expect(made.text).toContain('where tid is tenant-42')
+    expect(await shown()).toMatchObject({ tenant: { claim: 'tid', value: 'tenant-42' } })
+  })
+
   test('where the operator has turned it off there is no form, and the page says why', async () => {
     const off = await startSystem({ ENTERPRISE_AUTH: 'off' }, { guardedFetch: host.guardedFetch })
     try {

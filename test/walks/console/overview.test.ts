@@ -8,6 +8,7 @@ import {
   platformAccessGrants,
 } from '../../../db/schema.ts'
 import { eq } from '../../../db/drizzle.ts'
+import { PAGE_MAX } from '../../../src/contracts/limits.ts'
 import { makeId } from '../../../src/contracts/ids.ts'
 import { connectWebhook } from '../../../src/contracts/integrations.ts'
 import { updateOrganization } from '../../../src/contracts/organizations.ts'
@@ -19,6 +20,7 @@ import { insertSource } from '../../support/data-sources.ts'
 import { insertDelivery } from '../../support/deliveries.ts'
 import { fakeChecks } from '../../support/fake-integrations.ts'
 import { unique, type Org, type Person } from '../../support/make.ts'
+import { statementsDuring } from '../../support/statements.ts'
 import { startSystem, type TestSystem } from '../../support/system.ts'
 import { wordsOf } from '../../support/walker.ts'
 
@@ -308,6 +310,34 @@ describe('the audit trail', () => {
       expect([refused.status, refused.headers.get('content-disposition')]).toEqual([403, null])
     }
   })
+})
+
+test('an export stops when its reader leaves', async () => {
+  const { owner, org } = await scene()
+  const now = system!.clock.now()
+  const row = { orgId: org.id, at: now, action: 'app.created', actorKind: 'user', actorName: 'Ada' } as const
+  const rows = Array.from({ length: 5 * PAGE_MAX }, () => ({ ...row, id: makeId('aud', now.getTime()) }))
+  await system!.db.insert(auditLog).values(rows)
+  const url = new URL('/console/audit.csv', system!.system.config.APP_URL)
+  const cookie = owner.walker.jar.headerFor(url, {
+    isCrossSite: false,
+    isForeignPost: false,
+    knowsSameSite: true,
+  })
+  const pagesRead = async (work: () => Promise<unknown>) =>
+    (await statementsDuring(system!.db, work)).filter((text) => text.includes('from "audit_log"')).length
+  const whole = await pagesRead(() => owner.open(url.pathname))
+  expect(whole).toBeGreaterThan(5)
+  const both = await pagesRead(async () => {
+    const { body } = await system!.service(new Request(url, { headers: { cookie } }))
+    const reader = body!.getReader()
+    await reader.read()
+    await reader.cancel()
+    // As long as it takes to read all of it.
+    await owner.open(url.pathname)
+  })
+  expect(both - whole).toBeGreaterThan(0)
+  expect(both - whole).toBeLessThan(4)
 })
 
 describe('the search', () => {
