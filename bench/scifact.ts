@@ -5,6 +5,7 @@ import type postgres from 'postgres'
 import { queryDataSource, type SearchEntry } from '../src/contracts/data-sources.ts'
 import { BUILT_IN_MODEL } from '../src/contracts/embedding-settings.ts'
 import { findSource, openSource } from '../src/cores/databases/index.ts'
+import { candidateLimit, nearestRows } from '../src/cores/search/nearest-rows.ts'
 import { wordRows } from '../src/cores/search/word-rows.ts'
 import { vectorsOf } from './kept-vectors.ts'
 import { file, inTemporaryFolder } from './programs.ts'
@@ -14,13 +15,15 @@ import { p50, timed } from './timing.ts'
 const FOLDER = process.env['SCIFACT_DIR'] ?? file('../../shared/data/scifact')
 /** BM25 on the same files. */
 const BM25 = 0.669
+const WORDS = 0.66
+const HYBRID = 0.725
 /** Between the service and brute force. */
 const APART_MAX = 0.005
 const HITS = 10
 const BUCKETS = 10
 
 type Doc = { readonly id: string; readonly title: string; readonly text: string; readonly bucket: number }
-type Claim = { readonly text: string; readonly relevant: ReadonlySet<string> }
+type Claim = { readonly text: string; readonly relevant: ReadonlySet<string>; readonly half: Half }
 type Ranking = (claim: Claim, bucket?: number) => Promise<readonly string[]>
 
 export const scifact = async () => {
@@ -54,8 +57,10 @@ async function compare(
   const filtered = narrowed(claims, docs)
   const byMeaningFiltered = await judge(filtered, through(ours, 'meaning'))
   const byForceFiltered = await judge(filtered, exact)
-  const byWords = await judge(claims, await fullText(ours, vectors))
+  const { words, reciprocal } = await legs(ours, vectors)
+  const byWords = await judge(claims, words)
   const both = await judge(claims, through(ours, 'both'))
+  const byRank = await judge(claims, reciprocal)
   const apart = (what: string, a: Judged, b: Judged) => {
     const distance = Math.abs(a.ndcg - b.ndcg)
     const verdict = distance <= APART_MAX ? 'met' : 'missed'
@@ -69,23 +74,36 @@ async function compare(
     apart('svc, 10 % filter', byMeaningFiltered, byForceFiltered),
     `${'BM25'.padEnd(24)} ${BM25}`,
     line('the built-in model', byMeaning),
-    line('full text', byWords),
-    `${line('hybrid', both)} (target above ${BM25}: ${both.ndcg > BM25 ? 'met' : 'missed'})`,
+    `${line('words', byWords)} (target ${WORDS}: ${byWords.ndcg >= WORDS ? 'met' : 'missed'})`,
+    `${line('hybrid', both)} (target ${HYBRID}: ${both.ndcg >= HYBRID ? 'met' : 'missed'})`,
+    line('by reciprocal rank', byRank),
+    // The rule was chosen by the first half, and says nothing there.
+    ...(['chosen on', 'held out'] as const).map(
+      (half) =>
+        `${half.padEnd(24)} hybrid ${both[half].toFixed(4)}, by reciprocal rank ${byRank[half].toFixed(4)}`,
+    ),
   ]
 }
 
-type Judged = { readonly ndcg: number; readonly ms: readonly number[] }
+type Judged = { readonly ndcg: number; readonly ms: readonly number[] } & Readonly<Record<Half, number>>
+type Half = 'chosen on' | 'held out'
 type Narrowed = Claim & { readonly bucket?: number }
 
 async function judge(claims: readonly Narrowed[], rank: Ranking): Promise<Judged> {
   const ms: number[] = []
-  let sum = 0
+  const seen: Record<Half, number[]> = { 'chosen on': [], 'held out': [] }
   for (const claim of claims) {
     const ranked = await timed(() => rank(claim, claim.bucket))
     ms.push(ranked.ms)
-    sum += ndcg(ranked.result, claim.relevant)
+    seen[claim.half].push(ndcg(ranked.result, claim.relevant))
   }
-  return { ndcg: sum / claims.length, ms }
+  const mean = (numbers: readonly number[]) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length
+  return {
+    ndcg: mean(Object.values(seen).flat()),
+    ms,
+    'chosen on': mean(seen['chosen on']),
+    'held out': mean(seen['held out']),
+  }
 }
 
 /** A relevant document counts 1, divided by the logarithm of its place; 1 is the best that can be had. */
@@ -99,9 +117,14 @@ function ndcg(ids: readonly string[], relevant: ReadonlySet<string>): number {
 /** Each claim within the tenth of the documents that holds one of its own; only those there are judged. */
 function narrowed(claims: readonly Claim[], docs: readonly Doc[]): Narrowed[] {
   const bucketOf = new Map(docs.map(({ id, bucket }) => [id, bucket]))
-  return claims.map(({ text, relevant }) => {
+  return claims.map(({ text, relevant, half }) => {
     const bucket = bucketOf.get([...relevant][0]!)!
-    return { text, bucket, relevant: new Set([...relevant].filter((id) => bucketOf.get(id) === bucket)) }
+    return {
+      text,
+      half,
+      bucket,
+      relevant: new Set([...relevant].filter((id) => bucketOf.get(id) === bucket)),
+    }
   })
 }
 
@@ -113,27 +136,42 @@ const through =
     return (await call(queryDataSource, asked)).results.map(({ id }) => id)
   }
 
-/** No question is answered by words alone: this is the half that hybrid adds. */
-async function fullText(
+/** No question is answered by one leg alone: these are what hybrid merges, and another rule that would. */
+async function legs(
   { deps, owner }: SourceSystem,
   vectors: ReadonlyMap<string, Float32Array>,
-): Promise<Ranking> {
+): Promise<{ words: Ranking; reciprocal: Ranking }> {
   const source = await findSource(deps.db, owner.orgId, 'db_scifact')
   const queries = openSource(deps, source!)
   const entry = entryOf('both')
-  const tableInfo = await deps.tableInfo.read(queries, entry.table, new Date())
-  return async ({ text }) => {
-    const statistics = source!.wordStatistics?.[entry.label]
-    const asked = {
-      entry,
-      tableInfo: tableInfo!,
-      statistics,
-      vector: vectors.get(text)!,
-      filters: [],
-      limit: HITS,
-    }
-    return (await wordRows(queries, asked, text)).map(({ hit }) => hit.id)
+  const tableInfo = (await deps.tableInfo.read(queries, entry.table, new Date()))!
+  const statistics = source!.wordStatistics?.[entry.label]
+  const asked = (text: string, limit: number) => ({
+    ...{ entry, tableInfo, statistics, filters: [], limit },
+    vector: vectors.get(text)!,
+  })
+  const byWords = async (text: string, limit: number) =>
+    (await wordRows(queries, asked(text, limit), text)).map(({ hit }) => hit.id)
+  return {
+    words: ({ text }) => byWords(text, HITS),
+    async reciprocal({ text }) {
+      const limit = candidateLimit(HITS)
+      const byMeaning = (await nearestRows(queries, asked(text, limit))).map(({ id }) => id)
+      return fuseByRank([byMeaning, await byWords(text, limit)])
+    },
   }
+}
+
+/** Cormack, Clarke and Büttcher (SIGIR 2009). */
+const RANK_CONSTANT = 60
+
+function fuseByRank(lists: readonly (readonly string[])[]): string[] {
+  const weights = new Map<string, number>()
+  for (const list of lists) {
+    for (const [rank, id] of list.entries())
+      weights.set(id, (weights.get(id) ?? 0) + 1 / (RANK_CONSTANT + rank + 1))
+  }
+  return [...weights].toSorted(([, a], [, b]) => b - a).map(([id]) => id)
 }
 
 function bruteForce(docs: readonly Doc[], vectors: ReadonlyMap<string, Float32Array>): Ranking {
@@ -224,6 +262,7 @@ function readClaims(): Claim[] {
   )
   return readLines<{ _id: string; text: string }>('queries.jsonl').map(({ _id, text }) => ({
     text,
+    half: Number(_id) % 2 === 1 ? 'chosen on' : 'held out',
     relevant: new Set((relevant.get(_id) ?? []).map(([, doc]) => doc!)),
   }))
 }

@@ -106,7 +106,7 @@ describe('what does not fit', () => {
         'filter_schema: "year" of table "authors" is text, not a number',
         'filter_schema: "title" of table "books" is text, not a boolean',
         'filter_schema: "title" of table "authors" is text, not a boolean',
-        'text_search_language: the database has no configuration "klingon"',
+        'text_search_language: the database has no configuration "klingon"; "simple" takes words of any language as they are',
       ],
     ))
 

@@ -28,7 +28,9 @@ export async function checkAgainstDatabase(
     ...new Set(entries.filter(({ hybrid }) => hybrid).map(languageOf)),
   ])
   const problems = languages.map((language) =>
-    changed(`text_search_language: the database has no configuration "${language}"`),
+    changed(
+      `text_search_language: the database has no configuration "${language}"; "simple" takes words of any language as they are`,
+    ),
   )
   return {
     problems: [...checked.problems, ...problems],

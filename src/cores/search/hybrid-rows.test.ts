@@ -39,9 +39,19 @@ test('of few rows with a word even the last is worth something; the last of a fu
   ])
 })
 
-test('rows that are all alike are all the best, and of equals those of meaning come first', () => {
-  const fused = fuseLegs(meaning({ a: 0.5, b: 0.5 }), words({ c: 3, d: 3 }), { searched: 2, limit: 50 })
-  expect(idsOf(fused)).toEqual(['a', 'b', 'c', 'd'])
+test('a leg whose rows are all alike leaves the order to the other', () => {
+  expect(idsOf(fuseLegs(meaning({ a: 0.5, b: 0.5 }), words({ c: 3, d: 1 }), all))).toEqual([
+    'c',
+    'd',
+    'a',
+    'b',
+  ])
+  const full = { searched: 2, limit: 50 }
+  expect(idsOf(fuseLegs(meaning({ a: 0.5, b: 0.2 }), words({ c: 3, b: 3 }), full))).toEqual(['a', 'b', 'c'])
+})
+
+test('of equals those of meaning come first', () => {
+  expect(idsOf(fuseLegs(meaning({ a: 0.5, b: 0 }), words({ c: 3 }), all))).toEqual(['a', 'c', 'b'])
 })
 
 test('one leg alone keeps its order, and none at all is no hit', () => {

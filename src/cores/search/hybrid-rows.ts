@@ -56,8 +56,8 @@ export function fuseLegs(
     }))
 }
 
-/** Best first. Where all are alike, each is the best. */
+/** Best first. Where all are alike, others may be as well that were not asked for: then the leg says nothing. */
 const scaled =
   (scores: readonly number[], lowest = 0) =>
   (at: number): number =>
-    scores[0]! > lowest ? (scores[at]! - lowest) / (scores[0]! - lowest) : 1
+    scores[0]! > lowest ? (scores[at]! - lowest) / (scores[0]! - lowest) : 0
