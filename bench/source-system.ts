@@ -82,6 +82,7 @@ async function ownerOf({ db }: GatewayDeps): Promise<Principal & { orgId: string
     orgId: organization!.id,
     organization: organization!,
     role: 'owner',
+    carriesAppRoles: true,
     scopes: null,
     audiences: ['api'],
     sources: null,

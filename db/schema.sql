@@ -54,6 +54,7 @@ CREATE TABLE api_tokens (
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
   scope_edition integer NOT NULL DEFAULT 1,
+  carries_app_roles boolean NOT NULL DEFAULT false,
   CONSTRAINT api_tokens_org_id_id_pk PRIMARY KEY (org_id, id),
   CONSTRAINT api_tokens_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
@@ -124,6 +125,7 @@ CREATE TABLE app_tokens (
   last_used_at timestamp with time zone,
   full_until timestamp with time zone NOT NULL,
   revoked_at timestamp with time zone,
+  key_epoch text,
   CONSTRAINT app_tokens_org_id_id_pk PRIMARY KEY (org_id, id)
 );
 CREATE INDEX app_tokens_by_app ON public.app_tokens USING btree (org_id, app_id, id);
@@ -703,6 +705,7 @@ CREATE TABLE machine_agent_credentials (
   last_used_at timestamp with time zone,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  key_epoch text,
   CONSTRAINT machine_agent_credentials_agent_id_machine_agents_id_fk FOREIGN KEY (agent_id) REFERENCES machine_agents(id) ON DELETE CASCADE,
   CONSTRAINT machine_agent_credentials_created_by_users_id_fk FOREIGN KEY (created_by) REFERENCES users(id) ON DELETE SET NULL,
   CONSTRAINT machine_agent_credentials_pkey PRIMARY KEY (id)
@@ -1066,6 +1069,8 @@ CREATE TABLE platform_access_grants (
   via text NOT NULL DEFAULT 'consent'::text,
   identity_provider_id text,
   machine_agent_id text,
+  role_cap text NOT NULL DEFAULT 'owner'::text,
+  carries_app_roles boolean NOT NULL DEFAULT true,
   CONSTRAINT platform_access_grants_org_id_organizations_id_fk FOREIGN KEY (org_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT platform_access_grants_pkey PRIMARY KEY (id),
   CONSTRAINT platform_access_grants_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -1241,6 +1246,8 @@ CREATE TABLE sessions (
   last_used_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   ended_at timestamp with time zone,
+  role_cap text NOT NULL DEFAULT 'owner'::text,
+  carries_app_roles boolean NOT NULL DEFAULT true,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );

@@ -138,6 +138,7 @@ async function authenticateApiToken(
       orgSlug: organization.slug,
       role,
       membership: valid.membership,
+      carriesAppRoles: valid.carries_app_roles,
     },
     // Also for an unscoped token: an assistant at this endpoint never needs the scopes of the other one.
     scopes: RESOURCE_SCOPES[resource].filter((scope) => valid.scopes?.includes(scope) ?? true),

@@ -3,7 +3,7 @@ import type { APP_ROLES } from '../../src/contracts/apps.ts'
 import type { AppScope } from '../../src/contracts/scopes.ts'
 import type { TICKET_STATUSES } from '../../src/contracts/tickets.ts'
 import { boolean, index, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
-import { instant, orgId, secretHash } from './columns.ts'
+import { instant, keyEpoch, orgId, secretHash } from './columns.ts'
 
 export const apps = pgTable(
   'apps',
@@ -46,6 +46,7 @@ export const appTokens = pgTable(
     scope: text('scope').$type<AppScope>().notNull(),
     secretHash: secretHash('secret_hash').notNull(),
     startsWith: text('starts_with').notNull(),
+    keyEpoch: keyEpoch(),
     createdBy: text('created_by').notNull(),
     /** As it was then: a person may be gone when somebody reads this. */
     createdByName: text('created_by_name').notNull(),

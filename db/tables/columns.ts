@@ -1,7 +1,17 @@
 /** Column shapes that every table shares. */
-import { text, timestamp } from '../drizzle.ts'
+import type { GrantableRole } from '../../src/contracts/roles.ts'
+import { boolean, text, timestamp } from '../drizzle.ts'
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' })
 export const orgId = () => text('org_id').notNull()
 /** HMAC or SHA-256 of a secret, as hex: what is stored cannot be used to get in. */
 export const secretHash = (name: string) => text(name)
+/**
+ * decisions, 16: what a credential may ever do is stored when it is made and never changed. The role of a call is the lower
+ * of this and what its person has at that moment.
+ */
+export const roleCap = () => text('role_cap').$type<GrantableRole>().notNull()
+/** Whether the roles that its person has on apps count. */
+export const carriesAppRoles = () => boolean('carries_app_roles').notNull()
+/** Fingerprint of both JWT secrets: rotating either ends it. Null: made by a version that did not know of it. */
+export const keyEpoch = () => text('key_epoch')

@@ -2,7 +2,7 @@
 import type { ClientKind, GrantVia } from '../../src/contracts/grants.ts'
 import type { Scope } from '../../src/contracts/scopes.ts'
 import { boolean, index, integer, jsonb, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
-import { instant, orgId, secretHash } from './columns.ts'
+import { carriesAppRoles, instant, orgId, roleCap, secretHash } from './columns.ts'
 import { organizations } from './organizations.ts'
 import { users } from './identity.ts'
 
@@ -53,6 +53,8 @@ export const platformAccessGrants = pgTable(
     /** The whole canonical document at approval: a changed one must be approved again. */
     documentSha256: text('document_sha256'),
     resource: text('resource').$type<'platform' | 'notifications'>().notNull(),
+    roleCap: roleCap().default('owner'),
+    carriesAppRoles: carriesAppRoles().default(true),
     /** What is left of what was approved; narrowing takes away. */
     scopes: text('scopes').array().$type<Scope[]>().notNull(),
     /** Of the texts that were approved: `approvedScopes`. The first for rows of a process that does not know of it yet. */

@@ -9,7 +9,7 @@ import type { ClientKind } from '../../src/contracts/grants.ts'
 import type { GrantableRole } from '../../src/contracts/roles.ts'
 import type { Resource, Scope } from '../../src/contracts/scopes.ts'
 import { boolean, index, integer, jsonb, pgTable, primaryKey, sql, text, uniqueIndex } from '../drizzle.ts'
-import { instant, orgId, secretHash } from './columns.ts'
+import { instant, keyEpoch, orgId, secretHash } from './columns.ts'
 import { users } from './identity.ts'
 import { organizations } from './organizations.ts'
 
@@ -195,6 +195,7 @@ export const machineAgentCredentials = pgTable(
     secretHash: secretHash('secret_hash'),
     startsWith: text('starts_with'),
     publicKey: jsonb('public_key').$type<Record<string, unknown>>(),
+    keyEpoch: keyEpoch(),
     createdBy: text('created_by').references(() => users.id, { onDelete: 'set null' }),
     /** It ends with the API token that it was made with. */
     madeWithTokenId: text('made_with_token_id'),

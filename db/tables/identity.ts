@@ -1,8 +1,7 @@
 /** People, how they prove who they are, and where they are signed in. */
 import { boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from '../drizzle.ts'
-import type { Role } from '../../src/contracts/roles.ts'
 import type { Audience, Scope } from '../../src/contracts/scopes.ts'
-import { instant, orgId, secretHash } from './columns.ts'
+import { carriesAppRoles, instant, keyEpoch, orgId, roleCap, secretHash } from './columns.ts'
 
 /** Two people may show the same address: it is told to us by others. Only verified ones mean anything. */
 export const users = pgTable(
@@ -60,6 +59,8 @@ export const sessions = pgTable(
     orgId: text('org_id'),
     signedInBy: text('signed_in_by').notNull(),
     device: text('device').notNull(),
+    roleCap: roleCap().default('owner'),
+    carriesAppRoles: carriesAppRoles().default(true),
     /** The cookie on the auth service's own origin; scripts have none. */
     browserSecretHash: secretHash('browser_secret_hash'),
     /** Which token of the session is the current one; see rotate-session. */
@@ -90,13 +91,14 @@ export const apiTokens = pgTable(
     name: text('name').notNull(),
     startsWith: text('starts_with').notNull(),
     secretHash: secretHash('secret_hash').notNull(),
-    roleCap: text('role_cap').$type<Exclude<Role, 'member'>>().notNull(),
+    /** `owner` of one that is not capped. */
+    roleCap: roleCap(),
+    carriesAppRoles: carriesAppRoles().default(false),
     scopes: text('scopes').array().$type<Scope[]>(),
     /** Of the texts that its scopes were chosen by: `approvedScopes`. */
     scopeEdition: integer('scope_edition').notNull().default(1),
     audiences: text('audiences').array().$type<Audience[]>().notNull(),
-    /** Fingerprint of both JWT secrets: under others its hash matches nothing. Null: made before this was kept. */
-    keyEpoch: text('key_epoch'),
+    keyEpoch: keyEpoch(),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at'),
     lastUsedAt: instant('last_used_at'),

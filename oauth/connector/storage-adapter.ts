@@ -192,6 +192,8 @@ function grantAdapter(deps: ConnectorDeps): Adapter {
         userId: payload.accountId!,
         clientId: payload.clientId!,
         payload: { ...payload },
+        roleCap: 'owner' as const,
+        carriesAppRoles: true,
         scopeEdition: SCOPE_EDITION,
         keyEpoch: deps.keyEpoch,
         createdAt: now,

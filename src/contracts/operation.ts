@@ -125,6 +125,8 @@ export type Principal = {
   readonly orgId: string | null
   readonly organization: { readonly id: string; readonly name: string; readonly slug: string } | null
   readonly role: Role | null
+  /** Whether the roles that the person has on apps count for this credential. */
+  readonly carriesAppRoles: boolean
   /** null: not limited by scopes. */
   readonly scopes: readonly Scope[] | null
   /** Of an app token or a workload: it opens the operations of its scope on this app, and nothing else. */

@@ -14,7 +14,9 @@ export const ApiToken = z.object({
   user_id: z.string(),
   user_name: z.string(),
   starts_with: z.string().describe('The first characters, to tell tokens apart.'),
-  role_cap: GrantableRole.describe('The highest role the token acts with, never above your own.'),
+  role_cap: GrantableRole.describe(
+    'The highest role the token ever acts with, never above your own; owner: not capped.',
+  ),
   scopes: z.array(ScopeName).nullable().describe('null: not limited by scopes.'),
   audiences: z.array(AudienceName),
   created_at: Time,
@@ -28,7 +30,9 @@ export const createApiToken = creating({
   service: 'auth-service',
   input: z.object({
     name: DisplayName,
-    role_cap: GrantableRole.optional().describe('Default: your own role.'),
+    role_cap: GrantableRole.optional().describe(
+      'Default: not capped, the token acts with the role that you have at the time. With viewer it has no role on apps.',
+    ),
     scopes: z
       .array(ScopeName)
       .min(1)
@@ -123,6 +127,10 @@ export const ValidatedToken = z.object({
     })
     .optional()
     .describe('Of a machine agent: which one, and the member who answers for it.'),
+  carries_app_roles: z
+    .boolean()
+    .optional()
+    .describe('Whether the roles that its user has on apps count. Absent: older than this field.'),
   deployment: z.string().optional().describe('Of a workload: the alias of its app.'),
   workload: z
     .object({

@@ -57,6 +57,7 @@ const anonymousPrincipal = ({ entryPoint, address, requestId, signal }: Presente
   orgId: null,
   organization: null,
   role: null,
+  carriesAppRoles: false,
   scopes: null,
   audiences: [],
   sources: null,
@@ -132,6 +133,7 @@ export async function authenticatePresented(
     organization: valid.organization,
     orgId: valid.organization?.id ?? null,
     role: valid.role,
+    carriesAppRoles: valid.carries_app_roles ?? carriedUnsaid(valid),
     scopes: valid.scopes,
     audiences: valid.audiences,
     expiresAt: valid.expires_at === null ? null : new Date(valid.expires_at),
@@ -154,6 +156,10 @@ export async function authenticatePresented(
   bearers.set(principal, token)
   return principal
 }
+
+/** By an auth service that is older than the field: what no capped token has by its role alone. */
+const carriedUnsaid = ({ kind, role }: TokenValidation): boolean =>
+  kind === 'user' || (role !== null && atLeast(role, 'developer'))
 
 /** Apart from the principals, so that no log line and no row can get one by accident. */
 const bearers = new WeakMap<Principal, string>()

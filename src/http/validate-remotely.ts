@@ -95,6 +95,7 @@ async function validateAssertion(
     organization: isOwn ? { id: actor.orgId, name: known.orgName, slug: known.orgSlug } : null,
     role: isOwn ? known.role : null,
     membership: isOwn ? known.membership : undefined,
+    carries_app_roles: known.carriesAppRoles,
     scopes: [...actor.scopes],
     audiences: ['api'],
     expires_at: actor.expiresAt.toISOString(),

@@ -17,6 +17,7 @@ const Known = z.object({
   orgSlug: z.string(),
   role: RoleName,
   membership: ValidatedToken.shape.membership,
+  carriesAppRoles: ValidatedToken.shape.carries_app_roles,
 })
 
 export type Actor = {

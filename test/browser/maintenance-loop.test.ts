@@ -123,6 +123,7 @@ describe.skipIf(findChromium() === undefined)(
       orgId: id,
       organization: { id, name, slug },
       role: 'owner' as const,
+      carriesAppRoles: true,
       scopes: null,
       audiences: ['api' as const],
       sources: null,

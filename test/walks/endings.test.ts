@@ -18,9 +18,11 @@ import {
   setAppMember,
   showApp,
 } from '../../src/contracts/apps.ts'
+import { createCheck } from '../../src/contracts/checks.ts'
 import { setDataSourceExposure } from '../../src/contracts/data-sources.ts'
 import { blockOauthClient } from '../../src/contracts/grants.ts'
 import { makeId } from '../../src/contracts/ids.ts'
+import { listLogs } from '../../src/contracts/logs.ts'
 import {
   acceptInvitation,
   changeMemberRole,
@@ -306,7 +308,8 @@ describe.skipIf(inject('engine') === 'pglite')('at the same moment', () => {
       if (how === 'is removed') return
       const made = and(eq(apiTokens.userId, userId), eq(apiTokens.name, 'late'))
       const caps = await system.db.select({ cap: apiTokens.roleCap }).from(apiTokens).where(made)
-      expect(caps.map(({ cap }) => cap)).toEqual(['viewer', 'viewer'])
+      // Not capped: each acts with the role that its person has at the time.
+      expect(caps.map(({ cap }) => cap)).toEqual(['owner', 'owner'])
     },
   )
 })
@@ -350,6 +353,8 @@ describe('a token made with a token', () => {
   })
 })
 
+const CHECK = { name: 'Home page', definition: { kind: 'http', url: 'https://a.test/' } } as const
+
 describe('a token that is capped to viewing', () => {
   test('has no role on the apps that its person maintains; one for developers has', async () => {
     const person = await makeMember(system, org, 'developer')
@@ -371,6 +376,27 @@ describe('a token that is capped to viewing', () => {
     }
     const developer = await makeApiToken(system, org, person, { role_cap: 'developer' })
     expect((await developer.call(renameApp, { alias, name: 'Store' })).my_role).toBe('maintainer')
+  })
+
+  test('gains nothing when its person is lowered to the same role', async () => {
+    const person = await makeMember(system, org, 'developer')
+    const alias = unique('app')
+    await person.call(createApp, { alias, name: 'Shop' })
+    const { call } = await makeApiToken(system, org, person, { role_cap: 'viewer' })
+    const { userId: user_id } = org.owner
+    const attempts = () =>
+      Promise.all([
+        outcome(call(renameApp, { alias, name: 'Mine' })),
+        outcome(call(listLogs, { alias })),
+        outcome(call(createCheck, { alias, ...CHECK })),
+        outcome(call(setAppMember, { alias, user_id, role: 'maintainer' })),
+      ])
+    const before = await attempts()
+    expect(before).toEqual(['FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN'])
+    await org.owner.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role: 'viewer' })
+    expect(await attempts()).toEqual(before)
+    // Their own session keeps what the app gave them.
+    expect((await person.call(renameApp, { alias, name: 'Store' })).my_role).toBe('maintainer')
   })
 
   test('a viewer who builds an app does so by token, too', async () => {
@@ -507,16 +533,25 @@ describe('a removal is remembered', () => {
   })
 })
 
-test('a lowered owner keeps no invitation, and no token that rises with them again', async () => {
+test('a lowered owner keeps no invitation; a token rises with them again, up to what it was made with', async () => {
   const person = await makeMember(system, org, 'owner')
   const token = await makeApiToken(system, org, person)
+  const capped = await makeApiToken(system, org, person, { role_cap: 'admin' })
+  const child = await capped.call(createApiToken, { name: 'child' })
+  const roles = () =>
+    Promise.all(
+      [token.token, capped.token, child.token].map(
+        async (each) => (await system.as({ token: each })(whoAmI, {})).role,
+      ),
+    )
   const invited = await invite(person)
   const set = (role: 'developer' | 'owner') =>
     org.owner.call(changeMemberRole, { org_id: org.id, user_id: person.userId, role })
+  expect(await roles()).toEqual(['owner', 'admin', 'admin'])
   await set('developer')
-  expect((await token.call(whoAmI, {})).role).toBe('developer')
+  expect(await roles()).toEqual(['developer', 'developer', 'developer'])
   await set('owner')
-  expect((await token.call(whoAmI, {})).role).toBe('developer')
+  expect(await roles()).toEqual(['owner', 'admin', 'admin'])
   const open = await org.owner.call(listInvitations, { org_id: org.id, limit: 200 })
   expect(open.invitations.map(({ id }) => id)).not.toContain(invited.id)
 })

@@ -226,6 +226,7 @@ describe.each([
       orgId: ours.id,
       organization: null,
       role: 'viewer',
+      carriesAppRoles: true,
       scopes: ['notifications:write'],
       audiences: ['api'],
       expiresAt: null,

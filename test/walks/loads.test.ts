@@ -1060,6 +1060,7 @@ describe('embeddings', () => {
     userEmail: null,
     organization: null,
     role: 'developer',
+    carriesAppRoles: true,
     scopes: null,
     audiences: ['api'],
     expiresAt: null,

@@ -45,6 +45,7 @@ const load = () => {
     orgId: org.id,
     organization: { id: org.id, name: org.name, slug: org.slug },
     role: 'owner',
+    carriesAppRoles: true,
     scopes: null,
     audiences: ['api'],
     expiresAt: null,

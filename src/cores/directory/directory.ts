@@ -4,7 +4,7 @@
  * read right before it is used.
  */
 import type { Handle, Transaction } from '../../../db/connect.ts'
-import { atLeast, lowerOf, ROLES, type Role } from '../../contracts/roles.ts'
+import { atLeast, ROLES, type Role } from '../../contracts/roles.ts'
 import type { MemberPrincipal } from '../principal.ts'
 
 export type MemberKey = { readonly orgId: string; readonly userId: string }
@@ -20,10 +20,7 @@ export type Member = {
   readonly isCurrent: boolean
 }
 
-/**
- * `role` is at most that of the token. `appMembershipId` is the membership whose roles on apps count, and null where none
- * do: a token that is capped to viewing, below its person, reads.
- */
+/** `role` is at most that of the call. `appMembershipId` is the membership whose roles on apps count; null: none do. */
 export type Membership = { readonly role: Role; readonly appMembershipId: string | null }
 
 export type AddressHolder = 'member' | 'former' | 'not_current' | 'nobody'
@@ -57,15 +54,6 @@ export type Directory = {
     orgId: string,
   ): Promise<{ readonly name: string; readonly timezone: string } | undefined>
 }
-
-/** A token capped below its person administers nothing. A person who is a viewer has their roles on apps, by token too. */
-export const cappedMembership = (
-  membership: { readonly id: string; readonly role: Role },
-  cap: Role,
-): Membership => ({
-  role: lowerOf(membership.role, cap),
-  appMembershipId: atLeast(cap, membership.role) || atLeast(cap, 'developer') ? membership.id : null,
-})
 
 export type WithDirectory = { readonly directory: Directory }
 

@@ -5,7 +5,6 @@ import { lowerOf } from '../../contracts/roles.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import {
   ADMIN_ROLES,
-  cappedMembership,
   memberKey,
   uniqueKeys,
   type Directory,
@@ -18,11 +17,15 @@ export const localDirectory: Directory = {
    * Read again, in the transaction of the principal's call: whoever left the organization, or was lowered, has lost their
    * role from that moment on.
    */
-  async readMembership(db, { orgId, userId, role, supportSessionId }) {
+  async readMembership(db, { orgId, userId, role, carriesAppRoles, supportSessionId }) {
     // Staff may be members too; what they do in a support session they do not do as one.
     if (supportSessionId !== undefined) return null
     const [membership] = await membershipOf(db).execute({ orgId, userId })
-    if (membership) return cappedMembership(membership, role)
+    if (membership)
+      return {
+        role: lowerOf(membership.role, role),
+        appMembershipId: carriesAppRoles ? membership.id : null,
+      }
     const [agent] = await machineAgentOf(db).execute({ orgId, userId })
     return agent ? { role: lowerOf(lowerOf(agent.role, agent.ownerRole), role), appMembershipId: null } : null
   },

@@ -6,10 +6,10 @@ import type { Handle } from '../../../db/connect.ts'
 import { and, desc, eq, inArray, sql } from '../../../db/drizzle.ts'
 import { validatedMembers } from '../../../db/schema.ts'
 import { VALIDATION_CURRENT_SECONDS } from '../../contracts/limits.ts'
+import { lowerOf } from '../../contracts/roles.ts'
 import type { Clock } from '../dependencies.ts'
 import {
   ADMIN_ROLES,
-  cappedMembership,
   memberKey,
   uniqueKeys,
   type Directory,
@@ -41,11 +41,11 @@ export function validatedDirectory(clock: Clock): Directory {
   }
   return {
     /** Their own role and membership were stored as this call was validated. Without them no role on an app counts. */
-    async readMembership(db, { orgId, userId, role, supportSessionId }) {
+    async readMembership(db, { orgId, userId, role, carriesAppRoles, supportSessionId }) {
       if (supportSessionId !== undefined) return null
       const [own] = await readRows(db, [{ orgId, userId }])
       return own
-        ? cappedMembership({ id: own.membershipId, role: own.role }, role)
+        ? { role: lowerOf(own.role, role), appMembershipId: carriesAppRoles ? own.membershipId : null }
         : { role, appMembershipId: null }
     },
     readMembers: async (db, keys) => new Map((await readRows(db, keys)).map((row) => [memberKey(row), row])),

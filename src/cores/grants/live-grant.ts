@@ -41,11 +41,13 @@ export async function countGrantCall(deps: LivenessDeps & CallLimit, id: string)
   return found && withRole(found)
 }
 
-/** A machine agent may never do more than the member who answers for it. */
-const withRole = <Found extends { role: Role; machineAgent: MachineAgent | null }>(found: Found): Found => ({
-  ...found,
-  role: found.machineAgent === null ? found.role : lowerOf(found.machineAgent.role, found.role),
-})
+/** The lowest of what it was given, what its person or owner has now, and what the machine agent is. */
+const withRole = <Found extends { role: Role; grant: { roleCap: Role }; machineAgent: MachineAgent | null }>(
+  found: Found,
+): Found => {
+  const role = lowerOf(found.grant.roleCap, found.role)
+  return { ...found, role: found.machineAgent === null ? role : lowerOf(found.machineAgent.role, role) }
+}
 
 type MachineAgent = { readonly id: string; readonly role: Role; readonly ownerId: string }
 
@@ -67,6 +69,8 @@ const CALL_COLUMNS = {
   clientId: platformAccessGrants.clientId,
   clientName: platformAccessGrants.clientName,
   resource: platformAccessGrants.resource,
+  roleCap: platformAccessGrants.roleCap,
+  carriesAppRoles: platformAccessGrants.carriesAppRoles,
   scopes: platformAccessGrants.scopes,
   scopeEdition: platformAccessGrants.scopeEdition,
   sources: platformAccessGrants.sources,

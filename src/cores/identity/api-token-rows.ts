@@ -30,7 +30,10 @@ export async function insertApiToken(
   deps: TokenDeps,
   actor: AuditActor & { userId: string; orgId: string },
   token: string,
-  input: Pick<Row, 'parentId' | 'name' | 'roleCap' | 'scopes' | 'audiences' | 'expiresAt'>,
+  input: Pick<
+    Row,
+    'parentId' | 'name' | 'roleCap' | 'carriesAppRoles' | 'scopes' | 'audiences' | 'expiresAt'
+  >,
 ): Promise<Row> {
   const now = deps.clock()
   const [row] = await tx

@@ -1,3 +1,4 @@
+import type { Transaction } from '../../../db/connect.ts'
 import { and, count, eq } from '../../../db/drizzle.ts'
 import { apiTokens } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
@@ -6,6 +7,7 @@ import type { Principal } from '../../contracts/operation.ts'
 import { atLeast } from '../../contracts/roles.ts'
 import { AUDIENCES, type Audience } from '../../contracts/scopes.ts'
 import { makeApiToken } from '../../trust/api-token.ts'
+import type { MemberPrincipal } from '../principal.ts'
 import { write, type Verb } from '../verb.ts'
 import { insertApiToken, isLive, presentApiToken, type TokenDeps } from './api-token-rows.ts'
 
@@ -13,10 +15,11 @@ export const createApiToken: Verb<'createApiToken', TokenDeps> = write(
   { author: ['viewer', 'update'] },
   async (context, input) => {
     const { tx, clock, member, orgId, userId } = context
-    // One at a time: a burst stays below the limit.
-    const roleCap = input.role_cap ?? (member.role === 'member' ? 'viewer' : member.role)
-    if (!atLeast(member.role, roleCap))
+    if (input.role_cap !== undefined && !atLeast(member.role, input.role_cap))
       throw new ServiceError('FORBIDDEN', 'You cannot grant a role above your own')
+    const most = await mostRights(tx, member)
+    const roleCap = input.role_cap ?? most.roleCap
+    // One at a time: a burst stays below the limit.
     const [live] = await tx
       .select({ count: count() })
       .from(apiTokens)
@@ -32,6 +35,8 @@ export const createApiToken: Verb<'createApiToken', TokenDeps> = write(
       parentId: member.tokenId ?? null,
       name: input.name,
       roleCap,
+      // One that is capped to viewing reads, whatever its person has or gets on apps.
+      carriesAppRoles: most.carriesAppRoles && atLeast(roleCap, 'developer'),
       scopes: input.scopes ?? null,
       audiences: audiencesOf(member, input.audiences),
       expiresAt: expiryOf(member, clock(), input.expires_in_days),
@@ -39,6 +44,16 @@ export const createApiToken: Verb<'createApiToken', TokenDeps> = write(
     return { ...presentApiToken(row, member.userName), token }
   },
 )
+
+/** Of a token that is not capped: what its maker may ever do, so that it rises with its person and not above that token. */
+async function mostRights(tx: Transaction, { orgId, tokenId }: MemberPrincipal) {
+  if (tokenId === undefined) return { roleCap: 'owner', carriesAppRoles: true } as const
+  const [parent] = await tx
+    .select({ roleCap: apiTokens.roleCap, carriesAppRoles: apiTokens.carriesAppRoles })
+    .from(apiTokens)
+    .where(and(eq(apiTokens.orgId, orgId), eq(apiTokens.id, tokenId)))
+  return parent!
+}
 
 /** A token for the API does not make one for the MCP endpoints. */
 function audiencesOf(member: Principal, requested: Audience[] | undefined): Audience[] {

@@ -30,6 +30,8 @@ export async function startSession(
     orgId,
     signedInBy: options.signedInBy,
     device: options.device.slice(0, 200),
+    roleCap: 'owner',
+    carriesAppRoles: true,
     browserSecretHash: browserHash(deps, browserSecret),
     rotatedAt: now,
     createdAt: now,

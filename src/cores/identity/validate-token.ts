@@ -107,7 +107,8 @@ async function validateUser(deps: ValidationDeps, { token, organization, audienc
     organization:
       supportSession?.organization ??
       (member && { id: member.orgId, name: member.orgName, slug: member.orgSlug }),
-    role: supportSession?.level ?? (member && member.role),
+    role: supportSession?.level ?? (member && lowerOf(session.roleCap, member.role)),
+    carries_app_roles: session.carriesAppRoles,
     membership: member ? presentMembership(member.id, member.role, user, member.timezone) : undefined,
     support_session_id: supportSession?.id,
     scopes: null,
@@ -123,6 +124,8 @@ const SESSION_COLUMNS = {
   id: sessions.id,
   orgId: sessions.orgId,
   generation: sessions.generation,
+  roleCap: sessions.roleCap,
+  carriesAppRoles: sessions.carriesAppRoles,
   rotatedAt: sessions.rotatedAt,
   lastUsedAt: sessions.lastUsedAt,
 }
@@ -130,6 +133,7 @@ const TOKEN_COLUMNS = {
   orgId: apiTokens.orgId,
   id: apiTokens.id,
   roleCap: apiTokens.roleCap,
+  carriesAppRoles: apiTokens.carriesAppRoles,
   scopes: apiTokens.scopes,
   scopeEdition: apiTokens.scopeEdition,
   audiences: apiTokens.audiences,
@@ -253,6 +257,7 @@ async function validateApiToken(deps: ValidationDeps, { token, organization, aud
     kind: 'api_token' as const,
     user: found.user,
     ...matchOrganization(found, organization),
+    carries_app_roles: found.row.carriesAppRoles,
     scopes: scopesOf(found.row),
     audiences: found.row.audiences,
     expires_at: found.row.expiresAt?.toISOString() ?? null,
@@ -275,6 +280,7 @@ async function validateActor(deps: ValidationDeps, { token, organization, audien
     kind: 'actor' as const,
     user: found.user,
     ...matchOrganization(found, organization),
+    carries_app_roles: found.row.carriesAppRoles,
     // An assertion never opens more than its token does.
     scopes: actor.scopes.filter((scope) => scopesOf(found.row)?.includes(scope) ?? true),
     audiences: ['api' as const],
@@ -303,6 +309,7 @@ async function validateGrant(
     // What stands in the row of a machine agent is nobody's address.
     user: found.machineAgent ? { ...found.user, email: null } : found.user,
     ...matchOrganization(found, organization),
+    carries_app_roles: found.grant.carriesAppRoles,
     // What was approved and not yet removed; the agent's token may be older than that.
     scopes: actor.scopes.filter((scope) => granted.includes(scope)),
     audiences: ['api' as const],

@@ -42,6 +42,8 @@ export async function insertStandingGrant(
       redirectHost: '',
       resource: 'platform',
       via: 'machine',
+      roleCap: agent.role,
+      carriesAppRoles: false,
       machineAgentId: agent.id,
       // The authorization server has no record of its own: it never asks for this one. It holds former owners.
       payload: given.payload ?? {},

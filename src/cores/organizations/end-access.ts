@@ -10,7 +10,7 @@ import {
   platformAccessGrants,
   users,
 } from '../../../db/schema.ts'
-import { atLeast, GRANTABLE_ROLES, type Role } from '../../contracts/roles.ts'
+import type { Role } from '../../contracts/roles.ts'
 import type { Clock } from '../dependencies.ts'
 import { endGrants } from '../grants/index.ts'
 import { revokeApiTokens } from '../api-tokens/index.ts'
@@ -21,8 +21,8 @@ import { revokeInvitations } from './revoke-invitations.ts'
 /**
  * Null for `remainingRole`: they are removed or leave. Tokens, grants, invitations and links end for good, and a part in an app
  * carries the id of the membership and is void without it, so coming back revives nothing. With a lower role tokens and
- * agents stay and act with that role; what only the higher one could do ends: invitations, the caps of tokens, and
- * credentials of machine agents above it.
+ * agents stay and act with that role; what only the higher one could do ends: invitations, and credentials of machine
+ * agents above it.
  */
 export async function endAccess(
   tx: Transaction,
@@ -30,19 +30,11 @@ export async function endAccess(
   { orgId, userId }: { readonly orgId: string; readonly userId: string },
   remainingRole: Exclude<Role, 'member'> | null,
 ): Promise<void> {
-  const tokensOfMember = and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId))
   await revokeInvitations(tx, clock, and(eq(invitations.orgId, orgId), eq(invitations.invitedBy, userId)))
   await revokeCredentialsMadeBy(tx, clock, { orgId, userId }, remainingRole)
-  if (remainingRole !== null) {
-    const higher = GRANTABLE_ROLES.filter((role) => !atLeast(remainingRole, role))
-    await tx
-      .update(apiTokens)
-      .set({ roleCap: remainingRole })
-      .where(and(tokensOfMember, inArray(apiTokens.roleCap, higher)))
-    return
-  }
+  if (remainingRole !== null) return
   await tx.delete(memberships).where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
-  await revokeApiTokens(tx, clock, tokensOfMember)
+  await revokeApiTokens(tx, clock, and(eq(apiTokens.orgId, orgId), eq(apiTokens.userId, userId)))
   await endGrants(
     tx,
     clock,
