@@ -20,7 +20,7 @@ const running = startNotifications(
   {
     db,
     clock: () => new Date(),
-    directory: localDirectory,
+    directory: localDirectory(() => new Date()),
     channels: {
       webhook: sendWebhook(out.post, 'svc/bench'),
       chat: never,

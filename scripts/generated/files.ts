@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { registryEntry } from '../../mcp/server-card.ts'
 import { clientCalls, clientCommands } from './client-commands.ts'
 import { clientRequests } from './client-requests.ts'
+import { credentialsTable } from './credentials-table.ts'
 import { errorsPage } from './errors-page.ts'
 import { valuesSchemaFile } from './chart-schema.ts'
 import { ownValuesTable, serviceValuesTable } from './chart-values-table.ts'
@@ -28,7 +29,12 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: 'src/cli/operation-calls.ts', text: () => clientCalls() },
   {
     path: 'docs/operating.md',
-    text: () => betweenMarkers(read('docs/operating.md'), 'settings', settingsTable()),
+    text: () =>
+      betweenMarkers(
+        betweenMarkers(read('docs/operating.md'), 'settings', settingsTable()),
+        'credentials',
+        credentialsTable(),
+      ),
   },
   { path: 'chart/values.schema.json', text: valuesSchemaFile },
   {

@@ -1,10 +1,11 @@
-/** Backup, restore and migrations: they need the database to themselves, so the server must not run. */
+/** Backup, restore, migrations and the end of app tokens: with the embedded database they need the database to themselves, so the server must not run. */
 import { fileURLToPath } from 'node:url'
 import { backupEmbedded, restoreEmbedded } from '../../db/backup.ts'
-import { connect } from '../../db/connect.ts'
+import { connect, type Connection } from '../../db/connect.ts'
 import { lockDataFolder } from '../../db/data-folder-lock.ts'
 import { migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
+import { endInstallationEpoch } from '../cores/key-epoch.ts'
 import type { Config } from './config.ts'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -28,19 +29,37 @@ export async function restore(config: Config, file: string, replace: boolean): P
 
 export async function migrateOnly(config: Config): Promise<void> {
   const migrations = await readMigrations(fileURLToPath(new URL('../../db/migrations', import.meta.url)))
+  await onDatabase(config, 'migrate', async ({ sql }) => {
+    const { applied, newer } = await migrate(sql, migrations)
+    print(applied.length === 0 ? 'No pending migrations.' : `Applied: ${applied.join(', ')}`)
+    if (newer.length > 0) print(`This database is newer than this program: ${newer.join(', ')}.`)
+  })
+}
+
+/** Where no secret of this installation stands behind them: the vendor has those. */
+export async function endAppTokens(config: Config): Promise<void> {
+  if (config.AUTH_MODE !== 'hosted')
+    throw new Error('end-app-tokens is for hosted auth. Otherwise rotate JWT_SECRET, which ends every token.')
+  await onDatabase(config, 'end-app-tokens', ({ db }) => endInstallationEpoch(db))
+  print('Every app token has ended. Create new ones on the pages of the apps.')
+}
+
+async function onDatabase(
+  config: Config,
+  command: string,
+  work: (connection: Connection) => Promise<void>,
+): Promise<void> {
   const run = async (where: Parameters<typeof connect>[0]) => {
     // Nothing is asked twice, and a job that applies migrations may not know of the pooler in between.
     const connection = await connect(where, { poolSize: 1, prepare: false })
     try {
-      const { applied, newer } = await migrate(connection.sql, migrations)
-      print(applied.length === 0 ? 'No pending migrations.' : `Applied: ${applied.join(', ')}`)
-      if (newer.length > 0) print(`This database is newer than this program: ${newer.join(', ')}.`)
+      await work(connection)
     } finally {
       await connection.close()
     }
   }
   if (config.DATABASE_URL !== undefined) return run({ url: config.DATABASE_URL })
-  return withDataFolder(config, 'migrate', (folder) => run({ folder }))
+  return withDataFolder(config, command, (folder) => run({ folder }))
 }
 
 /** The lock proves that no server is running: a copy of a database in use is worthless. */

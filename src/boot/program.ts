@@ -13,6 +13,7 @@ const HELP = `svc ${VERSION}
   svc-server restore FILE           Restore a backup (--replace moves existing databases aside)
   svc-server migrate                Apply pending migrations and exit
   svc-server reset-password EMAIL   Create a link with which this person chooses a new password
+  svc-server end-app-tokens         End every app token, with hosted auth (otherwise rotate JWT_SECRET)
   svc-server settings               List all settings
   svc-server --version | --help
 `
@@ -48,6 +49,9 @@ async function main(): Promise<void> {
       break
     case 'migrate':
       if (file === undefined) return (await import('./database-commands.ts')).migrateOnly(config)
+      break
+    case 'end-app-tokens':
+      if (file === undefined) return (await import('./database-commands.ts')).endAppTokens(config)
       break
     case 'backup':
       if (file !== undefined && rest.length === 0)

@@ -82,7 +82,7 @@ export function share(given: Given) {
   const runnerSecret =
     config.AGENT_RUNNER_SECRET ?? (keys && Buffer.from(keys.keyFor('agent-runner')).toString('hex'))
   const runnerTokens = runnerSecret === undefined ? undefined : agentRunnerTokens(runnerSecret)
-  const directory = config.AUTH_MODE === 'hosted' ? validatedDirectory(clock) : localDirectory
+  const directory = config.AUTH_MODE === 'hosted' ? validatedDirectory(clock) : localDirectory(clock)
   const servedOrganizations = config.AUTH_MODE === 'hosted' ? new Set(config.HOSTED_ORGS) : undefined
 
   /** A service in this process is called as a function, any other by its address. Looked up per call, so the order does not matter. */

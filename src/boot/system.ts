@@ -6,6 +6,7 @@ import { isMigrated, migrate } from '../../db/migrate.ts'
 import { readMigrations } from '../../db/read-migrations.ts'
 import type { NodeHandler } from '../../oauth/connector/connector-handler.ts'
 import type { Service } from '../client/service.ts'
+import { beginInstallationEpoch, writeKeyEpoch } from '../cores/key-epoch.ts'
 import type { Readiness } from '../http/health.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -113,6 +114,9 @@ async function build(
     const { applied, newer } = await migrate(connection.sql, migrations)
     if (applied.length > 0) log.info('migrations applied', { migrations: applied })
     if (newer.length > 0) log.warn('the database is newer than this program', { migrations: newer })
+    const auth = running.get('auth-service')?.auth
+    if (auth) await writeKeyEpoch(connection.db, auth.keyEpoch)
+    else if (shared.hosted && running.has('deploy-api')) await beginInstallationEpoch(connection.db)
   }
 
   return {

@@ -1,4 +1,5 @@
 /** Limits that are part of the contract, each with its origin. */
+import { CREDENTIAL_KINDS } from './credential-kinds.ts'
 
 /** Of any request body; the largest real one (a search configuration) is a few kilobytes. */
 export const BODY_MAX_BYTES = 256 * 1024
@@ -180,7 +181,10 @@ export const WORKLOAD_CALLS = { count: 3_000, seconds: 60 }
 /** Of a binding, the pods that came in last. */
 export const WORKLOAD_PODS_KEPT = 20
 /** decisions, 15: how long what the cluster said about a token counts, yes and no. */
-export const TOKEN_REVIEW_SECONDS = { accepted: 30, refused: 5 }
+export const TOKEN_REVIEW_SECONDS = {
+  accepted: CREDENTIAL_KINDS.workload.rememberedSeconds,
+  refused: 5,
+}
 /**
  * How long the cluster may take to answer: longer than it does, shorter than workers wait. And how many answers a process
  * remembers, of yes and of no each.

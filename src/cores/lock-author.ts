@@ -7,7 +7,6 @@ import type { Transaction } from '../../db/connect.ts'
 import { and, eq, gt, isNull } from '../../db/drizzle.ts'
 import {
   apiTokens,
-  machineAgents,
   memberships,
   organizations,
   platformAccessGrants,
@@ -18,6 +17,7 @@ import {
 import { ServiceError } from '../contracts/errors.ts'
 import { atLeast, lowerOf, type Role } from '../contracts/roles.ts'
 import type { Clock } from './dependencies.ts'
+import { liveMachineAgent, machineAgentRole } from './live-machine-agent.ts'
 import type { MemberPrincipal } from './principal.ts'
 
 export type Author = Pick<
@@ -61,38 +61,10 @@ async function lockStanding(
     .where(and(eq(memberships.orgId, orgId), eq(memberships.userId, userId)))
     .for(strength)
   if (membership) return membership
-  const owned = await lockMachineAgent(tx, clock, author)
-  if (!owned) throw new ServiceError('FORBIDDEN')
-  return owned
-}
-
-/** It is no member: it stands on the membership of whoever answers for it, and has no part of its own in anything. */
-async function lockMachineAgent(
-  tx: Transaction,
-  clock: Clock,
-  { orgId, userId }: Author,
-): Promise<{ role: Role; membershipId: null } | undefined> {
-  const [agent] = await tx
-    .select({ role: machineAgents.role, ownerRole: memberships.role })
-    .from(machineAgents)
-    .innerJoin(
-      memberships,
-      and(
-        eq(memberships.orgId, machineAgents.orgId),
-        eq(memberships.userId, machineAgents.ownerId),
-        eq(memberships.id, machineAgents.ownerMembershipId),
-      ),
-    )
-    .where(
-      and(
-        eq(machineAgents.orgId, orgId),
-        eq(machineAgents.userId, userId),
-        isNull(machineAgents.removedAt),
-        gt(machineAgents.expiresAt, clock()),
-      ),
-    )
-    .for('share')
-  return agent && { role: lowerOf(agent.role, agent.ownerRole), membershipId: null }
+  // It is no member: it stands on the membership of whoever answers for it, and has no part of its own in anything.
+  const [agent] = await liveMachineAgent(tx, { orgId, userId, now: clock() }).for('share')
+  if (!agent) throw new ServiceError('FORBIDDEN')
+  return { role: machineAgentRole(agent), membershipId: null }
 }
 
 /** With hosted auth the organization is not in this database. */

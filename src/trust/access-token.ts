@@ -3,6 +3,7 @@
  * secret it shares with the auth service. Good for exactly one resource.
  */
 import * as z from 'zod'
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { ScopeName } from '../contracts/fields.ts'
 import type { Scope } from '../contracts/scopes.ts'
 import { hs256 } from './hs256.ts'
@@ -19,7 +20,7 @@ export type AgentClaims = {
 export type AccessTokens = ReturnType<typeof accessTokens>
 
 /** RFC 9068. */
-export const ACCESS_TOKEN_TYPE = 'at+jwt'
+export const ACCESS_TOKEN_TYPE = CREDENTIAL_KINDS.grant.type
 
 const Claims = z.object({
   sub: z.string(),

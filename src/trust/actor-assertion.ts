@@ -3,6 +3,7 @@
  * client, for 60 seconds. Signed with ACTOR_ASSERTION_SECRET, which no agent and no browser ever has.
  */
 import * as z from 'zod'
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { ScopeName } from '../contracts/fields.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
 import { RoleName } from '../contracts/roles.ts'
@@ -34,7 +35,7 @@ export type Actor = {
 
 export type ActorAssertions = ReturnType<typeof actorAssertions>
 
-export const ACTOR_ASSERTION_TYPE = 'svc-actor+jwt'
+export const ACTOR_ASSERTION_TYPE = CREDENTIAL_KINDS.assertion.type
 
 const Claims = z
   .object({

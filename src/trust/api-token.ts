@@ -1,9 +1,10 @@
 /** API tokens: `svc_` + 256 random bits in base 62 + a checksum, so that secret scanners recognize one. */
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { addChecksum, CHECKSUM_DIGITS, hasChecksum, randomDigits, SECRET_DIGITS } from './checked-secret.ts'
 import type { KeyPurpose } from './derive-key.ts'
 import { keyedHash } from './keyed-hash.ts'
 
-const PREFIX = 'svc_'
+const PREFIX = CREDENTIAL_KINDS.api_token.prefix
 
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_DIGITS + CHECKSUM_DIGITS}}$`)
 

@@ -2,10 +2,11 @@
  * App tokens: `svca_`, 256 random bits, the organization and a checksum. The organization is in it because a token lies
  * with the other tables of its organization, and is looked for there.
  */
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { addChecksum, CHECKSUM_DIGITS, hasChecksum, randomDigits, SECRET_DIGITS } from './checked-secret.ts'
 import { sha256 } from './keyed-hash.ts'
 
-const PREFIX = 'svca_'
+const PREFIX = CREDENTIAL_KINDS.app_token.prefix
 const ORGANIZATION_PREFIX = 'org_'
 /** An id without its prefix, as src/contracts/ids.ts makes them. */
 const SHAPE = new RegExp(

@@ -3,6 +3,7 @@
  * object has been in this process when it was answered: nothing that came over a wire is the same object, however alike it
  * looks. So a tool call, and a page, reads once whether its credential is live, and not again for each call behind it.
  */
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { ACTOR_ASSERTION_SECONDS } from '../contracts/limits.ts'
 import type { Scope } from '../contracts/scopes.ts'
 import type * as z from 'zod'
@@ -11,7 +12,7 @@ import type { ValidatedToken } from '../contracts/tokens.ts'
 type Validation = z.output<typeof ValidatedToken>
 
 /** Longer than the calls behind a prompt tool call take. After it, the auth service is asked again. */
-const FRESH_MS = 1_000
+const FRESH_MS = CREDENTIAL_KINDS.assertion.rememberedSeconds * 1000
 
 const answers = new WeakMap<object, { readonly token: string; readonly answeredAt: number }>()
 

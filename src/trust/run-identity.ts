@@ -4,6 +4,7 @@
  * while a run holds its app stands in it as well, so that no call has to ask for it.
  */
 import * as z from 'zod'
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { hs256 } from './hs256.ts'
 
 export type IdentifiedRun = {
@@ -16,7 +17,7 @@ export type IdentifiedRun = {
   readonly startedAt: Date
 }
 
-const RUN_IDENTITY_TYPE = 'svc-run+jwt'
+const RUN_IDENTITY_TYPE = CREDENTIAL_KINDS.run_token.type
 
 const Claims = z.object({
   sub: z.string().regex(/^run:exec_[0-9a-z]{25}$/),

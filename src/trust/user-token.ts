@@ -1,11 +1,12 @@
 /** The JWT of a signed-in user: only a session, and the generation of its token. */
 import * as z from 'zod'
+import { CREDENTIAL_KINDS } from '../contracts/credential-kinds.ts'
 import { hs256 } from './hs256.ts'
 
 export type UserClaims = { userId: string; sessionId: string; generation: number }
 export type UserTokens = ReturnType<typeof userTokens>
 
-export const USER_TOKEN_TYPE = 'svc-user+jwt'
+export const USER_TOKEN_TYPE = CREDENTIAL_KINDS.session.type
 
 const Claims = z.object({ sub: z.string(), sid: z.string(), gen: z.int(), exp: z.number() })
 

@@ -179,7 +179,7 @@ describe.skipIf(findChromium() === undefined)(
         ...storage(),
         log,
         channels,
-        directory: localDirectory,
+        directory: localDirectory(() => new Date()),
         dataKeys: dataKeys(config.DATA_KEY!),
         appUrl: config.APP_URL,
         siteUrl: config.SITE_URL,

@@ -65,7 +65,7 @@ export async function notificationHarness(
     db,
     clock,
     channels,
-    directory: localDirectory,
+    directory: localDirectory(clock),
     dataKeys: keys,
     appUrl: new URL('https://app.example.test'),
     siteUrl: new URL('https://site.example.test'),

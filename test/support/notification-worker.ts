@@ -35,7 +35,7 @@ const notifications = startNotifications(
   {
     db,
     clock: () => new Date(),
-    directory: localDirectory,
+    directory: localDirectory(() => new Date()),
     channels,
     dataKeys: dataKeys(settings.dataKey),
     appUrl: new URL('https://app.example.test'),

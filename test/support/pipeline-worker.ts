@@ -34,7 +34,7 @@ if (report) {
   // Only what the verb reads of it.
   const principal = { kind: 'app_token', orgId, app: { id: app.id, scope: 'apps:report' } } as Principal
   const input = { alias: app.alias, run_id, fence, succeeded: true }
-  await finishPipelineRun({ db, clock, directory: localDirectory })(principal, input)
+  await finishPipelineRun({ db, clock, directory: localDirectory(clock) })(principal, input)
 }
 const watch = { since: new Date(0) }
 for (;;) {

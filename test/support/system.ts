@@ -36,13 +36,19 @@ export type TestSystem = {
   stop(): Promise<void>
 }
 
-/** Secrets of their own for each system, so that one test's rotation is not another's. */
+/** Secrets of their own, so that one test's rotation is not another's. */
 export const freshSecrets = () => ({
   JWT_SECRET: randomBytes(32).toString('hex'),
   JWT_SIGNING_KEY: randomBytes(32).toString('hex'),
   ACTOR_ASSERTION_SECRET: randomBytes(32).toString('hex'),
   DATA_KEY: randomBytes(32).toString('hex'),
 })
+
+/**
+ * Of systems that were given none. The same for all of a worker, as they share its database: which secrets app tokens were
+ * made under is a row there.
+ */
+const SAME_SECRETS = freshSecrets()
 
 /** Where walks run with hosted auth, a system that has an auth service is two: see hosted-system.ts. */
 export async function startSystem(
@@ -111,7 +117,7 @@ async function start(env: Record<string, string>, overrides: TestOverrides): Pro
     SVC_OPERATOR_TOKEN: OPERATOR_TOKEN,
     // Never opened: the connection is given. It only keeps secrets from being written into a folder.
     DATABASE_URL: 'postgres://unused.invalid/svc',
-    ...freshSecrets(),
+    ...SAME_SECRETS,
     ...env,
   })
   const log = createLogger({

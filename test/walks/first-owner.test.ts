@@ -76,7 +76,7 @@ async function mailsOfSupportSession({ system, orgId }: Installation): Promise<s
     db: system.db,
     clock: () => system.clock.now(),
     channels,
-    directory: localDirectory,
+    directory: localDirectory(() => system.clock.now()),
     dataKeys: dataKeys(config.DATA_KEY!),
     appUrl: config.APP_URL,
     siteUrl: config.SITE_URL,

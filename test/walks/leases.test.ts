@@ -145,7 +145,10 @@ const succeeds = (work: Promise<unknown>): Promise<boolean> =>
 
 const ofApp = (orgId: string) =>
   ({ kind: 'app', orgId, userId: null, role: null, app: { id: `app-${orgId}` } }) as never
-const appDeps = (clock?: Clock) => ({ ...storage(clock), directory: localDirectory })
+const appDeps = (clock?: Clock) => {
+  const own = storage(clock)
+  return { ...own, directory: localDirectory(own.clock) }
+}
 
 const deployment: Leased = {
   table: tables.deployments,

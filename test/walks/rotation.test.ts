@@ -1,21 +1,73 @@
-/** A changed secret ends what was made with it, and nothing else: the same database under a second system. */
+/** A rotated secret ends what the table of credential kinds says, and nothing else: the same database, started anew. */
+import { randomBytes } from 'node:crypto'
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { appTokens, installationFacts, machineAgentCredentials, subscriptions } from '../../db/schema.ts'
+import { AGENT_CALL_PATH } from '../../src/contracts/agent-calls.ts'
+import { createAppToken, listAppTokens } from '../../src/contracts/app-tokens.ts'
+import { createApp } from '../../src/contracts/apps.ts'
+import {
+  CREDENTIAL_KINDS,
+  ROTATED_SECRETS,
+  type CredentialKind,
+  type RotatedSecret,
+} from '../../src/contracts/credential-kinds.ts'
+import { makeId } from '../../src/contracts/ids.ts'
+import { addMachineAgentCredential, showMachineAgent } from '../../src/contracts/machine-agents.ts'
+import { listOrganizationsAsOperator } from '../../src/contracts/organizations.ts'
 import { whoAmI } from '../../src/contracts/people.ts'
+import { claimPipelineRun } from '../../src/contracts/pipelines.ts'
 import { exchangeSignInCode } from '../../src/contracts/sessions.ts'
+import { showUnsubscribe } from '../../src/contracts/subscriptions.ts'
+import { bindServiceAccount } from '../../src/contracts/workloads.ts'
+import { endInstallationEpoch } from '../../src/cores/key-epoch.ts'
+import { unsubscribeToken } from '../../src/cores/notifications/subscriptions/unsubscribe-token.ts'
+import { agentRunnerTokens } from '../../src/trust/agent-runner-token.ts'
+import { dataKeys } from '../../src/trust/data-key.ts'
+import { runIdentities } from '../../src/trust/run-identity.ts'
 import { actorOf, signActor } from '../support/actor.ts'
+import {
+  newAssistant,
+  preRegistered,
+  startListeningSystem,
+  whoami,
+  type ListeningSystem,
+} from '../support/assistant.ts'
+import { startFakeApiServer, type FakeApiServer } from '../support/fake-api-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { invitation, resetLink } from '../support/links.ts'
-import { makeApiToken, makeOrganization, PASSWORD, signedIn } from '../support/make.ts'
-import { freshSecrets, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
+import { basic, comesIn, makeMachineAgent } from '../support/machine-agents.ts'
+import { makeApiToken, makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
+import { freshSecrets, OPERATOR_TOKEN, START_MS } from '../support/system.ts'
 import { newWalker, signInOnPage } from '../support/walker.ts'
 
-const API_ONLY = { SVC_SERVICES: 'api-gateway,auth-service' }
-const SECRETS = freshSecrets()
+const hex = () => randomBytes(32).toString('hex')
+const SECRETS: Record<RotatedSecret, string> = {
+  ...freshSecrets(),
+  AGENT_RUNNER_SECRET: hex(),
+  SVC_OPERATOR_TOKEN: OPERATOR_TOKEN,
+}
+const namespaces = new Map<string, string[]>()
 
-let before: TestSystem
+let cluster: FakeApiServer
+let port: string
 beforeAll(async () => {
-  before = await startSystem({ ...API_ONLY, ...SECRETS }, { withMail: true })
+  cluster = await startFakeApiServer(() => new Date(START_MS + 60_000))
+  port = String(await freePort())
 })
-afterAll(() => before.stop())
+afterAll(() => cluster.close())
+
+const start = (changed: Partial<Record<RotatedSecret, string>> = {}) =>
+  startListeningSystem(
+    {
+      PORT: port,
+      SVC_SERVICES: 'api-gateway,auth-service,deploy-api,mcp-server',
+      ...cluster.settings,
+      ...SECRETS,
+      ...changed,
+    },
+    { withMail: true, workloadNamespaces: namespaces },
+  )
 
 const works = (attempt: Promise<unknown>): Promise<boolean> =>
   attempt.then(
@@ -23,66 +75,181 @@ const works = (attempt: Promise<unknown>): Promise<boolean> =>
     () => false,
   )
 
-/** Everything of ours a person may hold, each with the question whether a system still takes it. */
-async function holdings(): Promise<Record<string, (system: TestSystem) => Promise<boolean>>> {
+type Attempts = Record<CredentialKind, (system: ListeningSystem) => Promise<boolean>>
+
+/** One of every kind, each with the question whether a system still takes it. */
+async function holdings(before: ListeningSystem): Promise<Attempts> {
   const org = await makeOrganization(before)
-  const apiToken = await makeApiToken(before, org, org.owner)
-  const { token: userToken } = await signedIn(before, org.owner.email)
-  const assertion = await signActor(before, actorOf(org, org.owner, apiToken.id))
+  const { owner } = org
+  const alias = unique('shop')
+  await owner.call(createApp, { alias, name: 'Shop' })
+  const apiToken = await makeApiToken(before, org, owner)
+  const { token: userToken } = await signedIn(before, owner.email)
+  const assertion = await signActor(before, actorOf(org, owner, apiToken.id))
   const invited = await invitation(before, { org })
-  const reset = await resetLink(before, org.owner.email)
-  const browser = newWalker(before)
-  await signInOnPage(browser, org.owner.email)
-  const back = await browser.open(`/auth/sign-in?${new URLSearchParams({ return_to: `${ORIGIN}/console` })}`)
+  // Of somebody else: using it ends the sessions of its person.
+  const reset = await resetLink(before, (await makePerson(before)).email)
+  const browser = newWalker(before, { overSockets: true })
+  await signInOnPage(browser, owner.email)
+  const back = await browser.open(
+    `/auth/sign-in?${new URLSearchParams({ return_to: `${before.origin}/console` })}`,
+  )
   const code = back.location?.searchParams.get('code') ?? ''
+  const agent = await makeMachineAgent(owner)
+  const connected = await newAssistant(before, await preRegistered(before)).connect(owner)
+  const appToken = await owner.call(createAppToken, { alias, name: 'worker', scope: 'apps:report' })
+  const namespace = unique('ns')
+  namespaces.set(org.id, [namespace])
+  cluster.addAccount(namespace, 'worker', { 'svc.dev/org': org.id })
+  await owner.call(bindServiceAccount, { alias, namespace, service_account: 'worker' })
+  const workload = await cluster.mint(namespace, 'worker')
+  const keys = dataKeys(SECRETS.DATA_KEY)
+  const run = await runIdentities(keys.keyFor('run-identity')).sign(
+    {
+      orgId: org.id,
+      appId: makeId('app', START_MS),
+      executionId: makeId('exec', START_MS),
+      fence: 1,
+      baseRevisionId: null,
+      model: 'none',
+      startedAt: new Date(START_MS),
+    },
+    before.clock.now(),
+    600,
+  )
+  const runner = await agentRunnerTokens(SECRETS.AGENT_RUNNER_SECRET).sign('tool-host', before.clock.now())
+  const subscriptionId = makeId('sub', START_MS)
+  const mailed = {
+    orgId: org.id,
+    userId: owner.userId,
+    pattern: 'deploy.failed',
+    timing: 'immediately',
+  } as const
+  await before.db
+    .insert(subscriptions)
+    .values({ ...mailed, id: subscriptionId, enabled: true, createdAt: before.clock.now() })
+  const unsubscribe = unsubscribeToken(keys.keyFor('unsubscribe'), {
+    orgId: org.id,
+    subscriptionId,
+    mailbox: null,
+  })
+  const claim = { alias, worker: 'w', pipelines: ['nightly'] }
 
   return {
-    'user token': (system) => works(system.as({ token: userToken })(whoAmI, {})),
-    'API token': (system) => works(system.as({ token: apiToken.token })(whoAmI, {})),
-    assertion: (system) => works(system.as({ token: assertion })(whoAmI, {})),
-    'sign-in code': (system) => works(system.as()(exchangeSignInCode, { code })),
-    'invitation link': async (system) => (await newWalker(system).open(invited.link)).status === 200,
-    'browser session': async (system) => {
-      const again = newWalker(system)
-      for (const { name, value } of browser.jar.all()) again.jar.keep(`${name}=${value}; Path=/`, ORIGIN)
+    session: (system) => works(system.as({ token: userToken })(whoAmI, {})),
+    browser_session: async (system) => {
+      const again = newWalker(system, { overSockets: true })
+      for (const { name, value } of browser.jar.all())
+        again.jar.keep(`${name}=${value}; Path=/`, system.origin)
       return (await again.open('/auth/sign-in')).status === 303
     },
-    'mailed link': async (system) => {
-      const walker = newWalker(system)
+    sign_in_code: (system) => works(system.as()(exchangeSignInCode, { code })),
+    mailed_link: async (system) => {
+      const walker = newWalker(system, { overSockets: true })
       return (await walker.submit(await walker.open(reset), 'Save', { password: PASSWORD })).status === 200
     },
+    invitation: async (system) =>
+      (await newWalker(system, { overSockets: true }).open(invited.link)).status === 200,
+    api_token: (system) => works(system.as({ token: apiToken.token })(whoAmI, {})),
+    grant: async (system) => (await whoami(system, connected.access)).status === 200,
+    machine_credential: async (system) => (await comesIn(system, basic(agent))).status === 200,
+    app_token: (system) => works(system.as({ token: appToken.token })(claimPipelineRun, claim)),
+    assertion: (system) => works(system.as({ token: assertion })(whoAmI, {})),
+    operator_token: (system) =>
+      works(system.as({ token: OPERATOR_TOKEN })(listOrganizationsAsOperator, { limit: 1 })),
+    run_token: (system) => isKnownAgent(system, 'renewRun', run),
+    agent_runner_token: (system) => isKnownAgent(system, 'claimRun', runner),
+    unsubscribe_link: async (system) =>
+      (await system.as()(showUnsubscribe, { token: unsubscribe })).pattern === mailed.pattern,
+    workload: (system) => works(system.as({ token: workload })(claimPipelineRun, claim)),
   }
 }
 
-const JWT_MADE = [
-  'user token',
-  'API token',
-  'invitation link',
-  'browser session',
-  'sign-in code',
-  'mailed link',
-]
+/** Whoever is known is told that the body is none; whoever is not, nothing. */
+async function isKnownAgent(system: ListeningSystem, call: string, token: string): Promise<boolean> {
+  const deploy = system.system.services.get('deploy-api')!
+  const headers = { authorization: `Bearer ${token}` }
+  const url = `${system.origin}${AGENT_CALL_PATH}/${call}`
+  const { status } = await deploy(new Request(url, { method: 'POST', headers, body: 'none' }))
+  expect([400, 401]).toContain(status)
+  return status === 400
+}
 
-describe.each([
-  ['JWT_SECRET', JWT_MADE],
-  ['JWT_SIGNING_KEY', JWT_MADE],
-  ['ACTOR_ASSERTION_SECRET', ['assertion']],
-  ['DATA_KEY', []],
-] as const)('a changed %s', (key, ended) => {
-  test(`ends ${ended.join(', ') || 'nothing of this'}`, async () => {
-    const after = await startSystem({ ...API_ONLY, ...SECRETS, [key]: freshSecrets()[key] })
-    for (const [what, isTaken] of Object.entries(await holdings())) {
-      // An assertion names a token by its id; it dies of its own age, a minute after the rotation at the latest.
-      if (what === 'assertion' && ended === JWT_MADE) continue
-      expect([what, await isTaken(after)]).toEqual([what, !(ended as readonly string[]).includes(what)])
+const taken = async (kinds: Attempts, system: ListeningSystem) => {
+  const answers: Partial<Record<CredentialKind, boolean>> = {}
+  for (const kind of Object.keys(kinds) as CredentialKind[]) answers[kind] = await kinds[kind](system)
+  return answers
+}
+
+/** What the table says of each kind. */
+const expected = (secret: RotatedSecret | undefined) =>
+  Object.fromEntries(
+    Object.entries(CREDENTIAL_KINDS).map(([kind, { secrets }]) => [
+      kind,
+      !(secrets as readonly string[]).includes(secret ?? ''),
+    ]),
+  )
+
+describe.each([undefined, ...ROTATED_SECRETS])('after a rotation of %s', (secret) => {
+  test('every kind is taken or refused as the table has it', async () => {
+    const before = await start()
+    const kinds = await holdings(before)
+    await before.stop()
+    const after = await start(secret === undefined ? {} : { [secret]: hex() })
+    try {
+      expect(await taken(kinds, after)).toEqual(expected(secret))
+    } finally {
+      await after.stop()
     }
-    await after.stop()
   })
 })
 
-test('an unchanged set of secrets takes all of it', async () => {
-  const after = await startSystem({ ...API_ONLY, ...SECRETS })
-  for (const [what, isTaken] of Object.entries(await holdings()))
-    expect([what, await isTaken(after)]).toEqual([what, true])
-  await after.stop()
+test('what a rotation ended is in no list, and a machine agent goes on with a new secret', async () => {
+  const before = await start()
+  const org = await makeOrganization(before)
+  const [alias, agent] = [unique('shop'), await makeMachineAgent(org.owner)]
+  await org.owner.call(createApp, { alias, name: 'Shop' })
+  await org.owner.call(createAppToken, { alias, name: 'old', scope: 'apps:report' })
+  await before.stop()
+  const after = await start({ JWT_SECRET: hex() })
+  try {
+    const { call } = await signedIn(after, org.owner.email)
+    expect((await call(listAppTokens, { alias })).tokens).toEqual([])
+    const machine_agent_id = agent.id
+    expect(await call(showMachineAgent, { machine_agent_id })).toMatchObject({
+      state: 'no_credentials',
+      credentials: [],
+    })
+    const { secret } = await call(addMachineAgentCredential, { machine_agent_id })
+    expect((await comesIn(after, basic({ client_id: agent.client_id, secret: secret! }))).status).toBe(200)
+  } finally {
+    await after.stop()
+  }
+})
+
+test('what was made before this was kept goes on at the first start, and ends with the next rotation', async () => {
+  const before = await start()
+  const { app_token, machine_credential } = await holdings(before)
+  const both = async (system: ListeningSystem) => [await app_token(system), await machine_credential(system)]
+  // As a version left them that knows of no epoch.
+  await before.db.delete(installationFacts).where(eq(installationFacts.name, 'key_epoch'))
+  await before.db.update(appTokens).set({ keyEpoch: null })
+  await before.db.update(machineAgentCredentials).set({ keyEpoch: null })
+  expect(await both(before)).toEqual([true, true])
+  await before.stop()
+  const first = await start()
+  expect(await both(first)).toEqual([true, true])
+  await first.stop()
+  const rotated = await start({ JWT_SIGNING_KEY: hex() })
+  expect(await both(rotated)).toEqual([false, false])
+  await rotated.stop()
+})
+
+test('the command of an installation with hosted auth ends every app token', async () => {
+  const system = await start()
+  const { app_token } = await holdings(system)
+  expect(await app_token(system)).toBe(true)
+  await endInstallationEpoch(system.db)
+  expect(await app_token(system)).toBe(false)
+  await system.stop()
 })

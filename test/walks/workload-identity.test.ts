@@ -373,7 +373,7 @@ describe('a pod of a bound service account', () => {
     const app = createServiceApp('deploy-api', observation)
     const verb = () => (principal: Principal, input: { alias: string }) =>
       withTransaction(db, async (tx) => {
-        const { orgId } = await requireAppWriter(localDirectory, tx, principal, input.alias)
+        const { orgId } = await requireAppWriter(localDirectory(clock), tx, principal, input.alias)
         await recordAudit(tx, clock, principal, { orgId, action: 'app.renamed', subject: input.alias })
         return { accepted: 1, rejected: 0, dropped: 0 }
       })

@@ -2,11 +2,18 @@
 import { and, eq, isNull } from '../../../db/drizzle.ts'
 import { appTokens } from '../../../db/schema.ts'
 import type { App } from '../apps/index.ts'
+import { isOfEpoch } from '../key-epoch.ts'
 
 type Row = typeof appTokens.$inferSelect
 
-export const liveTokensOf = ({ orgId, id }: App) =>
-  and(eq(appTokens.orgId, orgId), eq(appTokens.appId, id), isNull(appTokens.revokedAt))
+/** Those of an earlier key epoch open nothing any more, so they are in no list and count for no limit. */
+export const liveTokensOf = ({ orgId, id }: App, epoch: string | null) =>
+  and(
+    eq(appTokens.orgId, orgId),
+    eq(appTokens.appId, id),
+    isNull(appTokens.revokedAt),
+    isOfEpoch(appTokens.keyEpoch, epoch),
+  )
 
 export const presentAppToken = (row: Row) => ({
   id: row.id,

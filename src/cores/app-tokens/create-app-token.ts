@@ -5,6 +5,7 @@ import { makeId } from '../../contracts/ids.ts'
 import { TOKENS_PER_APP } from '../../contracts/limits.ts'
 import { appTokenHash, appTokenPrefix, makeAppToken } from '../../trust/app-token.ts'
 import { requireAppWriter } from '../apps/index.ts'
+import { readKeyEpoch } from '../key-epoch.ts'
 import type { WithDirectory } from '../directory/index.ts'
 import { write, type Verb } from '../verb.ts'
 import { liveTokensOf, presentAppToken, subjectOf } from './app-token-rows.ts'
@@ -20,7 +21,8 @@ export const createAppToken: Verb<'createAppToken', WithDirectory> = write(
       .from(apps)
       .where(and(eq(apps.orgId, orgId), eq(apps.id, app.id)))
       .for('update')
-    const [live] = await tx.select({ count: count() }).from(appTokens).where(liveTokensOf(app))
+    const keyEpoch = await readKeyEpoch(tx)
+    const [live] = await tx.select({ count: count() }).from(appTokens).where(liveTokensOf(app, keyEpoch))
     if (live!.count >= TOKENS_PER_APP) {
       throw new ServiceError('CONFLICT', `The app already has ${TOKENS_PER_APP} tokens. Revoke one first.`)
     }
@@ -36,6 +38,7 @@ export const createAppToken: Verb<'createAppToken', WithDirectory> = write(
         scope,
         secretHash: appTokenHash(token),
         startsWith: appTokenPrefix(token),
+        keyEpoch,
         createdBy: userId,
         createdByName: userName,
         createdAt: now,

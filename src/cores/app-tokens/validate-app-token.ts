@@ -1,10 +1,14 @@
-/** Whose token this is, read on every call: a revoked one is refused from the next on. The same statement counts the call. */
+/**
+ * Whose token this is, read on every call: a revoked one, or one of other secrets, is refused from the next on. The same
+ * statement counts the call.
+ */
 import { and, eq, isNull, sql } from '../../../db/drizzle.ts'
 import { appTokens } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { APP_TOKEN_CALLS } from '../../contracts/limits.ts'
 import type { AppScope } from '../../contracts/scopes.ts'
 import { appTokenHash, organizationOfToken } from '../../trust/app-token.ts'
+import { isOfEpoch, readKeyEpoch } from '../key-epoch.ts'
 import type { Storage } from '../dependencies.ts'
 
 export type ValidatedAppToken = {
@@ -36,6 +40,7 @@ export const validateAppToken =
       eq(appTokens.orgId, orgId),
       eq(appTokens.secretHash, appTokenHash(token)),
       isNull(appTokens.revokedAt),
+      isOfEpoch(appTokens.keyEpoch, await readKeyEpoch(db)),
     )
     const [row] = await db
       .update(appTokens)

@@ -1,7 +1,9 @@
 /** Members as the auth service of this installation stores them. */
-import { and, eq, inArray, isNull, sql } from '../../../db/drizzle.ts'
-import { formerMembers, machineAgents, memberships, organizations, users } from '../../../db/schema.ts'
+import { and, eq, inArray, sql } from '../../../db/drizzle.ts'
+import { formerMembers, memberships, organizations, users } from '../../../db/schema.ts'
 import { lowerOf } from '../../contracts/roles.ts'
+import type { Clock } from '../dependencies.ts'
+import { liveMachineAgent, machineAgentRole } from '../live-machine-agent.ts'
 import { preparedQuery } from '../prepared-query.ts'
 import {
   ADMIN_ROLES,
@@ -12,7 +14,7 @@ import {
   type MemberKey,
 } from './directory.ts'
 
-export const localDirectory: Directory = {
+export const localDirectory = (clock: Clock): Directory => ({
   /**
    * Read again, in the transaction of the principal's call: whoever left the organization, or was lowered, has lost their
    * role from that moment on.
@@ -26,8 +28,8 @@ export const localDirectory: Directory = {
         role: lowerOf(membership.role, role),
         appMembershipId: carriesAppRoles ? membership.id : null,
       }
-    const [agent] = await machineAgentOf(db).execute({ orgId, userId })
-    return agent ? { role: lowerOf(lowerOf(agent.role, agent.ownerRole), role), appMembershipId: null } : null
+    const [agent] = await machineAgentOf(db).execute({ orgId, userId, now: clock().toISOString() })
+    return agent ? { role: lowerOf(machineAgentRole(agent), role), appMembershipId: null } : null
   },
 
   async readMembers(db, keys) {
@@ -112,7 +114,7 @@ export const localDirectory: Directory = {
       .where(eq(organizations.id, orgId))
     return row
   },
-}
+})
 
 const membershipOf = preparedQuery((db) =>
   db
@@ -124,25 +126,10 @@ const membershipOf = preparedQuery((db) =>
     .prepare('membership_of'),
 )
 
-/** A machine agent stands on the membership of its owner, and has no role on an app of its own. */
 const machineAgentOf = preparedQuery((db) =>
-  db
-    .select({ role: machineAgents.role, ownerRole: memberships.role })
-    .from(machineAgents)
-    .innerJoin(
-      memberships,
-      and(
-        eq(memberships.orgId, machineAgents.orgId),
-        eq(memberships.userId, machineAgents.ownerId),
-        eq(memberships.id, machineAgents.ownerMembershipId),
-      ),
-    )
-    .where(
-      and(
-        eq(machineAgents.orgId, sql.placeholder('orgId')),
-        eq(machineAgents.userId, sql.placeholder('userId')),
-        isNull(machineAgents.removedAt),
-      ),
-    )
-    .prepare('machine_agent_of'),
+  liveMachineAgent(db, {
+    orgId: sql.placeholder('orgId'),
+    userId: sql.placeholder('userId'),
+    now: sql`${sql.placeholder('now')}::timestamptz`,
+  }).prepare('machine_agent_of'),
 )

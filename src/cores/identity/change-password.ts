@@ -1,10 +1,10 @@
 import { eq } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
-import { apiTokens, passwords, sessions } from '../../../db/schema.ts'
+import { passwords, sessions } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { SIGN_IN_FAILURES_PER_EMAIL } from '../../contracts/limits.ts'
 import { resetThrottle, throttle } from '../throttle.ts'
-import { revokeApiTokens } from '../api-tokens/index.ts'
+import { endByCause } from '../credentials/index.ts'
 import { writeInSteps, type Verb } from '../verb.ts'
 import { recordEndedAccess } from './record-ended-access.ts'
 import { holdPassword, type PasswordDeps } from './sign-in-with-password.ts'
@@ -33,8 +33,8 @@ export const changePassword: Verb<'changePassword', PasswordDeps> = writeInSteps
       const actor = { ...principal, userId, orgId: principal.orgId }
       await setPassword(tx, clock, actor, hash, { exceptSessionId: principal.sessionId })
       if (!end_api_tokens) return
-      const revoked = await revokeApiTokens(tx, clock, eq(apiTokens.userId, userId))
-      const ended = revoked.map(({ orgId }) => ({ orgId, kind: 'tokens' as const }))
+      const { tokens } = await endByCause(tx, clock, { cause: 'tokens_ended', userId })
+      const ended = tokens.map(({ orgId }) => ({ orgId, kind: 'tokens' as const }))
       await recordEndedAccess(tx, clock, actor, { ended, about: 'with the password' })
     })
     return {}

@@ -2,9 +2,9 @@
 import { and, eq, inArray } from '../../../db/drizzle.ts'
 import type { Transaction } from '../../../db/connect.ts'
 import { mailedLinks, passwords } from '../../../db/schema.ts'
+import { endByCause } from '../credentials/index.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Clock } from '../dependencies.ts'
-import { endSessions } from './end-sessions.ts'
 import { RESET_PURPOSES } from './mailed-links.ts'
 
 /** Every other session and every reset link ends: people do this when they fear that somebody else has access. */
@@ -16,7 +16,7 @@ export async function setPassword(
   { exceptSessionId, subject }: { exceptSessionId?: string | undefined; subject?: string } = {},
 ): Promise<void> {
   await tx.update(passwords).set({ hash, changedAt: clock() }).where(eq(passwords.userId, actor.userId))
-  await endSessions(tx, clock, actor.userId, exceptSessionId)
+  await endByCause(tx, clock, { cause: 'password_set', userId: actor.userId, exceptSessionId })
   await tx
     .delete(mailedLinks)
     .where(and(eq(mailedLinks.userId, actor.userId), inArray(mailedLinks.purpose, [...RESET_PURPOSES])))

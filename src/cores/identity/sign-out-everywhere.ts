@@ -1,11 +1,11 @@
+import { endByCause } from '../credentials/index.ts'
 import { write, type Verb } from '../verb.ts'
-import { endSessions } from './end-sessions.ts'
 
 export const signOutEverywhere: Verb<'signOutEverywhere'> = write(
   { by: 'person', audit: 'session.all_ended' },
   async ({ tx, clock, userId, principal, audit }) => {
-    const ended = await endSessions(tx, clock, userId)
+    const { sessions } = await endByCause(tx, clock, { cause: 'signed_out', userId })
     if (principal.orgId !== null) await audit('session.all_ended')
-    return { ended }
+    return { ended: sessions.length }
   },
 )

@@ -273,7 +273,11 @@ async function validateActor(deps: ValidationDeps, { token, organization, audien
   if (actor.grantId !== undefined)
     return validateGrant(deps, actor, actor.grantId, { organization, audience })
   if (actor.tokenId === undefined || (audience ?? 'api') !== 'api') throw refused()
-  const found = await liveToken(deps, tokenById, { orgId: actor.orgId, tokenId: actor.tokenId })
+  const found = await liveToken(deps, tokenById, {
+    orgId: actor.orgId,
+    tokenId: actor.tokenId,
+    keyEpoch: deps.keyEpoch,
+  })
   if (found.user.id !== actor.userId || !found.agentsEnabled) throw refused()
   return {
     valid: true as const,
@@ -376,7 +380,12 @@ const countedTokenBySecret = preparedQuery((db) => {
 const tokenById = preparedQuery((db) =>
   tokenQuery(
     notCounting(db),
-    and(eq(apiTokens.orgId, sql.placeholder('orgId')), eq(apiTokens.id, sql.placeholder('tokenId'))),
+    and(
+      eq(apiTokens.orgId, sql.placeholder('orgId')),
+      eq(apiTokens.id, sql.placeholder('tokenId')),
+      // Found by its value it is that of our secrets; by its id it may be one from before a rotation.
+      or(isNull(apiTokens.keyEpoch), eq(apiTokens.keyEpoch, sql.placeholder('keyEpoch'))),
+    ),
   ).prepare('token_by_id'),
 )
 

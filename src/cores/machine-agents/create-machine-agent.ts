@@ -28,11 +28,11 @@ export const createMachineAgent: Verb<'createMachineAgent', LivenessDeps> = writ
     const expiresAt = expiryOf(clock, input.expires_at)
     const { name, role } = input
     const agent = await insertAgent(tx, clock, { orgId, ...owner, name, role, expiresAt })
-    const { secret } = await insertCredential(tx, clock, member, agent.id, input.public_key)
+    const { secret } = await insertCredential(tx, { clock, keyEpoch }, member, agent.id, input.public_key)
     await insertStandingGrant(tx, clock, agent, { scopes: input.scopes, sources, keyEpoch: keyEpoch })
     const names = sources && (await sourceNames(tx, orgId, sources))
     await audit('machine_agent.created', `${name} as ${role}: ${describeApproval(input.scopes, names)}`)
-    return { ...(await presentOne({ db: tx, clock }, member, agent.id)), secret }
+    return { ...(await presentOne({ db: tx, clock, keyEpoch }, member, agent.id)), secret }
   },
 )
 

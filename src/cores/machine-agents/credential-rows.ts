@@ -10,30 +10,34 @@ import { atLeast, GRANTABLE_ROLES, type Role } from '../../contracts/roles.ts'
 import { SENSITIVE_SCOPES } from '../../contracts/scopes.ts'
 import { readPublicKey, type PublicKey } from '../../trust/machine-key.ts'
 import { machineSecretHash, machineSecretPrefix, makeMachineSecret } from '../../trust/machine-secret.ts'
+import { isOfEpoch } from '../key-epoch.ts'
 import type { Clock } from '../dependencies.ts'
 import type { MemberPrincipal } from '../principal.ts'
 import { replaceStandingGrant } from './standing-grant.ts'
 
 export type Credential = typeof machineAgentCredentials.$inferSelect
 
-export const isLiveCredential = (clock: Clock) =>
+export type CredentialDeps = { readonly clock: Clock; readonly keyEpoch: string }
+
+export const isLiveCredential = ({ clock, keyEpoch }: CredentialDeps) =>
   and(
     isNull(machineAgentCredentials.revokedAt),
     or(isNull(machineAgentCredentials.expiresAt), gt(machineAgentCredentials.expiresAt, clock())),
+    isOfEpoch(machineAgentCredentials.keyEpoch, keyEpoch),
   )
 
 /** A secret is made where no public key was given; null otherwise. */
 export async function insertCredential(
   tx: Transaction,
-  clock: Clock,
+  deps: CredentialDeps,
   member: MemberPrincipal,
   agentId: string,
   given: Readonly<Record<string, unknown>> | undefined,
 ): Promise<{ credential: Credential; secret: string | null }> {
   const key = given === undefined ? undefined : readPublicKey(given)
-  await requireRoom(tx, clock, agentId, key)
+  await requireRoom(tx, deps, agentId, key)
   const secret = key ? null : makeMachineSecret()
-  const now = clock()
+  const now = deps.clock()
   const [credential] = await tx
     .insert(machineAgentCredentials)
     .values({
@@ -43,6 +47,7 @@ export async function insertCredential(
       secretHash: secret && machineSecretHash(secret),
       startsWith: key ? key.thumbprint : machineSecretPrefix(secret!),
       publicKey: key?.jwk ?? null,
+      keyEpoch: deps.keyEpoch,
       createdBy: member.userId,
       // A stolen token must not make itself permanent: what it makes ends with it.
       madeWithTokenId: member.tokenId ?? null,
@@ -56,7 +61,7 @@ export async function insertCredential(
 /** The agent's row is locked: of several at once, each counts the others. */
 async function requireRoom(
   tx: Transaction,
-  clock: Clock,
+  deps: CredentialDeps,
   agentId: string,
   key: PublicKey | undefined,
 ): Promise<void> {
@@ -64,7 +69,7 @@ async function requireRoom(
   const live = await tx
     .select()
     .from(machineAgentCredentials)
-    .where(and(eq(machineAgentCredentials.agentId, agentId), isLiveCredential(clock)))
+    .where(and(eq(machineAgentCredentials.agentId, agentId), isLiveCredential(deps)))
   if (key && live.some(({ startsWith }) => startsWith === key.thumbprint))
     throw new ServiceError('CONFLICT', 'The machine agent already has this key')
   if (live.filter((one) => one.kind === kind).length < MACHINE_AGENT_CREDENTIALS_PER_KIND) return
@@ -109,12 +114,11 @@ export async function revokeCredentials(
  * Whoever made a credential may still have it. Null for `remainingRole`: they are gone, and all of theirs end, whoever
  * answers for the agent. With a lower role those end that they could not make any more.
  */
-export async function revokeCredentialsMadeBy(
+export function madeByMember(
   tx: Transaction,
-  clock: Clock,
   { orgId, userId }: { readonly orgId: string; readonly userId: string },
   remainingRole: Role | null,
-): Promise<void> {
+) {
   const agents = tx
     .select({ id: machineAgents.id })
     .from(machineAgents)
@@ -123,11 +127,7 @@ export async function revokeCredentialsMadeBy(
       and(eq(platformAccessGrants.machineAgentId, machineAgents.id), isNull(platformAccessGrants.revokedAt)),
     )
     .where(and(eq(machineAgents.orgId, orgId), remainingRole === null ? undefined : isAbove(remainingRole)))
-  await revokeCredentials(
-    tx,
-    clock,
-    and(eq(machineAgentCredentials.createdBy, userId), inArray(machineAgentCredentials.agentId, agents)),
-  )
+  return and(eq(machineAgentCredentials.createdBy, userId), inArray(machineAgentCredentials.agentId, agents))
 }
 
 /** As `mayGive` has it. */

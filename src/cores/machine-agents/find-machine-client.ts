@@ -16,9 +16,9 @@ export type MachineCredential = {
   readonly jwk: Record<string, unknown> | null
 }
 
-/** Empty for who has none, or is removed. Whether it may do anything is asked of its grant. */
+/** Empty for who has none any more, as after a rotation, or is removed. Whether it may do anything is asked of its grant. */
 export async function listMachineCredentials(
-  { db, clock }: Storage,
+  { db, ...deps }: Pick<LivenessDeps, 'db' | 'clock' | 'keyEpoch'>,
   clientId: string,
 ): Promise<readonly MachineCredential[]> {
   return db
@@ -29,13 +29,11 @@ export async function listMachineCredentials(
     })
     .from(machineAgents)
     .innerJoin(machineAgentCredentials, eq(machineAgentCredentials.agentId, machineAgents.id))
-    .where(
-      and(eq(machineAgents.clientId, clientId), isNull(machineAgents.removedAt), isLiveCredential(clock)),
-    )
+    .where(and(eq(machineAgents.clientId, clientId), isNull(machineAgents.removedAt), isLiveCredential(deps)))
     .orderBy(asc(machineAgentCredentials.id))
 }
 
-/** Undefined when it has ended, by whatever means; but rotated keys end tokens, not agents. */
+/** Undefined when it has ended, by whatever means; but rotated keys end credentials and tokens, not agents. */
 export async function findStandingGrant(deps: LivenessDeps, clientId: string) {
   const found = await readStanding(deps.db, clientId)
   if (!found) return undefined

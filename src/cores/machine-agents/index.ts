@@ -1,5 +1,5 @@
 /** What the machine-agents core exports. */
-export { revokeCredentials, revokeCredentialsMadeBy } from './credential-rows.ts'
+export { madeByMember, revokeCredentials, type Credential } from './credential-rows.ts'
 export { readMachineUsersBehind } from './machine-users-behind.ts'
 export {
   findStandingGrant,

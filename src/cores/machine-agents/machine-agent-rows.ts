@@ -124,12 +124,11 @@ const isOwnersMembership = and(
   eq(memberships.id, machineAgents.ownerMembershipId),
 )
 
-export async function presentAgents(
-  { db, clock }: Pick<LivenessDeps, 'db' | 'clock'>,
-  member: MemberPrincipal,
-  rows: readonly Row[],
-) {
-  const credentials = await readCredentials(db, clock, rows)
+type Presenting = Pick<LivenessDeps, 'db' | 'clock' | 'keyEpoch'>
+
+export async function presentAgents(deps: Presenting, member: MemberPrincipal, rows: readonly Row[]) {
+  const { db, clock } = deps
+  const credentials = await readCredentials(deps, rows)
   const known = rows.some(({ grant }) => grant?.sources) ? await listVisibleSources(db, member) : []
   return rows.map((row) =>
     presentAgent(
@@ -141,24 +140,20 @@ export async function presentAgents(
   )
 }
 
-export async function presentOne(
-  deps: Pick<LivenessDeps, 'db' | 'clock'>,
-  member: MemberPrincipal,
-  agentId: string,
-) {
+export async function presentOne(deps: Presenting, member: MemberPrincipal, agentId: string) {
   const rows = await agentRows(deps.db).where(and(isVisible(member), eq(machineAgents.id, agentId)))
   const [agent] = await presentAgents(deps, member, rows)
   if (!agent) throw notFound()
   return agent
 }
 
-async function readCredentials(db: Handle, clock: Clock, rows: readonly Row[]): Promise<Credential[]> {
+async function readCredentials({ db, ...deps }: Presenting, rows: readonly Row[]): Promise<Credential[]> {
   if (rows.length === 0) return []
   const ids = rows.map(({ agent }) => agent.id)
   return db
     .select()
     .from(machineAgentCredentials)
-    .where(and(inArray(machineAgentCredentials.agentId, ids), isLiveCredential(clock)))
+    .where(and(inArray(machineAgentCredentials.agentId, ids), isLiveCredential(deps)))
     .orderBy(asc(machineAgentCredentials.id))
 }
 

@@ -3,15 +3,16 @@ import type { Transaction } from '../../../db/connect.ts'
 import { eq, sql } from '../../../db/drizzle.ts'
 import { machineAgents, platformAccessGrants, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
+import type { LivenessDeps } from '../grants/index.ts'
 import { requireRole } from '../principal.ts'
 import { write, type Verb } from '../verb.ts'
 import { lockOwner } from './lock-owner.ts'
 import { expiryOf, lockManageable, presentOne, refuseHigherAgent, type Agent } from './machine-agent-rows.ts'
 import { isStanding } from './standing-grant.ts'
 
-export const updateMachineAgent: Verb<'updateMachineAgent'> = write(
+export const updateMachineAgent: Verb<'updateMachineAgent', LivenessDeps> = write(
   { author: 'viewer', audit: 'machine_agent.changed' },
-  async ({ tx, clock, member, audit }, { machine_agent_id, name, owner_id, expires_at }) => {
+  async ({ tx, clock, keyEpoch, member, audit }, { machine_agent_id, name, owner_id, expires_at }) => {
     const agent = await lockManageable(tx, member, machine_agent_id)
     requireRole(member, 'admin')
     await refuseHigherAgent(tx, member, agent)
@@ -37,7 +38,7 @@ export const updateMachineAgent: Verb<'updateMachineAgent'> = write(
       if (next.ownerId !== agent.ownerId) await rememberOwner(tx, agent)
       await audit('machine_agent.changed', `${agent.name}: ${changes.join(', ')}`)
     }
-    return presentOne({ db: tx, clock }, member, agent.id)
+    return presentOne({ db: tx, clock, keyEpoch }, member, agent.id)
   },
 )
 

@@ -1,6 +1,5 @@
 /** What the organizations core exports. */
 export { acceptInvitationAs, findInvitation } from './accept-invitation.ts'
-export { revokeInvitations } from './revoke-invitations.ts'
 export { type FoundingDeps, createOrganization } from './create-organization.ts'
 export type { InvitationDeps } from './send-invitation.ts'
 export { joinByDomain, wasRemoved } from './join-by-domain.ts'

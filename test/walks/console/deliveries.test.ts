@@ -47,7 +47,7 @@ function drain(answer: Outcome) {
     db: system.db,
     clock: () => system.clock.now(),
     channels,
-    directory: localDirectory,
+    directory: localDirectory(() => system.clock.now()),
     dataKeys: system.system.gateway!.dataKeys,
     appUrl: new URL('https://app.example.test'),
     siteUrl: new URL('https://site.example.test'),

@@ -1,0 +1,3 @@
+/** What the credentials core exports. */
+export { endByCause, type Cause, type Ended, type People } from './end-by-cause.ts'
+export { revokeInvitations } from './revoke-invitations.ts'
