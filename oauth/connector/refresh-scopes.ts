@@ -20,13 +20,11 @@ export function intersectRefreshScopes(provider: Provider): void {
   }
 }
 
-/** Undefined, which means all of them, when none of those asked was granted. */
+/** Undefined means all of them. What was never granted is left as it is asked: the library answers `invalid_scope`. */
 function intersect(asked: unknown, granted: ReadonlySet<string>): string | undefined {
   if (typeof asked !== 'string') return undefined
-  return (
-    asked
-      .split(' ')
-      .filter((scope) => granted.has(scope))
-      .join(' ') || undefined
-  )
+  const wanted = asked.split(' ').filter((scope) => scope !== '')
+  const left = wanted.filter((scope) => granted.has(scope))
+  if (left.length > 0) return left.join(' ')
+  return wanted.every((scope) => scope === 'offline_access') ? undefined : asked
 }

@@ -139,6 +139,16 @@ test.each([
   ],
   ['a Host with a path in it', 'GET /api HTTP/1.1\r\nHost: localhost:PORT/x\r\n\r\n', /^HTTP\/1.1 400 /],
   ['a Host with a user in it', 'GET /api HTTP/1.1\r\nHost: evil@localhost:PORT\r\n\r\n', /^HTTP\/1.1 400 /],
+  [
+    'a second Host',
+    'GET /api HTTP/1.1\r\nHost: localhost:PORT\r\nHost: localhost:PORT\r\n\r\n',
+    /^HTTP\/1.1 400 /,
+  ],
+  [
+    'a second Host of another name, at a health path too',
+    'GET /healthz HTTP/1.1\r\nHost: localhost:PORT\r\nhost: evil.test\r\n\r\n',
+    /^HTTP\/1.1 400 /,
+  ],
   ['an empty Host', 'GET /api HTTP/1.1\r\nHost:\r\n\r\n', /^HTTP\/1.1 400 /],
 ])('%s is refused', async (_what, words, answer) => {
   const { port } = await startListeningSystem()

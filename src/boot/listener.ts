@@ -76,6 +76,7 @@ export async function listen(system: System, limits = QUEUE_LIMITS): Promise<Lis
     outgoing: ServerResponse,
     refuse: (because: RefusalReason) => void,
   ): void {
+    if (namesTwoHosts(incoming)) return answerTwoHosts(outgoing)
     const peer = plainAddress(incoming.socket.remoteAddress ?? 'unknown')
     const address = clientAddress(peer, incoming, isProxy)
     setHeader(incoming, ADDRESS_HEADER, address)
@@ -161,6 +162,16 @@ async function closeGracefully(
 /** Tells the client to use another connection next time. */
 function closeAfterAnswer(outgoing: ServerResponse): void {
   if (!outgoing.headersSent) outgoing.setHeader('connection', 'close')
+}
+
+/** RFC 9112, 3.2: a proxy before us may have decided by the other one. Node hands on the first alone. */
+const namesTwoHosts = ({ rawHeaders }: IncomingMessage): boolean =>
+  rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host').length >
+  1
+
+function answerTwoHosts(outgoing: ServerResponse): void {
+  closeAfterAnswer(outgoing)
+  outgoing.writeHead(400, { 'content-type': 'text/plain' }).end('Two hosts.\n')
 }
 
 type Serving = Pick<System, 'config' | 'services'>

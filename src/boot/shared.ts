@@ -122,7 +122,11 @@ export function share(given: Given) {
     assertions,
     runnerTokens,
     servedOrganizations,
-    hosted: servedOrganizations && { assertions: assertions!, servedOrganizations },
+    hosted: servedOrganizations && {
+      assertions: assertions!,
+      servedOrganizations,
+      operatorToken: config.SVC_OPERATOR_TOKEN,
+    },
     judge,
     limits: limitsOf(config),
     runs: (name: ServiceName) => config.SVC_SERVICES.includes(name),

@@ -12,5 +12,5 @@ export function fillPath(template: string, input: Readonly<Record<string, unknow
 }
 
 /** URL resolves `.` and `..` as steps, escaped or not, and the request would reach another operation. */
-const escapePart = (value: string): string =>
+export const escapePart = (value: string): string =>
   value === '.' || value === '..' ? value.replaceAll('.', '%252E') : encodeURIComponent(value)

@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = {
   'agents.switched_off': 'turned agents off',
   'owner.added': 'added an owner',
   'member.joined': 'joined',
+  'member.joined_another': 'joined another organization',
   'member.role_changed': 'changed a role',
   'member.removed': 'removed a member',
   'member.left': 'left',

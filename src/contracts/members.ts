@@ -112,7 +112,7 @@ export const acceptInvitation = updating({
   service: 'auth-service',
   input: z.object({ token: Secret }),
   output: z.object({ id: z.string(), name: z.string(), slug: z.string(), role: RoleName }),
-  access: 'person',
+  access: 'session',
   errors: ['NOT_FOUND'],
   http: { method: 'post', path: '/api/v1/invitations/accept' },
 })

@@ -9,8 +9,9 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /**
  * Who may call at all, before any rule of the verb itself:
- * `anyone` without a token; `person` whoever is signed in, member of an organization or not; `session` the same, by a
- * signed-in session only, because an API token that was found somewhere must not lock its person out;
+ * `anyone` without a token; `person` whoever is signed in, member of an organization or not; `session`: it concerns a person
+ * and not an organization (founding, joining, sessions, profile, password), so only their signed-in session may, and nothing
+ * that belongs to one organization: an API token that was found somewhere must not lock its person out or lead elsewhere;
  * a role: a member of the organization the call names, at or above it; `operator`: SVC_OPERATOR_TOKEN.
  */
 export type Access = 'anyone' | 'person' | 'session' | Role | 'operator'

@@ -43,7 +43,7 @@ export const createOrganization = creating({
   service: 'auth-service',
   input: z.object({ name: DisplayName }),
   output: z.object({ ...OrganizationFields, role: RoleName }),
-  access: 'person',
+  access: 'session',
   takesIdempotencyKey: true,
   errors: ['CONFLICT'],
   http: { method: 'post', path: '/api/v1/orgs', success: 201 },

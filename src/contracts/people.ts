@@ -42,7 +42,7 @@ export const showProfile = reading({
   service: 'auth-service',
   input: z.object({}),
   output: Profile,
-  access: 'person',
+  access: 'session',
   http: { method: 'get', path: '/api/v1/profile' },
 })
 
@@ -85,11 +85,11 @@ export const sendEmailVerification = creating({
   service: 'auth-service',
   input: z.object({
     email: Email.optional().describe(
-      'Another address, which replaces your unverified one when you open the link. Requires a signed-in session.',
+      'Another address, which replaces your unverified one when you open the link.',
     ),
   }),
   output: Nothing,
-  access: 'person',
+  access: 'session',
   errors: ['CONFLICT', 'RATE_LIMITED'],
   http: { method: 'post', path: '/api/v1/profile/email-verification', success: 204 },
 })

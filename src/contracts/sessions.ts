@@ -76,7 +76,7 @@ export const listSessions = reading({
     ),
     ...pageOutput,
   }),
-  access: 'person',
+  access: 'session',
   http: { method: 'get', path: '/api/v1/sessions' },
 })
 

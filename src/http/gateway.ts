@@ -3,6 +3,7 @@ import { compress } from 'hono/compress'
 import { cors } from 'hono/cors'
 import { httpClient } from '../client/http-client.ts'
 import { ADDRESS_HEADER, type Service } from '../client/service.ts'
+import { ServiceError } from '../contracts/errors.ts'
 import type { Operation } from '../contracts/operation.ts'
 import { OPERATIONS, type OperationName, type Verbs } from '../contracts/operations.ts'
 import * as activity from '../cores/activity/index.ts'
@@ -21,7 +22,7 @@ import { listAuditHosted } from './list-audit-hosted.ts'
 import { mount, routePath } from './mount.ts'
 import { openapi, type OpenApi } from './openapi.ts'
 import { createServiceApp, type Observation, type ServiceApp } from './service-app.ts'
-import { withTrace, validateRemotely, type ValidateDeps } from './validate-remotely.ts'
+import { isOwnOperators, withTrace, validateRemotely, type ValidateDeps } from './validate-remotely.ts'
 
 export type GatewayDeps = Observation &
   ValidateDeps &
@@ -56,12 +57,19 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
       continue
     }
     const service = services[op.service]
-    const handle = (c: HttpContext, organization?: string) => relay(service, c, op.name, organization)
+    const handle = async (c: HttpContext, organization?: string) =>
+      op.service === 'auth-service' && isOwnOperators(deps, shownBy(c))
+        ? answerError(
+            c,
+            new ServiceError('UNAUTHENTICATED'),
+            formatFor(c.req.header('accept'), op.http.answers ?? 'json'),
+          )
+        : relay(service, c, op.name, organization)
     const isServed = deps.hosted !== undefined && op.service === 'auth-service' && isOfOrganization(op)
     app.on(op.http.method.toUpperCase(), routePath(op), (c) =>
       isServed ? relayServed(c, op, authentication, handle) : handle(c),
     )
-    if (!isServed) app.inProcess.add(op, relayCall(service, op), { isRelay: true })
+    if (!isServed) app.inProcess.add(op, relayCall(deps, service, op), { isRelay: true })
   }
   // Built at the first request: it takes longer than everything else here together.
   let document: OpenApi | undefined
@@ -82,6 +90,10 @@ export function createGateway(deps: GatewayDeps): ServiceApp {
   app.get('/api/docs/:tag', (c) => showDocs(c, c.req.param('tag')))
   return app
 }
+
+/** Whatever stands behind the scheme: as it would be relayed. */
+const shownBy = (c: HttpContext): string | undefined =>
+  c.req.header('authorization')?.replace(/^\s*\S+\s+/, '')
 
 /** Open to whoever has an account at the vendor's, because they lead into an organization or out of a session. */
 const OPEN_TO_ACCOUNTS: readonly OperationName[] = ['acceptInvitation', 'listMySupportSessions', 'signOut']
@@ -122,8 +134,10 @@ const RELAYED = [
 ]
 
 const relayCall =
-  (service: Service, op: Operation) =>
-  ({ input, options, variables }: InProcessRequest): Promise<unknown> => {
+  (deps: GatewayDeps, service: Service, op: Operation) =>
+  async ({ input, options, variables }: InProcessRequest): Promise<unknown> => {
+    if (op.service === 'auth-service' && isOwnOperators(deps, options.token))
+      throw new ServiceError('UNAUTHENTICATED')
     variables.route = `relay ${op.name}`
     variables.isRelayed = true
     const { requestId, address } = variables

@@ -23,7 +23,11 @@ test('with hosted auth the vendor never sees a token of this cluster', async () 
     return Response.json({ error: { code: 'UNAUTHENTICATED', message: 'no' } }, { status: 401 })
   }
   const common = { auth, tracing: noTracing, clock: () => new Date(0), db: undefined as never }
-  const hosted = { assertions: {} as ActorAssertions, servedOrganizations: new Set<string>() }
+  const hosted = {
+    assertions: {} as ActorAssertions,
+    servedOrganizations: new Set<string>(),
+    operatorToken: undefined,
+  }
   const presented = { token: TOKEN, organization: undefined, requestId: 'req_1', address: 'here' }
   await expect(validateRemotely({ ...common, hosted })(presented)).rejects.toMatchObject({
     code: 'UNAUTHENTICATED',

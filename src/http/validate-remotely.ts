@@ -10,6 +10,7 @@ import type { Tracing } from '../observe/tracing-port.ts'
 import { ACTOR_ASSERTION_TYPE, type ActorAssertions } from '../trust/actor-assertion.ts'
 import { isAppToken } from '../trust/app-token.ts'
 import { freshAnswerIn } from '../trust/fresh-validations.ts'
+import { sameSecret } from '../trust/keyed-hash.ts'
 import { jwtType } from '../trust/hs256.ts'
 import { isServiceAccountToken } from '../trust/service-account-token.ts'
 import type { Validate } from './authenticate.ts'
@@ -23,11 +24,19 @@ export type ValidateDeps = {
   readonly hosted: HostedAuth | undefined
 }
 
+/** With hosted auth, whether this is the token of this installation's operator: nothing of the vendor's to see. */
+export const isOwnOperators = (
+  { hosted }: Pick<ValidateDeps, 'hosted'>,
+  token: string | undefined,
+): boolean =>
+  hosted?.operatorToken !== undefined && token !== undefined && sameSecret(token, hosted.operatorToken)
+
 export type HostedAuth = {
   /** Of this installation's MCP server. */
   readonly assertions: ActorAssertions
   /** Ids of the only organizations that are let in. */
   readonly servedOrganizations: ReadonlySet<string>
+  readonly operatorToken: string | undefined
 }
 
 export function validateRemotely(deps: ValidateDeps & Storage): Validate {
@@ -35,6 +44,7 @@ export function validateRemotely(deps: ValidateDeps & Storage): Validate {
   const validate: Validate = async ({ token, organization, requestId, address, validation }) => {
     // Nobody else's business, the vendor's with hosted auth least of all.
     if (isAppToken(token)) throw notForAppTokens()
+    if (isOwnOperators(deps, token)) throw new ServiceError('UNAUTHENTICATED')
     // decisions, 15: hosted auth has no workload identity, and the vendor must not see tokens of this cluster.
     if (deps.hosted && isServiceAccountToken(token)) throw new ServiceError('UNAUTHENTICATED')
     return (

@@ -369,6 +369,14 @@ const DEEDS: Record<AuditAction, Act> = {
     await as(person)(acceptInvitation, { token: (await invited(person.email)).secret })
     return { by: person, subject: `${person.email} as developer` }
   },
+  'member.joined_another': async (as) => {
+    const person = await makeMember(system, org, 'viewer')
+    const other = await makeOrganization(system)
+    const { invitation_url } = await other.owner.call(inviteMember, { org_id: other.id, email: person.email })
+    const token = invitation_url!.split('/').at(-1)!
+    await as(person)(acceptInvitation, { token })
+    return { by: person, subject: other.name }
+  },
   'token.created': async (as) => {
     const { name, starts_with } = await as(member)(createApiToken, { name: unique('token') })
     return { by: member, subject: `${name} (${starts_with}…)` }

@@ -60,6 +60,17 @@ describe('with the grace', () => {
     expect((await whoami(system, third.access)).status).toBe(200)
   })
 
+  test('asked for what was never granted alone it is invalid_scope, and uses nothing up', async () => {
+    for (const scope of ['notifications:write', 'proposals:decide nonsense', 'nonsense']) {
+      const refused = await assistant.refresh(tokens.refresh, { scope })
+      expect([scope, refused.status, refused.body.error]).toEqual([scope, 400, 'invalid_scope'])
+    }
+    // Codex repeats this one.
+    for (const scope of ['offline_access', 'data:read notifications:write']) {
+      expect((await assistant.refresh(tokens.refresh, { scope })).status).toBe(200)
+    }
+  })
+
   test('twenty at once all get the same pair, and the family has one successor', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => assistant.refresh(tokens.refresh)))
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))

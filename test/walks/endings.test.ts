@@ -30,9 +30,20 @@ import {
   listInvitations,
   removeMember,
 } from '../../src/contracts/members.ts'
-import { setOrganizationDomains, updateOrganization } from '../../src/contracts/organizations.ts'
-import { changePassword, updateProfile, whoAmI } from '../../src/contracts/people.ts'
 import {
+  createOrganization,
+  setOrganizationDomains,
+  updateOrganization,
+} from '../../src/contracts/organizations.ts'
+import {
+  changePassword,
+  sendEmailVerification,
+  showProfile,
+  updateProfile,
+  whoAmI,
+} from '../../src/contracts/people.ts'
+import {
+  listSessions,
   rotateSession,
   signInWithPassword,
   signOut,
@@ -436,6 +447,11 @@ describe('only a signed-in session', () => {
     ['signs out', () => [signOut, { session_id: makeId('ses', 0) }] as const],
     ['signs out everywhere', () => [signOutEverywhere, {}] as const],
     ['rotates a session', () => [rotateSession, {}] as const],
+    ['lists sessions', () => [listSessions, {}] as const],
+    ['founds an organization', () => [createOrganization, { name: 'Elsewhere' }] as const],
+    ['joins another organization', () => [acceptInvitation, { token: 'x'.repeat(43) }] as const],
+    ['reads the profile', () => [showProfile, {}] as const],
+    ['verifies an address', () => [sendEmailVerification, {}] as const],
     ['changes the name', () => [updateProfile, { name: 'Mallory' }] as const],
     [
       'changes the password',

@@ -28,9 +28,9 @@ const reaching =
   (base: URL): Service =>
   (request) => {
     const { pathname, search } = new URL(request.url)
-    const sent = new Request(new URL(pathname + search, base), request)
-    sent.headers.delete(ADDRESS_HEADER)
-    return other().service(sent)
+    const relayed = new Request(new URL(pathname + search, base), request)
+    relayed.headers.delete(ADDRESS_HEADER)
+    return other().service(relayed)
   }
 
 /** The console of one system sends the browser to the pages of the other, which sends it back with a code. */
@@ -45,6 +45,8 @@ async function signInAtConsole(at: TestSystem, pagesOf: TestSystem, email: strin
 describe('hosted by a vendor', () => {
   let vendor: TestSystem
   let customer: TestSystem
+  /** Headers and bodies that reached the vendor. */
+  const sent: string[] = []
   /** The one organization of the vendor that is served. */
   let org: Org
   const HOSTED = {
@@ -72,7 +74,12 @@ describe('hosted by a vendor', () => {
         SVC_SERVICES: 'api-gateway,console',
         SVC_OPERATOR_TOKEN: unique('the operator of the customer'),
       },
-      { network: reaching(() => vendor) },
+      {
+        network: (base) => async (request) => {
+          sent.push(JSON.stringify([...request.headers]), await request.clone().text())
+          return reaching(() => vendor)(base)(request)
+        },
+      },
     )
   })
 
@@ -132,8 +139,20 @@ describe('hosted by a vendor', () => {
     const own = customer.system.config.SVC_OPERATOR_TOKEN!
     const open = (token: string) =>
       customer.as({ token })(createOrganizationAsOperator, { name: unique('Opened') })
+    const start = sent.length
     await expect(open(own)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    // Nor does the vendor see the token, wherever it is shown.
+    const asOperator = customer.as({ token: own })
+    for (const attempt of [
+      () => asOperator(whoAmI, {}),
+      () => asOperator(listApiTokens, {}),
+      () => asOperator(listOrganizations, {}),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect((await answerTo(customer, { token: own }, listApiTokens, {})).status).toBe(401)
+    expect(sent.slice(start).join()).not.toContain(own)
     expect(await open(OPERATOR_TOKEN)).toHaveProperty('id')
+    expect(sent.slice(start).join()).toContain(OPERATOR_TOKEN)
   })
 
   test('the customer’s gateway checks its own assertions, for their minute; the vendor knows nothing of them', async () => {

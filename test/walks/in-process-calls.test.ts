@@ -195,6 +195,13 @@ describe.each([
     expect(await mcpServer({ isSplit: true })(token)).toMatchObject({ status: 200, reads: 3 })
   })
 
+  test('is read anew for each message of a batch, however fast they are', async () => {
+    const call = mcpServer()
+    const { token } = await connected()
+    // For each of them once to count it, and twice by what it calls.
+    expect(await call(token, 3)).toMatchObject({ status: 200, reads: 9 })
+  })
+
   test('that ends between two messages of a batch has no answer to the second', async () => {
     const { token, revoke } = await connected()
     let revoked: Promise<unknown> | undefined

@@ -130,10 +130,17 @@ describe('a link that proves an address', () => {
 
   /** An account on somebody else's address, whose owner is asked to press the button: nothing is proven by that. */
   test('proves nothing about another account than the one that is signed in', async () => {
-    const [attacker, victim] = [await makePerson(system, { verified: false }), await makePerson(system)]
+    const [attacker, victim] = [
+      await makePerson(system, { verified: false }),
+      await makePerson(system, { verified: false }),
+    ]
     const link = await verificationLink(system, attacker)
     expect(await prove(system, victim, link)).toMatchObject(GONE)
-    expect(await isProven(attacker)).toBe(false)
+    expect([await isProven(attacker), await isProven(victim)]).toEqual([false, false])
+    expect((await victim.call(showProfile, {})).email).toBe(victim.email)
+    // Nor is it used up: it is still that of the account it was mailed for.
+    await prove(system, attacker, link)
+    expect([await isProven(attacker), await isProven(victim)]).toEqual([true, false])
   })
 })
 

@@ -22,6 +22,7 @@ import {
   signOut,
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
+import { findSession } from '../../src/cores/identity/index.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApiToken, makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
@@ -252,6 +253,16 @@ describe('the end of a session', () => {
     )
     system.clock.advance(USER_TOKEN_SECONDS)
     await expect(system.as({ token: last.token })(rotateSession, {})).rejects.toMatchObject(UNAUTHENTICATED)
+  })
+
+  /** Behind the consent page: whoever approves there does so by the session itself, and shows no token of it. */
+  test('an expired session is nobody’s any more, whoever names it', async () => {
+    const { token } = await signedIn(system, (await makePerson(system)).email)
+    const { session_id } = await system.as({ token })(whoAmI, {})
+    const deps = system.system.auth!
+    expect(await findSession(deps, session_id!)).toMatchObject({ sessionId: session_id })
+    system.clock.advance(SESSION_SECONDS + 1)
+    expect(await findSession(deps, session_id!)).toBeUndefined()
   })
 
   test('signing out ends this session and no other', async () => {

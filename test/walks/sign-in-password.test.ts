@@ -261,6 +261,23 @@ describe('a wrong password', () => {
       expect((await signInOnPage(newWalker(system), email)).status).toBe(303)
     })
 
+    /** Somebody who could once sign in has kept the cookies of many devices: together they have the tries of an address. */
+    test('all known devices of an address have so many tries together', async () => {
+      const { email } = await makePerson(system)
+      const { count: together } = SIGN_IN_FAILURES_PER_ADDRESS
+      const { count: each } = SIGN_IN_FAILURES_PER_EMAIL
+      const devices = []
+      for (let made = 0; made <= together / (each - 1); made += 1) devices.push(await knownDevice(email))
+      const statuses: number[] = []
+      for (const device of devices) {
+        for (let tries = 1; tries < each; tries += 1)
+          statuses.push((await signInOnPage(device, email, '/auth/sign-in', 'a wrong one')).status)
+      }
+      const refused = statuses.length - together
+      expect(refused).toBeGreaterThan(0)
+      expect(statuses).toEqual([...Array<number>(together).fill(401), ...Array<number>(refused).fill(429)])
+    })
+
     test('a device remembers several people', async () => {
       const people = [await makePerson(system), await makePerson(system)]
       const device = newWalker(system)

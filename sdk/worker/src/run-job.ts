@@ -2,6 +2,7 @@
 import { askedDelayMs, isTemporary, type Api } from './api.ts'
 import { follow } from './follow.ts'
 import type { Log } from './log.ts'
+import { pathPart } from './path-part.ts'
 import { pause, retryDelayMs } from './pause.ts'
 import { cut, describeError } from './texts.ts'
 import type { Timing } from './timing.ts'
@@ -122,7 +123,7 @@ async function keepClaim(
     const triedAt = performance.now()
     try {
       const options = { timeoutMs: timing.requestMs, signal: over }
-      await api(`${path}/${encodeURIComponent(run.id)}/keep`, { fence }, options)
+      await api(`${path}/${pathPart(run.id)}/keep`, { fence }, options)
       clearTimeout(lease)
       lease = loseAfter(triedAt)
       next = triedAt + third * (0.9 + Math.random() / 5)
@@ -146,7 +147,7 @@ async function report(deps: JobDeps, { run, fence }: Claim, { succeeded, message
   const givingUp = performance.now() + timing.reportMs
   for (let failures = 1; ; failures += 1) {
     try {
-      await api(`${path}/${encodeURIComponent(run.id)}/finish`, body, options)
+      await api(`${path}/${pathPart(run.id)}/finish`, body, options)
       log.info(`Run ${run.id} ${succeeded ? 'succeeded' : 'failed'}`)
       return
     } catch (error) {

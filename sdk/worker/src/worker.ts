@@ -2,6 +2,7 @@
 import { askedDelayMs, createApi, isTemporary, RefusedError } from './api.ts'
 import { forwardLogs } from './forward-logs.ts'
 import { createLog, printLine, type LogLine } from './log.ts'
+import { pathPart } from './path-part.ts'
 import { pause, retryDelayMs } from './pause.ts'
 import { runJob, type Claim } from './run-job.ts'
 import type { Settings } from './settings.ts'
@@ -18,7 +19,7 @@ export type Worker = {
 export function startableWorker(settings: Settings, timing: Timing = TIMING, print = printLine): Worker {
   const { app, name, pipelines, concurrency, stopSeconds } = settings
   const api = createApi(settings.apiUrl, settings.credentials)
-  const path = `/api/deploy/apps/${encodeURIComponent(app)}/pipeline-runs`
+  const path = `/api/deploy/apps/${pathPart(app)}/pipeline-runs`
   const forwarder = settings.forwardLogs && forwardLogs(api, settings.forwardLogs)
   const write = (line: LogLine) => {
     print(line)

@@ -1,4 +1,5 @@
 /** `svc open`: a page of the console, in the browser or as a URL. */
+import { escapePart } from '../../client/fill-path.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { CommandContext } from '../command-context.ts'
 import type { Run } from '../command.ts'
@@ -37,7 +38,7 @@ function pathOf(page: string, name: string | undefined): string {
   if (item === undefined) {
     throw usageError(`The page ${page} has no parts`, `Open it without ${name}`)
   }
-  return item.replace('{name}', encodeURIComponent(name))
+  return item.replace('{name}', escapePart(name))
 }
 
 /** Not for programs, and not where nobody sits at the machine. */

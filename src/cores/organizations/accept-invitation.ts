@@ -12,6 +12,7 @@ import {
 } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { atLeast } from '../../contracts/roles.ts'
+import { currentMembership } from '../current-membership.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import { proveEmail } from '../email-addresses/index.ts'
 import type { Keys, Storage } from '../dependencies.ts'
@@ -58,7 +59,8 @@ export async function acceptInvitationAs(
   const { invitation, org } = found
   await lockInviter(tx, found)
   await markAccepted(tx, deps, invitation, actor.userId)
-  const role = await join(tx, deps, invitation, actor.userId)
+  const elsewhere = await currentMembership(tx, actor.userId)
+  const { role, isNew } = await join(tx, deps, invitation, actor.userId)
   if (role === 'owner') await endUnprovenLinks(tx, deps.clock, actor, { orgId: org.id, userId: actor.userId })
   await forgetRemoval(tx, invitation, actor.userId)
   // Only the link we mailed shows that whoever opens it reads that mailbox.
@@ -66,6 +68,14 @@ export async function acceptInvitationAs(
   await deleteWaitingUser(tx, invitation, actor.userId)
   const subject = `${invitation.email} as ${invitation.role}`
   await recordAudit(tx, deps.clock, actor, { orgId: org.id, action: 'invitation.accepted', subject })
+  if (isNew && elsewhere) {
+    // Where they worked until then: somebody who has their session might carry something over.
+    await recordAudit(tx, deps.clock, actor, {
+      orgId: elsewhere.org.id,
+      action: 'member.joined_another',
+      subject: org.name,
+    })
+  }
   return { id: org.id, name: org.name, slug: org.slug, role }
 }
 
@@ -107,12 +117,12 @@ async function markAccepted(tx: Transaction, deps: Storage, invitation: Found['i
 async function join(tx: Transaction, deps: Storage, { orgId, role }: Found['invitation'], userId: string) {
   const where = and(eq(memberships.orgId, orgId), eq(memberships.userId, userId))
   const [current] = await tx.select({ role: memberships.role }).from(memberships).where(where).for('update')
-  if (current && atLeast(current.role, role)) return current.role
+  if (current && atLeast(current.role, role)) return { role: current.role, isNew: false }
   await tx
     .insert(memberships)
     .values({ orgId, userId, role, joinedBy: 'invitation', joinedAt: deps.clock() })
     .onConflictDoUpdate({ target: [memberships.orgId, memberships.userId], set: { role } })
-  return role
+  return { role, isNew: current === undefined }
 }
 
 /** Invited again by hand: the address may come in by its domain again, too. */
