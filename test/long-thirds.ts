@@ -55,6 +55,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/readme.test.ts': 60,
   'test/long/release.test.ts': 90,
   'test/long/replicas.test.ts': 310,
+  'test/long/rights.test.ts': 120,
   'test/long/role-matrix.test.ts': 60,
   'test/long/runaway-question.test.ts': 30,
   'test/long/runner.test.ts': 60,

@@ -3,9 +3,12 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { filesUnder } from './source-tree.ts'
 
-/** Cores whose verbs the auth service alone serves, the one that everybody else asks, and the lock of a granting write. */
+/**
+ * Cores whose verbs the auth service alone serves, the one that everybody else asks, the lock of a granting write, and what
+ * both of these ask about machine agents.
+ */
 const MAY_READ =
-  /^src\/cores\/(lock-author\.ts$|(directory|email-addresses|grants|identity|identity-provider|machine-agents|organizations|support-sessions)\/)/
+  /^src\/cores\/((lock-author|live-machine-agent)\.ts$|(credentials|directory|email-addresses|grants|identity|identity-provider|machine-agents|organizations|support-sessions)\/)/
 const TABLES = /\b(users|memberships|organizations|formerMembers|former_members)\b/
 
 test('no other core reads users, memberships or organizations', () => {

@@ -45,10 +45,10 @@ export const freshSecrets = () => ({
 })
 
 /**
- * Of systems that were given none. The same for all of a worker, as they share its database: which secrets app tokens were
+ * Of systems that were given none. The same for all of a worker, as they share its database: which of these app tokens were
  * made under is a row there.
  */
-const SAME_SECRETS = freshSecrets()
+const { JWT_SECRET, JWT_SIGNING_KEY } = freshSecrets()
 
 /** Where walks run with hosted auth, a system that has an auth service is two: see hosted-system.ts. */
 export async function startSystem(
@@ -117,7 +117,9 @@ async function start(env: Record<string, string>, overrides: TestOverrides): Pro
     SVC_OPERATOR_TOKEN: OPERATOR_TOKEN,
     // Never opened: the connection is given. It only keeps secrets from being written into a folder.
     DATABASE_URL: 'postgres://unused.invalid/svc',
-    ...SAME_SECRETS,
+    ...freshSecrets(),
+    JWT_SECRET,
+    JWT_SIGNING_KEY,
     ...env,
   })
   const log = createLogger({

@@ -9,7 +9,7 @@ import { showProfile } from '../../src/contracts/people.ts'
 import { signInWithPassword } from '../../src/contracts/sessions.ts'
 import { requestPasswordReset, invitation, linkIn, mailTo, resetLink } from '../support/links.ts'
 import { makeOrganization, makePerson, PASSWORD, unique, type Org } from '../support/make.ts'
-import { OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
+import { freshSecrets, OPERATOR_TOKEN, ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
 import { signInThrough, startWithProviders } from '../support/system-with-providers.ts'
 import { newWalker, PAGES, personIn, sameSecrets, signInOnPage, type Walker } from '../support/walker.ts'
 
@@ -18,7 +18,7 @@ let system: TestSystem
 let mailing: TestSystem
 beforeAll(async () => {
   system = await startSystem(PAGES)
-  mailing = await startSystem(PAGES, { withMail: true })
+  mailing = await startSystem({ ...PAGES, ...freshSecrets() }, { withMail: true })
 })
 afterAll(async () => {
   await system.stop()

@@ -139,7 +139,7 @@ const FINDERS: Finders = {
 
 const GRANT_REASONS: { readonly [Name in EndingCause]?: EndReason } = { password_reset: 'revoked' }
 
-export type Ended = {
+type Ended = {
   readonly sessions: readonly { readonly orgId: string | null }[]
   readonly tokens: readonly (typeof apiTokens.$inferSelect)[]
   readonly grants: readonly (typeof platformAccessGrants.$inferSelect)[]

@@ -4,7 +4,7 @@ import { sessions } from '../../../db/schema.ts'
 import { recordAudit } from '../record-audit.ts'
 import type { Storage } from '../dependencies.ts'
 import { withTransaction } from '../transaction.ts'
-import { currentMembership } from '../current-membership.ts'
+import { currentMembership } from '../organizations/index.ts'
 
 export async function endBrowserSession(
   { db, clock }: Storage,

@@ -4,7 +4,7 @@ import { and, eq, gt, isNull } from '../../../db/drizzle.ts'
 import { sessions, users } from '../../../db/schema.ts'
 import { ServiceError } from '../../contracts/errors.ts'
 import { USER_TOKEN_SECONDS } from '../../contracts/limits.ts'
-import { currentMembership } from '../current-membership.ts'
+import { currentMembership } from '../organizations/index.ts'
 import type { SessionDeps } from './start-session.ts'
 
 export async function issueSessionToken(db: Handle, deps: SessionDeps, sessionId: string) {

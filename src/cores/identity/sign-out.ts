@@ -3,7 +3,7 @@ import { sessions } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { requireSession } from '../principal.ts'
 import { write, type Verb } from '../verb.ts'
-import { currentMembership } from '../current-membership.ts'
+import { currentMembership } from '../organizations/index.ts'
 
 export const signOut: Verb<'signOut'> = write(
   { by: 'person', audit: 'session.ended' },

@@ -7,7 +7,7 @@ import { keyedHash, randomSecret } from '../../trust/keyed-hash.ts'
 import type { UserTokens } from '../../trust/user-token.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import type { Keys, Storage } from '../dependencies.ts'
-import { currentMembership } from '../current-membership.ts'
+import { currentMembership } from '../organizations/index.ts'
 
 export type SessionDeps = Storage & Keys & { readonly userTokens: UserTokens }
 

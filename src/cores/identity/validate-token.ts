@@ -23,7 +23,7 @@ import { preparedQuery } from '../prepared-query.ts'
 import { withTransaction } from '../transaction.ts'
 import { scopesOf } from './api-token-rows.ts'
 import type { WithWorkloads } from '../workloads/index.ts'
-import { currentMembership } from '../current-membership.ts'
+import { currentMembership } from '../organizations/index.ts'
 import type { SessionDeps } from './start-session.ts'
 import { validateWorkload } from './validate-workload.ts'
 

@@ -12,7 +12,7 @@ import {
 } from '../../../db/schema.ts'
 import { notFound } from '../../contracts/errors.ts'
 import { atLeast } from '../../contracts/roles.ts'
-import { currentMembership } from '../current-membership.ts'
+import { currentMembership } from './current-membership.ts'
 import { recordAudit, type AuditActor } from '../record-audit.ts'
 import { proveEmail } from '../email-addresses/index.ts'
 import type { Keys, Storage } from '../dependencies.ts'

@@ -1,5 +1,6 @@
 /** What the organizations core exports. */
 export { acceptInvitationAs, findInvitation } from './accept-invitation.ts'
+export { currentMembership } from './current-membership.ts'
 export { type FoundingDeps, createOrganization } from './create-organization.ts'
 export type { InvitationDeps } from './send-invitation.ts'
 export { joinByDomain, wasRemoved } from './join-by-domain.ts'

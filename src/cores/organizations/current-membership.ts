@@ -1,7 +1,7 @@
 /** The organization somebody works in: the one last chosen while they belong to it, else the first one they joined. */
-import type { Handle } from '../../db/connect.ts'
-import { asc, eq, sql } from '../../db/drizzle.ts'
-import { memberships, organizations, users } from '../../db/schema.ts'
+import type { Handle } from '../../../db/connect.ts'
+import { asc, eq, sql } from '../../../db/drizzle.ts'
+import { memberships, organizations, users } from '../../../db/schema.ts'
 
 export async function currentMembership(
   db: Handle,
