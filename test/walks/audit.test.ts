@@ -202,9 +202,9 @@ type Deed = {
 /** Does the deed with calls that carry the request id given. */
 type Act = (as: (who: { token: string; organization?: string }) => Call) => Promise<Deed>
 
-const invited = async (email: string) => {
-  const { id } = await org.owner.call(inviteMember, { org_id: org.id, email, role: 'developer' })
-  const link = system.mails.findLast(({ to }) => to === email)!.text
+const invited = async (email: string, to = org) => {
+  const { id } = await to.owner.call(inviteMember, { org_id: to.id, email, role: 'developer' })
+  const link = system.mails.findLast((mail) => mail.to === email)!.text
   return { id, secret: /invitation\/(\S+)/.exec(link)![1]! }
 }
 
@@ -372,9 +372,7 @@ const DEEDS: Record<AuditAction, Act> = {
   'member.joined_another': async (as) => {
     const person = await makeMember(system, org, 'viewer')
     const other = await makeOrganization(system)
-    const { invitation_url } = await other.owner.call(inviteMember, { org_id: other.id, email: person.email })
-    const token = invitation_url!.split('/').at(-1)!
-    await as(person)(acceptInvitation, { token })
+    await as(person)(acceptInvitation, { token: (await invited(person.email, other)).secret })
     return { by: person, subject: other.name }
   },
   'token.created': async (as) => {
