@@ -214,6 +214,27 @@ describe('BM25', () => {
     }
   })
 
+  test('with a login that may read some columns only', async () => {
+    const about = hybrid('rows_of_words')
+    const tableInfo = (await readTableInfo(pool!, about.table))!
+    expect(tableInfo).toMatchObject({ isWhole: true, hasStatistics: true })
+    const narrow = { ...tableInfo, isWhole: false, hasStatistics: false }
+    const statements: string[] = []
+    const watched = {
+      query: <Row extends object>(text: string, parameters?: readonly (string | null)[]) => {
+        statements.push(text)
+        return pool!.query<Row>(text, parameters)
+      },
+    }
+    const search = { entry: about, tableInfo: narrow, vector: [1, 0, 0], filters: [], limit: 50 }
+    const found = await wordRows(watched, { ...search, statistics: STATISTICS }, QUESTIONS[1]!)
+    expectSame(
+      found.map(({ hit: { id }, worth }) => ({ id, worth })),
+      bm25(TEXTS, QUESTIONS[1]!),
+    )
+    expect(statements.join()).not.toMatch(/ctid|tableoid,|pg_stats/)
+  })
+
   test('counts each mention, up to the 255 that a tsvector keeps', async () => {
     const found = await wordsOf(hybrid('repeated'), 'again', { limit: 260, isCounted: false })
     expect(found).toHaveLength(260)

@@ -10,11 +10,16 @@ export type TableInfo = {
   readonly rows: number
   readonly columns: ReadonlyMap<string, ColumnInfo>
   readonly indexes: readonly IndexInfo[]
+  /** Whether our login may read all of its columns, the hidden ones of Postgres among them. */
+  readonly isWhole: boolean
+  /** Whether it may read what the planner knows of them. */
+  readonly hasStatistics: boolean
 }
 
 /** One round trip. A table that our login cannot read does not exist. */
 const SELECT_TABLES = `
 select n.nspname::text as schema, c.relname::text as name, c.reltuples::float8 as rows, c.relkind::text as kind,
+  has_table_privilege(c.oid, 'select') as whole, has_table_privilege('pg_catalog.pg_stats', 'select') as statistics,
   (select coalesce(json_agg(json_build_object('name', a.attname, 'type', t.typname, 'kind', t.typtype,
       'modifier', a.atttypmod, 'schema', tn.nspname, 'virtual', a.attgenerated = 'v') order by a.attnum), '[]')
     from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_namespace tn on tn.oid = t.typnamespace
@@ -39,7 +44,16 @@ order by exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid
 limit $1::int`
 
 /** JSON stays text on its way. */
-type Row = { schema: string; name: string; rows: number; kind: string; columns: string; indexes: string }
+type Row = {
+  schema: string
+  name: string
+  rows: number
+  kind: string
+  whole: unknown
+  statistics: unknown
+  columns: string
+  indexes: string
+}
 
 export async function readTableInfo(queries: Queries, name: string): Promise<TableInfo | undefined> {
   const { schema, table } = parseTableName(name)
@@ -49,9 +63,11 @@ export async function readTableInfo(queries: Queries, name: string): Promise<Tab
   return row && tableInfoOf(row)
 }
 
-const tableInfoOf = ({ rows, kind, columns, indexes }: Row): TableInfo => ({
+const tableInfoOf = ({ rows, kind, whole, statistics, columns, indexes }: Row): TableInfo => ({
   rows,
   kind,
+  isWhole: whole === true,
+  hasStatistics: statistics === true,
   columns: new Map(columnsIn(columns).map((column) => [column.name, column])),
   indexes: indexesIn(indexes),
 })

@@ -74,58 +74,71 @@ export async function wordRows(
   const total = rows > 0 ? `${parameter(String(rows))}::float8` : `(select rows from total)`
   const mean =
     ofAll && statistics ? `${parameter(String(statistics.meanLength))}::float8` : 'avg(length) over ()'
-  // A view has no places of rows, and words that are built have no index: there all rows of the words are scored.
-  const hasPlaces = isStored && ['r', 'p', 'm'].includes(tableInfo.kind)
-  const place = hasPlaces ? 'r.tableoid as part, r.ctid as place' : 'null::oid as part, null::tid as place'
-  const candidates = hasPlaces
-    ? '(r.tableoid, r.ctid) in (select best.part, best.place from best)'
-    : `${words} @@ (select string_agg(q::text, ' | ')::tsquery from weighed where finds and (together <= ${ROWS_OF_WORD} or together = n)) and ${seen}`
-  const statement =
-    `with ${before}` +
-    `lexemes as materialized (select lexeme as word from unnest(to_tsvector('${languageOf(entry)}', $2::text)) ` +
-    `order by positions[1] limit ${WORDS_MAX}), ` +
+  const isTable = isStored && ['r', 'p', 'm'].includes(tableInfo.kind)
+  // A view has no places of rows, a login for some columns may not read them, and words that are built have no index: there
+  // all rows of the words are scored.
+  const hasPlaces = isTable && tableInfo.isWhole
+  const knowsShares = ofAll && isTable && tableInfo.hasStatistics && rows > ROWS_OF_WORD
+  const statement = withParts(before, {
+    lexemes: `select lexeme as word from unnest(to_tsvector('${languageOf(entry)}', $2::text)) order by positions[1] limit ${WORDS_MAX}`,
     // A number behind a hyphen is a negative one to Postgres (ABC-4711): it is searched for with and without its sign.
-    `asked as materialized (select word from lexemes union ` +
-    `select case when word like '-%' then substr(word, 2) else '-' || word end from lexemes where word ~ '^-?[0-9]+$'), ` +
-    `total as materialized (select count(*)::float8 as rows from (select from ${table} r where ${seen} limit ${COUNTED_MAX}) counted), ` +
-    `shares (word, share) as materialized (${ofAll && hasPlaces && rows > ROWS_OF_WORD ? commonShares(entry, parameter) : 'select null::text, null::float8 where false'}), ` +
-    `expected as materialized (select word, ${LEXEME_AS_QUERY} as q, coalesce(share * ${total}, 0) as expected ` +
-    `from asked left join shares using (word)), ` +
-    `known as materialized (select *, expected <= ${ROWS_OF_WORD} or row_number() over (order by expected, word) = 1 as is_read from expected), ` +
-    `matches as materialized (select word, part, place from known cross join lateral ` +
-    `(select ${place} from ${table} r where ${words} @@ known.q and ${seen} limit ${ROWS_OF_WORD + 1}) found where is_read), ` +
-    `numbers as materialized (select word, count(*) as n from matches group by word), ` +
-    `counted as materialized (select word, q, expected, case when is_read then coalesce(n, 0) end as n from known left join numbers using (word)), ` +
-    `sample as materialized (select ${words} || ''::tsvector as w from ${table} r where ${seen} limit ${SAMPLE}), ` +
-    `frequent as materialized (select word, q, n, (case when n <= ${ROWS_OF_WORD} then n when expected > ${ROWS_OF_WORD} then expected ` +
-    `else greatest(n, ${total} * (select avg((w @@ q)::int) from sample)) end)::float8 as f from counted where n is null or n > 0), ` +
-    `weighed as materialized (select word, q, n, sum(n) over (order by n, word) as together, ` +
-    `n <= ${ROWS_OF_WORD} or not coalesce(bool_or(n <= ${ROWS_OF_WORD}) over (), false) as finds, ` +
+    asked: `select word from lexemes union select case when word like '-%' then substr(word, 2) else '-' || word end
+      from lexemes where word ~ '^-?[0-9]+$'`,
+    total: `select count(*)::float8 as rows from (select from ${table} r where ${seen} limit ${COUNTED_MAX}) counted`,
+    shares: knowsShares
+      ? commonShares(entry, parameter)
+      : 'select null::text as word, 0::float8 as share where false',
+    expected: `select word, ${LEXEME_AS_QUERY} as q, coalesce(share * ${total}, 0) as expected from asked left join shares using (word)`,
+    known: `select *, expected <= ${ROWS_OF_WORD} or row_number() over (order by expected, word) = 1 as is_read from expected`,
+    matches: `select word, part, place from known cross join lateral
+      (select ${hasPlaces ? 'r.tableoid as part, r.ctid as place' : 'null::oid as part, null::tid as place'}
+        from ${table} r where ${words} @@ known.q and ${seen} limit ${ROWS_OF_WORD + 1}) found where is_read`,
+    numbers: 'select word, count(*) as n from matches group by word',
+    counted: `select word, q, expected, case when is_read then coalesce(n, 0) end as n from known left join numbers using (word)`,
+    sample: `select ${words} || ''::tsvector as w from ${table} r where ${seen} limit ${SAMPLE}`,
+    frequent: `select word, q, n, (case when n <= ${ROWS_OF_WORD} then n when expected > ${ROWS_OF_WORD} then expected
+      else greatest(n, ${total} * (select avg((w @@ q)::int) from sample)) end)::float8 as f from counted where n is null or n > 0`,
     // Statistics may be older than the rows.
-    `ln(1 + (greatest(${total}, max(f) over ()) - f + 0.5) / (f + 0.5)) as weight from frequent), ` +
-    `best as materialized (select part, place from matches join weighed using (word) where finds group by part, place ` +
-    `order by sum(weight) desc fetch first ${scoredLimit(search.limit)} rows with ties), ` +
-    `measured as materialized (select *, ${LENGTH} as length from (` +
+    weighed: `select word, q, n, sum(n) over (order by n, word) as together,
+      n <= ${ROWS_OF_WORD} or not coalesce(bool_or(n <= ${ROWS_OF_WORD}) over (), false) as finds,
+      ln(1 + (greatest(${total}, max(f) over ()) - f + 0.5) / (f + 0.5)) as weight from frequent`,
+    best: `select part, place from matches join weighed using (word) where finds group by part, place
+      order by sum(weight) desc fetch first ${scoredLimit(search.limit)} rows with ties`,
     // `||` unpacks a long row's words once, not for every word; `offset 0` keeps the planner from undoing that.
-    `select ${rawColumns(entry)}, ${quoteIdentifier(entry.columns[0]!)} as v, ${words} || ''::tsvector as w ` +
-    `from ${table} r where ${candidates} offset 0) candidates, ` +
-    `(select string_agg(q::text, ' | ')::tsquery as any_word from weighed) any_of) ` +
-    `select ${textColumns(entry)}, (${distanceOf(search, 'v')})::float8 as distance, worth from (` +
-    `select *, (select sum(weight * ${K1 + 1} * mentions / (mentions + ${K1} * (${1 - B} + ${B} * length / mean))) ` +
-    `from (select weight, ${MENTIONS} as mentions from weighed) mentioned)::float8 as worth ` +
-    `from (select *, ${mean} as mean from measured) compared ` +
-    `order by worth desc, c0::text collate "C" limit ${search.limit}) found order by worth desc, c0::text collate "C"`
-  const found = await queries.query<FoundRow & { readonly worth: number }>(statement, parameters)
+    measured: `select *, ${LENGTH} as length from (
+      select ${rawColumns(entry)}, ${quoteIdentifier(entry.columns[0]!)} as v, ${words} || ''::tsvector as w
+        from ${table} r where ${hasPlaces ? IS_BEST : `${words} @@ ${FINDING} and ${seen}`} offset 0) candidates,
+      (select string_agg(q::text, ' | ')::tsquery as any_word from weighed) any_of`,
+    scored: `select *, (select sum(weight * ${K1 + 1} * mentions / (mentions + ${K1} * (${1 - B} + ${B} * length / mean)))
+      from (select weight, ${MENTIONS} as mentions from weighed) mentioned)::float8 as worth
+      from (select *, ${mean} as mean from measured) compared order by worth desc, c0::text collate "C" limit ${search.limit}`,
+  })
+  const found = await queries.query<FoundRow & { readonly worth: number }>(
+    `${statement} select ${textColumns(entry)}, (${distanceOf(search, 'v')})::float8 as distance, worth ` +
+      `from scored order by worth desc, c0::text collate "C"`,
+    parameters,
+  )
   checkRows(found, { max: search.limit, texts: [], numbers: ['worth', 'distance'] })
-  // Each by itself, since a hit may be left out.
-  return found.flatMap((row) => hitsOf({ entry, limit: 1 }, [row]).map((hit) => ({ hit, worth: row.worth })))
+  // The distance to a zero vector is no number.
+  const near = found.filter(({ distance }) => Number.isFinite(distance))
+  return hitsOf(search, near).map((hit, at) => ({ hit, worth: near[at]!.worth }))
 }
+
+const IS_BEST = '(r.tableoid, r.ctid) in (select best.part, best.place from best)'
+const FINDING = `(select string_agg(q::text, ' | ')::tsquery from weighed
+  where finds and (together <= ${ROWS_OF_WORD} or together = n))`
+
+/** Each by itself and once, in this order. */
+const withParts = (before: string, parts: Readonly<Record<string, string>>): string =>
+  `with ${before}${Object.entries(parts)
+    .map(([name, text]) => `${name} as materialized (${text})`)
+    .join(', ')}`
 
 /** The planner's: of a tsvector column it knows the thousand most frequent words. */
 function commonShares(entry: SearchEntry, parameter: (value: string) => string): string {
   const { schema, table } = parseTableName(entry.table)
   return (
-    `select common.word, max(common.share) from pg_catalog.pg_stats s, ` +
+    `select common.word, max(common.share) as share from pg_catalog.pg_stats s, ` +
     `unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) common (word, share) ` +
     `where s.schemaname = ${parameter(schema)} and s.tablename = ${parameter(table)} ` +
     `and s.attname = ${parameter(entry.text_search_column!)} and common.word in (select word from asked) group by common.word`
