@@ -91,6 +91,12 @@ export const onEngine = (engine: 'pglite' | 'postgres', files: Project): Project
   provide: { engine },
 })
 
+/** As the program itself runs: by Node, with its types stripped, compiled once for all runs. Nothing here is mocked. */
+export const BY_NODE = {
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+  env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)) },
+}
+
 if (!process.env['TEST_PGVECTOR_URL']) {
   console.log(
     'Managed databases are tested embedded only: TEST_PGVECTOR_URL names no Postgres server with pgvector.',
@@ -115,15 +121,19 @@ export default defineConfig({
     // as long. The price: no module state, no mocks, no writes to process.env.
     pool: 'forks',
     isolate: false,
-    maxWorkers: 2,
+    ...BY_NODE,
+    // One more than there are cores where this must be fast: a quarter of the time, a worker waits.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // What a test polls for comes soon, but on a busy machine not within a second.
+    expect: { poll: { timeout: 20_000, interval: 20 } },
     reporters: ['default', countOperations],
     projects: [
-      project('unit', { include: UNITS, exclude: SLOW_UNITS }),
-      project('repository', {
-        include: matching('test/repository/*.test.ts'),
-        exclude: [...NEEDS_DATABASE, ...ABOUT_TEXTS],
+      // The repository's rules with them: a project of their own would load the program once more.
+      project('unit', {
+        include: [...UNITS, ...matching('test/repository/*.test.ts')],
+        exclude: [...SLOW_UNITS, ...NEEDS_DATABASE, ...ABOUT_TEXTS],
       }),
       project('texts', { include: ABOUT_TEXTS }),
       project(

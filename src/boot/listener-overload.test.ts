@@ -71,7 +71,7 @@ const openRequests = async () => ({
   waiting: await metric('svc_http_requests_waiting'),
 })
 /** Waits for what the other side does. */
-const until = (check: () => unknown) => vi.waitFor(check, { timeout: 5_000, interval: 5 })
+const until = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 5 })
 const statuses = (answers: string) => [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
 
 /** One at a time, and the others wait; slow ones do not let them start. */

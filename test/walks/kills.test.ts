@@ -21,7 +21,7 @@ import { processes, realClock } from '../support/process.ts'
 import { freshSecrets, startSystem } from '../support/system.ts'
 
 /** Several processes over one database need a server. */
-describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout: 60_000 }, () => {
+describe.skipIf(inject('engine') === 'pglite')('killed in the midst', { timeout: 120_000 }, () => {
   let database: TestDatabase
   const own = processes()
   beforeAll(async () => {
