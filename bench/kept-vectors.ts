@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { builtInModel } from '../src/adapters/embeddings/built-in.ts'
+import { localModel } from '../src/adapters/embeddings/local-model.ts'
 import { BUILT_IN_MODEL } from '../src/contracts/embedding-settings.ts'
 import { file } from './programs.ts'
 
@@ -10,7 +10,7 @@ const FILE = file(`.cache/${BUILT_IN_MODEL.name}.vectors`)
 const DIGEST_BYTES = 32
 const RECORD_BYTES = DIGEST_BYTES + 4 * BUILT_IN_MODEL.dimensions
 
-/** What is missing is embedded, a second or more each, and kept at once: whoever stops it loses nothing. */
+/** What is missing is embedded, a fifth of a second each, and kept at once: whoever stops it loses nothing. */
 export async function vectorsOf(texts: readonly string[]): Promise<ReadonlyMap<string, Float32Array>> {
   const kept = readKept()
   const missing = texts.filter((text) => !kept.has(digestOf(text).toString('hex')))
@@ -33,7 +33,7 @@ function readKept(): Map<string, Float32Array> {
 
 async function embed(texts: readonly string[], kept: Map<string, Float32Array>): Promise<void> {
   mkdirSync(dirname(FILE), { recursive: true })
-  const model = builtInModel({ timeoutMs: 60_000 })
+  const model = localModel()
   const started = performance.now()
   try {
     for (const [at, text] of texts.entries()) {

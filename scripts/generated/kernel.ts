@@ -1,6 +1,17 @@
 /** src/adapters/embeddings/kernel.wasm, compiled from kernel.as: the same bytes on every machine. */
 import { readFileSync } from 'node:fs'
-import asc from 'assemblyscript/asc'
+
+/** Its own types change those of JavaScript for the whole project. */
+type Compiler = {
+  readonly main: (
+    args: readonly string[],
+    files: {
+      readonly readFile: (name: string) => string | null
+      readonly writeFile: (name: string, contents: Uint8Array | string) => void
+      readonly listFiles: () => string[]
+    },
+  ) => Promise<{ readonly error: Error | null; readonly stderr: { toString(): string } }>
+}
 
 const SOURCE = new URL('../../src/adapters/embeddings/kernel.as', import.meta.url)
 
@@ -12,9 +23,10 @@ const OPTIONS = [
 ]
 
 export async function kernelFile(): Promise<Buffer> {
+  const { main } = (await import(import.meta.resolve('assemblyscript/asc'))) as Compiler
   let wasm: Uint8Array | undefined
   const args = ['kernel.ts', '--outFile', 'kernel.wasm', ...OPTIONS.join(' ').split(' ')]
-  const { error, stderr } = await asc.main(args, {
+  const { error, stderr } = await main(args, {
     readFile: (name) => (name === 'kernel.ts' ? readFileSync(SOURCE, 'utf8') : null),
     writeFile: (name, contents) => {
       if (name === 'kernel.wasm' && typeof contents !== 'string') wasm = contents

@@ -13,14 +13,17 @@ import { VERSION } from './version.ts'
 
 export function buildGateway(shared: Shared): Running {
   const { config, overrides, observation, connection, channelAdapters, dataKeys, limits, closing } = shared
-  const models =
-    overrides.models ??
-    closing(
-      createEmbeddingModels(config.EMBEDDING_MODELS, {
-        fetch: shared.fetch,
-        threadsMax: config.EMBEDDING_THREADS,
-      }),
-    )
+  const ownModels = overrides.models
+    ? undefined
+    : closing(
+        createEmbeddingModels(config.EMBEDDING_MODELS, {
+          fetch: shared.fetch,
+          threadsMax: config.EMBEDDING_THREADS,
+          folder: shared.modelFolder,
+          log: observation.log,
+        }),
+      )
+  const models = overrides.models ?? ownModels!
   const managed = closing(createManaged({ config, connection, dataKeys, log: observation.log }))
   const deps: GatewayDeps = {
     ...observation,
@@ -49,6 +52,7 @@ export function buildGateway(shared: Shared): Running {
   return {
     ...asService(createGateway(deps)),
     startJobs: () => startLoads(deps),
+    warnings: () => ownModels?.warnings() ?? [],
     managed,
     gateway: deps,
   }

@@ -107,6 +107,7 @@ const VALUES: Table = {
     good: ['{}', '{"e5":{"url":"https://models.example/v1","key":"k","dimensions":1024}}'],
     bad: ['x', '[]', '{"e5":{}}', '{"minilm-l6-v2":{"url":"https://m.example","dimensions":384}}'],
   },
+  EMBEDDING_MODEL_DIR: { good: ['/models/e5-small', 'models/bge'], bad: [] },
   EMBEDDING_THREADS: { good: ['1', '8'], bad: ['0', '65', ...NO_NUMBERS] },
   MAINTENANCE_MODELS: {
     good: ['{}', '{"claude":{"wire":"anthropic","url":"https://models.example","key":"k"}}'],

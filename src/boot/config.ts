@@ -189,10 +189,16 @@ export const SETTINGS = {
       'Embedding models in addition to the built-in `minilm-l6-v2`, as JSON: model name to `{"url", "key", "dimensions"}` of an OpenAI-compatible endpoint. See docs/operating.md.',
     default: 'the built-in model only',
   },
+  EMBEDDING_MODEL_DIR: {
+    schema: text.optional(),
+    description:
+      'Folder of a BERT-like embedding model that runs here beside the built-in one, under the name of the folder: `*.safetensors`, `tokenizer.json` and `config.json`. Checked at the start. See docs/operating.md.',
+    default: 'the built-in model only',
+  },
   EMBEDDING_THREADS: {
     schema: whole(1, 64).optional(),
     description:
-      'Threads of the built-in embedding model, at most. Further ones start when texts wait and end after 30 s without any; each of them uses 160 MB.',
+      'Threads of each embedding model that runs here, at most. Further ones start when texts wait and end after 30 s without any; they share the weights, and each uses about 10 MB.',
     default: 'the number of cores less one, from 1 to 4',
   },
   EMBEDDING_TOKENS_PER_DAY: {

@@ -1,6 +1,7 @@
 /** What the services of a process share. */
 import type { Connection } from '../../db/connect.ts'
 import type { Embedded } from '../../db/embedded.ts'
+import type { ModelFolder } from '../adapters/embeddings/model-folder.ts'
 import { guardedFetch } from '../adapters/outbound/guarded-fetch.ts'
 import { proxiedFetch } from '../adapters/outbound/proxied-fetch.ts'
 import { outboundProxy } from '../adapters/outbound/proxy.ts'
@@ -60,6 +61,8 @@ type Given = {
   readonly connection: Connection | undefined
   /** Where the gateway or the worker runs. */
   readonly channelAdapters: ChannelAdapters | undefined
+  /** Of an embedding model beside the built-in one. */
+  readonly modelFolder: ModelFolder | undefined
   /** The services of this process, as they come. */
   readonly running: ReadonlyMap<ServiceName, Running>
   /** Closes it with the system. */

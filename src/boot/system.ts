@@ -14,6 +14,7 @@ import { noTracing } from '../observe/tracing-port.ts'
 import { createChannelAdapters } from './channel-adapters.ts'
 import type { Config, ServiceName } from './config.ts'
 import type { Running } from './running.ts'
+import { readModelDir } from './model-dir.ts'
 import { readSecrets } from './secrets.ts'
 import { SERVICES } from './services.ts'
 import { share, type Overrides, type Shared } from './shared.ts'
@@ -103,6 +104,7 @@ async function build(
     secrets,
     connection,
     channelAdapters: usesChannels ? closing(await createChannelAdapters(config)) : undefined,
+    modelFolder: config.SVC_SERVICES.includes('api-gateway') ? await readModelDir(config) : undefined,
     running,
     closing,
   })

@@ -14,8 +14,8 @@ export function createEngine(model: ModelFolder, weights: Weights, thread = 0): 
   const { memory, numbers, words, positions, segment, norm, layers } = weights
   const run = startKernel(weights)
   const sizes = scratchSizes(model)
-  const places = takePlaces(memory, weights.end + thread * scratchBytes(model))
-  const [tokensAt, x, y, wide, scratch, integers, scales, out] = sizes.map(places.take) as [
+  const take = takePlaces(memory, weights.end + thread * scratchBytes(model))
+  const [tokensAt, x, y, wide, scratch, integers, scales, out] = sizes.map(take) as [
     number,
     number,
     number,

@@ -9,7 +9,8 @@ import { createEmbeddingModels } from './index.ts'
 /** A thread that answers every question with the same vector. */
 const PLAYED = `
   const { parentPort } = require('node:worker_threads')
-  parentPort.on('message', (texts) => parentPort.postMessage(texts.map(() => Array(384).fill(1))))
+  parentPort.postMessage({ loaded: {} })
+  parentPort.on('message', () => parentPort.postMessage(new Float32Array(384).fill(1)))
 `
 
 /** The built-in model played by a thread, and a provider of three dimensions; both count. */
@@ -69,4 +70,22 @@ test('after close the built-in model gives no vector', async () => {
   await expect(models.embed('org_a', 'minilm-l6-v2', 'why?')).rejects.toMatchObject({
     code: 'EMBEDDING_UNAVAILABLE',
   })
+})
+
+test('a model that cannot be loaded is a warning until it can', async () => {
+  let isThere = false
+  const models = createEmbeddingModels(new Map(), {
+    startThread: () => new Worker(isThere ? PLAYED : "require('/no/such/weights')", { eval: true }),
+  })
+  onTestFinished(() => models.close())
+  expect(models.warnings()).toEqual([])
+  await expect(models.embed('org_a', 'minilm-l6-v2', 'why?')).rejects.toMatchObject({
+    code: 'EMBEDDING_UNAVAILABLE',
+  })
+  expect(models.warnings()).toEqual([
+    'the embedding model minilm-l6-v2 cannot be used: its thread failed: MODULE_NOT_FOUND',
+  ])
+  isThere = true
+  await models.embed('org_a', 'minilm-l6-v2', 'why?')
+  expect(models.warnings()).toEqual([])
 })

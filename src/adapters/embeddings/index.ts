@@ -1,9 +1,10 @@
-/** All embedding models of this installation: the built-in one, those of EMBEDDING_MODELS, and one cache over them. */
+/** All embedding models of this installation: the built-in one, that of EMBEDDING_MODEL_DIR, those of EMBEDDING_MODELS, and one cache over them. */
 import { createHmac, randomBytes } from 'node:crypto'
-import { BUILT_IN_MODEL, type EmbeddingSettings } from '../../contracts/embedding-settings.ts'
+import type { EmbeddingSettings } from '../../contracts/embedding-settings.ts'
 import type { EmbeddingModels, EmbedOptions } from '../../cores/search/embedding-models.ts'
-import { builtInModel, type BuiltInOptions } from './built-in.ts'
 import { cutText } from './cut-text.ts'
+import { localModel, type LocalOptions } from './local-model.ts'
+import type { ModelFolder } from './model-folder.ts'
 import { openAiCompatibleModel, type RemoteDeps } from './openai-compatible.ts'
 import { unavailable } from './unavailable.ts'
 
@@ -21,24 +22,22 @@ const OWN_TOKENS = 2
 /** Of English; what a provider counts is known only afterward. */
 const BYTES_PER_TOKEN = 4
 
-export function createEmbeddingModels(
-  settings: EmbeddingSettings,
-  overrides: RemoteDeps & BuiltInOptions = {},
-): EmbeddingModels {
-  const builtIn = builtInModel(overrides)
-  const models = new Map<string, Model>([
-    [
-      BUILT_IN_MODEL.name,
-      {
-        ...builtIn,
-        takesBulk: true,
-        tellsBulk: false,
-        tokensOf: (text) => cutText(text).tokens + OWN_TOKENS,
-      },
-    ],
-  ])
+type Options = RemoteDeps & LocalOptions & { readonly folder?: ModelFolder | undefined }
+
+export type ObservedModels = EmbeddingModels & {
+  /** A sentence for each model that does not work now. */
+  warnings(): readonly string[]
+}
+
+export function createEmbeddingModels(settings: EmbeddingSettings, options: Options = {}): ObservedModels {
+  const { folder } = options
+  const local = [localModel(undefined, options), ...(folder ? [localModel(folder, options)] : [])]
+  const models = new Map<string, Model>(
+    local.map((model, at) => [model.name, asModel(model, at === 0 ? undefined : folder)]),
+  )
+  const problems = local.map(({ name, problem }) => ({ name, problem }))
   for (const [name, remote] of settings) {
-    const { dimensions, embed } = openAiCompatibleModel(name, remote, overrides)
+    const { dimensions, embed } = openAiCompatibleModel(name, remote, options)
     models.set(name, {
       dimensions,
       takesBulk: remote.bulk ?? false,
@@ -64,9 +63,23 @@ export function createEmbeddingModels(
         options,
       )
     },
-    close: () => builtIn.close(),
+    warnings: () =>
+      problems.flatMap(({ name, problem }) => {
+        const reason = problem()
+        return reason === undefined ? [] : [`the embedding model ${name} cannot be used: ${reason}`]
+      }),
+    async close() {
+      await Promise.all(local.map((model) => model.close()))
+    },
   }
 }
+
+const asModel = (model: ReturnType<typeof localModel>, folder: ModelFolder | undefined): Model => ({
+  ...model,
+  takesBulk: true,
+  tellsBulk: folder !== undefined && folder.prefixes.question !== folder.prefixes.bulk,
+  tokensOf: (text) => cutText(text, folder?.tokensMax).tokens + OWN_TOKENS,
+})
 
 type Embed = (signal: AbortSignal) => Promise<Float32Array>
 

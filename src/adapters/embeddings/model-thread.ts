@@ -1,64 +1,93 @@
-/** One thread of the built-in model, and what becomes of the texts it is given: vectors, or a reason why there are none. */
+/** One thread of a local model, and what becomes of the text it is given: a vector, or a reason why there is none. */
 import type { Worker } from 'node:worker_threads'
-import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
-import type { FromModelThread } from './built-in-worker.ts'
-import type { Timers } from './timers.ts'
+import type { FromModelThread } from './model-worker.ts'
 import { codeOf } from './unavailable.ts'
 import { checkedVector } from './vector.ts'
+import type { Weights } from './weights.ts'
 
-/** After a reason the thread is gone: its engine may be in any state. */
-export type Outcome = readonly Float32Array[] | string
+/** After a failure the thread is of no more use: its engine may be in any state. */
+export type Failure = {
+  readonly reason: string
+  /** It was ended from outside: no text and no model is to blame. */
+  readonly isEnded: boolean
+}
 
 export type ModelThread = {
-  /** One batch at a time. */
-  readonly embed: (texts: readonly string[]) => Promise<Outcome>
+  /** One at a time. */
+  readonly embed: (text: string) => Promise<Float32Array | Failure>
   /** Has loaded the model. */
   readonly isReady: () => boolean
   readonly end: () => Promise<unknown>
 }
 
-/** `onLost`: it ended by itself while it had nothing to do. */
-export function watchThread(
-  worker: Worker,
-  { after }: Timers,
-  timeoutMs: number,
-  onLost: () => void,
-): ModelThread {
+type Watched = {
+  readonly dimensions: number
+  readonly cpuLimitMs: number
+  readonly onLoaded: (weights: Weights) => void
+  /** It ended by itself while it had nothing to do. */
+  readonly onLost: () => void
+  readonly onExit: () => void
+}
+
+/** What `worker.terminate()` ends a thread with: before and after it has begun. */
+const TERMINATED = [0, 1]
+/** How often the time of a text under way is looked at before it is over. */
+const LOOKS = 8
+
+export function watchThread(worker: Worker, watched: Watched): ModelThread {
+  const { dimensions, cpuLimitMs, onLoaded, onLost, onExit } = watched
   let isReady = false
-  let settle: ((outcome: Outcome) => void) | undefined
-  const lost = (reason: string) => (settle ? settle(reason) : onLost())
+  let settle: ((outcome: Float32Array | Failure) => void) | undefined
+  const fail = (reason: string, isEnded = false) => (settle ? settle({ reason, isEnded }) : onLost())
 
   worker
     .on('message', (message: FromModelThread) => {
-      if (message === 'ready') isReady = true
-      else if ('failed' in message) settle?.(`its engine failed: ${message.failed}`)
-      else settle?.(checkedVectors(message))
+      if ('loaded' in message) {
+        isReady = true
+        onLoaded(message.loaded)
+      } else if ('failed' in message) fail(`its engine failed: ${message.failed}`)
+      else {
+        const vector = checkedVector(message, dimensions)
+        if (typeof vector === 'string') fail(vector)
+        else settle?.(vector)
+      }
     })
-    .on('error', (error) => lost(`its thread failed: ${codeOf(error)}`))
-    .on('exit', () => lost('its thread ended'))
+    .on('error', (error) => fail(`its thread failed: ${codeOf(error)}`))
+    .on('exit', (code) => {
+      onExit()
+      fail('its thread ended', TERMINATED.includes(code))
+    })
   worker.unref()
+
+  /** By the time that the thread has worked, not by the clock: on a busy machine a text takes long and is right. */
+  function limitTime(): () => void {
+    let before: NodeJS.CpuUsage | undefined
+    const look = async () => {
+      if (!isReady) return
+      const { user, system } = await worker.cpuUsage(before)
+      if (!before) before = { user, system }
+      else if ((user + system) / 1000 > cpuLimitMs) fail('it took too much time')
+    }
+    // Of a thread that has ended nothing can be asked, and nothing needs to be.
+    const timer = setInterval(() => void look().catch(() => {}), cpuLimitMs / LOOKS)
+    return () => clearInterval(timer)
+  }
 
   return {
     isReady: () => isReady,
     end: () => worker.terminate(),
-    async embed(texts) {
+    async embed(text) {
       // The process must not exit before the answer.
       worker.ref()
-      const answered = Promise.withResolvers<Outcome>()
+      const answered = Promise.withResolvers<Float32Array | Failure>()
       settle = answered.resolve
-      const cancel = after(timeoutMs, () => answered.resolve('it took too long'))
-      worker.postMessage(texts)
+      const endLimit = limitTime()
+      worker.postMessage(text)
       const outcome = await answered.promise
-      cancel()
+      endLimit()
       settle = undefined
       worker.unref()
-      const isComplete = typeof outcome === 'string' || outcome.length === texts.length
-      return isComplete ? outcome : 'its engine gave another number of vectors'
+      return outcome
     },
   }
-}
-
-function checkedVectors(vectors: readonly (readonly number[])[]): Outcome {
-  const checked = vectors.map((vector) => checkedVector(vector, BUILT_IN_MODEL.dimensions))
-  return checked.find((vector) => typeof vector === 'string') ?? (checked as Float32Array[])
 }

@@ -5,83 +5,58 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ServiceError } from '../../contracts/errors.ts'
 import type { EmbedOptions } from '../../cores/search/embedding-models.ts'
-import { builtInModel, type BuiltInOptions } from './built-in.ts'
-
-/** Too long for a batch. */
-const LONG = ' word'.repeat(40)
+import { localModel, type LocalOptions } from './local-model.ts'
+import type { ToModelThread } from './model-worker.ts'
 
 class PlayedThread extends EventEmitter {
-  given: string[] | undefined
+  readonly data: ToModelThread
+  given: string | undefined
   isEnded = false
 
-  postMessage(texts: string[]): void {
-    if (this.given) throw new Error('This thread is busy')
-    this.given = texts
+  constructor(data: ToModelThread) {
+    super()
+    this.data = data
+  }
+  postMessage(text: string): void {
+    if (this.given !== undefined) throw new Error('This thread is busy')
+    this.given = text
   }
   ref(): void {}
   unref(): void {}
   async terminate(): Promise<number> {
     this.isEnded = true
-    return 0
+    this.emit('exit', 1)
+    return 1
   }
 }
 
 /** Every promise that can be settled is. */
 const settled = () => setImmediate()
 
-/** Time that passes when the test says so. */
-function playedTimers() {
-  let now = 0
-  const due = new Set<{ readonly at: number; readonly work: () => void }>()
-  const after = (ms: number, work: () => void) => {
-    const timer = { at: now + ms, work }
-    due.add(timer)
-    return () => void due.delete(timer)
-  }
-  const pass = async (ms: number) => {
-    const end = now + ms
-    for (;;) {
-      const [next] = [...due].filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at)
-      if (!next) break
-      due.delete(next)
-      now = next.at
-      next.work()
-      await settled()
-    }
-    now = end
-    await settled()
-  }
-  return { timers: { now: () => now, after, afterIdle: after }, pass }
-}
-
-function played(options: BuiltInOptions = {}) {
+function played(options: LocalOptions = {}) {
   const threads: PlayedThread[] = []
-  const startThread = () => {
-    const thread = new PlayedThread()
+  const startThread = (data: ToModelThread) => {
+    const thread = new PlayedThread(data)
     threads.push(thread)
     return thread as unknown as Worker
   }
-  const { timers, pass } = playedTimers()
-  const model = builtInModel({ timers, startThread, threadsMax: 1, ...options })
+  const model = localModel(undefined, { startThread, threadsMax: 1, ...options })
   onTestFinished(() => model.close())
   const outcomes: Record<string, unknown> = {}
   /** `a1`: the first of organization a. */
-  const ask = (name: string, rest = LONG, embedOptions: EmbedOptions = {}) => {
+  const ask = (name: string, rest = '', embedOptions: EmbedOptions = {}) => {
     void model.embed(name[0]!, name + rest, embedOptions).then(
       () => (outcomes[name] = 'answered'),
       (error: unknown) => (outcomes[name] = error instanceof ServiceError ? error.code : String(error)),
     )
   }
-  const underWay = () => threads.map(({ given }) => given?.map((text) => text.split(' ')[0]).join(' ') ?? '')
+  const underWay = () => threads.map(({ given }) => given?.split(' ')[0] ?? '')
+  const load = (at = 0) => threads[at]!.emit('message', { loaded: WEIGHTS })
   const answer = async (at = 0) => {
     const thread = threads[at]!
-    const texts = thread.given!
     thread.given = undefined
-    thread.emit('message', 'ready')
-    thread.emit(
-      'message',
-      texts.map(() => Array(384).fill(1)),
-    )
+    load(at)
+    thread.emit('message', new Float32Array(384).fill(1))
     await settled()
   }
   const fail = async (at: number) => {
@@ -89,8 +64,10 @@ function played(options: BuiltInOptions = {}) {
     threads[at]!.emit('exit', 1)
     await settled()
   }
-  return { threads, ask, answer, fail, underWay, outcomes, model, pass }
+  return { threads, ask, answer, fail, load, underWay, outcomes, model }
 }
+
+const WEIGHTS = { end: 1 }
 
 const many = (owner: string, count: number) => Array.from({ length: count }, (_, at) => `${owner}${at + 1}`)
 
@@ -110,9 +87,10 @@ test('sixty of one organization: another one waits for the text under way, and i
 })
 
 test('whoever is refused is told for how long, by what a text takes and how many wait', async () => {
-  const { ask, answer, model, pass } = played()
+  let now = 0
+  const { ask, answer, model } = played({ now: () => now })
   ask('a0')
-  await pass(10_000)
+  now = 10_000
   await answer()
   const refusal = async () => model.embed('a', 'one more').catch((error: unknown) => error)
   for (const name of many('a', 17)) ask(name)
@@ -125,42 +103,29 @@ test('whoever is refused is told for how long, by what a text takes and how many
 test('a text is cut before it waits', async () => {
   const { ask, threads } = played()
   ask('a1', ' word'.repeat(5000))
-  expect(threads[0]!.given![0]!.split(' ')).toHaveLength(256)
+  expect(threads[0]!.given!.split(' ')).toHaveLength(256)
 })
 
-test('short texts go together, long ones alone, and a question never with texts in bulk', async () => {
+test('a question goes before texts in bulk, at every text', async () => {
   const { ask, answer, underWay } = played()
-  ask('a0')
-  for (const name of many('a', 10)) ask(name, ' word')
-  ask('b1', ' word')
+  ask('a1', '', { kind: 'bulk' })
+  ask('a2', '', { kind: 'bulk' })
+  ask('b1', '', { kind: 'bulk' })
   ask('c1')
-  ask('d1', ' word')
-  ask('e1', ' word', { kind: 'bulk' })
-  ask('f1', LONG, { kind: 'bulk' })
-  const batches: string[] = []
-  for (let count = 0; count < 7; count += 1) {
-    batches.push(underWay()[0]!)
+  const order: string[] = []
+  for (let count = 0; count < 5; count += 1) {
+    order.push(underWay()[0]!)
+    if (count === 1) ask('d1')
     await answer()
   }
-  // After eight questions it is the turn of the texts in bulk.
-  expect(batches).toEqual(['a0', 'b1', 'c1', 'd1 a1 a2 a3 a4', 'e1', 'a5 a6 a7 a8 a9 a10', 'f1'])
+  expect(order).toEqual(['a1', 'c1', 'd1', 'b1', 'a2'])
 })
 
-test('at most eight go together', async () => {
-  const { ask, answer, threads } = played()
-  ask('a0')
-  for (const name of many('a', 10)) ask(name, ' word')
-  await answer()
-  expect(threads[0]!.given).toHaveLength(8)
-  await answer()
-  expect(threads[0]!.given).toHaveLength(2)
-})
-
-test('another thread starts when enough texts wait, as long as there may be one', async () => {
-  const { ask, answer, underWay, threads } = played({ threadsMax: 2 })
-  for (const name of many('a', 4)) ask(name)
+test('another thread starts when the first has loaded and enough texts wait, as long as there may be one', async () => {
+  const { ask, answer, load, underWay, threads } = played({ threadsMax: 2 })
+  for (const name of many('a', 5)) ask(name)
   expect(threads).toHaveLength(1)
-  ask('a5')
+  load()
   expect(underWay()).toEqual(['a1', 'a2'])
   for (const name of many('b', 16)) ask(name)
   expect(threads).toHaveLength(2)
@@ -168,34 +133,45 @@ test('another thread starts when enough texts wait, as long as there may be one'
   expect(underWay()).toEqual(['a1', 'b1'])
 })
 
+test('threads have the weights of the first, and each a part of the memory of its own', async () => {
+  const { ask, answer, fail, load, threads } = played({ threadsMax: 3 })
+  for (const name of many('a', 15)) ask(name)
+  load()
+  expect(threads.map(({ data }) => [data.weights, data.thread])).toEqual([
+    [undefined, 0],
+    [WEIGHTS, 1],
+    [WEIGHTS, 2],
+  ])
+  for (const at of [1, 2]) load(at)
+  await fail(1)
+  // The part of the one that ended is free again.
+  expect(threads[3]!.data).toMatchObject({ weights: WEIGHTS, thread: 1 })
+  await answer(0)
+  expect(threads).toHaveLength(4)
+})
+
 test('one thread suffices for questions one after the other; further ones end soon and the last one late', async () => {
-  const { ask, answer, threads, pass } = played({ threadsMax: 2, extraIdleMs: 1_000, idleMs: 60_000 })
+  const { ask, answer, load, threads } = played({ threadsMax: 2, extraIdleMs: 20, idleMs: 100_000 })
   for (const name of many('a', 5)) ask(name)
+  load()
   for (const at of [1, 1, 1, 1, 0]) await answer(at)
-  await pass(900)
-  // The first is asked first, so the second stays idle.
+  await expect.poll(() => threads.map(({ isEnded }) => isEnded)).toEqual([false, true])
   ask('b1')
   await answer(0)
-  await pass(200)
-  expect(threads.map(({ isEnded }) => isEnded)).toEqual([false, true])
-  await pass(30_000)
-  expect(threads[0]!.isEnded).toBe(false)
-  await pass(60_000)
-  expect(threads[0]!.isEnded).toBe(true)
   expect(threads).toHaveLength(2)
 })
 
-test('a further thread that cannot load the model: its text goes to another, and no more are tried', async () => {
-  const { ask, answer, fail, underWay, threads, outcomes } = played({ threadsMax: 3 })
+test('a further thread that cannot load: its text goes to another, and no more are tried', async () => {
+  const { ask, answer, fail, load, underWay, threads, outcomes } = played({ threadsMax: 3 })
   for (const name of many('a', 12)) ask(name)
+  load()
   expect(underWay()).toEqual(['a1', 'a2', 'a3'])
-  await answer(0)
   await fail(1)
   expect(threads).toHaveLength(3)
   await answer(0)
   expect(underWay()[0]).toBe('a2')
   await answer(0)
-  expect(outcomes).toMatchObject({ a1: 'answered', a4: 'answered', a2: 'answered' })
+  expect(outcomes).toMatchObject({ a1: 'answered', a2: 'answered' })
   for (const name of many('b', 16)) ask(name)
   expect(threads).toHaveLength(3)
 })
@@ -218,38 +194,19 @@ test('a text given up while it waits is not embedded, and one under way is not t
   const [first, second] = [new AbortController(), new AbortController()]
   ask('a0')
   await answer()
-  ask('a1', ' word')
-  ask('a2', ' word', { signal: first.signal })
-  ask('a3', ' word')
-  ask('a4', ' word', { signal: second.signal })
+  ask('a1')
+  ask('a2', '', { signal: first.signal })
+  ask('a3', '', { signal: second.signal })
+  ask('a4')
   first.abort(new Error('gone'))
   await answer()
-  expect(underWay()).toEqual(['a3 a4'])
+  expect(underWay()).toEqual(['a3'])
   second.abort(new Error('gone'))
   await settled()
-  expect(outcomes).toMatchObject({ a2: 'Error: gone', a4: 'Error: gone' })
+  expect(outcomes).toMatchObject({ a2: 'Error: gone', a3: 'Error: gone' })
   await fail(0)
-  expect(threads[1]!.given).toEqual(['a3 word'])
+  expect(threads[1]!.given).toBe('a4')
   await answer(1)
-  expect(outcomes).toMatchObject({ a1: 'answered', a3: 'answered' })
+  expect(outcomes).toMatchObject({ a1: 'answered', a4: 'answered' })
   expect(threads[1]!.given).toBeUndefined()
-})
-
-test('a question waits for so long, a text in bulk for as long as its caller does', async () => {
-  const { ask, answer, outcomes, underWay, pass } = played({ timeoutMs: 1_000 })
-  ask('a1')
-  await pass(500)
-  ask('b1', LONG, { kind: 'bulk' })
-  ask('c1')
-  await pass(400)
-  await answer()
-  expect(underWay()).toEqual(['c1'])
-  ask('d1')
-  await pass(900)
-  await answer()
-  expect(underWay()).toEqual(['d1'])
-  await pass(900)
-  await answer()
-  expect(outcomes).toEqual({ a1: 'answered', c1: 'answered', d1: 'answered' })
-  expect(underWay()).toEqual(['b1'])
 })

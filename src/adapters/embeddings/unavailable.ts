@@ -3,6 +3,7 @@ import { ServiceError } from '../../contracts/errors.ts'
 
 const HINTS = {
   later: 'Try again in a moment.',
+  text: 'Trying again will not help. The embedding model fails on this text.',
   operator: 'Trying again will not help. The operator must check the settings of this embedding model.',
 } as const
 

@@ -28,7 +28,7 @@ type Layer = {
  * a cycle, while a float has a register and a port fewer. arm64 needs four instructions for what two do with floats.
  */
 export type Numbers = 'int16' | 'float'
-export const fasterNumbers: Numbers = process.arch === 'arm64' ? 'float' : 'int16'
+const fasterNumbers: Numbers = process.arch === 'arm64' ? 'float' : 'int16'
 
 export type Weights = {
   readonly memory: WebAssembly.Memory
@@ -72,17 +72,14 @@ export const startKernel = ({ kernel, memory }: Pick<Weights, 'kernel' | 'memory
   new WebAssembly.Instance(kernel, { env: { memory, abort: () => {} } }).exports as Kernel
 
 /** Places for numbers, each at the beginning of a line of the cache. */
-export function takePlaces(memory: WebAssembly.Memory, from: number) {
+export function takePlaces(memory: WebAssembly.Memory, from: number): (bytes: number) => number {
   let end = from
-  return {
-    end: () => end,
-    take(bytes: number): number {
-      const at = end
-      end = Math.ceil((at + bytes) / 64) * 64
-      const missing = end - memory.buffer.byteLength
-      if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES))
-      return at
-    },
+  return (bytes) => {
+    const at = end
+    end = Math.ceil((at + bytes) / 64) * 64
+    const missing = end - memory.buffer.byteLength
+    if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES))
+    return at
   }
 }
 
@@ -92,10 +89,10 @@ export function loadWeights(model: ModelFolder, numbers: Numbers = fasterNumbers
   const run = startKernel({ kernel, memory })
   const tensors = readTensors(model)
   const file = openSync(model.weightsPath, 'r')
-  const places = takePlaces(memory, 1024)
+  const take = takePlaces(memory, 1024)
   const { width, inner, layers } = model
-  const given = places.take(PANEL * Math.max(width, inner) * 4)
-  const floats = places.take(PANEL * Math.max(width, inner) * 4)
+  const given = take(PANEL * Math.max(width, inner) * 4)
+  const floats = take(PANEL * Math.max(width, inner) * 4)
 
   function read(at: number, bytes: number, to: number): void {
     if (readSync(file, new Uint8Array(memory.buffer, to, bytes), 0, bytes, at) !== bytes) {
@@ -117,9 +114,12 @@ export function loadWeights(model: ModelFolder, numbers: Numbers = fasterNumbers
   function readHalves(name: string): number {
     const { type, at } = tensors.get(name)!
     const count = countOf(name)
-    const to = places.take(count * 2)
-    if (type === 'F16') read(at, count * 2, to)
-    for (let from = 0; type === 'F32' && from < count; from += width) {
+    const to = take(count * 2)
+    if (type === 'F16') {
+      read(at, count * 2, to)
+      return to
+    }
+    for (let from = 0; from < count; from += width) {
       readFloats(name, from, width, floats)
       new Float16Array(memory.buffer, to + from * 2, width).set(
         new Float32Array(memory.buffer, floats, width),
@@ -129,7 +129,7 @@ export function loadWeights(model: ModelFolder, numbers: Numbers = fasterNumbers
   }
 
   function vector(...names: readonly string[]): number {
-    let to = places.take(names.reduce((sum, name) => sum + countOf(name), 0) * 4)
+    let to = take(names.reduce((sum, name) => sum + countOf(name), 0) * 4)
     const at = to
     for (const name of names) {
       readFloats(name, 0, countOf(name), to)
@@ -148,8 +148,8 @@ export function loadWeights(model: ModelFolder, numbers: Numbers = fasterNumbers
     const columns = names.reduce((sum, name) => sum + countOf(`${name}.weight`) / rows, 0)
     const block = blockOf(rows)
     const numberBytes = numbers === 'int16' ? 2 : 4
-    const at = places.take(columns * rows * numberBytes)
-    const scales = numbers === 'int16' ? places.take(columns * (rows / block) * 4) : 0
+    const at = take(columns * rows * numberBytes)
+    const scales = numbers === 'int16' ? take(columns * (rows / block) * 4) : 0
     let done = 0
     for (const name of names) {
       const own = countOf(`${name}.weight`) / rows
@@ -186,7 +186,7 @@ export function loadWeights(model: ModelFolder, numbers: Numbers = fasterNumbers
         down: dense(inner, `${layer}.output.dense`),
         downNorm: norm(`${layer}.output`),
       })),
-      end: places.end(),
+      end: take(0),
     }
   } finally {
     closeSync(file)
