@@ -71,7 +71,7 @@ const SENTENCES = [
 const MIXED = [
   'snake_case and kebab-case, camelCaseName(42) => ERR_HTTP_400;',
   'https://example.com/a/b?q=1&r=%20#part <b>bold</b> &amp; [link](../x.md)',
-  'SELECT id, title FROM docs WHERE year >= 2020 AND lang IN (\'de\', \'fr\');',
+  "SELECT id, title FROM docs WHERE year >= 2020 AND lang IN ('de', 'fr');",
   '😀 hello 👍🏽 world 👩‍👩‍👧 🇨🇭 ❤️ ☎ 1️⃣',
   '€5, £10, 100 %, ½ cup, 3×4 ≤ 12, √2 ≈ 1.414, α→β, 10⁻⁹ m², №7, ™®©',
   'ISBN 978-3-16-148410-0, IBAN DE89 3704 0044 0532 0130 00, +41 44 668 18 00',
@@ -128,15 +128,61 @@ const ODD = [
 
 /** Blocks from which texts of letters and signs are drawn: first and last code point. */
 const BLOCKS = [
-  [0x21, 0x7e], [0xa1, 0x24f], [0x250, 0x2ff], [0x300, 0x36f], [0x370, 0x3ff], [0x400, 0x4ff], [0x531, 0x58f],
-  [0x591, 0x5f4], [0x600, 0x6ff], [0x700, 0x74f], [0x780, 0x7b1], [0x900, 0x97f], [0x981, 0x9fa], [0xa01, 0xa75],
-  [0xa81, 0xaf1], [0xb82, 0xbfa], [0xc01, 0xc7f], [0xc82, 0xcf2], [0xd01, 0xd7f], [0xe01, 0xe5b], [0xe81, 0xedf],
-  [0xf00, 0xfda], [0x1000, 0x109f], [0x10a0, 0x10ff], [0x1100, 0x11ff], [0x1200, 0x137c], [0x13a0, 0x13f4],
-  [0x1401, 0x167f], [0x1780, 0x17f9], [0x1820, 0x18aa], [0x1e00, 0x1fff], [0x2010, 0x205e], [0x2070, 0x209c],
-  [0x20a0, 0x20be], [0x2100, 0x218a], [0x2190, 0x23f3], [0x2460, 0x24ff], [0x2500, 0x27bf], [0x2e80, 0x2fd5],
-  [0x3001, 0x30ff], [0x3105, 0x318e], [0x3200, 0x33ff], [0x3400, 0x4db5], [0x4e00, 0x9fd5], [0xa000, 0xa4c6],
-  [0xac00, 0xd7a3], [0xf900, 0xfad9], [0xfb00, 0xfdfd], [0xfe30, 0xfe6b], [0xff01, 0xffee], [0x10000, 0x100fa],
-  [0x10330, 0x1034a], [0x1d400, 0x1d7cb], [0x1f300, 0x1f579], [0x20000, 0x2a6d6],
+  [0x21, 0x7e],
+  [0xa1, 0x24f],
+  [0x250, 0x2ff],
+  [0x300, 0x36f],
+  [0x370, 0x3ff],
+  [0x400, 0x4ff],
+  [0x531, 0x58f],
+  [0x591, 0x5f4],
+  [0x600, 0x6ff],
+  [0x700, 0x74f],
+  [0x780, 0x7b1],
+  [0x900, 0x97f],
+  [0x981, 0x9fa],
+  [0xa01, 0xa75],
+  [0xa81, 0xaf1],
+  [0xb82, 0xbfa],
+  [0xc01, 0xc7f],
+  [0xc82, 0xcf2],
+  [0xd01, 0xd7f],
+  [0xe01, 0xe5b],
+  [0xe81, 0xedf],
+  [0xf00, 0xfda],
+  [0x1000, 0x109f],
+  [0x10a0, 0x10ff],
+  [0x1100, 0x11ff],
+  [0x1200, 0x137c],
+  [0x13a0, 0x13f4],
+  [0x1401, 0x167f],
+  [0x1780, 0x17f9],
+  [0x1820, 0x18aa],
+  [0x1e00, 0x1fff],
+  [0x2010, 0x205e],
+  [0x2070, 0x209c],
+  [0x20a0, 0x20be],
+  [0x2100, 0x218a],
+  [0x2190, 0x23f3],
+  [0x2460, 0x24ff],
+  [0x2500, 0x27bf],
+  [0x2e80, 0x2fd5],
+  [0x3001, 0x30ff],
+  [0x3105, 0x318e],
+  [0x3200, 0x33ff],
+  [0x3400, 0x4db5],
+  [0x4e00, 0x9fd5],
+  [0xa000, 0xa4c6],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfad9],
+  [0xfb00, 0xfdfd],
+  [0xfe30, 0xfe6b],
+  [0xff01, 0xffee],
+  [0x10000, 0x100fa],
+  [0x10330, 0x1034a],
+  [0x1d400, 0x1d7cb],
+  [0x1f300, 0x1f579],
+  [0x20000, 0x2a6d6],
 ]
 
 /** The engine knows Unicode 8: what came later is no mark or accent to it, and is to ours. */
@@ -159,11 +205,17 @@ function texts(vocabulary) {
   const words = vocabulary.filter((word) => /^[a-z]{2,}$/.test(word))
   /** Short ones more often than long ones. */
   const upTo = (most) => 1 + Math.floor(most ** (random(1000) / 1000))
-  const inCase = (word) => [word, word, word, word[0].toUpperCase() + word.slice(1), word.toUpperCase()][random(5)]
-  const sentence = () => many(upTo(40), () => inCase(one(words)) + one(['', '', '', '', ',', ' -', ';', "'s"])).join(' ') + one(['.', '?', '!', ''])
+  const inCase = (word) =>
+    [word, word, word, word[0].toUpperCase() + word.slice(1), word.toUpperCase()][random(5)]
+  const sentence = () =>
+    many(upTo(40), () => inCase(one(words)) + one(['', '', '', '', ',', ' -', ';', "'s"])).join(' ') +
+    one(['.', '?', '!', ''])
   const signs = () => {
     const [first, last] = one(BLOCKS)
-    return many(upTo(60), () => String.fromCodePoint(first + random(last - first + 1)) + one(['', '', '', ' ']))
+    return many(
+      upTo(60),
+      () => String.fromCodePoint(first + random(last - first + 1)) + one(['', '', '', ' ']),
+    )
       .filter((sign) => /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(sign) && !NEWER.test(sign))
       .join('')
   }
@@ -174,13 +226,20 @@ function texts(vocabulary) {
     ...many(330, () => many(1 + random(4), () => one(SENTENCES)).join(one([' ', '\n', '\n\n']))),
     ...many(260, () => many(upTo(12), sentence).join(' ')),
     ...many(192, () => many(1 + random(3), signs).join(one([' ', '']))),
-    ...many(110, () => many(1 + random(3), () => one([...MIXED, ...SENTENCES, sentence(), signs()])).join(' ')),
+    ...many(110, () =>
+      many(1 + random(3), () => one([...MIXED, ...SENTENCES, sentence(), signs()])).join(' '),
+    ),
   ]
 }
 
 const read = (path) => new Uint8Array(readFileSync(path))
 const { vocab } = JSON.parse(readFileSync(model.tokenizerPath, 'utf8')).model
-const engine = new Embedder(read(model.weightsPath), read(model.tokenizerPath), read(model.configPath), model.maxTokens)
+const engine = new Embedder(
+  read(model.weightsPath),
+  read(model.tokenizerPath),
+  read(model.configPath),
+  model.maxTokens,
+)
 const lines = texts(Object.keys(vocab)).map((text, at) => {
   if (at % 50 === 0) console.log(at)
   const [vector] = engine.embed([text])
