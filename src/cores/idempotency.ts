@@ -57,7 +57,8 @@ export async function withIdempotencyKey(
 
 /** Creating a first organization changes the organization of the next call, so calls as a person are not bound to one. */
 function ownerOf({ principal, operation }: { principal: Principal; operation: Operation }): string {
-  const organization = operation.access === 'person' ? '' : (principal.orgId ?? '')
+  const isOfPerson = operation.access === 'person' || operation.access === 'session'
+  const organization = isOfPerson ? '' : (principal.orgId ?? '')
   return `${operation.name}:${principal.userId ?? principal.tokenId ?? principal.kind}:${organization}`
 }
 

@@ -47,7 +47,7 @@ const part = async (who: Person, { id } = org) => {
   const { userId } = who
   const [member] = (await directory.readMembers(db, [{ orgId: id, userId }])).values()
   if (!app || !member) return null
-  const principal = { orgId: id, userId, role: member.role } as MemberPrincipal
+  const principal = { orgId: id, userId, role: member.role, carriesAppRoles: true } as MemberPrincipal
   return findAppRole(directory, db, principal, app.id)
 }
 

@@ -307,7 +307,6 @@ describe('scopes', () => {
     ['with offline_access', 'data:read maintenance:read offline_access', 'data:read maintenance:read'],
     ['more than was granted', 'maintenance:read maintenance:admin proposals:decide', 'maintenance:read'],
     ['unknown ones', 'mcp:tools data:read', 'data:read'],
-    ['none that was granted', 'offline_access maintenance:admin', 'data:read maintenance:read'],
     ['an empty one', '', 'data:read maintenance:read'],
   ])('at refresh, %s: those that were granted, and never more', async (_what, scope, given) => {
     const asked = { scope: 'data:read maintenance:read maintenance:run offline_access' }

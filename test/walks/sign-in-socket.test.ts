@@ -85,7 +85,7 @@ describe('without trusted proxies', () => {
     ['a host that begins like ours', 'GET /auth/sign-in HTTP/1.1\r\nHost: localhost.evil.test:PORT', 421],
     ['a trailing dot', 'GET /auth/sign-in HTTP/1.1\r\nHost: localhost.:PORT', 421],
     ['a number', 'GET /auth/sign-in HTTP/1.1\r\nHost: PORT', 421],
-    ['a foreign one before ours', 'GET /auth/sign-in HTTP/1.1\r\nHost: evil.test\r\nHost: HERE', 421],
+    ['a foreign one before ours', 'GET /auth/sign-in HTTP/1.1\r\nHost: evil.test\r\nHost: HERE', 400],
     ['a foreign one in the request line', 'GET http://evil.test/auth/sign-in HTTP/1.1\r\nHost: HERE', 421],
     ['a user before ours', 'GET /auth/sign-in HTTP/1.1\r\nHost: evil@HERE', 400],
     ['ours with a path', 'GET /auth/sign-in HTTP/1.1\r\nHost: HERE/evil', 400],
