@@ -147,8 +147,12 @@ async function legs(
   const tableInfo = (await deps.tableInfo.read(queries, entry.table, new Date()))!
   const statistics = source!.wordStatistics?.[entry.label]
   const asked = (text: string, limit: number) => ({
-    ...{ entry, tableInfo, statistics, filters: [], limit },
+    entry,
+    tableInfo,
+    statistics,
     vector: vectors.get(text)!,
+    filters: [],
+    limit,
   })
   const byWords = async (text: string, limit: number) =>
     (await wordRows(queries, asked(text, limit), text)).map(({ hit }) => hit.id)

@@ -3,7 +3,7 @@ import { expect, inject } from 'vitest'
 import type { Database } from '../../db/connect.ts'
 import { sql } from '../../db/drizzle.ts'
 
-type Logger = { logQuery(text: string, parameters?: unknown): void }
+type Logger = { logQuery: (text: string, parameters?: unknown) => void }
 
 /** In order, without those that begin and end a transaction. */
 export async function statementsDuring(db: Database, work: () => Promise<unknown>): Promise<string[]> {

@@ -62,7 +62,7 @@ export async function whileCounting<T>(
 }
 
 /** At most half of either is used: as many as are asked at the same moment still fit. */
-export function isFarFromLimits(
+function isFarFromLimits(
   counts: QuestionCounts | null,
   now: Date,
   { perMinute, perDay }: QuestionLimits,
