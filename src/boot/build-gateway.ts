@@ -1,5 +1,6 @@
 /** The api-gateway of a process. */
 import { createEmbeddingModels } from '../adapters/embeddings/index.ts'
+import { keptFetch } from '../adapters/outbound/proxied-fetch.ts'
 import type { Service } from '../client/service.ts'
 import { ServiceError } from '../contracts/errors.ts'
 import { createTextEmbedding } from '../cores/embeddings/index.ts'
@@ -17,7 +18,7 @@ export function buildGateway(shared: Shared): Running {
     ? undefined
     : closing(
         createEmbeddingModels(config.EMBEDDING_MODELS, {
-          fetch: shared.fetch,
+          fetch: closing(keptFetch(shared.proxy)).fetch,
           threadsMax: config.EMBEDDING_THREADS,
           folder: shared.modelFolder,
           log: observation.log,

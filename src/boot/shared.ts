@@ -121,6 +121,7 @@ export function share(given: Given) {
     dataKeys: keys!,
     guardedFetch: overrides.guardedFetch ?? guardedFetch({ proxy }),
     fetch: proxiedFetch(proxy),
+    proxy,
     mail: overrides.mail === undefined ? mailOf(config) : overrides.mail,
     assertions,
     runnerTokens,

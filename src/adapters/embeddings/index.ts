@@ -37,7 +37,8 @@ export function createEmbeddingModels(settings: EmbeddingSettings, options: Opti
   )
   const problems = local.map(({ name, problem }) => ({ name, problem }))
   for (const [name, remote] of settings) {
-    const { dimensions, embed } = openAiCompatibleModel(name, remote, options)
+    const { dimensions, embed, problem } = openAiCompatibleModel(name, remote, options)
+    problems.push({ name, problem })
     models.set(name, {
       dimensions,
       takesBulk: remote.bulk ?? false,

@@ -58,13 +58,14 @@ async function meet(answers: readonly Answering[], settings: Record<string, unkn
 
 function modelAt(url: string, settings: Record<string, unknown> = {}) {
   const waits: number[] = []
+  const clock = { now: NOW }
   const text = JSON.stringify({ ours: { url, key: KEY, dimensions: 3, ...settings } })
   const model = openAiCompatibleModel('ours', EmbeddingModelsSetting.parse(text).get('ours')!, {
     sleep: async (ms) => waits.push(ms),
-    clock: () => NOW,
+    clock: () => clock.now,
     random: () => 0.5,
   })
-  return { ...model, waits }
+  return { ...model, waits, clock }
 }
 
 /** The reason in the log, after a look whether anything got out that must not. */
@@ -212,7 +213,10 @@ test.each([400, 401, 403, 404, 413, 422])('status %i will not be another the nex
   expect(asked).toHaveLength(1)
 })
 
-describe('a second attempt', () => {
+/** Of one question that is never answered: each twice as long, up to five seconds, and all within twenty. */
+const WAITS = [250, 500, 1000, 2000, 4000, 5000, 5000]
+
+describe('another attempt', () => {
   test.each([408, 429, 500, 502, 503, 529])('follows status %i after a moment', async (status) => {
     const { embed, asked, waits } = await meet([answering(status, UPSTREAM), vectorOf(1, 2, 3)])
     expect(await embed(QUESTION)).toEqual(new Float32Array([1, 2, 3]))
@@ -238,14 +242,24 @@ describe('a second attempt', () => {
     expect(waits).toEqual([ms])
   })
 
-  test.each([429, 500])('is the last one: %i twice', async (status) => {
-    const { embed, asked } = await meet([
-      answering(status, UPSTREAM),
-      answering(status, UPSTREAM),
-      vectorOf(1, 2, 3),
-    ])
+  test.each([429, 500])('follows another one: %i three times', async (status) => {
+    const refused = answering(status, UPSTREAM)
+    const { embed, waits } = await meet([refused, refused, refused, vectorOf(1, 2, 3)])
+    expect(await embed(QUESTION)).toEqual(new Float32Array([1, 2, 3]))
+    expect(waits).toEqual([250, 500, 1000])
+  })
+
+  test.each([429, 500])('follows until the time of the question is over: %i', async (status) => {
+    const { embed, asked, waits } = await meet([answering(status, UPSTREAM)])
     expect(await reasonOf(embed(QUESTION))).toEqual({ reason: `it answered ${status}`, hint: LATER })
-    expect(asked).toHaveLength(2)
+    expect(waits).toEqual(WAITS)
+    expect(asked).toHaveLength(WAITS.length + 1)
+  })
+
+  test('a text in bulk has more time', async () => {
+    const { embed, waits } = await meet([answering(500, UPSTREAM)])
+    await reasonOf(embed(QUESTION, { kind: 'bulk' }))
+    expect(waits).toEqual([...WAITS, ...Array(8).fill(5000)])
   })
 
   test('that ends otherwise tells its own reason', async () => {
@@ -263,10 +277,11 @@ describe('a provider that', () => {
   test.each<[what: string, answer: Answering]>([
     ['says nothing', () => {}],
     ['begins and stops', (response) => void response.writeHead(200).write('{"data":[')],
-  ])('%s is given up after the time-out, twice', async (_, answer) => {
-    const { embed, asked } = await meet([answer], { timeout_ms: 150 })
+  ])('%s is given up after the time-out, again and again', async (_, answer) => {
+    const { embed, asked, waits } = await meet([answer], { timeout_ms: 100 })
     expect(await reasonOf(embed(QUESTION))).toEqual({ reason: 'it took too long', hint: LATER })
-    expect(asked).toHaveLength(2)
+    expect(asked).toHaveLength(waits.length + 1)
+    expect(waits).toEqual(WAITS)
   })
 
   test('says nothing is let go as soon as nobody waits, and not asked again', async () => {
@@ -293,7 +308,7 @@ describe('a provider that', () => {
     expect(requests).toBe(0)
   })
 
-  test('is not there is tried twice and named by its code', async () => {
+  test('is not there is tried again and named by its code', async () => {
     const gone = createServer().listen(0, '127.0.0.1')
     await once(gone, 'listening')
     const { port } = gone.address() as AddressInfo
@@ -303,7 +318,7 @@ describe('a provider that', () => {
       reason: 'the connection failed: ECONNREFUSED',
       hint: LATER,
     })
-    expect(waits).toEqual([250])
+    expect(waits).toEqual(WAITS)
   })
 
   test('talks something else than HTTP is no reason to quote it', async () => {
@@ -322,4 +337,77 @@ test('whatever the given fetch throws stays inside', async () => {
     sleep: async () => {},
   })
   expect((await reasonOf(model.embed(QUESTION))).reason).toBe('the connection failed: unknown')
+})
+
+describe('a provider that is down', () => {
+  /** Fails until it is told to answer. */
+  async function meetDown() {
+    let answer = answering(503, UPSTREAM)
+    const provider = await meet([(response) => answer(response)])
+    for (let question = 0; question < 3; question += 1) await reasonOf(provider.embed(QUESTION))
+    const later = (seconds: number) => {
+      provider.clock.now = new Date(provider.clock.now.getTime() + seconds * 1000)
+    }
+    return {
+      ...provider,
+      later,
+      mend: () => (answer = vectorOf(1, 2, 3)),
+      refused: `it is not asked for a while: it answered 503`,
+    }
+  }
+
+  test('is not asked after three questions in a row, and nobody waits for it', async () => {
+    const { embed, asked, refused } = await meetDown()
+    const before = asked.length
+    expect(await reasonOf(embed(QUESTION))).toEqual({ reason: refused, hint: LATER })
+    expect(asked).toHaveLength(before)
+  })
+
+  test('is asked by one after ten seconds, and then after twice as long', async () => {
+    const { embed, asked, later, refused } = await meetDown()
+    const before = asked.length
+    later(10)
+    const [probe, other] = await Promise.all([reasonOf(embed(QUESTION)), reasonOf(embed(QUESTION))])
+    expect([probe.reason, other.reason]).toEqual(['it answered 503', refused])
+    expect(asked.length).toBe(before + WAITS.length + 1)
+    later(19)
+    expect((await reasonOf(embed(QUESTION))).reason).toBe(refused)
+    later(1)
+    expect((await reasonOf(embed(QUESTION))).reason).toBe('it answered 503')
+  })
+
+  test('and answers again is asked by all, and no problem any more', async () => {
+    const { embed, later, mend, problem } = await meetDown()
+    expect(problem()).toBe('it answered 503')
+    mend()
+    later(10)
+    await embed(QUESTION)
+    expect(problem()).toBeUndefined()
+    expect(await Promise.all([embed(QUESTION), embed(QUESTION)])).toHaveLength(2)
+  })
+
+  test('only for a text, or for somebody who has given up, is not down', async () => {
+    const { embed, problem } = await meet([answering(413, UPSTREAM)])
+    for (let question = 0; question < 4; question += 1) {
+      expect((await reasonOf(embed(QUESTION))).reason).toBe('it answered 413')
+    }
+    expect(problem()).toBeUndefined()
+    const silent = await meet([() => {}])
+    for (let question = 1; question < 5; question += 1) {
+      const end = new AbortController()
+      const given = reasonOf(silent.embed(QUESTION, { signal: end.signal }))
+      await expect.poll(() => silent.asked).toHaveLength(question)
+      end.abort()
+      expect((await given).reason).toBe('nobody waits for it any more')
+    }
+    expect(silent.problem()).toBeUndefined()
+  })
+
+  test('because of its settings says so for as long as they are wrong', async () => {
+    const { embed, problem } = await meet([answering(401, UPSTREAM)])
+    for (let question = 0; question < 4; question += 1) {
+      expect((await reasonOf(embed(QUESTION))).reason).toBe('it answered 401')
+    }
+    expect(problem()).toBe('it answered 401')
+  })
 })

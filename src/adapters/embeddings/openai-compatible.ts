@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import * as z from 'zod'
 import type { RemoteModelSettings } from '../../contracts/embedding-settings.ts'
+import { CIRCUIT } from '../../contracts/limits.ts'
 import type { EmbedOptions } from '../../cores/search/embedding-models.ts'
 import type { TextKind } from './waiting-texts.ts'
 import { codeOf, unavailable } from './unavailable.ts'
@@ -15,9 +16,12 @@ export type RemoteDeps = {
 }
 
 const TIMEOUT_MS = 8000
+/** Of a question with all its attempts: a request has 30 s, and is to search in the rest. Nobody waits for a text in bulk. */
+const PATIENCE_MS = { question: 20_000, bulk: 60_000 }
+/** Before the second attempt; twice as long before each further one. */
 const RETRY_MS = 250
-/** A user is waiting: a provider that asks for more time still gets its one retry after this. */
-const RETRY_AFTER_MAX_MS = 5000
+/** The longest wait, also where a provider asks for more. */
+const RETRY_MAX_MS = 5000
 /** 16,000 dimensions with 20 digits each are 350 KB. */
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024
 
@@ -27,12 +31,15 @@ const Answer = z.object({ data: z.tuple([z.object({ embedding: z.array(z.number(
 /** Why an attempt gave no vector. */
 class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed'
-  /** How long to wait before another attempt; undefined where another would end the same. */
-  readonly retryMs: number | undefined
+  /** What would change it: time, the operator, or another text. */
+  readonly blames: 'later' | 'operator' | 'text'
+  /** What the provider asked for. */
+  readonly retryAfterMs: number | undefined
 
-  constructor(reason: string, retryMs?: number) {
+  constructor(reason: string, blames: 'later' | 'operator' | 'text' = 'operator', retryAfterMs?: number) {
     super(reason)
-    this.retryMs = retryMs
+    this.blames = blames
+    this.retryAfterMs = retryAfterMs
   }
 }
 
@@ -41,59 +48,119 @@ export function openAiCompatibleModel(name: string, settings: RemoteModelSetting
   const url = new URL(settings.url)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/embeddings`
   const headers = headersOf(settings)
+  const circuit = createCircuit(clock)
+  let problem: string | undefined
 
-  async function attempt(body: string, givenUp: AbortSignal | undefined): Promise<Float32Array> {
+  async function attempt(body: string, givenUp: AbortSignal | undefined, ms: number): Promise<Float32Array> {
     // For everything from the connection to the last byte.
-    const late = AbortSignal.timeout(settings.timeout_ms ?? TIMEOUT_MS)
+    const late = AbortSignal.timeout(Math.ceil(Math.min(ms, settings.timeout_ms ?? TIMEOUT_MS)))
     const signal = givenUp ? AbortSignal.any([givenUp, late]) : late
     try {
       // A redirect would send question and key to a host that is not configured.
       const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' })
       if (!response.ok) {
         await response.body?.cancel()
-        throw new AttemptFailed(`it answered ${response.status}`, retryMsAfter(response))
+        throw refusal(response)
       }
       return vectorIn(await readAnswer(response), settings.dimensions)
     } catch (error) {
       if (error instanceof AttemptFailed) throw error
       if (givenUp?.aborted) throw new AttemptFailed('nobody waits for it any more')
-      if (signal.aborted) throw new AttemptFailed('it took too long', retryDelay())
+      if (signal.aborted) throw new AttemptFailed('it took too long', 'later')
       if (isRefusedRedirect(error)) throw new AttemptFailed('it answered with a redirect')
-      throw new AttemptFailed(`the connection failed: ${codeOf(error)}`, retryDelay())
+      throw new AttemptFailed(`the connection failed: ${codeOf(error)}`, 'later')
     }
   }
 
-  /** Undefined for a status that a retry would not change. */
-  function retryMsAfter({ status, headers }: Response): number | undefined {
-    if (status !== 408 && status !== 429 && status < 500) return undefined
-    const requested = retryAfterMs(headers.get('retry-after'), clock())
-    return requested === undefined ? retryDelay() : Math.min(requested, RETRY_AFTER_MAX_MS)
+  function refusal({ status, headers }: Response): AttemptFailed {
+    const reason = `it answered ${status}`
+    if (OF_THE_TEXT.includes(status)) return new AttemptFailed(reason, 'text')
+    if (status !== 408 && status !== 429 && status < 500) return new AttemptFailed(reason)
+    return new AttemptFailed(reason, 'later', retryAfterMs(headers.get('retry-after'), clock()))
   }
 
-  /** With jitter: requests that failed together must not retry together. */
-  const retryDelay = () => RETRY_MS * (0.5 + random())
+  /** As often as there is time for. What a wait and an attempt take counts alike. */
+  async function attempts(
+    body: string,
+    kind: TextKind,
+    signal: AbortSignal | undefined,
+  ): Promise<Float32Array> {
+    let leftMs = PATIENCE_MS[kind]
+    for (let retryMs = RETRY_MS; ; retryMs *= 2) {
+      const startedAt = performance.now()
+      try {
+        return await attempt(body, signal, leftMs)
+      } catch (error) {
+        if (!(error instanceof AttemptFailed) || error.blames !== 'later') throw error
+        // With jitter: requests that failed together must not retry together.
+        const waitMs = Math.min(RETRY_MAX_MS, error.retryAfterMs ?? retryMs * (0.5 + random()))
+        leftMs -= performance.now() - startedAt + waitMs
+        if (leftMs <= 0) throw error
+        await sleep(waitMs)
+        if (signal?.aborted) throw new AttemptFailed('nobody waits for it any more')
+      }
+    }
+  }
 
   const embed = async (
     text: string,
     { kind = 'question', signal }: EmbedOptions = {},
   ): Promise<Float32Array> => {
-    const body = bodyOf(name, settings, text, kind)
     try {
-      return await attempt(body, signal).catch(async (error: unknown) => {
-        if (!(error instanceof AttemptFailed) || error.retryMs === undefined) throw error
-        await sleep(error.retryMs)
-        return attempt(body, signal)
-      })
+      const end = circuit.begin()
+      if (!end) throw new AttemptFailed(`it is not asked for a while: ${problem}`, 'later')
+      const vector = await attempts(bodyOf(name, settings, text, kind), kind, signal).catch(
+        (error: unknown) => {
+          const failed = error instanceof AttemptFailed ? error : new AttemptFailed('the client failed')
+          if (!signal?.aborted && failed.blames !== 'text') problem = failed.message
+          end(signal?.aborted ? 'unknown' : failed.blames === 'later' ? 'failed' : 'answered')
+          throw failed
+        },
+      )
+      end('answered')
+      problem = undefined
+      return vector
     } catch (error) {
-      const failed = error instanceof AttemptFailed ? error : new AttemptFailed('the client failed')
+      const { message, blames } = error as AttemptFailed
       throw unavailable(
-        `embedding model ${name} at ${url.origin}: ${failed.message}`,
-        failed.retryMs === undefined ? 'operator' : 'later',
+        `embedding model ${name} at ${url.origin}: ${message}`,
+        blames === 'later' ? 'later' : 'operator',
       )
     }
   }
 
-  return { dimensions: settings.dimensions, embed }
+  return { name, dimensions: settings.dimensions, embed, problem: () => problem }
+}
+
+/** Bad request, too large, unprocessable: of this text, usually. */
+const OF_THE_TEXT = [400, 413, 422]
+
+/**
+ * After three questions in a row whose time was over, one at a time is sent, and after each that fails none for a while, which
+ * doubles: a provider that is down is not asked by everybody, and nobody waits for it.
+ */
+function createCircuit(clock: () => Date) {
+  let failures = 0
+  let isProbing = false
+  let closedUntil = 0
+  const { unanswered, probeSeconds, probeMaxSeconds } = CIRCUIT
+
+  return {
+    /** How to tell what came of it; undefined where it is not to be sent. */
+    begin(): ((outcome: 'answered' | 'failed' | 'unknown') => void) | undefined {
+      const isProbe = failures >= unanswered
+      if (isProbe && (isProbing || clock().getTime() < closedUntil)) return undefined
+      if (isProbe) isProbing = true
+      return (outcome) => {
+        if (isProbe) isProbing = false
+        if (outcome === 'answered') failures = 0
+        if (outcome !== 'failed') return
+        failures += 1
+        const doubled = probeSeconds * 2 ** Math.max(0, failures - unanswered)
+        closedUntil = clock().getTime() + Math.min(probeMaxSeconds, doubled) * 1000
+      }
+    },
+  }
 }
 
 function headersOf({ key, header = 'authorization', headers = {} }: RemoteModelSettings): Headers {

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openConnectProxy, type ConnectProxy } from '../../../test/support/connect-proxy.ts'
 import { selfSigned } from '../../../test/support/self-signed.ts'
 import { FetchRefused } from './guard.ts'
 import { guardedFetch } from './guarded-fetch.ts'
 import { outboundProxy } from './proxy.ts'
-import { proxiedFetch } from './proxied-fetch.ts'
+import { keptFetch, proxiedFetch } from './proxied-fetch.ts'
 
 const NAME = 'host.test'
 const LIMITS = { maxBytes: 1000, deadlineMs: 3000 }
@@ -211,6 +211,35 @@ describe('a fetch of a host that the operator names', () => {
     proxy.misbehave(undefined)
     await expect(
       fetch()('https://host.test/never', { signal: AbortSignal.timeout(100) }),
+    ).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
+})
+
+describe('a fetch that keeps its connections', () => {
+  test('asks again over the same one, through the proxy too', async () => {
+    const { fetch, close } = keptFetch(outbound(), { ca: certificate.cert })
+    onTestFinished(close)
+    const { asked, result } = await asks(async () => {
+      const texts: string[] = []
+      for (let time = 0; time < 3; time += 1) texts.push(await (await fetch('https://host.test/ok')).text())
+      return texts
+    })
+    expect([asked, result]).toEqual([['host.test:443'], ['hello', 'hello', 'hello']])
+  })
+
+  test('follows no redirect, and fails as Node’s own does', async () => {
+    const { fetch, close } = keptFetch(outbound(), { ca: certificate.cert })
+    onTestFinished(close)
+    await expect(fetch('https://host.test/redirect', { redirect: 'error' })).rejects.toMatchObject({
+      message: 'fetch failed',
+      cause: { message: 'unexpected redirect' },
+    })
+    await expect(fetch('http://127.0.0.1:9/')).rejects.toMatchObject({
+      message: 'fetch failed',
+      cause: { code: 'ECONNREFUSED' },
+    })
+    await expect(
+      fetch('https://host.test/never', { signal: AbortSignal.timeout(100) }),
     ).rejects.toMatchObject({ name: 'TimeoutError' })
   })
 })
