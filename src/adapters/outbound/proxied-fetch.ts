@@ -50,7 +50,7 @@ export function keptFetch(proxy: OutboundProxy | undefined, { ca }: { ca?: strin
   }
   return {
     fetch,
-    close() {
+    close: () => {
       for (const agent of Object.values(agents)) agent.destroy()
     },
   }
