@@ -56,7 +56,8 @@ describe('the table', () => {
 })
 
 describe('the words', () => {
-  test('of the sources', () => {
+  // Every word of two thousand files.
+  test('of the sources', { timeout: 120_000 }, () => {
     expect(wrongWordsInSources(readTree())).toEqual([])
   })
 
