@@ -4,6 +4,7 @@ import { client } from './client.ts'
 import { coldStart } from './cold-start.ts'
 import { consolePages } from './console.ts'
 import { connector, mcpCall } from './connector.ts'
+import { embeddings } from './embeddings.ts'
 import { gateway } from './gateway.ts'
 import { maintenance } from './maintenance.ts'
 import { mcp } from './mcp.ts'
@@ -29,6 +30,7 @@ const BENCHES: Record<string, () => Promise<string[]>> = {
   console: consolePages,
   memory,
   rest,
+  embeddings,
   question,
   'question-memory': questionMemory,
   recall,

@@ -30,8 +30,10 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/closing-receiver.test.ts': 60,
   'test/long/connector-two-processes.test.ts': 30,
   'test/long/data-sources-two-processes.test.ts': 60,
+  'test/long/ended-threads.test.ts': 120,
   'test/long/first-start.test.ts': 60,
   'test/long/fuzz.test.ts': 180,
+  'test/long/golden-embeddings.test.ts': 90,
   'test/long/kill-checks.test.ts': 40,
   'test/long/kill-configuration.test.ts': 60,
   'test/long/kill-first-run.test.ts': 60,
@@ -64,6 +66,7 @@ export const SECONDS: Readonly<Record<string, number>> = {
   'test/long/server-bundle.test.ts': 60,
   'test/long/silent-sockets.test.ts': 30,
   'test/long/split.test.ts': 60,
+  'test/long/starved-machine.test.ts': 240,
   'test/long/two-hosts.test.ts': 60,
   'test/long/worker-sdk.test.ts': 40,
 }

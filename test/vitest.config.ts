@@ -37,7 +37,6 @@ export const SLOW_UNITS = matching(
   'db/safe-transactions.test.ts',
   'db/template.test.ts',
   'db/unpack-template.test.ts',
-  'src/adapters/embeddings/local-model.test.ts',
   'src/cores/databases/write-to-database.test.ts',
   'src/sample/read-sample.test.ts',
 )

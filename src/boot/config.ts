@@ -198,7 +198,7 @@ export const SETTINGS = {
   EMBEDDING_THREADS: {
     schema: whole(1, 64).optional(),
     description:
-      'Threads of each embedding model that runs here, at most. Further ones start when texts wait and end after 30 s without any; they share the weights, and each uses about 10 MB.',
+      'Threads of each embedding model that runs here, at most. Further ones start when texts wait and end after 30 s without any; they share the weights, and each uses about 30 MB.',
     default: 'the number of cores less one, from 1 to 4',
   },
   EMBEDDING_TOKENS_PER_DAY: {

@@ -157,7 +157,7 @@ async function asker(): Promise<Ask> {
 /** 429 only if it says how long to wait. */
 function refusalOf(error: unknown): readonly [outcome: string, retryAfterSeconds: number] {
   if (error instanceof Error && error.name === 'TimeoutError') return ['late', 0]
-  if (error instanceof ServiceError && error.code === 'EMBEDDING_UNAVAILABLE') return ['late', 0]
+  if (error instanceof ServiceError && error.code === 'TIMEOUT') return ['late', 0]
   const { code, retryAfterSeconds = 0 } = error instanceof ServiceError ? error : {}
   return [code === 'RATE_LIMITED' && retryAfterSeconds > 0 ? '429' : String(error), retryAfterSeconds]
 }

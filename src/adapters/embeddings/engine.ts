@@ -1,6 +1,6 @@
 /** One text through the model, as in the paper (Devlin et al., 2018): tokens, embeddings, layers, and the mean of what is left. */
 import type { ModelFolder } from './model-folder.ts'
-import { startKernel, takePlaces, type Dense, type Weights } from './weights.ts'
+import { startKernel, takePlaces, type Dense, type Weights } from './kernel.ts'
 
 /** Tokens become a vector of length one. */
 export type Engine = (tokens: readonly number[]) => Float32Array

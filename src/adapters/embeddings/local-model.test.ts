@@ -5,7 +5,8 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { COSINE_MIN, cosine, readGolden } from '../../../test/support/golden-embeddings.ts'
 import { ServiceError } from '../../contracts/errors.ts'
-import { localModel, type LocalOptions } from './local-model.ts'
+import { localModel, startModelThread, type LocalOptions } from './local-model.ts'
+import type { ToModelThread } from './model-worker.ts'
 
 type Line = { readonly event: string; readonly [field: string]: unknown }
 
@@ -35,13 +36,8 @@ test('the real model: known numbers, and what is related is nearer', async () =>
 /** The long test does it 200 times. */
 test('the real model: threads over the same weights, ended at any moment, lose no text', async () => {
   const threads: Worker[] = []
-  const startThread = (workerData: unknown) => {
-    const thread = new Worker(new URL('./model-worker.ts', import.meta.url), {
-      workerData,
-      execArgv: [],
-      env: {},
-      stderr: true,
-    })
+  const startThread = (data: ToModelThread) => {
+    const thread = startModelThread(data)
     threads.push(thread)
     return thread
   }
@@ -179,12 +175,6 @@ describe('a thread that is ended from outside', () => {
     await threads[0]?.terminate()
     expect(await embed('b')).toEqual([1, 1])
     expect(threads).toHaveLength(2)
-  })
-
-  test('again and again before it has loaded is a model that cannot be loaded', async () => {
-    const { embed, threads } = played({}, 'process.exit(1)')
-    expect(await reasonOf(embed('canary'), TRY_AGAIN)).toBe('its thread ended')
-    expect(threads).toHaveLength(10)
   })
 })
 

@@ -14,10 +14,10 @@ import type { Logger } from '../../observe/log.ts'
 import { cutText } from './cut-text.ts'
 import type { ModelFolder } from './model-folder.ts'
 import { watchThread, type Failure, type ModelThread } from './model-thread.ts'
-import type { ToModelThread } from './model-worker.ts'
-import { codeOf, unavailable } from './unavailable.ts'
+import type { Loaded, ToModelThread } from './model-worker.ts'
+import { codeOf } from './code-of.ts'
+import { unavailable } from './unavailable.ts'
 import { waitingTexts, type TextQueues, type WaitingText } from './waiting-texts.ts'
-import type { Weights } from './weights.ts'
 
 export type LocalOptions = {
   readonly startThread?: (data: ToModelThread) => Worker
@@ -41,13 +41,14 @@ type ThreadState = { isBusy: boolean; idle?: NodeJS.Timeout }
 
 /** Of its thread, for one text: the longest takes the built-in model 0.2 s, and a large one of a folder ten. */
 const CPU_LIMIT_MS = 60_000
-/** The weights use 46 MB and a thread 10 MB; loading takes 0.2 s. */
+/** The weights use 46 MB and a thread 30 MB; loading takes 0.2 s. */
 const IDLE_MS = 10 * 60_000
 const EXTRA_IDLE_MS = 30_000
 /** Another thread is worth its start when so many texts wait for each of those that run. */
 const WAITING_PER_THREAD = 4
 /** Threads in a row that were ended from outside before they had loaded. */
-const ENDED_LOADING_MAX = 10
+const ENDED_LOADING_MAX = 20
+const YOUNG_MB = 4
 const RETRY_AFTER_MAX_SECONDS = 60
 
 /** One core is left to the server itself. */
@@ -67,7 +68,7 @@ export function localModel(folder?: ModelFolder, options: LocalOptions = {}) {
   /** Parts of the shared memory that a thread uses, or may still use. */
   const numbers = new Set<number>()
   const underWay = new Set<Text>()
-  let weights: Weights | undefined
+  let loaded: Loaded | undefined
   let problem: string | undefined
   let endedLoading = 0
   let threadsAllowed = threadsMax
@@ -86,11 +87,11 @@ export function localModel(folder?: ModelFolder, options: LocalOptions = {}) {
 
   function anotherThread(): ModelThread | undefined {
     const isWorthIt =
-      threads.size === 0 || (weights !== undefined && queue.size() >= WAITING_PER_THREAD * threads.size)
+      threads.size === 0 || (loaded !== undefined && queue.size() >= WAITING_PER_THREAD * threads.size)
     if (threads.size >= threadsAllowed || !isWorthIt) return undefined
     const number = freeNumber()
     try {
-      const thread: ModelThread = watchThread(startThread({ folder, weights, thread: number }), {
+      const thread: ModelThread = watchThread(startThread({ folder, loaded, thread: number }), {
         dimensions,
         cpuLimitMs,
         onLoaded,
@@ -112,8 +113,8 @@ export function localModel(folder?: ModelFolder, options: LocalOptions = {}) {
     return number
   }
 
-  function onLoaded(loaded: Weights): void {
-    weights ??= loaded
+  function onLoaded(byThread: Loaded): void {
+    loaded ??= byThread
     problem = undefined
     endedLoading = 0
     // Those that wait may be worth another thread.
@@ -175,7 +176,7 @@ export function localModel(folder?: ModelFolder, options: LocalOptions = {}) {
       () => {
         if (isExtra && threads.size === 1) return endWhenIdle(thread, state)
         endThread(thread)
-        if (threads.size === 0) weights = undefined
+        if (threads.size === 0) loaded = undefined
       },
       isExtra ? extraIdleMs : idleMs,
     ).unref()
@@ -244,7 +245,7 @@ export function localModel(folder?: ModelFolder, options: LocalOptions = {}) {
   }
 }
 
-function startModelThread(data: ToModelThread): Worker {
+export function startModelThread(data: ToModelThread): Worker {
   return new Worker(new URL('./model-worker.ts', import.meta.url), {
     workerData: data,
     // Without the program's flags and secrets: a model needs no environment.
@@ -254,5 +255,7 @@ function startModelThread(data: ToModelThread): Worker {
     // process alive.
     stdout: true,
     stderr: true,
+    // It allocates next to nothing, and would let 30 MB of that lie about before it collects.
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   })
 }

@@ -8,8 +8,8 @@ import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as z from 'zod'
 import { BUILT_IN_MODEL } from '../../contracts/embedding-settings.ts'
-import { OWN_TOKENS, TokenizerFile } from './tokenizer.ts'
-import { codeOf } from './unavailable.ts'
+import { OWN_TOKENS, type TokenizerFile } from './tokenizer.ts'
+import { codeOf } from './code-of.ts'
 
 export type ModelFolder = {
   readonly name: string
@@ -63,6 +63,30 @@ const PoolingFile = z.object({
 const LengthFile = z.object({ max_seq_length: size(8192).nullish() })
 /** `config_sentence_transformers.json` */
 const PromptsFile = z.object({ prompts: z.record(z.string(), z.string()).default({}) })
+
+/** Another kind of tokenizer does not have these. */
+export const TokenizerSchema: z.ZodType<TokenizerFile> = z.object({
+  added_tokens: z.array(z.object({ id: z.int(), content: z.string().min(1) })),
+  normalizer: z.object({
+    type: z.literal('BertNormalizer'),
+    clean_text: z.literal(true),
+    handle_chinese_chars: z.literal(true),
+    strip_accents: z.boolean().nullable(),
+    lowercase: z.boolean(),
+  }),
+  pre_tokenizer: z.object({ type: z.literal('BertPreTokenizer') }),
+  model: z.object({
+    unk_token: z.string(),
+    continuing_subword_prefix: z.string(),
+    max_input_chars_per_word: z.int(),
+    vocab: z.custom<Readonly<Record<string, number>>>(isVocabulary, 'must be an object of whole numbers'),
+  }),
+})
+
+/** Zod takes ten times as long for 30,000 words. */
+function isVocabulary(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every(Number.isInteger)
+}
 
 /** The weights that are installed with the program. */
 export const builtInFolder = (): ModelFolder => ({
@@ -121,7 +145,7 @@ function weightsIn(folder: string): string {
 }
 
 export function readTokenizer({ tokenizerPath, vocabulary }: ModelFolder): TokenizerFile {
-  const file = readJson(tokenizerPath, TokenizerFile)
+  const file = readJson(tokenizerPath, TokenizerSchema)
   const missing = [file.model.unk_token, ...OWN_TOKENS].find(
     (token) => !Object.hasOwn(file.model.vocab, token),
   )

@@ -1,9 +1,8 @@
 /** One thread of a local model, and what becomes of the text it is given: a vector, or a reason why there is none. */
 import type { Worker } from 'node:worker_threads'
-import type { FromModelThread } from './model-worker.ts'
-import { codeOf } from './unavailable.ts'
+import type { FromModelThread, Loaded } from './model-worker.ts'
+import { codeOf } from './code-of.ts'
 import { checkedVector } from './vector.ts'
-import type { Weights } from './weights.ts'
 
 /** After a failure the thread is of no more use: its engine may be in any state. */
 export type Failure = {
@@ -23,7 +22,7 @@ export type ModelThread = {
 type Watched = {
   readonly dimensions: number
   readonly cpuLimitMs: number
-  readonly onLoaded: (weights: Weights) => void
+  readonly onLoaded: (loaded: Loaded) => void
   /** It ended by itself while it had nothing to do. */
   readonly onLost: () => void
   readonly onExit: () => void

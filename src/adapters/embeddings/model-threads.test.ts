@@ -51,7 +51,7 @@ function played(options: LocalOptions = {}) {
     )
   }
   const underWay = () => threads.map(({ given }) => given?.split(' ')[0] ?? '')
-  const load = (at = 0) => threads[at]!.emit('message', { loaded: WEIGHTS })
+  const load = (at = 0) => threads[at]!.emit('message', { loaded: LOADED })
   const answer = async (at = 0) => {
     const thread = threads[at]!
     thread.given = undefined
@@ -67,7 +67,7 @@ function played(options: LocalOptions = {}) {
   return { threads, ask, answer, fail, load, underWay, outcomes, model }
 }
 
-const WEIGHTS = { end: 1 }
+const LOADED = { weights: 1 }
 
 const many = (owner: string, count: number) => Array.from({ length: count }, (_, at) => `${owner}${at + 1}`)
 
@@ -137,15 +137,15 @@ test('threads have the weights of the first, and each a part of the memory of it
   const { ask, answer, fail, load, threads } = played({ threadsMax: 3 })
   for (const name of many('a', 15)) ask(name)
   load()
-  expect(threads.map(({ data }) => [data.weights, data.thread])).toEqual([
+  expect(threads.map(({ data }) => [data.loaded, data.thread])).toEqual([
     [undefined, 0],
-    [WEIGHTS, 1],
-    [WEIGHTS, 2],
+    [LOADED, 1],
+    [LOADED, 2],
   ])
   for (const at of [1, 2]) load(at)
   await fail(1)
   // The part of the one that ended is free again.
-  expect(threads[3]!.data).toMatchObject({ weights: WEIGHTS, thread: 1 })
+  expect(threads[3]!.data).toMatchObject({ loaded: LOADED, thread: 1 })
   await answer(0)
   expect(threads).toHaveLength(4)
 })
@@ -187,6 +187,22 @@ test('the only thread that cannot load the model fails all that wait, at once', 
   })
   ask('a3')
   expect(threads).toHaveLength(2)
+})
+
+test('a thread that is ended before it has loaded is replaced, but not for ever', async () => {
+  const { ask, answer, threads, outcomes } = played()
+  ask('a1')
+  for (let count = 1; count < 20; count += 1) {
+    threads.at(-1)!.emit('exit', 1)
+    await settled()
+    expect([threads.length, outcomes]).toEqual([count + 1, {}])
+  }
+  threads.at(-1)!.emit('exit', 1)
+  await settled()
+  expect(outcomes).toEqual({ a1: 'EMBEDDING_UNAVAILABLE' })
+  ask('a2')
+  await answer(20)
+  expect(outcomes).toMatchObject({ a2: 'answered' })
 })
 
 test('a text given up while it waits is not embedded, and one under way is not tried again', async () => {

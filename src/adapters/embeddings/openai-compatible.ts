@@ -5,7 +5,8 @@ import type { RemoteModelSettings } from '../../contracts/embedding-settings.ts'
 import { CIRCUIT } from '../../contracts/limits.ts'
 import type { EmbedOptions } from '../../cores/search/embedding-models.ts'
 import type { TextKind } from './waiting-texts.ts'
-import { codeOf, unavailable } from './unavailable.ts'
+import { codeOf } from './code-of.ts'
+import { unavailable } from './unavailable.ts'
 import { checkedVector } from './vector.ts'
 
 export type RemoteDeps = {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createTokenizer, TokenizerFile } from './tokenizer.ts'
+import { TokenizerSchema } from './model-folder.ts'
+import { createTokenizer } from './tokenizer.ts'
 
 const WORDS = [
   '[UNK]',
@@ -21,7 +22,7 @@ const WORDS = [
 ]
 
 function tokenizer(options: { lowercase?: boolean; tokensMax?: number } = {}) {
-  const file = TokenizerFile.parse({
+  const file = TokenizerSchema.parse({
     added_tokens: [{ id: 3, content: '[MASK]' }],
     normalizer: {
       type: 'BertNormalizer',

@@ -3,32 +3,21 @@
  * punctuation, and each word into the longest pieces of the vocabulary (WordPiece). One character at a time and each known
  * after its first time, so that no text takes longer than its length; it ends with the tokens that the model reads.
  */
-import * as z from 'zod'
 
-/** What is read of tokenizer.json; another kind of tokenizer does not have it. */
-export const TokenizerFile = z.object({
-  added_tokens: z.array(z.object({ id: z.int(), content: z.string().min(1) })),
-  normalizer: z.object({
-    type: z.literal('BertNormalizer'),
-    clean_text: z.literal(true),
-    handle_chinese_chars: z.literal(true),
+/** What is read of tokenizer.json. */
+export type TokenizerFile = {
+  readonly added_tokens: readonly { readonly id: number; readonly content: string }[]
+  readonly normalizer: {
     /** Null: where letters become small. */
-    strip_accents: z.boolean().nullable(),
-    lowercase: z.boolean(),
-  }),
-  pre_tokenizer: z.object({ type: z.literal('BertPreTokenizer') }),
-  model: z.object({
-    unk_token: z.string(),
-    continuing_subword_prefix: z.string(),
-    max_input_chars_per_word: z.int(),
-    vocab: z.custom<Readonly<Record<string, number>>>(isVocabulary, 'must be an object of whole numbers'),
-  }),
-})
-export type TokenizerFile = z.output<typeof TokenizerFile>
-
-/** Zod takes ten times as long for 30,000 words. */
-function isVocabulary(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every(Number.isInteger)
+    readonly strip_accents: boolean | null
+    readonly lowercase: boolean
+  }
+  readonly model: {
+    readonly unk_token: string
+    readonly continuing_subword_prefix: string
+    readonly max_input_chars_per_word: number
+    readonly vocab: Readonly<Record<string, number>>
+  }
 }
 
 /** At most `tokensMax`, with the first and the last, which are the model's own. */

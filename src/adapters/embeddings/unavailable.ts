@@ -10,11 +10,3 @@ const HINTS = {
 /** `reason` is always our own text: that of a provider or an engine may repeat the question or the key. */
 export const unavailable = (reason: string, hint: keyof typeof HINTS): ServiceError =>
   new ServiceError('EMBEDDING_UNAVAILABLE', undefined, { hint: HINTS[hint], cause: new Error(reason) })
-
-/** The first code in a chain of causes. Codes come from Node; messages may quote the input. */
-export function codeOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(at.code)) return at.code
-  }
-  return 'unknown'
-}

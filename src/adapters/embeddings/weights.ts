@@ -1,87 +1,20 @@
 /** Packs the weights of a model into a memory that all its threads share, in the form in which the kernel takes them. */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { startKernel, takePlaces, type Dense, type Norm, type Numbers, type Weights } from './kernel.ts'
 import { readTensors, type ModelFolder } from './model-folder.ts'
 
-/** Places in the memory, in bytes. */
-type Norm = { readonly weight: number; readonly bias: number }
-/** `k` in blocks, each of which has all columns. */
-export type Dense = {
-  readonly at: number
-  /** Of columns, where numbers are integers. */
-  readonly scales: number
-  readonly bias: number
-  readonly columns: number
-  readonly rows: number
-  readonly block: number
-}
-type Layer = {
-  readonly queryKeyValue: Dense
-  readonly attention: Dense
-  readonly attentionNorm: Norm
-  readonly up: Dense
-  readonly down: Dense
-  readonly downNorm: Norm
-}
-
 /**
- * Integers take half the memory. On x64 they are faster too: eight products in two instructions, of which it starts three in
- * a cycle, while a float has a register and a port fewer. arm64 needs four instructions for what two do with floats.
+ * Integers take half the memory and half the loads, and on x64 they are faster: a product of eight and a sum are two
+ * instructions for either, and a step has two numbers of each row. arm64 needs four instructions for what two do with floats.
  */
-export type Numbers = 'int16' | 'float'
 const fasterNumbers: Numbers = process.arch === 'arm64' ? 'float' : 'int16'
 
-export type Weights = {
-  readonly memory: WebAssembly.Memory
-  readonly kernel: WebAssembly.Module
-  readonly numbers: Numbers
-  readonly words: number
-  readonly positions: number
-  readonly segment: number
-  readonly norm: Norm
-  readonly layers: readonly Layer[]
-  /** Where the threads' own parts begin. */
-  readonly end: number
-}
-
-export type Kernel = Readonly<
-  Record<
-    | 'attend'
-    | 'addNormalized'
-    | 'gelu'
-    | 'lookUp'
-    | 'multiply'
-    | 'multiplyInt16'
-    | 'packFloat'
-    | 'packInt16'
-    | 'pool'
-    | 'toInt16'
-    | 'widen',
-    (...places: number[]) => void
-  >
->
-
-const PAGE_BYTES = 65_536
 /** Of what WebAssembly can address. */
 const PAGES_MAX = 65_536
 /** The largest sum that fits into 32 bits, see kernel.as. */
 const BLOCK_MAX = 384
 /** Columns of a panel. */
 const PANEL = 8
-
-export const startKernel = ({ kernel, memory }: Pick<Weights, 'kernel' | 'memory'>): Kernel =>
-  new WebAssembly.Instance(kernel, { env: { memory, abort: () => {} } }).exports as Kernel
-
-/** Places for numbers, each at the beginning of a line of the cache. */
-export function takePlaces(memory: WebAssembly.Memory, from: number): (bytes: number) => number {
-  let end = from
-  return (bytes) => {
-    const at = end
-    end = Math.ceil((at + bytes) / 64) * 64
-    const missing = end - memory.buffer.byteLength
-    if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES))
-    return at
-  }
-}
 
 export function loadWeights(model: ModelFolder, numbers: Numbers = fasterNumbers): Weights {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: PAGES_MAX, shared: true })
