@@ -27,9 +27,10 @@ test('200 endings: no text is lost, none is wrong, and memory does not grow', as
   const model = localModel(undefined, { startThread, threadsMax: THREADS })
   const golden = readGolden().filter(({ text }) => text.length < 400)
   const wrong: string[] = []
-  let [embedded, isOver] = [0, false]
+  let embedded = 0
+  const over = new AbortController()
   const lane = async (first: number) => {
-    for (let at = first; !isOver; at = (at + LANES) % golden.length) {
+    for (let at = first; !over.signal.aborted; at = (at + LANES) % golden.length) {
       const { text, vector } = golden[at]!
       if (cosine(await model.embed('org_a', text), vector) <= COSINE_MIN) wrong.push(text)
       embedded += 1
@@ -46,7 +47,7 @@ test('200 endings: no text is lost, none is wrong, and memory does not grow', as
     if (ending % 10 === 9) await expect.poll(() => embedded, { timeout: 60_000 }).toBeGreaterThan(before)
     if (ending % 20 === 19) memory.push(Math.round(process.memoryUsage().rss / 1e6))
   }
-  isOver = true
+  over.abort()
   await lanes
   await model.close()
   console.log(`${embedded} texts, ${started.length} threads, MB: ${memory.join(' ')}`)

@@ -4,6 +4,7 @@
  */
 import { getTableName } from 'drizzle-orm'
 import { makeId } from '../../src/contracts/ids.ts'
+import { OPERATIONS } from '../../src/contracts/operations.ts'
 import { createOrganization, createOrganizationAsOperator } from '../../src/contracts/organizations.ts'
 import type { Service } from '../../src/client/service.ts'
 import { SERVICE_NAMES } from '../../src/boot/config.ts'
@@ -65,9 +66,20 @@ export const servingFounded =
     return response
   }
 
-/** Organizations are founded at the vendor's: at the customer's, whoever has none is refused. */
-export const isFounding = (request: Request): boolean =>
-  request.method === 'POST' && new URL(request.url).pathname === createOrganization.http.path
+/**
+ * Organizations are founded at the vendor's: at the customer's, whoever has none is refused. So is the operator, whose token
+ * the customer's gateway never shows to the vendor.
+ */
+export const isForVendor = (request: Request): boolean =>
+  FOR_VENDOR.some(({ method, path }) => request.method === method && path.test(new URL(request.url).pathname))
+
+const FOR_VENDOR = OPERATIONS.filter(
+  ({ name, service, access }) =>
+    name === 'createOrganization' || (service === 'auth-service' && access === 'operator'),
+).map(({ http }) => ({
+  method: http.method.toUpperCase(),
+  path: new RegExp(`^${http.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+}))
 
 const OF_PEOPLE: ReadonlySet<string> = new Set([
   'api_tokens',

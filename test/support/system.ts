@@ -12,7 +12,7 @@ import { createSystem, type Overrides, type System } from '../../src/boot/system
 import { inject } from 'vitest'
 import { noteLogLine } from './answered-operations.ts'
 import { testDatabase } from './database.ts'
-import { isFounding, reaching, servingFounded, splitDatabase, splitSettings } from './hosted-system.ts'
+import { isForVendor, reaching, servingFounded, splitDatabase, splitSettings } from './hosted-system.ts'
 import { noteAnswer } from './seen-failures.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-of-the-tests-0123456789'
@@ -80,7 +80,7 @@ async function startHosted(env: Record<string, string>, overrides: TestOverrides
     network: reaching(() => service),
   })
   const dispatch: Service = async (request) => {
-    const toVendor = isFounding(request)
+    const toVendor = isForVendor(request)
     const response = await (
       toVendor ? reaching(() => service)(vendor.system.config.API_URL) : customer.service
     )(request)

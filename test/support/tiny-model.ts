@@ -121,7 +121,7 @@ export function referenceVector(
   pooling: 'all' | 'first',
 ): number[] {
   const numbersOf = (name: string) => tensors.get(name)!.numbers
-  const row = (name: string, at: number) => [...numbersOf(name).slice(at * width, (at + 1) * width)]
+  const row = (name: string, at: number) => Array.from(numbersOf(name).subarray(at * width, (at + 1) * width))
   const plus = (a: readonly number[], b: readonly number[]) => a.map((number, at) => number + b[at]!)
   const dot = (a: readonly number[], b: readonly number[]) =>
     a.reduce((sum, number, at) => sum + number * b[at]!, 0)
