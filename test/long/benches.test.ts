@@ -21,6 +21,7 @@ const SAYS: Record<string, readonly RegExp[]> = {
   console: [/^ {2}\/console\/activity .* \S+x;/m],
   memory: [/^ {2}ratio +\S+x/m, /^ {2}two databases and the model +\d+ MiB/m],
   embeddings: [/^ {2}12 tokens: .* \S+x \(target 3:/m, /^ {2}a further thread: .* \S+x/m],
+  rest: [/^ {2}svc, listening +\S+ ms a second/m, /^ {2}svc, polling +\S+ ms a second/m],
   'question-memory': [/^ {2}slope +\S+ MiB/m],
   notifications: [/^ {2}https: against graphile-worker \S+x/m, /in claim number \d+/],
   apps: [/one of them changed: 1 sent/, /^ +ratio +\S+x CPU/m, /the same through the API .* \S+x/],
