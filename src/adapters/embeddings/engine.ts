@@ -73,6 +73,6 @@ function scratchSizes({ tokensMax, width, inner, heads }: ModelFolder): number[]
   const rows = tokensMax + SPARE_ROWS
   const padded = Math.ceil(tokensMax / 8) * 8
   const [matrix, wide] = [rows * width * 4, rows * Math.max(3 * width, inner) * 4]
-  const scores = padded * (width / heads) * 4 + (padded + SPARE_ROWS) * padded * 4
+  const scores = padded * (1 + width / heads) * 4 + (padded + SPARE_ROWS) * padded * 4
   return [tokensMax * 4, matrix, matrix, wide, scores, matrix, rows * 4, width * 4]
 }

@@ -146,19 +146,27 @@ export function widen(halves: usize, floats: usize, n: i32): void {
   return Mathf.max(Mathf.max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), Mathf.max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)))
 }
 
-/** e to the x for x up to 0: two to the whole part of x / ln 2, and a polynomial (Cephes, expf) for the rest. */
-@inline function exp(x: v128): v128 {
-  x = f32x4.pmax(x, f32x4.splat(-87))
-  const whole = f32x4.nearest(f32x4.mul(x, f32x4.splat(1.44269504)))
-  const rest = f32x4.relaxed_madd(whole, f32x4.splat(2.12194440e-4), f32x4.relaxed_madd(whole, f32x4.splat(-0.693359375), x))
-  let p = f32x4.splat(1.9875691500e-4)
-  p = f32x4.relaxed_madd(p, rest, f32x4.splat(1.3981999507e-3))
-  p = f32x4.relaxed_madd(p, rest, f32x4.splat(8.3334519073e-3))
-  p = f32x4.relaxed_madd(p, rest, f32x4.splat(4.1665795894e-2))
-  p = f32x4.relaxed_madd(p, rest, f32x4.splat(1.6666665459e-1))
-  p = f32x4.relaxed_madd(p, rest, f32x4.splat(5.0000001201e-1))
-  p = f32x4.add(f32x4.relaxed_madd(f32x4.mul(rest, rest), p, rest), f32x4.splat(1))
-  return f32x4.mul(p, i32x4.shl(i32x4.add(i32x4.relaxed_trunc_f32x4_s(whole), i32x4.splat(127)), 23))
+const LOG2_E: f32 = 1.442695041
+
+/** Added to a float below 2^22, its whole part is rounded and stands in the last bits. */
+const ROUND: f32 = 12582912
+
+/**
+ * 2 to the x for x up to 0: the series of e to the (ln 2 · rest), and the whole part added to the exponent. Below -80 it is as
+ * good as nothing, and numbers too small for their exponent are slow.
+ */
+@inline function exp2(x: v128): v128 {
+  x = f32x4.pmax(x, f32x4.splat(-80))
+  const rounded = f32x4.add(x, f32x4.splat(ROUND))
+  const rest = f32x4.sub(x, f32x4.sub(rounded, f32x4.splat(ROUND)))
+  let p = f32x4.splat(1.540353039e-4)
+  p = f32x4.relaxed_madd(p, rest, f32x4.splat(1.333355815e-3))
+  p = f32x4.relaxed_madd(p, rest, f32x4.splat(9.618129108e-3))
+  p = f32x4.relaxed_madd(p, rest, f32x4.splat(5.550410866e-2))
+  p = f32x4.relaxed_madd(p, rest, f32x4.splat(2.402265070e-1))
+  p = f32x4.relaxed_madd(p, rest, f32x4.splat(6.931471806e-1))
+  p = f32x4.relaxed_madd(p, rest, f32x4.splat(1))
+  return i32x4.add(p, i32x4.shl(rounded, 23))
 }
 
 /** Word, position and segment embeddings (half floats) of `n` tokens, added up. */
@@ -209,47 +217,56 @@ export function gelu(x: usize, n: i32): void {
     p = f32x4.relaxed_madd(p, t, f32x4.splat(1.421413741))
     p = f32x4.relaxed_madd(p, t, f32x4.splat(-0.284496736))
     p = f32x4.relaxed_madd(p, t, f32x4.splat(0.254829592))
-    const erf = f32x4.sub(one, f32x4.mul(f32x4.mul(p, t), exp(f32x4.neg(f32x4.mul(z, z)))))
+    const erf = f32x4.sub(one, f32x4.mul(f32x4.mul(p, t), exp2(f32x4.mul(f32x4.mul(z, z), f32x4.splat(-LOG2_E)))))
     const signed = v128.or(erf, v128.and(v, f32x4.splat(-0.0)))
     v128.store(x, f32x4.mul(f32x4.mul(v, f32x4.splat(0.5)), f32x4.add(one, signed)))
   }
 }
 
-/** softmax(x · scale) of `m` rows of `n` scores; what follows up to the stride becomes zero. */
-function softmax(x: usize, stride: usize, m: i32, n: i32, scale: f32): void {
-  for (let i = 0; i < m; i++, x += stride) {
+/** e to the x · scale of `n` rows of `n` scores, less the largest, and what to multiply a row by to make its sum one. */
+function softmax(x: usize, stride: usize, n: i32, scale: f32, shares: usize): void {
+  for (let i = 0; i < n; i++, x += stride, shares += 4) {
     for (let j = <usize>n << 2; j < stride; j += 4) f32.store(x + j, -1e30)
     let most = f32x4.splat(-1e30)
     for (let j: usize = 0; j < stride; j += 16) most = f32x4.pmax(most, v128.load(x + j))
-    const max = f32x4.splat(maxOf(most)), by = f32x4.splat(scale)
+    const max = f32x4.splat(maxOf(most)), by = f32x4.splat(scale * LOG2_E)
     let sum = f32x4.splat(0)
     for (let j: usize = 0; j < stride; j += 16) {
-      const e = exp(f32x4.mul(f32x4.sub(v128.load(x + j), max), by))
+      const e = exp2(f32x4.mul(f32x4.sub(v128.load(x + j), max), by))
       v128.store(x + j, e)
       sum = f32x4.add(sum, e)
     }
-    const share = f32x4.splat(1 / sumOf(sum))
-    for (let j: usize = 0; j < stride; j += 16) v128.store(x + j, f32x4.mul(v128.load(x + j), share))
+    f32.store(shares, 1 / sumOf(sum))
+  }
+}
+
+/** Each of `m` rows of `n` floats times a number of its own. */
+function scaleRows(x: usize, stride: usize, m: i32, n: i32, by: usize): void {
+  for (let i = 0; i < m; i++, x += stride, by += 4) {
+    for (let j = 0; j < n << 2; j += 16) v128.store(x + j, f32x4.mul(v128.load(x + j), v128.load32_splat(by)))
   }
 }
 
 /**
  * softmax(q · kᵀ / √size) · v of each head (Vaswani et al., 2017). A row of `qkv` has the three beside each other; `scratch`
- * holds one packed side, and behind it the scores of one head.
+ * holds a number for each row, one packed side, and behind it the scores of one head. The sums of softmax are divided out last,
+ * where a row is shorter.
  */
 export function attend(qkv: usize, n: i32, width: i32, heads: i32, scratch: usize, out: usize): void {
   const size = width / heads
   const stride = <usize>width * 12
   const padded = (n + 7) & ~7
-  const scores = scratch + padded * size * 4
+  const packed = scratch + padded * 4
+  const scores = packed + padded * size * 4
   const scale: f32 = <f32>1 / Mathf.sqrt(<f32>size)
   for (let head = 0; head < heads; head++) {
     const q = qkv + head * size * 4
-    packFloat(q + width * 4, stride, n, size, scratch)
-    multiply(q, stride, scratch, scores, padded << 2, n, padded, size, 0, false)
-    softmax(scores, padded << 2, n, n, scale)
-    packRows(q + width * 8, stride, n, size, scratch)
-    multiply(scores, padded << 2, scratch, out + head * size * 4, width << 2, n, size, padded, 0, false)
+    packFloat(q + width * 4, stride, n, size, packed)
+    multiply(q, stride, packed, scores, padded << 2, n, padded, size, 0, false)
+    softmax(scores, padded << 2, n, scale, scratch)
+    packRows(q + width * 8, stride, n, size, packed)
+    multiply(scores, padded << 2, packed, out + head * size * 4, width << 2, n, size, padded, 0, false)
+    scaleRows(out + head * size * 4, width << 2, n, size, scratch)
   }
 }
 
