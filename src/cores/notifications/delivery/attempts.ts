@@ -170,8 +170,8 @@ const LANE_WAIT = sql.raw(`interval '300 milliseconds'`)
  * Writes the results of some attempts and starts others, in one commit. Only what is returned as started may be sent:
  * another worker has the rest by now, or its target has enough on its way, and then it is given back. A result counts only
  * while its attempt is the message's last and has no outcome. `starting` is by POST: the messages of one start together
- * and take one place at their target. Targets are locked in one order before they are read, so that what is counted here
- * holds for all workers.
+ * and take one place at their target. Messages and then targets are locked in one order: whoever ends the same attempts waits
+ * and finds them ended, and what is counted of a target holds for all workers.
  */
 export async function finishAndStartAttempts(
   { db, clock }: Storage,
@@ -193,10 +193,15 @@ export async function finishAndStartAttempts(
         "httpStatus" int, "durationMs" int, "nextAt" timestamptz, "integrationId" text, answered boolean,
         "heldUntil" timestamptz, "brokeKeptSocket" boolean, "carriedBy" text, "goesAlone" boolean, response text,
         "requestHeaders" jsonb)
+    ), held as materialized (
+      select d.* from (select * from done order by "orgId", id) d cross join lateral (
+        select from messages
+        where org_id = d."orgId" and id = d.id and state = 'sending' and attempts = d.number limit 1 for update
+      ) m
     ), ended as (
       update messages m set state = d.state, next_at = coalesce(d."nextAt", m.next_at), slot_at = null, worker = null,
         lease_until = null, goes_alone = m.goes_alone or d."goesAlone"
-      from done d
+      from held d
       where m.org_id = d."orgId" and m.id = d.id and m.state = 'sending' and m.attempts = d.number
       returning d.*, m.target
     ), written as (
