@@ -1,6 +1,6 @@
 /** One text through the model, as in the paper (Devlin et al., 2018): tokens, embeddings, layers, and the mean of what is left. */
 import type { ModelFolder } from './model-folder.ts'
-import { startKernel, takePlaces, type Dense, type Weights } from './kernel.ts'
+import { BLOCK_MAX, startKernel, takePlaces, type Dense, type Weights } from './kernel.ts'
 
 /** Tokens become a vector of length one. */
 export type Engine = (tokens: readonly number[]) => Float32Array
@@ -74,5 +74,5 @@ function scratchSizes({ tokensMax, width, inner, heads }: ModelFolder): number[]
   const padded = Math.ceil(tokensMax / 8) * 8
   const [matrix, wide] = [rows * width * 4, rows * Math.max(3 * width, inner) * 4]
   const scores = padded * (1 + width / heads) * 4 + (padded + SPARE_ROWS) * padded * 4
-  return [tokensMax * 4, matrix, matrix, wide, scores, matrix, rows * 4, width * 4]
+  return [tokensMax * 4, matrix, matrix, wide, scores, rows * BLOCK_MAX * 2, rows * 4, width * 4]
 }

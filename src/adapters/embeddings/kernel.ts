@@ -1,5 +1,8 @@
 /** The kernel as the program sees it, and where everything lies in the memory that it works on. */
 
+/** So many products of integers fit into a sum of 32 bits. */
+export const BLOCK_MAX = 384
+
 /** Places in the memory, in bytes. */
 export type Norm = { readonly weight: number; readonly bias: number }
 /** `k` in blocks, each of which has all columns. */

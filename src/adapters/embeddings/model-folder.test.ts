@@ -27,6 +27,7 @@ describe('a model of a folder computes what the paper says', () => {
     ['two layers', SHAPE, 'F32', 'all'],
     ['half floats', SHAPE, 'F16', 'all'],
     ['the first token alone', { layers: 1, width: 24, heads: 3, inner: 48 }, 'F32', 'first'],
+    ['a narrow one with a wide layer between', { layers: 1, width: 16, heads: 2, inner: 384 }, 'F32', 'all'],
     ['wider than one sum of integers', { layers: 1, width: 512, heads: 8, inner: 1024 }, 'F32', 'all'],
   ])('%s', (_, shape, type, pooling) => {
     const folder = temporaryFolder()

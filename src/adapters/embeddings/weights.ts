@@ -1,6 +1,6 @@
 /** Packs the weights of a model into a memory that all its threads share, in the form in which the kernel takes them. */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
-import { startKernel, takePlaces, type Dense, type Norm, type Numbers, type Weights } from './kernel.ts'
+import { BLOCK_MAX, startKernel, takePlaces, type Dense, type Norm, type Numbers, type Weights } from './kernel.ts'
 import { readTensors, type ModelFolder } from './model-folder.ts'
 
 /**
@@ -11,8 +11,6 @@ const fasterNumbers: Numbers = process.arch === 'arm64' ? 'float' : 'int16'
 
 /** Of what WebAssembly can address. */
 const PAGES_MAX = 65_536
-/** The largest sum that fits into 32 bits, see kernel.as. */
-const BLOCK_MAX = 384
 /** Columns of a panel. */
 const PANEL = 8
 
