@@ -5,8 +5,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { getTableName, sql } from '../../db/drizzle.ts'
+import { eq, getTableName, sql } from '../../db/drizzle.ts'
 import * as tables from '../../db/schema.ts'
+import { CLAIM } from '../../src/contracts/limits.ts'
 import { RULES_MODEL } from '../../src/contracts/outcomes.ts'
 import { createCheckRunner, expireCheckClaims, type HttpProbe } from '../../src/cores/checks/index.ts'
 import {
@@ -649,6 +650,36 @@ describe.each(Object.entries<Leased>(LEASED))('%s', (_, leased) => {
       for (const orgId of await leased.fairly!.turn()) served.add(orgId)
     expect([...served].toSorted()).toEqual(ORGS.toSorted())
   })
+})
+
+test('of the loads of an organization one is worked on at a time', async () => {
+  for (const orgId of ORGS) await load.make(orgId, 2)
+  const claimed = [await claimLoad(storage()), await claimLoad(storage()), await claimLoad(storage())]
+  expect(new Set(claimed.map((one) => one?.orgId))).toEqual(new Set([...ORGS, undefined]))
+  await releaseLoad(storage(), claimed[0]!)
+  expect((await claimLoad(storage()))?.orgId).toBe(claimed[0]!.orgId)
+})
+
+test('a load that waits for its time is worked on then, and others meanwhile', async () => {
+  for (const orgId of ORGS) await load.make(orgId, 1)
+  await database.db
+    .update(tables.loads)
+    .set({ waitsUntil: daysFromNow(1) })
+    .where(eq(tables.loads.orgId, ORG))
+  const claimed = [await claimLoad(storage()), await claimLoad(storage())]
+  expect(claimed.map((one) => one?.orgId)).toEqual([CROWDED, undefined])
+  expect((await claimLoad(storage(() => daysFromNow(2))))?.orgId).toBe(ORG)
+})
+
+test('of an organization of which no more is wanted nothing takes the place of others', async () => {
+  for (const orgId of ORGS) await message.make(orgId, 2 * CLAIM.rows)
+  const room = () => ({
+    full: [`${CROWDED} webhook`],
+    take: (orgId: string) => orgId !== CROWDED,
+    takeProbe: () => false,
+  })
+  const { claimed } = await claimMessages(storage(), { worker: 'worker', leaseSeconds: SECONDS, room })
+  expect(claimed.map(({ orgId }) => orgId)).toEqual(Array.from({ length: CLAIM.rows }, () => ORG))
 })
 
 // A worker that thaws writes what another one ends for it at the same moment, and neither knows the other's order.
