@@ -2,7 +2,8 @@
 import { drizzle } from './drizzle.ts'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
-import { openDriver } from './driver-socket.ts'
+import { DatabaseAway, isLoss, OutcomeUnknown } from './database-away.ts'
+import { openDriver, openPool } from './driver-socket.ts'
 import { openEmbedded, type Embedded } from './embedded.ts'
 import { createListener, setListener, type Listener, type Listening, type ListenSession } from './listen.ts'
 import * as schema from './schema.ts'
@@ -119,7 +120,7 @@ async function connectPostgres(
 ): Promise<Connection> {
   const address = addressOf(url)
   addressOf(listenUrl)
-  const driver = openDriver(url, {
+  const driver = openPool(url, {
     ...USUAL,
     max: poolSize,
     // Also the COMMIT of the driver's own is a named statement unless this is off. Behind a pooler it would not be found,
@@ -128,7 +129,7 @@ async function connectPostgres(
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     connection: sessionOptions(statementTimeoutMs),
   })
-  const client = makeTransactionsSafe(prepare ? driver : withoutPipelining(driver, poolSize))
+  const client = makeTransactionsSafe(prepare ? driver : withoutPipelining(driver, poolSize), asThrown)
   const listener = createListener({
     query: async (text) => client.unsafe(text),
     open: (onNotify) => openListenSession(listenUrl, onNotify),
@@ -145,6 +146,12 @@ async function connectPostgres(
     throw new Error(`Cannot connect to Postgres at ${address}: ${reasonOf(error)}`, { cause: error })
   }
   return { kind: 'postgres', ...handlesOf(client, listener, prepare), close }
+}
+
+/** What was not committed was not done; a commit without an answer may be. */
+function asThrown(error: unknown, phase: 'working' | 'committing'): unknown {
+  if (!isLoss(error)) return error
+  return phase === 'committing' ? new OutcomeUnknown(error) : new DatabaseAway(error)
 }
 
 const sessionOptions = (statementTimeoutMs: number) => ({
@@ -230,7 +237,10 @@ function addressOf(url: string): string {
 }
 
 function reasonOf(error: unknown): string {
-  const { message, code } = error as { message?: string; code?: string }
+  const { message, code } = (error instanceof DatabaseAway ? error.cause : error) as {
+    message?: string
+    code?: string
+  }
   return message || code || 'unknown reason'
 }
 

@@ -5,9 +5,20 @@
  * A close that tells of no error makes it reject them. And where a session broke amid its rows, the driver goes on counting
  * them in the next one: the first answer there begins with as many holes.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import postgres from 'postgres'
+import {
+  createGate,
+  DatabaseAway,
+  isLoss,
+  isReadOnly,
+  mayChange,
+  OutcomeUnknown,
+  type DriverQuery,
+} from './database-away.ts'
+import { watchSilence } from './watch-silence.ts'
 import { openSocket, tlsModeOf } from './managed/open-socket.ts'
 
 type Settings = { readonly connect_timeout: number; readonly [option: string]: unknown }
@@ -20,7 +31,34 @@ const RETRY_SECONDS = { first: 0.01, most: 1 }
 const secondsUntilRetry = (failures: number): number =>
   (0.5 + Math.random() / 2) * Math.min(RETRY_SECONDS.first * 2 ** failures, RETRY_SECONDS.most)
 
-export function openDriver(url: string, settings: Settings): postgres.Sql {
+/** Where it was reached before: no longer than anybody waits for it. */
+const AGAIN_CONNECT_MS = 2_000
+/** Of a connection that only asks whether the server answers. */
+const ASK_SECONDS = 2
+
+/** A pool that tells everybody soon, and honestly, when its database is away. */
+export function openPool(url: string, settings: Settings): postgres.Sql {
+  const own = { ...settings, target_session_attrs: 'primary' }
+  return openDriver(url, own, {
+    gate: createGate(),
+    async ask() {
+      const client = openDriver(url, { ...own, max: 1, connect_timeout: ASK_SECONDS })
+      const late = sleep(ASK_SECONDS * 1000, undefined, { ref: false }).then(() => {
+        throw new Error('no answer')
+      })
+      try {
+        await Promise.race([client.unsafe('select 1'), late])
+      } finally {
+        await client.end({ timeout: 0 })
+      }
+    },
+  })
+}
+
+type Watched = { readonly gate: ReturnType<typeof createGate>; readonly ask: () => Promise<unknown> }
+
+export function openDriver(url: string, settings: Settings, watched?: Watched): postgres.Sql {
+  const gate = watched?.gate
   const { searchParams, hostname, port } = new URL(url)
   // Its own way to a Unix socket, with the losses above.
   const opensItself = hostname === '' || searchParams.has('host') || searchParams.has('sslnegotiation')
@@ -30,22 +68,29 @@ export function openDriver(url: string, settings: Settings): postgres.Sql {
     ssl: tlsModeOf(searchParams),
   }
   const sockets = new Set<Socket>()
-  let [failures, hasEnded] = [0, false]
+  let [failures, hasEnded, hasConnected, waiting] = [0, false, false, 0]
+  const silence = watched && watchSilence({ sockets, isWaiting: () => waiting > 0, ask: watched.ask })
 
   async function socket(): Promise<Duplex> {
     try {
-      const opened = await openSocket(address, settings.connect_timeout * 1000)
+      const opened = await openSocket(
+        address,
+        gate && hasConnected ? AGAIN_CONNECT_MS : settings.connect_timeout * 1000,
+      )
       failures = 0
+      hasConnected = true
       if (!hasEnded) {
         sockets.add(opened)
+        silence?.watch()
         opened.once('close', () => sockets.delete(opened))
-        return closingWithoutError(opened)
+        return closingWithoutError(opened, () => gate?.found())
       }
       // The driver would use it, and the process would not end.
       opened.destroy()
       return failing(new Error('The pool was closed'))
     } catch (error) {
       failures += 1
+      gate?.lost(error)
       return failing(error as Error)
     }
   }
@@ -62,25 +107,78 @@ export function openDriver(url: string, settings: Settings): postgres.Sql {
     ...(opensItself ? {} : ours),
   } as postgres.Options<Record<string, never>>
   const client = postgres(url, options)
+
+  /** A server that takes no writes: none of its connections is of use, though they work. */
+  function leaveStandby(error: unknown): boolean {
+    if (!isReadOnly(error)) return false
+    gate!.lost(error)
+    for (const opened of sockets) opened.destroy()
+    return true
+  }
+
+  /** What becomes of it says whether the database is there; and a loss says whether it may be done. */
+  function sayHonestly(query: DriverQuery): void {
+    const { resolve, reject, handler } = query
+    let isCounted = false
+    const uncount = () => {
+      if (isCounted) waiting -= 1
+      isCounted = false
+      gate!.settled(query)
+    }
+    const counted = () => {
+      isCounted = true
+      waiting += 1
+      handler(query)
+    }
+    query.handler = Object.assign(counted, { debug: handler.debug })
+    query.resolve = (value) => {
+      uncount()
+      resolve(value)
+    }
+    query.reject = (error) => {
+      uncount()
+      if (!isLoss(error)) return reject(error)
+      gate!.lost(error)
+      const isRefused = leaveStandby(error)
+      const mayBeDone = !isRefused && query.state !== null && mayChange(query.strings[0]!)
+      reject(mayBeDone ? new OutcomeUnknown(error) : new DatabaseAway(error))
+    }
+  }
+
   const unsafe = client.unsafe.bind(client)
+  const begin = client.begin.bind(client) as (...args: unknown[]) => Promise<unknown>
   const end = client.end.bind(client)
   return Object.assign(client, {
+    async begin(...args: unknown[]): Promise<unknown> {
+      waiting += 1
+      try {
+        return await begin(...args)
+      } catch (error) {
+        if (gate) leaveStandby(error)
+        throw error
+      } finally {
+        waiting -= 1
+      }
+    },
     unsafe(...args: Parameters<typeof unsafe>) {
       const query = unsafe(...args)
-      withoutHoles(query as unknown as DriverQuery)
+      const own = query as unknown as DriverQuery
+      withoutHoles(own)
+      if (gate) {
+        sayHonestly(own)
+        gate.guard(own)
+      }
       return query
     },
     async end(how?: { timeout?: number }): Promise<void> {
       await end(how)
       hasEnded = true
+      gate?.close()
       // The driver waits for the server to close them; one that is frozen never does, and the process would not end.
       for (const opened of sockets) opened.destroy()
     },
   })
 }
-
-/** What the driver's types leave out. */
-type DriverQuery = { resolve: (value: unknown) => void }
 
 function withoutHoles(query: DriverQuery): void {
   const { resolve } = query
@@ -94,11 +192,13 @@ function withoutHoles(query: DriverQuery): void {
   }
 }
 
-function closingWithoutError(socket: Socket): Socket {
+function closingWithoutError(socket: Socket, onData: () => void): Socket {
   const emit = socket.emit.bind(socket)
   return Object.assign(socket, {
-    emit: (event: string, ...values: unknown[]) =>
-      event === 'close' ? emit('close', false) : emit(event, ...values),
+    emit(event: string, ...values: unknown[]) {
+      if (event === 'data') onData()
+      return event === 'close' ? emit('close', false) : emit(event, ...values)
+    },
   })
 }
 

@@ -19,22 +19,35 @@ export const SAFE_OPTIONS = {
 /** The driver reports an error before the close it announces; the close comes in the same turn of the event loop. */
 const CLOSE_FOLLOWS_MS = 1_000
 
+/** As the driver tells of it. */
+const lostError = () =>
+  Object.assign(new Error('The connection was lost during the transaction'), { code: 'CONNECTION_CLOSED' })
+
 type Work = (tx: postgres.TransactionSql) => unknown
 type State = { doubtful: boolean; lost: boolean; failure?: unknown; readonly closed: Promise<void> }
 
-export function makeTransactionsSafe(sql: postgres.Sql): postgres.Sql {
+/** What to throw instead of an error: `committing` when it came after all of the work was done. */
+type AsThrown = (error: unknown, phase: 'working' | 'committing') => unknown
+
+export function makeTransactionsSafe(sql: postgres.Sql, asThrown: AsThrown = (error) => error): postgres.Sql {
   const begin = sql.begin.bind(sql)
   const safeBegin = async (work: Work): Promise<unknown> => {
     const { promise: closed, resolve: close } = Promise.withResolvers<void>()
     const state: State = { doubtful: false, lost: false, closed }
+    let isCommitting = false
     try {
-      return await begin((tx) => watched(state, tx, work))
+      return await begin(async (tx) => {
+        const result = await watched(state, tx, work)
+        isCommitting = true
+        return result
+      })
     } catch (error) {
       // Rolled back, or the connection is gone: then the work may still be running and must not go on.
       state.lost = true
       close()
       const closing = (error as { code?: unknown }).code === 'CONNECTION_CLOSED'
-      throw closing ? (state.failure ?? error) : error
+      const thrown = closing ? (state.failure ?? error) : error
+      throw asThrown(thrown, isCommitting ? 'committing' : 'working')
     }
   }
   return Object.assign(sql, { begin: safeBegin })
@@ -53,7 +66,7 @@ async function watched(state: State, tx: postgres.TransactionSql, work: Work): P
 
 function guarded(state: State, tx: postgres.TransactionSql): postgres.TransactionSql {
   const unsafe = (...args: Parameters<typeof tx.unsafe>) => {
-    if (state.doubtful || state.lost) throw new Error('The connection was lost during the transaction')
+    if (state.doubtful || state.lost) throw lostError()
     const query = tx.unsafe(...args)
     query.catch((error: unknown) => {
       if (error instanceof postgres.PostgresError) return

@@ -31,6 +31,7 @@ const project = (name: string, test: Project): TestProjectInlineConfiguration =>
 export const SLOW_UNITS = matching(
   'db/backup.test.ts',
   'db/embedded.test.ts',
+  'db/lost-database.test.ts',
   'db/managed/attached-thread.test.ts',
   'db/managed/embedded-databases.test.ts',
   'db/migrate.test.ts',

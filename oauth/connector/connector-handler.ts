@@ -3,11 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { ADDRESS_HEADER } from '../../src/client/service.ts'
-import { ServiceError } from '../../src/contracts/errors.ts'
+import { ERRORS, ServiceError } from '../../src/contracts/errors.ts'
 import { makeId } from '../../src/contracts/ids.ts'
 import { RESOURCE_SCOPES, RESOURCES } from '../../src/contracts/scopes.ts'
 import { networkOf } from '../../src/contracts/network-of.ts'
 import { throttle } from '../../src/cores/throttle.ts'
+import { asServiceError } from '../../src/http/answer.ts'
 import { isSameOrigin } from '../browser-session.ts'
 import { JWT_BEARER, repeatedAssertions } from './assertion-grant.ts'
 import { authorizationError } from './authorization-error.ts'
@@ -41,6 +42,9 @@ export function connectorHandler(deps: ConnectorDeps): Pick<NodeHandler, 'handle
   // Koa's own type lacks what the library adds.
   const use = (middleware: (ctx: KoaContextWithOIDC, next: Next) => Promise<void>) =>
     provider.use((ctx, next) => middleware(ctx as KoaContextWithOIDC, next))
+  const failures = new WeakMap<object, unknown>()
+  provider.on('server_error', (ctx: object, error: unknown) => void failures.set(ctx, error))
+  use((ctx, next) => tellOfLoss(failures, ctx, next))
   use((ctx, next) => rateLimit(deps, ctx, next))
   use((ctx, next) => interactions(deps, provider, ctx, next))
   use((ctx, next) => adjustResponse(deps, ctx, next))
@@ -103,6 +107,29 @@ function answerPreflight(incoming: IncomingMessage, outgoing: ServerResponse): b
 }
 
 type Next = () => Promise<unknown>
+
+/** The library answers every failure of ours with 500; a database that is away is none. */
+async function tellOfLoss(
+  failures: WeakMap<object, unknown>,
+  ctx: KoaContextWithOIDC,
+  next: Next,
+): Promise<void> {
+  const thrown = await next().then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  const problem = asServiceError(thrown?.error ?? failures.get(ctx))
+  if (problem.code !== 'UNAVAILABLE' && problem.code !== 'TIMEOUT') {
+    if (thrown) throw thrown.error
+    return
+  }
+  ctx.status = ERRORS[problem.code].status
+  if (problem.retryAfterSeconds !== undefined) ctx.set('retry-after', String(problem.retryAfterSeconds))
+  // A page stays the page that it is.
+  if (ctx.path !== '/oauth/authorize') {
+    ctx.body = { error: 'temporarily_unavailable', error_description: problem.message }
+  }
+}
 
 async function rateLimit(deps: ConnectorDeps, ctx: KoaContextWithOIDC, next: Next): Promise<void> {
   const rate = RATES[ctx.path]

@@ -1,4 +1,5 @@
 /** Puts a process together: its database, what its services share, and each service. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect, connectEmbedded, type Connection } from '../../db/connect.ts'
 import type { Embedded } from '../../db/embedded.ts'
@@ -188,6 +189,26 @@ async function warnOfEndlessStatements({ sql }: Connection, log: Logger): Promis
   })
 }
 
+async function mayWrite({ sql }: Connection): Promise<boolean> {
+  const [row] = await sql.query<{ mode: string }>(`select current_setting('transaction_read_only') as mode`)
+  return row?.mode === 'off'
+}
+
+/** Whoever asks whether it is ready takes no answer for a no, and asks again. */
+const READY_MS = 1_000
+
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const answered = new AbortController()
+  const late = sleep(READY_MS, undefined, { signal: answered.signal }).then(() => {
+    throw new Error('no answer')
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    answered.abort()
+  }
+}
+
 async function readiness(
   connection: Connection | undefined,
   migrations: Awaited<ReturnType<typeof readMigrations>>,
@@ -195,9 +216,11 @@ async function readiness(
 ): ReturnType<Readiness> {
   if (!connection) return { ready: true }
   try {
-    if (!(await isMigrated(connection.sql, migrations))) {
-      return { ready: false, because: 'migrations are not applied' }
-    }
+    const [isWritable, hasMigrations] = await inTime(
+      Promise.all([mayWrite(connection), isMigrated(connection.sql, migrations)]),
+    )
+    if (!isWritable) return { ready: false, because: 'the database takes no writes' }
+    if (!hasMigrations) return { ready: false, because: 'migrations are not applied' }
     const warnings = [...running.values()].flatMap((service) => service.warnings?.() ?? [])
     return { ready: true, work: connection.listener.state(), warnings }
   } catch {

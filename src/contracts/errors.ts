@@ -114,6 +114,13 @@ export const ERRORS = {
     operator:
       'Check that the auth-service reaches the API server of its cluster. The log and the operator page Workload identity have the cause.',
   },
+  UNAVAILABLE: {
+    status: 503,
+    exit: 1,
+    message: 'The service cannot be reached right now; try again shortly',
+    user: 'Wait for the number of seconds in `Retry-After`. Nothing was done.',
+    operator: 'The database is out of reach, is shutting down or takes no writes. See `/readyz` and the log.',
+  },
   OVERLOADED: {
     status: 503,
     exit: 1,

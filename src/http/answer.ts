@@ -91,12 +91,24 @@ export function asServiceError(error: unknown): ServiceError {
   if (code.startsWith('22')) {
     return new ServiceError('INVALID_REQUEST', 'A value in the request is out of range', { cause: error })
   }
+  if (code === 'DATABASE_AWAY') {
+    return new ServiceError('UNAVAILABLE', undefined, { retryAfterSeconds: AWAY_SECONDS, cause: error })
+  }
+  if (code === 'OUTCOME_UNKNOWN') {
+    return new ServiceError('TIMEOUT', 'The outcome is unknown: the database was lost while it was saving', {
+      hint: 'Check whether it was done before you send it again. The same Idempotency-Key finds it.',
+      cause: error,
+    })
+  }
   if (code === '57014') return new ServiceError('TIMEOUT', undefined, { cause: error })
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return new ServiceError('TIMEOUT', undefined, { cause: error })
   }
   return new ServiceError('UNEXPECTED', undefined, { cause: error })
 }
+
+/** A restart takes seconds, a failover some twenty. */
+const AWAY_SECONDS = 2
 
 function databaseCode(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {

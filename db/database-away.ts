@@ -1,0 +1,131 @@
+/**
+ * What a process does while its database is away: stopped, out of reach, or a standby. Few calls wait for a moment, all others
+ * are told at once, and nothing of theirs is sent, so that who is told so knows that it was not done.
+ */
+import { DrizzleQueryError } from 'drizzle-orm'
+import postgres from 'postgres'
+
+/** The database is away: what failed with it was not done. */
+export class DatabaseAway extends Error {
+  override readonly name = 'DatabaseAway'
+  readonly code = 'DATABASE_AWAY'
+  constructor(cause?: unknown) {
+    super('The database is away', { cause })
+  }
+}
+
+/** The connection was lost after something was sent that changes the database: it may be done. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown'
+  readonly code = 'OUTCOME_UNKNOWN'
+  constructor(cause: unknown) {
+    super('The connection was lost, and what was sent may be done', { cause })
+  }
+}
+
+const LOST_CODES = new Set(
+  `CONNECTION_CLOSED CONNECTION_DESTROYED CONNECT_TIMEOUT
+  ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN`.split(/\s+/),
+)
+
+/** Of the driver: connections that are lost, refused or shut down, and servers that take no writes. */
+export function isLoss(error: unknown): boolean {
+  const own = driverError(error)
+  const { code } = (own ?? {}) as { code?: unknown }
+  if (typeof code !== 'string') return false
+  return own instanceof postgres.PostgresError ? isAwayState(code) : LOST_CODES.has(code)
+}
+
+/** The server takes no writes: it is a standby, or was told to. */
+export function isReadOnly(error: unknown): boolean {
+  const own = driverError(error)
+  return own instanceof postgres.PostgresError && own.code === READ_ONLY
+}
+
+const driverError = (error: unknown): unknown => (error instanceof DrizzleQueryError ? error.cause : error)
+
+/** Connection exceptions, operator intervention, and a server that takes no writes. */
+const isAwayState = (state: string): boolean =>
+  state.startsWith('08') || state.startsWith('57P') || state === READ_ONLY
+
+const READ_ONLY = '25006'
+
+const CHANGES = /\b(?:insert\s+into|update|delete\s+from|merge\s+into)\b/i
+
+/** Of a statement by itself; those of a transaction are done with its commit. */
+export const mayChange = (text: string): boolean => CHANGES.test(text)
+
+export const AWAY = {
+  /** How long a call waits for the database to come back. */
+  waitMs: 2_000,
+  /** How many wait. */
+  waiting: 100,
+  lookMs: 100,
+}
+
+/** What of the driver's queries is used here; its types leave it out. */
+export type DriverQuery = {
+  handler: ((query: DriverQuery) => void) & { debug?: unknown }
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+  /** Once it is on a connection. */
+  readonly state: unknown
+  strings: readonly string[]
+  args: readonly unknown[]
+  options: object
+}
+
+/** Keeps whatever waits for a connection of the driver, which would keep it for as long as the database is away, and then send it. */
+export function createGate(limits = AWAY) {
+  /** With the time since when. */
+  const waiting = new Map<DriverQuery, number>()
+  let cause: unknown
+  let isAway = false
+  let timer: NodeJS.Timeout | undefined
+
+  function look(): void {
+    const over = performance.now() - limits.waitMs
+    for (const [query, since] of waiting) {
+      if (query.state !== null) waiting.delete(query)
+      else if (since <= over) refuse(query)
+    }
+  }
+
+  /** The driver has it already and sends it to the next connection, which is lost to all others if there is nothing to send. */
+  function refuse(query: DriverQuery): void {
+    waiting.delete(query)
+    query.reject(new DatabaseAway(cause))
+    Object.assign(query, { strings: ['select 1'], args: [], options: { simple: true, prepare: false } })
+  }
+
+  return {
+    isAway: () => isAway,
+    /** A connection could not be opened, or was lost. */
+    lost(error: unknown): void {
+      isAway = true
+      cause = error
+      look()
+      for (const query of [...waiting.keys()].slice(limits.waiting)) refuse(query)
+      timer ??= setInterval(look, limits.lookMs)
+    },
+    /** The server has said something. */
+    found(): void {
+      if (!isAway) return
+      isAway = false
+      clearInterval(timer)
+      timer = undefined
+    },
+    settled: (query: DriverQuery): void => void waiting.delete(query),
+    guard(query: DriverQuery): void {
+      const { handler } = query
+      const guarded = () => {
+        if (isAway && waiting.size >= limits.waiting) return query.reject(new DatabaseAway(cause))
+        handler(query)
+        if (query.state === null) waiting.set(query, performance.now())
+      }
+      query.handler = Object.assign(guarded, { debug: handler.debug })
+    },
+    /** Waits for nothing any more. */
+    close: (): void => clearInterval(timer),
+  }
+}
