@@ -1,6 +1,8 @@
 /** Signing in, staying signed in, signing out; and what guessers, thieves and the curious meet instead. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eq } from '../../db/drizzle.ts'
+import { sessions } from '../../db/schema.ts'
 import { argon2Passwords } from '../../src/adapters/passwords/argon2.ts'
 import { listAudit } from '../../src/contracts/audit.ts'
 import {
@@ -23,6 +25,8 @@ import {
   signOutEverywhere,
 } from '../../src/contracts/sessions.ts'
 import { findSession } from '../../src/cores/identity/index.ts'
+import { lockAuthor } from '../../src/cores/lock-author.ts'
+import { withTransaction } from '../../src/cores/transaction.ts'
 import { answerTo } from '../support/answers.ts'
 import { makeApiToken, makeOrganization, makePerson, PASSWORD, signedIn, unique } from '../support/make.ts'
 import { ORIGIN, startSystem, type TestSystem } from '../support/system.ts'
@@ -236,6 +240,19 @@ describe('renewing a session', () => {
 })
 
 describe('the end of a session', () => {
+  test('comes before what would have been written with it, also where it was live a moment before', async () => {
+    const [org, other] = [await makeOrganization(system), await makeOrganization(system)]
+    const write = async ({ id: orgId, owner: { userId } }: typeof org) => {
+      const [session] = await system.db.select().from(sessions).where(eq(sessions.userId, userId))
+      const author = { orgId, userId, role: 'owner', sessionId: session!.id } as const
+      return withTransaction(system.db, (tx) => lockAuthor(tx, () => system.clock.now(), author, 'viewer'))
+    }
+    await write(org)
+    await system.as({ token: org.owner.token })(signOutEverywhere, {})
+    await expect(write(org)).rejects.toMatchObject(UNAUTHENTICATED)
+    expect(await write(other)).toMatchObject({ role: 'owner' })
+  })
+
   test('a token ends after half a day, a session after thirty', async () => {
     const first = await makePerson(system)
     system.clock.advance(USER_TOKEN_SECONDS + 1)

@@ -12,6 +12,9 @@ class PlayedThread extends EventEmitter {
   readonly data: ToModelThread
   given: string | undefined
   isEnded = false
+  /** How long it has worked, and how often somebody looked. */
+  cpuMs = 0
+  looks = 0
 
   constructor(data: ToModelThread) {
     super()
@@ -20,6 +23,10 @@ class PlayedThread extends EventEmitter {
   postMessage(text: string): void {
     if (this.given !== undefined) throw new Error('This thread is busy')
     this.given = text
+  }
+  async cpuUsage(before = { user: 0, system: 0 }): Promise<NodeJS.CpuUsage> {
+    this.looks += 1
+    return { user: this.cpuMs * 1000 - before.user, system: 0 }
   }
   ref(): void {}
   unref(): void {}
@@ -225,4 +232,70 @@ test('a text given up while it waits is not embedded, and one under way is not t
   await answer(1)
   expect(outcomes).toMatchObject({ a1: 'answered', a4: 'answered' })
   expect(threads[1]!.given).toBeUndefined()
+})
+
+test('a text is given up for the time its thread has worked on it, and not for less', async () => {
+  const { threads, ask, load, outcomes } = played({ cpuLimitMs: 80 })
+  ask('a1')
+  await settled()
+  load()
+  const [thread] = threads
+  await expect.poll(() => thread!.looks).toBeGreaterThan(1)
+  thread!.cpuMs = 80
+  const seen = thread!.looks
+  await expect.poll(() => thread!.looks).toBeGreaterThan(seen + 2)
+  expect([thread!.isEnded, threads.length]).toEqual([false, 1])
+  thread!.cpuMs = 81
+  await expect.poll(() => thread!.isEnded).toBe(true)
+  expect([threads.length, outcomes]).toEqual([2, {}])
+})
+
+test('the time that its thread takes to load is not that of the text', async () => {
+  const { threads, ask, answer, load, outcomes } = played({ cpuLimitMs: 80 })
+  ask('a1')
+  // Begun after the thread's own, and as often.
+  let ticks = 0
+  const ticking = setInterval(() => (ticks += 1), 10)
+  onTestFinished(() => clearInterval(ticking))
+  await expect.poll(() => ticks).toBeGreaterThan(1)
+  threads[0]!.cpuMs = 500
+  await expect.poll(() => ticks).toBeGreaterThan(3)
+  load()
+  await expect.poll(() => threads[0]!.looks).toBeGreaterThan(0)
+  threads[0]!.cpuMs = 560
+  const seen = threads[0]!.looks
+  await expect.poll(() => threads[0]!.looks).toBeGreaterThan(seen + 1)
+  await answer()
+  expect([outcomes, threads.length]).toEqual([{ a1: 'answered' }, 1])
+})
+
+test('a text that has ended a thread is not blamed for one that somebody else ends', async () => {
+  const { threads, ask, answer, fail, load, underWay, outcomes } = played()
+  ask('a1')
+  await settled()
+  load()
+  await fail(0)
+  load(1)
+  threads[1]!.emit('exit', 1)
+  await settled()
+  expect(underWay()[2]).toBe('a1')
+  await answer(2)
+  expect(outcomes).toEqual({ a1: 'answered' })
+})
+
+test('what is done does not count when the next one is chosen', async () => {
+  const { ask, answer, underWay } = played()
+  for (const name of many('a', 3)) {
+    ask(name)
+    await settled()
+    await answer()
+  }
+  for (const name of ['a4', 'a5', 'a6', 'b1', 'b2', 'b3']) ask(name)
+  const order: (string | undefined)[] = []
+  for (let nth = 0; nth < 6; nth++) {
+    await settled()
+    order.push(underWay()[0])
+    await answer()
+  }
+  expect(order).toEqual(['a4', 'b1', 'a5', 'b2', 'a6', 'b3'])
 })
